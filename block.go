@@ -1,0 +1,106 @@
+package millrace
+
+// Block is one piece of a page's content, in reading order. Which fields a
+// type uses is said at the type; the others are zero.
+type Block struct {
+	Type BlockType `json:"type"`
+
+	Text  string `json:"text,omitempty"`  // plain text, UTF-8; its structure is in Spans
+	Spans []Span `json:"spans,omitempty"` // ordered by Start, then longer first; properly nested
+
+	Level    int           `json:"level,omitempty"`    // heading: 1 to 6
+	Anchor   string        `json:"anchor,omitempty"`   // heading, footnote: the fragment that leads to it
+	Language string        `json:"language,omitempty"` // code: lower case, such as "go"; math: "tex" or "mathml"
+	Ordered  bool          `json:"ordered,omitempty"`  // list
+	Start    int           `json:"start,omitempty"`    // ordered list: its first number when that is not 1
+	Items    []Item        `json:"items,omitempty"`    // list, definitions
+	Rows     [][]Cell      `json:"rows,omitempty"`     // table
+	Blocks   []Block       `json:"blocks,omitempty"`   // quote, callout, footnote: what is inside
+	Caption  string        `json:"caption,omitempty"`  // table, image, video, audio, code: its caption or label
+	Title    string        `json:"title,omitempty"`    // callout, link, embed: its heading
+	Kind     string        `json:"kind,omitempty"`     // callout: note, tip, important, warning, caution; embed: its provider
+	Cite     string        `json:"cite,omitempty"`     // quote: who or what is quoted, as text
+	URL      string        `json:"url,omitempty"`      // image, video, audio, embed, link: absolute; quote: its cite URL
+	Alt      string        `json:"alt,omitempty"`      // image
+	Poster   string        `json:"poster,omitempty"`   // video: absolute
+	Sources  []MediaSource `json:"sources,omitempty"`  // video, audio: further sources
+	Tracks   []Track       `json:"tracks,omitempty"`   // video, audio
+}
+
+// BlockType names the form of a block.
+type BlockType string
+
+// The types of blocks.
+const (
+	HeadingBlock     BlockType = "heading"     // Text, Spans, Level, Anchor
+	TextBlock        BlockType = "text"        // Text, Spans: a paragraph; "\n" is a line break
+	ListBlock        BlockType = "list"        // Items, Ordered, Start
+	DefinitionsBlock BlockType = "definitions" // Items with Term
+	CodeBlock        BlockType = "code"        // Text byte for byte, Language, Caption
+	TableBlock       BlockType = "table"       // Rows, Caption
+	QuoteBlock       BlockType = "quote"       // Blocks, Cite, URL
+	CalloutBlock     BlockType = "callout"     // Kind, Title, Blocks
+	ImageBlock       BlockType = "image"       // URL, Alt, Caption
+	VideoBlock       BlockType = "video"       // URL, Sources, Poster, Tracks, Caption
+	AudioBlock       BlockType = "audio"       // URL, Sources, Tracks, Caption
+	EmbedBlock       BlockType = "embed"       // URL, Kind, Title
+	FootnoteBlock    BlockType = "footnote"    // Anchor, Text (its label), Blocks
+	MathBlock        BlockType = "math"        // Text, Language
+	LinkBlock        BlockType = "link"        // URL, Text: a link that stands alone
+)
+
+// Span marks a part of a block's text. Start and End are byte offsets into
+// Text, 0 <= Start < End <= len(Text), both at the edge of a character.
+type Span struct {
+	Type  SpanType `json:"type"`
+	Start int      `json:"start"`
+	End   int      `json:"end"`
+	URL   string   `json:"url,omitempty"` // link: absolute
+}
+
+// SpanType says what a span is.
+type SpanType string
+
+// The types of spans. A math span's text is TeX; a footnote span's URL is the
+// anchor of its footnote block.
+const (
+	LinkSpan     SpanType = "link"
+	CodeSpan     SpanType = "code"
+	EmphasisSpan SpanType = "emphasis"
+	StrongSpan   SpanType = "strong"
+	MathSpan     SpanType = "math"
+	FootnoteSpan SpanType = "footnote"
+)
+
+// Item is one item of a list, or one term with its definition.
+type Item struct {
+	Term   string  `json:"term,omitempty"` // definitions: the term; several terms are joined by "\n"
+	Text   string  `json:"text,omitempty"`
+	Spans  []Span  `json:"spans,omitempty"`  // of Text
+	Task   bool    `json:"task,omitempty"`   // it has a checkbox
+	Done   bool    `json:"done,omitempty"`   // which is checked
+	Blocks []Block `json:"blocks,omitempty"` // what follows Text inside the item, nested lists included
+}
+
+// Cell is one cell of a table. A span of 0 means 1.
+type Cell struct {
+	Text    string `json:"text,omitempty"`
+	Spans   []Span `json:"spans,omitempty"`
+	Header  bool   `json:"header,omitempty"`
+	Colspan int    `json:"colspan,omitempty"`
+	Rowspan int    `json:"rowspan,omitempty"`
+}
+
+// MediaSource is one form of a video or an audio.
+type MediaSource struct {
+	URL  string `json:"url"`            // absolute
+	Type string `json:"type,omitempty"` // media type
+}
+
+// Track is a text track of a video or an audio.
+type Track struct {
+	URL      string `json:"url"` // absolute
+	Kind     string `json:"kind,omitempty"`
+	Language string `json:"language,omitempty"`
+	Label    string `json:"label,omitempty"`
+}

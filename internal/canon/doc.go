@@ -1,0 +1,13 @@
+// Package canon gives the one form of everything that is compared or hashed:
+// URLs, text, JSON and fingerprints. It is pure: no I/O, no state, and the
+// same input gives the same bytes in every process.
+//
+//   - [URL], [Resolve], [Relative] and [Absolute]: canonical http(s) URLs and
+//     the identity of a page under its site's base.
+//   - [Normalize] and [NormalizeHTML]: the text profile of TCT draft-01,
+//     section 1.6.4.
+//   - [AppendString], [AppendNumber] and [Object]: our own documents, written
+//     in the canonical form of RFC 8785 (JCS). [JCS]: the canonical form of a
+//     stranger's document.
+//   - [SHA256Hex] and [Digest]: fingerprints.
+package canon

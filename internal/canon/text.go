@@ -1,0 +1,109 @@
+package canon
+
+import (
+	"html"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Normalize gives the canonical text of TCT draft-01, section 1.6.4: NFKC,
+// full case folding, no control characters but tab, line feed and carriage
+// return, each run of white space one space, none at the ends. U+00A0 counts
+// as white space, which NFKC has made a plain space already. A byte that is
+// not UTF-8 counts as U+FFFD.
+//
+// The steps run once, in the order of the draft. For a few characters (such
+// as U+0345) the result is therefore not in NFKC again, and a second call
+// would change it.
+func Normalize(s string) string {
+	if isASCII(s) {
+		return collapse(s, true)
+	}
+	return collapse(fold(norm.NFKC.String(valid(s))), false)
+}
+
+// NormalizeHTML decodes the character references of s, as HTML does in text,
+// and then does what [Normalize] does. Tags are not its business.
+func NormalizeHTML(s string) string { return Normalize(html.UnescapeString(s)) }
+
+// fold is full case folding (CaseFolding.txt, statuses C and F), whatever the
+// language. The library folds the Cherokee letters U+13A0 to U+13F5 to their
+// lower-case forms, while Unicode folds those forms to these letters, so they
+// go round it.
+func fold(s string) string {
+	caser := cases.Fold()
+	i := strings.IndexFunc(s, isUpperCherokee)
+	if i < 0 {
+		return caser.String(s)
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i >= 0 {
+		b.WriteString(caser.String(s[:i]))
+		s = s[i:]
+		end := strings.IndexFunc(s, func(r rune) bool { return !isUpperCherokee(r) })
+		if end < 0 {
+			end = len(s)
+		}
+		b.WriteString(s[:end])
+		s = s[end:]
+		i = strings.IndexFunc(s, isUpperCherokee)
+	}
+	b.WriteString(caser.String(s))
+	return b.String()
+}
+
+func isUpperCherokee(r rune) bool { return 0x13A0 <= r && r <= 0x13F5 }
+
+// collapse drops control characters, joins white space and trims; lower also
+// folds ASCII letters. A control character inside a run of white space does
+// not end the run: it is gone before runs are looked for.
+func collapse(s string, lower bool) string {
+	b := make([]byte, 0, len(s))
+	space := false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			space = true
+			continue
+		case c < ' ' || c == 0x7F:
+			continue
+		case c == 0xC2 && i+1 < len(s) && s[i+1] < 0xA0: // U+0080 to U+009F
+			i++
+			continue
+		case c == 0xC2 && i+1 < len(s) && s[i+1] == 0xA0: // U+00A0
+			i++
+			space = true
+			continue
+		case lower && 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		if space && len(b) > 0 {
+			b = append(b, ' ')
+		}
+		space = false
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// valid gives s with U+FFFD for every byte that is not part of valid UTF-8.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}

@@ -1,0 +1,101 @@
+package fetch
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// sniffSize is how much of a body decides whether it is what it claims. It
+// fits in the default buffer of a bufio.Reader.
+const sniffSize = 512
+
+// zstdWindow is the most that the zstd coding may ask for (RFC 9659).
+const zstdWindow = 8 << 20
+
+// decoders open a coding over r. They give a nil reader when r is plain, and
+// a codingError when it is neither. stop frees what the reader holds.
+var decoders = map[string]func(r *bufio.Reader) (_ io.Reader, stop func(), err error){
+	"gzip": openGzip,
+	"br":   openBrotli,
+	"zstd": openZstd,
+}
+
+// codingError is a body that is not in the coding that it claims.
+type codingError string
+
+func (e codingError) Error() string { return fmt.Sprintf("claims to be %s but is not", string(e)) }
+
+func openGzip(r *bufio.Reader) (io.Reader, func(), error) {
+	magic := []byte{0x1f, 0x8b}
+	if ok, err := confirm(r, "gzip", func(b []byte) bool { return bytes.HasPrefix(b, magic) }); !ok {
+		return nil, nil, err
+	}
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	return z, func() { _ = z.Close() }, nil
+}
+
+func openZstd(r *bufio.Reader) (io.Reader, func(), error) {
+	frame, skippable := []byte{0x28, 0xb5, 0x2f, 0xfd}, []byte{0x2a, 0x4d, 0x18}
+	ok, err := confirm(r, "zstd", func(b []byte) bool {
+		return bytes.HasPrefix(b, frame) || len(b) >= 4 && b[0]>>4 == 5 && bytes.Equal(b[1:4], skippable)
+	})
+	if !ok {
+		return nil, nil, err
+	}
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(zstdWindow))
+	if err != nil {
+		return nil, nil, err
+	}
+	return z, z.Close, nil
+}
+
+// openBrotli has no magic bytes to go by. What looks like text is brotli only
+// if a decoder gets through its beginning.
+func openBrotli(r *bufio.Reader) (io.Reader, func(), error) {
+	ok, err := confirm(r, "br", func(b []byte) bool {
+		if len(b) == 0 || !plain(b) {
+			return len(b) > 0
+		}
+		_, err := io.Copy(io.Discard, brotli.NewReader(bytes.NewReader(b)))
+		return err == nil || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
+	})
+	if !ok {
+		return nil, nil, err
+	}
+	return brotli.NewReader(r), func() {}, nil
+}
+
+// confirm tells whether the beginning of r is in a coding. If not, it is an
+// error unless r is empty or plain.
+func confirm(r *bufio.Reader, coding string, is func([]byte) bool) (bool, error) {
+	b, err := r.Peek(sniffSize)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	if is(b) {
+		return true, nil
+	}
+	if plain(b) {
+		return false, nil
+	}
+	return false, codingError(coding)
+}
+
+// plain is true for text in any encoding that extends ASCII: no control
+// characters besides white space.
+func plain(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(c rune) bool {
+		return c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' || c == 0x7f
+	})
+}

@@ -1,0 +1,54 @@
+package fetch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"hash"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// digest is one member of Content-Digest with the hash of what was read.
+type digest struct {
+	name string
+	want []byte
+	hash hash.Hash
+}
+
+func (d digest) ok() bool { return bytes.Equal(d.hash.Sum(nil), d.want) }
+
+// digests reads Content-Digest (RFC 9530, section 2), a dictionary of byte
+// sequences. Other algorithms than sha-256 and sha-512 are passed over. A
+// field that does not parse counts as absent, as RFC 9651, section 4.2, asks.
+func digests(h http.Header) []digest {
+	found := make(map[string]digest)
+	for member := range strings.SplitSeq(strings.Join(h.Values("Content-Digest"), ","), ",") {
+		name, value, _ := strings.Cut(strings.Trim(member, " \t"), "=")
+		d := digest{name: name}
+		switch name {
+		case "sha-256":
+			d.hash = sha256.New()
+		case "sha-512":
+			d.hash = sha512.New()
+		default:
+			continue
+		}
+		value, _, _ = strings.Cut(value, ";") // parameters mean nothing here
+		value = strings.TrimRight(value, " \t")
+		if len(value) < 2 || value[0] != ':' || value[len(value)-1] != ':' {
+			return nil
+		}
+		var err error
+		// Padding is optional to a parser (RFC 9651, section 4.2.7).
+		d.want, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(value[1:len(value)-1], "="))
+		if err != nil || len(d.want) != d.hash.Size() {
+			return nil
+		}
+		found[name] = d // the last of a name counts
+	}
+	return slices.Collect(maps.Values(found))
+}

@@ -1,0 +1,95 @@
+package fetch
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// BodyError is a body that cannot be used.
+type BodyError struct {
+	URL    string // without credentials; "" when the response does not tell
+	Reason string
+	// Kind is ErrUnavailable for a body that the network cut short,
+	// ErrTooLarge for one over a limit, ErrInvalid for one that is wrong.
+	Kind error
+	Err  error // the cause; nil when Reason says it all
+}
+
+// Error gives "body of URL: reason: cause".
+func (e *BodyError) Error() string {
+	s := "body of " + e.URL + ": " + e.Reason
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap gives Kind and the cause.
+func (e *BodyError) Unwrap() []error {
+	if e.Err != nil {
+		return []error{e.Kind, e.Err}
+	}
+	return []error{e.Kind}
+}
+
+func tooLarge(url, format string, args ...any) *BodyError {
+	return &BodyError{URL: url, Reason: fmt.Sprintf(format, args...), Kind: millrace.ErrTooLarge}
+}
+
+// StatusError is a response whose status code is not a success. It wraps the
+// sentinel that [millrace.StatusErr] gives for the code.
+type StatusError struct {
+	URL        string // of the response, after redirects; without credentials
+	Code       int
+	RetryAfter time.Duration // what the server asks for; 0: it asks for nothing
+	Note       string        // what was done about it; "": nothing
+}
+
+// Error gives "URL: 503 Service Unavailable (retry after 2m0s)".
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("%s: %d %s", e.URL, e.Code, http.StatusText(e.Code))
+	if e.RetryAfter > 0 {
+		s += fmt.Sprintf(" (retry after %s)", e.RetryAfter)
+	}
+	if e.Note != "" {
+		s += ", " + e.Note
+	}
+	return s
+}
+
+// Unwrap gives the sentinel of the code.
+func (e *StatusError) Unwrap() error { return millrace.StatusErr(e.Code) }
+
+// CheckStatus gives nil for a 2xx response and a [*StatusError] for any
+// other; a 304 gives one that is [millrace.ErrUnmodified].
+func CheckStatus(resp *http.Response) error {
+	if millrace.StatusErr(resp.StatusCode) == nil {
+		return nil
+	}
+	return &StatusError{URL: responseURL(resp), Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
+}
+
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3), seconds or a date.
+// Absent, past and unreadable values are 0.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return time.Duration(s) * time.Second
+	}
+	t, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	return max(0, time.Until(t).Round(time.Second))
+}
+
+func responseURL(resp *http.Response) string {
+	if resp.Request == nil || resp.Request.URL == nil {
+		return ""
+	}
+	return cleanURL(resp.Request.URL)
+}

@@ -1,0 +1,222 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"time"
+)
+
+// Time limits that nobody needs to change. They catch a server that has gone
+// away; [Options.Timeout] catches one that is merely slow.
+const (
+	connectTimeout   = 10 * time.Second
+	tlsTimeout       = 10 * time.Second
+	firstByteTimeout = 30 * time.Second
+	bodyIdleTimeout  = 30 * time.Second
+	keepIdle         = 90 * time.Second
+)
+
+// Options changes a [Client]. The zero value is right for strangers' sites.
+type Options struct {
+	// AllowPrivate allows loopback, private, link-local and cloud metadata
+	// addresses. False refuses them with an [*AddressError].
+	AllowPrivate bool
+	// UserAgent names the client; "" is millrace/VERSION (+URL; Contact).
+	UserAgent string
+	// Contact is an address or URL for the owners of sites, shown in the
+	// default UserAgent; "" shows none.
+	Contact string
+	// Delay is the least time between the starts of two requests to one host
+	// name, whatever the port. 0 is none to a loopback host and 250 ms to any
+	// other; a negative value is none.
+	Delay time.Duration
+	// MaxBody limits a body in bytes, coded and decoded; 0 is 100 MiB.
+	MaxBody int64
+	// MaxRatio limits decoded to coded bytes once a body has decoded to more
+	// than 1 MiB; 0 is 100.
+	MaxRatio int64
+	// MaxHeader limits the header of a response in bytes; 0 is 64 KiB.
+	MaxHeader int64
+	// Timeout limits one request from its start to the last byte of its
+	// body; 0 is one minute. A redirect or a retry is a request of its own.
+	Timeout time.Duration
+	// MaxRedirects limits the redirects of one request; 0 is 10, a negative
+	// value refuses every redirect.
+	MaxRedirects int
+	// Dial connects in place of the network, for networks in memory; nil is
+	// the network. Literal addresses and those of the connections that it
+	// returns are checked like any other.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Rand gives numbers in [0, 1) for the jitter of [Do]; nil is math/rand.
+	// It must be safe for concurrent use.
+	Rand func() float64
+	// Logger gets a debug line per request and retry; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Client is a guarded [http.RoundTripper] that is safe for concurrent use.
+// Rooms use it through [Client.HTTP], which adds the redirect policy.
+type Client struct {
+	transport    *http.Transport
+	userAgent    string
+	timeout      time.Duration
+	maxRedirects int
+	limits       limits
+	pace         pacer
+	rand         func() float64
+	log          *slog.Logger
+	stats        counters
+}
+
+// New makes a client; nil options are the zero value.
+func New(o *Options) *Client {
+	if o == nil {
+		o = new(Options)
+	}
+	c := &Client{
+		userAgent:    o.UserAgent,
+		timeout:      cmp.Or(o.Timeout, time.Minute),
+		maxRedirects: cmp.Or(o.MaxRedirects, 10),
+		limits:       limits{body: o.MaxBody, ratio: o.MaxRatio}.orDefault(),
+		pace:         pacer{delay: o.Delay},
+		rand:         o.Rand,
+		log:          o.Logger,
+	}
+	if c.userAgent == "" {
+		c.userAgent = defaultUserAgent(o.Contact)
+	}
+	if c.rand == nil {
+		c.rand = rand.Float64
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	dial := guardedDial(o.AllowPrivate, nil)
+	if o.Dial != nil {
+		dial = hookedDial(o.AllowPrivate, o.Dial)
+	}
+	c.transport = &http.Transport{
+		Proxy:                  nil,
+		DialContext:            dial,
+		TLSHandshakeTimeout:    tlsTimeout,
+		ResponseHeaderTimeout:  firstByteTimeout,
+		IdleConnTimeout:        keepIdle,
+		MaxIdleConnsPerHost:    16,
+		MaxResponseHeaderBytes: cmp.Or(o.MaxHeader, 64<<10),
+		DisableCompression:     true, // bodies stay coded for their digests
+		ForceAttemptHTTP2:      true,
+	}
+	return c
+}
+
+// HTTP gives an [http.Client] over c: its redirect policy, no cookies.
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{Transport: c, CheckRedirect: c.checkRedirect}
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
+
+// RoundTrip does one request: it waits for the host's turn, adds User-Agent
+// and Accept-Encoding where they are absent, and bounds the answer. The body
+// of the response is as it came over the wire, still coded. Reading it fails
+// with a [*BodyError] when it is too long, too slow or cut short.
+//
+// Errors are [millrace.ErrInvalid] for a URL that cannot be fetched,
+// [millrace.ErrForbidden] with an [*AddressError] for a refused address, and
+// [millrace.ErrUnavailable] for the network; a cancelled context gives its
+// own error.
+func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	err := checkURL(req.URL)
+	if err == nil {
+		err = c.pace.wait(ctx, req.URL.Hostname())
+	}
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+
+	began := time.Now()
+	watch := startWatch(ctx, c.timeout)
+	out := req.WithContext(watch.ctx)
+	out.Header = req.Header.Clone()
+	c.setHeader(out.Header)
+	c.stats.requests.Add(1)
+	resp, err := c.transport.RoundTrip(out)
+	if err != nil {
+		err = watch.explain(err)
+		watch.stop()
+		c.stats.failed.Add(1)
+		c.log.DebugContext(ctx, "fetch", "method", req.Method, "url", cleanURL(req.URL),
+			"error", err, "took", time.Since(began))
+		return nil, err
+	}
+	c.stats.count(resp)
+	c.log.DebugContext(ctx, "fetch", "method", req.Method, "url", cleanURL(req.URL),
+		"status", resp.StatusCode, "took", time.Since(began))
+	// The response belongs to the caller's request, not to our copy.
+	resp.Request = req
+	if resp.Body == nil || resp.Body == http.NoBody {
+		resp.Body = http.NoBody
+		watch.stop()
+		return resp, nil
+	}
+	resp.Body = &wireBody{
+		body: resp.Body, watch: watch, limits: c.limits, count: &c.stats.body,
+		url: cleanURL(req.URL), want: resp.ContentLength,
+	}
+	return resp, nil
+}
+
+func (c *Client) setHeader(h http.Header) {
+	if _, ok := h["User-Agent"]; !ok {
+		h.Set("User-Agent", c.userAgent)
+	}
+	if _, ok := h["Accept-Encoding"]; !ok {
+		// A range of a coded body cannot be decoded from its middle.
+		h.Set("Accept-Encoding", "identity")
+		if h.Get("Range") == "" {
+			h.Set("Accept-Encoding", "zstd, br, gzip")
+		}
+	}
+}
+
+const home = "github.com/millrace/millrace"
+
+// defaultUserAgent follows RFC 9110, section 10.1.5: a product, then a comment.
+func defaultUserAgent(contact string) string {
+	if contact != "" {
+		contact = "; " + contact
+	}
+	return fmt.Sprintf("millrace/%s (+https://%s%s)", buildVersion(), home, contact)
+}
+
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == home && m.Version != "" && m.Version != "(devel)" {
+			return m.Version
+		}
+	}
+	return "dev"
+}
+
+// cleanURL is a URL fit for logs and errors: without credentials or fragment.
+func cleanURL(u *url.URL) string {
+	v := *u
+	v.User, v.Fragment, v.RawFragment = nil, "", ""
+	return v.String()
+}

@@ -1,0 +1,140 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+	"github.com/millrace/millrace"
+)
+
+// AddressError refuses to connect to an address that is not public. It is a
+// [millrace.ErrForbidden].
+type AddressError struct {
+	Addr  netip.Addr // the address of the connection, after DNS
+	Class string     // what it is, such as "a loopback address"
+}
+
+// Error gives "refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it".
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("refused: %s is %s; pass --allow-private to allow it", e.Addr, e.Class)
+}
+
+// Unwrap gives [millrace.ErrForbidden].
+func (e *AddressError) Unwrap() error { return millrace.ErrForbidden }
+
+// azurePlatform answers metadata requests on Azure, from a public range.
+var azurePlatform = netip.MustParsePrefix("168.63.129.16/32")
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// guardedDial checks each address just before the system connects to it. A
+// nil resolver is the system's.
+func guardedDial(allowPrivate bool, r *net.Resolver) dialFunc {
+	d := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Resolver: r}
+	if !allowPrivate {
+		g := newGuard()
+		d.Control = func(_, addr string, _ syscall.RawConn) error { return g.check(addr) }
+	}
+	return d.DialContext
+}
+
+// hookedDial guards a dial function of the caller as far as it deals in IP
+// addresses: the one asked for and the one at the other end.
+func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
+	if allowPrivate {
+		return dial
+	}
+	g := newGuard()
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if _, err := netip.ParseAddrPort(addr); err == nil {
+			if err := g.check(addr); err != nil {
+				return nil, err
+			}
+		}
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+			if err := g.check(tcp.String()); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+		}
+		return conn, nil
+	}
+}
+
+type guard struct{ rules *ssrf.Guardian }
+
+func newGuard() guard {
+	return guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(azurePlatform))}
+}
+
+// check takes "ip:port". An IPv4-mapped address counts as the IPv4 address
+// that the system would connect to.
+func (g guard) check(addr string) error {
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return fmt.Errorf("refused: %q is not an address and a port: %w", addr, millrace.ErrForbidden)
+	}
+	ip := ap.Addr().Unmap()
+	if g.rules.SafeAddr(ip) == nil {
+		return nil
+	}
+	return &AddressError{Addr: ip, Class: class(ip)}
+}
+
+func class(ip netip.Addr) string {
+	switch {
+	case ip.IsLoopback():
+		return "a loopback address"
+	case ip.IsUnspecified():
+		return "the unspecified address"
+	case ip == netip.MustParseAddr("169.254.169.254"), ip == azurePlatform.Addr():
+		return "a cloud metadata address"
+	case ip.IsLinkLocalUnicast():
+		return "a link-local address"
+	case ip.IsPrivate():
+		return "a private address"
+	case ip.IsMulticast():
+		return "a multicast address"
+	case ssrf.IPv6NAT64Prefix.Contains(ip):
+		return "a NAT64 address"
+	}
+	return "not a public address"
+}
+
+// checkURL refuses what cannot or must not be fetched. Credentials in a URL
+// end up in logs, referrers and stores.
+func checkURL(u *url.URL) error {
+	switch {
+	case u == nil:
+		return fmt.Errorf("no URL: %w", millrace.ErrInvalid)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("scheme %q is not http or https: %w", u.Scheme, millrace.ErrInvalid)
+	case u.User != nil:
+		return fmt.Errorf("%s: a URL with a user name or password is not fetched: %w", cleanURL(u), millrace.ErrInvalid)
+	case u.Hostname() == "":
+		return fmt.Errorf("%q has no host: %w", cleanURL(u), millrace.ErrInvalid)
+	}
+	return nil
+}
+
+// loopbackName tells from a host name alone whether it means this machine
+// (RFC 6761, section 6.3).
+func loopbackName(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

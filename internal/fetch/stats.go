@@ -1,0 +1,58 @@
+package fetch
+
+import (
+	"net/http"
+	"sync/atomic"
+)
+
+// Stats counts what a [Client] has done so far.
+type Stats struct {
+	Requests    int64    // sent, redirects and retries included
+	Failed      int64    // of those, without a response
+	Retries     int64    // of Requests, those that Do repeated
+	Status      [6]int64 // responses by class: Status[2] counts 2xx; [0] is unused
+	NotModified int64    // of Status[3], the 304s
+	HeaderBytes int64    // of responses, as HTTP/1.1 would write them: an estimate
+	BodyBytes   int64    // of responses, coded, as far as they were read
+}
+
+// Received is the bytes of headers and bodies together.
+func (s Stats) Received() int64 { return s.HeaderBytes + s.BodyBytes }
+
+type counters struct {
+	requests, failed, retries, notModified, header, body atomic.Int64
+
+	status [6]atomic.Int64
+}
+
+// Stats gives the counts of this moment. It is safe while requests run.
+func (c *Client) Stats() Stats {
+	s := Stats{
+		Requests:    c.stats.requests.Load(),
+		Failed:      c.stats.failed.Load(),
+		Retries:     c.stats.retries.Load(),
+		NotModified: c.stats.notModified.Load(),
+		HeaderBytes: c.stats.header.Load(),
+		BodyBytes:   c.stats.body.Load(),
+	}
+	for i := range s.Status {
+		s.Status[i] = c.stats.status[i].Load()
+	}
+	return s
+}
+
+func (c *counters) count(resp *http.Response) {
+	if class := resp.StatusCode / 100; class >= 1 && class < len(c.status) {
+		c.status[class].Add(1)
+	}
+	if resp.StatusCode == http.StatusNotModified {
+		c.notModified.Add(1)
+	}
+	n := len(resp.Proto) + len(resp.Status) + len(" \r\n") + len("\r\n")
+	for k, values := range resp.Header {
+		for _, v := range values {
+			n += len(k) + len(v) + len(": \r\n")
+		}
+	}
+	c.header.Add(int64(n))
+}

@@ -1,0 +1,125 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// networkError is a failure of the network, which may pass.
+type networkError struct{ err error }
+
+func (e *networkError) Error() string   { return e.err.Error() }
+func (e *networkError) Unwrap() []error { return []error{millrace.ErrUnavailable, e.err} }
+
+// slowError is a time limit of ours that a server has run into.
+type slowError string
+
+func (e slowError) Error() string { return string(e) }
+func (e slowError) Timeout() bool { return true }
+
+// watch ends an exchange that takes too long.
+type watch struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	whole  *time.Timer
+	idle   *time.Timer // runs while somebody waits for bytes of the body
+}
+
+func startWatch(parent context.Context, timeout time.Duration) *watch {
+	w := new(watch)
+	w.ctx, w.cancel = context.WithCancelCause(parent)
+	w.whole = w.timer(timeout, "the whole answer took longer than %s")
+	w.idle = w.timer(bodyIdleTimeout, "no byte of the body for %s")
+	w.idle.Stop()
+	return w
+}
+
+func (w *watch) timer(d time.Duration, format string) *time.Timer {
+	return time.AfterFunc(d, func() { w.cancel(slowError(fmt.Sprintf(format, d))) })
+}
+
+func (w *watch) stop() {
+	w.whole.Stop()
+	w.idle.Stop()
+	w.cancel(nil)
+}
+
+// explain gives err its sentinel. The end of the caller's context is no fault
+// of the network, and a refused address none either.
+func (w *watch) explain(err error) error {
+	if cause := context.Cause(w.ctx); cause != nil {
+		if slow, ok := errors.AsType[slowError](cause); ok {
+			return &networkError{slow}
+		}
+		return cause
+	}
+	if errors.Is(err, millrace.ErrForbidden) {
+		return err
+	}
+	return &networkError{err}
+}
+
+// wireBody is the body of a response as it comes over the wire.
+type wireBody struct {
+	body   io.ReadCloser
+	watch  *watch
+	limits limits
+	count  *atomic.Int64
+	url    string
+	want   int64 // Content-Length; -1: not known
+	n      int64 // bytes read
+	err    error // the end, once reached
+}
+
+func (b *wireBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if b.want > b.limits.body {
+		return 0, b.end(tooLarge(b.url, "Content-Length %d is over the limit of %d bytes", b.want, b.limits.body))
+	}
+	b.watch.idle.Reset(bodyIdleTimeout)
+	n, err := b.body.Read(p)
+	b.watch.idle.Stop()
+	b.n += int64(n)
+	b.count.Add(int64(n))
+	switch {
+	case b.n > b.limits.body:
+		return 0, b.end(tooLarge(b.url, "more than the limit of %d bytes", b.limits.body))
+	case err == nil:
+		return n, nil
+	case b.n < b.want && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)):
+		err = &BodyError{URL: b.url, Reason: fmt.Sprintf("cut short after %d of %d bytes", b.n, b.want), Kind: millrace.ErrUnavailable}
+	case err != io.EOF:
+		if err = b.watch.explain(err); errors.Is(err, millrace.ErrUnavailable) {
+			err = &BodyError{URL: b.url, Reason: "broken off", Kind: millrace.ErrUnavailable, Err: err}
+		}
+	}
+	return n, b.end(err)
+}
+
+// end stops the clocks. At io.EOF the transport has taken its connection
+// back, so that ending the context does not cost it.
+func (b *wireBody) end(err error) error {
+	b.err = err
+	b.watch.stop()
+	return err
+}
+
+// Close gives up what is not read.
+func (b *wireBody) Close() error {
+	err := b.body.Close()
+	if b.err == nil {
+		b.err = errClosed
+	}
+	b.watch.stop()
+	return err
+}
+
+var errClosed = errors.New("read after Close")

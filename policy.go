@@ -1,0 +1,193 @@
+package millrace
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Purpose is what a reader wants the content for.
+type Purpose string
+
+// The purposes that policies tell apart.
+const (
+	AIInput Purpose = "ai-input" // answering with it
+	AITrain Purpose = "ai-train" // training on it
+	Search  Purpose = "search"   // finding it
+)
+
+// AuthorDisplay says how authors appear in public documents.
+type AuthorDisplay string
+
+// The ways to display authors.
+const (
+	AuthorName   AuthorDisplay = ""       // the display name
+	AuthorHidden AuthorDisplay = "hidden" // not at all, and no person in the JSON-LD
+)
+
+// Visibility is the one rule of what may be public. It holds for every
+// protocol, below all of them; the zero value hides [DefaultExclude] and
+// nothing else.
+type Visibility struct {
+	// Exclude lists paths under the base to hide, each with everything below
+	// it; whole segments, any case: "/account" hides "/Account/x" and not
+	// "/accounting". nil = DefaultExclude; an empty, non-nil list hides none.
+	Exclude []string
+	Kinds   []PageKind    // kinds of pages to hide
+	Authors AuthorDisplay // zero = display names
+}
+
+// DefaultExclude lists the paths that hold no content for anybody else:
+// accounts, carts, checkouts, logins and administration.
+var DefaultExclude = []string{
+	"/account", "/my-account", "/admin", "/administrator", "/wp-admin", "/wp-login.php", "/wp-json", "/user/login",
+	"/user/register", "/login", "/logout", "/signin", "/signup", "/register", "/cart", "/basket", "/checkout",
+}
+
+// Excluded reports whether the rule hides a path (an identity, with or without
+// a query).
+func (v Visibility) Excluded(identity string) bool {
+	list := v.Exclude
+	if list == nil {
+		list = DefaultExclude
+	}
+	path, _, _ := strings.Cut(identity, "?")
+	for _, ex := range list {
+		ex = strings.TrimRight(ex, "/")
+		if len(path) >= len(ex) && strings.EqualFold(path[:len(ex)], ex) && (len(path) == len(ex) || path[len(ex)] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// Apply gives the page as the public may see it, or false when the public may
+// not see it at all. The argument is not changed.
+func (v Visibility) Apply(p *Page) (*Page, bool) {
+	if p.Access.NoIndex || p.Access.Auth || v.Excluded(p.URL) || slices.Contains(v.Kinds, p.Kind) {
+		return nil, false
+	}
+	out := *p
+	out.Author = displayName(p.Author)
+	if v.Authors == AuthorHidden {
+		out.Author = ""
+	}
+	out.Schema = scrub(p.Schema, v.Authors == AuthorHidden)
+	return &out, true
+}
+
+// Fingerprint moves with everything that Apply depends on.
+func (v Visibility) Fingerprint() string {
+	if v.Exclude == nil {
+		v.Exclude = DefaultExclude
+	}
+	const format = "visibility 1\n" // moves when Apply does
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("millrace: strings do not encode: " + err.Error())
+	}
+	sum := sha256.Sum256(append([]byte(format), b...))
+	return hex.EncodeToString(sum[:8])
+}
+
+// displayName drops what identifies more than a name does: mail addresses and
+// URLs.
+func displayName(s string) string {
+	words := strings.FieldsFunc(s, unicode.IsSpace)
+	words = slices.DeleteFunc(words, func(w string) bool {
+		return strings.Contains(w, "@") && strings.Contains(w, ".") || strings.Contains(w, "://") ||
+			strings.HasPrefix(w, "mailto:")
+	})
+	return strings.Trim(strings.Join(words, " "), " ,;<>()")
+}
+
+// private names the JSON-LD properties that never become public: they say
+// where or how to reach somebody, or identify them to machines.
+var private = map[string]bool{
+	"email": true, "telephone": true, "faxNumber": true, "address": true, "contactPoint": true,
+	"identifier": true, "taxID": true, "vatID": true, "birthDate": true, "homeLocation": true,
+	"givenName": true, "familyName": true, "additionalName": true,
+}
+
+// scrub gives JSON-LD without what is private; with persons, also without
+// persons. Elements that are no JSON objects are dropped. The result has its
+// members in a fixed order.
+func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
+	var out []json.RawMessage
+	for _, raw := range schema {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		var v any
+		if d.Decode(&v) != nil {
+			continue
+		}
+		v = scrubValue(v, persons)
+		if m, ok := v.(map[string]any); !ok || len(m) == 0 {
+			continue
+		}
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if e.Encode(v) == nil {
+			out = append(out, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+		}
+	}
+	return out
+}
+
+// scrubValue gives nil for what has to go.
+func scrubValue(v any, persons bool) any {
+	switch v := v.(type) {
+	case string:
+		if strings.HasPrefix(v, "mailto:") || strings.HasPrefix(v, "tel:") {
+			return nil
+		}
+		return v
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, e := range v {
+			if e = scrubValue(e, persons); e != nil {
+				out = append(out, e)
+			}
+		}
+		if len(out) == 0 && len(v) > 0 {
+			return nil
+		}
+		return out
+	case map[string]any:
+		person := isPerson(v["@type"])
+		if person && persons {
+			return nil
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			drop := private[k] || person && (k == "@id" || k == "sameAs") ||
+				persons && (k == "author" || k == "creator" || k == "editor" || k == "contributor")
+			if drop {
+				delete(v, k)
+				continue
+			}
+			if s := scrubValue(v[k], persons); s == nil && v[k] != nil {
+				delete(v, k)
+			} else {
+				v[k] = s
+			}
+		}
+		return v
+	}
+	return v
+}
+
+func isPerson(t any) bool {
+	switch t := t.(type) {
+	case string:
+		return t == "Person" || strings.HasSuffix(t, "/Person")
+	case []any:
+		return slices.ContainsFunc(t, isPerson)
+	}
+	return false
+}

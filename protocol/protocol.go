@@ -1,0 +1,51 @@
+// Package protocol holds the plan of a room: what every protocol package says
+// of itself, in the same words. The rooms are the packages below it, and
+// package all is the only list of them.
+package protocol
+
+import (
+	"net/http"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+)
+
+// Protocol describes one room. Every member is filled by every room.
+type Protocol struct {
+	Name    string // as on the command line, such as "tct-01"
+	Title   string // of the specification
+	Version string // of the specification
+	Date    string // of the specification, YYYY-MM-DD
+	Source  string // where the specification is published
+
+	// Carry gives what is left of a page once it has gone through the
+	// protocol, nil if the protocol does not carry the page. It is pure,
+	// total and idempotent. Pages are those of a View.
+	Carry func(p *millrace.Page) *millrace.Page
+	// Tagger computes the room's tags in the store.
+	Tagger millrace.Tagger
+	// NewPublisher makes the room's publisher; nil options are the zero value.
+	NewPublisher func(o *PublisherOptions) millrace.Publisher
+	// NewReader reads a remote site: endpoint is the site's root, or a single
+	// page where the protocol can start from one. client nil = the guarded default.
+	NewReader func(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source
+	// Rules are the specification's sentences as checks.
+	Rules func() []check.Rule
+}
+
+// PublisherOptions configure any room's publisher. The zero value works.
+type PublisherOptions struct {
+	ListItems int // most items in one list before it is split in shards; 0 = 50,000
+}
+
+// ReaderOptions configure any room's reader. The zero value works.
+type ReaderOptions struct {
+	Note func(Note) // told of what is odd but no reason to stop; nil = nobody. Called from any goroutine
+}
+
+// Note is something odd that a reader saw and went on from.
+type Note struct {
+	Rule string // id of the rule that it breaks, as the checker names it
+	URL  string // the document
+	Text string // what is odd, in words
+}

@@ -1,0 +1,149 @@
+package millrace
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Text gives blocks as plain text: blocks are separated by one empty line,
+// rows and items by a line end, cells by " | ". No markup is added but the
+// "- " and "1. " of items. The result has no empty line at either end and no
+// two in a row, so that Text(TextBlocks(Text(b))) == Text(b).
+func Text(blocks []Block) string {
+	var w strings.Builder
+	for _, b := range blocks {
+		t := strings.Trim(blockText(b), "\n")
+		if strings.TrimSpace(t) == "" {
+			continue
+		}
+		if w.Len() > 0 {
+			w.WriteString("\n\n")
+		}
+		w.WriteString(t)
+	}
+	return foldLines(w.String())
+}
+
+// TextBlocks gives plain text as one text block per paragraph, the form that
+// content of [DetailText] has. Paragraphs are separated by empty lines.
+func TextBlocks(text string) []Block {
+	text = foldLines(strings.ReplaceAll(text, "\r\n", "\n"))
+	var out []Block
+	for p := range strings.SplitSeq(text, "\n\n") {
+		if p = strings.Trim(p, "\n"); strings.TrimSpace(p) != "" {
+			out = append(out, Block{Type: TextBlock, Text: p})
+		}
+	}
+	return out
+}
+
+// foldLines leaves at most one empty line in a row.
+func foldLines(s string) string {
+	if !strings.Contains(s, "\n\n\n") {
+		return s
+	}
+	var w strings.Builder
+	run := 0
+	for _, c := range []byte(s) {
+		if c == '\n' {
+			if run++; run > 2 {
+				continue
+			}
+		} else {
+			run = 0
+		}
+		w.WriteByte(c)
+	}
+	return w.String()
+}
+
+func blockText(b Block) string {
+	switch b.Type {
+	case ListBlock, DefinitionsBlock:
+		return listText(b)
+	case TableBlock:
+		return tableText(b)
+	case QuoteBlock:
+		return joinLines("\n\n", Text(b.Blocks), b.Text, dash(b.Cite))
+	case CalloutBlock:
+		return joinLines("\n\n", b.Title, b.Text, Text(b.Blocks))
+	case FootnoteBlock:
+		return strings.TrimSpace("[" + b.Text + "] " + Text(b.Blocks))
+	case ImageBlock, VideoBlock, AudioBlock:
+		return b.Caption
+	case EmbedBlock:
+		return joinLines("\n", b.Title, b.Caption)
+	case CodeBlock:
+		return joinLines("\n", b.Caption, b.Text)
+	}
+	return b.Text
+}
+
+func dash(cite string) string {
+	if cite == "" {
+		return ""
+	}
+	return "— " + cite
+}
+
+func joinLines(sep string, parts ...string) string {
+	kept := parts[:0]
+	for _, p := range parts {
+		if strings.TrimSpace(p) != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, sep)
+}
+
+func listText(b Block) string {
+	var lines []string
+	for i, it := range b.Items {
+		mark := "- "
+		switch {
+		case b.Type == DefinitionsBlock:
+			mark = "  "
+		case b.Ordered:
+			mark = strconv.Itoa(max(b.Start, 1)+i) + ". "
+			if b.Start == 0 {
+				mark = strconv.Itoa(1+i) + ". "
+			}
+		}
+		if it.Task {
+			mark += checkbox(it.Done)
+		}
+		if it.Term != "" {
+			lines = append(lines, it.Term)
+		}
+		body := joinLines("\n", it.Text, strings.ReplaceAll(Text(it.Blocks), "\n\n", "\n"))
+		if body == "" {
+			continue
+		}
+		lines = append(lines, mark+strings.ReplaceAll(body, "\n", "\n"+strings.Repeat(" ", min(len(mark), 4))))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func checkbox(done bool) string {
+	if done {
+		return "[x] "
+	}
+	return "[ ] "
+}
+
+func tableText(b Block) string {
+	var lines []string
+	if b.Caption != "" {
+		lines = append(lines, b.Caption)
+	}
+	for _, row := range b.Rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = cutSpace(c.Text)
+		}
+		if line := strings.Join(cells, " | "); strings.Trim(line, " |") != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

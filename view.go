@@ -1,0 +1,154 @@
+package millrace
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+)
+
+// View is a [Source] that stands still at one sequence number, with no open
+// transaction: two reads of one View, minutes apart, agree. Its pages and refs
+// carry absolute C-URLs; where it takes a URL, an identity will do as well.
+// Only what the site's visibility rule lets through is in a View.
+//
+// As a Source, a View yields the log: its cursor is a sequence number with the
+// store's epoch, Version is the page's revision, and a cursor of another epoch
+// is ErrConflict.
+type View interface {
+	Source
+	// Site describes the view; it costs nothing.
+	Site() Site
+	// Scan yields pages in the order that s asks for.
+	Scan(ctx context.Context, s Scan) iter.Seq2[*Page, error]
+	// Tag gives what a room has computed of one page, once, on write.
+	// ErrNotFound: there is no such page, or the room does not publish it.
+	Tag(ctx context.Context, room, url string) (Tag, error)
+	// Tags yields every tag of a room with a URL after the given one, in the
+	// order of the identities.
+	Tags(ctx context.Context, room, after string) iter.Seq2[Tag, error]
+	// SeqAt gives the last sequence number committed at or before a time.
+	SeqAt(ctx context.Context, t time.Time) (uint64, error)
+}
+
+// Site describes the state of a site that a [View] stands at.
+type Site struct {
+	Base     string    // of the C-URLs: absolute, ends with "/"
+	Docs     string    // of the machine documents: absolute, ends with "/"
+	Title    string    // of the home page, else the host
+	Language string    // of the home page, else ""
+	Epoch    string    // random, one per store: cursors of another epoch mean nothing
+	Seq      uint64    // the sequence number
+	Time     time.Time // when the newest log entry was committed, strictly rising with Seq
+	Pages    int       // how many pages are visible
+	Sections []Section // by name
+}
+
+// Section is a part of a site with the number of its visible pages.
+type Section struct {
+	Name  string
+	Pages int
+}
+
+// Scan says which pages a view yields, and how.
+type Scan struct {
+	Section string // only this section; "" = every page
+	Order   Order
+	After   string // resume after the page with this URL; "" = from the start
+	Limit   int    // at most so many; 0 = all
+	Bodies  bool   // with Blocks; without, pages come without them and cost less
+}
+
+// Order is an order of pages.
+type Order uint8
+
+// The orders of a scan.
+const (
+	ByURL       Order = iota // by identity, bytewise
+	ByPublished              // newest first, ties by identity, undated last
+	BySeq                    // last changed first
+)
+
+// Tag is what a room has computed of a page when the page was written.
+type Tag struct {
+	URL      string    // the page's C-URL, absolute
+	Value    string    // the room's prescribed hash, without quotes
+	N        int       // 1, or more when pages of an earlier rank claim the same name (see [Tagger])
+	Modified time.Time // of the page
+}
+
+// Tagger computes a room's tags. The store calls it in the transaction that
+// writes the page.
+type Tagger struct {
+	Room   string // protocol name, such as "tct-01"
+	Format int    // moves when Tag gives other values for the same page
+	// Tag gives the value for a page as a View shows it (without its Blocks
+	// being changed); "" means that the room gives the page no document.
+	Tag func(site Site, p *Page) (string, error)
+	// Rivals names the identities whose presence decides about the name of
+	// the given page's document, and those whose name the page decides
+	// about. A page's N is one more than the number of pages present in
+	// before. nil: names of this room never clash.
+	Rivals func(identity string) (before, after []string)
+}
+
+// Publisher makes the documents of one protocol. It is pure: serving,
+// building, caching and a 304 are one thing, and belong to the edition.
+type Publisher interface {
+	// Find looks up the document that a request names; it renders nothing.
+	// The path of r is relative to the documents' base. ErrNotFound: the
+	// protocol has no such document. Large documents are found by their path
+	// in the edition, before Find is asked.
+	Find(ctx context.Context, v View, r *http.Request) (*Document, error)
+	// All yields every document, large ones first.
+	All(ctx context.Context, v View) iter.Seq2[*Document, error]
+	// Announce says what the protocol wants said of it elsewhere.
+	Announce(v View) Notice
+}
+
+// Document is something that can be served or written to a file: its identity
+// bytes and what is known of them. Codings, digests, ranges, HEAD and 304 are
+// the edition's business, not the room's.
+type Document struct {
+	Path string // under the documents' base, starting with "/", with the query if it has one
+	// ETag is the strong validator of the identity bytes, without quotes.
+	// "" on a large document: the edition derives it from the bytes.
+	ETag   string
+	Header http.Header // Content-Type, Cache-Control, Link, Last-Modified and the like
+	// OneTag: every content coding has the same ETag, and there are no
+	// ranges, because the protocol says so (TCT).
+	OneTag bool
+	Large  bool // grows with the site: prebuilt, never rendered in a request
+	// Touched reports whether a change of a page can change this large
+	// document; nil = every change can.
+	Touched func(url string) bool
+	// Write writes the identity bytes. It may be called more than once.
+	Write func(ctx context.Context, w io.Writer) error
+}
+
+// Notice is what a protocol wants announced: the gateway composes the origin's
+// own responses from the notices of all rooms.
+type Notice struct {
+	Root []Link // on the final response of the origin's root
+	// Page gives the links of the response of one C-URL (an identity), none
+	// if the room does not publish that page; nil = the room has none.
+	Page func(ctx context.Context, identity string) ([]Link, error)
+}
+
+// Link is one web link (RFC 8288).
+type Link struct {
+	URL  string // absolute, or a path of the origin
+	Rel  string
+	Type string // media type of the target
+	HTML bool   // also as an element in the head of an HTML page
+}
+
+// String gives the link as the value of a Link header field.
+func (l Link) String() string {
+	s := "<" + l.URL + `>; rel="` + l.Rel + `"`
+	if l.Type != "" {
+		s += `; type="` + l.Type + `"`
+	}
+	return s
+}
