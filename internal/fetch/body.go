@@ -96,12 +96,15 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 		c.stops = append(c.stops, stop)
 		c.top = bufio.NewReader(&meter{r: r, url: c.url, limits: lim, src: c.src})
 	}
-	c.meter = meter{r: c.top, url: c.url, limits: limits{body: lim.body}}
+	c.out = meter{r: c.top, url: c.url, limits: limits{body: lim.body}}
 	return c, nil
 }
 
 // contentCodings lists the codings in the order in which they come off.
 func contentCodings(resp *http.Response) ([]string, error) {
+	if !hasBody(resp) {
+		return nil, nil
+	}
 	var codings []string
 	for name := range strings.SplitSeq(strings.Join(resp.Header.Values("Content-Encoding"), ","), ",") {
 		name = strings.ToLower(strings.Trim(name, " \t"))
@@ -119,9 +122,6 @@ func contentCodings(resp *http.Response) ([]string, error) {
 	if len(codings) > maxCodings {
 		return nil, fmt.Errorf("%d content codings on top of each other", len(codings))
 	}
-	if !hasBody(resp) {
-		return nil, nil
-	}
 	slices.Reverse(codings)
 	return codings, nil
 }
@@ -134,7 +134,7 @@ func hasBody(resp *http.Response) bool {
 
 // content is a decoded body.
 type content struct {
-	meter // what Read reads
+	out   meter // what Read reads
 	body  io.ReadCloser
 	src   *source
 	top   *bufio.Reader
@@ -147,7 +147,7 @@ func (c *content) Read(p []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
-	n, err := c.meter.Read(p)
+	n, err := c.out.Read(p)
 	if err != nil && err != io.EOF {
 		err = c.explain(err)
 	}
@@ -252,7 +252,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	if m.n > m.limits.body {
-		return 0, tooLarge(m.url, "decodes to more than %d bytes", m.limits.body)
+		return 0, tooLarge(m.url, "longer than %d bytes", m.limits.body)
 	}
 	if m.src != nil && m.n > ratioFloor && m.n/m.limits.ratio > m.src.n {
 		return 0, tooLarge(m.url, "decodes to more than %d times its coded size", m.limits.ratio)

@@ -67,8 +67,9 @@ func openBrotli(r *bufio.Reader) (io.Reader, func(), error) {
 		if len(b) == 0 || !plain(b) {
 			return len(b) > 0
 		}
-		_, err := io.Copy(io.Discard, brotli.NewReader(bytes.NewReader(b)))
-		return err == nil || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
+		// Few bytes may stand for very many: some are enough.
+		_, err := io.CopyN(io.Discard, brotli.NewReader(bytes.NewReader(b)), 64<<10)
+		return err == nil || err == io.EOF || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
 	})
 	if !ok {
 		return nil, nil, err

@@ -39,7 +39,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 	for attempt := 0; ; attempt++ {
 		resp, err := client.Do(req.WithContext(ctx))
 		if err != nil {
-			err = fmt.Errorf("fetch %s: %w", cleanURL(req.URL), unwrapURL(err))
+			resp, err = nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), unwrapURL(err))
 		}
 		if !mayPass(resp, err) || !repeatable(req) {
 			return resp, err

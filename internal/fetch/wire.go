@@ -94,11 +94,9 @@ func (b *wireBody) Read(p []byte) (int, error) {
 		return 0, b.end(tooLarge(b.url, "more than the limit of %d bytes", b.limits.body))
 	case err == nil:
 		return n, nil
-	case b.n < b.want && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)):
-		err = &BodyError{URL: b.url, Reason: fmt.Sprintf("cut short after %d of %d bytes", b.n, b.want), Kind: millrace.ErrUnavailable}
 	case err != io.EOF:
 		if err = b.watch.explain(err); errors.Is(err, millrace.ErrUnavailable) {
-			err = &BodyError{URL: b.url, Reason: "broken off", Kind: millrace.ErrUnavailable, Err: err}
+			err = &BodyError{URL: b.url, Reason: fmt.Sprintf("broken off after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: err}
 		}
 	}
 	return n, b.end(err)
