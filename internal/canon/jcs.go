@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
@@ -33,8 +34,9 @@ func (e *SyntaxError) Error() string {
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 var (
-	errBOM   = errors.New("it starts with a byte order mark")
-	errDepth = fmt.Errorf("it nests deeper than %d levels", MaxDepth)
+	errBOM       = errors.New("it starts with a byte order mark")
+	errSurrogate = errors.New("it escapes half of a surrogate pair")
+	errDepth     = fmt.Errorf("it nests deeper than %d levels", MaxDepth)
 )
 
 // JCS gives the canonical form (RFC 8785) of one JSON value from a stranger.
@@ -64,6 +66,9 @@ func JCS(data []byte) ([]byte, error) {
 		}
 		return nil, &SyntaxError{-1, err}
 	}
+	if at := loneSurrogate(data); at >= 0 {
+		return nil, &SyntaxError{int64(at), errSurrogate}
+	}
 	// What is left for the library to refuse cannot be pinned to a byte.
 	out, err := jcs.Transform(raw)
 	if err != nil {
@@ -92,4 +97,35 @@ func tooDeep(data []byte) int {
 		}
 	}
 	return -1
+}
+
+// loneSurrogate gives the offset of the first escape of half a surrogate pair
+// in valid JSON, else -1.
+func loneSurrogate(data []byte) int {
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		r := escapedRune(data[i:])
+		if utf16.IsSurrogate(r) {
+			if utf16.DecodeRune(r, escapedRune(data[i+6:])) == utf8.RuneError {
+				return i
+			}
+			i += 6
+		}
+		i++
+	}
+	return -1
+}
+
+// escapedRune gives the code unit of the \u escape that b starts with, else -1.
+func escapedRune(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		r = r<<4 | rune(unhex(c))
+	}
+	return r
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 // AppendString appends s as a JSON string in the form of RFC 8785, section
@@ -81,10 +80,9 @@ func AppendNumber(dst []byte, f float64) []byte {
 	case abs >= 1e-6 && abs < 1e21:
 		return strconv.AppendFloat(dst, f, 'f', -1, 64)
 	}
-	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
 	// strconv writes at least two digits of exponent, ECMAScript as few as it can.
-	if n := len(dst); dst[n-2] == '0' && n-start > 3 && (dst[n-3] == '-' || dst[n-3] == '+') {
+	if n := len(dst); dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') {
 		dst[n-2] = dst[n-1]
 		dst = dst[:n-1]
 	}

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -288,11 +289,8 @@ func appendPath(b []byte, path string) []byte {
 			b = b[:at-1]
 		case "..":
 			b = b[:at-1]
-			for len(b) > start {
-				b = b[:len(b)-1]
-				if b[len(b)] == '/' {
-					break
-				}
+			if i := bytes.LastIndexByte(b[start:], '/'); i >= 0 {
+				b = b[:start+i]
 			}
 		default:
 			continue
