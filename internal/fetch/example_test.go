@@ -1,0 +1,33 @@
+package fetch_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// A server on this machine, so AllowPrivate has to be set.
+func Example() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	defer site.Close()
+	client := fetch.New(&fetch.Options{AllowPrivate: true})
+	req, _ := http.NewRequest(http.MethodGet, site.URL, nil)
+	resp, err := fetch.Do(context.Background(), client.HTTP(), req)
+	if err == nil {
+		body, err := fetch.ReadBody(resp, 1000)
+		fmt.Println(string(body), err, client.Stats().Requests)
+	}
+	// Output: hello <nil> 1
+}
+
+// The same server without it.
+func ExampleAddressError() {
+	client := fetch.New(nil).HTTP()
+	req, _ := http.NewRequest(http.MethodGet, "http://127.0.0.1:9", nil)
+	_, err := fetch.Do(context.Background(), client, req)
+	fmt.Println(err)
+	// Output: fetch http://127.0.0.1:9: dial tcp 127.0.0.1:9: refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it
+}

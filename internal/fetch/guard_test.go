@@ -1,0 +1,200 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+func TestGuardCheck(t *testing.T) {
+	for addr, class := range map[string]string{
+		"127.0.0.1:80":                  "a loopback address",
+		"127.255.0.9:8080":              "a loopback address",
+		"[::1]:443":                     "a loopback address",
+		"[::ffff:127.0.0.1]:80":         "a loopback address",
+		"0.0.0.0:80":                    "the unspecified address",
+		"[::]:80":                       "the unspecified address",
+		"0.1.2.3:80":                    "not a public address",
+		"10.1.2.3:80":                   "a private address",
+		"172.31.0.1:80":                 "a private address",
+		"192.168.1.1:80":                "a private address",
+		"[::ffff:10.0.0.1]:80":          "a private address",
+		"[fd00:ec2::254]:80":            "a private address", // metadata on EC2
+		"169.254.169.254:80":            "a cloud metadata address",
+		"[::ffff:169.254.169.254]:80":   "a cloud metadata address",
+		"168.63.129.16:80":              "a cloud metadata address",
+		"169.254.1.1:80":                "a link-local address",
+		"[fe80::1%eth0]:80":             "a link-local address",
+		"100.100.100.200:80":            "not a public address", // metadata on Alibaba
+		"192.0.0.192:80":                "not a public address", // metadata on Oracle
+		"[64:ff9b::a9fe:a9fe]:80":       "a NAT64 address",
+		"[64:ff9b::8.8.8.8]:80":         "a NAT64 address",
+		"[2002:7f00:1::]:80":            "not a public address", // 6to4
+		"[2001:0:7f00:1::]:80":          "not a public address", // Teredo
+		"224.0.0.1:80":                  "a multicast address",
+		"[ff02::1]:80":                  "a multicast address",
+		"255.255.255.255:80":            "not a public address",
+		"8.8.8.8:80":                    "",
+		"8.8.8.8:22":                    "", // any port
+		"1.1.1.1:65535":                 "",
+		"[2606:4700:4700::1111]:8443":   "",
+		"[::ffff:8.8.8.8]:80":           "",
+		"172.32.0.1:80":                 "",
+		"[2a00:1450:4001:80b::200e]:80": "",
+	} {
+		err := newGuard().check(addr)
+		refused, ok := errors.AsType[*AddressError](err)
+		if class == "" {
+			if err != nil {
+				t.Errorf("%s: %v", addr, err)
+			}
+			continue
+		}
+		if !ok || refused.Class != class || !errors.Is(err, millrace.ErrForbidden) {
+			t.Errorf("%s: %v, want %s", addr, err, class)
+		}
+	}
+	for _, bad := range []string{"", "example.com:80", "127.0.0.1", "127.1:80"} {
+		if err := newGuard().check(bad); !errors.Is(err, millrace.ErrForbidden) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// The real network, up to the moment of connecting.
+func TestGuardRefusesConnections(t *testing.T) {
+	var hits atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+	defer srv.Close()
+	_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
+	c := newClient(t, Options{})
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"} {
+		_, err := Do(t.Context(), c.HTTP(), get(t, "http://"+host+":"+port+"/"))
+		refused, ok := errors.AsType[*AddressError](err)
+		if !ok {
+			t.Errorf("%s: %v", host, err)
+			continue
+		}
+		want := fmt.Sprintf("refused: %s is %s; pass --allow-private to allow it", refused.Addr, refused.Class)
+		wantErr(t, err, millrace.ErrForbidden, want)
+	}
+	if hits.Load() != 0 {
+		t.Errorf("the server got %d requests", hits.Load())
+	}
+	if s := c.Stats(); s.Failed != 6 || s.Requests != 6 || s.Retries != 0 {
+		t.Errorf("stats %+v", s)
+	}
+	if body, err := fetchBody(t, newClient(t, Options{AllowPrivate: true}), srv.URL); err != nil || body != "" || hits.Load() != 1 {
+		t.Errorf("allowed: %q, %v", body, err)
+	}
+}
+
+// A public name that resolves to a private address, and one that resolves to
+// nothing.
+func TestGuardAfterDNS(t *testing.T) {
+	dns := fakeDNS(t, netip.MustParseAddr("10.0.0.7"))
+	c := newClient(t, Options{})
+	c.transport.DialContext = guardedDial(false, dns)
+	_, err := Do(t.Context(), c.HTTP(), get(t, "http://rebound.example/"))
+	wantErr(t, err, millrace.ErrForbidden, "refused: 10.0.0.7 is a private address")
+
+	c.transport.DialContext = guardedDial(false, &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no route")
+	}})
+	_, err = Do(t.Context(), c.HTTP(), get(t, "http://nowhere.example/"))
+	wantErr(t, err, millrace.ErrUnavailable, "no route")
+}
+
+// fakeDNS resolves every name to ip, over a loopback socket.
+func fakeDNS(t *testing.T, ip netip.Addr) *net.Resolver {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pc.Close() })
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := pc.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			name := 12
+			for name < n && buf[name] != 0 {
+				name += int(buf[name]) + 1
+			}
+			question := buf[12 : name+5]
+			isA := question[len(question)-3] == 1
+			answer := append([]byte{buf[0], buf[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question...)
+			if isA {
+				answer[7] = 1
+				answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
+				answer = append(answer, ip.AsSlice()...)
+			}
+			_, _ = pc.WriteTo(answer, from)
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", pc.LocalAddr().String())
+	}}
+}
+
+func TestGuardHook(t *testing.T) {
+	dial := memory(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == "site.example" && r.URL.Path == "/away" {
+			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusFound)
+			return
+		}
+		_, _ = w.Write([]byte("here"))
+	})
+	c := newClient(t, Options{Dial: dial})
+	if body, err := fetchBody(t, c, "http://site.example/"); err != nil || body != "here" {
+		t.Errorf("%q, %v", body, err)
+	}
+	_, err := fetchBody(t, c, "http://site.example/away")
+	wantErr(t, err, millrace.ErrForbidden, "refused: 169.254.169.254 is a cloud metadata address")
+	if body, err := fetchBody(t, newClient(t, Options{Dial: dial, AllowPrivate: true}), "http://10.0.0.1/"); err != nil || body != "here" {
+		t.Errorf("%q, %v", body, err)
+	}
+
+	// A hook that leads to the real loopback is caught at the other end.
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	c = newClient(t, Options{Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, srv.Listener.Addr().String())
+	}})
+	_, err = fetchBody(t, c, "http://site.example/")
+	wantErr(t, err, millrace.ErrForbidden, "is a loopback address")
+}
+
+func TestCheckURL(t *testing.T) {
+	c := newClient(t, Options{Dial: raw(t, func(net.Conn, *http.Request) { t.Error("connected") })})
+	for url, text := range map[string]string{
+		"ftp://site.example/":                    `scheme "ftp" is not http or https`,
+		"file:///etc/passwd":                     `scheme "file"`,
+		"http:///path":                           "no host",
+		"http://hidden:secret@site.example/?q#f": "http://site.example/?q: a URL with a user name",
+		"http://hidden@site.example/":            "user name or password",
+	} {
+		_, err := Do(t.Context(), c.HTTP(), get(t, url))
+		wantErr(t, err, millrace.ErrInvalid, text)
+		resp, err := c.RoundTrip(get(t, url))
+		wantErr(t, err, millrace.ErrInvalid, text)
+		if resp != nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v, %v", url, resp, err)
+		}
+	}
+	if s := c.Stats(); s.Requests != 0 {
+		t.Errorf("stats %+v", s)
+	}
+}

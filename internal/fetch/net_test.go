@@ -1,0 +1,118 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// memory is a network without a network: every connection reaches handler.
+// It works with fake time.
+func memory(t *testing.T, handler http.HandlerFunc) func(context.Context, string, string) (net.Conn, error) {
+	t.Helper()
+	l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+	srv := &http.Server{Handler: handler}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	return l.dial
+}
+
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case l.conns <- b:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.done:
+		return nil, errors.New("connection refused")
+	}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { close(l.done); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+// raw is a network whose servers answer each request with whatever answer
+// writes; the connection closes when it returns.
+func raw(t *testing.T, answer func(net.Conn, *http.Request)) func(context.Context, string, string) (net.Conn, error) {
+	t.Helper()
+	return func(context.Context, string, string) (net.Conn, error) {
+		a, b := net.Pipe()
+		go func() {
+			defer b.Close()
+			if req, err := http.ReadRequest(bufio.NewReader(b)); err == nil {
+				answer(b, req)
+			}
+		}()
+		return a, nil
+	}
+}
+
+func say(c net.Conn, parts ...string) { _, _ = c.Write([]byte(strings.Join(parts, ""))) }
+
+// newClient makes a client without delays that is closed with the test.
+func newClient(t *testing.T, o Options) *Client {
+	t.Helper()
+	if o.Delay == 0 {
+		o.Delay = -1
+	}
+	c := New(&o)
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+func loopback(t *testing.T, handler http.HandlerFunc) (*Client, string) {
+	t.Helper()
+	srv := httptest.NewServer(handler)
+	t.Cleanup(srv.Close)
+	return newClient(t, Options{AllowPrivate: true}), srv.URL
+}
+
+func get(t *testing.T, url string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// fetchBody does the whole way of a reader.
+func fetchBody(t *testing.T, c *Client, url string) (string, error) {
+	t.Helper()
+	resp, err := Do(t.Context(), c.HTTP(), get(t, url))
+	if err != nil {
+		return "", err
+	}
+	b, err := ReadBody(resp, 0)
+	return string(b), err
+}
+
+func wantErr(t *testing.T, err, kind error, text string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("error %v is not %v", err, kind)
+	}
+	if err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("error %q does not say %q", err, text)
+	}
+}
