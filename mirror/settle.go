@@ -1,0 +1,132 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+
+	"github.com/millrace/millrace"
+)
+
+// state is what the sink keeps for a source between runs, as its cursor.
+type state struct {
+	Cursor millrace.Cursor `json:"cursor,omitempty"`
+	Doubt  int             `json:"doubt,omitempty"` // pages whose absence the last run did not believe
+}
+
+func (s state) encode() millrace.Cursor {
+	if s == (state{}) {
+		return ""
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("mirror: a string and a number do not encode: " + err.Error())
+	}
+	return millrace.Cursor(b)
+}
+
+func parseState(c millrace.Cursor) state {
+	var s state
+	if c == "" || json.Unmarshal([]byte(c), &s) != nil {
+		return state{} // nothing, or nothing that we wrote: start over
+	}
+	return s
+}
+
+// settle ends a run whose stream has ended well: what the whole lists no
+// longer name goes, if it is to be believed, and the cursor moves.
+func (r *run) settle(ctx context.Context) error {
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	if len(r.whole) == 0 || r.memory == nil {
+		return r.end(ctx, false)
+	}
+	r.seen.sort()
+	held, lost := 0, 0
+	for ref, err := range r.memory.Held(ctx, r.from) {
+		if err != nil {
+			return err
+		}
+		if r.covers(ref) {
+			held++
+			if !r.seen.has(ref.URL) {
+				lost++
+			}
+		}
+	}
+	if lost > 0 && (lost == held || lost*5 >= held) && r.state.Doubt == 0 {
+		r.report.Doubted = lost
+		r.o.Logger.Warn("the source has suddenly lost many pages: not believed until the next run says the same",
+			"from", r.from, "held", held, "lost", lost)
+		return r.end(ctx, true)
+	}
+	if lost > 0 {
+		for ref, err := range r.memory.Held(ctx, r.from) {
+			if err != nil {
+				return err
+			}
+			if r.covers(ref) && !r.seen.has(ref.URL) {
+				if err := r.put(ctx, millrace.Change{Kind: millrace.Delete, Ref: ref}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return r.end(ctx, false)
+}
+
+// covers reports whether a whole list of this run would name the ref.
+func (r *run) covers(ref millrace.Ref) bool {
+	return slices.ContainsFunc(r.whole, func(m millrace.Milestone) bool {
+		return m.Section == "" || m.Section == ref.Section
+	})
+}
+
+// end applies what is left, with the state for the next run.
+func (r *run) end(ctx context.Context, doubt bool) error {
+	next := r.state // keep: a page is missing, or the list is not believed
+	switch {
+	case doubt:
+		next.Doubt = r.report.Doubted
+	case r.failed:
+		next.Doubt = 0
+	case len(r.whole) > 0:
+		next = state{Cursor: r.last.Cursor}
+	default: // marks that were not whole have been applied as they came
+		return r.flush(ctx)
+	}
+	if next == r.state && len(r.batch.changes) == 0 {
+		return nil
+	}
+	r.batch.changes = append(r.batch.changes, markChange(next))
+	return r.flush(ctx)
+}
+
+// seen is the set of the URLs that a source has named, as 64-bit hashes under
+// a random seed: 8 bytes a page, which is all the memory of a run that grows
+// with the site. Two URLs of a million collide with probability 3e-8; then a
+// deletion waits until another run.
+type seen struct {
+	seed   maphash.Seed
+	ok     bool
+	hashes []uint64
+}
+
+func (s *seen) add(url string) {
+	if !s.ok {
+		s.seed, s.ok = maphash.MakeSeed(), true
+	}
+	s.hashes = append(s.hashes, maphash.String(s.seed, url))
+}
+
+func (s *seen) sort() { slices.Sort(s.hashes) }
+
+func (s *seen) has(url string) bool {
+	if !s.ok {
+		return false
+	}
+	_, ok := slices.BinarySearch(s.hashes, maphash.String(s.seed, url))
+	return ok
+}

@@ -1,0 +1,268 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// Options of [Sync]. The zero value works.
+type Options struct {
+	Concurrency int // pages asked for at once; 0 = 4
+	Batch       int // changes in one transaction of the sink at most; 0 = 200
+	Failures    int // that many pages unavailable in a row end the run; 0 = 20
+
+	// Fallback gets a page that the source names but cannot give, and says by
+	// what protocol; nil = such pages are skipped.
+	Fallback func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, protocol string, err error)
+	// Progress is called from one goroutine, often; nil = nobody.
+	Progress func(Progress)
+	Logger   *slog.Logger // nil = discard
+}
+
+// Progress says how far a run has come.
+type Progress struct {
+	Named int // pages that the source has named so far
+	Done  int // of those, the ones that need nothing more
+}
+
+// Report says what a run did.
+type Report struct {
+	millrace.Tally
+	Asked     int            // pages asked of the source
+	Skipped   []Skip         // at most 1,000 of them
+	SkippedN  int            // all of them
+	Fallbacks map[string]int // pages that came by another protocol, by its name
+	Fallback  error          // why the first of those was needed
+	Doubted   int            // pages whose absence is not believed yet; see Sync
+}
+
+// Skip is one page that was left as it is, and why.
+type Skip struct {
+	URL    string `json:"url"`
+	Reason string `json:"reason"`
+}
+
+const maxSkips = 1000
+
+// Sync applies to a sink what has changed at a source since the last run.
+// from names the source in the sink: its origin and protocol.
+//
+// Whatever is applied is durable, so a run that is cut off goes on where it
+// was: at most the pages in flight and one batch are asked for twice. The
+// source's cursor moves on only when every page that it covers has arrived.
+//
+// Pages that a whole list no longer names are deleted. But a list that is
+// suddenly empty, or has lost a fifth, is believed only when the next run
+// sees the same: until then the pages stay, and Report.Doubted counts them.
+//
+// The report is never nil and holds for what was done before an error.
+func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, o *Options) (*Report, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	r := &run{from: from, src: src, sink: sink, o: *o, report: &Report{}}
+	if r.o.Concurrency <= 0 {
+		r.o.Concurrency = 4
+	}
+	if r.o.Batch <= 0 {
+		r.o.Batch = 200
+	}
+	if r.o.Failures <= 0 {
+		r.o.Failures = 20
+	}
+	if r.o.Logger == nil {
+		r.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	r.memory, _ = sink.(millrace.Memory)
+	err := r.do(ctx)
+	if errors.Is(err, millrace.ErrConflict) && r.state.Cursor != "" {
+		r.o.Logger.Info("the source refused the cursor: starting over", "from", from)
+		r.fresh = true
+		err = r.do(ctx)
+	}
+	if err != nil {
+		return r.report, fmt.Errorf("mirror %s: %w", from, err)
+	}
+	return r.report, nil
+}
+
+// run is one call of Sync.
+type run struct {
+	from   string
+	src    millrace.Source
+	sink   millrace.Sink
+	memory millrace.Memory // nil: the sink has none
+	o      Options
+	report *Report
+
+	state  state // as the sink held it when the run began
+	fresh  bool  // do not use state.Cursor
+	seen   seen
+	batch  batch
+	whole  []millrace.Milestone // complete listings, settled when the stream has ended
+	last   *millrace.Milestone  // the newest mark of the stream
+	failed bool                 // a page is missing: the cursor stays
+	row    int                  // pages unavailable in a row
+	prog   Progress
+}
+
+// batch is what goes to the sink in one transaction.
+type batch struct {
+	changes []millrace.Change
+	since   time.Time // of the first of them
+	size    int       // bytes of text, roughly
+}
+
+const (
+	batchBytes = 4 << 20
+	batchAge   = time.Second
+)
+
+// do runs the three stages: one goroutine reads the stream, some ask for
+// pages, and this one applies.
+func (r *run) do(ctx context.Context) error {
+	var err error
+	if r.memory != nil {
+		stored, err := r.memory.Cursor(ctx, r.from)
+		if err != nil {
+			return err
+		}
+		r.state = parseState(stored)
+	}
+	r.seen, r.whole, r.last, r.failed, r.row, r.prog, r.batch = seen{}, nil, nil, false, 0, Progress{}, batch{}
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	steps := r.stream(ctx)
+	for s := range steps {
+		if err == nil {
+			if err = r.take(ctx, s); err != nil {
+				cancel(err) // and drain, so that no goroutine stays behind
+			}
+		}
+	}
+	if err != nil {
+		// What has arrived is worth keeping even if the source broke off.
+		return errors.Join(err, r.flush(context.WithoutCancel(ctx)))
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return r.settle(ctx)
+}
+
+// take applies one step of the stream.
+func (r *run) take(ctx context.Context, s step) error {
+	switch {
+	case s.skip != nil:
+		r.skip(s.skip.URL, s.skip.Err)
+	case s.err != nil && s.asked:
+		return r.miss(s)
+	case s.err != nil:
+		return s.err
+	case s.change.Kind == millrace.Mark:
+		r.last = s.change.Mark
+		if s.change.Mark.Whole {
+			r.whole = append(r.whole, *s.change.Mark)
+			return nil
+		}
+		return r.mark(ctx, s.change.Mark.Cursor)
+	case s.same:
+		r.report.Unchanged++
+	default:
+		r.row = 0
+		if err := r.put(ctx, s.change); err != nil {
+			return err
+		}
+	}
+	if s.asked {
+		r.report.Asked++
+	}
+	if s.via != "" {
+		if r.report.Fallbacks == nil {
+			r.report.Fallbacks, r.report.Fallback = map[string]int{}, s.cause
+		}
+		r.report.Fallbacks[s.via]++
+	}
+	r.prog.Named = max(r.prog.Named, s.named)
+	if s.change.Kind != millrace.Mark {
+		r.prog.Done++
+	}
+	if r.o.Progress != nil {
+		r.o.Progress(r.prog)
+	}
+	return nil
+}
+
+// skip reports one page that stays as it is.
+func (r *run) skip(url string, why error) {
+	r.report.SkippedN++
+	if len(r.report.Skipped) < maxSkips {
+		r.report.Skipped = append(r.report.Skipped, Skip{url, why.Error()})
+	}
+}
+
+// miss handles a page that the source named and did not give.
+func (r *run) miss(s step) error {
+	r.report.Asked++
+	r.prog.Done++
+	r.failed = true
+	r.skip(s.change.URL, s.err)
+	if !errors.Is(s.err, millrace.ErrUnavailable) {
+		r.row = 0
+		return nil
+	}
+	if r.row++; r.row >= r.o.Failures {
+		return fmt.Errorf("gave up after %d pages in a row: %w", r.row, s.err)
+	}
+	return nil
+}
+
+// put adds a change to the batch, and applies the batch when it is full.
+func (r *run) put(ctx context.Context, c millrace.Change) error {
+	if len(r.batch.changes) == 0 {
+		r.batch.since = time.Now()
+	}
+	r.batch.changes = append(r.batch.changes, c)
+	if c.Page != nil {
+		for _, b := range c.Page.Blocks {
+			r.batch.size += len(b.Text) + 64
+		}
+	}
+	if len(r.batch.changes) >= r.o.Batch || r.batch.size >= batchBytes || time.Since(r.batch.since) > batchAge {
+		return r.flush(ctx)
+	}
+	return nil
+}
+
+// flush applies the batch.
+func (r *run) flush(ctx context.Context) error {
+	if len(r.batch.changes) == 0 {
+		return nil
+	}
+	t, err := r.sink.Apply(ctx, r.from, r.batch.changes)
+	r.batch = batch{} // also of a refused batch: it is not tried twice
+	if err != nil {
+		return err
+	}
+	r.report.Add(t)
+	return nil
+}
+
+// mark applies the batch together with the cursor that it reaches, unless a
+// page is missing that the cursor would cover, or deletions are still to come.
+func (r *run) mark(ctx context.Context, c millrace.Cursor) error {
+	if !r.failed && len(r.whole) == 0 {
+		r.batch.changes = append(r.batch.changes, markChange(state{Cursor: c}))
+	}
+	return r.flush(ctx)
+}
+
+func markChange(s state) millrace.Change {
+	return millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: s.encode()}}
+}
