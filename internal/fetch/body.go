@@ -49,7 +49,7 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 // (the defaults for a response from elsewhere), and as its Content-Digest
 // says, which is over the coded bytes.
 //
-// The first bytes have the last word about a coding: a body that claims a
+// The first bytes have the last word about a coding: a body that claims any
 // coding but is plain text is taken as it is, as from a proxy that decodes
 // and forgets to say so; one that claims none is never decoded. A range of a
 // coded body (206) cannot be decoded.
@@ -86,7 +86,11 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	}
 	c.top = bufio.NewReader(c.src)
 	for _, coding := range codings {
-		r, stop, err := decoders[coding](c.top)
+		open := decoders[coding]
+		if open == nil {
+			open = openUnknown(coding)
+		}
+		r, stop, err := open(c.top)
 		if err != nil {
 			return nil, c.explain(err)
 		}
@@ -113,9 +117,6 @@ func contentCodings(resp *http.Response) ([]string, error) {
 			continue
 		case "x-gzip": // RFC 9110, section 8.4.1.3
 			name = "gzip"
-		}
-		if decoders[name] == nil {
-			return nil, fmt.Errorf("unknown content coding %q", name)
 		}
 		codings = append(codings, name)
 	}

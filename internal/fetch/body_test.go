@@ -95,21 +95,22 @@ func TestReadBody(t *testing.T) {
 		"plain, not zstd":        {resp: response(latin1, ce, "zstd"), want: latin1},
 		"short br":               {resp: response(encode(t, "x", "br"), ce, "br"), want: "x"},
 
-		"three codings":     {resp: response(gz, ce, "gzip, br, gzip"), kind: millrace.ErrInvalid, text: "3 content codings"},
-		"unknown coding":    {resp: response(gz, ce, "lzma"), kind: millrace.ErrInvalid, text: `unknown content coding "lzma"`},
-		"binary, not gzip":  {resp: response(zs, ce, "gzip"), kind: millrace.ErrInvalid, text: "claims to be gzip but is not"},
-		"binary, not zstd":  {resp: response(gz, ce, "zstd"), kind: millrace.ErrInvalid, text: "claims to be zstd but is not"},
-		"binary, not br":    {resp: response("\x00\xff\x00\xff\x01", ce, "br"), kind: millrace.ErrInvalid, text: "coding"},
-		"one byte of gzip":  {resp: response("\x1f", ce, "gzip"), kind: millrace.ErrInvalid, text: "claims to be gzip"},
-		"truncated header":  {resp: response(gz[:5], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated gzip":    {resp: response(gz[:len(gz)/2], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated trailer": {resp: response(gz[:len(gz)-1], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated br":      {resp: response(br[:len(br)-1], ce, "br"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated zstd":    {resp: response(zs[:len(zs)-1], ce, "zstd"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"bad gzip checksum": {resp: response(gz[:len(gz)-8]+"xxxx"+gz[len(gz)-4:], ce, "gzip"), kind: millrace.ErrInvalid, text: "broken"},
-		"rest after gzip":   {resp: response(gz+"rest of it", ce, "gzip"), kind: millrace.ErrInvalid, text: "broken"},
-		"rest after br":     {resp: response(br+"rest", ce, "br"), kind: millrace.ErrInvalid, text: "broken"},
-		"rest after zstd":   {resp: response(zs+"rest", ce, "zstd"), kind: millrace.ErrInvalid, text: "coding"},
+		"a charset as coding": {resp: response(prose, ce, "UTF-8"), want: prose},
+		"three codings":       {resp: response(gz, ce, "gzip, br, gzip"), kind: millrace.ErrInvalid, text: "3 content codings"},
+		"unknown coding":      {resp: response(gz, ce, "lzma"), kind: millrace.ErrInvalid, text: `unknown content coding "lzma"`},
+		"binary, not gzip":    {resp: response(zs, ce, "gzip"), kind: millrace.ErrInvalid, text: "claims to be gzip but is not"},
+		"binary, not zstd":    {resp: response(gz, ce, "zstd"), kind: millrace.ErrInvalid, text: "claims to be zstd but is not"},
+		"binary, not br":      {resp: response("\x00\xff\x00\xff\x01", ce, "br"), kind: millrace.ErrInvalid, text: "coding"},
+		"one byte of gzip":    {resp: response("\x1f", ce, "gzip"), kind: millrace.ErrInvalid, text: "claims to be gzip"},
+		"truncated header":    {resp: response(gz[:5], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
+		"truncated gzip":      {resp: response(gz[:len(gz)/2], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
+		"truncated trailer":   {resp: response(gz[:len(gz)-1], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
+		"truncated br":        {resp: response(br[:len(br)-1], ce, "br"), kind: millrace.ErrInvalid, text: "ends too early"},
+		"truncated zstd":      {resp: response(zs[:len(zs)-1], ce, "zstd"), kind: millrace.ErrInvalid, text: "ends too early"},
+		"bad gzip checksum":   {resp: response(gz[:len(gz)-8]+"xxxx"+gz[len(gz)-4:], ce, "gzip"), kind: millrace.ErrInvalid, text: "broken"},
+		"rest after gzip":     {resp: response(gz+"rest of it", ce, "gzip"), kind: millrace.ErrInvalid, text: "broken"},
+		"rest after br":       {resp: response(br+"rest", ce, "br"), kind: millrace.ErrInvalid, text: "broken"},
+		"rest after zstd":     {resp: response(zs+"rest", ce, "zstd"), kind: millrace.ErrInvalid, text: "coding"},
 
 		"digest":                  {resp: response(prose, cd, sha256Digest(prose)), want: prose},
 		"digest of coded bytes":   {resp: response(gz, ce, "gzip", cd, sha256Digest(gz)), want: long},
@@ -138,6 +139,20 @@ func TestReadBody(t *testing.T) {
 				t.Errorf("%d bytes, want %d: %v", len(got), len(c.want), err)
 			}
 		})
+	}
+}
+
+// No prefix of a coded body is taken for the whole.
+func TestTruncated(t *testing.T) {
+	text := strings.Repeat(prose, 3) + string(noise(100)) + strings.Repeat("x", 300)
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		body := encode(t, text, coding)
+		for n := 1; n < len(body); n++ {
+			got, err := ReadBody(response(body[:n], "Content-Encoding", coding), 0)
+			if !errors.Is(err, millrace.ErrInvalid) {
+				t.Errorf("%s, %d of %d bytes: %q, %v", coding, n, len(body), got, err)
+			}
+		}
 	}
 }
 

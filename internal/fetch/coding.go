@@ -19,18 +19,32 @@ const sniffSize = 512
 // zstdWindow is the most that the zstd coding may ask for (RFC 9659).
 const zstdWindow = 8 << 20
 
-// decoders open a coding over r. They give a nil reader when r is plain, and
-// a codingError when it is neither. stop frees what the reader holds.
-var decoders = map[string]func(r *bufio.Reader) (_ io.Reader, stop func(), err error){
+// An opener starts to decode r. It gives a nil reader when r is plain, and a
+// codingError when r is neither plain nor in the coding. stop frees what the
+// reader holds.
+type opener = func(r *bufio.Reader) (_ io.Reader, stop func(), err error)
+
+var decoders = map[string]opener{
 	"gzip": openGzip,
 	"br":   openBrotli,
 	"zstd": openZstd,
 }
 
-// codingError is a body that is not in the coding that it claims.
+// codingError is what is wrong with the coding that a body claims.
 type codingError string
 
-func (e codingError) Error() string { return fmt.Sprintf("claims to be %s but is not", string(e)) }
+func (e codingError) Error() string { return string(e) }
+
+// openUnknown serves servers that put a charset or the like in the field.
+func openUnknown(coding string) opener {
+	return func(r *bufio.Reader) (io.Reader, func(), error) {
+		_, err := confirm(r, coding, func([]byte) bool { return false })
+		if _, ok := err.(codingError); ok {
+			err = codingError(fmt.Sprintf("unknown content coding %q", coding))
+		}
+		return nil, nil, err
+	}
+}
 
 func openGzip(r *bufio.Reader) (io.Reader, func(), error) {
 	magic := []byte{0x1f, 0x8b}
@@ -47,7 +61,7 @@ func openGzip(r *bufio.Reader) (io.Reader, func(), error) {
 func openZstd(r *bufio.Reader) (io.Reader, func(), error) {
 	frame, skippable := []byte{0x28, 0xb5, 0x2f, 0xfd}, []byte{0x2a, 0x4d, 0x18}
 	ok, err := confirm(r, "zstd", func(b []byte) bool {
-		return bytes.HasPrefix(b, frame) || len(b) >= 4 && b[0]>>4 == 5 && bytes.Equal(b[1:4], skippable)
+		return bytes.HasPrefix(b, frame) || len(b) > 0 && bytes.HasPrefix(frame, b) || len(b) >= 4 && b[0]>>4 == 5 && bytes.Equal(b[1:4], skippable)
 	})
 	if !ok {
 		return nil, nil, err
@@ -90,7 +104,7 @@ func confirm(r *bufio.Reader, coding string, is func([]byte) bool) (bool, error)
 	if plain(b) {
 		return false, nil
 	}
-	return false, codingError(coding)
+	return false, codingError("claims to be " + coding + " but is not")
 }
 
 // plain is true for text in any encoding that extends ASCII: no control

@@ -29,5 +29,5 @@ func ExampleAddressError() {
 	req, _ := http.NewRequest(http.MethodGet, "http://127.0.0.1:9", nil)
 	_, err := fetch.Do(context.Background(), client, req)
 	fmt.Println(err)
-	// Output: fetch http://127.0.0.1:9: dial tcp 127.0.0.1:9: refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it
+	// Output: fetch http://127.0.0.1:9: refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it
 }

@@ -57,7 +57,7 @@ type Options struct {
 	// Rand gives numbers in [0, 1) for the jitter of [Do]; nil is math/rand.
 	// It must be safe for concurrent use.
 	Rand func() float64
-	// Logger gets a debug line per request and retry; nil logs nothing.
+	// Logger gets a debug line per response and retry; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -157,8 +157,6 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		err = watch.explain(err)
 		watch.stop()
 		c.stats.failed.Add(1)
-		c.log.DebugContext(ctx, "fetch", "method", req.Method, "url", cleanURL(req.URL),
-			"error", err, "took", time.Since(began))
 		return nil, err
 	}
 	c.stats.count(resp)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,6 +114,23 @@ func TestDoCancelledWhileWaiting(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 	})
+}
+
+// A real reset of a real connection.
+func TestDoAfterReset(t *testing.T) {
+	var asked atomic.Int64
+	c, url := loopback(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			conn, _, _ := http.NewResponseController(w).Hijack()
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close()
+		}
+	})
+	c.rand = func() float64 { return 1 }
+	_, err := fetchBody(t, c, url)
+	if s := c.Stats(); err != nil || s.Requests != 2 || s.Retries != 1 || s.Failed != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
 }
 
 // What does not pass by itself is not tried again.

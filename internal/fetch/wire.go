@@ -59,8 +59,8 @@ func (w *watch) explain(err error) error {
 		}
 		return cause
 	}
-	if errors.Is(err, millrace.ErrForbidden) {
-		return err
+	if refused, ok := errors.AsType[*AddressError](err); ok {
+		return refused
 	}
 	return &networkError{err}
 }
