@@ -3,6 +3,7 @@ package canon
 import (
 	"bytes"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 )
@@ -28,7 +29,7 @@ func AppendString(dst []byte, s string) []byte {
 // escape: a control character, a quote or a backslash. It looks at eight bytes
 // at a time: in each lane of w, the high bit of the three terms says "below
 // 0x20", "is a quote" and "is a backslash". A borrow can only mark a lane above
-// one that is marked rightly, so that a word is passed only if it is clean.
+// one that is marked rightly, so that the lowest mark is always true.
 func plain(s string) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -36,8 +37,8 @@ func plain(s string) int {
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
 		quote, slash := w^'"'*ones, w^'\\'*ones
-		if ((w-' '*ones)&^w|(quote-ones)&^quote|(slash-ones)&^slash)&highs != 0 {
-			break
+		if marks := ((w-' '*ones)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs; marks != 0 {
+			return i + bits.TrailingZeros64(marks)/8
 		}
 	}
 	for ; i < len(s); i++ {

@@ -1,0 +1,52 @@
+package jsonio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Raw is the bytes of one JSON value, as they were in the document. As the
+// type of a struct's field it keeps a member whose shape is not known, such
+// as structured data.
+type Raw = jsontext.Value
+
+// Decode reads all of r, which holds one JSON value, into v, a pointer. On an
+// error v may be filled in part.
+func Decode(r io.Reader, limits *Limits, v any) error {
+	l := limits.resolve(16 << 20)
+	src := newSource(r, l.Size)
+	data, err := io.ReadAll(src)
+	if errors.Is(err, errSize) {
+		return limitError(place{line: src.lines + 1, offset: src.n}, "the input is longer than %d bytes", l.Size)
+	}
+	if err != nil {
+		return fmt.Errorf("read JSON: %w", err)
+	}
+	return unmarshal(place{line: 1}, data, l.Depth, v)
+}
+
+// Unmarshal reads data, one JSON value, into v like [Decode].
+func Unmarshal(data []byte, limits *Limits, v any) error {
+	l := limits.resolve(16 << 20)
+	if int64(len(data)) > l.Size {
+		return limitError(place{line: 1}, "the input is longer than %d bytes", l.Size)
+	}
+	return unmarshal(place{line: 1}, data, l.Depth, v)
+}
+
+func unmarshal(base place, data []byte, depth int, v any) error {
+	if at := tooDeep(data, depth); at >= 0 {
+		return limitError(base.in(data, int64(at), ""), "it nests deeper than %d levels", depth)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return decodeError(base, data, err)
+	}
+	return nil
+}
+
+// validated is for values that the decoder has been through already.
+var validated = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -1,0 +1,115 @@
+package jsonio
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace"
+)
+
+var (
+	errSize  = errors.New("the input is too long")
+	errValue = errors.New("a value is too long")
+)
+
+const bom = "\uFEFF"
+
+// place is where something was seen.
+type place struct {
+	line    int64 // from 1
+	offset  int64 // bytes before it
+	pointer jsontext.Pointer
+}
+
+func (p place) String() string {
+	s := fmt.Sprintf("line %d, byte %d", p.line, p.offset)
+	if p.pointer != "" {
+		if len(p.pointer) > 200 {
+			p.pointer = p.pointer[:200] + "…"
+		}
+		s += " (" + string(p.pointer) + ")"
+	}
+	return s
+}
+
+// in gives the place of an offset into data, which itself starts at p.
+func (p place) in(data []byte, offset int64, pointer jsontext.Pointer) place {
+	offset = min(max(offset, 0), int64(len(data)))
+	return place{
+		line:    p.line + int64(bytes.Count(data[:offset], []byte("\n"))),
+		offset:  p.offset + offset,
+		pointer: p.pointer + pointer,
+	}
+}
+
+func formatError(at place, reason string, err error) error {
+	return &millrace.FormatError{Position: at.String(), Reason: reason, Err: err}
+}
+
+func limitError(at place, format string, args ...any) error {
+	return fmt.Errorf("JSON at %s: %s: %w", at, fmt.Sprintf(format, args...), millrace.ErrTooLarge)
+}
+
+// decodeError turns an error of json.Unmarshal over data, which starts at
+// base, into one of ours.
+func decodeError(base place, data []byte, err error) error {
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "", syntaxCause(e, data))
+	}
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		reason := "the value does not fit"
+		if e.GoType != nil && e.JSONKind != 0 {
+			reason = fmt.Sprintf("want %s, have %s", kindOf(e.GoType), kindNames[e.JSONKind])
+		}
+		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), reason, e.Err)
+	}
+	return formatError(base, "", err)
+}
+
+// syntaxCause says in words what two causes are that the decoder gives badly.
+func syntaxCause(e *jsontext.SyntacticError, head []byte) error {
+	switch {
+	case e.ByteOffset == 0 && len(head) > 0 && strings.HasPrefix(bom, string(head[:min(len(head), len(bom))])):
+		return errors.New("it starts with a byte order mark")
+	case errors.Is(e.Err, io.ErrUnexpectedEOF):
+		return errors.New("it ends too early")
+	case errors.Is(e.Err, jsontext.ErrDuplicateName):
+		return errors.New("the name is there twice")
+	}
+	return e.Err
+}
+
+var kindNames = map[jsontext.Kind]string{
+	'n': "null", 't': "true", 'f': "false", '"': "a string", '0': "a number", '{': "an object", '[': "an array",
+}
+
+// kindOf says what JSON a Go type is read from.
+func kindOf(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); {
+	case t.PkgPath() == "time" && t.Name() == "Time":
+		return "a time"
+	case k == reflect.Bool:
+		return "true or false"
+	case k == reflect.String:
+		return "a string"
+	case k >= reflect.Int && k <= reflect.Uint64:
+		return "a whole number"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number"
+	case k == reflect.Slice || k == reflect.Array:
+		return "an array"
+	case k == reflect.Map || k == reflect.Struct:
+		return "an object"
+	}
+	return t.String()
+}

@@ -1,0 +1,190 @@
+package jsonio
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The ways in agree on what is a document, and on what it says.
+func FuzzReader(f *testing.F) {
+	for _, c := range broken {
+		f.Add([]byte(c.doc))
+	}
+	f.Add([]byte(`{"items":[{"cUrl":"a","mUrl":"b","etag":"c"},{}],"version":1}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		var whole, walked any
+		err := Unmarshal(doc, nil, &whole)
+		if err == nil && !json.Valid(doc) {
+			t.Fatalf("%q is accepted", doc)
+		}
+		if e := NewReader(bytes.NewReader(doc), nil).Decode(&walked); (e == nil) != (err == nil) {
+			t.Fatalf("%q: Unmarshal %v, Reader %v", doc, err, e)
+		}
+		if !cmp.Equal(whole, walked) && err == nil {
+			t.Fatalf("%q: Unmarshal %v, Reader %v", doc, whole, walked)
+		}
+		if e := NewReader(bytes.NewReader(doc), nil).Skip(); (e == nil) != (err == nil) {
+			t.Fatalf("%q: Unmarshal %v, Skip %v", doc, err, e)
+		}
+		var deep any
+		e := tree(NewReader(iotest.HalfReader(bytes.NewReader(doc)), nil), &deep)
+		if (e == nil) != (err == nil) {
+			t.Fatalf("%q: Unmarshal %v, walk %v", doc, err, e)
+		}
+		if err == nil && !cmp.Equal(whole, deep) {
+			t.Fatalf("%q: Unmarshal %v, walk %v", doc, whole, deep)
+		}
+	})
+}
+
+// tree reads the value that waits by walking all of it.
+func tree(r *Reader, v *any) error {
+	object := map[string]any{}
+	for name, err := range r.Members() {
+		if err != nil && r.err == nil && name == "" && r.waiting {
+			break // no object
+		}
+		if err != nil {
+			return err
+		}
+		var in any
+		if err := tree(r, &in); err != nil {
+			return err
+		}
+		object[name] = in
+	}
+	*v = object
+	if !r.waiting {
+		return r.err
+	}
+	array := []any{}
+	for _, err := range r.Elements() {
+		if err != nil && r.err == nil && r.waiting {
+			break // no array
+		}
+		if err != nil {
+			return err
+		}
+		var in any
+		if err := tree(r, &in); err != nil {
+			return err
+		}
+		array = append(array, in)
+	}
+	*v = array
+	if !r.waiting {
+		return r.err
+	}
+	*v = nil
+	return r.Decode(v)
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("{}\n[1]\r\n\"x\""))
+	f.Add([]byte("1\n\n2"))
+	f.Add([]byte("\r\n"))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		var again []byte
+		for line, err := range Lines(iotest.OneByteReader(bytes.NewReader(doc)), nil) {
+			if err != nil {
+				return
+			}
+			if line.Offset != int64(len(again)) || line.Number != int64(bytes.Count(again, []byte("\n")))+1 {
+				t.Fatalf("%q: line %d at %d, after %q", doc, line.Number, line.Offset, again)
+			}
+			again = append(again, line.Data...)
+			again = append(again, doc[len(again):min(len(doc), len(again)+endOf(doc[len(again):]))]...)
+			var v any
+			if line.Decode(&v) == nil && !json.Valid(line.Data) {
+				t.Fatalf("%q is accepted", line.Data)
+			}
+		}
+		if !bytes.Equal(again, doc) {
+			t.Fatalf("%q is read as %q", doc, again)
+		}
+	})
+}
+
+func endOf(rest []byte) int { return bytes.IndexByte(rest, '\n') + 1 }
+
+func BenchmarkWalk(b *testing.B) {
+	doc, err := io.ReadAll(list(10_000))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("decode", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		b.ReportAllocs()
+		for b.Loop() {
+			r := NewReader(bytes.NewReader(doc), nil)
+			for name, err := range r.Members() {
+				if err != nil {
+					b.Fatal(err)
+				}
+				if name != "items" {
+					continue
+				}
+				for _, err := range r.Elements() {
+					var it item
+					if err == nil {
+						err = r.Decode(&it)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		}
+	})
+	b.Run("encoding-json", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var v struct{ Items []item }
+			if err := json.Unmarshal(doc, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("skip", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		for b.Loop() {
+			if err := NewReader(bytes.NewReader(doc), nil).Skip(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("whole", func(b *testing.B) {
+		b.SetBytes(int64(len(doc)))
+		for b.Loop() {
+			var v struct {
+				Items []item `json:"items"`
+			}
+			if err := Unmarshal(doc, nil, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkLines(b *testing.B) {
+	doc := bytes.Repeat([]byte(`{"cUrl":"https://example.com/1/","mUrl":"https://example.com/1/llm.json","etag":"sha256-00000000"}`+"\n"), 10_000)
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		for line, err := range Lines(bytes.NewReader(doc), nil) {
+			var it item
+			if err == nil {
+				err = line.Decode(&it)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package jsonio
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"math"
+)
+
+// Limits bounds what is read. Nil and the zero value stand for the defaults.
+type Limits struct {
+	Size  int64 // bytes of the whole input; 0 = 16 MiB for Decode, 1 GiB for Reader and Lines
+	Value int   // bytes of one value that Reader decodes, or of one line; 0 = 1 MiB
+	Depth int   // arrays and objects inside each other; 0 = 64
+	Count int   // elements of one array that Reader walks, or lines; 0 = 10,000,000
+}
+
+// The limits of a Reader that nobody needs to move. Together they bound the
+// names that it remembers to find duplicates.
+const (
+	maxMembers = 1000 // of one object that is walked or skipped
+	maxName    = 4096 // bytes of a member's name there
+)
+
+// slack is white space between values that does not count as part of one.
+const slack = 64 << 10
+
+func (l *Limits) resolve(size int64) Limits {
+	var got Limits
+	if l != nil {
+		got = *l
+	}
+	return Limits{
+		Size:  cmp.Or(got.Size, size),
+		Value: cmp.Or(got.Value, 1<<20),
+		Depth: cmp.Or(got.Depth, 64),
+		Count: cmp.Or(got.Count, 10_000_000),
+	}
+}
+
+// source reads up to two limits and remembers what an error message needs.
+type source struct {
+	r     io.Reader
+	size  int64 // the most bytes there may be
+	stop  int64 // where the value being read must have ended
+	n     int64 // bytes read
+	lines int64 // line feeds among them
+	head  []byte
+	err   error // the reader's own, or a limit; never io.EOF
+}
+
+func newSource(r io.Reader, size int64) *source {
+	return &source{r: r, size: size, stop: math.MaxInt64}
+}
+
+// Read reads like the reader below, and fails at a limit only if there is a
+// byte beyond it.
+func (s *source) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	var probe [1]byte
+	switch {
+	case s.n >= s.stop:
+		s.err = errValue
+		return 0, s.err
+	case s.n >= s.size:
+		p = probe[:]
+	default:
+		p = p[:min(int64(len(p)), s.size-s.n, s.stop-s.n)]
+	}
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	if n > 0 && s.n >= s.size {
+		s.err = errSize
+		return 0, s.err
+	}
+	s.lines += int64(bytes.Count(p[:n], []byte("\n")))
+	s.head = append(s.head, p[:min(n, 3-len(s.head))]...)
+	s.n += int64(n)
+	return n, err
+}
+
+// tooDeep gives the offset of the first bracket that opens more than depth
+// levels, else -1. It needs no valid JSON.
+func tooDeep(data []byte, depth int) int {
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth--; depth < 0 {
+				return i
+			}
+		case c == '}' || c == ']':
+			depth++
+		}
+	}
+	return -1
+}

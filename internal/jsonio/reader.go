@@ -1,0 +1,380 @@
+package jsonio
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Reader walks one JSON value of any size. Its memory is bounded by
+// Limits.Value whatever the size of the input.
+//
+//	r := jsonio.NewReader(body, nil)
+//	for name, err := range r.Members() {
+//		switch {
+//		case err != nil:
+//			return err
+//		case name == "version":
+//			err = r.Decode(&version)
+//		case name == "items":
+//			for _, err := range r.Elements() {
+//				if err != nil {
+//					return err
+//				}
+//				var it item
+//				err = r.Decode(&it)
+//				...
+//			}
+//		}
+//	}
+//
+// At each step one value waits: the whole one at first, then that of the
+// member or the element just given. Exactly one call takes it: Members,
+// Elements, Decode, Raw or Skip. A loop skips the value that its body left,
+// in whole or in part. When the outermost value ends, what follows must be
+// white space.
+//
+// A value that does not fit its type, of Decode, Members or Elements, is no
+// reason to stop: the walk can go on after it. After any other error every
+// call gives that error again. A Reader is for one goroutine.
+type Reader struct {
+	src     *source
+	dec     *jsontext.Decoder
+	limits  Limits
+	waiting bool // a value is there to be taken
+	err     error
+}
+
+// NewReader gives a Reader over r. The limits may be nil.
+func NewReader(r io.Reader, limits *Limits) *Reader {
+	l := limits.resolve(1 << 30)
+	src := newSource(r, l.Size)
+	return &Reader{src: src, dec: jsontext.NewDecoder(src), limits: l, waiting: true}
+}
+
+// Members walks the object that waits and gives the name of each member. An
+// object walked so may have 1,000 members, with names of 4,096 bytes.
+func (r *Reader) Members() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := r.open('{'); err != nil {
+			yield("", err)
+			return
+		}
+		depth := r.dec.StackDepth()
+		for {
+			name, more, err := r.name()
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if !more || !yield(name, nil) {
+				return
+			}
+			if err := r.leave(depth); err != nil {
+				yield("", err)
+				return
+			}
+		}
+	}
+}
+
+// Elements walks the array that waits and gives the index of each element,
+// from 0.
+func (r *Reader) Elements() iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		if err := r.open('['); err != nil {
+			yield(0, err)
+			return
+		}
+		depth := r.dec.StackDepth()
+		for i := 0; ; i++ {
+			r.budget()
+			switch r.dec.PeekKind() {
+			case ']':
+				if err := r.token(); err != nil {
+					yield(i, err)
+				}
+				return
+			case 0:
+				// The token has the error that the peek has seen.
+				yield(i, r.token())
+				return
+			}
+			if i >= r.limits.Count {
+				yield(i, r.limit(r.next(), "the array has more than %d elements", r.limits.Count))
+				return
+			}
+			r.waiting = true
+			if !yield(i, nil) {
+				return
+			}
+			if err := r.leave(depth); err != nil {
+				yield(i, err)
+				return
+			}
+		}
+	}
+}
+
+// Decode takes the value that waits and reads it into v, a pointer.
+func (r *Reader) Decode(v any) error {
+	data, err := r.value()
+	if err != nil {
+		return err
+	}
+	if err = json.Unmarshal(data, v, validated); err != nil {
+		err = decodeError(r.start(data), data, err)
+	}
+	if r.close() != nil {
+		return r.err
+	}
+	return err
+}
+
+// Raw takes the value that waits and gives a copy of its bytes, which are
+// valid JSON without duplicate names.
+func (r *Reader) Raw() (Raw, error) {
+	data, err := r.value()
+	if err != nil {
+		return nil, err
+	}
+	data = slices.Clone(data)
+	if err := r.close(); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// Skip takes the value that waits, of any size, and drops it.
+func (r *Reader) Skip() error {
+	if err := r.take(); err != nil {
+		return err
+	}
+	return r.skip(r.dec.StackDepth())
+}
+
+// value takes the value that waits. The bytes hold until the next read.
+func (r *Reader) value() ([]byte, error) {
+	if err := r.take(); err != nil {
+		return nil, err
+	}
+	r.budget()
+	depth := r.dec.StackDepth()
+	data, err := r.dec.ReadValue()
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	if len(data) > r.limits.Value {
+		return nil, r.limit(r.start(data), "the value is longer than %d bytes", r.limits.Value)
+	}
+	if i := tooDeep(data, r.limits.Depth-depth); i >= 0 {
+		return nil, r.limit(r.start(data).in(data, int64(i), ""), "it nests deeper than %d levels", r.limits.Depth)
+	}
+	return data, nil
+}
+
+// take makes sure that a value waits.
+func (r *Reader) take() error {
+	if r.err == nil && !r.waiting {
+		return errors.New("jsonio: no value waits to be read here")
+	}
+	r.waiting = false
+	return r.err
+}
+
+// open takes the bracket that starts the value that waits.
+func (r *Reader) open(want jsontext.Kind) error {
+	if err := r.take(); err != nil {
+		return err
+	}
+	r.budget()
+	have := r.dec.PeekKind()
+	if have != want && kindNames[have] != "" {
+		r.waiting = true
+		return formatError(r.next(), fmt.Sprintf("want %s, have %s", kindNames[want], kindNames[have]), nil)
+	}
+	if err := r.token(); err != nil {
+		return err
+	}
+	if r.dec.StackDepth() > r.limits.Depth {
+		return r.limit(r.last(), "it nests deeper than %d levels", r.limits.Depth)
+	}
+	return nil
+}
+
+// name reads the name of the next member, or the end of the object.
+func (r *Reader) name() (string, bool, error) {
+	r.budget()
+	if r.dec.PeekKind() == '}' {
+		return "", false, r.token()
+	}
+	tok, err := r.dec.ReadToken()
+	if err != nil {
+		return "", false, r.fail(err)
+	}
+	name := tok.String()
+	if err := r.bounded(len(name)); err != nil {
+		return "", false, err
+	}
+	r.waiting = true
+	return name, true, nil
+}
+
+// bounded checks the object that is open, after a name of n bytes.
+func (r *Reader) bounded(n int) error {
+	if n > maxName {
+		return r.limit(r.last(), "a name is longer than %d bytes", maxName)
+	}
+	if _, length := r.dec.StackIndex(r.dec.StackDepth()); length > 2*maxMembers {
+		return r.limit(r.last(), "an object has more than %d members", maxMembers)
+	}
+	return nil
+}
+
+// leave goes to the end of what the body of a loop was given at depth.
+func (r *Reader) leave(depth int) error {
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.dec.StackDepth() > depth:
+		r.waiting = false
+		return r.skip(depth)
+	case r.waiting:
+		return r.Skip()
+	}
+	return nil
+}
+
+// skip reads tokens, at least one, until no more than depth brackets are open.
+func (r *Reader) skip(depth int) error {
+	for {
+		r.budget()
+		before := r.dec.InputOffset()
+		tok, err := r.dec.ReadToken()
+		if err != nil {
+			return r.fail(err)
+		}
+		open := r.dec.StackDepth()
+		if open > r.limits.Depth {
+			return r.limit(r.last(), "it nests deeper than %d levels", r.limits.Depth)
+		}
+		if open <= depth {
+			break
+		}
+		if kind, length := r.dec.StackIndex(open); kind == '{' && length%2 == 1 {
+			n := 0
+			if r.dec.InputOffset()-before > maxName { // white space counts there
+				n = len(tok.String())
+			}
+			if err := r.bounded(n); err != nil {
+				return err
+			}
+		}
+	}
+	return r.close()
+}
+
+// token reads a bracket, and what follows the last one.
+func (r *Reader) token() error {
+	if _, err := r.dec.ReadToken(); err != nil {
+		return r.fail(err)
+	}
+	r.waiting = false
+	return r.close()
+}
+
+// close makes sure, when the outermost value has ended, that nothing but white
+// space is left.
+func (r *Reader) close() error {
+	if r.dec.StackDepth() > 0 {
+		return nil
+	}
+	r.budget()
+	if r.dec.PeekKind() != 0 {
+		r.err = formatError(r.next(), "there is data after the value", nil)
+	} else if _, err := r.dec.ReadToken(); err != io.EOF {
+		return r.fail(err)
+	}
+	return r.err
+}
+
+// budget lets the source go as far as one more value may go.
+func (r *Reader) budget() {
+	r.src.stop = r.dec.InputOffset() + int64(r.limits.Value) + slack
+}
+
+// at gives the place of an offset after which nothing was taken.
+func (r *Reader) at(offset int64) place {
+	unread := r.dec.UnreadBuffer()
+	if ahead := offset - r.dec.InputOffset(); ahead > 0 {
+		unread = unread[min(ahead, int64(len(unread))):]
+	}
+	return place{line: 1 + r.src.lines - int64(bytes.Count(unread, []byte("\n"))), offset: offset}
+}
+
+// start gives the place where data starts, the value just read.
+func (r *Reader) start(data []byte) place {
+	at := r.last()
+	at.line -= int64(bytes.Count(data, []byte("\n")))
+	at.offset -= int64(len(data))
+	return at
+}
+
+// last is the place after the last token.
+func (r *Reader) last() place {
+	at := r.at(r.dec.InputOffset())
+	at.pointer = r.dec.StackPointer()
+	return at
+}
+
+// next is the place where the next value starts.
+func (r *Reader) next() place {
+	unread := r.dec.UnreadBuffer()
+	gap := len(unread) - len(bytes.TrimLeft(unread, " \t\r\n,:"))
+	at := r.at(r.dec.InputOffset() + int64(gap))
+	depth := r.dec.StackDepth()
+	if depth == 0 {
+		return at
+	}
+	at.pointer = r.dec.StackPointer()
+	if kind, n := r.dec.StackIndex(depth); kind == '[' {
+		if n > 0 {
+			at.pointer = at.pointer.Parent()
+		}
+		at.pointer += jsontext.Pointer(fmt.Sprintf("/%d", n))
+	}
+	return at
+}
+
+// limit ends the walk at a limit.
+func (r *Reader) limit(at place, format string, args ...any) error {
+	r.err = limitError(at, format, args...)
+	return r.err
+}
+
+// fail ends the walk with an error of the decoder or the source.
+func (r *Reader) fail(err error) error {
+	switch e, ok := errors.AsType[*jsontext.SyntacticError](err); {
+	case r.src.err == errSize:
+		return r.limit(r.next(), "the input is longer than %d bytes", r.limits.Size)
+	case r.src.err == errValue:
+		return r.limit(r.next(), "a value is longer than %d bytes", r.limits.Value)
+	case r.src.err != nil:
+		r.err = fmt.Errorf("read JSON: %w", r.src.err)
+	case ok:
+		at := r.at(e.ByteOffset)
+		at.pointer = e.JSONPointer
+		r.err = formatError(at, "", syntaxCause(e, r.src.head))
+	case err == io.EOF:
+		r.err = formatError(r.at(r.dec.InputOffset()), "it ends too early", nil)
+	default:
+		r.err = err
+	}
+	return r.err
+}
