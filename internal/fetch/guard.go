@@ -75,10 +75,10 @@ func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
 type guard struct{ rules *ssrf.Guardian }
 
 func newGuard() guard {
-	return guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(azurePlatform))}
+	return guard{ssrf.New(ssrf.WithDeniedV4Prefixes(azurePlatform))}
 }
 
-// check takes "ip:port". An IPv4-mapped address counts as the IPv4 address
+// check takes "ip:port", with any port. An IPv4-mapped address counts as the IPv4 address
 // that the system would connect to.
 func (g guard) check(addr string) error {
 	ap, err := netip.ParseAddrPort(addr)

@@ -116,6 +116,7 @@ func TestRedirectCredentials(t *testing.T) {
 		"http://a.example/?to=http://a.example:8080/port",
 		"http://a.example/?to=http://sub.a.example/sub",
 		"http://a.example/?to=" + q("http://b.example/?to=http://a.example/back"),
+		"http://a.example/?to=" + q("http://a.example:8080/?to=http://a.example/back2"),
 	} {
 		req := get(t, start)
 		req.Header.Set("Authorization", "Bearer key")
@@ -127,7 +128,7 @@ func TestRedirectCredentials(t *testing.T) {
 	}
 	for at, want := range map[string]string{
 		"a.example/": "Bearer key", "a.example/same": "Bearer key", "a.example:80/port80": "Bearer key",
-		"a.example:8080/port": "", "sub.a.example/sub": "", "b.example/": "", "a.example/back": "",
+		"a.example:8080/port": "", "sub.a.example/sub": "", "b.example/": "", "a.example/back": "", "a.example/back2": "",
 	} {
 		if got, ok := seen[at]; !ok || got != want {
 			t.Errorf("%s got %q (asked: %t), want %q", at, got, ok, want)
