@@ -1,15 +1,26 @@
-// Package check is the conformance engine: it runs rules against a site and
-// reports what it found. It knows no protocol; rooms bring the rules.
+// Package check is the conformance engine: it runs the rules of specifications
+// against a site and reports what breaks them. It knows no protocol; rooms
+// bring the rules, and a [Target] through which they look at the site.
+//
+//	t, err := check.NewTarget("https://example.com/", client, nil)
+//	report, err := check.Run(ctx, t, []check.Suite{{Name: "tct-01", Rules: tct01.Rules()}}, nil)
+//	json.NewEncoder(os.Stdout).Encode(report) // or report.WriteText(os.Stdout)
+//	failed := report.Failed()                 // a MUST is broken
+//
+// Rules run one after the other, and a request that was sent once is not sent
+// again, so that a site sees few requests, in one order, every time.
 package check
 
 import (
 	"context"
+	"errors"
 )
 
 // Level is how strongly a specification wants something.
 type Level string
 
-// The levels of RFC 2119 that rules have.
+// The levels of RFC 2119 that rules have. MUST NOT, REQUIRED and SHALL are
+// Must; SHOULD NOT and RECOMMENDED are Should.
 const (
 	Must   Level = "MUST"
 	Should Level = "SHOULD"
@@ -22,11 +33,28 @@ type Rule struct {
 	Section  string // of the specification
 	Sentence string // what the specification wants, in our words
 	// Check looks at the target and reports what breaks the rule. It returns
-	// ErrNotApplicable when the site has nothing that the rule is about, and
-	// any other error when it could not look.
+	// [ErrNotApplicable] when the site has nothing that the rule is about,
+	// [ErrAbsent] when the site does not have the protocol at all, and any
+	// other error when it could not look.
 	Check func(ctx context.Context, t *Target, fail Fail) error
 }
 
 // Fail reports one place that breaks a rule: the URL, what is there and what
 // the rule wants instead.
 type Fail func(url, got, want string)
+
+// Suite is the rules of one protocol, in the order in which they run. A rule
+// that tells whether the site has the protocol comes first.
+type Suite struct {
+	Name  string // of the protocol, such as "tct-01"
+	Rules []Rule
+}
+
+// What a rule returns when there is nothing to check.
+var (
+	ErrNotApplicable = errors.New("the site has nothing that the rule is about")
+	ErrAbsent        = errors.New("the site does not have the protocol")
+)
+
+// ErrRequests is the error of a request over [TargetOptions.MaxRequests].
+var ErrRequests = errors.New("the limit of requests is reached")

@@ -1,0 +1,172 @@
+package check
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Report is what [Run] found. Its JSON is the report of the command line; the
+// outcomes are for people and tests.
+type Report struct {
+	Site      string             `json:"site"`
+	Protocols map[string]*Result `json:"protocols"` // by name
+	Findings  []Finding          `json:"findings"`  // by suite, rule and the order of the rule
+	Outcomes  []Outcome          `json:"-"`         // one per rule, in order
+}
+
+// Result counts the rules of one protocol. Each rule counts once, however
+// often it failed.
+type Result struct {
+	Found         bool  `json:"found"` // the site has the protocol
+	Must          Count `json:"must"`
+	Should        Count `json:"should"`
+	NotApplicable int   `json:"not_applicable"`
+	NotRun        int   `json:"not_run"`
+}
+
+// Count counts the rules of one level.
+type Count struct {
+	Pass int `json:"pass"`
+	Fail int `json:"fail"`
+}
+
+// Finding is one place that breaks a rule.
+type Finding struct {
+	Rule     string `json:"rule"` // its ID
+	Protocol string `json:"protocol"`
+	Level    Level  `json:"level"`
+	Section  string `json:"section"`
+	URL      string `json:"url"` // "" when Got counts the places that were left out
+	Got      string `json:"got"`
+	Want     string `json:"want"`
+}
+
+// State is how a rule ended.
+type State string
+
+// The states of a rule after a run.
+const (
+	Passed        State = "pass"
+	Failed        State = "fail"
+	NotApplicable State = "not applicable" // the site has nothing that the rule is about
+	NotRun        State = "not run"        // the rule could not look
+)
+
+// Outcome is how one rule ended.
+type Outcome struct {
+	Protocol string
+	Rule     Rule
+	State    State
+	Failures int    // places, also those that no finding names
+	Reason   string // why it was not applicable or not run, or what stopped it after a failure
+}
+
+// Failed reports whether a MUST is broken: exit code 1.
+func (r *Report) Failed() bool {
+	for _, p := range r.Protocols {
+		if p.Must.Fail > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Result) count(o Outcome) {
+	r.Found = r.Found || o.State != NotRun
+	level := &r.Must
+	if o.Rule.Level == Should {
+		level = &r.Should
+	}
+	switch o.State {
+	case Passed:
+		level.Pass++
+	case Failed:
+		level.Fail++
+	case NotApplicable:
+		r.NotApplicable++
+	case NotRun:
+		r.NotRun++
+	}
+}
+
+// WriteText writes the report for people: one line per protocol, then the
+// findings by rule, broken MUSTs first, each with what is there and what to
+// do, then what could not be checked.
+func (r *Report) WriteText(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintln(b, r.Site)
+	names := r.names()
+	width := 0
+	for _, name := range names {
+		width = max(width, len(name))
+	}
+	for _, name := range names {
+		p := r.Protocols[name]
+		if !p.Found {
+			fmt.Fprintf(b, "  %-*s  %s\n", width, name, r.whyNot(name))
+			continue
+		}
+		fmt.Fprintf(b, "  %-*s  MUST %d of %d kept, SHOULD %d of %d kept, %d not applicable, %d not run\n", width, name,
+			p.Must.Pass, p.Must.Pass+p.Must.Fail, p.Should.Pass, p.Should.Pass+p.Should.Fail, p.NotApplicable, p.NotRun)
+	}
+	for _, level := range []Level{Must, Should} {
+		for _, o := range r.Outcomes {
+			if o.State == Failed && o.Rule.Level == level {
+				r.writeRule(b, o)
+			}
+		}
+	}
+	r.writeNotRun(b)
+	return b.Flush()
+}
+
+func (r *Report) writeRule(b *bufio.Writer, o Outcome) {
+	fmt.Fprintf(b, "\n%s  %s\n", o.Rule.Level, o.Rule.ID)
+	fmt.Fprintf(b, "  rule  section %s: %s\n", o.Rule.Section, o.Rule.Sentence)
+	for _, f := range r.Findings {
+		switch {
+		case f.Rule != o.Rule.ID || f.Protocol != o.Protocol:
+		case f.URL == "":
+			fmt.Fprintf(b, "  and   %s\n", f.Got)
+		default:
+			fmt.Fprintf(b, "  at    %s\n  got   %s\n  want  %s\n", f.URL, f.Got, f.Want)
+		}
+	}
+	if o.Reason != "" {
+		fmt.Fprintf(b, "  then  it could not go on: %s\n", o.Reason)
+	}
+}
+
+func (r *Report) writeNotRun(b *bufio.Writer) {
+	head := "\nnot run\n"
+	for _, o := range r.Outcomes {
+		if o.State == NotRun && r.Protocols[o.Protocol].Found {
+			fmt.Fprintf(b, "%s  %s: %s\n", head, o.Rule.ID, o.Reason)
+			head = ""
+		}
+	}
+}
+
+// names gives the protocols in the order in which they ran.
+func (r *Report) names() []string {
+	var names []string
+	for _, o := range r.Outcomes {
+		if !slices.Contains(names, o.Protocol) {
+			names = append(names, o.Protocol)
+		}
+	}
+	return names
+}
+
+// whyNot says why a protocol was not found: it is not there, or nobody could
+// look.
+func (r *Report) whyNot(name string) string {
+	for _, o := range r.Outcomes {
+		if o.Protocol == name {
+			return "not found: " + o.Reason
+		}
+	}
+	return "not found"
+}

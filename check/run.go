@@ -1,0 +1,139 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+)
+
+// RunOptions changes [Run]. The zero value works.
+type RunOptions struct {
+	MaxFindings int // most findings of one rule, before a last one that counts the rest; 0 = 20
+}
+
+// Run runs the rules of every suite, in order, and reports. It fails when the
+// site cannot be reached at all and when the context ends; whatever else goes
+// wrong is in the report.
+func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report, error) {
+	if o == nil {
+		o = new(RunOptions)
+	}
+	if _, err := t.Get(ctx, t.Site()); err != nil {
+		return nil, fmt.Errorf("check %s: %w", t.Site(), err)
+	}
+	r := &Report{Site: t.Site(), Protocols: make(map[string]*Result, len(suites)), Findings: []Finding{}}
+	for _, s := range suites {
+		if err := r.run(ctx, t, s, cmp.Or(o.MaxFindings, 20)); err != nil {
+			return nil, fmt.Errorf("check %s: %w", t.Site(), err)
+		}
+	}
+	return r, nil
+}
+
+func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) error {
+	outcomes := make([]Outcome, 0, len(s.Rules))
+	var findings []Finding
+	for _, rule := range s.Rules {
+		found := collector{suite: s.Name, rule: rule, max: maxFindings}
+		err := guarded(ctx, t, rule, found.fail)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if errors.Is(err, ErrAbsent) {
+			// What rules said before this one knew is void.
+			outcomes, findings = outcomes[:0], nil
+			for _, rule := range s.Rules {
+				outcomes = append(outcomes, Outcome{Protocol: s.Name, Rule: rule, State: NotRun, Reason: err.Error()})
+			}
+			break
+		}
+		out := Outcome{Protocol: s.Name, Rule: rule, Failures: found.count}
+		out.State, out.Reason = state(found.count, err)
+		outcomes = append(outcomes, out)
+		findings = append(findings, found.findings()...)
+	}
+	result := new(Result)
+	for _, out := range outcomes {
+		result.count(out)
+	}
+	r.Protocols[s.Name] = result
+	r.Findings = append(r.Findings, findings...)
+	r.Outcomes = append(r.Outcomes, outcomes...)
+	return nil
+}
+
+// guarded runs one rule; its panic is an error like any other.
+func guarded(ctx context.Context, t *Target, rule Rule, fail Fail) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return rule.Check(ctx, t, fail)
+}
+
+// state says how a rule ended. A failure that was seen stands, whatever
+// stopped the rule afterwards.
+func state(failures int, err error) (State, string) {
+	reason := ""
+	if err != nil {
+		reason = err.Error()
+	}
+	switch {
+	case failures > 0:
+		return Failed, reason
+	case err == nil:
+		return Passed, ""
+	case errors.Is(err, ErrNotApplicable):
+		return NotApplicable, reason
+	}
+	return NotRun, reason
+}
+
+// collector takes the failures of one rule.
+type collector struct {
+	suite string
+	rule  Rule
+	max   int
+	kept  []Finding
+	count int
+}
+
+func (c *collector) fail(url, got, want string) {
+	c.count++
+	if len(c.kept) < c.max {
+		c.kept = append(c.kept, c.finding(url, shorten(got), shorten(want)))
+	}
+}
+
+func (c *collector) finding(url, got, want string) Finding {
+	return Finding{
+		Rule: c.rule.ID, Protocol: c.suite, Level: c.rule.Level, Section: c.rule.Section,
+		URL: url, Got: got, Want: want,
+	}
+}
+
+func (c *collector) findings() []Finding {
+	if rest := c.count - len(c.kept); rest > 0 {
+		return append(c.kept, c.finding("", fmt.Sprintf("%d more like these", rest), c.rule.Sentence))
+	}
+	return c.kept
+}
+
+// shorten bounds what a stranger's bytes take of the report, and keeps them
+// on one line that any terminal can show.
+func shorten(s string) string {
+	const most = 300
+	out := make([]rune, 0, min(len(s), most))
+	for _, r := range s {
+		if len(out) == most {
+			return string(append(out, '…'))
+		}
+		if r < ' ' || r >= 0x7F && r < 0xA0 {
+			r = '\uFFFD'
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}

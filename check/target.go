@@ -1,0 +1,269 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Target is the site under test, as rules see it. It remembers every answer,
+// so that rules may ask for what they need without a thought for each other.
+// It is for one goroutine at a time.
+type Target struct {
+	site   *url.URL
+	client http.Client
+	now    func() time.Time
+	decode func(*http.Response) (io.ReadCloser, error)
+
+	sample  int
+	maxBody int64
+	sent    int // requests, redirects included
+	limit   int // of sent
+
+	answers map[string]answer
+	memo    map[string]any
+}
+
+// TargetOptions changes a [Target]. The zero value works.
+type TargetOptions struct {
+	Sample      int   // how many pages of a site are looked at; 0 = 10
+	MaxRequests int   // most requests, redirects included; 0 = 1,000
+	MaxBody     int64 // most bytes of a body, coded and decoded; 0 = 64 MiB
+	// Decode undoes the content codings of a response; nil knows gzip.
+	Decode func(*http.Response) (io.ReadCloser, error)
+	Now    func() time.Time // the clock; nil = time.Now
+}
+
+// NewTarget makes the target of one site. client sends the requests: its
+// redirects, limits, delays and address checks are what the site sees; nil is
+// [http.DefaultClient]. The error is about the URL, which is http or https,
+// absolute and without credentials.
+func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, error) {
+	if o == nil {
+		o = new(TargetOptions)
+	}
+	u, err := url.Parse(strings.TrimSpace(site))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("check %q: %w", site, err)
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, fmt.Errorf("check %q: it is no absolute http or https URL", site)
+	case u.User != nil:
+		return nil, fmt.Errorf("check %s: the URL carries credentials", u.Redacted())
+	}
+	u.Fragment, u.RawFragment = "", ""
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	t := &Target{
+		site: u, now: o.Now, decode: o.Decode,
+		sample: cmp.Or(o.Sample, 10), maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
+		answers: map[string]answer{}, memo: map[string]any{},
+	}
+	if t.now == nil {
+		t.now = time.Now
+	}
+	if t.decode == nil {
+		t.decode = gunzip
+	}
+	if client == nil {
+		client = http.DefaultClient
+	}
+	t.client = *client
+	t.client.Transport = counter{t, client.Transport}
+	return t, nil
+}
+
+// Site gives the URL that was asked for.
+func (t *Target) Site() string { return t.site.String() }
+
+// Root gives the origin's root, such as "https://example.com/".
+func (t *Target) Root() string {
+	return (&url.URL{Scheme: t.site.Scheme, Host: t.site.Host, Path: "/"}).String()
+}
+
+// Now gives the time of the target's clock.
+func (t *Target) Now() time.Time { return t.now() }
+
+// Requests gives how many requests the site has seen, redirects included.
+func (t *Target) Requests() int { return t.sent }
+
+// Response is an answer with its body read.
+type Response struct {
+	URL     string // of the answer: that of the last redirect
+	TLS     bool   // the answer came over https
+	Status  int
+	Header  http.Header
+	Coded   []byte // the body as sent
+	Body    []byte // the body without its content codings; nil if BodyErr is set
+	BodyErr error  // why the body could not be read to its end or decoded; nil = it could
+}
+
+type answer struct {
+	resp *Response
+	err  error
+}
+
+// Do sends a request and reads the answer; a request that is equal to an
+// earlier one is answered as that was. Redirects are followed as the client
+// does. Without an Accept-Encoding in the header it asks for none, so that
+// Body is what the server's application wrote. The response is shared: it is
+// not to be changed.
+//
+// The error is the client's when there was no answer, or [ErrRequests]. A
+// status code is no error.
+func (t *Target) Do(ctx context.Context, method, url string, header http.Header) (*Response, error) {
+	key := requestKey(method, url, header)
+	if a, ok := t.answers[key]; ok {
+		return a.resp, a.err
+	}
+	resp, err := t.Fresh(ctx, method, url, header)
+	if ctx.Err() == nil {
+		t.answers[key] = answer{resp, err}
+	}
+	return resp, err
+}
+
+// Get is [Target.Do] with GET and no header of its own.
+func (t *Target) Get(ctx context.Context, url string) (*Response, error) {
+	return t.Do(ctx, http.MethodGet, url, nil)
+}
+
+// Fresh is [Target.Do] without the memory: the request is sent.
+func (t *Target) Fresh(ctx context.Context, method, url string, header http.Header) (*Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header.Clone())
+	if req.Header.Get("Accept-Encoding") == "" {
+		// Set by us, net/http leaves the body as it is.
+		req.Header.Set("Accept-Encoding", "identity")
+	}
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	out := &Response{
+		URL: resp.Request.URL.String(), TLS: resp.Request.URL.Scheme == "https",
+		Status: resp.StatusCode, Header: resp.Header,
+	}
+	out.Coded, out.BodyErr = t.read(resp.Body)
+	_ = resp.Body.Close() // it has been read: a failure has no more to say
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if out.BodyErr == nil {
+		out.Body, out.BodyErr = t.decoded(resp, out.Coded)
+	}
+	return out, nil
+}
+
+func (t *Target) decoded(resp *http.Response, coded []byte) ([]byte, error) {
+	if len(coded) == 0 {
+		return nil, nil
+	}
+	again := *resp
+	again.Body = io.NopCloser(bytes.NewReader(coded))
+	r, err := t.decode(&again)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	body, err := t.read(r)
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+func (t *Target) read(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, t.maxBody+1))
+	if err == nil && int64(len(b)) > t.maxBody {
+		err = fmt.Errorf("the body is longer than %d bytes", t.maxBody)
+	}
+	return b, err
+}
+
+// gunzip is the decoder that the standard library has.
+func gunzip(resp *http.Response) (io.ReadCloser, error) {
+	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ","))); coding {
+	case "", "identity":
+		return resp.Body, nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(resp.Body)
+	default:
+		return nil, fmt.Errorf("content coding %q: %w", coding, errors.ErrUnsupported)
+	}
+}
+
+// Memo gives what f gave when it was first called with the key: what the rules
+// of a room share, such as its discovery. Keys start with the room's name. An
+// error is remembered too, unless the context has ended.
+func Memo[T any](ctx context.Context, t *Target, key string, f func(ctx context.Context) (T, error)) (T, error) {
+	type entry struct {
+		value T
+		err   error
+	}
+	if e, ok := t.memo[key].(entry); ok {
+		return e.value, e.err
+	}
+	value, err := f(ctx)
+	if ctx.Err() == nil {
+		t.memo[key] = entry{value, err}
+	}
+	return value, err
+}
+
+// Sample gives as many elements of a list as the target looks at, spread
+// evenly from the first to the last: the same ones every time.
+func Sample[T any](t *Target, list []T) []T {
+	n := t.sample
+	if len(list) <= n {
+		return list
+	}
+	out := make([]T, 0, n)
+	for i := range n {
+		out = append(out, list[i*(len(list)-1)/max(n-1, 1)])
+	}
+	return out
+}
+
+// counter counts every request that the client sends, and stops them at the
+// target's limit.
+type counter struct {
+	t    *Target
+	next http.RoundTripper
+}
+
+func (c counter) RoundTrip(req *http.Request) (*http.Response, error) {
+	if c.t.sent >= c.t.limit {
+		return nil, ErrRequests
+	}
+	c.t.sent++
+	if c.next == nil {
+		return http.DefaultTransport.RoundTrip(req)
+	}
+	return c.next.RoundTrip(req)
+}
+
+func requestKey(method, url string, header http.Header) string {
+	var b strings.Builder
+	b.WriteString(method + " " + url)
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, v := range header[name] {
+			b.WriteString("\n" + name + ": " + v)
+		}
+	}
+	return b.String()
+}
