@@ -86,6 +86,9 @@ func (s *source) Read(p []byte) (int, error) {
 // tooDeep gives the offset of the first bracket that opens more than depth
 // levels, else -1. It needs no valid JSON.
 func tooDeep(data []byte, depth int) int {
+	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) <= depth {
+		return -1
+	}
 	quoted := false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
