@@ -1,0 +1,32 @@
+# make check is what CI runs; the other targets are its parts, and the benchmarks.
+GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: check test race lint fuzz bench bench-large
+
+check: test race lint
+
+test:
+	go build ./...
+	go test ./...
+	cd bench && go vet ./... && go test ./...
+
+race:
+	go test -race -short ./...
+
+lint:
+	go run $(GOLANGCI) run ./...
+	cd bench && go run $(GOLANGCI) run ./...
+
+# Each fuzz target for a few seconds: enough to see that it still runs.
+fuzz:
+	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$pkg/*_test.go | cut -c6-); do \
+			echo "$$pkg $$f"; go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime 5s || exit 1; \
+		done; \
+	done
+
+bench:
+	cd bench && go run . 
+
+bench-large:
+	cd bench && go run . -large

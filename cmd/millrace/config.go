@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+const configFile = "millrace.yaml"
+
+// config gives flags their values from the environment and, below it, from
+// the configuration file. Its keys are the names of the flags.
+type config struct {
+	lookup func(string) (string, bool)
+	path   string
+	keys   map[string]setting
+}
+
+// setting is one value of the file, with its place.
+type setting struct {
+	value any
+	place string // FILE:LINE:COLUMN
+}
+
+// Validate is part of kong's resolvers.
+func (c *config) Validate(*kong.Application) error { return nil }
+
+// Resolve gives the value of a flag that the command line does not set.
+func (c *config) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if flag.Name == "config" || flag.Name == "help" {
+		return nil, nil
+	}
+	if v, ok := c.lookup(variable(flag.Name)); ok {
+		return v, nil
+	}
+	if s, ok := c.keys[flag.Name]; ok {
+		return s.value, nil
+	}
+	return nil, nil
+}
+
+// variable gives the environment variable of a flag.
+func variable(flag string) string {
+	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// flagNames lists the flags of all commands.
+func flagNames(k *kong.Kong) map[string]bool {
+	names := map[string]bool{}
+	for _, command := range k.Model.Leaves(false) {
+		for _, group := range command.AllFlags(false) {
+			for _, f := range group {
+				names[f.Name] = true
+			}
+		}
+	}
+	delete(names, "help")
+	delete(names, "config")
+	return names
+}
+
+// load reads the file that --config names, else millrace.yaml if there is
+// one. A key that is no flag's name is an error with its place.
+func (c *config) load(args []string, known map[string]bool) error {
+	path, named := configPath(args, c.lookup)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	c.path, c.keys = path, map[string]setting{}
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		m, ok := doc.Body.(ast.MapNode)
+		if !ok {
+			return fmt.Errorf("%s: want lines of the form \"key: value\"", c.place(doc.Body))
+		}
+		for it := m.MapRange(); it.Next(); {
+			if err := c.set(it.KeyValue(), known); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *config) set(kv *ast.MappingValueNode, known map[string]bool) error {
+	key, place := kv.Key.String(), c.place(kv.Key)
+	if !known[key] {
+		return fmt.Errorf("%s: unknown key %q; the keys are the names of the flags, such as base-url", place, key)
+	}
+	if _, twice := c.keys[key]; twice {
+		return fmt.Errorf("%s: key %q is set twice", place, key)
+	}
+	var v any
+	if err := yaml.NodeToValue(kv.Value, &v); err != nil {
+		return fmt.Errorf("%s: %s", place, yaml.FormatError(err, false, false))
+	}
+	switch v := v.(type) {
+	case nil:
+		return fmt.Errorf("%s: key %q has no value", place, key)
+	case map[string]any:
+		return fmt.Errorf("%s: key %q wants a value or a list, not keys below it", place, key)
+	case []any:
+		parts := make([]any, len(v))
+		for i, e := range v {
+			parts[i] = fmt.Sprint(e)
+		}
+		c.keys[key] = setting{parts, place}
+	default:
+		c.keys[key] = setting{fmt.Sprint(v), place}
+	}
+	return nil
+}
+
+func (c *config) place(n ast.Node) string {
+	pos := n.GetToken().Position
+	return fmt.Sprintf("%s:%d:%d", c.path, pos.Line, pos.Column)
+}
+
+// configPath finds --config before the rest of the line is understood,
+// because what the file says is needed for that.
+func configPath(args []string, lookup func(string) (string, bool)) (path string, named bool) {
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--config="); ok {
+			return v, true
+		}
+		if a == "--config" && i+1 < len(args) {
+			return args[i+1], true
+		}
+		if a == "--" {
+			break
+		}
+	}
+	if v, ok := lookup("MILLRACE_CONFIG"); ok {
+		return v, true
+	}
+	return configFile, false
+}
+
+// flagName finds the flag that an error of kong is about.
+var flagName = regexp.MustCompile(`--([a-z0-9-]+)`)
+
+// explain says where a bad value came from when it was not the command line.
+func (c *config) explain(err error) error {
+	m := flagName.FindStringSubmatch(err.Error())
+	if m == nil || strings.HasPrefix(err.Error(), "unknown flag") {
+		return err
+	}
+	if _, ok := c.lookup(variable(m[1])); ok {
+		return fmt.Errorf("environment variable %s: %w", variable(m[1]), err)
+	}
+	if s, ok := c.keys[m[1]]; ok {
+		return fmt.Errorf("%s: %w", s.place, err)
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+// Command millrace publishes a website in every machine-content protocol,
+// reads any of them back into a mirror, and checks a site against them.
+//
+// Run it without arguments for its commands.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit codes of every command.
+const (
+	exitGood    = 0
+	exitFailure = 1 // findings or a failure
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// commands is the command line: one struct a command, in a file of its name.
+type commands struct {
+	Serve   serveCommand   `cmd:"" help:"Publish a site in every protocol, and keep it fresh."`
+	Pull    pullCommand    `cmd:"" help:"Mirror sites by the cheapest way they offer."`
+	Check   checkCommand   `cmd:"" help:"Check a site against the specifications."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+	Help    helpCommand    `cmd:"" help:"Explain a command."`
+}
+
+// common are the flags of every command.
+type common struct {
+	JSON     bool   `name:"json" help:"Print the report as JSON on standard output, and nothing else there."`
+	Quiet    bool   `short:"q" help:"Print no progress, and errors only."`
+	LogLevel string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
+	Config   string `placeholder:"FILE" help:"Configuration file (default: millrace.yaml in this folder, if there is one)."`
+}
+
+// process is what a command has of the process that runs it. Nothing else of
+// the process is used, so that tests can run commands as functions.
+type process struct {
+	lookup func(string) (string, bool) // the environment
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	common *common
+	log    *slog.Logger
+}
+
+// errReported ends a command that has already said why it failed.
+var errReported = errors.New("reported")
+
+// exited carries the exit code that kong asks for through its call stack.
+type exited int
+
+func run(ctx context.Context, args []string, lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exited:
+			code = int(r)
+		default:
+			panic(r)
+		}
+	}()
+	var line commands
+	conf := &config{lookup: lookup}
+	k, err := kong.New(&line,
+		kong.Name("millrace"),
+		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
+		kong.Resolvers(conf),
+	)
+	if err != nil {
+		panic("millrace: the command line does not describe itself: " + err.Error())
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	if args[0] == "help" {
+		args = append(args[1:len(args):len(args)], "--help")
+	}
+	if err := conf.load(args, flagNames(k)); err != nil {
+		fmt.Fprintln(stderr, "millrace:", err)
+		return exitUsage
+	}
+	kctx, err := k.Parse(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "millrace: %v\n", conf.explain(err))
+		fmt.Fprintln(stderr, "Run millrace help, or millrace help COMMAND.")
+		return exitUsage
+	}
+	p := &process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr}
+	err = kctx.Run(ctx, p)
+	switch {
+	case err == nil:
+		return exitGood
+	case errors.Is(err, errReported):
+		return exitFailure
+	}
+	fmt.Fprintf(stderr, "millrace %s: %v\n", strings.Fields(kctx.Command())[0], err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// usageError is a command line that cannot be right.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// start gives the process the flags that every command has.
+func (p *process) start(c *common) {
+	p.common = c
+	level := new(slog.LevelVar)
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		panic("millrace: kong let a log level through that is none: " + err.Error())
+	}
+	if c.Quiet {
+		level.Set(max(level.Level(), slog.LevelError))
+	}
+	p.log = slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// report prints a report: JSON if it was asked for, else what text writes.
+func (p *process) report(v any, text func(io.Writer) error) error {
+	if !p.common.JSON {
+		return text(p.stdout)
+	}
+	e := json.NewEncoder(p.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// helpCommand is handled before the command line is parsed; it is listed so
+// that the list is whole.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"The command to explain."`
+}
+
+// Run does nothing: see run.
+func (c *helpCommand) Run() error { return nil }

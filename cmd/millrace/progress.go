@@ -1,0 +1,84 @@
+package main
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// progress shows how far a long step has come: a bar on a terminal, a log
+// line every few seconds otherwise. A step of less than a second shows
+// nothing.
+type progress struct {
+	p     *process
+	title string
+	start time.Time
+
+	mu     sync.Mutex
+	bars   *mpb.Progress // nil: no terminal, or not a second yet
+	bar    *mpb.Bar
+	logged time.Time
+}
+
+const (
+	progressAfter = time.Second
+	progressEvery = 5 * time.Second
+)
+
+func (p *process) progress(title string) *progress {
+	now := time.Now()
+	return &progress{p: p, title: title, start: now, logged: now}
+}
+
+// show says that done of total are done. The total may grow.
+func (g *progress) show(done, total int) {
+	if g.p.common.Quiet || time.Since(g.start) < progressAfter {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !isTerminal(g.p.stderr) {
+		if time.Since(g.logged) >= progressEvery {
+			g.logged = time.Now()
+			rate := float64(done) / time.Since(g.start).Seconds()
+			g.p.log.Info(g.title, "done", done, "of", total, "pages_per_second", int(rate))
+		}
+		return
+	}
+	if g.bars == nil {
+		g.bars = mpb.New(mpb.WithOutput(g.p.stderr), mpb.WithWidth(60), mpb.WithAutoRefresh())
+		g.bar = g.bars.AddBar(0,
+			mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(g.title+" "), decor.CountersNoUnit("%d / %d")),
+			mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f pages/s")),
+		)
+		g.bar.DecoratorAverageAdjust(g.start)
+	}
+	g.bar.SetTotal(int64(max(total, done+1)), false)
+	g.bar.SetCurrent(int64(done))
+}
+
+// end takes the bar away.
+func (g *progress) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.bars != nil {
+		g.bar.Abort(true)
+		g.bars.Wait()
+		g.bars = nil
+	}
+}
+
+// isTerminal reports whether a person may be looking.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && os.Getenv("TERM") != "dumb"
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+type pullCommand struct {
+	common
+	remote
+	URL     []string `arg:"" name:"url" help:"Sites to mirror."`
+	Store   string   `placeholder:"FILE" help:"Mirror to write (default: a file under the user's state folder, named after the first site)."`
+	Via     string   `placeholder:"PROTOCOL" help:"Use this protocol only."`
+	Purpose string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"What the content is for: ${enum}."`
+}
+
+// pullReport is what `millrace pull --json` prints of one site.
+type pullReport struct {
+	Site          string           `json:"site"`
+	Via           string           `json:"via,omitempty"`
+	Ways          []way            `json:"ways"`
+	Added         int              `json:"added"`
+	Updated       int              `json:"updated"`
+	Deleted       int              `json:"deleted"`
+	Unchanged     int              `json:"unchanged"`
+	Doubted       int              `json:"doubted,omitempty"` // absent, not believed yet
+	Skipped       []mirror.Skip    `json:"skipped"`
+	Notes         []protocolNote   `json:"notes,omitempty"` // what was odd but no reason to stop
+	Requests      int64            `json:"requests"`
+	BytesReceived int64            `json:"bytes_received"`
+	Seconds       float64          `json:"seconds"`
+	Purpose       millrace.Purpose `json:"purpose"`
+	Error         string           `json:"error,omitempty"`
+
+	skipped int // all, also those that the report leaves out
+}
+
+// way is one protocol that was tried for a part of a site.
+type way struct {
+	Protocol string `json:"protocol"`
+	Part     string `json:"part"`
+	Pages    int    `json:"pages"`
+	Error    string `json:"error,omitempty"`
+}
+
+type protocolNote struct {
+	Rule string `json:"rule"`
+	URL  string `json:"url"`
+	Text string `json:"text"`
+}
+
+const maxNotes = 1000
+
+// Run pulls every site, one after the other; one that fails does not stop the
+// others.
+func (c *pullCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	ways, err := rooms(c.Via)
+	if err != nil {
+		return err
+	}
+	roots := make([]string, len(c.URL))
+	for i, u := range c.URL {
+		if roots[i], err = siteRoot(u); err != nil {
+			return err
+		}
+	}
+	path := c.Store
+	if path == "" {
+		if path, err = p.storePath(roots[0]); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		p.log.Info("store", "file", path)
+	}
+	st, err := sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log})
+	if err != nil {
+		return err
+	}
+	client := c.client(p)
+	var reports []*pullReport
+	failed := false
+	for _, root := range roots {
+		r, err := c.pull(ctx, p, st, client, root, ways)
+		reports = append(reports, r)
+		if err != nil {
+			failed, r.Error = true, err.Error()
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := st.Close(); err != nil {
+		return err
+	}
+	var out any = reports
+	if len(c.URL) == 1 {
+		out = reports[0]
+	}
+	if err := p.report(out, func(w io.Writer) error { return printPull(w, reports) }); err != nil {
+		return err
+	}
+	if failed {
+		return errReported
+	}
+	return nil
+}
+
+// pull mirrors one site by the first protocol that it offers.
+func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, client *fetch.Client, root string, ways []protocol.Protocol) (*pullReport, error) {
+	r := &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose)}
+	start, before := time.Now(), client.Stats()
+	defer func() {
+		after := client.Stats()
+		r.Requests = after.Requests - before.Requests
+		r.BytesReceived = after.Received() - before.Received()
+		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
+	}()
+	// A mirror keeps what the site made public; nothing is hidden a second time.
+	site, err := st.Site(ctx, root, store.Config{Base: root, Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err != nil {
+		return r, err
+	}
+	if err := site.Derive(ctx, nil); err != nil {
+		return r, err
+	}
+	for _, room := range ways {
+		err = c.by(ctx, p, site, client, root, room, r)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, millrace.ErrNotFound) {
+			return r, err
+		}
+	}
+	return r, err
+}
+
+// by mirrors one site by one protocol.
+func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, client *fetch.Client, root string, room protocol.Protocol, r *pullReport) error {
+	var mu sync.Mutex
+	reader := room.NewReader(client.HTTP(), root, &protocol.ReaderOptions{Note: func(n protocol.Note) {
+		mu.Lock()
+		defer mu.Unlock()
+		p.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
+		if len(r.Notes) < maxNotes {
+			r.Notes = append(r.Notes, protocolNote(n))
+		}
+	}})
+	bar := p.progress("pulling " + root)
+	rep, err := mirror.Sync(ctx, root+" "+room.Name, reader, site, &mirror.Options{
+		Logger:   p.log,
+		Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
+		Fallback: func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
+			pg, err := page(ctx, client.HTTP(), ref.URL)
+			return pg, "crawl", err
+		},
+	})
+	bar.end()
+	mu.Lock()
+	defer mu.Unlock()
+	w := way{Protocol: room.Name, Part: "all", Pages: rep.Added + rep.Updated + rep.Unchanged}
+	if err != nil {
+		w.Error = err.Error()
+	} else {
+		r.Via = room.Name
+	}
+	r.Ways = append(r.Ways, w)
+	for name, n := range rep.Fallbacks {
+		r.Ways = append(r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: n, Error: rep.Fallback.Error()})
+	}
+	r.Added, r.Updated, r.Deleted, r.Unchanged = rep.Added, rep.Updated, rep.Deleted, rep.Unchanged
+	r.Doubted, r.skipped = rep.Doubted, rep.SkippedN
+	r.Skipped = append(r.Skipped, rep.Skipped...)
+	slices.SortFunc(r.Notes, func(a, b protocolNote) int {
+		return cmpStrings(a.Rule, b.Rule, a.URL, b.URL)
+	})
+	return err
+}
+
+// cmpStrings compares pairs of strings in turn.
+func cmpStrings(pairs ...string) int {
+	for i := 0; i < len(pairs); i += 2 {
+		switch a, b := pairs[i], pairs[i+1]; {
+		case a < b:
+			return -1
+		case a > b:
+			return 1
+		}
+	}
+	return 0
+}
+
+const shownSkips = 20
+
+// printPull prints reports for a person.
+func printPull(w io.Writer, reports []*pullReport) error {
+	var b []byte
+	for _, r := range reports {
+		via := ""
+		if r.Via != "" {
+			via = " by " + r.Via
+		}
+		b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
+		b = fmt.Appendf(b, "  %d requests, %s received, %.1f s\n", r.Requests, bytesText(r.BytesReceived), r.Seconds)
+		if r.Doubted > 0 {
+			b = fmt.Appendf(b, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.Doubted)
+		}
+		for _, way := range r.Ways {
+			if way.Error != "" {
+				b = fmt.Appendf(b, "  %s, %s: %d pages: %s\n", way.Protocol, way.Part, way.Pages, way.Error)
+			}
+		}
+		for i, s := range r.Skipped {
+			if i == shownSkips {
+				b = fmt.Appendf(b, "  and %d more skipped; --json lists them\n", r.skipped-i)
+				break
+			}
+			b = fmt.Appendf(b, "  skipped %s: %s\n", s.URL, s.Reason)
+		}
+		if n := len(r.Notes); n > 0 {
+			b = fmt.Appendf(b, "  %d things were odd but no reason to stop, the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
+		}
+		if r.Error != "" && len(r.Ways) == 0 {
+			b = fmt.Appendf(b, "  failed: %s\n", r.Error)
+		}
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+// bytesText gives a count of bytes for a person, such as "1.2 MB".
+func bytesText(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"bytes", "kB", "MB", "GB"} {
+		if f < 1000 || unit == "GB" {
+			if unit == "bytes" {
+				return fmt.Sprintf("%d bytes", n)
+			}
+			return fmt.Sprintf("%.1f %s", f, unit)
+		}
+		f /= 1000
+	}
+	return ""
+}

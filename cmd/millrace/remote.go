@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// remote are the flags of every command that fetches.
+type remote struct {
+	AllowPrivate bool           `help:"Allow loopback and private addresses."`
+	Delay        *time.Duration `placeholder:"DURATION" help:"Gap between two requests to one host (default: none on loopback, 250ms elsewhere)."`
+	UserAgent    string         `placeholder:"TEXT" help:"Name to give to servers (default: millrace/VERSION)."`
+	Contact      string         `placeholder:"ADDRESS" help:"Mail address or URL for the owners of sites, sent with the name."`
+}
+
+// client makes the guarded client that the flags ask for.
+func (r *remote) client(p *process) *fetch.Client {
+	o := &fetch.Options{AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log}
+	if r.Delay != nil {
+		if o.Delay = *r.Delay; o.Delay == 0 {
+			o.Delay = -1
+		}
+	}
+	return fetch.New(o)
+}
+
+// rooms gives the protocols with one of the names, or all of them.
+func rooms(name string) ([]protocol.Protocol, error) {
+	every := all.Protocols()
+	if name == "" {
+		return every, nil
+	}
+	var names []string
+	for _, p := range every {
+		if p.Name == name {
+			return []protocol.Protocol{p}, nil
+		}
+		names = append(names, p.Name)
+	}
+	return nil, usageError(fmt.Sprintf("unknown protocol %q; there is %s", name, strings.Join(names, ", ")))
+}
+
+// siteRoot gives the root of the origin that a URL is on.
+func siteRoot(raw string) (string, error) {
+	if !strings.Contains(raw, "://") {
+		return "", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw))
+	}
+	u, err := canon.URL(raw)
+	if err != nil {
+		return "", usageError(err.Error())
+	}
+	root, err := url.Parse(u)
+	if err != nil {
+		return "", usageError(err.Error())
+	}
+	return root.Scheme + "://" + root.Host + "/", nil
+}
+
+// page gets one page from its HTML.
+func page(ctx context.Context, client *http.Client, pageURL string) (*millrace.Page, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, pageURL, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	req.Header.Set("Accept", "text/html, application/xhtml+xml")
+	resp, err := fetch.Do(ctx, client, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, errors.Join(err, resp.Body.Close())
+	}
+	body, err := fetch.ReadBody(resp, 0)
+	if err != nil {
+		return nil, err
+	}
+	res, err := extract.HTML(ctx, body, resp.Request.URL.String(), &extract.Options{ContentType: resp.Header.Get("Content-Type")})
+	if err != nil {
+		return nil, err
+	}
+	res.Page.URL = pageURL
+	return res.Page, nil
+}
+
+// storePath gives the default store of a source: a file under the user's
+// state folder, named after the source.
+func (p *process) storePath(source string) (string, error) {
+	dir, ok := p.lookup("XDG_STATE_HOME")
+	if !ok || !filepath.IsAbs(dir) {
+		home, ok := p.lookup("HOME")
+		if !ok || home == "" {
+			return "", errors.New("there is no home folder to keep the store in: set HOME, or name a file with --store FILE")
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
+			return r
+		}
+		return '_'
+	}, strings.Trim(source, "/"))
+	// The hash keeps two long or odd names apart.
+	name = name[max(0, len(name)-60):] + "-" + canon.SHA256Hex([]byte(source))[:8]
+	return filepath.Join(dir, "millrace", name+".db"), nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+type versionCommand struct {
+	common
+}
+
+// versionReport is what `millrace version --json` prints.
+type versionReport struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Run prints the version that was built in.
+func (c *versionCommand) Run(p *process) error {
+	p.start(&c.common)
+	r := versionReport{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "" && v != "(devel)" {
+			r.Version = v
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				r.Revision = s.Value
+			}
+		}
+	}
+	return p.report(r, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, "millrace", r.Version, r.Revision, r.Go, r.Platform)
+		return err
+	})
+}
