@@ -34,7 +34,7 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	var buf bytes.Buffer
 	buf.Grow(int(min(max(resp.ContentLength, 0), firstAlloc)) + bytes.MinRead)
 	if _, err := buf.ReadFrom(r); err != nil {
@@ -55,7 +55,7 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 // coded body (206) cannot be decoded.
 //
 // Closing the result closes the body; so does an error. Errors are
-// [*BodyError], or the context's own.
+// [*BodyError], or those of the context or of another transport as they are.
 func Decode(resp *http.Response) (io.ReadCloser, error) { return decode(resp, 0) }
 
 func decode(resp *http.Response, limit int64) (_ *content, err error) {
@@ -80,7 +80,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	if err != nil {
 		return nil, c.invalid(err.Error(), nil)
 	}
-	c.src = &source{r: body, want: -1}
+	c.src = &source{r: body, url: c.url, want: -1}
 	if hasBody(resp) && !resp.Uncompressed {
 		c.src.want, c.src.digests = resp.ContentLength, digests(resp.Header)
 	}
@@ -149,7 +149,7 @@ func (c *content) Read(p []byte) (int, error) {
 		return 0, c.err
 	}
 	n, err := c.out.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !ended(err) {
 		err = c.explain(err)
 	}
 	c.err = err
@@ -169,22 +169,14 @@ func (c *content) Close() error {
 // explain makes a *BodyError of what went wrong in reading. A decoder may
 // hide why its input ended, so the source is asked first.
 func (c *content) explain(err error) error {
-	if c.src.err != nil && c.src.err != io.EOF {
-		err = c.src.err
+	if c.src.err != nil && !ended(c.src.err) {
+		return c.src.err
 	}
 	if _, ok := errors.AsType[*BodyError](err); ok {
 		return err
 	}
-	switch e := err.(type) {
-	case digestError:
-		return c.invalid("Content-Digest "+string(e)+" does not match", nil)
-	case shortError:
-		return &BodyError{URL: c.url, Reason: e.Error(), Kind: millrace.ErrUnavailable}
-	case codingError:
+	if e, ok := errors.AsType[codingError](err); ok {
 		return c.invalid(e.Error(), nil)
-	}
-	if c.src.err != nil && c.src.err != io.EOF {
-		return err // the context's, or of a foreign transport
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return c.invalid("the content coding ends too early", nil)
@@ -196,20 +188,17 @@ func (c *content) invalid(reason string, err error) error {
 	return &BodyError{URL: c.url, Reason: reason, Kind: millrace.ErrInvalid, Err: err}
 }
 
-type digestError string // the algorithm
-
-func (e digestError) Error() string { return string(e) }
-
-type shortError struct{ n, want int64 }
-
-func (e shortError) Error() string {
-	return fmt.Sprintf("cut short after %d of %d bytes", e.n, e.want)
+// ended is true for the proper end of a stream alone. A wrapped io.EOF is a
+// connection that broke.
+func ended(err error) bool {
+	return err == io.EOF //nolint:errorlint // see above
 }
 
 // source reads the coded bytes, counts and hashes them, and gives io.EOF only
 // when they are what the header promised.
 type source struct {
 	r       io.Reader
+	url     string
 	want    int64 // Content-Length; -1: not known
 	n       int64
 	digests []digest
@@ -225,18 +214,24 @@ func (s *source) Read(p []byte) (int, error) {
 	for _, d := range s.digests {
 		d.hash.Write(p[:n])
 	}
-	if err == io.EOF {
-		if s.n < s.want {
-			err = shortError{s.n, s.want}
-		}
-		for _, d := range s.digests {
-			if err == io.EOF && !d.ok() {
-				err = digestError(d.name)
-			}
-		}
+	if ended(err) {
+		err = s.verify()
 	}
 	s.err = err
 	return n, err
+}
+
+// verify gives io.EOF if the body is what the header promised.
+func (s *source) verify() error {
+	if s.n < s.want {
+		return &BodyError{URL: s.url, Reason: fmt.Sprintf("cut short after %d of %d bytes", s.n, s.want), Kind: millrace.ErrUnavailable}
+	}
+	for _, d := range s.digests {
+		if !d.ok() {
+			return &BodyError{URL: s.url, Reason: "Content-Digest " + d.name + " does not match", Kind: millrace.ErrInvalid}
+		}
+	}
+	return io.EOF
 }
 
 // meter holds one stage of decoding to the limits. Every stage has its own: a

@@ -54,7 +54,7 @@ func sha512Digest(body string) string {
 
 // response is one that was not fetched by a Client; header is pairs.
 func response(body string, header ...string) *http.Response {
-	resp := &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(body))}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(body))}
 	for i := 0; i < len(header); i += 2 {
 		resp.Header.Add(header[i], header[i+1])
 	}

@@ -39,7 +39,7 @@ func (e codingError) Error() string { return string(e) }
 func openUnknown(coding string) opener {
 	return func(r *bufio.Reader) (io.Reader, func(), error) {
 		_, err := confirm(r, coding, func([]byte) bool { return false })
-		if _, ok := err.(codingError); ok {
+		if _, ok := errors.AsType[codingError](err); ok {
 			err = codingError(fmt.Sprintf("unknown content coding %q", coding))
 		}
 		return nil, nil, err
@@ -83,7 +83,7 @@ func openBrotli(r *bufio.Reader) (io.Reader, func(), error) {
 		}
 		// Few bytes may stand for very many: some are enough.
 		_, err := io.CopyN(io.Discard, brotli.NewReader(bytes.NewReader(b)), 64<<10)
-		return err == nil || err == io.EOF || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
+		return err == nil || ended(err) || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
 	})
 	if !ok {
 		return nil, nil, err

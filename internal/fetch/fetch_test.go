@@ -227,7 +227,7 @@ func TestSlowReader(t *testing.T) {
 			n += m
 			time.Sleep(2 * bodyIdleTimeout)
 		}
-		if err != io.EOF || n != 100<<10 {
+		if !ended(err) || n != 100<<10 {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 	})
@@ -245,7 +245,7 @@ func TestContext(t *testing.T) {
 		for _, path := range []string{"/", "/body"} {
 			for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
 				ctx, cancel := context.WithCancel(t.Context())
-				if want == context.DeadlineExceeded {
+				if errors.Is(want, context.DeadlineExceeded) {
 					ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 				} else {
 					time.AfterFunc(time.Second, cancel)

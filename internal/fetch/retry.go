@@ -79,7 +79,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 
 // withNote adds note to a final failure.
 func withNote(err error, note string) error {
-	if status, ok := err.(*StatusError); ok {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		status.Note = note
 		return status
 	}

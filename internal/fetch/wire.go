@@ -94,7 +94,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 		return 0, b.end(tooLarge(b.url, "more than the limit of %d bytes", b.limits.body))
 	case err == nil:
 		return n, nil
-	case err != io.EOF:
+	case !ended(err):
 		if err = b.watch.explain(err); errors.Is(err, millrace.ErrUnavailable) {
 			err = &BodyError{URL: b.url, Reason: fmt.Sprintf("broken off after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: err}
 		}
