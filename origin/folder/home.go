@@ -1,0 +1,186 @@
+package folder
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// maxProbes is how many pages are read to learn the home of a folder.
+const maxProbes = 8
+
+// probe is a page that the home was learned from, as it was then.
+type probe struct {
+	file  string
+	stamp stamp
+	sure  bool // a change will show
+}
+
+// learn finds out where the folder is deployed, from the canonical links of
+// its first pages in the order of the walk. The page at "/" decides alone if
+// it has one, else most of the others do. What is learned depends on the files
+// only, never on the order in which pages are asked for.
+func (f *Folder) learn(ctx context.Context, t *tree) error {
+	votes, best := map[string]int{}, ""
+	for e := range pages(f.walker(t).walk(ctx, ".")) {
+		s, sure := stampOf(e.info, f.now())
+		t.probes = append(t.probes, probe{e.file, s, sure})
+		data, _, err := f.read(t, e.file)
+		if err != nil {
+			continue // Page says what is wrong with it
+		}
+		res, err := extract.HTML(ctx, data, e.url, &extract.Options{Base: t.base})
+		if err == nil && res.Canonical != "" {
+			if h := t.homeBy(e.url, res.Canonical); h != "" {
+				if votes[h]++; votes[h] > votes[best] {
+					best = h
+				}
+			}
+		}
+		if len(t.probes) == maxProbes || e.url == "/" && best != "" {
+			break
+		}
+	}
+	t.home = best
+	return ctx.Err()
+}
+
+// unchanged reports whether the pages that the home was learned from are as
+// they were.
+func (t *tree) unchanged() bool {
+	for _, p := range t.probes {
+		info, err := t.root.Stat(p.file)
+		if err != nil || !p.sure {
+			return false
+		}
+		if s, _ := stampOf(info, info.ModTime()); s != p.stamp {
+			return false
+		}
+	}
+	return len(t.probes) > 0
+}
+
+// homeBy gives the home that a page's canonical link tells of, "" if the link
+// leads to another page.
+func (t *tree) homeBy(own, canonical string) string {
+	if _, ok := under(t.base, canonical); ok {
+		return "" // a link without a host
+	}
+	u, err := url.Parse(canonical)
+	if err != nil {
+		return ""
+	}
+	p, origin := foldIndex(u.EscapedPath()), u.Scheme+"://"+u.Host
+	if own != "/" {
+		for _, form := range forms(own) {
+			if prefix, ok := strings.CutSuffix(p, form); ok && u.RawQuery == "" {
+				return origin + prefix + "/"
+			}
+		}
+		return ""
+	}
+	// The home page of a folder that is deployed under a prefix, or one that
+	// leads on to another page of the same site, such as /en/.
+	if _, _, err := t.find(p); err == nil || u.RawQuery != "" || isHTML(p) {
+		return origin + "/"
+	}
+	return asBase(origin + p)
+}
+
+// identity gives what the page of a file is called, and whether that is the
+// name of another file of the folder, of which the page is a duplicate.
+func (t *tree) identity(file, own, canonical string) (id string, duplicate bool) {
+	if canonical == "" {
+		return own, false
+	}
+	rel, ok := under(t.base, canonical)
+	if !ok && t.home != "" {
+		rel, ok = under(t.home, canonical)
+	}
+	if !ok {
+		u, err := url.Parse(canonical)
+		if err != nil {
+			return own, false
+		}
+		if u.RawQuery != "" || !sameForm(own, u.EscapedPath()) {
+			return canonical, false
+		}
+		rel = u.EscapedPath()
+	}
+	if rel == own {
+		return own, false
+	}
+	p, query, _ := strings.Cut(rel, "?")
+	if p = foldIndex(p); query != "" {
+		return p + "?" + query, false // a file has no queries: the folder cannot have that page
+	}
+	if target := t.target(p); target != "" && target != file {
+		return p, true
+	}
+	if strings.HasSuffix(own, "/") && sameForm(own, p) {
+		return own, false
+	}
+	return p, false
+}
+
+// target gives the page's file that a path of the folder leads to, "" if there
+// is none.
+func (t *tree) target(p string) string {
+	file, redirect, err := t.find(p)
+	if redirect != "" {
+		file, _, err = t.find(redirect)
+	}
+	if err != nil || !isHTML(file) {
+		return ""
+	}
+	return file
+}
+
+// forms gives the paths that deployments use for the page of a file: its own
+// first, then without the slash, or without the ending.
+func forms(own string) []string {
+	if own == "/" {
+		return []string{own}
+	}
+	if p, ok := strings.CutSuffix(own, "/"); ok {
+		return []string{own, p}
+	}
+	stem := own
+	if i := strings.LastIndexByte(own, '.'); i > strings.LastIndexByte(own, '/') {
+		stem = own[:i]
+	}
+	return []string{own, stem, stem + "/"}
+}
+
+func sameForm(own, p string) bool {
+	p = foldIndex(p)
+	for _, form := range forms(own) {
+		if p == form {
+			return true
+		}
+	}
+	return false
+}
+
+// foldIndex gives the path of the directory whose index a path names, other
+// paths as they are.
+func foldIndex(p string) string {
+	if i := strings.LastIndexByte(p, '/'); p[i+1:] == "index.html" || p[i+1:] == "index.htm" {
+		return p[:i+1]
+	}
+	return p
+}
+
+// under gives the identity of a URL under a base, whichever of http and https
+// they have.
+func under(base, abs string) (string, bool) {
+	_, b, _ := strings.Cut(base, "://")
+	_, a, _ := strings.Cut(abs, "://")
+	rel := canon.Relative("//"+b, "//"+a)
+	return rel, strings.HasPrefix(rel, "/") && !strings.HasPrefix(rel, "//")
+}
+
+func asBase(u string) string { return strings.TrimSuffix(u, "/") + "/" }

@@ -1,0 +1,108 @@
+package folder
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// Lookup gives the file that a web server answers a path with: urlPath is the
+// path of a request or an identity, percent-encoded; a query is ignored.
+// Either file is set, a name for [Folder.Open], or redirect, the path to go to
+// instead:
+//
+//   - "/a/" is a/index.html, else a/index.htm, else a.html;
+//   - "/a.css", "/a.html" are those files;
+//   - "/a" redirects to "/a/" if that is a directory with an index, else it
+//     is a.html, a.htm or a.xhtml;
+//   - "/a/index.html" redirects to "/a/".
+//
+// [millrace.ErrNotFound]: there is no such file, or its name is hidden.
+func (f *Folder) Lookup(urlPath string) (file, redirect string, err error) {
+	return f.tree.Load().find(urlPath)
+}
+
+func (t *tree) find(urlPath string) (file, redirect string, err error) {
+	p, _, _ := strings.Cut(urlPath, "?")
+	names, slash, ok := segments(p)
+	if !ok {
+		return "", "", fmt.Errorf("lookup %s: %w", urlPath, millrace.ErrNotFound)
+	}
+	name := path.Join(names...)
+	if slash {
+		if file := t.index(name); file != "" {
+			return file, "", nil
+		}
+	} else if info, err := t.root.Stat(name); err == nil {
+		dir := path.Dir(name)
+		if dir == "." {
+			dir = ""
+		}
+		switch {
+		case info.Mode().IsRegular() && t.index(dir) == name:
+			return "", pathOf(names[:len(names)-1]), nil
+		case info.Mode().IsRegular():
+			return name, "", nil
+		case info.IsDir() && t.index(name) != "":
+			return "", pathOf(names), nil
+		}
+	}
+	if name != "" {
+		for _, ending := range []string{".html", ".htm", ".xhtml"} {
+			if t.regular(name + ending) {
+				return name + ending, "", nil
+			}
+		}
+	}
+	return "", "", fmt.Errorf("lookup %s: %w", urlPath, millrace.ErrNotFound)
+}
+
+// pathOf gives the URL path of a directory.
+func pathOf(names []string) string {
+	p := "/"
+	for _, n := range names {
+		p += escape(n) + "/"
+	}
+	return p
+}
+
+// index gives the index file of a directory ("" is the root), "" if it has
+// none.
+func (t *tree) index(dir string) string {
+	for _, n := range []string{"index.html", "index.htm"} {
+		if n = path.Join(dir, n); t.regular(n) {
+			return n
+		}
+	}
+	return ""
+}
+
+func (t *tree) regular(name string) bool {
+	info, err := t.root.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Open opens a regular file by its name under the folder. It makes a Folder an
+// [fs.FS] for [net/http.ServeFileFS]; directories and hidden names are not in
+// it.
+func (f *Folder) Open(name string) (fs.File, error) {
+	fail := func(err error) (fs.File, error) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	if !fs.ValidPath(name) {
+		return fail(fs.ErrInvalid)
+	}
+	for n := range strings.SplitSeq(name, "/") {
+		if hidden(n) {
+			return fail(fs.ErrNotExist)
+		}
+	}
+	h, err := openRegular(f.tree.Load().root, name)
+	if err != nil {
+		return fail(err)
+	}
+	return h, nil
+}

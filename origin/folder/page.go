@@ -1,0 +1,164 @@
+package folder
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+)
+
+// Page reads the page of one file, by its URL in the stream. A file that has
+// just changed gives a page without a version. Where the page does not say
+// when it was modified, its Modified is the file's, as a hint only: it does
+// not speak for the field. A duplicate speaks for nothing but its URL.
+//
+// Errors: [millrace.ErrUnmodified], [millrace.ErrNotFound],
+// [millrace.ErrInvalid] for what is no HTML or has no content,
+// [millrace.ErrTooLarge], [millrace.ErrForbidden] for a file that may not be
+// read, [millrace.ErrUnavailable] for other failures of the file system.
+func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	p, err := f.page(ctx, have)
+	if err != nil {
+		return nil, fmt.Errorf("page %s: %w", have.URL, err)
+	}
+	return p, nil
+}
+
+func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	t := f.tree.Load()
+	file, ok := t.source(have.URL)
+	if !ok {
+		return nil, fmt.Errorf("%w: no page has such a URL", millrace.ErrNotFound)
+	}
+	if have.Version != "" {
+		info, err := t.root.Stat(file)
+		if err != nil {
+			return nil, pathError(err)
+		}
+		if t.version(info, f.now()) == have.Version {
+			return nil, millrace.ErrUnmodified
+		}
+	}
+	data, state, err := f.read(t, file)
+	if err != nil {
+		return nil, err
+	}
+	res, err := extract.HTML(ctx, data, have.URL, &extract.Options{Base: t.base, MaxBytes: int(f.max)})
+	if err != nil {
+		return nil, err
+	}
+	id, duplicate := t.identity(file, have.URL, res.Canonical)
+	if duplicate {
+		return &millrace.Page{URL: id, Version: state.version}, nil
+	}
+	p := res.Page
+	if len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex {
+		return nil, fmt.Errorf("%w: it has no content: %s", millrace.ErrInvalid, res.Reason)
+	}
+	p.URL, p.Version = id, state.version
+	if !p.Known.Has(millrace.FieldModified) && state.modified.Year() > 1980 { // reproducible builds set the clock back
+		p.Modified = state.modified.UTC().Truncate(time.Second)
+	}
+	return p, nil
+}
+
+// source gives the file of a URL as the stream has it.
+func (t *tree) source(u string) (string, bool) {
+	names, slash, ok := segments(u)
+	if !ok {
+		return "", false
+	}
+	own := "/"
+	for i, n := range names {
+		own += escape(n)
+		if last := i == len(names)-1; !last || slash {
+			own += "/"
+			if strings.HasPrefix(n, "_") {
+				return "", false
+			}
+		} else if !isHTML(n) || n == "index.html" || fileReason(n) != nil {
+			return "", false
+		}
+	}
+	if own != u {
+		return "", false
+	}
+	file := path.Join(names...)
+	if slash {
+		file = t.index(file)
+	}
+	return file, file != ""
+}
+
+// state is what the file system says of a file that was read.
+type state struct {
+	version  string
+	modified time.Time
+}
+
+// read reads a file that may be a page's.
+func (f *Folder) read(t *tree, file string) ([]byte, state, error) {
+	if f.open != nil {
+		f.open(file)
+	}
+	h, err := openRegular(t.root, file)
+	if err != nil {
+		return nil, state{}, err
+	}
+	defer h.Close()
+	info, err := h.Stat()
+	if err != nil {
+		return nil, state{}, pathError(err)
+	}
+	if err := stateReason(info, f.max); err != nil {
+		return nil, state{}, err
+	}
+	s := state{t.version(info, f.now()), info.ModTime()}
+	data := make([]byte, 0, info.Size()+1)
+	for {
+		n, err := h.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, state{}, pathError(err)
+		}
+		if len(data) == cap(data) {
+			if int64(len(data)) > f.max {
+				return nil, state{}, fmt.Errorf("%w: the limit is %d bytes", millrace.ErrTooLarge, f.max)
+			}
+			data = append(data, 0)[:len(data)]
+		}
+	}
+	if info, err = h.Stat(); err != nil || t.version(info, f.now()) != s.version {
+		s.version = "" // written to while it was read
+	}
+	return data, s, nil
+}
+
+// openRegular opens a regular file under a root. It never waits, as opening a
+// named pipe would.
+func openRegular(root *os.Root, file string) (*os.File, error) {
+	h, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, pathError(err)
+	}
+	info, err := h.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		h.Close()
+		return nil, fmt.Errorf("%w: it is no regular file", millrace.ErrInvalid)
+	}
+	if err != nil {
+		h.Close()
+		return nil, pathError(err)
+	}
+	return h, nil
+}

@@ -1,0 +1,18 @@
+//go:build linux || openbsd || dragonfly || solaris
+
+package folder
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// status gives when a file's state last changed, which no program can set
+// back, and its inode; its modification time and 0 where there are none.
+func status(info fs.FileInfo) (changed time.Time, inode uint64) {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(s.Ctim.Unix()), uint64(s.Ino)
+	}
+	return info.ModTime(), 0
+}

@@ -1,0 +1,13 @@
+//go:build !(linux || openbsd || dragonfly || solaris || darwin || freebsd || netbsd)
+
+package folder
+
+import (
+	"io/fs"
+	"time"
+)
+
+// status gives a file's modification time and 0: there is nothing better.
+func status(info fs.FileInfo) (changed time.Time, inode uint64) {
+	return info.ModTime(), 0
+}
