@@ -1,0 +1,134 @@
+package millrace_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+const everyBlockMarkdown = `## Gate and wheel
+
+Open the [gate](https://example.com/gate) *slowly*.\
+Then wait.
+
+- oak
+- elm
+  3. wych
+  4. field
+- [x] ash
+
+**Leat**
+
+A channel to a mill.
+
+**Penstock**
+
+A sluice.
+
+` + "```go\nif open {\n\tflow()\n}\n```" + `
+
+Flow
+
+| Gate | l/s |
+| --- | --- |
+| main | 1\|2 |
+
+> Water is patient.
+>
+> — A miller
+
+> **Mind the wheel**
+>
+> It turns.
+
+![wheel](https://example.com/w.png)
+
+The wheel
+
+[Turning](https://example.com/v.mp4)
+
+[Creaking](https://example.com/a.ogg)
+
+[Where](https://example.com/e)
+
+[^1]: Since 1412.
+
+$$
+P = \rho g Q h
+$$
+
+[Next page](https://example.com/next)
+`
+
+func TestMarkdown(t *testing.T) {
+	if got := millrace.Markdown(everyBlock()); got != everyBlockMarkdown {
+		t.Errorf("Markdown:\n%s", got)
+	}
+}
+
+func TestMarkdownEscapes(t *testing.T) {
+	span := func(typ millrace.SpanType, text, part, url string) millrace.Block {
+		i := strings.Index(text, part)
+		return millrace.Block{Type: millrace.TextBlock, Text: text, Spans: []millrace.Span{{Type: typ, Start: i, End: i + len(part), URL: url}}}
+	}
+	text := func(s string) millrace.Block { return millrace.Block{Type: millrace.TextBlock, Text: s} }
+	for _, tt := range []struct {
+		name  string
+		block millrace.Block
+		want  string
+	}{
+		{"HTML", text(`<script>alert("x")</script> &amp;`), `\<script\>alert("x")\</script\> \&amp;`},
+		{"emphasis and links", text("*a* [b](c) `d` snake_case _e_"), "\\*a\\* \\[b\\](c) \\`d\\` snake_case \\_e\\_"},
+		{"a heading", text("# no heading"), `\# no heading`},
+		{"a setext heading", text("a\n==="), "a\\\n\\==="},
+		{"items", text("- a\n+ b\n1. c\n2) d"), "\\- a\\\n\\+ b\\\n1\\. c\\\n2\\) d"},
+		{"indented code", text("    code\n\tcode"), "code\\\ncode"},
+		{"a backslash", text(`C:\*`), `C:\\\*`},
+		{"javascript link", span(millrace.LinkSpan, "click me", "me", "javascript:alert(1)"), "click me"},
+		{"data link", span(millrace.LinkSpan, "click me", "me", "data:text/html,x"), "click me"},
+		{"link with a password", span(millrace.LinkSpan, "click me", "me", "https://u:p@example.com/"), "click me"},
+		{"mail link", span(millrace.LinkSpan, "mail me", "me", "mailto:a@example.com"), "mail [me](mailto:a@example.com)"},
+		{"link that would end early", span(millrace.LinkSpan, "a b", "b", "https://example.com/(x) y"), "a [b](https://example.com/%28x%29%20y)"},
+		{"link after an exclamation mark", span(millrace.LinkSpan, "Stop!here", "here", "https://example.com/"), `Stop\![here](https://example.com/)`},
+		{"code with backticks", span(millrace.CodeSpan, "use ``a` now", "``a`", ""), "use ``` ``a` ``` now"},
+		{"strong with spaces", span(millrace.StrongSpan, "a b c", " b ", ""), "a **b** c"},
+		{"span out of range", millrace.Block{Type: millrace.TextBlock, Text: "ab", Spans: []millrace.Span{{Type: millrace.StrongSpan, Start: 1, End: 9}}}, "ab"},
+		{"heading with a closing sequence", millrace.Block{Type: millrace.HeadingBlock, Level: 9, Text: "C #\nnext #"}, `###### C # next \#`},
+		{"code that contains a fence", millrace.Block{Type: millrace.CodeBlock, Text: "```\nx\n```", Language: "a`b c"}, "````abc\n```\nx\n```\n````"},
+		{"image with a bad URL", millrace.Block{Type: millrace.ImageBlock, URL: "javascript:x", Alt: "a", Caption: "c"}, "c"},
+		{"table without a header, with spans", millrace.Block{Type: millrace.TableBlock, Rows: [][]millrace.Cell{
+			{{Text: "a", Rowspan: 2}, {Text: "b", Colspan: 2}}, {{Text: "c"}, {Text: "d\ne"}},
+		}}, "|  |  |  |\n| --- | --- | --- |\n| a | b |  |\n|  | c | d e |"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := strings.TrimSuffix(millrace.Markdown([]millrace.Block{tt.block}), "\n")
+			if got != tt.want {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMarkdownKeepsListsApart(t *testing.T) {
+	list := millrace.Block{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "a"}}}
+	if got := millrace.Markdown([]millrace.Block{list, list}); got != "- a\n\n<!-- -->\n\n- a\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	f.Add("a *b* <c>", 2, 5)
+	f.Add("\n# x\n```\n", 0, 3)
+	f.Fuzz(func(t *testing.T, s string, from, to int) {
+		spans := []millrace.Span{{Type: millrace.LinkSpan, Start: from, End: to, URL: "https://example.com/"}, {Type: millrace.CodeSpan, Start: from, End: to}}
+		for _, typ := range []millrace.BlockType{millrace.TextBlock, millrace.HeadingBlock} {
+			got := millrace.Markdown([]millrace.Block{{Type: typ, Text: s, Spans: spans, Level: 1}})
+			for l := range strings.SplitSeq(got, "\n") {
+				if strings.HasPrefix(l, "#") && typ == millrace.TextBlock || strings.HasPrefix(l, "<") || strings.HasPrefix(l, "    ") || strings.HasPrefix(l, "~~~") {
+					t.Errorf("text became markup: %q", got)
+				}
+			}
+		}
+	})
+}

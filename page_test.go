@@ -1,0 +1,208 @@
+package millrace_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+)
+
+func fullPage() *millrace.Page {
+	return &millrace.Page{
+		URL: "/leat/", Title: "Leats", Description: "d", Summary: "s", Author: "A. Miller",
+		Published: time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC), Modified: time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC),
+		Language: "en", Section: "water", Tags: []string{"x"}, Kind: millrace.Article,
+		Schema: []json.RawMessage{json.RawMessage(`{"@type":"Article"}`)}, Blocks: everyBlock(),
+		Extra: map[string]json.RawMessage{"arc": json.RawMessage(`{}`)}, Known: millrace.AllFields, Detail: millrace.DetailBlocks,
+	}
+}
+
+func TestRevision(t *testing.T) {
+	base := fullPage().Revision()
+	same := fullPage()
+	same.Version = "other"
+	same.Published = same.Published.In(time.FixedZone("", 3600)).Add(400 * time.Millisecond)
+	if same.Revision() != base {
+		t.Error("the revision moved with the validator, the time zone or the milliseconds")
+	}
+	for name, change := range map[string]func(*millrace.Page){
+		"title":    func(p *millrace.Page) { p.Title += "!" },
+		"modified": func(p *millrace.Page) { p.Modified = p.Modified.Add(time.Second) },
+		"text":     func(p *millrace.Page) { p.Blocks[0].Text += "." },
+		"schema":   func(p *millrace.Page) { p.Schema = nil },
+		"noindex":  func(p *millrace.Page) { p.Access.NoIndex = true },
+		"known":    func(p *millrace.Page) { p.Known &^= millrace.FieldAuthor },
+	} {
+		p := fullPage()
+		change(p)
+		if p.Revision() == base {
+			t.Errorf("%s: the revision did not move", name)
+		}
+	}
+	hint := fullPage()
+	hint.Known &^= millrace.FieldModified
+	r := hint.Revision()
+	if hint.Modified = hint.Modified.Add(time.Hour); hint.Revision() != r {
+		t.Error("the revision moved with a Modified that the source does not speak for")
+	}
+	broken := fullPage()
+	broken.Schema = append(broken.Schema, json.RawMessage("{"))
+	if broken.Revision() != base {
+		t.Error("an element of Schema that is no JSON is not left out")
+	}
+}
+
+func TestMerge(t *testing.T) {
+	held := fullPage()
+	for _, tt := range []struct {
+		name    string
+		in      *millrace.Page
+		changed bool
+		want    func(*millrace.Page)
+	}{
+		{"the same", fullPage(), false, func(*millrace.Page) {}},
+		{
+			"an unknown field never overwrites",
+			&millrace.Page{Title: "Leats", Known: millrace.FieldTitle},
+			false, func(*millrace.Page) {},
+		},
+		{
+			"a known empty field does",
+			&millrace.Page{Known: millrace.FieldAuthor},
+			true, func(p *millrace.Page) { p.Author = "" },
+		},
+		{
+			"thin content that says the same keeps the blocks",
+			&millrace.Page{Blocks: millrace.TextBlocks(held.Text()), Known: millrace.FieldContent, Detail: millrace.DetailText},
+			false, func(*millrace.Page) {},
+		},
+		{
+			"thin content that says something else replaces them",
+			&millrace.Page{Blocks: millrace.TextBlocks("New."), Known: millrace.FieldContent, Detail: millrace.DetailText},
+			true, func(p *millrace.Page) {
+				p.Blocks, p.Detail = millrace.TextBlocks("New."), millrace.DetailText
+			},
+		},
+		{
+			"a summary leaves the content",
+			&millrace.Page{Summary: "new", Known: millrace.FieldSummary | millrace.FieldContent, Detail: millrace.DetailSummary},
+			true, func(p *millrace.Page) { p.Summary = "new" },
+		},
+		{
+			"a page that speaks for nothing",
+			&millrace.Page{Title: "other"}, false, func(*millrace.Page) {},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, changed := millrace.Merge(held, tt.in)
+			want := fullPage()
+			tt.want(want)
+			if d := cmp.Diff(want, got); d != "" || changed != tt.changed {
+				t.Errorf("changed = %v; (-want +got):\n%s", changed, d)
+			}
+			if d := cmp.Diff(fullPage(), held); d != "" {
+				t.Errorf("what was held has changed: %s", d)
+			}
+		})
+	}
+	if got, changed := millrace.Merge(nil, fullPage()); !changed || !cmp.Equal(got, fullPage()) {
+		t.Error("a first page is not taken as it is")
+	}
+}
+
+func TestVisibility(t *testing.T) {
+	hidden := func(v millrace.Visibility, url string) bool {
+		_, ok := v.Apply(&millrace.Page{URL: url})
+		return !ok
+	}
+	v := millrace.Visibility{Exclude: []string{"/private/", "/a"}}
+	for url, want := range map[string]bool{
+		"/private": true, "/private/": true, "/private/x": true, "/PRIVATE/x?y": true, "/privateer": false,
+		"/a": true, "/a?x=1": true, "/ab": false, "/b/a": false, "/": false, "/cart": false,
+	} {
+		if hidden(v, url) != want {
+			t.Errorf("%s: hidden = %v", url, !want)
+		}
+	}
+	if !hidden(millrace.Visibility{}, "/wp-admin/x") || hidden(millrace.Visibility{Exclude: []string{}}, "/wp-admin/x") {
+		t.Error("the default list is not the default")
+	}
+	for name, p := range map[string]*millrace.Page{
+		"noindex": {URL: "/x", Access: millrace.Access{NoIndex: true}},
+		"auth":    {URL: "/x", Access: millrace.Access{Auth: true}},
+		"kind":    {URL: "/x", Kind: millrace.Forum},
+	} {
+		if _, ok := (millrace.Visibility{Kinds: []millrace.PageKind{millrace.Forum}}).Apply(p); ok {
+			t.Errorf("%s: visible", name)
+		}
+	}
+	if (millrace.Visibility{}).Fingerprint() == (millrace.Visibility{Authors: millrace.AuthorHidden}).Fingerprint() {
+		t.Error("hiding authors does not move the fingerprint")
+	}
+	if (millrace.Visibility{}).Fingerprint() != (millrace.Visibility{Exclude: millrace.DefaultExclude}).Fingerprint() {
+		t.Error("the default list has another fingerprint when it is written out")
+	}
+}
+
+func TestScrub(t *testing.T) {
+	in := &millrace.Page{
+		Author: "Ann Miller <ann@example.com>",
+		Schema: []json.RawMessage{
+			json.RawMessage(`{"@type":"Article","headline":"<b>","wordCount":1e3,"author":{"@type":"Person","name":"Ann","email":"a@example.com","@id":"#ann","address":{"x":1}},"identifier":"42","publisher":{"@type":"Organization","telephone":"1","name":"Mill"},"url":"mailto:x@example.com"}`),
+			json.RawMessage(`not json`), json.RawMessage(`[1]`),
+		},
+	}
+	got, _ := millrace.Visibility{}.Apply(in)
+	want := `{"@type":"Article","author":{"@type":"Person","name":"Ann"},"headline":"<b>","publisher":{"@type":"Organization","name":"Mill"},"wordCount":1e3}`
+	if len(got.Schema) != 1 || string(got.Schema[0]) != want {
+		t.Errorf("got  %s\nwant %s", got.Schema, want)
+	}
+	if got.Author != "Ann Miller" {
+		t.Errorf("author %q", got.Author)
+	}
+	got, _ = millrace.Visibility{Authors: millrace.AuthorHidden}.Apply(in)
+	want = `{"@type":"Article","headline":"<b>","publisher":{"@type":"Organization","name":"Mill"},"wordCount":1e3}`
+	if len(got.Schema) != 1 || string(got.Schema[0]) != want || got.Author != "" {
+		t.Errorf("with authors hidden: %q, %s", got.Author, got.Schema)
+	}
+	again, _ := millrace.Visibility{}.Apply(got)
+	if !cmp.Equal(again.Schema, got.Schema) {
+		t.Error("scrubbing is not idempotent")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cause := errors.New("cause")
+	f := &millrace.FormatError{Protocol: "tct-01", URL: "https://example.com/llm-pages.json", Position: "/items/3/etag", Section: "1.7.1", Reason: "no string", Err: cause}
+	if got, want := f.Error(), "tct-01 https://example.com/llm-pages.json at /items/3/etag: no string: cause (section 1.7.1)"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := (&millrace.FormatError{Reason: "bad"}).Error(); got != "bad" {
+		t.Error(got)
+	}
+	if !errors.Is(f, millrace.ErrInvalid) || !errors.Is(f, cause) {
+		t.Error("a FormatError is not what it wraps")
+	}
+	for err, code := range map[error]int{
+		nil: 200, fmt.Errorf("x: %w", millrace.ErrNotFound): 404, f: 400, millrace.ErrUnmodified: 304, io.EOF: 500,
+		millrace.ErrUnavailable: http.StatusServiceUnavailable,
+	} {
+		if got := millrace.Status(err); got != code {
+			t.Errorf("Status(%v) = %d, want %d", err, got, code)
+		}
+	}
+	for code, want := range map[int]error{
+		200: nil, 206: nil, 304: millrace.ErrUnmodified, 404: millrace.ErrNotFound, 410: millrace.ErrNotFound, 401: millrace.ErrForbidden,
+		429: millrace.ErrUnavailable, 503: millrace.ErrUnavailable, 400: millrace.ErrInvalid, 302: millrace.ErrInvalid,
+	} {
+		if got := millrace.StatusErr(code); !errors.Is(got, want) || (got == nil) != (want == nil) {
+			t.Errorf("StatusErr(%d) = %v, want %v", code, got, want)
+		}
+	}
+}

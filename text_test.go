@@ -1,0 +1,126 @@
+package millrace_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// everyBlock has one block of every type.
+func everyBlock() []millrace.Block {
+	text := func(s string) []millrace.Block {
+		return []millrace.Block{{Type: millrace.TextBlock, Text: s}}
+	}
+	return []millrace.Block{
+		{Type: millrace.HeadingBlock, Text: "Gate and wheel", Level: 2, Anchor: "gate"},
+		{Type: millrace.TextBlock, Text: "Open the gate slowly.\nThen wait.", Spans: []millrace.Span{
+			{Type: millrace.LinkSpan, Start: 9, End: 13, URL: "https://example.com/gate"},
+			{Type: millrace.EmphasisSpan, Start: 14, End: 20},
+		}},
+		{Type: millrace.ListBlock, Items: []millrace.Item{
+			{Text: "oak"},
+			{Text: "elm", Blocks: []millrace.Block{{Type: millrace.ListBlock, Ordered: true, Start: 3, Items: []millrace.Item{{Text: "wych"}, {Text: "field"}}}}},
+			{Text: "ash", Task: true, Done: true},
+		}},
+		{Type: millrace.DefinitionsBlock, Items: []millrace.Item{{Term: "Leat", Text: "A channel to a mill."}, {Term: "Penstock", Text: "A sluice."}}},
+		{Type: millrace.CodeBlock, Language: "go", Text: "if open {\n\tflow()\n}\n"},
+		{Type: millrace.TableBlock, Caption: "Flow", Rows: [][]millrace.Cell{
+			{{Text: "Gate", Header: true}, {Text: "l/s", Header: true}},
+			{{Text: "main"}, {Text: "1|2"}},
+		}},
+		{Type: millrace.QuoteBlock, Blocks: text("Water is patient."), Cite: "A miller"},
+		{Type: millrace.CalloutBlock, Kind: "warning", Title: "Mind the wheel", Blocks: text("It turns.")},
+		{Type: millrace.ImageBlock, URL: "https://example.com/w.png", Alt: "wheel", Caption: "The wheel"},
+		{Type: millrace.VideoBlock, URL: "https://example.com/v.mp4", Caption: "Turning"},
+		{Type: millrace.AudioBlock, URL: "https://example.com/a.ogg", Caption: "Creaking"},
+		{Type: millrace.EmbedBlock, URL: "https://example.com/e", Kind: "map", Title: "Where"},
+		{Type: millrace.FootnoteBlock, Text: "1", Anchor: "fn1", Blocks: text("Since 1412.")},
+		{Type: millrace.MathBlock, Language: "tex", Text: `P = \rho g Q h`},
+		{Type: millrace.LinkBlock, URL: "https://example.com/next", Text: "Next page"},
+	}
+}
+
+const everyBlockText = `Gate and wheel
+
+Open the gate slowly.
+Then wait.
+
+- oak
+- elm
+  3. wych
+  4. field
+- [x] ash
+
+Leat
+  A channel to a mill.
+Penstock
+  A sluice.
+
+if open {
+	flow()
+}
+
+Flow
+Gate | l/s
+main | 1|2
+
+Water is patient.
+
+— A miller
+
+Mind the wheel
+
+It turns.
+
+The wheel
+
+Turning
+
+Creaking
+
+Where
+
+[1] Since 1412.
+
+P = \rho g Q h
+
+Next page`
+
+func TestText(t *testing.T) {
+	if got := millrace.Text(everyBlock()); got != everyBlockText {
+		t.Errorf("Text:\n%s", got)
+	}
+	for _, tt := range []struct {
+		name   string
+		blocks []millrace.Block
+		want   string
+	}{
+		{"nothing", nil, ""},
+		{"empty blocks", []millrace.Block{{Type: millrace.TextBlock, Text: " \n"}, {Type: millrace.ImageBlock, URL: "https://x/y"}}, ""},
+		{"code with empty lines", []millrace.Block{{Type: millrace.CodeBlock, Text: "a\n\n\n\nb"}}, "a\n\nb"},
+		{"a list from 0", []millrace.Block{{Type: millrace.ListBlock, Ordered: true, Items: []millrace.Item{{Text: "a"}, {Text: "b"}}}}, "1. a\n2. b"},
+	} {
+		if got := millrace.Text(tt.blocks); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func FuzzTextBlocks(f *testing.F) {
+	for _, s := range []string{"", "a\n\nb", "\n\n\na\r\n\r\n\r\nb\n", "  x\n \n\ny  ", "\n \n", everyBlockText} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := millrace.Text(millrace.TextBlocks(s))
+		if twice := millrace.Text(millrace.TextBlocks(once)); twice != once {
+			t.Errorf("Text(TextBlocks(%q)) = %q, then %q", s, once, twice)
+		}
+		if strings.Contains(once, "\n\n\n") || strings.Trim(once, "\n") != once {
+			t.Errorf("%q has empty lines too many", once)
+		}
+		if got := strings.Join(strings.Fields(once), " "); got != strings.Join(strings.Fields(s), " ") {
+			t.Errorf("words of %q became %q", s, got)
+		}
+	})
+}
