@@ -1,0 +1,15 @@
+// Package all is the only list of the rooms. Whoever needs one protocol
+// imports its package; the command line, which needs every one, imports this.
+package all
+
+import (
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/tct01"
+)
+
+// Protocols gives every protocol, in the order in which they are shown.
+func Protocols() []protocol.Protocol {
+	return []protocol.Protocol{
+		tct01.Protocol(),
+	}
+}

@@ -1,0 +1,52 @@
+// Package tct01 is the room of the Collaboration Tunnel Protocol (TCT),
+// draft-jurkovikj-collab-tunnel-01 of 14 November 2025: a JSON document beside
+// every page (its M-URL), and a list of them all with their validators (the
+// M-Sitemap), so that whoever has read a site once reads only what has changed.
+//
+// # Names
+//
+//   - /llm-pages.json is the M-Sitemap. A site of more pages than fit in one
+//     list has /llm-pages-1-of-4.json and so on: a power of two of them, each
+//     page in the one that a hash of its identity names.
+//   - The M-URL of /post/ and of /post is /post/llm.json, with the page's
+//     query: /post/?x=1 has /post/llm.json?x=1. A page of the site that has
+//     such a name keeps it. Of several pages that want one name the first in
+//     order of URL gets it, the next ones /post/~2/llm.json, /post/~3/llm.json.
+//   - A page whose canonical URL is elsewhere has /~HOST/path/llm.json.
+//   - A last segment of tildes and digits gets one more tilde, so that no name
+//     means two pages: /post/~2/ has /post/~~2/llm.json.
+//
+// A site that publishes no page at / has a synthesised overview as that
+// page's document: title, sections with their sizes, newest pages.
+//
+// # What is carried
+//
+// URL, title, language, published, modified, description, author and JSON-LD
+// whole; content as plain text. Lost are the structure of blocks, summary,
+// section, tags, kind and what other rooms keep. Archives (tag, date and
+// search lists) have no document. A page without a title goes by its first
+// heading, else by the last segment of its URL. JSON-LD travels in canonical
+// form; an element that has none (duplicate names, numbers outside doubles, no
+// object) is dropped. Bytes that are not UTF-8 become U+FFFD, and other line
+// ends become line feeds.
+//
+// # Deviations
+//
+//   - language, published, modified, structured_data, description and author
+//     are members beyond the draft, present when known. Reading, an object
+//     with none of them speaks for title and content only.
+//   - The draft lets a client send the list's etag as If-None-Match for a body
+//     that it does not hold (1.8.1). The reader never does: a 304 would then
+//     stand for nothing.
+//   - A list that is announced but is no M-Sitemap is passed over silently
+//     while another one is (rel="index" has other uses, 1.4.1). A list with
+//     an unknown version makes TCT unavailable.
+//   - An M-URL on another origin than its list is skipped, since validators
+//     are scoped to their origin (1.7.3).
+//   - The hash is verified two ways: over the served bytes with the member cut
+//     out, whatever the server's canonicalization, and over their RFC 8785
+//     form. Neither holding is a note, not an error (1.8.4).
+//   - The M-Sitemap's order of members is the draft's own, not that of RFC
+//     8785: the draft asks for determinism of M-URLs only.
+//   - M-URL documents over 32 MiB are not read.
+package tct01

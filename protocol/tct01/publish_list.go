@@ -1,0 +1,207 @@
+package tct01
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// shards gives the number of lists: a power of two, with room for a tenth
+// more pages than there are, since a hash does not fill all of them alike.
+func (p *publisher) shards(site millrace.Site) int {
+	n := 1
+	for site.Pages > p.listItems && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
+		n *= 2
+	}
+	return n
+}
+
+// listName gives the path of one list. It changes with the number of lists:
+// whoever remembers the lists of another number then finds none, rather than
+// one that seems to have lost half its pages.
+func listName(i, shards int) string {
+	if shards == 1 {
+		return "/llm-pages.json"
+	}
+	return "/llm-pages-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".json"
+}
+
+// shardOf gives the list of a page: FNV-1a (64 bits) of its identity, folded,
+// because its low bits alone depend on few bits of each byte.
+func shardOf(identity string, shards int) int {
+	h := uint64(14695981039346656037)
+	for i := range len(identity) {
+		h = (h ^ uint64(identity[i])) * 1099511628211
+	}
+	h ^= h >> 32
+	h ^= h >> 16
+	return int(h & uint64(shards-1))
+}
+
+// list gives one M-Sitemap (1.7). Its items are in the order of identities;
+// an overview comes first in the first list.
+func (p *publisher) list(v millrace.View, i, shards int, over *overview) *millrace.Document {
+	site := v.Site()
+	d := &millrace.Document{
+		Path:   listName(i, shards),
+		Header: header(site.Time),
+		OneTag: true,
+		Large:  true,
+		Write: func(ctx context.Context, w io.Writer) error {
+			if err := writeList(ctx, w, v, i, shards, over); err != nil {
+				return fmt.Errorf("%s: list %s: %w", Name, listName(i, shards), err)
+			}
+			return nil
+		},
+	}
+	if i > 0 || over == nil {
+		d.Touched = func(url string) bool { return touches(canon.Relative(site.Base, url), i, shards) }
+	}
+	return d
+}
+
+// touches reports whether a change of a page can change the list: the page is
+// in it, or one whose name depends on that page's presence, or the overview
+// that stands for an absent home page.
+func touches(identity string, i, shards int) bool {
+	if shardOf(identity, shards) == i || identity == "/" && i == 0 {
+		return true
+	}
+	_, after := rivals(identity)
+	for _, a := range after {
+		if shardOf(a, shards) == i {
+			return true
+		}
+	}
+	return false
+}
+
+func writeList(ctx context.Context, w io.Writer, v millrace.View, i, shards int, over *overview) error {
+	site := v.Site()
+	docs := strings.TrimSuffix(site.Docs, "/")
+	out := bufio.NewWriterSize(w, 64<<10)
+	out.WriteString(listHead) // errors stay until Flush
+	buf := make([]byte, 0, 512)
+	sep := false
+	write := func(it item) error {
+		buf = buf[:0]
+		if sep {
+			buf = append(buf, ',')
+		}
+		sep = true
+		buf = it.append(append(buf, '\n'))
+		_, err := out.Write(buf)
+		return err
+	}
+	if i == 0 && over != nil {
+		if err := write(item{CURL: over.doc.CanonicalURL, MURL: docs + over.name, ETag: over.hash}); err != nil {
+			return err
+		}
+	}
+	for t, err := range v.Tags(ctx, Name, "") {
+		if err != nil {
+			return err
+		}
+		identity := canon.Relative(site.Base, t.URL)
+		if shards > 1 && shardOf(identity, shards) != i {
+			continue
+		}
+		if err := write(item{CURL: t.URL, MURL: docs + nameOf(identity, t.N), ETag: t.Value}); err != nil {
+			return err
+		}
+	}
+	out.WriteString(listTail)
+	return out.Flush()
+}
+
+// overview is the document of a home page that is not published.
+type overview struct {
+	doc  document
+	name string
+	hash string
+}
+
+// newest is how many pages an overview names.
+const newest = 20
+
+// overview makes the site overview, nil if the site publishes its home page.
+// It says nothing but what pages say, so that it changes only with them.
+func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, error) {
+	_, err := v.Tag(ctx, Name, "/")
+	if !errors.Is(err, millrace.ErrNotFound) {
+		return nil, err
+	}
+	name, err := overviewName(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	site := v.Site()
+	over := &overview{name: name, doc: document{CanonicalURL: site.Base, Language: validUTF8(site.Language)}}
+	over.doc.Title = titleOf(&millrace.Page{Title: site.Title}, site.Base)
+	var b strings.Builder
+	b.WriteString(over.doc.Title)
+	for i, s := range site.Sections {
+		if i == 0 {
+			b.WriteString("\n\nSections:")
+		}
+		fmt.Fprintf(&b, "\n- %s: %d pages", strings.Join(strings.Fields(s.Name), " "), s.Pages)
+	}
+	n := 0
+	for page, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished}) {
+		if err != nil {
+			return nil, fmt.Errorf("%s: site overview: %w", Name, err)
+		}
+		d := documentOf(page)
+		if d == nil {
+			continue
+		}
+		if n == 0 {
+			b.WriteString("\n\nNewest pages:")
+		}
+		fmt.Fprintf(&b, "\n- %s", strings.Join(strings.Fields(d.Title), " "))
+		if d.Published != "" {
+			fmt.Fprintf(&b, " (%s)", d.Published[:len("2006-01-02")])
+		}
+		b.WriteString("\n  " + d.CanonicalURL)
+		if n++; n == newest {
+			break
+		}
+	}
+	over.doc.Content = validUTF8(b.String())
+	_, over.hash = over.doc.append(nil)
+	return over, nil
+}
+
+// overviewName gives the name of the overview, which a page of the site with
+// that name keeps.
+func overviewName(ctx context.Context, v millrace.View) (string, error) {
+	_, err := v.Tag(ctx, Name, docName)
+	switch {
+	case err == nil:
+		return nameOf("/", 2), nil
+	case errors.Is(err, millrace.ErrNotFound):
+		return nameOf("/", 1), nil
+	}
+	return "", err
+}
+
+// document gives the overview as a large document: it moves with many pages.
+func (o *overview) document() *millrace.Document {
+	return &millrace.Document{
+		Path:   o.name,
+		ETag:   o.hash,
+		Header: pageHeader(o.doc.CanonicalURL, parseTime("")),
+		OneTag: true,
+		Large:  true,
+		Write: func(_ context.Context, w io.Writer) error {
+			return writeDocument(w, &o.doc, o.doc.CanonicalURL, o.hash)
+		},
+	}
+}

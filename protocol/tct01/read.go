@@ -1,0 +1,280 @@
+package tct01
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// ReaderOptions configure a reader. The zero value works.
+type ReaderOptions struct {
+	protocol.ReaderOptions
+	// Head asks with HEAD before it gets a document that is held in another
+	// state (1.8.3): worth its request for servers that ignore If-None-Match.
+	Head bool
+	Now  func() time.Time // nil = time.Now
+}
+
+// discoveryAge is how long the lists of a site are remembered.
+const discoveryAge = 24 * time.Hour
+
+// reader is the source that a site in TCT draft-01 is.
+type reader struct {
+	client *http.Client
+	root   string // of the endpoint's origin
+	err    error  // of the endpoint
+	o      ReaderOptions
+	listed recent
+}
+
+// NewReader reads the site at an endpoint, any URL of it; a nil client is the
+// guarded default, nil options are the zero value. Changes starts from the
+// root of the endpoint's origin. Page needs no list: without a Location it
+// finds the page's document by the page's own links.
+func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+	if client == nil {
+		client = fetch.New(nil).HTTP()
+	}
+	r := &reader{client: client}
+	if o != nil {
+		r.o = *o
+	}
+	if r.o.Note == nil {
+		r.o.Note = func(protocol.Note) {}
+	}
+	if r.o.Now == nil {
+		r.o.Now = time.Now
+	}
+	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
+		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
+	}
+	r.root = originOf(endpoint) + "/"
+	return r
+}
+
+// cursor is where the stream of a site stands: what was found by discovery
+// and which state of each list has been applied.
+type cursor struct {
+	Root  string    `json:"root"`
+	Found time.Time `json:"found"` // when the root was last asked
+	Lists []list    `json:"lists"` // in the order of the root's links
+}
+
+// list is one M-Sitemap with its validators, verbatim.
+type list struct {
+	URL      string `json:"url"`
+	ETag     string `json:"etag,omitempty"`
+	Modified string `json:"modified,omitempty"`
+}
+
+func (c cursor) encode() millrace.Cursor {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("tct01: strings and a time do not encode: " + err.Error())
+	}
+	return millrace.Cursor(b)
+}
+
+func (c cursor) urls() []string {
+	out := make([]string, len(c.Lists))
+	for i, l := range c.Lists {
+		out[i] = l.URL
+	}
+	return out
+}
+
+// Changes yields the items of every list that has changed. When the site's
+// lists are those of the cursor, a milestone ends each of them; otherwise one
+// ends them all, because no section of before says what has gone.
+func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		if err := r.changes(ctx, since, yield); err != nil {
+			yield(millrace.Change{}, err)
+		}
+	}
+}
+
+func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
+	if r.err != nil {
+		return r.err
+	}
+	was := cursor{Root: r.root}
+	if since != "" {
+		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.root || len(was.Lists) == 0 {
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
+		}
+	}
+	var files []*listFile
+	defer func() { closeAll(files) }()
+	now := r.o.Now().UTC().Truncate(time.Second)
+	is := was
+	age := now.Sub(was.Found)
+	remembered := since != "" && age >= 0 && age < discoveryAge
+	if remembered {
+		var err error
+		if files, err = r.load(ctx, was.Lists, was); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			remembered = false // the lists may have moved
+		}
+	}
+	if !remembered {
+		found, err := r.discover(ctx)
+		if err != nil {
+			return err
+		}
+		if files, err = r.load(ctx, found, was); err != nil {
+			return err
+		}
+		is.Found = now
+	}
+	is.Lists = make([]list, len(files))
+	for i, f := range files {
+		is.Lists[i] = f.list
+	}
+	if !slices.Equal(is.urls(), was.urls()) {
+		if slices.ContainsFunc(files, func(f *listFile) bool { return f.spool == nil }) {
+			// A list among others than before says nothing by its 304 alone.
+			closeAll(files)
+			var err error
+			if files, err = r.load(ctx, is.Lists, cursor{}); err != nil {
+				return err
+			}
+			for i, f := range files {
+				is.Lists[i] = f.list
+			}
+		}
+		return r.yieldAll(ctx, files, is, yield)
+	}
+	return r.yieldEach(ctx, files, was, is, yield)
+}
+
+// errStop is a consumer that wants no more.
+var errStop = errors.New("stopped")
+
+// yieldAll yields the items of all lists and one milestone.
+func (r *reader) yieldAll(
+	ctx context.Context, files []*listFile, is cursor, yield func(millrace.Change, error) bool,
+) error {
+	for _, f := range files {
+		if err := r.items(ctx, f, len(files) > 1, yield); err != nil {
+			return unlessStop(err)
+		}
+	}
+	yield(mark(is, true, ""), nil)
+	return nil
+}
+
+// yieldEach yields the items of each list that has changed, with a milestone
+// whose cursor covers what has been yielded up to it.
+func (r *reader) yieldEach(
+	ctx context.Context, files []*listFile, was, is cursor, yield func(millrace.Change, error) bool,
+) error {
+	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists)}
+	last := -1
+	for i, f := range files {
+		if f.spool == nil {
+			so.Lists[i] = is.Lists[i]
+		} else {
+			last = i
+		}
+	}
+	if last < 0 {
+		yield(mark(is, false, ""), nil)
+		return nil
+	}
+	for i, f := range files {
+		if f.spool == nil {
+			continue
+		}
+		if err := r.items(ctx, f, len(files) > 1, yield); err != nil {
+			return unlessStop(err)
+		}
+		so.Lists[i] = is.Lists[i]
+		section := ""
+		if len(files) > 1 {
+			section = f.URL
+		}
+		if !yield(mark(so, true, section), nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func unlessStop(err error) error {
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+func mark(c cursor, whole bool, section string) millrace.Change {
+	return millrace.Change{
+		Kind: millrace.Mark,
+		Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section},
+	}
+}
+
+// discover asks the origin's root for its lists (1.4.1).
+func (r *reader) discover(ctx context.Context) ([]list, error) {
+	resp, err := r.get(ctx, http.MethodGet, r.root, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
+	var found []list
+	for _, l := range headerLinks(resp.Header, resp.Request.URL) {
+		if l.is("index", mediaType) && !slices.Contains(found, list{URL: l.target}) {
+			found = append(found, list{URL: l.target})
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil, fmt.Errorf("%s: TCT is not deployed at %s: its root has no Link with rel=index and type=%s: %w",
+			Name, r.root, mediaType, millrace.ErrNotFound)
+	case len(found) > maxLists:
+		return nil, fmt.Errorf("%s: %s announces %d lists: %w", Name, r.root, len(found), millrace.ErrTooLarge)
+	}
+	return found, nil
+}
+
+// get sends a request with what the fields say and gives the response, whose
+// URL is that after redirects.
+func (r *reader) get(ctx context.Context, method, target string, fields map[string]string) (*http.Response, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	for k, v := range fields {
+		if v != "" {
+			req.Header.Set(k, v)
+		}
+	}
+	resp, err := fetch.Do(ctx, r.client, req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Request == nil {
+		resp.Request = req
+	}
+	return resp, nil
+}

@@ -1,0 +1,206 @@
+package tct01
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// maxLists is the most lists that one root may announce.
+const maxLists = 10_000
+
+// listFile is one list as it was answered.
+type listFile struct {
+	list
+	spool *spool   // nil: it has not changed
+	twice []uint64 // hashes of the C-URLs that it names more than once, ascending
+	seed  maphash.Seed
+}
+
+func closeAll(files []*listFile) {
+	for _, f := range files {
+		if f.spool != nil {
+			f.spool.close()
+			f.spool = nil
+		}
+	}
+}
+
+// load gets the lists that have changed since a cursor, and gives only what
+// is whole and valid. Of several, one that is no M-Sitemap is passed over,
+// unless the cursor knows that it was one.
+func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*listFile, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(files)
+			files = nil
+		}
+	}()
+	var other error
+	for _, l := range lists {
+		known := false
+		for _, w := range was.Lists {
+			if w.URL == l.URL {
+				l, known = w, true
+			}
+		}
+		f, err := r.loadOne(ctx, l)
+		switch {
+		case err == nil:
+			files = append(files, f)
+		case known || !isOther(err):
+			return files, err
+		case other == nil:
+			other = err
+		}
+	}
+	if len(files) == 0 {
+		return nil, other
+	}
+	return files, nil
+}
+
+// isOther reports whether the error says that a target is something else than
+// an M-Sitemap, rather than one that is broken or out of reach.
+func isOther(err error) bool {
+	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
+}
+
+// loadOne gets one list, conditionally if it has validators (1.8.1).
+func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
+	resp, err := r.get(ctx, http.MethodGet, l.URL, map[string]string{
+		"Accept": mediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified && l != (list{URL: l.URL}) {
+		return &listFile{list: l}, nil
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	f := &listFile{
+		list: list{URL: l.URL, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
+		seed: maphash.MakeSeed(),
+	}
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	defer body.Close()
+	if f.spool, err = newSpool(body); err != nil {
+		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
+	}
+	if err := f.verify(); err != nil {
+		f.spool.close()
+		switch {
+		case errors.Is(err, errVersion):
+			err = fmt.Errorf("%s: list %s: TCT is unavailable: %w: %w", Name, l.URL, err, millrace.ErrUnavailable)
+		case errors.Is(err, errNoList):
+			err = fmt.Errorf("%s: list %s: %w: %w", Name, l.URL, err, millrace.ErrInvalid)
+		default:
+			err = formatError(err, l.URL, "1.7.1")
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// verify walks the list once before anything of it is believed, and finds the
+// pages that it names twice: 8 bytes of memory for each item.
+func (f *listFile) verify() error {
+	var seen []uint64
+	r, err := f.spool.reader()
+	if err != nil {
+		return err
+	}
+	err = scanList(r, func(_ int, it *item, err error) bool {
+		if u, bad := canon.URL(it.CURL); err == nil && bad == nil {
+			seen = append(seen, maphash.String(f.seed, u))
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(seen)
+	for i := 1; i < len(seen); i++ {
+		if seen[i] == seen[i-1] && (len(f.twice) == 0 || f.twice[len(f.twice)-1] != seen[i]) {
+			f.twice = append(f.twice, seen[i])
+		}
+	}
+	return nil
+}
+
+// items yields the items of a verified list.
+func (r *reader) items(
+	ctx context.Context, f *listFile, several bool, yield func(millrace.Change, error) bool,
+) error {
+	body, err := f.spool.reader()
+	if err != nil {
+		return err
+	}
+	section := ""
+	if several {
+		section = f.URL
+	}
+	origin := originOf(f.URL)
+	named := map[string]bool{} // of those in f.twice
+	var stop error
+	err = scanList(body, func(i int, it *item, err error) bool {
+		if stop = ctx.Err(); stop != nil {
+			return false
+		}
+		if err == nil {
+			*it, err = it.check(origin)
+		}
+		if err == nil {
+			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, it.CURL)); twice {
+				if named[it.CURL] {
+					err = &millrace.FormatError{Protocol: Name, Reason: "the list names the page twice: the first item counts", Section: "1.7.1"}
+				}
+				named[it.CURL] = true
+			}
+		}
+		var ok bool
+		if err != nil {
+			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
+		} else {
+			r.listed.add(it.MURL, it.version())
+			ok = yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{
+				URL: it.CURL, Version: it.version(), Location: it.MURL, Section: section,
+			}}, nil)
+		}
+		if !ok {
+			stop = errStop
+		}
+		return ok
+	})
+	if stop != nil {
+		return stop
+	}
+	return formatError(err, f.URL, "1.7.1")
+}
+
+func skip(list string, i int, it *item, err error) *millrace.SkipError {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+		f.URL = list
+		if f.Position == "" || f.Position == "cUrl" || f.Position == "mUrl" {
+			at := fmt.Sprintf("/items/%d", i)
+			if f.Position != "" {
+				at += "/" + f.Position
+			}
+			f.Position = at
+		}
+	}
+	return &millrace.SkipError{URL: it.CURL, Err: err}
+}

@@ -1,0 +1,287 @@
+package tct01
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Page gets the document of a page: from have.Location, where a list said it
+// is, else from where the page's own links lead.
+func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	u, err := url.Parse(r.root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	if have.URL, err = canon.Resolve(u, have.URL); err != nil {
+		return nil, fmt.Errorf("%s: page: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	if have.Location == "" {
+		return r.single(ctx, have)
+	}
+	return r.machine(ctx, have.Location, have.Version, have.URL)
+}
+
+// maxAlternates is how many JSON alternates of a page are tried: sites have
+// others than that of this protocol.
+const maxAlternates = 4
+
+// single finds the document of a page without a list (1.4.2; B.7): by a Link
+// field or a link element of the page, to a document that leads back.
+func (r *reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	resp, err := r.get(ctx, http.MethodGet, have.URL, map[string]string{"Accept": "text/html, */*;q=0.1"})
+	if err != nil {
+		return nil, fmt.Errorf("%s: page: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: page: %w", Name, err)
+	}
+	final, err := canon.URL(resp.Request.URL.String())
+	if err != nil {
+		return nil, fmt.Errorf("%s: page: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	links := headerLinks(resp.Header, resp.Request.URL)
+	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt == "text/html" || mt == "application/xhtml+xml" {
+		body, err := fetch.Decode(resp)
+		if err != nil {
+			return nil, fmt.Errorf("%s: page: %w", Name, err)
+		}
+		links = append(links, htmlLinks(io.LimitReader(body, 1<<20), resp.Request.URL)...)
+		_ = body.Close()
+	}
+	err = fmt.Errorf("%s: %s names no JSON alternate: %w", Name, have.URL, millrace.ErrNotFound)
+	tried := map[string]bool{}
+	for _, l := range links {
+		if !l.is("alternate", mediaType) || tried[l.target] || len(tried) == maxAlternates {
+			continue
+		}
+		first := len(tried) == 0
+		tried[l.target] = true
+		p, e := (*millrace.Page)(nil), error(&millrace.FormatError{
+			Protocol: Name, URL: l.target, Section: "1.7.3", Reason: "it is on another origin than its page",
+		})
+		if originOf(l.target) == originOf(final) {
+			p, e = r.machine(ctx, l.target, have.Version, have.URL, final)
+		}
+		switch {
+		case e == nil, errors.Is(e, millrace.ErrUnmodified):
+			return p, e
+		case !errors.Is(e, millrace.ErrInvalid) && !errors.Is(e, millrace.ErrNotFound):
+			return nil, e
+		case first:
+			err = e
+		}
+	}
+	return nil, err
+}
+
+// machine gets the M-URL of a page (1.8.2) that goes by one of the given
+// C-URLs; version is the validator of what is held, "" if nothing is.
+func (r *reader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
+	fields := map[string]string{"Accept": mediaType, "If-None-Match": version}
+	if r.o.Head && version != "" && r.unmodified(ctx, murl, fields) {
+		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
+	}
+	resp, err := r.get(ctx, http.MethodGet, murl, fields)
+	if err != nil {
+		return nil, fmt.Errorf("%s: document: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified && version == "" {
+		return nil, r.bad(murl, "1.8.2", "304 for a request without a condition", nil)
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: document: %w", Name, err)
+	}
+	if etag := resp.Header.Get("ETag"); etag != "" && etag == version {
+		// The server knows the validator and sends the body all the same.
+		r.note("1.8.2/if-none-match", murl, "the whole document for a validator that still holds")
+		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
+	}
+	body, err := fetch.ReadBody(resp, pageLimits.Size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: document: %w", Name, err)
+	}
+	return r.document(resp, body, murl, curls)
+}
+
+// unmodified asks by HEAD (1.8.3). Whatever is no clear answer is no answer.
+func (r *reader) unmodified(ctx context.Context, murl string, fields map[string]string) bool {
+	resp, err := r.get(ctx, http.MethodHead, murl, fields)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusNotModified ||
+		resp.StatusCode == http.StatusOK && resp.Header.Get("ETag") == fields["If-None-Match"]
+}
+
+// document makes a page of a response. What would make it another page or no
+// document is an error; what is only odd is a note.
+func (r *reader) document(resp *http.Response, body []byte, murl string, curls []string) (*millrace.Page, error) {
+	d, hash, err := decodeDocument(body)
+	if err != nil {
+		return nil, formatURL(err, murl)
+	}
+	curl, err := canon.URL(d.CanonicalURL)
+	if err != nil {
+		return nil, r.bad(murl, "1.5.2", "canonical_url", err)
+	}
+	if err := r.leadsBack(murl, "canonical_url", curl, curls); err != nil {
+		return nil, err
+	}
+	canonical := false
+	for _, l := range headerLinks(resp.Header, resp.Request.URL) {
+		if l.is("canonical", "") {
+			canonical = true
+			if err := r.leadsBack(murl, "its canonical link", l.target, curls); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !canonical {
+		r.note("1.4.2/canonical-link", murl, "no canonical link")
+	}
+	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != mediaType ||
+		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
+		r.note("1.5.1/content-type", murl, "Content-Type is "+resp.Header.Get("Content-Type"))
+	}
+	etag := resp.Header.Get("ETag")
+	opaque, strong := strings.CutPrefix(etag, `"`)
+	opaque, closed := strings.CutSuffix(opaque, `"`)
+	switch {
+	case !strong || !closed:
+		r.note("1.6.2/strong-etag", murl, "no strong ETag: "+etag)
+	case opaque != hash:
+		r.note("1.5.2/hash-equals-etag", murl, "hash is "+short(hash)+", ETag is "+short(etag))
+	}
+	if !hashHolds(body, hash) {
+		r.note("1.6.2/hash-recomputed", murl, "hash is not that of the document: "+short(hash))
+	}
+	if listed, ok := r.listed.get(murl); ok && listed != "" && etag != "" && listed != etag {
+		r.note("1.7.3/parity", murl, "the list says "+short(listed)+", the document "+short(etag))
+	}
+	d.CanonicalURL = curls[0]
+	if samePage(curl, curls[len(curls)-1]) == exact {
+		d.CanonicalURL = curl // where the page's URL was redirected to
+	}
+	p := d.page()
+	p.Version = etag
+	return p, nil
+}
+
+// leadsBack checks that what a document calls its page is the page that it
+// was asked for (1.4.2).
+func (r *reader) leadsBack(murl, what, to string, curls []string) error {
+	best := different
+	for _, c := range curls {
+		best = min(best, samePage(to, c))
+	}
+	switch best {
+	case different:
+		return r.bad(murl, "1.4.2", fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
+	case near:
+		r.note("1.4.2/canonical-link", murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
+	}
+	return nil
+}
+
+// How much two canonical URLs name one page.
+const (
+	exact     = iota
+	near      // but for http and https, or a slash at the end of the path
+	different // pages
+)
+
+func samePage(a, b string) int {
+	if a == b {
+		return exact
+	}
+	if bare(a) == bare(b) {
+		return near
+	}
+	return different
+}
+
+func bare(u string) string {
+	_, u, _ = strings.Cut(u, "://")
+	path, query := cutQuery(u)
+	return strings.TrimSuffix(path, "/") + query
+}
+
+// hashHolds reports whether a hash is that of the document (1.6.2): of the
+// bytes as served without the member, in whatever canonical form the server
+// has, or of their RFC 8785 form.
+func hashHolds(body []byte, hash string) bool {
+	if !isHash(hash) {
+		return false
+	}
+	want := hash[len(hashPrefix):]
+	needle := []byte(`"hash":"` + hash + `"`)
+	for from := 0; ; {
+		i := bytes.Index(body[from:], needle)
+		if i < 0 {
+			break
+		}
+		start, end := from+i, from+i+len(needle)
+		from = end
+		switch {
+		case body[start-1] == ',':
+			start--
+		case end < len(body) && body[end] == ',':
+			end++
+		}
+		h := sha256.New()
+		h.Write(body[:start])
+		h.Write(body[end:])
+		if hex.EncodeToString(h.Sum(nil)) == want {
+			return true
+		}
+	}
+	var members map[string]jsonio.Raw
+	if jsonio.Unmarshal(body, &pageLimits, &members) != nil {
+		return false
+	}
+	delete(members, "hash")
+	var o canon.Object
+	o.Begin(make([]byte, 0, len(body)))
+	for name, raw := range members {
+		o.Raw(name, raw)
+	}
+	c, err := canon.JCS(o.End())
+	return err == nil && canon.SHA256Hex(c) == want
+}
+
+func (r *reader) note(rule, url, text string) {
+	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: url, Text: text})
+}
+
+func (r *reader) bad(url, section, reason string, err error) error {
+	return &millrace.FormatError{Protocol: Name, URL: url, Section: section, Reason: reason, Err: err}
+}
+
+// formatURL names the document of a format error that has its section.
+func formatURL(err error, url string) error {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+		f.URL = url
+	}
+	return err
+}
