@@ -1,0 +1,254 @@
+package extract
+
+import (
+	"context"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// box is one block element with its weight. Boxes are in document order; the
+// boxes of a subtree follow its own, up to end.
+type box struct {
+	n           *html.Node
+	parent, end int32
+	words       int32 // in the subtree
+	links       int32 // of words, those inside links
+	own         int32 // words outside of inner boxes
+	ownLinks    int32
+	anchors     int32 // links in the subtree
+	ownAnchors  int32
+	prose       int32 // words of paragraphs outside of links, in the subtree
+	flags       flags
+	level       uint8  // highest rank of a heading in the subtree, 7 for none
+	drop        string // why the subtree is left out; "" = it is not
+}
+
+// plain is the number of words outside of links.
+func (b *box) plain() int32 { return b.words - b.links }
+
+type flags uint8
+
+const (
+	hasPager   flags = 1 << iota // links to the pages before and after
+	hasHeading                   // a heading below the first level
+	hasTop                       // a heading of the first level
+	hasBlock                     // code, a quote, a definition list
+	inContent                    // inside main or article
+)
+
+// collected is what one pass over the tree has noted.
+type collected struct {
+	ctx       context.Context
+	html      *html.Node
+	body      *html.Node
+	base      *html.Node
+	title     string       // of the title element
+	titleNode *html.Node   // the heading that is the page's title; set by meta
+	heads     []*html.Node // meta and link elements
+	jsons     []*html.Node // JSON-LD scripts
+
+	boxes    []box
+	headings []*html.Node // h1 and h2
+	times    []*html.Node // time elements
+	props    []*html.Node // elements with an itemprop or a rel=author
+	refs     []*html.Node // links to fragments with a short text: perhaps footnote references
+	steps    int
+	err      error
+}
+
+func collect(ctx context.Context, doc *html.Node) (*collected, error) {
+	c := &collected{ctx: ctx, boxes: make([]box, 0, 256)}
+	for n := range children(doc) {
+		c.html = n
+		for b := range children(n) {
+			switch b.DataAtom {
+			case atom.Head:
+				c.head(b)
+			case atom.Body, atom.Frameset:
+				c.body = b
+			}
+		}
+	}
+	if c.body == nil {
+		c.body = &html.Node{Type: html.ElementNode, DataAtom: atom.Body, Data: "body"}
+	}
+	c.visit(c.body, -1, false)
+	if c.err == nil {
+		c.sum()
+	}
+	return c, c.err
+}
+
+func (c *collected) head(n *html.Node) {
+	for e := range children(n) {
+		c.headElement(e)
+		if e.DataAtom == atom.Noscript {
+			c.head(e)
+		}
+	}
+}
+
+func (c *collected) headElement(e *html.Node) {
+	switch e.DataAtom {
+	case atom.Title:
+		if c.title == "" && e.FirstChild != nil {
+			c.title = strings.Join(strings.Fields(e.FirstChild.Data), " ")
+		}
+	case atom.Meta, atom.Link:
+		c.heads = append(c.heads, e)
+	case atom.Base:
+		if c.base == nil && attr(e, "href") != "" {
+			c.base = e
+		}
+	case atom.Script:
+		if strings.Contains(attr(e, "type"), "ld+json") {
+			c.jsons = append(c.jsons, e)
+		}
+	}
+}
+
+// visit opens a box for a block element and adds the text of everything
+// inside to the boxes.
+func (c *collected) visit(n *html.Node, parent int32, link bool) {
+	if c.steps++; c.steps&0xFFF == 0 && c.err == nil {
+		c.err = c.ctx.Err()
+	}
+	if c.err != nil {
+		return
+	}
+	at := parent
+	if !isInline(n.DataAtom) {
+		at = int32(len(c.boxes))
+		b := box{n: n, parent: parent}
+		if parent >= 0 {
+			b.flags = c.boxes[parent].flags & inContent
+		}
+		if n.DataAtom == atom.Main || n.DataAtom == atom.Article {
+			b.flags |= inContent
+		}
+		switch n.DataAtom {
+		case atom.H1:
+			b.flags |= hasTop
+			c.headings = append(c.headings, n)
+		case atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+			b.flags |= hasHeading
+			if n.DataAtom == atom.H2 {
+				c.headings = append(c.headings, n)
+			}
+		case atom.Pre, atom.Blockquote, atom.Dl:
+			b.flags |= hasBlock
+		}
+		c.boxes = append(c.boxes, b)
+	}
+	switch n.DataAtom {
+	case atom.A:
+		link = link || hasAttr(n, "href")
+		c.anchor(n, at)
+	case atom.Time:
+		c.times = append(c.times, n)
+	}
+	for i := range n.Attr {
+		if n.Attr[i].Key == "itemprop" {
+			c.props = append(c.props, n)
+			break
+		}
+	}
+	for e := n.FirstChild; e != nil; e = e.NextSibling {
+		switch e.Type {
+		case html.TextNode:
+			w := weigh(e.Data)
+			c.boxes[at].own += w
+			if link {
+				c.boxes[at].ownLinks += w
+			}
+		case html.ElementNode:
+			if isNothing(e) || isInline(e.DataAtom) && isHidden(e) != "" {
+				c.headElement(e)
+				continue
+			}
+			if e.DataAtom == atom.Meta || e.DataAtom == atom.Link {
+				c.headElement(e)
+			}
+			c.visit(e, at, link)
+		}
+	}
+	if at != parent {
+		c.boxes[at].end = int32(len(c.boxes))
+	}
+}
+
+func (c *collected) anchor(n *html.Node, at int32) {
+	c.boxes[at].ownAnchors++
+	for i := range n.Attr {
+		switch v := n.Attr[i].Val; n.Attr[i].Key {
+		case "accesskey":
+			c.boxes[at].flags |= hasPager
+		case "rel":
+			if hasToken(v, "next") || hasToken(v, "prev") || hasToken(v, "previous") {
+				c.boxes[at].flags |= hasPager
+			}
+			if hasToken(v, "author") {
+				c.props = append(c.props, n)
+			}
+		case "href":
+			if i := strings.IndexByte(v, '#'); i >= 0 && len(v) > i+1 && len(c.refs) < 5000 {
+				if t := shortText(n); t != "" {
+					c.refs = append(c.refs, n)
+				}
+			}
+		}
+	}
+}
+
+// shortText gives the text of a link if that is no longer than a footnote's
+// mark.
+func shortText(n *html.Node) string {
+	var first string
+	for e := n; e != nil; e = e.FirstChild {
+		if e.NextSibling != nil && e != n && e.NextSibling.NextSibling != nil {
+			return ""
+		}
+		first = e.Data
+		if e.Type == html.TextNode {
+			break
+		}
+	}
+	if len(first) > 24 {
+		return ""
+	}
+	t := plainText(n)
+	if len(t) > 12 {
+		return ""
+	}
+	return t
+}
+
+// sum carries the weights from the inside out.
+func (c *collected) sum() {
+	for i := range c.boxes {
+		b := &c.boxes[i]
+		b.level = 7
+		if lv := headingLevel(b.n); lv > 0 {
+			b.level = uint8(lv)
+		}
+		b.words, b.links, b.anchors, b.prose = b.own, b.ownLinks, b.ownAnchors, 0
+		if b.n.DataAtom == atom.P || b.n.DataAtom == atom.Pre || b.n.DataAtom == atom.Blockquote || b.n.DataAtom == atom.Dd {
+			b.prose = b.own - b.ownLinks
+		}
+	}
+	for i := len(c.boxes) - 1; i > 0; i-- {
+		b := &c.boxes[i]
+		if b.drop != "" {
+			continue
+		}
+		p := &c.boxes[b.parent]
+		p.level = min(p.level, b.level)
+		p.words += b.words
+		p.links += b.links
+		p.prose += b.prose
+		p.anchors += b.anchors
+		p.flags |= b.flags &^ inContent
+	}
+}

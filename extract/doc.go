@@ -1,0 +1,23 @@
+// Package extract turns the HTML of one page into a [millrace.Page]: what the
+// page says, without its menus, banners and footers. It is pure: no I/O, no
+// state, and the same input gives the same page.
+//
+// [HTML] works in five steps, each in files of its own:
+//
+//   - charset.go and parse.go: bytes to a tree. The character set comes from
+//     the byte order mark, the HTTP header, the document and its bytes. Input
+//     that nests deeper than the parser allows is flattened, not refused.
+//   - collect.go: one pass over the tree, which weighs every block element and
+//     notes what the later steps look for.
+//   - locate.go: the root of the content and the subtrees to leave out, by
+//     tag, role, position and the share of links. Names of classes break ties,
+//     ids never count.
+//   - walk.go and walk_*.go: one walk over what is left, to blocks.
+//   - meta.go, schema.go, kind.go: the other fields, each with its source.
+//
+// Time and memory grow linearly with the input.
+package extract
+
+// Version is the version of the extractor. It rises whenever the same HTML
+// may give another page, and is a part of fingerprints.
+const Version = 1

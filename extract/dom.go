@@ -1,0 +1,266 @@
+package extract
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// attr gives an attribute's value, "" if there is none. n may be nil.
+func attr(n *html.Node, key string) string {
+	v, _ := lookupAttr(n, key)
+	return v
+}
+
+func lookupAttr(n *html.Node, key string) (string, bool) {
+	if n != nil {
+		for i := range n.Attr {
+			if n.Attr[i].Key == key && n.Attr[i].Namespace == "" {
+				return n.Attr[i].Val, true
+			}
+		}
+	}
+	return "", false
+}
+
+func hasAttr(n *html.Node, key string) bool {
+	_, ok := lookupAttr(n, key)
+	return ok
+}
+
+// hasToken reports whether a list of words separated by white space, such as
+// a class or a rel, has a word, whatever its case.
+func hasToken(list, word string) bool {
+	if len(list) < len(word) {
+		return false
+	}
+	for t := range strings.FieldsSeq(list) {
+		if strings.EqualFold(t, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasClass(n *html.Node, words ...string) bool {
+	class := attr(n, "class")
+	if class == "" {
+		return false
+	}
+	for _, w := range words {
+		if hasToken(class, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// isInline reports whether an element is part of a line of text. Elements of
+// unknown names are.
+func isInline(a atom.Atom) bool {
+	switch a {
+	case 0, atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Br, atom.Cite, atom.Code, atom.Data,
+		atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I, atom.Img, atom.Ins, atom.Kbd, atom.Label, atom.Map, atom.Mark,
+		atom.Math, atom.Meter, atom.Nobr, atom.Output, atom.Picture, atom.Q, atom.Rb, atom.Rp, atom.Rt, atom.Ruby, atom.S,
+		atom.Samp, atom.Small, atom.Span, atom.Strike, atom.Strong, atom.Sub, atom.Sup, atom.Svg, atom.Time, atom.Tt,
+		atom.U, atom.Var, atom.Wbr, atom.Button, atom.Input, atom.Noscript, atom.Slot, atom.Progress, atom.Source,
+		atom.Script, atom.Style, atom.Template, atom.Canvas, atom.Object, atom.Param, atom.Link, atom.Meta, atom.Area,
+		atom.Mi, atom.Mn, atom.Mo, atom.Ms, atom.Mtext, atom.Annotation, atom.AnnotationXml:
+		return true
+	}
+	return false
+}
+
+// isNothing reports whether an element never holds text of the page.
+func isNothing(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Head, atom.Title, atom.Svg, atom.Canvas, atom.Input, atom.Select, atom.Option, atom.Optgroup,
+		atom.Textarea, atom.Datalist, atom.Iframe, atom.Noframes, atom.Noembed, atom.Frameset, atom.Applet, atom.Progress, atom.Meter:
+		return true
+	case atom.Template:
+		return !hasAttr(n, "shadowrootmode")
+	case atom.Button:
+		return !inControlText(n)
+	case atom.Label:
+		return !within(n, 3, atom.Li)
+	case atom.Annotation, atom.AnnotationXml:
+		return true
+	}
+	return false
+}
+
+// inControlText reports whether a button carries the text of a heading or a
+// term, as those of accordions do.
+func inControlText(n *html.Node) bool {
+	return within(n, 3, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Dt, atom.Summary)
+}
+
+// within reports whether one of the nearest ancestors is one of some elements.
+func within(n *html.Node, steps int, of ...atom.Atom) bool {
+	for p := n.Parent; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
+		for _, a := range of {
+			if p.DataAtom == a {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isHidden reports whether an element says that it is not shown, and how.
+func isHidden(n *html.Node) string {
+	for i := range n.Attr {
+		switch v := n.Attr[i].Val; n.Attr[i].Key {
+		case "hidden":
+			if v != "until-found" && attr(n, "role") != "tabpanel" {
+				return "hidden"
+			}
+		case "aria-hidden":
+			if strings.EqualFold(v, "true") {
+				return "aria-hidden"
+			}
+		case "style":
+			if len(v) >= 12 && strings.Contains(v, "none") && strings.Contains(strings.ReplaceAll(strings.ToLower(v), " ", ""), "display:none") &&
+				attr(n, "role") != "tabpanel" {
+				return "display: none"
+			}
+		}
+	}
+	return ""
+}
+
+func headingLevel(n *html.Node) int {
+	switch n.DataAtom {
+	case atom.H1:
+		return 1
+	case atom.H2:
+		return 2
+	case atom.H3:
+		return 3
+	case atom.H4:
+		return 4
+	case atom.H5:
+		return 5
+	case atom.H6:
+		return 6
+	}
+	return 0
+}
+
+// weigh counts the words of a text. Two characters of scripts without spaces
+// between words count as one.
+func weigh(s string) int32 {
+	var n, wide int32
+	in := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ':
+			in = false
+		case c < utf8.RuneSelf:
+			if !in && (c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9') {
+				in = true
+				n++
+			}
+		case c >= 0xE3 && c <= 0xED:
+			wide++
+			in = false
+		case c >= 0xC3 && !in && c != 0xE2:
+			in = true
+			n++
+		}
+	}
+	return n + (wide+1)/2
+}
+
+// plainText gives the text of a subtree in one line, without what is never
+// text. It stops after about 4,000 bytes.
+func plainText(n *html.Node) string {
+	b := appendPlain(nil, n)
+	return strings.Join(strings.Fields(string(b)), " ")
+}
+
+func appendPlain(b []byte, n *html.Node) []byte {
+	if len(b) > 4000 {
+		return b
+	}
+	switch n.Type {
+	case html.TextNode:
+		return append(b, n.Data[:min(len(n.Data), 4000)]...)
+	case html.ElementNode:
+		if n.DataAtom == atom.Br || !isInline(n.DataAtom) {
+			b = append(b, ' ')
+		}
+		if isNothing(n) {
+			return b
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		b = appendPlain(b, c)
+	}
+	if n.Type == html.ElementNode && !isInline(n.DataAtom) {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+// children yields the child elements.
+func children(n *html.Node) func(func(*html.Node) bool) {
+	return func(yield func(*html.Node) bool) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if c.Type == html.ElementNode && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// find gives the first descendant, in document order, that a test accepts.
+func find(n *html.Node, ok func(*html.Node) bool) *html.Node {
+	for c := range children(n) {
+		if ok(c) {
+			return c
+		}
+		if f := find(c, ok); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func findTag(n *html.Node, a atom.Atom) *html.Node {
+	return find(n, func(c *html.Node) bool { return c.DataAtom == a })
+}
+
+// selector gives a CSS selector that leads to an element: its tag with its id
+// or first class, after those of its two nearest named ancestors.
+func selector(n *html.Node) string {
+	var parts []string
+	for ; n != nil && n.Type == html.ElementNode && len(parts) < 3; n = n.Parent {
+		s := n.Data
+		id := attr(n, "id")
+		if plainName(id) {
+			s += "#" + id
+		} else if class, _, _ := strings.Cut(strings.TrimSpace(attr(n, "class")), " "); plainName(class) {
+			s += "." + class
+		} else if len(parts) > 0 && n.DataAtom != atom.Body {
+			continue
+		}
+		parts = append([]string{s}, parts...)
+		if plainName(id) || n.DataAtom == atom.Body {
+			break
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func plainName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c == '-' || c == '_' || i > 0 && c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) < 80
+}

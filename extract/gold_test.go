@@ -1,0 +1,298 @@
+package extract
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/millrace/millrace"
+)
+
+// dataDir gives the folder that a variable names, or skips the test.
+func dataDir(t testing.TB, variable string) string {
+	t.Helper()
+	dir := os.Getenv(variable)
+	if dir == "" {
+		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+			t.Fatalf("%s is not set", variable)
+		}
+		t.Skipf("%s is not set", variable)
+	}
+	return dir
+}
+
+func gunzip(t testing.TB, name string) []byte {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+var word = regexp.MustCompile(`[\p{L}\p{N}_]+`)
+
+func words(s string) map[string]int {
+	m := map[string]int{}
+	for _, w := range word.FindAllString(strings.ToLower(s), -1) {
+		m[w]++
+	}
+	return m
+}
+
+// f1 is the documented metric: of word multisets; an empty gold text counts 1
+// for empty and 0 else.
+func f1(gold, got string) float64 {
+	g, h := words(gold), words(got)
+	total, common := 0, 0
+	for w, n := range g {
+		common += min(n, h[w])
+		total += n
+	}
+	all := 0
+	for _, n := range h {
+		all += n
+	}
+	switch {
+	case total == 0 && all == 0:
+		return 1
+	case common == 0:
+		return 0
+	}
+	p, r := float64(common)/float64(all), float64(common)/float64(total)
+	return 2 * p * r / (p + r)
+}
+
+type goldPage struct {
+	ID, Kind, URL, Title, Author, Published, Text string
+	With, Without                                 []string
+}
+
+func goldPages(t testing.TB, dir string) []goldPage {
+	var pages []goldPage
+	s := bufio.NewScanner(bytes.NewReader(gunzip(t, filepath.Join(dir, "wcxb", "pages.jsonl.gz"))))
+	s.Buffer(nil, 16<<20)
+	for s.Scan() {
+		var p goldPage
+		if err := json.Unmarshal(s.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, p)
+	}
+	if len(pages) == 0 {
+		t.Fatal("no gold pages")
+	}
+	return pages
+}
+
+// floors are a little under what the extractor reaches.
+var floors = map[string]float64{"all": 0, "article": 0, "documentation": 0, "forum": 0, "service": 0}
+
+func TestGold(t *testing.T) {
+	dir := dataDir(t, "MILLRACE_TEST_DATA")
+	type tally struct {
+		f1                                                 float64
+		n, with, withN, without, withoutN, title, titleN   int
+		author, authorN, date, dateN, invented, inventedOf int
+	}
+	tallies := map[string]*tally{}
+	var lines []string
+	for _, p := range goldPages(t, dir) {
+		res, err := HTML(t.Context(), gunzip(t, filepath.Join(dir, "wcxb", "html", p.ID+".html.gz")), cmp.Or(p.URL, "https://example.com/"), nil)
+		if err != nil {
+			t.Errorf("%s: %v", p.ID, err)
+			continue
+		}
+		text := res.Page.Text()
+		score := f1(p.Text, text)
+		lines = append(lines, fmt.Sprintf("%s %-13s %.3f gold %6d got %6d %-14s root %s %s", p.ID, p.Kind, score, len(p.Text), len(text), res.Page.Kind, res.Root, p.URL))
+		folded := strings.Join(strings.Fields(text), " ")
+		for _, kind := range []string{p.Kind, "all"} {
+			y := tallies[kind]
+			if y == nil {
+				y = &tally{}
+				tallies[kind] = y
+			}
+			y.n++
+			y.f1 += score
+			for _, s := range p.With {
+				y.withN++
+				if strings.Contains(folded, strings.Join(strings.Fields(s), " ")) {
+					y.with++
+				}
+			}
+			for _, s := range p.Without {
+				y.withoutN++
+				if !strings.Contains(folded, strings.Join(strings.Fields(s), " ")) {
+					y.without++
+				}
+			}
+			if p.Title != "" {
+				y.titleN++
+				if letters(p.Title) == letters(res.Page.Title) {
+					y.title++
+				}
+			}
+			if p.Author != "" {
+				y.authorN++
+				if letters(p.Author) == letters(res.Page.Author) {
+					y.author++
+				}
+			}
+			switch got := res.Page.Published; {
+			case p.Published != "":
+				y.dateN++
+				if got.Format("2006-01-02") == p.Published {
+					y.date++
+				}
+			default:
+				y.inventedOf++
+				if !got.IsZero() {
+					y.invented++
+				}
+			}
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(tallies)) {
+		y := tallies[kind]
+		mean := y.f1 / float64(y.n)
+		t.Logf("%-13s n %3d F1 %.4f with %.3f without %.3f title %d/%d author %d/%d date %d/%d given without %d/%d", kind, y.n, mean,
+			share(y.with, y.withN), share(y.without, y.withoutN), y.title, y.titleN, y.author, y.authorN, y.date, y.dateN, y.invented, y.inventedOf)
+		if mean < floors[kind] {
+			t.Errorf("%s: mean word F1 is %.4f, the floor is %.3f", kind, mean, floors[kind])
+		}
+	}
+	if name := os.Getenv("MILLRACE_TEST_LIST"); name != "" {
+		if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func share(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+
+// TestManual compares the PostgreSQL manual with the body of its pages minus
+// their navigation: no word may be lost, none may leak.
+func TestManual(t *testing.T) {
+	dir := dataDir(t, "MILLRACE_TEST_PGDOC")
+	names, err := filepath.Glob(filepath.Join(dir, "*.html"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no pages in %s: %v", dir, err)
+	}
+	total, lost, leaked, bad := 0, 0, 0, 0
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := html.Parse(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b []byte
+		var walk func(*html.Node)
+		walk = func(n *html.Node) {
+			switch {
+			case n.Type == html.TextNode:
+				b = append(b, n.Data...)
+			case hasClass(n, "navheader", "navfooter") || n.Data == "head":
+				return
+			case n.Type == html.ElementNode && (!isInline(n.DataAtom) || n.Data == "br"):
+				b = append(b, ' ')
+			}
+			for c := n.FirstChild; c != nil; c = c.NextSibling {
+				walk(c)
+			}
+			if n.Type == html.ElementNode && !isInline(n.DataAtom) {
+				b = append(b, ' ')
+			}
+		}
+		walk(doc)
+		res, err := HTML(t.Context(), data, "https://example.com/"+filepath.Base(name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := words(string(b)), map[string]int{}
+		countWords(got, res.Page.Blocks)
+		title := ""
+		if strings.HasPrefix(res.Sources["title"], "h") {
+			title = res.Page.Title
+		}
+		for w, n := range words(title) {
+			got[w] += n
+		}
+		pageLost, pageLeaked := 0, 0
+		var which []string
+		for w, n := range want {
+			total += n
+			if d := n - got[w]; d > 0 {
+				pageLost += d
+				which = append(which, "-"+w)
+			}
+		}
+		for w, n := range got {
+			if d := n - want[w]; d > 0 {
+				pageLeaked += d
+				which = append(which, "+"+w)
+			}
+		}
+		if lost, leaked = lost+pageLost, leaked+pageLeaked; pageLost+pageLeaked > 0 {
+			if bad++; bad <= 20 {
+				t.Logf("%s: lost %d, leaked %d, root %s %s %v", filepath.Base(name), pageLost, pageLeaked, res.Root, which[:min(len(which), 8)], res.Dropped)
+			}
+		}
+		if res.Page.Kind != millrace.Documentation {
+			t.Errorf("%s: kind %q", name, res.Page.Kind)
+		}
+	}
+	t.Logf("%d pages, %d words: lost %d, leaked %d on %d pages", len(names), total, lost, leaked, bad)
+	if lost*1000 > total || leaked > 0 {
+		t.Errorf("lost %d words of %d, leaked %d", lost, total, leaked)
+	}
+}
+
+// countWords counts the words of every text that blocks have.
+func countWords(m map[string]int, blocks []millrace.Block) {
+	add := func(texts ...string) {
+		for _, s := range texts {
+			for w, n := range words(s) {
+				m[w] += n
+			}
+		}
+	}
+	for _, b := range blocks {
+		add(b.Text, b.Caption, b.Title, b.Cite)
+		for _, it := range b.Items {
+			add(it.Term, it.Text)
+			countWords(m, it.Blocks)
+		}
+		for _, r := range b.Rows {
+			for _, c := range r {
+				add(c.Text)
+			}
+		}
+		countWords(m, b.Blocks)
+	}
+}

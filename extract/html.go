@@ -1,0 +1,138 @@
+package extract
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Options are what [HTML] may be told. The zero value works.
+type Options struct {
+	// ContentType is the value of the HTTP header, for the character set and
+	// to refuse what is no HTML; "" = unknown.
+	ContentType string
+	// Base is the absolute URL of the site, against which a page URL that is
+	// a path is resolved; "" = page URLs are absolute.
+	Base string
+	// MaxBytes is the most bytes that a document may have; 0 = 50 MB.
+	MaxBytes int
+	// MaxNodes is the most tags that a document may have; 0 = 5,000,000.
+	MaxNodes int
+}
+
+// The limits that the zero value of Options stands for.
+const (
+	defaultMaxBytes = 50 << 20
+	defaultMaxNodes = 5_000_000
+)
+
+// Result is what a document gave, and why.
+type Result struct {
+	Page      *millrace.Page
+	Canonical string            // the page's rel=canonical, absolute; "" = none
+	Sources   map[string]string // field, by its JSON name, to where it was found, such as "meta og:title"
+	Root      string            // selector of the element that the content was taken from
+	Dropped   []Dropped         // large subtrees that were left out, in document order
+	Reason    string            // why there is no content; "" when there is some
+}
+
+// Dropped is a subtree that was left out of the content.
+type Dropped struct {
+	Selector string // leads to the subtree, such as "div#page > ul.menu"
+	Reason   string // such as "tag nav", "role search", "hidden", "links"
+	Words    int    // how many words it has, about
+}
+
+// HTML extracts the page that an HTML document holds. pageURL is absolute, or
+// a path starting with "/" if the options name a base; the page gets it as its
+// URL. The page speaks for every field that HTML can declare, and for Modified
+// only if it was found.
+//
+// Errors: [millrace.ErrInvalid] for what is no HTML and for a URL that cannot
+// be a page's, [millrace.ErrTooLarge] beyond a limit, and the context's own. A
+// document without content is no error: [Result.Reason] tells.
+func HTML(ctx context.Context, data []byte, pageURL string, o *Options) (*Result, error) {
+	res, err := extractHTML(ctx, data, pageURL, o)
+	if err != nil {
+		return nil, fmt.Errorf("extract %s: %w", pageURL, err)
+	}
+	return res, nil
+}
+
+func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (*Result, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	base, err := pageBase(pageURL, o.Base)
+	if err != nil {
+		return nil, err
+	}
+	maxBytes, maxNodes := o.MaxBytes, o.MaxNodes
+	if maxBytes <= 0 {
+		maxBytes = defaultMaxBytes
+	}
+	if maxNodes <= 0 {
+		maxNodes = defaultMaxNodes
+	}
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), maxBytes)
+	}
+	text, err := decode(data, o.ContentType)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parse(ctx, text, maxNodes)
+	if err != nil {
+		return nil, err
+	}
+	c, err := collect(ctx, doc)
+	if err != nil {
+		return nil, err
+	}
+	if ref := attr(c.base, "href"); ref != "" {
+		if abs, err := canon.Resolve(base, ref); err == nil {
+			if u, err := url.Parse(abs); err == nil {
+				base = u
+			}
+		}
+	}
+	res := &Result{Page: &millrace.Page{URL: pageURL}, Sources: map[string]string{}}
+	m := &meta{c: c, base: base, page: res.Page, res: res}
+	m.read()
+	l := locate(c, m)
+	res.Root, res.Dropped = l.selector(), l.dropped
+	w := newWalker(ctx, c, l, base, pageURL)
+	res.Page.Blocks, err = w.run(l.root)
+	if err != nil {
+		return nil, err
+	}
+	m.finish(l, res.Page.Blocks)
+	if len(res.Page.Blocks) == 0 {
+		res.Reason = l.emptyReason()
+	}
+	return res, nil
+}
+
+// pageBase gives the URL that the references of a page are resolved against.
+func pageBase(pageURL, site string) (*url.URL, error) {
+	abs := pageURL
+	if strings.HasPrefix(pageURL, "/") && !strings.HasPrefix(pageURL, "//") {
+		if site == "" {
+			return nil, fmt.Errorf("%w: a page URL that is a path needs a base", millrace.ErrInvalid)
+		}
+		abs = canon.Absolute(site, pageURL)
+	}
+	c, err := canon.URL(abs)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	u, err := url.Parse(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	return u, nil
+}

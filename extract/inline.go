@@ -1,0 +1,146 @@
+package extract
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// inline builds the text of one block with its spans. White space is folded
+// as in HTML; spans are in the order that millrace.Block asks for, because a
+// span takes its place when it is opened and its start with its first
+// character.
+type inline struct {
+	buf    []byte
+	spans  []millrace.Span
+	open   []int // spans that are open, outermost first; their Start is -1 before the first character
+	space  bool  // white space is due before the next character
+	breaks int   // line breaks are due
+	pre    bool  // white space counts
+}
+
+func (in *inline) empty() bool { return len(in.buf) == 0 }
+
+// lead writes what is due before the next character and starts open spans.
+func (in *inline) lead() {
+	if len(in.buf) > 0 {
+		if in.breaks > 0 {
+			in.buf = append(in.buf, '\n')
+		} else if in.space && in.buf[len(in.buf)-1] != '\n' {
+			in.buf = append(in.buf, ' ')
+		}
+	}
+	in.space, in.breaks = false, 0
+	for i := len(in.open) - 1; i >= 0 && in.spans[in.open[i]].Start < 0; i-- {
+		in.spans[in.open[i]].Start = len(in.buf)
+	}
+}
+
+// text adds text, its white space folded.
+func (in *inline) text(s string) {
+	if in.pre {
+		if s != "" {
+			in.lead()
+			in.buf = append(in.buf, s...)
+		}
+		return
+	}
+	for len(s) > 0 {
+		i := 0
+		for i < len(s) && isSpace(s[i]) {
+			i++
+		}
+		if i > 0 {
+			in.space = true
+			s = s[i:]
+			continue
+		}
+		for i < len(s) && !isSpace(s[i]) {
+			if s[i] == 0 || s[i] == 0xE2 && strings.HasPrefix(s[i:], "\u200B") || s[i] == 0xC2 && strings.HasPrefix(s[i:], "\u00AD") ||
+				s[i] == 0xEF && strings.HasPrefix(s[i:], "\uFEFF") {
+				break
+			}
+			i++
+		}
+		if i > 0 {
+			in.lead()
+			in.buf = append(in.buf, s[:i]...)
+		}
+		if s = s[i:]; len(s) > 0 && !isSpace(s[0]) { // an invisible character
+			_, n := utf8.DecodeRuneInString(s)
+			s = s[n:]
+		}
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// start opens a span; end closes the one that was opened last. A span of a
+// type that is open already is not opened again; start tells.
+func (in *inline) start(t millrace.SpanType, url string) bool {
+	for _, i := range in.open {
+		if in.spans[i].Type == t {
+			return false
+		}
+	}
+	in.open = append(in.open, len(in.spans))
+	in.spans = append(in.spans, millrace.Span{Type: t, Start: -1, URL: url})
+	return true
+}
+
+func (in *inline) end() {
+	i := in.open[len(in.open)-1]
+	in.open = in.open[:len(in.open)-1]
+	in.spans[i].End = len(in.buf)
+}
+
+// take gives the text and the spans so far and starts anew. Open spans go on
+// in the next text.
+func (in *inline) take() (string, []millrace.Span) {
+	end := len(in.buf)
+	for end > 0 {
+		r, n := utf8.DecodeLastRune(in.buf[:end])
+		if r != '\u00A0' && !(r < 0x80 && isSpace(byte(r))) {
+			break
+		}
+		end -= n
+	}
+	begin := 0
+	for begin < end {
+		r, n := utf8.DecodeRune(in.buf[begin:end])
+		if r != '\u00A0' && !(r < 0x80 && isSpace(byte(r))) {
+			break
+		}
+		begin += n
+	}
+	text := string(in.buf[begin:end])
+	for _, i := range in.open {
+		in.spans[i].End = len(in.buf)
+	}
+	var spans []millrace.Span
+	if text != "" && len(in.spans) > 0 {
+		for _, s := range in.spans {
+			if s.Start < 0 {
+				continue // it never had a character
+			}
+			s.Start, s.End = max(s.Start-begin, 0), min(s.End, end)-begin
+			if s.Start < s.End {
+				spans = append(spans, s)
+			}
+		}
+	}
+	var open []millrace.Span
+	if len(in.open) > 0 {
+		open = make([]millrace.Span, 0, len(in.open))
+		for _, i := range in.open {
+			open = append(open, millrace.Span{Type: in.spans[i].Type, Start: -1, URL: in.spans[i].URL})
+		}
+	}
+	in.spans = append(in.spans[:0], open...)
+	for i := range in.open {
+		in.open[i] = i
+	}
+	in.buf, in.space, in.breaks = in.buf[:0], false, 0
+	return text, spans
+}

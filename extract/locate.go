@@ -1,0 +1,431 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// located is where the content is: the root and what to leave out below it.
+type located struct {
+	c       *collected
+	at      int32 // box of the root
+	root    *html.Node
+	skip    map[*html.Node]bool // subtrees that the walk leaves out
+	dropped []Dropped
+	kind    millrace.PageKind
+	total   box // the body before anything was left out
+}
+
+// minDropped is the number of words from which a dropped subtree is reported.
+const minDropped = 10
+
+// locate finds the content. The first round leaves out what tags and roles
+// call furniture, the second descends to the root, the third leaves out lists
+// of links and the like inside it.
+func locate(c *collected, m *meta) *located {
+	l := &located{c: c, skip: map[*html.Node]bool{}, total: c.boxes[0], kind: m.guess}
+	l.prune(m)
+	c.sum()
+	l.at = l.descend(m)
+	l.trim(m)
+	l.root = c.boxes[l.at].n
+	for i := int32(0); i < int32(len(c.boxes)); {
+		b := &c.boxes[i]
+		if b.drop == "" {
+			i++
+			continue
+		}
+		l.skip[b.n] = true
+		if b.words >= minDropped {
+			l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: b.drop, Words: int(b.words)})
+		}
+		i = b.end
+	}
+	return l
+}
+
+func (l *located) selector() string { return selector(l.root) }
+
+func (l *located) emptyReason() string {
+	switch {
+	case l.total.words == 0:
+		return "the document has no text"
+	case len(l.dropped) > 0:
+		return "everything was left out, most by " + l.dropped[0].Reason
+	}
+	return "the document has no content"
+}
+
+// prune marks the subtrees that are furniture by their tag, role or position.
+func (l *located) prune(m *meta) {
+	boxes := l.c.boxes
+	for i := int32(1); i < int32(len(boxes)); {
+		b := &boxes[i]
+		if b.drop = l.furniture(b, m); b.drop != "" {
+			i = b.end
+			continue
+		}
+		i++
+	}
+}
+
+func (l *located) furniture(b *box, m *meta) string {
+	n := b.n
+	small := b.plain()*3 < l.total.plain() || b.plain() < 8 && l.total.plain() >= 8
+	role := strings.ToLower(attr(n, "role"))
+	switch role {
+	case "navigation", "banner", "contentinfo", "search", "complementary", "dialog", "alertdialog", "menu", "menubar", "toolbar", "tooltip":
+		if (role == "banner" || role == "contentinfo" || role == "complementary") && b.flags&inContent != 0 && !small {
+			break
+		}
+		if role == "complementary" && b.flags&inContent != 0 && l.isCallout(b) {
+			break
+		}
+		if small || role != "dialog" && b.plain()*2 < l.total.plain() {
+			return "role " + role
+		}
+	case "note", "doc-endnotes", "doc-footnote", "doc-tip":
+		return ""
+	}
+	switch n.DataAtom {
+	case atom.Nav:
+		if b.plain()*2 <= l.total.plain() || b.links*2 > b.words {
+			return "tag nav"
+		}
+	case atom.Header:
+		if small && l.isFurnitureHeader(b, m) {
+			return "tag header"
+		}
+	case atom.Footer:
+		if small && !within(n, 2, atom.Blockquote, atom.Figure) && !l.holdsNotes(n) {
+			return "tag footer"
+		}
+	case atom.Aside:
+		if small && !l.isCallout(b) && !l.holdsNotes(n) {
+			return "tag aside"
+		}
+	case atom.Form:
+		if small && b.prose*4 < l.total.prose+1 {
+			return "tag form"
+		}
+	case atom.Dialog:
+		if small {
+			return "tag dialog"
+		}
+	case atom.Menu:
+		if b.links*2 > b.words {
+			return "tag menu"
+		}
+	}
+	if why := isHidden(n); why != "" && b.plain()*2 < l.total.plain()+1 && !l.holdsNotes(n) {
+		return why
+	}
+	if b.flags&hasPager != 0 && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
+		return "links to neighbours"
+	}
+	return ""
+}
+
+// isFurnitureHeader reports whether a header belongs to the page or to its
+// title, not to a part of the text.
+func (l *located) isFurnitureHeader(b *box, m *meta) bool {
+	if b.flags&inContent == 0 {
+		return b.prose < 60
+	}
+	if b.flags&hasTop != 0 || b.flags&hasHeading == 0 {
+		return b.prose < 60
+	}
+	return l.c.titleNode != nil && isAncestor(b.n, l.c.titleNode)
+}
+
+// isCallout reports whether a box is an insertion into the text.
+func (l *located) isCallout(b *box) bool {
+	if calloutKind(b.n) != "" {
+		return true
+	}
+	return b.flags&inContent != 0 && b.links*4 <= b.words && b.words <= 120 && b.prose*2 >= b.words && b.flags&(hasHeading|hasTop) == 0 &&
+		(isProse(sibling(b.n, false)) && isProse(sibling(b.n, true)))
+}
+
+func isProse(n *html.Node) bool {
+	if n == nil {
+		return false
+	}
+	switch n.DataAtom {
+	case atom.P, atom.Pre, atom.Ul, atom.Ol, atom.Blockquote, atom.Dl, atom.Figure:
+		return true
+	}
+	return headingLevel(n) > 1
+}
+
+func sibling(n *html.Node, next bool) *html.Node {
+	for n != nil {
+		if next {
+			n = n.NextSibling
+		} else {
+			n = n.PrevSibling
+		}
+		if n != nil && n.Type == html.ElementNode {
+			return n
+		}
+	}
+	return nil
+}
+
+// holdsNotes reports whether a subtree holds the footnotes of the text.
+func (l *located) holdsNotes(n *html.Node) bool {
+	if hasClass(n, "footnotes", "footnote", "endnotes", "footnotes-list") {
+		return true
+	}
+	if len(l.c.refs) == 0 {
+		return false
+	}
+	steps := 0
+	return find(n, func(e *html.Node) bool {
+		steps++
+		return steps < 50 && (hasClass(e, "footnotes", "footnote-backref", "footnote") || strings.HasPrefix(attr(e, "role"), "doc-endnote") ||
+			strings.HasPrefix(attr(e, "role"), "doc-backlink"))
+	}) != nil
+}
+
+// isContainer reports whether an element groups others and is no text block.
+func isContainer(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Div, atom.Section, atom.Article, atom.Main, atom.Td, atom.Center, atom.Table, atom.Tbody, atom.Tr, atom.Ul, atom.Ol,
+		atom.Aside, atom.P, atom.Form, atom.Fieldset, atom.Dl, atom.Header, atom.Footer, atom.Nav, atom.Details, atom.Body:
+		return true
+	}
+	return n.DataAtom == 0
+}
+
+func isAncestor(a, n *html.Node) bool {
+	for ; n != nil; n = n.Parent {
+		if n == a {
+			return true
+		}
+	}
+	return false
+}
+
+// descend finds the root: the main element or the article if there is one
+// that carries the text, else the innermost container that still does.
+func (l *located) descend(m *meta) int32 {
+	boxes := l.c.boxes
+	at := int32(0)
+	if i := l.largest(at, func(b *box) bool { return b.n.DataAtom == atom.Main || attr(b.n, "role") == "main" }); i > 0 &&
+		boxes[i].plain()*4 >= boxes[at].plain() {
+		at = i
+	}
+	for _, body := range []bool{false, true} {
+		i := l.largest(at, func(b *box) bool {
+			if body {
+				return strings.Contains(attr(b.n, "itemprop"), "articleBody")
+			}
+			return b.n.DataAtom == atom.Article || attr(b.n, "role") == "article"
+		})
+		if i > 0 && boxes[i].plain()*2 >= boxes[at].plain() && !l.hasTwin(i) {
+			at = i
+		}
+	}
+	for {
+		next := l.dominant(at, m)
+		if next < 0 {
+			return at
+		}
+		at = next
+	}
+}
+
+// largest gives the outermost box below at that a test accepts, the one with
+// most text if there are several; 0 if there is none.
+func (l *located) largest(at int32, ok func(*box) bool) int32 {
+	boxes := l.c.boxes
+	best := int32(0)
+	for i := at + 1; i < boxes[at].end; {
+		b := &boxes[i]
+		switch {
+		case b.drop != "":
+			i = b.end
+			continue
+		case ok(b):
+			if best == 0 || b.plain() > boxes[best].plain() {
+				best = i
+			}
+			i = b.end
+			continue
+		}
+		i++
+	}
+	return best
+}
+
+// hasTwin reports whether a box has a sibling of its own form with a fair
+// share of text: posts of a thread, entries of a list.
+func (l *located) hasTwin(at int32) bool {
+	boxes := l.c.boxes
+	b := &boxes[at]
+	class := attr(b.n, "class")
+	for i := b.parent + 1; i < boxes[b.parent].end; i = boxes[i].end {
+		s := &boxes[i]
+		if i != at && s.drop == "" && s.n.DataAtom == b.n.DataAtom && attr(s.n, "class") == class && s.plain()*20 > b.plain() {
+			return true
+		}
+	}
+	return false
+}
+
+// dominant gives the child that carries nearly all of a box's text and may
+// take its place, or -1.
+func (l *located) dominant(at int32, m *meta) int32 {
+	boxes := l.c.boxes
+	cur := &boxes[at]
+	if !isContainer(cur.n) || cur.plain() == 0 {
+		return -1
+	}
+	best := int32(-1)
+	for i := at + 1; i < cur.end; i = boxes[i].end {
+		b := &boxes[i]
+		if b.drop == "" && (best < 0 || b.plain() > boxes[best].plain()) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return -1
+	}
+	b := &boxes[best]
+	if !isContainer(b.n) || b.n.DataAtom == atom.P || b.n.DataAtom == atom.Ul || b.n.DataAtom == atom.Ol || b.n.DataAtom == atom.Dl ||
+		b.n.DataAtom == atom.Details || b.plain()*5 < cur.plain()*4 || (cur.own-cur.ownLinks)*20 > cur.plain() {
+		return -1
+	}
+	if b.n.DataAtom == atom.Tr && l.tableRows(at) > 3 || b.n.DataAtom == atom.Table && !isLayoutTable(b.n) {
+		return -1
+	}
+	if b.words*10 < cur.words*9 && l.hasTwin(best) {
+		return -1
+	}
+	// What would be lost must not be of the same text: paragraphs beside the
+	// child, or a heading above all of its own.
+	inner := int(b.level)
+	for i := at + 1; i < cur.end; i = boxes[i].end {
+		s := &boxes[i]
+		if i == best || s.drop != "" {
+			continue
+		}
+		switch s.n.DataAtom {
+		case atom.P, atom.Pre, atom.Blockquote, atom.Dl, atom.Figure:
+			if s.plain() >= 5 {
+				return -1
+			}
+		case atom.Ul, atom.Ol:
+			if s.plain() >= 20 {
+				return -1
+			}
+		}
+		if s.prose >= 40 && i < best {
+			return -1
+		}
+		if lv := l.ownLevel(i, m); lv > 0 && lv < inner && s.plain() > 0 {
+			return -1
+		}
+	}
+	return best
+}
+
+func (l *located) tableRows(at int32) int {
+	n := 0
+	for i := at + 1; i < l.c.boxes[at].end; i = l.c.boxes[i].end {
+		n++
+	}
+	return n
+}
+
+// ownLevel gives the highest rank of heading inside a box, without the page's
+// title and headings that are links; 0 for none.
+func (l *located) ownLevel(at int32, m *meta) int {
+	best := 0
+	for i := at; i < l.c.boxes[at].end; i++ {
+		b := &l.c.boxes[i]
+		if lv := headingLevel(b.n); lv > 0 && b.drop == "" && b.n != l.c.titleNode && b.plain() > 0 && (best == 0 || lv < best) {
+			best = lv
+		}
+	}
+	return best
+}
+
+// trim marks what is no content inside the root: groups that are all links,
+// and those whose class says so while their form does not contradict.
+func (l *located) trim(m *meta) {
+	boxes := l.c.boxes
+	root := &boxes[l.at]
+	links := l.kind == millrace.Documentation || l.kind == millrace.Archive || root.links*2 > root.words
+	for i := l.at + 1; i < root.end; {
+		b := &boxes[i]
+		if b.drop == "" {
+			b.drop = l.trimmed(b, root, links)
+		}
+		if b.drop != "" {
+			i = b.end
+			continue
+		}
+		i++
+	}
+}
+
+func (l *located) trimmed(b, root *box, links bool) string {
+	n := b.n
+	if b.words == 0 || b.words*2 > root.words {
+		return ""
+	}
+	switch n.DataAtom {
+	case atom.Div, atom.Section, atom.Ul, atom.Ol, atom.Aside, atom.Table, atom.P, atom.Dl, 0:
+	default:
+		return ""
+	}
+	if !links && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
+		return "links"
+	}
+	if word := furnitureClass(n); word != "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
+		return "class " + word
+	}
+	if l.kind != millrace.Forum && hasClass(n, "comments", "comments-area", "comment-list", "commentlist", "comment-respond") && b.plain()*2 < root.plain() {
+		return "comments"
+	}
+	return ""
+}
+
+// furnitureWords are parts of class names that furniture has. They only break
+// ties: the form of the subtree must speak for it as well.
+var furnitureWords = map[string]bool{
+	"share": true, "sharing": true, "social": true, "related": true, "newsletter": true, "subscribe": true, "signup": true,
+	"breadcrumb": true, "breadcrumbs": true, "pagination": true, "pager": true, "cookie": true, "cookies": true, "consent": true,
+	"advert": true, "ad": true, "ads": true, "advertisement": true, "sponsored": true, "promo": true, "popup": true, "modal": true,
+	"byline": true, "author": true, "authors": true, "meta": true, "postmeta": true, "tags": true, "taglist": true,
+	"sidebar": true, "recommended": true, "recommendations": true, "trending": true, "disclaimer": true, "copyright": true,
+	"menu": true, "navigation": true, "nav": true, "skip": true, "login": true, "cta": true, "toolbar": true,
+	"prevnext": true, "editsection": true, "printfooter": true, "navbox": true, "catlinks": true, "noprint": true, "toc": true,
+}
+
+func furnitureClass(n *html.Node) string {
+	for t := range strings.FieldsSeq(attr(n, "class")) {
+		if len(t) > 60 {
+			continue
+		}
+		for len(t) > 0 {
+			i := strings.IndexAny(t, "-_:")
+			word := t
+			if i >= 0 {
+				word, t = t[:i], t[i+1:]
+			} else {
+				t = ""
+			}
+			if word = strings.ToLower(word); furnitureWords[word] {
+				return word
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,474 @@
+package extract
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// walker turns the content into blocks in one walk.
+type walker struct {
+	ctx     context.Context
+	c       *collected
+	l       *located
+	base    *url.URL
+	pageURL string // absolute
+
+	in      inline
+	out     []millrace.Block
+	pending []millrace.Block // met inside a line: they follow its text
+	flat    int              // inside a heading, a cell, a caption: no blocks there
+	inner   int              // inside an item: a link is text there
+	notes   notes
+	seen    map[string]bool // images that were emitted
+	steps   int
+	err     error
+}
+
+func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
+	w := &walker{ctx: ctx, c: c, l: l, base: base, pageURL: pageURL}
+	if strings.HasPrefix(pageURL, "/") {
+		w.pageURL = canon.Absolute(base.Scheme+"://"+base.Host, pageURL)
+	}
+	w.notes = findNotes(c, l.root)
+	return w
+}
+
+func (w *walker) run(root *html.Node) ([]millrace.Block, error) {
+	w.children(root)
+	w.flush()
+	return w.out, w.err
+}
+
+// flush ends the line of text that is being built.
+func (w *walker) flush() {
+	if w.flat > 0 {
+		w.in.breaks = max(w.in.breaks, 1)
+		return
+	}
+	if !w.in.empty() {
+		if text, spans := w.in.take(); text != "" {
+			w.out = append(w.out, w.textBlock(text, spans))
+		}
+	}
+	w.in.space, w.in.breaks = false, 0
+	if len(w.pending) > 0 {
+		w.out = append(w.out, w.pending...)
+		w.pending = w.pending[:0]
+	}
+}
+
+func (w *walker) textBlock(text string, spans []millrace.Span) millrace.Block {
+	if w.inner == 0 && len(spans) == 1 && spans[0].Type == millrace.LinkSpan && spans[0].End-spans[0].Start == len(text) {
+		return millrace.Block{Type: millrace.LinkBlock, URL: spans[0].URL, Text: text}
+	}
+	return millrace.Block{Type: millrace.TextBlock, Text: text, Spans: spans}
+}
+
+// emit adds a block that interrupts the line, or keeps it for after the line
+// where there are no blocks.
+func (w *walker) emit(b millrace.Block) {
+	if w.flat > 0 {
+		w.pending = append(w.pending, b)
+		return
+	}
+	w.flush()
+	w.out = append(w.out, b)
+}
+
+// aside adds a block that does not interrupt the line.
+func (w *walker) aside(b millrace.Block) {
+	if w.in.empty() && w.flat == 0 {
+		w.out = append(w.out, b)
+		return
+	}
+	w.pending = append(w.pending, b)
+}
+
+// inside gives the blocks that a function makes.
+func (w *walker) inside(f func()) []millrace.Block {
+	in, out, pending, flat := w.in, w.out, w.pending, w.flat
+	w.in, w.out, w.pending, w.flat = inline{buf: in.buf[len(in.buf):]}, nil, nil, 0
+	f()
+	w.flush()
+	made := w.out
+	w.in, w.out, w.pending, w.flat = in, out, pending, flat
+	return made
+}
+
+// line gives the text that a function makes, as one line. Media in it follow
+// the block that the line is for.
+func (w *walker) line(f func()) (string, []millrace.Span) {
+	in := w.in
+	w.in = inline{buf: in.buf[len(in.buf):]}
+	w.flat++
+	f()
+	w.flat--
+	text, spans := w.in.take()
+	w.in = in
+	return text, spans
+}
+
+func (w *walker) children(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		w.node(c)
+	}
+}
+
+func (w *walker) node(n *html.Node) {
+	if w.steps++; w.steps&0xFFF == 0 && w.err == nil {
+		w.err = w.ctx.Err()
+	}
+	if w.err != nil {
+		return
+	}
+	switch n.Type {
+	case html.TextNode:
+		w.in.text(n.Data)
+	case html.ElementNode:
+		w.element(n)
+	}
+}
+
+func (w *walker) element(n *html.Node) {
+	if w.l.skip[n] {
+		return
+	}
+	if w.notes.defs != nil {
+		if note := w.notes.defs[n]; note != nil && w.flat == 0 {
+			w.footnote(n, note)
+			return
+		}
+		if w.notes.back[n] {
+			return
+		}
+	}
+	if w.mathElement(n) || isNothing(n) && !w.replaced(n) {
+		return
+	}
+	a := n.DataAtom
+	if isInline(a) {
+		if isHidden(n) == "" {
+			w.inlineElement(n)
+		}
+		return
+	}
+	if w.flat > 0 {
+		w.flatElement(n)
+		return
+	}
+	switch a {
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		w.heading(n, headingLevel(n))
+	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
+		w.list(n)
+	case atom.Dl:
+		w.definitions(n)
+	case atom.Pre, atom.Listing, atom.Xmp, atom.Plaintext:
+		w.code(n)
+	case atom.Table:
+		w.table(n)
+	case atom.Blockquote:
+		w.quote(n)
+	case atom.Figure:
+		w.figure(n)
+	case atom.Video, atom.Audio:
+		w.media(n)
+	case atom.Iframe, atom.Embed:
+		w.embed(n)
+	case atom.Hr:
+		w.flush()
+	case atom.Div, atom.Aside, atom.Section, atom.Details:
+		if kind := calloutKind(n); kind != "" {
+			w.callout(n, kind)
+			return
+		}
+		if lv, err := strconv.Atoi(attr(n, "aria-level")); err == nil && lv > 0 && lv < 7 && attr(n, "role") == "heading" {
+			w.heading(n, lv)
+			return
+		}
+		fallthrough
+	default:
+		w.flush()
+		w.children(n)
+		w.flush()
+	}
+}
+
+// replaced reports whether an element without text is one that the walk makes
+// a block of.
+func (w *walker) replaced(n *html.Node) bool { return n.DataAtom == atom.Iframe }
+
+// flatElement walks through a block element where there are no blocks.
+func (w *walker) flatElement(n *html.Node) {
+	switch n.DataAtom {
+	case atom.Video, atom.Audio:
+		w.media(n)
+		return
+	case atom.Iframe, atom.Embed:
+		w.embed(n)
+		return
+	}
+	w.flush()
+	switch n.DataAtom {
+	case atom.Pre:
+		opened := w.in.start(millrace.CodeSpan, "")
+		w.in.pre = true
+		w.in.text(strings.Trim(codeText(n), "\n"))
+		w.in.pre = false
+		if opened {
+			w.in.end()
+		}
+	default:
+		w.children(n)
+	}
+	w.flush()
+}
+
+func (w *walker) inlineElement(n *html.Node) {
+	switch n.DataAtom {
+	case atom.A:
+		w.link(n)
+	case atom.Code, atom.Kbd, atom.Samp, atom.Tt:
+		if block := findTag(n, atom.Pre); block != nil {
+			w.children(n) // a code element around a code block says nothing
+			return
+		}
+		w.span(n, millrace.CodeSpan)
+	case atom.Em, atom.I, atom.Cite, atom.Dfn, atom.Var:
+		w.span(n, millrace.EmphasisSpan)
+	case atom.Strong, atom.B:
+		w.span(n, millrace.StrongSpan)
+	case atom.Br:
+		w.lineBreak()
+	case atom.Img, atom.Picture:
+		w.image(n)
+	case atom.Noscript:
+		w.noscript(n)
+	case atom.Q:
+		w.in.text("“")
+		w.children(n)
+		w.in.text("”")
+	case atom.Rp, atom.Wbr:
+	case atom.Object:
+		w.children(n)
+	case 0:
+		custom := strings.Contains(n.Data, "-")
+		w.in.space = w.in.space || custom
+		w.children(n)
+		w.in.space = w.in.space || custom
+	default:
+		w.children(n)
+	}
+}
+
+func (w *walker) span(n *html.Node, t millrace.SpanType) {
+	opened := w.in.start(t, "")
+	w.children(n)
+	if opened {
+		w.in.end()
+	}
+}
+
+// lineBreak is a br: two in a row end a paragraph.
+func (w *walker) lineBreak() {
+	w.in.breaks++
+	if w.in.breaks > 1 {
+		w.flush()
+	}
+}
+
+func (w *walker) link(n *html.Node) {
+	if id, ok := w.notes.refs[n]; ok {
+		if w.in.start(millrace.FootnoteSpan, id) {
+			w.in.text(noteLabel(plainText(n)))
+			w.in.end()
+		}
+		return
+	}
+	url := ""
+	if href := attr(n, "href"); href != "" {
+		url = w.resolveLink(href)
+	}
+	opened := url != "" && w.in.start(millrace.LinkSpan, url)
+	w.children(n)
+	if opened {
+		w.in.end()
+	}
+}
+
+// resolveLink gives a link's absolute URL with its fragment, "" if it may not
+// be followed.
+func (w *walker) resolveLink(ref string) string {
+	ref = strings.TrimSpace(ref)
+	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") && millrace.SafeURL(ref) {
+		return ref
+	}
+	target, fragment, _ := strings.Cut(ref, "#")
+	abs := w.pageURL
+	if target != "" || fragment == "" {
+		var err error
+		if abs, err = canon.Resolve(w.base, target); err != nil {
+			return ""
+		}
+	} else if w.base.String() != "" {
+		if c, err := canon.URL(abs); err == nil {
+			abs = c
+		}
+	}
+	if fragment != "" {
+		abs += "#" + escapeFragment(fragment)
+	}
+	return abs
+}
+
+// resolve gives the absolute URL of a resource, "" if there is none.
+func (w *walker) resolve(ref string) string {
+	if strings.TrimSpace(ref) == "" || strings.HasPrefix(ref, "data:") {
+		return ""
+	}
+	abs, err := canon.Resolve(w.base, ref)
+	if err != nil {
+		return ""
+	}
+	return abs
+}
+
+func escapeFragment(s string) string {
+	const hexDigits = "0123456789ABCDEF"
+	plain := true
+	for i := range len(s) {
+		plain = plain && s[i] > ' ' && s[i] < 0x7F && !strings.ContainsRune("\"<>`[]{}|\\^", rune(s[i]))
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7F || strings.ContainsRune("\"<>`[]{}|\\^", rune(c)) {
+			b.WriteByte('%')
+			b.WriteByte(hexDigits[c>>4])
+			b.WriteByte(hexDigits[c&15])
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func (w *walker) heading(n *html.Node, level int) {
+	w.flush()
+	if n == w.c.titleNode {
+		return
+	}
+	anchor := attr(n, "id")
+	text, spans := w.line(func() {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			w.headingPart(c, &anchor)
+		}
+	})
+	if anchor == "" {
+		anchor = outerAnchor(n)
+	}
+	if text = strings.ReplaceAll(text, "\n", " "); text != "" {
+		w.out = append(w.out, millrace.Block{Type: millrace.HeadingBlock, Level: level, Text: text, Spans: w.headingSpans(spans, len(text), &anchor), Anchor: anchor})
+	}
+	w.out = append(w.out, w.pending...)
+	w.pending = w.pending[:0]
+}
+
+// headingPart walks a part of a heading without its permalink and controls.
+func (w *walker) headingPart(n *html.Node, anchor *string) {
+	if n.Type == html.ElementNode {
+		if *anchor == "" {
+			*anchor = attr(n, "id")
+		}
+		if *anchor == "" && n.DataAtom == atom.A {
+			*anchor = attr(n, "name")
+		}
+		if isPermalink(n) {
+			if *anchor == "" {
+				_, *anchor, _ = strings.Cut(attr(n, "href"), "#")
+			}
+			return
+		}
+		if hasClass(n, "mw-editsection", "headerlink", "visually-hidden", "sr-only") {
+			return
+		}
+		if (n.DataAtom == atom.Span || n.DataAtom == atom.Div) && n.FirstChild != nil && n.FirstChild.NextSibling == nil && n.FirstChild.Type == html.ElementNode && isPermalink(n.FirstChild) {
+			return
+		}
+	}
+	w.node(n)
+}
+
+// headingSpans leaves out the link that a whole heading makes to itself, and
+// strong marks that cover all of it.
+func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string) []millrace.Span {
+	var kept []millrace.Span
+	for _, s := range spans {
+		whole := s.Start == 0 && s.End == length
+		if whole && s.Type == millrace.StrongSpan {
+			continue
+		}
+		if s.Type == millrace.LinkSpan {
+			if page, fragment, ok := strings.Cut(s.URL, "#"); ok && whole && page == w.pageURL {
+				if *anchor == "" {
+					*anchor = fragment
+				}
+				continue
+			}
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+// isPermalink reports whether an element of a heading is the link that leads
+// to the heading itself: a link to a fragment without words.
+func isPermalink(n *html.Node) bool {
+	if n.DataAtom != atom.A {
+		return false
+	}
+	href := attr(n, "href")
+	if !strings.Contains(href, "#") {
+		return false
+	}
+	t := plainText(n)
+	if !strings.ContainsFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return true
+	}
+	return strings.HasPrefix(href, "#") && sibling(n, true) == nil && n.PrevSibling != nil && len(t) < 40 &&
+		(hasClass(n, "headerlink", "anchor", "permalink", "header-anchor", "heading-anchor", "hash-link", "anchor-link", "heading-link", "headline-hash") ||
+			strings.Contains(attr(n, "aria-label"), "ermalink"))
+}
+
+// outerAnchor gives the id of the section that a heading opens, or of the
+// empty anchor before it.
+func outerAnchor(n *html.Node) string {
+	if s := sibling(n, false); s != nil && s.DataAtom == atom.A && s.FirstChild == nil {
+		if id := attr(s, "id"); id != "" {
+			return id
+		}
+		return attr(s, "name")
+	}
+	for steps := 0; n.Parent != nil && steps < 5 && sibling(n, false) == nil; steps++ {
+		n = n.Parent
+		if n.DataAtom == atom.Section || n.DataAtom == atom.Div || n.DataAtom == atom.Article || n.DataAtom == atom.Header {
+			if id := attr(n, "id"); id != "" {
+				return id
+			}
+		} else {
+			return ""
+		}
+	}
+	return ""
+}

@@ -1,0 +1,256 @@
+package extract
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// image is an img or a picture. Its best source is what a reader of a large
+// screen would see.
+func (w *walker) image(n *html.Node) {
+	img := n
+	if n.DataAtom == atom.Picture {
+		if img = findTag(n, atom.Img); img == nil {
+			img = n
+		}
+	}
+	if tex := imageMath(img); tex != "" {
+		w.math(tex, "tex", false)
+		return
+	}
+	src := w.imageURL(n, img)
+	if src == "" || isTiny(img) || w.seen[src] && isDecor(img) {
+		return
+	}
+	if w.seen == nil {
+		w.seen = map[string]bool{}
+	}
+	w.seen[src] = true
+	w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: strings.Join(strings.Fields(attr(img, "alt")), " ")})
+}
+
+func isDecor(img *html.Node) bool { return attr(img, "alt") == "" }
+
+// isTiny reports whether an image is a pixel that counts visitors, or a small
+// sign.
+func isTiny(img *html.Node) bool {
+	w, errW := strconv.Atoi(strings.TrimSuffix(attr(img, "width"), "px"))
+	h, errH := strconv.Atoi(strings.TrimSuffix(attr(img, "height"), "px"))
+	return errW == nil && w <= 2 || errH == nil && h <= 2 || errW == nil && errH == nil && w <= 24 && h <= 24
+}
+
+// imageURL gives the largest source that an image names.
+func (w *walker) imageURL(n, img *html.Node) string {
+	best, size := "", 0.0
+	consider := func(set string) {
+		if url, s := largest(set); url != "" && s > size {
+			if abs := w.resolve(url); abs != "" {
+				best, size = abs, s
+			}
+		}
+	}
+	consider(attr(img, "srcset"))
+	consider(attr(img, "data-srcset"))
+	consider(attr(img, "data-lazy-srcset"))
+	if n != img {
+		for c := range children(n) {
+			if c.DataAtom == atom.Source && best == "" {
+				consider(attr(c, "srcset"))
+				consider(attr(c, "data-srcset"))
+			}
+		}
+	}
+	if best != "" && size > 1 {
+		return best
+	}
+	for _, key := range []string{"data-src", "data-original", "data-lazy-src", "data-lazy", "data-full-src", "data-orig-file", "src"} {
+		if abs := w.resolve(attr(img, key)); abs != "" && (key == "src" || strings.ContainsAny(abs, ".?")) {
+			if key == "src" && isPlaceholder(abs) {
+				continue
+			}
+			return abs
+		}
+	}
+	return best
+}
+
+func isPlaceholder(u string) bool {
+	i := strings.LastIndexByte(u, '/')
+	name := strings.ToLower(u[i+1:])
+	return strings.HasPrefix(name, "placeholder.") || strings.HasPrefix(name, "blank.") || strings.HasPrefix(name, "spacer.") ||
+		strings.HasPrefix(name, "pixel.") || strings.HasPrefix(name, "1x1.") || strings.HasPrefix(name, "transparent.")
+}
+
+// largest gives the widest candidate of a srcset, with its width or density.
+func largest(set string) (string, float64) {
+	best, size := "", 0.0
+	for set != "" {
+		set = strings.TrimLeft(set, " \t\n\r\f,")
+		end := strings.IndexAny(set, " \t\n\r\f")
+		if end < 0 {
+			end = len(set)
+		}
+		u := set[:end]
+		set = set[end:]
+		s := 1.0
+		if trimmed := strings.TrimRight(u, ","); trimmed != u {
+			u = trimmed
+		} else {
+			var d string
+			d, set, _ = strings.Cut(set, ",")
+			if d = strings.TrimSpace(d); d != "" {
+				if v, err := strconv.ParseFloat(d[:len(d)-1], 64); err == nil {
+					s = v
+				}
+			}
+		}
+		if u != "" && s > size && !strings.HasPrefix(u, "data:") {
+			best, size = u, s
+		}
+	}
+	return best, size
+}
+
+// noscript holds the real image beside a lazy one, or text for readers
+// without scripts.
+func (w *walker) noscript(n *html.Node) {
+	if img := findTag(n, atom.Img); img != nil && strings.TrimSpace(plainText(n)) == "" {
+		src := w.imageURL(img, img)
+		if src == "" || w.seen[src] {
+			return
+		}
+		if s := sibling(n, false); s != nil && (s.DataAtom == atom.Img || s.DataAtom == atom.Picture) && w.imageURL(s, s) != "" && attr(s, "alt") == attr(img, "alt") {
+			return
+		}
+		w.image(img)
+		return
+	}
+	if weigh(plainText(n)) >= 40 || findTag(n, atom.Iframe) != nil && !within(n, 1, atom.Body) {
+		w.children(n)
+	}
+}
+
+// figure gives its media, code or quote the caption.
+func (w *walker) figure(n *html.Node) {
+	w.flush()
+	var captionNode *html.Node
+	for c := range children(n) {
+		if c.DataAtom == atom.Figcaption {
+			captionNode = c
+		}
+	}
+	if captionNode == nil {
+		captionNode = findTag(n, atom.Figcaption)
+	}
+	caption := ""
+	var spans []millrace.Span
+	if captionNode != nil && !w.l.skip[captionNode] {
+		caption, spans = w.line(func() { w.children(captionNode) })
+	}
+	extra := w.pending
+	w.pending = nil
+	blocks := w.inside(func() { w.except(n, captionNode) })
+	blocks = append(blocks, extra...)
+	for i := range blocks {
+		if caption == "" {
+			break
+		}
+		switch b := &blocks[i]; b.Type {
+		case millrace.ImageBlock, millrace.VideoBlock, millrace.AudioBlock, millrace.TableBlock, millrace.CodeBlock:
+			if len(blocks) == 1 || b.Type == millrace.ImageBlock || b.Type == millrace.VideoBlock || b.Type == millrace.AudioBlock {
+				if b.Caption == "" {
+					b.Caption, caption = strings.ReplaceAll(caption, "\n", " "), ""
+				}
+			}
+		case millrace.QuoteBlock:
+			if b.Cite == "" {
+				b.Cite, caption = strings.TrimSpace(strings.TrimLeft(caption, "—–- ")), ""
+			}
+		}
+	}
+	if caption != "" {
+		blocks = append(blocks, millrace.Block{Type: millrace.TextBlock, Text: caption, Spans: spans})
+	}
+	w.out = append(w.out, blocks...)
+}
+
+// media is a video or an audio.
+func (w *walker) media(n *html.Node) {
+	b := millrace.Block{Type: millrace.VideoBlock, URL: w.resolve(attr(n, "src"))}
+	if n.DataAtom == atom.Audio {
+		b.Type = millrace.AudioBlock
+	} else {
+		b.Poster = w.resolve(attr(n, "poster"))
+	}
+	for c := range children(n) {
+		u := w.resolve(attr(c, "src"))
+		if u == "" {
+			continue
+		}
+		switch c.DataAtom {
+		case atom.Source:
+			if b.URL == "" {
+				b.URL = u
+			}
+			b.Sources = append(b.Sources, millrace.MediaSource{URL: u, Type: attr(c, "type")})
+		case atom.Track:
+			b.Tracks = append(b.Tracks, millrace.Track{URL: u, Kind: attr(c, "kind"), Language: attr(c, "srclang"), Label: attr(c, "label")})
+		}
+	}
+	if len(b.Sources) == 1 && b.Sources[0].URL == b.URL && b.Sources[0].Type == "" {
+		b.Sources = nil
+	}
+	if b.URL == "" {
+		return
+	}
+	w.emit(b)
+}
+
+// providers name the hosts that pages embed things from.
+var providers = []struct{ host, name string }{
+	{"youtube.com", "youtube"}, {"youtube-nocookie.com", "youtube"}, {"youtu.be", "youtube"}, {"vimeo.com", "vimeo"},
+	{"dailymotion.com", "dailymotion"}, {"twitter.com", "x"}, {"x.com", "x"}, {"instagram.com", "instagram"}, {"facebook.com", "facebook"},
+	{"tiktok.com", "tiktok"}, {"spotify.com", "spotify"}, {"soundcloud.com", "soundcloud"}, {"codepen.io", "codepen"}, {"jsfiddle.net", "jsfiddle"},
+	{"codesandbox.io", "codesandbox"}, {"stackblitz.com", "stackblitz"}, {"github.com", "github"}, {"google.com", "google"},
+	{"openstreetmap.org", "openstreetmap"}, {"twitch.tv", "twitch"}, {"loom.com", "loom"}, {"wistia.net", "wistia"}, {"bsky.app", "bluesky"},
+	{"datawrapper.de", "datawrapper"}, {"figma.com", "figma"}, {"observablehq.com", "observable"}, {"ted.com", "ted"},
+}
+
+// embed is a frame with something from elsewhere.
+func (w *walker) embed(n *html.Node) {
+	if isTiny(n) || isHidden(n) != "" {
+		return
+	}
+	var src string
+	for _, key := range []string{"src", "data-src", "data-lazy-src"} {
+		if src = w.resolve(attr(n, key)); src != "" {
+			break
+		}
+	}
+	u, err := url.Parse(src)
+	if src == "" || err != nil {
+		return
+	}
+	host := u.Hostname()
+	if under(host, "googletagmanager.com") || under(host, "doubleclick.net") || under(host, "googlesyndication.com") || under(host, "recaptcha.net") ||
+		strings.HasPrefix(u.Path, "/recaptcha/") {
+		return
+	}
+	b := millrace.Block{Type: millrace.EmbedBlock, URL: src, Kind: strings.TrimPrefix(host, "www."), Title: strings.Join(strings.Fields(attr(n, "title")), " ")}
+	for _, p := range providers {
+		if under(host, p.host) {
+			b.Kind = p.name
+		}
+	}
+	w.emit(b)
+}
+
+func under(host, domain string) bool {
+	return host == domain || strings.HasSuffix(host, "."+domain)
+}

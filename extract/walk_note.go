@@ -1,0 +1,216 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// notes are the footnotes of a page: what refers to them, where they are
+// defined, and the links back.
+type notes struct {
+	refs map[*html.Node]string // links in the text, to the anchor of their note
+	defs map[*html.Node]*note  // elements that hold a note
+	back map[*html.Node]bool   // links of notes back to the text, and their labels
+}
+
+type note struct {
+	anchor, label string
+}
+
+// findNotes pairs links with a short text with what they lead to. A pair is a
+// footnote if the target comes later and leads back, or if it is called one.
+func findNotes(c *collected, root *html.Node) notes {
+	if len(c.refs) == 0 {
+		return notes{}
+	}
+	wanted := map[string]bool{}
+	order := map[*html.Node]int{}
+	for _, a := range c.refs {
+		order[a] = -1
+		wanted[fragment(a)] = true
+	}
+	targets := map[string]*html.Node{}
+	at, position := 0, map[*html.Node]int{}
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		for e := range children(n) {
+			at++
+			if _, ok := order[e]; ok {
+				order[e] = at
+			}
+			for i := range e.Attr {
+				if k := e.Attr[i].Key; k == "id" || k == "name" && e.DataAtom == atom.A {
+					if id := e.Attr[i].Val; wanted[id] && targets[id] == nil {
+						targets[id] = e
+						position[e] = at
+					}
+				}
+			}
+			walk(e)
+		}
+	}
+	walk(root)
+	found := notes{refs: map[*html.Node]string{}, defs: map[*html.Node]*note{}, back: map[*html.Node]bool{}}
+	for _, a := range c.refs {
+		id := fragment(a)
+		t := targets[id]
+		if t == nil || order[a] < 0 || position[t] <= order[a] {
+			continue
+		}
+		label := noteLabel(plainText(a))
+		if label == "" {
+			continue
+		}
+		def := noteElement(t)
+		if def == nil || isAncestor(def, a) {
+			continue
+		}
+		if found.defs[def] == nil {
+			links := backLinks(def, a)
+			if !isNoteName(id) && len(links) == 0 && !inNotes(def) {
+				continue
+			}
+			found.defs[def] = &note{anchor: id, label: label}
+			for _, l := range links {
+				found.back[l] = true
+			}
+		} else {
+			for _, l := range backLinks(def, a) {
+				found.back[l] = true
+			}
+		}
+		found.refs[a] = found.defs[def].anchor
+	}
+	if len(found.defs) == 0 {
+		return notes{}
+	}
+	return found
+}
+
+func fragment(a *html.Node) string {
+	_, f, _ := strings.Cut(attr(a, "href"), "#")
+	return f
+}
+
+// noteLabel gives the mark of a note without its brackets.
+func noteLabel(s string) string { return strings.Trim(s, " []()^.:\u00a0") }
+
+// noteElement gives the block that a target stands for.
+func noteElement(n *html.Node) *html.Node {
+	for steps := 0; n != nil && steps < 5; n, steps = n.Parent, steps+1 {
+		switch n.DataAtom {
+		case atom.Li, atom.P, atom.Dd, atom.Aside:
+			return n
+		case atom.Div:
+			if steps == 0 || hasClass(n, "footnote") {
+				if find(n, func(e *html.Node) bool { return headingLevel(e) > 0 }) != nil {
+					return nil
+				}
+				return n
+			}
+			return nil
+		case atom.Span, atom.A, atom.Sup, atom.Strong, atom.B, atom.Cite, atom.Small:
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// isNoteName reports whether an anchor is called as tools call footnotes.
+func isNoteName(id string) bool {
+	id = strings.ToLower(strings.TrimPrefix(id, "_"))
+	for _, p := range []string{"fn", "footnote", "ftn", "cite_note", "cite-note", "endnote", "sdfootnote"} {
+		if rest, ok := strings.CutPrefix(id, p); ok && rest != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func inNotes(n *html.Node) bool {
+	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
+		if hasClass(n, "footnotes", "footnote", "endnotes", "references", "reflist") || strings.HasPrefix(attr(n, "role"), "doc-endnote") ||
+			attr(n, "role") == "doc-footnote" {
+			return true
+		}
+	}
+	return false
+}
+
+// backLinks gives the links of a note to where the reference a stands.
+func backLinks(def, a *html.Node) []*html.Node {
+	var ids []string
+	for n, steps := a, 0; n != nil && steps < 3; n, steps = n.Parent, steps+1 {
+		for _, k := range []string{"id", "name"} {
+			if id := attr(n, k); id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	var links []*html.Node
+	steps := 0
+	find(def, func(n *html.Node) bool {
+		if steps++; steps > 500 {
+			return true
+		}
+		if n.DataAtom == atom.A {
+			f := fragment(n)
+			for _, id := range ids {
+				if f == id {
+					links = append(links, n)
+					return false
+				}
+			}
+			if f != "" && hasClass(n, "footnote-backref", "footnote-back", "reversefootnote", "backlink") || attr(n, "role") == "doc-backlink" {
+				links = append(links, n)
+			}
+		}
+		return false
+	})
+	return links
+}
+
+// footnote is the element that holds a note.
+func (w *walker) footnote(n *html.Node, note *note) {
+	w.flush()
+	delete(w.notes.defs, n)
+	w.inner++
+	blocks := w.inside(func() { w.element(n) })
+	w.inner--
+	if len(blocks) > 0 && blocks[0].Type == millrace.TextBlock {
+		b := &blocks[0]
+		for _, mark := range []string{note.label, "[" + note.label + "]", "(" + note.label + ")", note.label + ".", note.label + ":", "[]", "^"} {
+			rest, ok := strings.CutPrefix(b.Text, mark)
+			if ok && (rest == "" || rest[0] == ' ' || strings.HasPrefix(rest, "\u00a0")) {
+				rest = strings.TrimLeft(rest, " \u00a0")
+				cut := len(b.Text) - len(rest)
+				b.Text = rest
+				b.Spans = shift(b.Spans, cut)
+				break
+			}
+		}
+	}
+	if len(blocks) > 0 && blocks[0].Type == millrace.TextBlock && blocks[0].Text == "" {
+		blocks = blocks[1:]
+	}
+	if len(blocks) > 0 {
+		w.out = append(w.out, millrace.Block{Type: millrace.FootnoteBlock, Anchor: note.anchor, Text: note.label, Blocks: blocks})
+	}
+}
+
+// shift moves spans to the left as the start of their text is cut.
+func shift(spans []millrace.Span, cut int) []millrace.Span {
+	var kept []millrace.Span
+	for _, s := range spans {
+		s.Start, s.End = max(s.Start-cut, 0), s.End-cut
+		if s.Start < s.End {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}

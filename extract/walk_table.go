@@ -1,0 +1,202 @@
+package extract
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// The limits of HTML for the spans of cells.
+const (
+	maxColspan = 1000
+	maxRowspan = 65534
+)
+
+// rowsOf yields the rows of a table, not those of tables inside it.
+func rowsOf(n *html.Node) func(func(*html.Node) bool) {
+	return func(yield func(*html.Node) bool) {
+		for c := range children(n) {
+			switch c.DataAtom {
+			case atom.Tr:
+				if !yield(c) {
+					return
+				}
+			case atom.Tbody, atom.Thead, atom.Tfoot:
+				for r := range children(c) {
+					if r.DataAtom == atom.Tr && !yield(r) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// isLayoutTable reports whether a table only places its parts on the page. A
+// table with a header, a caption or a role is data.
+func isLayoutTable(n *html.Node) bool {
+	switch attr(n, "role") {
+	case "presentation", "none":
+		return true
+	case "table", "grid", "treegrid":
+		return false
+	}
+	rows, cells, widest, blocks, filled := 0, 0, 0, 0, 0
+	for c := range children(n) {
+		if c.DataAtom == atom.Caption || c.DataAtom == atom.Thead {
+			return false
+		}
+	}
+	for tr := range rowsOf(n) {
+		if rows++; rows > 200 {
+			return false
+		}
+		width := 0
+		for c := range children(tr) {
+			if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+				continue
+			}
+			width++
+			cells++
+			f := cellForm(c)
+			if c.DataAtom == atom.Th && f&cellBlocks == 0 && rows == 1 {
+				return false
+			}
+			if f&cellTable != 0 {
+				return true
+			}
+			if f&cellBlocks != 0 {
+				blocks++
+			}
+			if f&cellText != 0 {
+				filled++
+			}
+		}
+		widest = max(widest, width)
+	}
+	return widest < 2 || filled < 2 || blocks > 0 && blocks*3 >= filled
+}
+
+type cellFlags uint8
+
+const (
+	cellText   cellFlags = 1 << iota // it has text
+	cellBlocks                       // it has what a cell's text cannot hold
+	cellTable                        // it has a table
+)
+
+// cellForm looks into a cell, not endlessly far.
+func cellForm(n *html.Node) cellFlags {
+	var f cellFlags
+	paragraphs, steps := 0, 0
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		for c := n.FirstChild; c != nil && steps < 400; c = c.NextSibling {
+			steps++
+			if c.Type == html.TextNode {
+				if f&cellText == 0 && strings.TrimSpace(c.Data) != "" {
+					f |= cellText
+				}
+				continue
+			}
+			if c.Type != html.ElementNode {
+				continue
+			}
+			switch c.DataAtom {
+			case atom.H1, atom.H2, atom.H3, atom.H4, atom.Blockquote, atom.Figure, atom.Form, atom.Iframe, atom.Video, atom.Article, atom.Section, atom.Dl:
+				f |= cellBlocks
+			case atom.Table:
+				f |= cellTable
+			case atom.P:
+				if paragraphs++; paragraphs > 3 {
+					f |= cellBlocks
+				}
+			case atom.Br:
+				if s := sibling(c, true); s != nil && s.DataAtom == atom.Br {
+					if paragraphs++; paragraphs > 3 {
+						f |= cellBlocks
+					}
+				}
+			}
+			walk(c)
+		}
+	}
+	walk(n)
+	return f
+}
+
+func (w *walker) table(n *html.Node) {
+	w.flush()
+	if w.codeTable(n) {
+		return
+	}
+	if isLayoutTable(n) {
+		w.layout(n)
+		return
+	}
+	b := millrace.Block{Type: millrace.TableBlock}
+	for c := range children(n) {
+		if c.DataAtom == atom.Caption && !w.l.skip[c] {
+			b.Caption, _ = w.line(func() { w.children(c) })
+		}
+	}
+	columns := false
+	for tr := range rowsOf(n) {
+		if w.l.skip[tr] {
+			continue
+		}
+		head := tr.Parent.DataAtom == atom.Thead
+		var row []millrace.Cell
+		text := false
+		for td := range children(tr) {
+			if td.DataAtom != atom.Td && td.DataAtom != atom.Th || w.l.skip[td] {
+				continue
+			}
+			cell := millrace.Cell{Header: head || td.DataAtom == atom.Th, Colspan: cellSpan(td, "colspan", maxColspan), Rowspan: cellSpan(td, "rowspan", maxRowspan)}
+			cell.Text, cell.Spans = w.line(func() { w.cell(td) })
+			text = text || cell.Text != ""
+			row = append(row, cell)
+		}
+		if text {
+			b.Rows = append(b.Rows, row)
+			columns = columns || len(row) > 0
+		}
+	}
+	if columns {
+		w.out = append(w.out, b)
+	} else if b.Caption != "" {
+		w.out = append(w.out, millrace.Block{Type: millrace.TextBlock, Text: b.Caption})
+	}
+	w.out = append(w.out, w.pending...)
+	w.pending = w.pending[:0]
+}
+
+func (w *walker) cell(td *html.Node) { w.children(td) }
+
+func cellSpan(n *html.Node, key string, most int) int {
+	v, err := strconv.Atoi(strings.TrimSpace(attr(n, key)))
+	if err != nil || v <= 1 {
+		return 0
+	}
+	return min(v, most)
+}
+
+// layout walks through a table that is none.
+func (w *walker) layout(n *html.Node) {
+	for c := range children(n) {
+		switch c.DataAtom {
+		case atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr:
+			if !w.l.skip[c] {
+				w.layout(c)
+			}
+		case atom.Col, atom.Colgroup:
+		default:
+			w.element(c)
+			w.flush()
+		}
+	}
+}
