@@ -1,0 +1,9 @@
+// Package protocoltest is the law of the rooms as a suite: what a protocol
+// publishes and reads back is what it says it carries, over real HTTP, on
+// generated sites.
+//
+//	func TestLaw(t *testing.T) { protocoltest.Run(t, tct01.Protocol()) }
+//
+// [View] is a millrace.View in memory, for the tests of publishers; [Serve]
+// serves a view in one protocol as the gateway does.
+package protocoltest

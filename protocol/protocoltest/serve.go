@@ -1,0 +1,157 @@
+package protocoltest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"html"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Server serves one view in one protocol as the gateway does, with the pages
+// themselves as HTML: documents at their paths, announcements where the
+// protocol wants them. It can be given another view while it serves.
+type Server struct {
+	protocol protocol.Protocol
+	pub      millrace.Publisher
+
+	mu    sync.RWMutex
+	view  millrace.View
+	large map[string]*millrace.Document
+
+	Requests atomic.Int64 // all that were answered
+	Writes   atomic.Int64 // calls of Document.Write while a request was answered
+	quiet    atomic.Int64 // those of them that the answer had no use for
+}
+
+// Serve makes a server without a view; nil options are the zero value.
+func Serve(p protocol.Protocol, o *protocol.PublisherOptions) *Server {
+	return &Server{protocol: p, pub: p.NewPublisher(o)}
+}
+
+// Show makes a view the one that is served. Its large documents are built
+// now, as an edition does.
+func (s *Server) Show(ctx context.Context, v millrace.View) error {
+	large := map[string]*millrace.Document{}
+	for d, err := range s.pub.All(ctx, v) {
+		if err != nil {
+			return err
+		}
+		if !d.Large {
+			break
+		}
+		var b bytes.Buffer
+		if err := d.Write(ctx, &b); err != nil {
+			return err
+		}
+		if d.ETag == "" {
+			d.ETag = "sha256-" + canon.SHA256Hex(b.Bytes())
+		}
+		d.Write = func(_ context.Context, w io.Writer) error {
+			_, err := w.Write(b.Bytes())
+			return err
+		}
+		large[d.Path] = d
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view, s.large = v, large
+	return nil
+}
+
+// ServeHTTP answers for a document, then for a page.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Requests.Add(1)
+	s.mu.RLock()
+	view, large := s.view, s.large
+	s.mu.RUnlock()
+	err := s.serve(w, r, view, large)
+	if err != nil {
+		http.Error(w, http.StatusText(millrace.Status(err)), millrace.Status(err))
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, large map[string]*millrace.Document) error {
+	d := large[r.URL.RequestURI()]
+	if d == nil {
+		var err error
+		d, err = s.pub.Find(r.Context(), v, r)
+		if errors.Is(err, millrace.ErrNotFound) {
+			return s.page(w, r, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	counted := *d
+	status := &statusWriter{ResponseWriter: w}
+	var writes int64
+	counted.Write = func(ctx context.Context, w io.Writer) error {
+		writes++
+		return d.Write(ctx, w)
+	}
+	err := edition.Respond(status, r, &counted)
+	s.Writes.Add(writes)
+	if r.Method == http.MethodHead || status.code == http.StatusNotModified {
+		s.quiet.Add(writes)
+	}
+	return err
+}
+
+// page answers with a page as HTML and what the protocol announces there. The
+// root answers even when it is no page.
+func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) error {
+	base := v.Site().Base
+	identity := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
+	p, err := v.Page(r.Context(), millrace.Ref{URL: identity})
+	if err != nil && (identity != "/" || !errors.Is(err, millrace.ErrNotFound)) {
+		return err
+	}
+	notice := s.pub.Announce(v)
+	var links []millrace.Link
+	if notice.Page != nil {
+		if links, err = notice.Page(r.Context(), identity); err != nil {
+			return err
+		}
+	}
+	var head strings.Builder
+	for _, l := range links {
+		w.Header().Add("Link", l.String())
+		if l.HTML {
+			head.WriteString(`<link rel="` + l.Rel + `" type="` + l.Type + `" href="` + html.EscapeString(l.URL) + "\">\n")
+		}
+	}
+	if identity == "/" {
+		for _, l := range notice.Root {
+			w.Header().Add("Link", l.String())
+		}
+	}
+	title, text := "", ""
+	if p != nil {
+		title, text = p.Title, p.Text()
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, err = io.WriteString(w, "<!DOCTYPE html>\n<html><head><title>"+html.EscapeString(title)+"</title>\n"+head.String()+
+		"</head><body><pre>"+html.EscapeString(text)+"</pre></body></html>\n")
+	return err
+}
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+func (w *statusWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
+}

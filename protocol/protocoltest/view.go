@@ -1,0 +1,217 @@
+package protocoltest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// View is a millrace.View over pages in memory. It never changes.
+type View struct {
+	site  millrace.Site
+	ids   []string // ascending
+	pages map[string]*millrace.Page
+	tags  map[string]map[string]millrace.Tag // by room and identity
+}
+
+// NewView makes a view of a site's pages, whose URLs are canonical and
+// absolute or identities. Of site only Base counts, and what differs from the
+// zero value. It panics on pages that no store would have: two of one URL, or
+// one that a tagger refuses.
+func NewView(site millrace.Site, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
+	v := &View{site: site, pages: map[string]*millrace.Page{}, tags: map[string]map[string]millrace.Tag{}}
+	v.site.Docs = cmp.Or(site.Docs, site.Base)
+	v.site.Epoch = cmp.Or(site.Epoch, "epoch")
+	v.site.Seq = cmp.Or(site.Seq, 1)
+	sections := map[string]int{}
+	for _, p := range pages {
+		p = p.Clone()
+		p.URL = canon.Absolute(site.Base, p.URL)
+		id := canon.Relative(site.Base, p.URL)
+		p.Version = p.Revision()
+		if v.pages[id] != nil {
+			panic("protocoltest: two pages are " + id)
+		}
+		v.pages[id] = p
+		if p.Section != "" {
+			sections[p.Section]++
+		}
+		if p.Modified.After(v.site.Time) {
+			v.site.Time = p.Modified
+		}
+	}
+	v.ids = slices.Sorted(maps.Keys(v.pages))
+	v.site.Pages = len(v.ids)
+	for _, name := range slices.Sorted(maps.Keys(sections)) {
+		v.site.Sections = append(v.site.Sections, millrace.Section{Name: name, Pages: sections[name]})
+	}
+	v.site.Title = cmp.Or(site.Title, v.title())
+	for _, t := range taggers {
+		v.tag(t)
+	}
+	return v
+}
+
+func (v *View) title() string {
+	if home := v.pages["/"]; home != nil && home.Title != "" {
+		return home.Title
+	}
+	u, err := url.Parse(v.site.Base)
+	if err != nil {
+		panic("protocoltest: " + err.Error())
+	}
+	return u.Host
+}
+
+func (v *View) tag(t millrace.Tagger) {
+	tags := map[string]millrace.Tag{}
+	for _, id := range v.ids {
+		p := v.pages[id]
+		value, err := t.Tag(v.site, p)
+		if err != nil {
+			panic("protocoltest: " + err.Error())
+		}
+		if value == "" {
+			continue
+		}
+		n := 1
+		if t.Rivals != nil {
+			before, _ := t.Rivals(id)
+			for _, b := range before {
+				if v.pages[b] != nil {
+					n++
+				}
+			}
+		}
+		tags[id] = millrace.Tag{URL: p.URL, Value: value, N: n, Modified: p.Modified}
+	}
+	v.tags[t.Room] = tags
+}
+
+// Site describes the view.
+func (v *View) Site() millrace.Site { return v.site }
+
+// Changes yields every page, or nothing since the view's own cursor.
+func (v *View) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		here := millrace.Cursor(fmt.Sprintf("%s:%d", v.site.Epoch, v.site.Seq))
+		if since != "" && since != here {
+			yield(millrace.Change{}, fmt.Errorf("the cursor is %q, the view's %q: %w", since, here, millrace.ErrConflict))
+			return
+		}
+		for _, id := range v.ids {
+			if since != "" {
+				break
+			}
+			if err := ctx.Err(); err != nil {
+				yield(millrace.Change{}, err)
+				return
+			}
+			p := v.pages[id]
+			c := millrace.Change{
+				Ref: millrace.Ref{URL: p.URL, Version: p.Version}, Page: p.Clone(), New: true, Time: v.site.Time,
+			}
+			if !yield(c, nil) {
+				return
+			}
+		}
+		m := &millrace.Milestone{Cursor: here, Whole: since == ""}
+		yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil)
+	}
+}
+
+// Page gives one page.
+func (v *View) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := v.pages[canon.Relative(v.site.Base, have.URL)]
+	switch {
+	case p == nil:
+		return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrNotFound)
+	case have.Version == p.Version:
+		return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrUnmodified)
+	}
+	return p.Clone(), nil
+}
+
+// Scan yields pages.
+func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
+	ids := slices.Clone(v.ids)
+	switch s.Order {
+	case millrace.ByPublished:
+		slices.SortStableFunc(ids, func(a, b string) int {
+			return v.pages[b].Published.Compare(v.pages[a].Published) // the zero time is last
+		})
+	case millrace.BySeq:
+		slices.SortStableFunc(ids, func(a, b string) int { return v.pages[b].Modified.Compare(v.pages[a].Modified) })
+	}
+	if s.After != "" {
+		ids = ids[1+slices.Index(ids, canon.Relative(v.site.Base, s.After)):]
+	}
+	return func(yield func(*millrace.Page, error) bool) {
+		n := 0
+		for _, id := range ids {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			p := v.pages[id].Clone()
+			if s.Section != "" && p.Section != s.Section {
+				continue
+			}
+			if !s.Bodies {
+				p.Blocks = nil
+			}
+			if n++; !yield(p, nil) || n == s.Limit {
+				return
+			}
+		}
+	}
+}
+
+// Tag gives a room's tag of one page.
+func (v *View) Tag(ctx context.Context, room, url string) (millrace.Tag, error) {
+	if err := ctx.Err(); err != nil {
+		return millrace.Tag{}, err
+	}
+	t, ok := v.tags[room][canon.Relative(v.site.Base, url)]
+	if !ok {
+		return millrace.Tag{}, fmt.Errorf("%s tag of %s: %w", room, url, millrace.ErrNotFound)
+	}
+	return t, nil
+}
+
+// Tags yields a room's tags.
+func (v *View) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+	return func(yield func(millrace.Tag, error) bool) {
+		after := canon.Relative(v.site.Base, after)
+		for _, id := range v.ids {
+			if err := ctx.Err(); err != nil {
+				yield(millrace.Tag{}, err)
+				return
+			}
+			t, ok := v.tags[room][id]
+			if ok && strings.Compare(id, after) > 0 && !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// SeqAt gives the view's sequence number for any time from the view's on.
+func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
+	if t.Before(v.site.Time) {
+		return 0, nil
+	}
+	return v.site.Seq, nil
+}
