@@ -1,0 +1,113 @@
+package protocoltest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Fault is a way to break a good server that trips exactly one rule.
+type Fault struct {
+	Rule  string // its ID
+	Name  string // tells the faults of one rule apart; "" if there is one
+	Plain bool   // served over http: the others are over https
+	Break func(good http.Handler) http.Handler
+}
+
+// Faults checks a good server, which no rule may find fault with, and then
+// each fault. A rule without a fault fails the suite, so that no rule is only
+// believed to work.
+func Faults(t *testing.T, p protocol.Protocol, faults []Fault) {
+	rules := p.Rules()
+	t.Run("good", func(t *testing.T) {
+		report := examine(t, p, Fault{Break: func(good http.Handler) http.Handler { return good }})
+		for _, f := range report.Findings {
+			t.Errorf("%s finds %s at %s, wants %s", f.Rule, f.Got, f.URL, f.Want)
+		}
+		for _, o := range report.Outcomes {
+			if o.State == check.NotRun {
+				t.Errorf("%s did not run: %s", o.Rule.ID, o.Reason)
+			}
+		}
+	})
+	for _, r := range rules {
+		if !slices.ContainsFunc(faults, func(f Fault) bool { return f.Rule == r.ID }) {
+			t.Errorf("no fault trips %s", r.ID)
+		}
+	}
+	for _, f := range faults {
+		t.Run(strings.TrimSuffix(f.Rule+"#"+f.Name, "#"), func(t *testing.T) {
+			if !slices.ContainsFunc(rules, func(r check.Rule) bool { return r.ID == f.Rule }) {
+				t.Fatal("there is no such rule")
+			}
+			var tripped []string
+			var found strings.Builder
+			report := examine(t, p, f)
+			for _, finding := range report.Findings {
+				if !slices.Contains(tripped, finding.Rule) {
+					tripped = append(tripped, finding.Rule)
+				}
+				fmt.Fprintf(&found, "\n%s: %s has %s, want %s", finding.Rule, finding.URL, finding.Got, finding.Want)
+			}
+			if !slices.Equal(tripped, []string{f.Rule}) {
+				t.Errorf("the fault trips %q, not itself alone:%s", tripped, found.String())
+			}
+		})
+	}
+}
+
+// examine runs the protocol's rules against a broken server.
+func examine(t *testing.T, p protocol.Protocol, f Fault) *check.Report {
+	t.Helper()
+	s := Serve(p, nil)
+	h := httptest.NewUnstartedServer(f.Break(s))
+	if f.Plain {
+		h.Start()
+	} else {
+		h.StartTLS()
+	}
+	t.Cleanup(h.Close)
+	site := millrace.Site{Base: h.URL + "/", Title: "A site"}
+	if err := s.Show(t.Context(), NewView(site, plainPages(), p.Tagger)); err != nil {
+		t.Fatal(err)
+	}
+	target, err := check.NewTarget(h.URL+"/", h.Client(), &check.TargetOptions{Decode: fetch.Decode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := check.Run(t.Context(), target, []check.Suite{{Name: p.Name, Rules: p.Rules()}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// plainPages are the pages of a site on which nothing is odd.
+func plainPages() []*millrace.Page {
+	out := make([]*millrace.Page, 0, 6)
+	for i, path := range []string{"/", "/post/", "/about", "/docs/a.html", "/docs/b.html", "/blog/2026/one/"} {
+		out = append(out, &millrace.Page{
+			URL:      path,
+			Title:    fmt.Sprintf("Page %d", i),
+			Author:   "A. Writer",
+			Language: "en",
+			Modified: time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC),
+			Blocks: []millrace.Block{
+				{Type: millrace.HeadingBlock, Level: 2, Text: "A heading"},
+				{Type: millrace.TextBlock, Text: fmt.Sprintf("The text of page %d.", i)},
+			},
+			Known:  millrace.AllFields,
+			Detail: millrace.DetailBlocks,
+		})
+	}
+	return out
+}
