@@ -1,0 +1,290 @@
+package edition
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// build makes every large document of a view, from prev where that is still
+// right. prev may be nil.
+func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (*manifest, error) {
+	site := view.Site()
+	m := &manifest{Format: manifestFormat, Key: p.key, Seq: site.Seq}
+	docs, err := p.largeDocuments(ctx, view)
+	if err != nil {
+		return nil, err
+	}
+	touched, err := m.touch(ctx, view, prev, docs)
+	if err != nil {
+		return nil, err
+	}
+	before := make(map[string]*large)
+	if prev != nil {
+		for i := range prev.Documents {
+			before[prev.Documents[i].Path] = &prev.Documents[i]
+		}
+	}
+	for i, d := range docs {
+		old := before[d.Path]
+		if old != nil && (old.Room != d.room || old.OneTag != d.OneTag || d.ETag != "" && old.ETag != d.ETag || old.Own != (d.ETag != "")) {
+			old = nil
+		}
+		next := large{Room: d.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Header: d.Header, Modified: touched[i]}
+		switch {
+		case old == nil && next.Modified.IsZero():
+			next.Modified = site.Time
+		case old != nil && next.Modified.IsZero():
+			next.Modified = old.Modified
+			if err := old.there(p.dir, false); err == nil {
+				next.ETag, next.Files = old.ETag, old.Files
+			}
+		}
+		if next.Files == nil {
+			if err := p.press(ctx, d.Document, &next); err != nil {
+				return nil, err
+			}
+		}
+		m.Documents = append(m.Documents, next)
+	}
+	return m, nil
+}
+
+// roomDocument is a large document with the name of its room.
+type roomDocument struct {
+	*millrace.Document
+	room string
+}
+
+// largeDocuments lists what has to be built. Rooms yield large documents
+// first, so that nothing else is made here.
+func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]roomDocument, error) {
+	var out []roomDocument
+	seen := make(map[string]string)
+	for _, room := range p.rooms {
+		for d, err := range room.Publisher.All(ctx, view) {
+			if err != nil {
+				return nil, fmt.Errorf("large documents of %s: %w", room.Name, err)
+			}
+			if !d.Large {
+				break
+			}
+			if other, taken := seen[d.Path]; taken {
+				return nil, fmt.Errorf("large document %s: both %s and %s publish it", d.Path, other, room.Name)
+			}
+			seen[d.Path] = room.Name
+			out = append(out, roomDocument{d, room.Name})
+		}
+	}
+	return out, nil
+}
+
+// touch reads the log since prev: it gives for every document the time of the
+// newest entry that touches it, zero if none does, and sets m.Cursor.
+func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest, docs []roomDocument) ([]time.Time, error) {
+	touched := make([]time.Time, len(docs))
+	var since millrace.Cursor
+	if prev != nil {
+		since = prev.Cursor
+	}
+	for change, err := range view.Changes(ctx, since) {
+		switch {
+		case errors.Is(err, millrace.ErrConflict) && since != "":
+			// The log does not reach back so far: everything is new.
+			if _, err := m.touch(ctx, view, nil, nil); err != nil {
+				return nil, err
+			}
+			for i := range touched {
+				touched[i] = view.Site().Time
+			}
+			return touched, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading the log: %w", err)
+		}
+		if change.Kind == millrace.Mark {
+			m.Cursor = change.Mark.Cursor
+			continue
+		}
+		if since == "" {
+			continue // the state of the site, not what has happened to it
+		}
+		at := change.Time
+		if at.IsZero() {
+			at = view.Site().Time
+		}
+		for i, d := range docs {
+			if at.After(touched[i]) && (d.Touched == nil || d.Touched(change.URL)) {
+				touched[i] = at
+			}
+		}
+	}
+	return touched, nil
+}
+
+// output is one file being written.
+type output struct {
+	coding coding
+	f      *os.File
+	buf    *bufio.Writer
+	sum    hash.Hash
+	enc    io.WriteCloser
+	size   int64
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.size += int64(len(b))
+	o.sum.Write(b)
+	return o.buf.Write(b)
+}
+
+// press writes a document's files, durable under their names when it returns,
+// and completes next with them. On an error nothing of it is left.
+func (p *Press) press(ctx context.Context, d *millrace.Document, next *large) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("building %s: %w", d.Path, err)
+		}
+	}()
+	want := []coding{identity, brotliCoding, zstdCoding, gzipCoding}
+	if len(d.Header["Content-Encoding"]) > 0 {
+		want = want[:1]
+	}
+	outputs := make([]*output, 0, len(want))
+	defer func() {
+		for _, o := range outputs {
+			o.f.Close()
+			os.Remove(o.f.Name()) // renamed away when all went well
+		}
+	}()
+	writers := make([]io.Writer, 0, len(want))
+	for _, c := range want {
+		f, err := os.CreateTemp(p.dir, unfinished+"*")
+		if err != nil {
+			return err
+		}
+		o := &output{coding: c, f: f, buf: bufio.NewWriterSize(f, 64<<10), sum: sha256.New()}
+		outputs = append(outputs, o)
+		if o.enc, err = stream(c, o); err != nil {
+			return err
+		}
+		writers = append(writers, o.enc)
+	}
+	in := bufio.NewWriterSize(&stoppable{ctx, io.MultiWriter(writers...)}, 64<<10)
+	if err := d.Write(ctx, in); err != nil {
+		return err
+	}
+	if err := in.Flush(); err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		if err := errors.Join(o.enc.Close(), o.buf.Flush(), o.f.Chmod(0o644), o.f.Sync()); err != nil {
+			return err
+		}
+	}
+	base := hex.EncodeToString(outputs[0].sum.Sum(nil))
+	if !next.Own {
+		next.ETag = "sha256-" + base
+	}
+	for _, o := range outputs {
+		name := base + codingTable[o.coding].suffix
+		if err := os.Rename(o.f.Name(), filepath.Join(p.dir, name)); err != nil {
+			return err
+		}
+		next.Files = append(next.Files, file{codingTable[o.coding].name, name, o.size, o.sum.Sum(nil)})
+	}
+	return syncDir(p.dir)
+}
+
+// stoppable ends a long build soon after its context is cancelled.
+type stoppable struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s *stoppable) Write(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.w.Write(b)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// unfinished starts the names of files that are being written.
+const unfinished = "unfinished-"
+
+// collect deletes the files that no manifest names and that nobody has needed
+// for the grace period. retired are the files of the manifest that was just
+// superseded: their period starts now.
+func (p *Press) collect(retired *manifest, now time.Time) error {
+	if retired != nil {
+		for _, d := range retired.Documents {
+			for _, f := range d.Files {
+				// One that is gone needs no grace.
+				_ = os.Chtimes(filepath.Join(p.dir, f.Name), now, now)
+			}
+		}
+	}
+	needed := make(map[string]bool)
+	if ed := p.current.Load(); ed != nil {
+		for _, d := range ed.manifest.Documents {
+			for _, f := range d.Files {
+				needed[f.Name] = true
+			}
+		}
+	}
+	files, err := os.ReadDir(p.dir)
+	if err != nil {
+		return fmt.Errorf("collecting old files: %w", err)
+	}
+	var errs []error
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || !info.Mode().IsRegular() || needed[f.Name()] || !ours(f.Name()) || now.Sub(info.ModTime()) < p.grace {
+			continue
+		}
+		if err := os.Remove(filepath.Join(p.dir, f.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ours reports whether a file has a name that press gives.
+func ours(name string) bool {
+	if strings.HasPrefix(name, unfinished) {
+		return true
+	}
+	sum, suffix, _ := strings.Cut(name, "-")
+	_, err := hex.DecodeString(sum)
+	return err == nil && len(sum) == 2*sha256.Size && (suffix == "" || len(suffix) < 16)
+}
+
+// paths lists the large documents of a manifest.
+func (m *manifest) paths() []string {
+	set := make(map[string]bool)
+	for _, d := range m.Documents {
+		set[d.Path] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}

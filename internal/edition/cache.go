@@ -1,0 +1,236 @@
+package edition
+
+import (
+	"hash/maphash"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// key is a request target. The three parts are what net/url tells apart, so
+// that looking one up costs no allocation.
+type key struct{ path, raw, query string }
+
+func keyOf(u *url.URL) key { return key{u.Path, u.RawPath, u.RawQuery} }
+
+// clone cuts the key off the request that it came with.
+func (k key) clone() key {
+	return key{strings.Clone(k.path), strings.Clone(k.raw), strings.Clone(k.query)}
+}
+
+// maxKey is the length in bytes of the longest request target that is kept.
+const maxKey = 2048
+
+const shards = 8
+
+// cache keeps entries and their bodies, bounded in bytes. Who is dropped is
+// decided by the clock algorithm: an entry that was used since the hand passed
+// is spared once, then loses its bodies, then goes. A hit takes a read lock
+// and writes at most one flag.
+type cache struct {
+	seed   maphash.Seed
+	limit  int64 // of one shard
+	shards [shards]shard
+	shapes sync.Map   // of string to *shape
+	count  sync.Mutex // guards known
+	known  int        // entries of shapes
+}
+
+type shard struct {
+	mu    sync.RWMutex
+	m     map[key]*entry
+	ring  []*entry
+	hand  int
+	bytes int64
+	_     [40]byte // a cache line of its own
+}
+
+func newCache(limit int64) *cache {
+	c := &cache{seed: maphash.MakeSeed(), limit: limit / shards}
+	for i := range c.shards {
+		c.shards[i].m = make(map[key]*entry)
+	}
+	return c
+}
+
+func (c *cache) shard(k key) *shard {
+	return &c.shards[maphash.String(c.seed, k.path)%shards]
+}
+
+// get gives the entry of a target, nil if there is none.
+func (c *cache) get(k key) *entry {
+	s := c.shard(k)
+	s.mu.RLock()
+	e := s.m[k]
+	s.mu.RUnlock()
+	if e != nil && !e.used.Load() {
+		e.used.Store(true)
+	}
+	return e
+}
+
+// put adds an entry in the place of old, which may be nil. When somebody else
+// has put an equal entry there meanwhile, that one is given back and e is
+// forgotten, so that one of them renders for both.
+func (c *cache) put(e, old *entry) *entry {
+	if len(e.key.path)+len(e.key.raw)+len(e.key.query) > maxKey {
+		return e
+	}
+	s := c.shard(e.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there := s.m[e.key]; there != nil {
+		if there != old && there.same(e) {
+			there.confirm(e.standing.Load())
+			return there
+		}
+		s.drop(there)
+	}
+	e.cost = e.weight()
+	for i := range e.reps {
+		if r := e.reps[i].Load(); r != nil {
+			e.cost += r.weight()
+		}
+	}
+	e.place = len(s.ring)
+	e.used.Store(true)
+	s.ring = append(s.ring, e)
+	s.m[e.key] = e
+	s.bytes += e.cost
+	s.shrink(c.limit)
+	return e
+}
+
+// remove drops an entry.
+func (c *cache) remove(e *entry) {
+	s := c.shard(e.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m[e.key] == e {
+		s.drop(e)
+	}
+}
+
+// keep implements keeper: a body stays when its entry is in the cache and it
+// would not push a good part of the others out.
+func (c *cache) keep(e *entry, at coding, r *rep) {
+	s := c.shard(e.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m[e.key] != e || r.weight() > c.limit/4 {
+		return
+	}
+	e.cost += r.weight()
+	s.bytes += r.weight()
+	e.used.Store(true)
+	e.reps[at].Store(r)
+	s.shrink(c.limit)
+}
+
+// shrink drops what was not used until the shard fits. The lock is held.
+func (s *shard) shrink(limit int64) {
+	for s.bytes > limit && len(s.ring) > 0 {
+		if s.hand >= len(s.ring) {
+			s.hand = 0
+		}
+		e := s.ring[s.hand]
+		switch {
+		case e.used.Swap(false):
+			s.hand++
+		case s.strip(e):
+			s.hand++
+		default:
+			s.drop(e)
+		}
+	}
+}
+
+// strip takes an entry's bodies away, and reports whether it had any.
+func (s *shard) strip(e *entry) bool {
+	freed := int64(0)
+	for i := range e.reps {
+		if r := e.reps[i].Swap(nil); r != nil {
+			freed += r.weight()
+		}
+	}
+	e.cost -= freed
+	s.bytes -= freed
+	return freed > 0
+}
+
+func (s *shard) drop(e *entry) {
+	delete(s.m, e.key)
+	last := len(s.ring) - 1
+	s.ring[e.place] = s.ring[last]
+	s.ring[e.place].place = e.place
+	s.ring[last] = nil
+	s.ring = s.ring[:last]
+	s.bytes -= e.cost
+	e.cost = 0
+}
+
+// bytes gives what the cache holds, by its own count.
+func (c *cache) bytes() int64 {
+	n := int64(0)
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.RLock()
+		n += s.bytes
+		s.mu.RUnlock()
+	}
+	return n
+}
+
+// Weights in bytes: the structs with what the allocator rounds up, the room's
+// closure, the places in map and ring.
+const (
+	entryWeight = 900
+	repWeight   = 256
+	fieldWeight = 64
+)
+
+func (e *entry) weight() int64 {
+	n := entryWeight + len(e.key.path) + len(e.key.raw) + len(e.key.query) + len(e.tag) + len(e.tags[identity])
+	if !e.oneTag {
+		n += int(codings) * len(e.tags[gzipCoding])
+	}
+	for _, f := range e.own {
+		n += fieldWeight
+		for _, v := range f.value {
+			n += 16 + len(v)
+		}
+	}
+	return int64(n)
+}
+
+func (r *rep) weight() int64 { return repWeight + int64(len(r.body)) }
+
+// maxShapes bounds how many shapes are remembered; a room has a handful.
+const maxShapes = 256
+
+// intern lets entries that have the same common fields share them.
+func (c *cache) intern(e *entry) {
+	var b strings.Builder
+	for _, fields := range [][]field{e.shape.all, e.shape.full} {
+		for _, f := range fields {
+			b.WriteString(f.name)
+			for _, v := range f.value {
+				b.WriteByte(0)
+				b.WriteString(v)
+			}
+			b.WriteByte('\n')
+		}
+		b.WriteByte('\n')
+	}
+	name := b.String()
+	if s, ok := c.shapes.Load(name); ok {
+		e.shape = s.(*shape)
+		return
+	}
+	c.count.Lock()
+	defer c.count.Unlock()
+	if c.known < maxShapes {
+		c.known++
+		c.shapes.Store(name, e.shape)
+	}
+}

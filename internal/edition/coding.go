@@ -1,0 +1,230 @@
+package edition
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// coding is a content coding (RFC 9110, section 8.4.1).
+type coding uint8
+
+// The codings, identity first. The order of the others is the order in which
+// the server likes them.
+const (
+	identity coding = iota
+	brotliCoding
+	zstdCoding
+	gzipCoding
+	codings
+)
+
+// codingTable names the codings. The suffix is part of the validator of a
+// coded representation and of its file's name. It moves when the encoder gives
+// other bytes for the same input ("-gzip2"), so that a range never joins two
+// encodings; a test holds the bytes.
+var codingTable = [codings]struct{ name, suffix string }{
+	identity:     {"identity", ""},
+	brotliCoding: {"br", "-br"},
+	zstdCoding:   {"zstd", "-zstd"},
+	gzipCoding:   {"gzip", "-gzip"},
+}
+
+// codingValues are the Content-Encoding fields, made once.
+var codingValues = [codings][]string{brotliCoding: {"br"}, zstdCoding: {"zstd"}, gzipCoding: {"gzip"}}
+
+// codingOf gives the coding that a token names.
+func codingOf(token string) (coding, bool) {
+	for c := range codings {
+		if strings.EqualFold(token, codingTable[c].name) {
+			return c, true
+		}
+	}
+	return gzipCoding, strings.EqualFold(token, "x-gzip")
+}
+
+// codingSet is a set of codings, one bit each.
+type codingSet uint8
+
+const allCodings codingSet = 1<<codings - 1
+
+func (s codingSet) has(c coding) bool { return s&(1<<c) != 0 }
+
+// negotiate picks the coding that the Accept-Encoding fields of a request like
+// best among those on offer (RFC 9110, section 12.5.3). What is equally liked
+// goes by the order of the constants, identity last. Nothing acceptable gives
+// identity: a client that cannot read it loses no more than with a 406.
+func negotiate(fields []string, offer codingSet) coding {
+	if len(fields) == 0 || offer == 1<<identity {
+		return identity
+	}
+	const unlisted = -1
+	weights := [codings]int{unlisted, unlisted, unlisted, unlisted}
+	star := unlisted
+	for _, field := range fields {
+		for len(field) > 0 {
+			var element string
+			element, field, _ = strings.Cut(field, ",")
+			token, params, _ := strings.Cut(element, ";")
+			weight, ok := quality(params)
+			if !ok {
+				continue
+			}
+			token = strings.Trim(token, " \t")
+			if token == "*" {
+				star = weight
+			} else if c, ok := codingOf(token); ok {
+				weights[c] = max(weights[c], weight)
+			}
+		}
+	}
+	best, most := identity, 0
+	for c := identity + 1; c < codings; c++ {
+		weight := weights[c]
+		if weight == unlisted {
+			weight = star
+		}
+		if offer.has(c) && weight > most {
+			best, most = c, weight
+		}
+	}
+	// An identity that nobody named is acceptable, and liked least.
+	if weights[identity] > most {
+		return identity
+	}
+	return best
+}
+
+// quality reads the parameters of one element as a weight in thousandths.
+func quality(params string) (int, bool) {
+	params = strings.Trim(params, " \t;")
+	if params == "" {
+		return 1000, true
+	}
+	if len(params) < 3 || params[0]|0x20 != 'q' || params[1] != '=' {
+		return 0, false
+	}
+	whole, part, _ := strings.Cut(params[2:], ".")
+	if whole != "0" && whole != "1" || len(part) > 3 {
+		return 0, false
+	}
+	weight := int(whole[0]-'0') * 1000
+	for unit := 100; part != ""; unit, part = unit/10, part[1:] {
+		if part[0] < '0' || part[0] > '9' {
+			return 0, false
+		}
+		weight += int(part[0]-'0') * unit
+	}
+	return weight, weight <= 1000
+}
+
+// encoders keeps encoders for reuse; the zero value is ready and safe for
+// concurrent use.
+type encoders struct {
+	gzip, brotli, buffers sync.Pool
+	zstdOnce              sync.Once
+	zstd                  *zstd.Encoder
+}
+
+// The settings of every encoder. Pages are coded on their first request, so
+// brotli stops at 5. The zstd window is what RFC 9659 lets every client expect.
+const (
+	gzipLevel   = 6
+	brotliLevel = 5
+	zstdLevel   = zstd.SpeedBetterCompression
+	zstdWindow  = 4 << 20
+)
+
+// encode gives b in a coding, in a slice without spare room.
+func (e *encoders) encode(c coding, b []byte) ([]byte, error) {
+	buf := e.buffer()
+	defer e.free(buf)
+	var err error
+	switch c {
+	case identity:
+		return bytes.Clone(b), nil
+	case gzipCoding:
+		w, _ := e.gzip.Get().(*gzip.Writer)
+		if w == nil {
+			if w, err = gzip.NewWriterLevel(buf, gzipLevel); err != nil {
+				return nil, err
+			}
+		} else {
+			w.Reset(buf)
+		}
+		err = writeClose(w, b)
+		e.gzip.Put(w)
+	case brotliCoding:
+		w, _ := e.brotli.Get().(*brotli.Writer)
+		if w == nil {
+			w = brotli.NewWriterLevel(buf, brotliLevel)
+		} else {
+			w.Reset(buf)
+		}
+		err = writeClose(w, b)
+		e.brotli.Put(w)
+	case zstdCoding:
+		e.zstdOnce.Do(func() {
+			e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(2),
+				zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(zstdWindow/4))
+		})
+		if err != nil || e.zstd == nil {
+			return nil, fmt.Errorf("zstd encoder: %w", err)
+		}
+		return slices.Clip(bytes.Clone(e.zstd.EncodeAll(b, buf.AvailableBuffer()))), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s encoder: %w", codingTable[c].name, err)
+	}
+	return slices.Clip(bytes.Clone(buf.Bytes())), nil
+}
+
+func writeClose(w io.WriteCloser, b []byte) error {
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// stream gives an encoder that codes into w; Close ends the coded form and
+// leaves w open.
+func stream(c coding, w io.Writer) (io.WriteCloser, error) {
+	switch c {
+	case gzipCoding:
+		return gzip.NewWriterLevel(w, gzipLevel)
+	case brotliCoding:
+		return brotli.NewWriterLevel(w, brotliLevel), nil
+	case zstdCoding:
+		return zstd.NewWriter(w, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1),
+			zstd.WithWindowSize(zstdWindow))
+	}
+	return plain{w}, nil
+}
+
+// plain is the identity coding as an encoder.
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
+// buffer gives an empty buffer; free takes it back, unless it has grown so
+// large that keeping it would hold memory that a page rarely needs.
+func (e *encoders) buffer() *bytes.Buffer {
+	if b, _ := e.buffers.Get().(*bytes.Buffer); b != nil {
+		return b
+	}
+	return new(bytes.Buffer)
+}
+
+func (e *encoders) free(b *bytes.Buffer) {
+	if b.Cap() <= 256<<10 {
+		b.Reset()
+		e.buffers.Put(b)
+	}
+}

@@ -1,0 +1,283 @@
+package edition
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// field is one header field, made once and shared by every response: nobody
+// writes to the slice.
+type field struct {
+	name  string // canonical
+	value []string
+}
+
+// shape is what many documents have in common.
+type shape struct {
+	all  []field // on 200, 206, 304 and HEAD
+	full []field // not on 304
+}
+
+// entry is a document made ready: a request is answered from it with a few
+// assignments. Everything but the atomics is written once.
+type entry struct {
+	key      key
+	shape    *shape
+	own      []field         // as shape.all, of this document alone
+	tag      string          // without quotes
+	tags     [codings]string // the validators, with quotes
+	modified int64           // of Last-Modified, in Unix seconds; 0 = none
+	ahead    bool            // modified lay in the future when the entry was made
+	oneTag   bool            // see millrace.Document
+	private  bool            // for its client alone: no CORS
+	shared   bool            // the same for every client, but for the coding
+	offer    codingSet       // in which codings it can be had
+	dir      string          // of the files of a large document
+
+	mu       sync.Mutex // one rendering at a time
+	standing atomic.Pointer[standing]
+	reps     [codings]atomic.Pointer[rep]
+
+	used  atomic.Bool // since the cache looked last
+	cost  int64       // in bytes; guarded by the cache
+	place int         // in the cache's ring; guarded by the cache
+}
+
+// standing says in which edition an entry was found last, and how it is
+// rendered there.
+type standing struct {
+	number uint64
+	write  func(context.Context, io.Writer) error
+}
+
+// rep is a representation: the bytes of a document in one coding. They are in
+// body, or in a file.
+type rep struct {
+	coding coding // what body is really in: identity when coding does not pay
+	body   []byte
+	file   string // name in entry.dir; "" = body
+	size   int64
+	digest [1]string // Content-Digest or Repr-Digest
+	length [1]string // Content-Length
+}
+
+func newRep(c coding, body []byte) *rep {
+	return &rep{
+		coding: c, body: body, size: int64(len(body)),
+		digest: [1]string{canon.Digest(body)}, length: [1]string{strconv.Itoa(len(body))},
+	}
+}
+
+// plainBelow is the size in bytes below which coding a document does not pay.
+const plainBelow = 200
+
+// validating names the fields that a 304 repeats (RFC 9110, section 15.4.5)
+// beside ETag.
+var validating = map[string]bool{
+	"Cache-Control": true, "Content-Location": true, "Expires": true, "Last-Modified": true, "Link": true, "Vary": true,
+}
+
+// unique names the fields that nearly every document has for itself.
+var unique = map[string]bool{"Content-Location": true, "Last-Modified": true, "Link": true}
+
+// reserved names the fields that are never the room's to say.
+var reserved = map[string]bool{
+	"Etag": true, "Content-Length": true, "Content-Digest": true, "Repr-Digest": true, "Content-Range": true,
+	"Transfer-Encoding": true, "Connection": true, "Date": true,
+}
+
+// Values that every document shares.
+var (
+	corsOrigin  = []string{"*"}
+	corsExpose  = []string{"ETag, Link, Last-Modified, X-OpenFeeder, X-OpenFeeder-Cache"}
+	nosniff     = []string{"nosniff"}
+	rangesBytes = []string{"bytes"}
+	rangesNone  = []string{"none"}
+)
+
+// prepare makes an entry of a document that was found in an edition. It keeps
+// d.Header's slices.
+func prepare(d *millrace.Document, number uint64, now time.Time) (*entry, error) {
+	if d.ETag == "" {
+		return nil, fmt.Errorf("document %s: no validator", d.Path)
+	}
+	if strings.ContainsFunc(d.ETag, func(r rune) bool { return r == '"' || r <= ' ' || r == 0x7f }) {
+		return nil, fmt.Errorf("document %s: %q cannot be a validator", d.Path, d.ETag)
+	}
+	e := &entry{tag: d.ETag, oneTag: d.OneTag, offer: allCodings, shared: true, shape: new(shape)}
+	e.standing.Store(&standing{number, d.Write})
+	quoted := `"` + d.ETag + `"`
+	for c := range codings {
+		e.tags[c] = quoted
+		if !d.OneTag && c != identity {
+			e.tags[c] = `"` + d.ETag + codingTable[c].suffix + `"`
+		}
+	}
+	if len(d.Header["Content-Encoding"]) > 0 {
+		// The room's bytes are coded already: there is nothing to choose.
+		e.offer = 1 << identity
+		e.tags = [codings]string{quoted, quoted, quoted, quoted}
+	}
+	for name, value := range d.Header {
+		name = http.CanonicalHeaderKey(name)
+		value = slices.Clip(value)
+		switch {
+		case reserved[name] || len(value) == 0:
+			continue
+		case name == "Vary":
+			for token := range strings.SplitSeq(strings.Join(value, ","), ",") {
+				e.shared = e.shared && strings.EqualFold(strings.TrimSpace(token), "Accept-Encoding")
+			}
+		case name == "Cache-Control":
+			if strings.Contains(strings.ToLower(strings.Join(value, ",")), "private") {
+				e.private, e.shared = true, false
+			}
+		case name == "Last-Modified":
+			if t, err := http.ParseTime(value[0]); err == nil {
+				e.modified = t.Unix()
+				e.ahead = t.After(now)
+			}
+		}
+		switch f := (field{name, value}); {
+		case unique[name]:
+			e.own = append(e.own, f)
+		case validating[name]:
+			e.shape.all = append(e.shape.all, f)
+		default:
+			e.shape.full = append(e.shape.full, f)
+		}
+	}
+	e.complete(d)
+	return e, nil
+}
+
+// complete adds what every document of its kind has.
+func (e *entry) complete(d *millrace.Document) {
+	if e.offer != 1<<identity {
+		e.shape.all = addVary(e.shape.all)
+	}
+	if !e.private {
+		e.shape.all = append(e.shape.all, field{"Access-Control-Allow-Origin", corsOrigin},
+			field{"Access-Control-Expose-Headers", corsExpose})
+	}
+	e.shape.full = append(e.shape.full, field{"X-Content-Type-Options", nosniff})
+	switch {
+	case len(d.Header["Accept-Ranges"]) > 0:
+	case e.oneTag:
+		e.shape.full = append(e.shape.full, field{"Accept-Ranges", rangesNone})
+	default:
+		e.shape.full = append(e.shape.full, field{"Accept-Ranges", rangesBytes})
+	}
+	byName := func(a, b field) int { return strings.Compare(a.name, b.name) }
+	slices.SortFunc(e.shape.all, byName)
+	slices.SortFunc(e.shape.full, byName)
+	slices.SortFunc(e.own, byName)
+}
+
+// addVary makes sure that caches tell the codings apart.
+func addVary(fields []field) []field {
+	for i, f := range fields {
+		if f.name != "Vary" {
+			continue
+		}
+		joined := strings.Join(f.value, ", ")
+		for token := range strings.SplitSeq(joined, ",") {
+			if token = strings.TrimSpace(token); token == "*" || strings.EqualFold(token, "Accept-Encoding") {
+				return fields
+			}
+		}
+		fields[i].value = []string{joined + ", Accept-Encoding"}
+		return fields
+	}
+	return append(fields, field{"Vary", []string{"Accept-Encoding"}})
+}
+
+// same reports whether two entries answer alike, bodies apart.
+func (e *entry) same(o *entry) bool {
+	return e.tag == o.tag && e.oneTag == o.oneTag && e.offer == o.offer && !e.ahead && !o.ahead &&
+		equalFields(e.own, o.own) &&
+		(e.shape == o.shape || equalFields(e.shape.all, o.shape.all) && equalFields(e.shape.full, o.shape.full))
+}
+
+func equalFields(a, b []field) bool {
+	return slices.EqualFunc(a, b, func(a, b field) bool { return a.name == b.name && slices.Equal(a.value, b.value) })
+}
+
+// adopt takes the bodies of an earlier entry of the same bytes over.
+func (e *entry) adopt(o *entry) {
+	if e.tag != o.tag || e.modified != o.modified || e.offer != o.offer {
+		return
+	}
+	for c := range codings {
+		e.reps[c].Store(o.reps[c].Load())
+	}
+}
+
+// confirm says that the document stands in an edition; an older edition than
+// the last changes nothing.
+func (e *entry) confirm(in *standing) {
+	for {
+		last := e.standing.Load()
+		if in.number <= last.number || e.standing.CompareAndSwap(last, in) {
+			return
+		}
+	}
+}
+
+// keeper is told when an entry has got a body, and stores it if it may stay.
+type keeper interface {
+	keep(e *entry, c coding, r *rep)
+}
+
+// render gives the document in a coding, from memory if it is there. Several
+// callers wait for one of them to render; when that one fails, the next tries.
+func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (*rep, error) {
+	if r := e.reps[c].Load(); r != nil {
+		return r, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.reps[c].Load(); r != nil {
+		return r, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var body []byte
+	if r := e.reps[identity].Load(); r != nil {
+		body = r.body
+	} else {
+		buf := enc.buffer()
+		defer enc.free(buf)
+		if err := e.standing.Load().write(ctx, buf); err != nil {
+			return nil, fmt.Errorf("rendering %s: %w", e.key.path, err)
+		}
+		body = buf.Bytes()
+	}
+	real := c
+	if e.oneTag && len(body) < plainBelow {
+		// Only where the validator does not name the coding: a 304 has to
+		// know the validator without the body.
+		real = identity
+	}
+	coded, err := enc.encode(real, body)
+	if err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", e.key.path, err)
+	}
+	r := newRep(real, coded)
+	if k != nil {
+		k.keep(e, c, r)
+	}
+	return r, nil
+}

@@ -1,0 +1,141 @@
+package edition
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// manifestFormat moves when a manifest is read in another way. One of another
+// format is not read: its documents are built anew.
+const manifestFormat = 1
+
+// manifest is what the store keeps of an edition's large documents, as JSON.
+type manifest struct {
+	Format    int             `json:"format"`
+	Key       string          `json:"key"` // Options.Key of whoever built it
+	Seq       uint64          `json:"seq"`
+	Cursor    millrace.Cursor `json:"cursor"` // of the log at seq
+	Documents []large         `json:"documents,omitempty"`
+}
+
+// large is one large document as it was built.
+type large struct {
+	Room     string      `json:"room"`
+	Path     string      `json:"path"`
+	ETag     string      `json:"etag"`
+	Own      bool        `json:"own,omitempty"` // ETag is the room's, not derived from the bytes
+	OneTag   bool        `json:"one_tag,omitempty"`
+	Header   http.Header `json:"header"`
+	Modified time.Time   `json:"modified"` // of Last-Modified
+	Files    []file      `json:"files"`    // identity first
+}
+
+// file is one representation of a large document.
+type file struct {
+	Coding string `json:"coding"`
+	Name   string `json:"name"` // in the directory; the SHA-256 of the identity bytes and the coding's suffix
+	Size   int64  `json:"size"`
+	SHA256 []byte `json:"sha256"` // of the coded bytes
+}
+
+// readManifest decodes a manifest and checks that it can be served from.
+func readManifest(b []byte, key string) (*manifest, error) {
+	m := new(manifest)
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, fmt.Errorf("manifest: %w: %w", millrace.ErrInvalid, err)
+	}
+	if m.Format != manifestFormat || m.Key != key {
+		return nil, fmt.Errorf("manifest: %w: made by another version or configuration", millrace.ErrConflict)
+	}
+	for _, d := range m.Documents {
+		if len(d.Files) == 0 {
+			return nil, fmt.Errorf("manifest: %w: %s has no file", millrace.ErrInvalid, d.Path)
+		}
+		for _, f := range d.Files {
+			c, ok := codingOf(f.Coding)
+			switch {
+			case !ok || f.Name != filepath.Base(f.Name) || len(f.SHA256) != sha256.Size || f.Size < 0:
+				return nil, fmt.Errorf("manifest: %w: a file of %s", millrace.ErrInvalid, d.Path)
+			case !strings.HasSuffix(f.Name, codingTable[c].suffix):
+				return nil, fmt.Errorf("manifest: %w: %s was made by another encoder", millrace.ErrConflict, f.Name)
+			}
+		}
+	}
+	return m, nil
+}
+
+// entry makes the document ready to be answered with.
+func (d *large) entry(dir string, now time.Time) (key, *entry, error) {
+	u, err := url.Parse(d.Path)
+	if err != nil {
+		return key{}, nil, fmt.Errorf("large document: %w: %w", millrace.ErrInvalid, err)
+	}
+	header := d.Header.Clone()
+	if header == nil {
+		header = make(http.Header)
+	}
+	header.Set("Last-Modified", d.Modified.UTC().Format(http.TimeFormat))
+	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag}, 0, now)
+	if err != nil {
+		return key{}, nil, err
+	}
+	e.key, e.dir, e.offer = keyOf(u), dir, 0
+	for _, f := range d.Files {
+		c, _ := codingOf(f.Coding)
+		e.offer |= 1 << c
+		e.reps[c].Store(&rep{
+			coding: c, file: f.Name, size: f.Size, length: [1]string{strconv.FormatInt(f.Size, 10)},
+			digest: [1]string{"sha-256=:" + base64.StdEncoding.EncodeToString(f.SHA256) + ":"},
+		})
+	}
+	return e.key, e, nil
+}
+
+// there checks that every file of the document is there with its size; with
+// deep, also that it has its bytes.
+func (d *large) there(dir string, deep bool) error {
+	for _, f := range d.Files {
+		if err := f.there(dir, deep); err != nil {
+			return fmt.Errorf("%s: %w", d.Path, err)
+		}
+	}
+	return nil
+}
+
+func (f *file) there(dir string, deep bool) error {
+	r, err := os.Open(filepath.Join(dir, f.Name))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != f.Size {
+		return fmt.Errorf("%s has %d bytes, not %d", f.Name, info.Size(), f.Size)
+	}
+	if !deep {
+		return nil
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, r); err != nil {
+		return err
+	}
+	if string(sum.Sum(nil)) != string(f.SHA256) {
+		return fmt.Errorf("%s is damaged", f.Name)
+	}
+	return nil
+}

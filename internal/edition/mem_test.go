@@ -1,0 +1,275 @@
+package edition
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// memSite is a site in memory whose every state stays. Its pages are texts.
+type memSite struct {
+	store.Site // nil: what is not below is not called
+
+	mu        sync.Mutex
+	states    []map[string]text // by sequence number
+	log       []millrace.Change // by sequence number
+	published uint64
+	manifest  []byte
+	casHook   func() // called before a compare-and-swap
+}
+
+type text struct {
+	body string
+	seq  uint64
+}
+
+var epochStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func timeOf(seq uint64) time.Time { return epochStart.Add(time.Duration(seq) * time.Second) }
+
+func newMemSite(n int) *memSite {
+	s := &memSite{states: []map[string]text{{}}, log: make([]millrace.Change, 1)}
+	for i := range n {
+		s.set("/"+strconv.Itoa(i), "page "+strconv.Itoa(i))
+	}
+	return s
+}
+
+// set puts a page; an empty body deletes it. Only the newest states are kept.
+func (s *memSite) set(id, body string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := make(map[string]text)
+	for k, v := range s.states[len(s.states)-1] {
+		next[k] = v
+	}
+	seq := uint64(len(s.states))
+	c := millrace.Change{Ref: millrace.Ref{URL: id}, Time: timeOf(seq)}
+	if body == "" {
+		delete(next, id)
+		c.Kind = millrace.Delete
+	} else {
+		next[id] = text{body, seq}
+	}
+	s.states = append(s.states, next)
+	s.log = append(s.log, c)
+	return seq
+}
+
+func (s *memSite) view(seq uint64) *memView {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &memView{s, seq, s.states[seq], s.log[:seq+1]}
+}
+
+func (s *memSite) Head(context.Context) (millrace.View, error) {
+	s.mu.Lock()
+	seq := uint64(len(s.states) - 1)
+	s.mu.Unlock()
+	return s.view(seq), nil
+}
+
+func (s *memSite) Published(context.Context) (millrace.View, []byte, error) {
+	s.mu.Lock()
+	seq, manifest := s.published, s.manifest
+	s.mu.Unlock()
+	if manifest == nil {
+		return nil, nil, millrace.ErrNotFound
+	}
+	return s.view(seq), manifest, nil
+}
+
+func (s *memSite) Publish(_ context.Context, from, to uint64, manifest []byte) error {
+	if s.casHook != nil {
+		s.casHook()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.published != from {
+		return millrace.ErrConflict
+	}
+	s.published, s.manifest = to, manifest
+	return nil
+}
+
+type memView struct {
+	site *memSite
+	seq  uint64
+	m    map[string]text
+	log  []millrace.Change
+}
+
+func (v *memView) Site() millrace.Site {
+	return millrace.Site{Base: "https://x.test/", Docs: "https://x.test/", Title: "X", Seq: v.seq, Time: timeOf(v.seq), Pages: len(v.m)}
+}
+
+func (v *memView) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		at, err := strconv.ParseUint(cmp.Or(string(since), "0"), 10, 64)
+		if err != nil || at > v.seq {
+			yield(millrace.Change{}, millrace.ErrConflict)
+			return
+		}
+		for _, c := range v.log[at+1:] {
+			if !yield(c, nil) {
+				return
+			}
+		}
+		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(strconv.FormatUint(v.seq, 10))}}, nil)
+	}
+}
+
+func (v *memView) Page(context.Context, millrace.Ref) (*millrace.Page, error) { panic("not used") }
+func (v *memView) Scan(context.Context, millrace.Scan) iter.Seq2[*millrace.Page, error] {
+	panic("not used")
+}
+func (v *memView) Tag(context.Context, string, string) (millrace.Tag, error) { panic("not used") }
+func (v *memView) Tags(context.Context, string, string) iter.Seq2[millrace.Tag, error] {
+	panic("not used")
+}
+func (v *memView) SeqAt(context.Context, time.Time) (uint64, error) { panic("not used") }
+
+// memRoom publishes a text at /N.txt and, in two shards by the parity of the
+// number's last digit, lists at /even.txt and /odd.txt.
+type memRoom struct {
+	oneTag  bool
+	vary    string
+	renders atomic.Int64
+	slow    time.Duration // of one rendering
+	finds   atomic.Int64
+	pad     int // bytes added to every text
+	forbid  func(d *millrace.Document)
+}
+
+func (m *memRoom) doc(v *memView, id string) *millrace.Document {
+	t := v.m[id]
+	d := &millrace.Document{
+		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), OneTag: m.oneTag,
+		Header: http.Header{
+			"Content-Type":  {"text/plain; charset=utf-8"},
+			"Cache-Control": {"max-age=0, must-revalidate"},
+			"Link":          {"<https://x.test" + id + `>; rel="canonical"`},
+			"Last-Modified": {timeOf(t.seq).Format(http.TimeFormat)},
+		},
+		Write: func(_ context.Context, w io.Writer) error {
+			m.renders.Add(1)
+			time.Sleep(m.slow)
+			_, err := io.WriteString(w, fmt.Sprintf("t%d-%d|%s", t.seq, len(t.body), t.body)+strings.Repeat(" pad", m.pad/4))
+			return err
+		},
+	}
+	if m.vary != "" {
+		d.Header["Vary"] = []string{m.vary}
+	}
+	return d
+}
+
+func (m *memRoom) Find(_ context.Context, view millrace.View, r *http.Request) (*millrace.Document, error) {
+	m.finds.Add(1)
+	v := view.(*memView)
+	id, ok := strings.CutSuffix(r.URL.Path, ".txt")
+	if _, there := v.m[id]; !ok || !there {
+		return nil, fmt.Errorf("mem: %w", millrace.ErrNotFound)
+	}
+	return m.doc(v, id), nil
+}
+
+func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace.Document, error] {
+	v := view.(*memView)
+	return func(yield func(*millrace.Document, error) bool) {
+		ids := slices.Sorted(func(yield func(string) bool) {
+			for id := range v.m {
+				if !yield(id) {
+					return
+				}
+			}
+		})
+		for i, name := range []string{"/even.txt", "/odd.txt"} {
+			d := &millrace.Document{
+				Path: name, Large: true, OneTag: m.oneTag, Header: http.Header{"Content-Type": {"text/plain"}, "Cache-Control": {"max-age=0"}},
+				Touched: func(url string) bool { return parity(url) == i },
+				Write: func(_ context.Context, w io.Writer) error {
+					m.renders.Add(1)
+					for _, id := range ids {
+						if parity(id) == i {
+							fmt.Fprintf(w, "%s %s\n", id, v.m[id].body)
+						}
+					}
+					return nil
+				},
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+		for _, id := range ids {
+			if !yield(m.doc(v, id), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memRoom) Announce(millrace.View) millrace.Notice { return millrace.Notice{} }
+
+func parity(id string) int { return int(id[len(id)-1]-'0') % 2 }
+
+func newTestPress(t testing.TB, site store.Site, room millrace.Publisher, o *Options) *Press {
+	t.Helper()
+	return pressIn(t, site, room, t.TempDir(), o)
+}
+
+func pressIn(t testing.TB, site store.Site, room millrace.Publisher, dir string, o *Options) *Press {
+	t.Helper()
+	if o == nil {
+		o = new(Options)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p, err := NewPress(site, []Room{{"mem", room}}, dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func publish(t testing.TB, p *Press) {
+	t.Helper()
+	if _, err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask sends one request to a press. Header fields come in pairs.
+func ask(t testing.TB, p *Press, method, target string, fields ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Add(fields[i], fields[i+1])
+	}
+	w := httptest.NewRecorder()
+	done, err := p.Serve(w, r)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	if !done {
+		w.Code = 0
+	}
+	return w
+}

@@ -1,0 +1,385 @@
+package edition
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// Room is a protocol that publishes, under its name.
+type Room struct {
+	Name      string // such as "tct-01"
+	Publisher millrace.Publisher
+}
+
+// Options configure a [Press]. The zero value works.
+type Options struct {
+	// CacheBytes bounds the cache of page documents; 0 = 32 MB.
+	CacheBytes int64
+	// Key names whatever decides about large documents beside the store and
+	// the names of the rooms, such as their options: a manifest that was made
+	// under another key is not served. "" is a key like any other.
+	Key string
+	// Grace is how long the files of a superseded edition stay; 0 = an hour.
+	Grace time.Duration
+	// Hides reports whether the site has a resource of its own at a path
+	// (percent-encoded, under the documents' base): it beats a document. It is
+	// asked once per document and edition. nil = never.
+	Hides func(path string) bool
+	// Log is told of publishing; nil = slog.Default().
+	Log *slog.Logger
+}
+
+// Edition is what is published at one sequence number. It does not change.
+type Edition struct {
+	View    millrace.View
+	Notices []millrace.Notice // one per room, in the order of the rooms
+
+	number   uint64 // counts the editions of this process, from 1
+	manifest *manifest
+	large    map[key]*entry
+}
+
+// Large lists the paths of the large documents, sorted.
+func (ed *Edition) Large() []string { return ed.manifest.paths() }
+
+// Press publishes a site in every room. All methods are safe for concurrent
+// use.
+type Press struct {
+	site  store.Site
+	rooms []Room
+	dir   string
+	key   string
+	grace time.Duration
+	hides func(string) bool
+	log   *slog.Logger
+
+	current atomic.Pointer[Edition]
+	cache   *cache
+	enc     encoders
+	changed chan struct{}
+	ready   chan struct{}
+
+	building sync.Mutex // held by whoever changes current; guards verified
+	verified bool       // the files found at start have been read
+}
+
+// NewPress makes a press that keeps its files in dir, which it creates. It
+// serves nothing before [Press.Refresh] or [Press.Publish].
+func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("directory of large documents: %w", err)
+	}
+	p := &Press{
+		site: site, rooms: rooms, dir: dir,
+		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), hides: o.Hides, log: o.Log,
+		cache: newCache(cmp.Or(o.CacheBytes, 32<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
+	}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	if p.hides == nil {
+		p.hides = func(string) bool { return false }
+	}
+	for _, room := range rooms {
+		p.key += "\n" + room.Name
+	}
+	return p, nil
+}
+
+// Current gives the newest edition, nil before the first.
+func (p *Press) Current() *Edition { return p.current.Load() }
+
+// Ready is closed when there is a first edition.
+func (p *Press) Ready() <-chan struct{} { return p.ready }
+
+// Refresh makes what the store says is published the current edition: at
+// start, and when another process has published. Files that are missing here,
+// or were made by another version, are built first. ErrNotFound: nothing is
+// published.
+func (p *Press) Refresh(ctx context.Context) error {
+	p.building.Lock()
+	defer p.building.Unlock()
+	seq, prev, err := p.refresh(ctx)
+	if !errors.Is(err, millrace.ErrConflict) {
+		return err
+	}
+	view, raw, err := p.site.Published(ctx)
+	if err != nil {
+		return fmt.Errorf("published edition: %w", err)
+	}
+	if view.Site().Seq != seq {
+		return fmt.Errorf("published edition: %w: another process moves it", millrace.ErrConflict)
+	}
+	next, err := p.build(ctx, view, prev)
+	if err != nil {
+		return fmt.Errorf("published edition: %w", err)
+	}
+	same, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("published edition: %w", err)
+	}
+	if !bytes.Equal(same, raw) {
+		if err := p.site.Publish(ctx, seq, seq, same); err != nil {
+			return fmt.Errorf("published edition: %w", err)
+		}
+	}
+	return p.put(view, next)
+}
+
+// refresh also gives the published sequence number and its manifest, as far as
+// they can be had: with an ErrConflict, what can still be reused.
+func (p *Press) refresh(ctx context.Context) (uint64, *manifest, error) {
+	view, raw, err := p.site.Published(ctx)
+	if err != nil {
+		return 0, nil, fmt.Errorf("published edition: %w", err)
+	}
+	seq := view.Site().Seq
+	m, err := readManifest(raw, p.key)
+	if err != nil {
+		p.log.Info("published edition is not reusable", "seq", seq, "reason", err)
+		return seq, nil, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
+	}
+	ed := p.current.Load()
+	if ed != nil && ed.manifest.Seq == seq {
+		return seq, m, nil
+	}
+	for _, d := range m.Documents {
+		if err := d.there(p.dir, false); err != nil {
+			p.log.Warn("a published file is missing or damaged and will be built again", "seq", seq, "err", err)
+			return seq, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
+		}
+	}
+	return seq, m, p.put(view, m)
+}
+
+// put makes an edition the current one.
+func (p *Press) put(view millrace.View, m *manifest) error {
+	ed := &Edition{View: view, manifest: m, number: 1, large: make(map[key]*entry)}
+	last := p.current.Load()
+	if last != nil {
+		ed.number = last.number + 1
+	}
+	for i := range m.Documents {
+		k, e, err := m.Documents[i].entry(p.dir, time.Now())
+		if err != nil {
+			return err
+		}
+		if path, _, _ := strings.Cut(m.Documents[i].Path, "?"); !p.hides(path) {
+			ed.large[k] = e
+		}
+	}
+	for _, room := range p.rooms {
+		ed.Notices = append(ed.Notices, room.Publisher.Announce(view))
+	}
+	p.current.Store(ed)
+	if last == nil {
+		close(p.ready)
+	}
+	return nil
+}
+
+// Publish makes the store's newest state the current edition, and reports
+// whether that changed anything. ErrConflict: the pages have to be derived
+// first, or another process published meanwhile; the latter's edition is then
+// the current one.
+func (p *Press) Publish(ctx context.Context) (bool, error) {
+	p.building.Lock()
+	defer p.building.Unlock()
+	head, err := p.site.Head(ctx)
+	if err != nil {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	from, prev, err := p.refresh(ctx)
+	whole := err == nil
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrConflict) {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	if prev != nil && !p.verified {
+		whole = p.verify(prev) && whole
+	}
+	p.verified = true
+	to := head.Site().Seq
+	if whole && from == to {
+		return false, nil
+	}
+	start := time.Now()
+	next, err := p.build(ctx, head, prev)
+	if err != nil {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	if err := p.site.Publish(ctx, from, to, raw); err != nil {
+		if errors.Is(err, millrace.ErrConflict) {
+			if _, _, err := p.refresh(ctx); err != nil {
+				p.log.Warn("the edition of another process is not usable here", "err", err)
+			}
+		}
+		return false, fmt.Errorf("publishing %d over %d: %w", to, from, err)
+	}
+	if err := p.put(head, next); err != nil {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	if err := p.collect(prev, time.Now()); err != nil {
+		p.log.Warn("old files stay", "err", err)
+	}
+	p.log.Info("published", "seq", to, "pages", head.Site().Pages, "large", len(next.Documents), "took", time.Since(start).Round(time.Millisecond))
+	return true, nil
+}
+
+// verify reads the files that an earlier process has left, and takes away
+// what is damaged, so that it is built again.
+func (p *Press) verify(m *manifest) bool {
+	good := true
+	for _, d := range m.Documents {
+		if err := d.there(p.dir, true); err != nil {
+			p.log.Warn("a published file is damaged and will be built again", "err", err)
+			for _, f := range d.Files {
+				_ = os.Remove(p.dir + string(os.PathSeparator) + f.Name) // build finds it missing
+			}
+			good = false
+		}
+	}
+	return good
+}
+
+// Changed tells [Press.Run] that the store holds something new to publish. It
+// never waits.
+func (p *Press) Changed() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// How often Run does what.
+const (
+	restMin     = time.Second      // between the end of a build and the next
+	restPerWork = 20               // and at least so many times as long as the last took
+	lookEvery   = 10 * time.Second // whether another process has published
+	retryEvery  = 10 * time.Second // after an error
+)
+
+// Run publishes whenever [Press.Changed] was called, at most every second and
+// at most every twenty times as long as the last build took; in between it
+// follows what other processes publish. It returns when the context ends.
+func (p *Press) Run(ctx context.Context) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			err := p.Refresh(ctx)
+			if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrConflict) && ctx.Err() == nil {
+				p.log.Warn("looking for a new edition", "err", err)
+			}
+			continue
+		case <-p.changed:
+		}
+		start := time.Now()
+		_, err := p.Publish(ctx)
+		rest := max(restMin, restPerWork*time.Since(start))
+		if err != nil && ctx.Err() == nil {
+			p.log.Warn("not published", "err", err)
+			rest = max(rest, retryEvery)
+			p.Changed()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(rest):
+		}
+	}
+}
+
+// Serve answers a request for a document of the current edition; the path of r
+// is relative to the documents' base. It reports false, with nothing answered,
+// when there is no such document. An error means that nothing has been
+// answered, unless it wraps [ErrBroken]; [millrace.Status] gives its status.
+func (p *Press) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
+	ed := p.current.Load()
+	if ed == nil {
+		return false, nil
+	}
+	k := keyOf(r.URL)
+	if e := ed.large[k]; e != nil {
+		return true, e.respond(w, r, &p.enc, nil)
+	}
+	e := p.cache.get(k)
+	if e == nil || e.standing.Load().number < ed.number {
+		var err error
+		if e, err = p.find(ed, k, e, r); e == nil {
+			return false, err
+		}
+	}
+	return true, e.respond(w, r, &p.enc, p.cache)
+}
+
+// find asks the rooms for a target. old is the entry that an earlier edition
+// had there, or nil.
+func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request) (*entry, error) {
+	d, err := p.ask(ed, r)
+	if err != nil || d == nil {
+		if old != nil && err == nil {
+			p.cache.remove(old)
+		}
+		return nil, err
+	}
+	e, err := prepare(d, ed.number, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if !e.shared {
+		e.key = k
+		return e, nil
+	}
+	if old != nil && old.same(e) {
+		old.confirm(e.standing.Load())
+		return old, nil
+	}
+	e.key = k.clone()
+	p.cache.intern(e)
+	if old != nil {
+		e.adopt(old)
+	}
+	return p.cache.put(e, old), nil
+}
+
+// ask gives the first room's document, nil if no room has one.
+func (p *Press) ask(ed *Edition, r *http.Request) (*millrace.Document, error) {
+	for _, room := range p.rooms {
+		d, err := room.Publisher.Find(r.Context(), ed.View, r)
+		switch {
+		case errors.Is(err, millrace.ErrNotFound):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("%s of %s: %w", strings.TrimSpace(r.URL.Path), room.Name, err)
+		case d.Large || p.hides(r.URL.EscapedPath()):
+			// A large document is served from the edition or not at all.
+			return nil, nil
+		}
+		return d, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,296 @@
+package edition
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// Respond answers one request for a document, as RFC 9110 has it: GET, HEAD,
+// OPTIONS and 405, codings, conditions, one range, digests, CORS. A 304 and a
+// HEAD never call d.Write. An error means that nothing has been answered yet,
+// unless it wraps [ErrBroken]. [Press.Serve] does the same with a cache.
+func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error {
+	e, err := prepare(d, 0, time.Now())
+	if err != nil {
+		return err
+	}
+	return e.respond(w, r, new(encoders), nil)
+}
+
+// ErrBroken says that a response broke off after its header: the client is
+// gone, or a file could not be read to its end.
+var ErrBroken = errors.New("response broken off")
+
+const (
+	allow       = "GET, HEAD, OPTIONS"
+	corsHeaders = "If-None-Match, Authorization"
+	corsMaxAge  = "86400"
+)
+
+func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper) error {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodOptions:
+		h := w.Header()
+		h.Set("Allow", allow)
+		if !e.private {
+			h["Access-Control-Allow-Origin"] = corsOrigin
+			h.Set("Access-Control-Allow-Methods", allow)
+			h.Set("Access-Control-Allow-Headers", corsHeaders)
+			h.Set("Access-Control-Max-Age", corsMaxAge)
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	default:
+		h := w.Header()
+		h.Set("Allow", allow)
+		h.Set("Content-Length", "0")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return nil
+	}
+	c := negotiate(r.Header["Accept-Encoding"], e.offer)
+	switch status, with := e.condition(r.Header, c); status {
+	case http.StatusNotModified:
+		h := w.Header()
+		e.common(h, with)
+		w.WriteHeader(status)
+		return nil
+	case http.StatusPreconditionFailed:
+		w.Header().Set("Content-Length", "0")
+		w.WriteHeader(status)
+		return nil
+	}
+	if r.Method == http.MethodHead {
+		e.head(w.Header(), c)
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	return e.get(w, r, c, enc, k)
+}
+
+// common sets what a 200 and a 304 both say.
+func (e *entry) common(h http.Header, c coding) {
+	for i := range e.shape.all {
+		h[e.shape.all[i].name] = e.shape.all[i].value
+	}
+	for i := range e.own {
+		h[e.own[i].name] = e.own[i].value
+	}
+	h["Etag"] = e.tags[c : c+1 : c+1]
+	if e.ahead && time.Now().Unix() < e.modified {
+		// RFC 9110, section 8.8.2.1: never later than Date.
+		delete(h, "Last-Modified")
+	}
+}
+
+// full sets what a 200 says beyond common, but for the bytes.
+func (e *entry) full(h http.Header, c coding) {
+	e.common(h, c)
+	for i := range e.shape.full {
+		h[e.shape.full[i].name] = e.shape.full[i].value
+	}
+}
+
+// head sets what a GET would say, as far as it is known without rendering.
+func (e *entry) head(h http.Header, c coding) {
+	e.full(h, c)
+	if r := e.reps[c].Load(); r != nil {
+		h["Content-Length"] = r.length[:]
+		h["Repr-Digest"] = r.digest[:]
+		c = r.coding
+	} else if e.oneTag {
+		return // whether coding pays is known with the body
+	}
+	if c != identity {
+		h["Content-Encoding"] = codingValues[c]
+	}
+}
+
+func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper) error {
+	rp, err := e.render(r.Context(), c, enc, k)
+	if err != nil {
+		return err
+	}
+	var content io.ReadSeeker
+	if rp.file != "" {
+		f, err := os.Open(filepath.Join(e.dir, rp.file))
+		if err != nil {
+			return fmt.Errorf("large document %s: %w", e.key.path, err)
+		}
+		defer f.Close()
+		content = f
+	}
+	h := w.Header()
+	e.full(h, c)
+	if rp.coding != identity {
+		h["Content-Encoding"] = codingValues[rp.coding]
+	}
+	from, n, status := int64(0), rp.size, http.StatusOK
+	if fields := r.Header["Range"]; fields != nil && !e.oneTag && e.ifRange(r.Header, c) {
+		from, n, status = byteRange(fields, rp.size)
+	}
+	switch status {
+	case http.StatusOK:
+		h["Content-Length"] = rp.length[:]
+		h["Content-Digest"] = rp.digest[:]
+	case http.StatusPartialContent:
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, rp.size))
+		h.Set("Content-Length", strconv.FormatInt(n, 10))
+		h["Repr-Digest"] = rp.digest[:]
+	case http.StatusRequestedRangeNotSatisfiable:
+		for i := range e.shape.full {
+			delete(h, e.shape.full[i].name)
+		}
+		delete(h, "Content-Encoding")
+		h.Set("Content-Range", fmt.Sprintf("bytes */%d", rp.size))
+		h.Set("Content-Length", "0")
+		w.WriteHeader(status)
+		return nil
+	}
+	if content == nil {
+		w.WriteHeader(status)
+		if _, err := w.Write(rp.body[from : from+n]); err != nil {
+			return fmt.Errorf("%w: %w", ErrBroken, err)
+		}
+		return nil
+	}
+	return sendFile(w, content, from, n, status)
+}
+
+// slowest is the rate, in bytes per second, below which a client of a large
+// document is given up.
+const slowest = 16 << 10
+
+func sendFile(w http.ResponseWriter, content io.ReadSeeker, from, n int64, status int) error {
+	if _, err := content.Seek(from, io.SeekStart); err != nil {
+		return fmt.Errorf("large document: %w", err)
+	}
+	// The server's own limit is one for pages. A writer without deadlines, as
+	// in tests, has none to extend.
+	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
+	w.WriteHeader(status)
+	if _, err := io.CopyN(w, content, n); err != nil {
+		return fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	return nil
+}
+
+// condition evaluates the preconditions of a request in the order of RFC 9110,
+// section 13.2.2. It gives 0 when the method shall be done, else the status
+// and, for a 304, whose validator it carries: the one that the client holds.
+func (e *entry) condition(h http.Header, c coding) (int, coding) {
+	if fields := h["If-None-Match"]; fields != nil {
+		if len(fields) == 1 && fields[0] == e.tags[c] && h["If-Match"] == nil && h["If-Unmodified-Since"] == nil {
+			return http.StatusNotModified, c
+		}
+	}
+	if fields := h["If-Match"]; fields != nil {
+		if ok, _ := e.match(fields, c, true); !ok {
+			return http.StatusPreconditionFailed, c
+		}
+	} else if fields := h["If-Unmodified-Since"]; fields != nil && e.modified != 0 {
+		if t, err := http.ParseTime(fields[0]); err == nil && e.modified > t.Unix() {
+			return http.StatusPreconditionFailed, c
+		}
+	}
+	if fields := h["If-None-Match"]; fields != nil {
+		if ok, with := e.match(fields, c, false); ok {
+			return http.StatusNotModified, with
+		}
+	} else if fields := h["If-Modified-Since"]; fields != nil && e.modified != 0 {
+		if t, err := http.ParseTime(fields[0]); err == nil && e.modified <= t.Unix() {
+			return http.StatusNotModified, c
+		}
+	}
+	return 0, c
+}
+
+// match looks for the document's validator in a list of entity tags, with the
+// suffix of any coding, and gives the coding whose validator is there: c if it
+// is one of several. A list that breaks off is read as far as it goes.
+func (e *entry) match(fields []string, c coding, strong bool) (bool, coding) {
+	found, with := false, c
+	for _, field := range fields {
+		for {
+			field = strings.TrimLeft(field, " \t,")
+			if strings.HasPrefix(field, "*") {
+				return true, c
+			}
+			opaque, weak := strings.CutPrefix(field, "W/")
+			if len(opaque) == 0 || opaque[0] != '"' {
+				break
+			}
+			end := strings.IndexByte(opaque[1:], '"')
+			if end < 0 {
+				break
+			}
+			opaque, field = opaque[1:1+end], opaque[end+2:]
+			if strong && weak {
+				continue
+			}
+			suffix, ok := strings.CutPrefix(opaque, e.tag)
+			if !ok {
+				continue
+			}
+			for have := range codings {
+				if suffix == codingTable[have].suffix {
+					if have == c || suffix == "" && e.oneTag {
+						return true, c
+					}
+					found, with = true, have
+				}
+			}
+		}
+	}
+	return found, with
+}
+
+// ifRange reports whether a range may be cut from what the client would get
+// now. A date is never strong enough (RFC 9110, section 13.1.5).
+func (e *entry) ifRange(h http.Header, c coding) bool {
+	fields := h["If-Range"]
+	return fields == nil || len(fields) == 1 && fields[0] == e.tags[c]
+}
+
+// byteRange reads a Range field for size bytes. Other units, faulty fields and
+// several ranges mean the whole (RFC 9110, section 14.2).
+func byteRange(fields []string, size int64) (from, n int64, status int) {
+	spec, ok := strings.CutPrefix(fields[0], "bytes=")
+	first, last, dash := strings.Cut(strings.Trim(spec, " \t"), "-")
+	if !ok || !dash || len(fields) > 1 || strings.Contains(spec, ",") {
+		return 0, size, http.StatusOK
+	}
+	a, errA := offset(first)
+	b, errB := offset(last)
+	switch {
+	case first == "" && errB == nil:
+		if b == 0 {
+			return 0, 0, http.StatusRequestedRangeNotSatisfiable
+		}
+		a, b = max(size-b, 0), size-1
+	case errA == nil && last == "":
+		b = size - 1
+	case errA != nil || errB != nil || b < a:
+		return 0, size, http.StatusOK
+	}
+	if a >= size {
+		return 0, 0, http.StatusRequestedRangeNotSatisfiable
+	}
+	b = min(b, size-1)
+	return a, b - a + 1, http.StatusPartialContent
+}
+
+func offset(s string) (int64, error) {
+	n, err := strconv.ParseUint(s, 10, 63)
+	return int64(n), err
+}

@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// accessLog writes one line per request in the common log format, with the
+// seconds that it took at the end:
+//
+//	192.0.2.7 - - [21/Nov/2026:11:40:00 +0000] "GET /llm-pages.json HTTP/1.1" 304 0 0.000042
+//
+// The query is left out, because secrets travel in queries.
+type accessLog struct {
+	mu     sync.Mutex
+	to     io.Writer
+	out    *bufio.Writer
+	buf    []byte
+	second int64  // that stamp stands for
+	stamp  []byte // "[21/Nov/2026:11:40:00 +0000]"
+}
+
+func newAccessLog(w io.Writer) *accessLog {
+	return &accessLog{to: w, out: bufio.NewWriterSize(w, 64<<10), second: -1}
+}
+
+func (l *accessLog) line(r *http.Request, status int, bytes int64, start time.Time) {
+	now := time.Now()
+	if status == 0 {
+		status = http.StatusOK
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := now.Unix(); s != l.second {
+		l.second, l.stamp = s, now.UTC().AppendFormat(l.stamp[:0], "[02/Jan/2006:15:04:05 +0000]")
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = "-"
+	}
+	b := append(l.buf[:0], host...)
+	b = append(b, " - - "...)
+	b = append(b, l.stamp...)
+	b = append(b, ` "`...)
+	b = appendQuoted(b, r.Method)
+	b = append(b, ' ')
+	if raw := r.URL.RawPath; raw != "" {
+		b = appendQuoted(b, raw)
+	} else {
+		b = appendQuoted(b, r.URL.Path)
+	}
+	b = append(b, ' ')
+	b = append(b, r.Proto...)
+	b = append(b, `" `...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, bytes, 10)
+	b = append(b, ' ')
+	b = strconv.AppendFloat(b, now.Sub(start).Seconds(), 'f', 6, 64)
+	b = append(b, '\n')
+	l.buf = b
+	_, _ = l.out.Write(b) // a full disk must not stop the site
+}
+
+// appendQuoted escapes what would break the line or its quotes.
+func appendQuoted(b []byte, s string) []byte {
+	const hexDigits = "0123456789abcdef"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c <= ' ' || c >= 0x7f:
+			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// run writes out what is buffered every second and at the end.
+func (l *accessLog) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			l.flush()
+			return
+		case <-tick.C:
+			l.flush()
+		}
+	}
+}
+
+func (l *accessLog) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out.Flush() != nil {
+		// bufio remembers an error for ever, a disk may have room again.
+		l.out.Reset(l.to)
+	}
+}

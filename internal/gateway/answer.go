@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// response counts what is answered; one is reused by many requests.
+type response struct {
+	http.ResponseWriter
+	status int // 0 = nothing answered yet
+	bytes  int64
+}
+
+// WriteHeader notes the final status.
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts bytes.
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// ReadFrom lets the server send a file without copying it.
+func (w *response) ReadFrom(r io.Reader) (int64, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.bytes += n
+	return n, err
+}
+
+// Unwrap serves [http.ResponseController].
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// plain answers a few words.
+func plain(w http.ResponseWriter, r *http.Request, status int, text string) {
+	answer(w, r, status, "text/plain; charset=utf-8", []byte(text))
+}
+
+func answer(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a client that is gone needs no answer
+	}
+}
+
+// failure answers an error status, as JSON where the client asked for a
+// machine document, else as text. No reason means the status's own words.
+func failure(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	if reason == "" {
+		reason = strings.ToLower(http.StatusText(status))
+	}
+	if path.Ext(r.URL.Path) != ".json" {
+		plain(w, r, status, strconv.Itoa(status)+" "+reason+"\n")
+		return
+	}
+	code := strings.ReplaceAll(strings.ToUpper(http.StatusText(status)), " ", "_")
+	body := canon.AppendString([]byte(`{"error":{"code":`), code)
+	body = canon.AppendString(append(body, `,"message":`...), reason)
+	answer(w, r, status, "application/json; charset=utf-8", append(body, "}}\n"...))
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	failure(w, r, http.StatusNotFound, "there is no such document here")
+}

@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// Files are a site's own pages and files, such as a folder.
+type Files interface {
+	fs.FS
+	// Lookup gives the file for a path, percent-encoded and relative to the
+	// site's base, or the path to go to instead. ErrNotFound: there is none.
+	Lookup(urlPath string) (file, redirect string, err error)
+}
+
+// NewFiles serves files with ranges, conditions and redirects, and the site's
+// own /404.html for what is not there. base is the site's base URL, where
+// redirects lead. log may be nil.
+func NewFiles(files Files, base string, log *slog.Logger) (http.Handler, error) {
+	prefix, err := pathOf(base)
+	if err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.Default()
+	}
+	return &static{files, prefix, log}, nil
+}
+
+// Hides gives what [edition.Options] wants to know: whether files have
+// something of their own at the path of a document. base and docs are the base
+// URLs of the pages and of the documents.
+func Hides(files Files, base, docs string) func(string) bool {
+	from, errBase := pathOf(base)
+	to, errDocs := pathOf(docs)
+	return func(p string) bool {
+		rest, ok := strings.CutPrefix(to+p, from)
+		if errBase != nil || errDocs != nil || !ok || !strings.HasPrefix(rest, "/") {
+			return false
+		}
+		file, _, err := files.Lookup(rest)
+		return err == nil && file != ""
+	}
+}
+
+type static struct {
+	files  Files
+	prefix string
+	log    *slog.Logger
+}
+
+// ServeHTTP answers with a file.
+func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		failure(w, r, http.StatusMethodNotAllowed, "")
+		return
+	}
+	file, redirect, err := s.files.Lookup(r.URL.EscapedPath())
+	switch {
+	case errors.Is(err, millrace.ErrNotFound):
+		s.missing(w, r)
+		return
+	case err == nil && redirect != "":
+		if r.URL.RawQuery != "" {
+			redirect += "?" + r.URL.RawQuery
+		}
+		// Two slashes would name another host.
+		w.Header().Set("Location", s.prefix+"/"+strings.TrimLeft(redirect, "/"))
+		plain(w, r, http.StatusMovedPermanently, "")
+		return
+	case err == nil:
+		err = s.serve(w, r, file, http.StatusOK)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		s.missing(w, r)
+	} else if err != nil && r.Context().Err() == nil {
+		s.log.Error("file of the site", "path", r.URL.Path, "err", err)
+		failure(w, r, millrace.Status(err), "")
+	}
+}
+
+// missing answers with the site's own words for what is not there.
+func (s *static) missing(w http.ResponseWriter, r *http.Request) {
+	if path.Ext(r.URL.Path) != ".json" {
+		if s.serve(w, r, "404.html", http.StatusNotFound) == nil {
+			return
+		}
+	}
+	notFound(w, r)
+}
+
+// serve answers with one file. An error means that nothing has been answered.
+func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, status int) error {
+	f, err := s.files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	content, ok := f.(io.ReadSeeker)
+	if !ok || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: %w: no regular file", name, millrace.ErrNotFound)
+	}
+	h := w.Header()
+	if kind := strings.ToLower(path.Ext(name)); kind == ".html" || kind == ".htm" {
+		contentType, err := htmlType(content)
+		if err != nil {
+			return err
+		}
+		h.Set("Content-Type", contentType)
+		h.Set("Cache-Control", "no-cache")
+	}
+	if status != http.StatusOK {
+		w.WriteHeader(status)
+		if r.Method != http.MethodHead {
+			_, _ = io.Copy(w, content) // a client that is gone needs no answer
+		}
+		return nil
+	}
+	tag := `"` + strconv.FormatInt(info.Size(), 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + `"`
+	if time.Since(info.ModTime()) < 2*time.Second {
+		tag = "W/" + tag // it may change again without a trace
+	}
+	h.Set("Etag", tag)
+	http.ServeContent(w, r, name, info.ModTime(), content)
+	return nil
+}
+
+// htmlType gives the media type of a page. Its own declaration of a character
+// set must win, so that one is only named where there is none.
+func htmlType(content io.ReadSeeker) (string, error) {
+	head := make([]byte, 1024)
+	n, err := io.ReadFull(content, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return "", err
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	head = head[:n]
+	if n == 1024 {
+		head = head[:n-utf8.UTFMax] // a character may be cut at the end
+		for len(head) > 0 && !utf8.RuneStart(head[len(head)-1]) {
+			head = head[:len(head)-1]
+		}
+		if len(head) > 0 && head[len(head)-1] >= utf8.RuneSelf {
+			head = head[:len(head)-1]
+		}
+	}
+	declared := bytes.Contains(bytes.ToLower(head), []byte("charset")) || bytes.Contains(head, []byte("encoding="))
+	if declared || !utf8.Valid(head) || bytes.IndexByte(head, 0) >= 0 {
+		return "text/html", nil
+	}
+	return "text/html; charset=utf-8", nil
+}

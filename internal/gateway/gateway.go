@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// Options configure a [Gateway]. The zero value works.
+type Options struct {
+	// Base is the base URL of the site's pages; only its path matters here:
+	// requests come with it. "" = the root.
+	Base string
+	// Docs is the base URL of the machine documents; "" = Base.
+	Docs string
+	// Origin answers for the site's own pages and files; its request paths
+	// are relative to Base. nil = the site has none here (a mirror).
+	Origin http.Handler
+	// AccessLog gets one line per request; nil = none.
+	AccessLog io.Writer
+	// Log is told of failures; nil = slog.Default().
+	Log *slog.Logger
+
+	MaxRequests    int           // at once, others get 503; 0 = 1024
+	MaxConnections int           // at once, others get 503; 0 = 4096
+	ReadTimeout    time.Duration // for a request's header and, twice that, for all of it; 0 = 10 s
+	WriteTimeout   time.Duration // for a response, large documents get more; 0 = 60 s
+	IdleTimeout    time.Duration // between two requests of a connection; 0 = 2 min
+	StopTimeout    time.Duration // for requests under way at the end; 0 = 10 s
+}
+
+// Limits that no site needs to move.
+const (
+	maxHeader = 32 << 10 // bytes of a request's header
+	maxBody   = 64 << 10 // bytes of a request's body, which nothing reads
+)
+
+// Gateway serves a site. It is an [http.Handler].
+type Gateway struct {
+	press     *edition.Press
+	base      string // paths without the "/" at the end
+	docs      string
+	origin    http.Handler
+	log       *slog.Logger
+	access    *accessLog
+	o         Options
+	maxActive int64
+
+	active    atomic.Int64
+	home      atomic.Pointer[home]
+	responses sync.Pool
+}
+
+// New makes a gateway of a press. An error wraps [millrace.ErrInvalid].
+func New(press *edition.Press, o *Options) (*Gateway, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	g := &Gateway{press: press, origin: o.Origin, log: o.Log, o: *o}
+	var err error
+	if g.base, err = pathOf(o.Base); err != nil {
+		return nil, err
+	}
+	if g.docs, err = pathOf(cmp.Or(o.Docs, o.Base)); err != nil {
+		return nil, err
+	}
+	if g.log == nil {
+		g.log = slog.Default()
+	}
+	if o.AccessLog != nil {
+		g.access = newAccessLog(o.AccessLog)
+	}
+	g.maxActive = int64(cmp.Or(o.MaxRequests, 1024))
+	return g, nil
+}
+
+// pathOf gives the percent-encoded path of a base URL without a "/" at its end.
+func pathOf(base string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "", fmt.Errorf("base URL: %w: %w", millrace.ErrInvalid, err)
+	}
+	return strings.TrimRight(u.EscapedPath(), "/"), nil
+}
+
+// ServeHTTP answers one request. A panic of anything below becomes a 500.
+func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	w, _ := g.responses.Get().(*response)
+	if w == nil {
+		w = new(response)
+	}
+	*w = response{ResponseWriter: to}
+	var start time.Time
+	if g.access != nil {
+		start = time.Now()
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			g.recovered(w, r, cause)
+		}
+		if g.access != nil {
+			g.access.line(r, w.status, w.bytes, start)
+		}
+		w.ResponseWriter = nil
+		g.responses.Put(w)
+	}()
+	g.route(w, r)
+}
+
+// recovered ends a request whose handler has panicked.
+func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
+	if err, ok := cause.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		g.log.Error("panic", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+	}
+	if w.status != 0 {
+		// Half an answer is out: the connection must not look intact.
+		panic(http.ErrAbortHandler)
+	}
+	clear(w.Header())
+	failure(w, r, http.StatusInternalServerError, "")
+}
+
+// Listen opens a TCP listener, with a clear error when the address is taken.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %s: address in use by another program: %w", address, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listen on %s: not allowed (ports below 1024 need a privilege): %w", address, err)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return ln, nil
+}
+
+// Run serves until the context ends, then lets the requests under way finish.
+// It serves what was published before at once, and publishes whenever the
+// press is told of a change. It closes ln.
+func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer cancel()
+	background.Go(func() {
+		err := g.press.Refresh(ctx)
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
+			g.log.Warn("the previous edition cannot be served", "err", err)
+		}
+		g.press.Run(ctx)
+	})
+	if g.access != nil {
+		background.Go(func() { g.access.run(ctx) })
+	}
+	read := cmp.Or(g.o.ReadTimeout, 10*time.Second)
+	server := &http.Server{
+		Handler:           g,
+		ReadHeaderTimeout: read,
+		ReadTimeout:       2 * read,
+		WriteTimeout:      cmp.Or(g.o.WriteTimeout, time.Minute),
+		IdleTimeout:       cmp.Or(g.o.IdleTimeout, 2*time.Minute),
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(limit(ln, int64(cmp.Or(g.o.MaxConnections, 4096)))) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	stop, done := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(g.o.StopTimeout, 10*time.Second))
+	defer done()
+	if err := server.Shutdown(stop); err != nil {
+		g.log.Warn("requests cut off at the end", "err", err)
+		return server.Close()
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package gateway
+
+import "io"
+
+// injector inserts bytes into the head of an HTML page that is written through
+// it: before the first thing that may end the head or that is more than a
+// simple element of it. That place is right for every page, with or without
+// head tags, and leaves a character set declared early where it is. Nothing
+// but the start of one tag is held back. A page whose characters are not
+// compatible with ASCII goes through as it is.
+type injector struct {
+	w      io.Writer
+	insert []byte
+	state  state
+	offset int64
+	held   []byte // of the tag being read: its "<" and its name
+	raw    string // the element whose text is being read, "" for others
+	match  int    // how much of "</" and raw has just been seen
+	dashes int    // at the end of what was read of a comment
+	bang   bool   // after the dashes
+	quote  byte   // of an attribute value
+}
+
+// state is where in the page the reader stands; the names are those of the
+// HTML standard, section 13.2.5, several to one.
+type state uint8
+
+const (
+	inData state = iota
+	inTagOpen
+	inAttributes
+	beforeValue
+	inUnquoted
+	inQuoted
+	inDeclaration // <!DOCTYPE, <?xml, until ">"
+	inComment
+	inRaw // of title and style
+	over  // inserted, or given up
+)
+
+// longestName is the length of the longest start of a tag that is looked at,
+// "</title".
+const longestName = 7
+
+// Write passes bytes through.
+func (in *injector) Write(p []byte) (int, error) {
+	if in.state == over {
+		return in.w.Write(p)
+	}
+	from := 0 // p[:from] is written or held
+	for i, c := range p {
+		if c == 0 || in.offset == 0 && c >= 0xFE {
+			// UTF-16 or UTF-32, or no text at all.
+			return len(p), in.end(nil, p[from:])
+		}
+		switch in.state {
+		case inData:
+			switch {
+			case c == '<':
+				if _, err := in.w.Write(p[from:i]); err != nil {
+					return from, err
+				}
+				from = i + 1
+				in.held = append(in.held[:0], c)
+				in.state = inTagOpen
+			case isSpace(c), in.offset < 3 && c == "\xEF\xBB\xBF"[in.offset]:
+			default:
+				if _, err := in.w.Write(p[from:i]); err != nil {
+					return from, err
+				}
+				return len(p), in.end(in.insert, p[i:])
+			}
+		case inTagOpen:
+			insert, err := in.tagOpen(c)
+			if err != nil {
+				return from, err
+			}
+			if insert {
+				return len(p), in.end(in.insert, p[i:])
+			}
+			if in.state == inTagOpen {
+				from = i + 1 // held
+			} else {
+				from = i
+			}
+		default:
+			in.skip(c)
+		}
+		in.offset++
+	}
+	if _, err := in.w.Write(p[from:]); err != nil {
+		return from, err
+	}
+	return len(p), nil
+}
+
+// Close ends the page.
+func (in *injector) Close() error {
+	insert := in.insert
+	if in.state != inData {
+		insert = nil
+	}
+	if in.state == over {
+		return nil
+	}
+	return in.end(insert, nil)
+}
+
+// end writes what is inserted, what was held, and the rest; from then on
+// everything passes.
+func (in *injector) end(insert, rest []byte) error {
+	in.state = over
+	for _, b := range [][]byte{insert, in.held, rest} {
+		if len(b) > 0 {
+			if _, err := in.w.Write(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tagOpen reads one byte after "<". It reports true when the links belong
+// before the tag. Else it has held the byte, or has moved to another state and
+// the byte is the caller's to write.
+func (in *injector) tagOpen(c byte) (bool, error) {
+	name := in.held[1:]
+	letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+	switch {
+	case len(name) == 0:
+		if c == '?' {
+			return false, in.pass(inDeclaration)
+		}
+		in.held = append(in.held, c)
+		if !letter && c != '!' && c != '/' {
+			in.held = in.held[:1]
+			return true, nil
+		}
+		return false, nil
+	case name[0] == '!':
+		switch {
+		case c == '-' && len(name) == 1:
+			in.held = append(in.held, c)
+			return false, nil
+		case c == '-':
+			in.dashes, in.bang = 2, false
+			return false, in.pass(inComment)
+		}
+		err := in.pass(inDeclaration)
+		in.skip(c)
+		return false, err
+	case letter || '0' <= c && c <= '9':
+		if len(in.held) == longestName {
+			return true, nil
+		}
+		in.held = append(in.held, c)
+		return false, nil
+	case !isSpace(c) && c != '/' && c != '>':
+		return true, nil
+	}
+	switch lower(name) {
+	case "html", "head", "meta", "link", "base":
+		in.raw = ""
+	case "title", "style":
+		in.raw = lower(name)
+	case "/title", "/style", "/meta", "/link", "/base":
+		in.raw = "" // a stray end tag
+	default:
+		return true, nil
+	}
+	err := in.pass(inAttributes)
+	in.skip(c)
+	return false, err
+}
+
+// pass writes what was held and moves on.
+func (in *injector) pass(to state) error {
+	in.state = to
+	_, err := in.w.Write(in.held)
+	in.held = in.held[:0]
+	return err
+}
+
+// skip reads one byte of something into which nothing is inserted.
+func (in *injector) skip(c byte) {
+	switch in.state {
+	case inAttributes:
+		switch c {
+		case '>':
+			in.close()
+		case '=':
+			in.state = beforeValue
+		}
+	case beforeValue:
+		switch {
+		case c == '"' || c == '\'':
+			in.state, in.quote = inQuoted, c
+		case c == '>':
+			in.close()
+		case !isSpace(c):
+			in.state = inUnquoted
+		}
+	case inUnquoted:
+		if c == '>' {
+			in.close()
+		} else if isSpace(c) {
+			in.state = inAttributes
+		}
+	case inQuoted:
+		if c == in.quote {
+			in.state = inAttributes
+		}
+	case inDeclaration:
+		if c == '>' {
+			in.state = inData
+		}
+	case inComment:
+		switch {
+		case c == '>' && (in.dashes >= 2 || in.bang):
+			in.state = inData
+		case c == '-':
+			in.dashes++
+			in.bang = false
+		default:
+			in.bang = c == '!' && in.dashes >= 2
+			in.dashes = 0
+		}
+	case inRaw:
+		in.rawText(c)
+	}
+}
+
+// close ends a tag.
+func (in *injector) close() {
+	in.state = inData
+	if in.raw != "" {
+		in.state, in.match = inRaw, 0
+	}
+}
+
+// rawText looks for the end tag of the element whose text it reads.
+func (in *injector) rawText(c byte) {
+	end := len("</") + len(in.raw)
+	switch {
+	case in.match == end && (isSpace(c) || c == '/' || c == '>'):
+		in.raw = ""
+		in.state = inAttributes
+		in.skip(c)
+	case in.match < end && (in.match == 0 && c == '<' || in.match == 1 && c == '/' ||
+		in.match >= 2 && c|0x20 == in.raw[in.match-2]):
+		in.match++
+	case c == '<':
+		in.match = 1
+	default:
+		in.match = 0
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// lower gives a short name in lower case.
+func lower(name []byte) string {
+	var b [longestName]byte
+	n := copy(b[:], name)
+	for i := range n {
+		if 'A' <= b[i] && b[i] <= 'Z' {
+			b[i] |= 0x20
+		}
+	}
+	return string(b[:n])
+}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// limit gives a listener that has at most most connections at once. Others are
+// told so in HTTP and closed; nothing is read from them.
+func limit(ln net.Listener, most int64) net.Listener { return &limited{Listener: ln, most: most} }
+
+type limited struct {
+	net.Listener
+	most int64
+	open atomic.Int64
+}
+
+const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+	"Content-Length: 25\r\nRetry-After: 5\r\nConnection: close\r\n\r\n503 too many connections\n"
+
+// Accept gives the next connection that there is room for.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.open.Add(1) <= l.most {
+			return &counted{Conn: c, l: l}, nil
+		}
+		l.open.Add(-1)
+		// The answer fits the socket's buffer: writing does not wait.
+		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = c.Write([]byte(busy))
+		c.Close()
+	}
+}
+
+type counted struct {
+	net.Conn
+	l    *limited
+	once sync.Once
+}
+
+// Close gives the place back.
+func (c *counted) Close() error {
+	c.once.Do(func() { c.l.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+// ReadFrom keeps the way open by which the kernel sends files itself.
+func (c *counted) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }

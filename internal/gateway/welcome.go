@@ -1,0 +1,84 @@
+package gateway
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"strconv"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// welcome answers "/" of a site that has no home page here: it names the site
+// and its documents. Everything else is not there.
+type welcome struct{ g *Gateway }
+
+var welcomePage = template.Must(template.New("welcome").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>{{.Site.Title}}</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 1rem/1.6 system-ui, sans-serif; max-width: 42rem; margin: 12vh auto; padding: 0 1.5rem; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin-bottom: .25rem; overflow-wrap: anywhere; }
+h2 { font-size: 1rem; margin-top: 2.5rem; }
+p.of { opacity: .7; margin-top: 0; overflow-wrap: anywhere; }
+ul { list-style: none; padding: 0; border-top: 1px solid #8885; }
+li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; }
+</style>
+</head>
+<body>
+<h1>{{.Site.Title}}</h1>
+<p class="of"><a href="{{.Site.Base}}">{{.Site.Base}}</a></p>
+<p>{{.Site.Pages}} {{if eq .Site.Pages 1}}page{{else}}pages{{end}} of this site, for machines to read. State {{.Site.Seq}} of {{.When}}.</p>
+<h2>Documents</h2>
+<ul>
+{{range .Documents}}<li><a href="{{.}}">{{.}}</a></li>
+{{else}}<li>None is published.</li>
+{{end}}</ul>
+</body>
+</html>
+`))
+
+// ServeHTTP answers with the page.
+func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ed := p.g.press.Current()
+	switch {
+	case r.URL.Path != "/":
+		notFound(w, r)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		failure(w, r, http.StatusMethodNotAllowed, "")
+		return
+	case ed == nil:
+		w.Header().Set("Retry-After", "5")
+		failure(w, r, http.StatusServiceUnavailable, "no edition is published yet")
+		return
+	}
+	data := struct {
+		Site      millrace.Site
+		When      string
+		Documents []string
+	}{Site: ed.View.Site(), Documents: ed.Large()}
+	data.When = data.Site.Time.UTC().Format("2 January 2006, 15:04 UTC")
+	for i, d := range data.Documents {
+		data.Documents[i] = p.g.docs + d
+	}
+	var b bytes.Buffer
+	if err := welcomePage.Execute(&b, data); err != nil {
+		p.g.log.Error("welcome page", "err", err)
+		failure(w, r, http.StatusInternalServerError, "")
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Etag", `"`+canon.SHA256Hex(b.Bytes())[:32]+`"`)
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	http.ServeContent(w, r, "", data.Site.Time, bytes.NewReader(b.Bytes()))
+}
