@@ -49,13 +49,14 @@ type collected struct {
 	heads     []*html.Node // meta and link elements
 	jsons     []*html.Node // JSON-LD scripts
 
-	boxes    []box
-	headings []*html.Node // h1 and h2
-	times    []*html.Node // time elements
-	props    []*html.Node // elements with an itemprop or a rel=author
-	refs     []*html.Node // links to fragments with a short text: perhaps footnote references
-	steps    int
-	err      error
+	boxes      []box
+	headings   []*html.Node    // h1 and h2
+	times      []*html.Node    // time elements
+	props      []*html.Node    // elements with an itemprop or a rel=author
+	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
+	controlled map[string]bool // ids of what controls on the page show and hide
+	steps      int
+	err        error
 }
 
 func collect(ctx context.Context, doc *html.Node) (*collected, error) {
@@ -150,9 +151,11 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 		c.times = append(c.times, n)
 	}
 	for i := range n.Attr {
-		if n.Attr[i].Key == "itemprop" {
+		switch n.Attr[i].Key {
+		case "itemprop":
 			c.props = append(c.props, n)
-			break
+		case "aria-controls":
+			c.control(n)
 		}
 	}
 	for e := n.FirstChild; e != nil; e = e.NextSibling {
@@ -164,6 +167,9 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 				c.boxes[at].ownLinks += w
 			}
 		case html.ElementNode:
+			if e.DataAtom == atom.Button {
+				c.control(e)
+			}
 			if isNothing(e) || isInline(e.DataAtom) && isHidden(e) != "" {
 				c.headElement(e)
 				continue
@@ -176,6 +182,15 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	}
 	if at != parent {
 		c.boxes[at].end = int32(len(c.boxes))
+	}
+}
+
+func (c *collected) control(n *html.Node) {
+	if id := attr(n, "aria-controls"); id != "" {
+		if c.controlled == nil {
+			c.controlled = map[string]bool{}
+		}
+		c.controlled[id] = true
 	}
 }
 

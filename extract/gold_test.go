@@ -149,6 +149,9 @@ func TestGold(t *testing.T) {
 					y.without++
 				}
 			}
+			if kind != "all" && (p.Kind == "article" || p.Kind == "documentation") {
+				lines = append(lines, fmt.Sprintf("META %s %v %v %v title %q got %q %s | author %q got %q %s | date %q got %s %s", p.ID, letters(p.Title) == letters(res.Page.Title), letters(p.Author) == letters(res.Page.Author), p.Published == "" && res.Page.Published.IsZero() || res.Page.Published.Format("2006-01-02") == p.Published, p.Title, res.Page.Title, res.Sources["title"], p.Author, res.Page.Author, res.Sources["author"], p.Published, res.Page.Published.Format("2006-01-02"), res.Sources["published"]))
+			}
 			if p.Title != "" {
 				y.titleN++
 				if letters(p.Title) == letters(res.Page.Title) {

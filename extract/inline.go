@@ -57,7 +57,7 @@ func (in *inline) text(s string) {
 			continue
 		}
 		for i < len(s) && !isSpace(s[i]) {
-			if s[i] == 0 || s[i] == 0xE2 && strings.HasPrefix(s[i:], "\u200B") || s[i] == 0xC2 && strings.HasPrefix(s[i:], "\u00AD") ||
+			if s[i] == 0 || s[i] == 0xC2 && strings.HasPrefix(s[i:], "\u00AD") ||
 				s[i] == 0xEF && strings.HasPrefix(s[i:], "\uFEFF") {
 				break
 			}

@@ -85,7 +85,7 @@ func (l *located) furniture(b *box, m *meta) string {
 		if role == "complementary" && b.flags&inContent != 0 && l.isCallout(b) {
 			break
 		}
-		if small || role != "dialog" && b.plain()*2 < l.total.plain() {
+		if small || b.plain()*2 < l.total.plain() || strings.HasSuffix(role, "dialog") && l.total.plain()-b.plain() >= 30 {
 			return "role " + role
 		}
 	case "note", "doc-endnotes", "doc-footnote", "doc-tip":
@@ -121,13 +121,52 @@ func (l *located) furniture(b *box, m *meta) string {
 			return "tag menu"
 		}
 	}
-	if why := isHidden(n); why != "" && b.plain()*2 < l.total.plain()+1 && !l.holdsNotes(n) {
+	if why := isHidden(n); why != "" && b.plain()*2 < l.total.plain()+1 && !l.holdsNotes(n) &&
+		!(l.c.controlled[attr(n, "id")] && b.links*4 <= b.words) {
 		return why
+	}
+	if l.total.plain()-b.plain() >= 30 && (consentTools[attr(n, "id")] || hasAttr(n, "data-nosnippet") && small) {
+		return "consent"
+	}
+	if l.kind != millrace.Forum && l.kind != millrace.Documentation && l.total.plain()-b.plain() >= 100 && isComments(n) {
+		return "comments"
 	}
 	if b.flags&hasPager != 0 && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
 		return "links to neighbours"
 	}
 	return ""
+}
+
+// consentTools are the ids of the elements that the common consent tools add
+// to pages.
+var consentTools = map[string]bool{
+	"onetrust-consent-sdk": true, "onetrust-pc-sdk": true, "onetrust-banner-sdk": true, "CybotCookiebotDialog": true, "usercentrics-root": true,
+	"didomi-host": true, "cookie-law-info-bar": true, "cookie-notice": true, "qc-cmp2-container": true, "iubenda-cs-banner": true,
+	"cmplz-cookiebanner-container": true, "truste-consent-track": true, "BorlabsCookieBox": true, "moove_gdpr_cookie_info_bar": true,
+	"cliSettingsPopup": true, "termsfeed-com---nb": true, "hs-eu-cookie-confirmation": true, "tarteaucitronRoot": true,
+}
+
+// isComments reports whether an element holds the comments of readers: its
+// class says so, or its id does and so do the classes of what it holds.
+func isComments(n *html.Node) bool {
+	for t := range strings.FieldsSeq(attr(n, "class")) {
+		switch strings.ToLower(t) {
+		case "comments", "comments-area", "comment-list", "commentlist", "comment-respond", "entry-comments", "comments-section", "comment-section",
+			"comments-wrapper", "post-comments", "comments-container", "comments-list", "article-comments", "wpdiscuz", "disqus":
+			return true
+		}
+	}
+	switch attr(n, "id") {
+	case "disqus_thread", "wpdcom":
+		return true
+	case "comments", "respond":
+		steps := 0
+		return find(n, func(e *html.Node) bool {
+			steps++
+			return steps < 200 && (hasClass(e, "comment", "comment-body", "comment-content", "comment-respond", "comment-form", "comment-author") || strings.HasSuffix(attr(e, "itemtype"), "/Comment"))
+		}) != nil
+	}
+	return false
 }
 
 // isFurnitureHeader reports whether a header belongs to the page or to its
@@ -283,13 +322,17 @@ func (l *located) hasTwin(at int32) bool {
 func (l *located) dominant(at int32, m *meta) int32 {
 	boxes := l.c.boxes
 	cur := &boxes[at]
-	if !isContainer(cur.n) || cur.plain() == 0 {
+	text := (*box).plain
+	if cur.links*2 > cur.words {
+		text = func(b *box) int32 { return b.words } // a page of links
+	}
+	if !isContainer(cur.n) || text(cur) == 0 {
 		return -1
 	}
 	best := int32(-1)
 	for i := at + 1; i < cur.end; i = boxes[i].end {
 		b := &boxes[i]
-		if b.drop == "" && (best < 0 || b.plain() > boxes[best].plain()) {
+		if b.drop == "" && (best < 0 || text(b) > text(&boxes[best])) {
 			best = i
 		}
 	}
@@ -298,7 +341,7 @@ func (l *located) dominant(at int32, m *meta) int32 {
 	}
 	b := &boxes[best]
 	if !isContainer(b.n) || b.n.DataAtom == atom.P || b.n.DataAtom == atom.Ul || b.n.DataAtom == atom.Ol || b.n.DataAtom == atom.Dl ||
-		b.n.DataAtom == atom.Details || b.plain()*5 < cur.plain()*4 || (cur.own-cur.ownLinks)*20 > cur.plain() {
+		b.n.DataAtom == atom.Details || text(b)*5 < text(cur)*4 || (cur.own-cur.ownLinks)*20 > cur.plain() {
 		return -1
 	}
 	if b.n.DataAtom == atom.Tr && l.tableRows(at) > 3 || b.n.DataAtom == atom.Table && !isLayoutTable(b.n) {
@@ -306,6 +349,9 @@ func (l *located) dominant(at int32, m *meta) int32 {
 	}
 	if b.words*10 < cur.words*9 && l.hasTwin(best) {
 		return -1
+	}
+	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) {
+		return -1 // the title opens the text, with a list of its parts perhaps
 	}
 	// What would be lost must not be of the same text: paragraphs beside the
 	// child, or a heading above all of its own.
@@ -328,7 +374,7 @@ func (l *located) dominant(at int32, m *meta) int32 {
 		if s.prose >= 40 && i < best {
 			return -1
 		}
-		if lv := l.ownLevel(i, m); lv > 0 && lv < inner && s.plain() > 0 {
+		if lv := l.ownLevel(i, m); lv > 0 && (lv < inner || lv == inner && (i < best || sameForm(s.n, b.n))) && s.plain() > 0 {
 			return -1
 		}
 	}
@@ -341,6 +387,12 @@ func (l *located) tableRows(at int32) int {
 		n++
 	}
 	return n
+}
+
+// sameForm reports whether two elements look like parts of one text.
+func sameForm(a, b *html.Node) bool {
+	class := attr(a, "class")
+	return a.DataAtom == b.DataAtom && class != "" && class == attr(b, "class")
 }
 
 // ownLevel gives the highest rank of heading inside a box, without the page's
@@ -390,9 +442,6 @@ func (l *located) trimmed(b, root *box, links bool) string {
 	}
 	if word := furnitureClass(n); word != "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
 		return "class " + word
-	}
-	if l.kind != millrace.Forum && hasClass(n, "comments", "comments-area", "comment-list", "commentlist", "comment-respond") && b.plain()*2 < root.plain() {
-		return "comments"
 	}
 	return ""
 }

@@ -163,9 +163,12 @@ func (m *meta) title() {
 					score = max(score, 2)
 				case level == 2 && strings.HasPrefix(c, l) && len(l)*2 > len(c):
 					score = max(score, 2)
-				case level == 1 && (strings.Contains(c, l) || strings.Contains(l, c)):
+				case level == 1 && (strings.Contains(c, l) && len(l)*3 > len(c) || strings.Contains(l, c)):
 					score = max(score, 1)
 				}
+			}
+			if score == 0 && level == 1 && (alike(t, m.c.title) || alike(t, m.firstNamed("og:title"))) {
+				score = 1
 			}
 			if score > best {
 				best, m.c.titleNode, text, source = score, h, t, h.Data
@@ -185,6 +188,18 @@ func (m *meta) title() {
 	if m.page.Title = text; text != "" {
 		m.res.Sources["title"] = source
 	}
+}
+
+// alike reports whether two titles share most of their words.
+func alike(a, b string) bool {
+	common, words := 0, strings.Fields(strings.ToLower(b))
+	list := strings.Fields(strings.ToLower(a))
+	for _, w := range list {
+		if slices.Contains(words, w) {
+			common++
+		}
+	}
+	return len(list) < 100 && len(words) < 100 && common >= 2 && common*2 >= min(len(list), len(words))
 }
 
 // onlyHeading gives the heading of the first level if there is just one.

@@ -289,7 +289,7 @@ func (w *walker) lineBreak() {
 func (w *walker) link(n *html.Node) {
 	if id, ok := w.notes.refs[n]; ok {
 		if w.in.start(millrace.FootnoteSpan, id) {
-			w.in.text(noteLabel(plainText(n)))
+			w.in.text("[" + noteLabel(plainText(n)) + "]")
 			w.in.end()
 		}
 		return
