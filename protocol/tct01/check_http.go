@@ -1,0 +1,365 @@
+package tct01
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+)
+
+// otherTag is a tag of the right form that no document has.
+const otherTag = `"sha256-0000000000000000000000000000000000000000000000000000000000000000"`
+
+// variant is a GET that asks for the same thing in other words.
+type variant struct {
+	name   string
+	header http.Header
+}
+
+var (
+	otherWords  = variant{"other Accept and Accept-Language", http.Header{"Accept": {"text/html, */*;q=0.5"}, "Accept-Language": {"fi, eo;q=0.5"}}}
+	otherCoding = variant{"Accept-Encoding: gzip", http.Header{"Accept-Encoding": {"gzip"}}}
+)
+
+// again fetches the page's M-URL once more with the same request, once for all
+// rules.
+func (s *survey) again(ctx context.Context, p *seenPage) (*check.Response, error) {
+	return check.Memo(ctx, s.t, Name+" again "+p.murl, func(ctx context.Context) (*check.Response, error) {
+		return s.t.Fresh(ctx, http.MethodGet, p.murl, nil)
+	})
+}
+
+// moves reports whether the page has changed under our eyes: it differs from
+// the first answer, and stays that way.
+func (s *survey) moves(ctx context.Context, p *seenPage) (bool, error) {
+	second, err := s.again(ctx, p)
+	if err != nil || !readable(second) || bytes.Equal(second.Body, p.resp.Body) {
+		return false, err
+	}
+	third, err := check.Memo(ctx, s.t, Name+" third "+p.murl, func(ctx context.Context) (*check.Response, error) {
+		return s.t.Fresh(ctx, http.MethodGet, p.murl, nil)
+	})
+	return err == nil && bytes.Equal(second.Body, third.Body), err
+}
+
+// steady reports whether the page can be compared with later answers.
+func (s *survey) steady(ctx context.Context, p *seenPage) (bool, error) {
+	if !p.ok() {
+		return false, nil
+	}
+	moves, err := s.moves(ctx, p)
+	return !moves && err == nil, err
+}
+
+func readable(r *check.Response) bool { return r.Status == http.StatusOK && r.BodyErr == nil }
+
+// sameTag reports whether two responses have a tag, and the same.
+func sameTag(a, b *check.Response) bool { return opaque(a) != "" && opaque(a) == opaque(b) }
+
+func checkNoRandomness(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if ok, err := s.steady(ctx, p); !ok {
+		return false, err
+	}
+	second, err := s.again(ctx, p)
+	if err != nil || !readable(second) {
+		return false, err
+	}
+	if !bytes.Equal(second.Body, p.resp.Body) && !sameTag(second, p.resp) {
+		got, want := difference(second.Body, p.resp.Body)
+		fail(p.murl, "the second answer has "+got, "as the first one, "+want)
+	}
+	return true, nil
+}
+
+func checkDeterministic(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if ok, err := s.steady(ctx, p); !ok {
+		return false, err
+	}
+	second, err := s.again(ctx, p)
+	if err != nil || !readable(second) || !bytes.Equal(second.Body, p.resp.Body) {
+		return false, err // no-randomness
+	}
+	for _, v := range []variant{otherWords, otherCoding} {
+		resp, err := s.t.Do(ctx, http.MethodGet, p.murl, v.header)
+		if err != nil {
+			return false, err
+		}
+		if readable(resp) && !bytes.Equal(resp.Body, p.resp.Body) && !sameTag(resp, p.resp) {
+			got, want := difference(resp.Body, p.resp.Body)
+			fail(p.murl, got+" with "+v.name, want)
+		}
+	}
+	return true, nil
+}
+
+func checkSameTagSameBody(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if !p.ok() || p.tag == "" {
+		return false, nil
+	}
+	second, err := s.again(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	all := []*check.Response{second}
+	for _, v := range []variant{otherWords, otherCoding} {
+		resp, err := s.t.Do(ctx, http.MethodGet, p.murl, v.header)
+		if err != nil {
+			return false, err
+		}
+		all = append(all, resp)
+	}
+	for _, resp := range all {
+		if readable(resp) && sameTag(resp, p.resp) && !bytes.Equal(resp.Body, p.resp.Body) {
+			got, want := difference(resp.Body, p.resp.Body)
+			fail(p.murl, got+" under the same tag "+p.tag, want+", or another tag")
+			break
+		}
+	}
+	return true, nil
+}
+
+func checkTagPerRequest(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if !p.ok() || p.tag == "" {
+		return false, nil
+	}
+	second, err := s.again(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	worded, err := s.t.Do(ctx, http.MethodGet, p.murl, otherWords.header)
+	if err != nil {
+		return false, err
+	}
+	for _, resp := range []*check.Response{second, worded} {
+		if readable(resp) && bytes.Equal(resp.Body, p.resp.Body) && opaque(resp) != p.tag {
+			fail(p.murl, "ETag: "+resp.Header.Get("ETag")+", then, for the same body", "ETag: "+p.resp.Header.Get("ETag"))
+			break
+		}
+	}
+	return true, nil
+}
+
+// checkTagIntact asks for a coding: what compresses on the way is what most
+// often weakens, rewrites or drops tags.
+func checkTagIntact(ctx context.Context, s *survey, fail check.Fail) error {
+	some := false
+	for _, p := range s.pages {
+		if !p.ok() || !strings.HasPrefix(p.resp.Header.Get("ETag"), `"`) {
+			continue
+		}
+		resp, err := s.t.Do(ctx, http.MethodGet, p.murl, otherCoding.header)
+		if err != nil {
+			return err
+		}
+		some = true
+		if got := resp.Header.Get("ETag"); readable(resp) && bytes.Equal(resp.Body, p.resp.Body) && got != p.resp.Header.Get("ETag") {
+			fail(p.murl, "ETag: "+got+" with "+otherCoding.name, "ETag: "+p.resp.Header.Get("ETag"))
+		}
+	}
+	for _, l := range s.lists {
+		// A list's tag may have a suffix per coding: the draft does not say how it is made.
+		if !strings.HasPrefix(l.resp.Header.Get("ETag"), `"`) {
+			continue
+		}
+		resp, err := s.t.Do(ctx, http.MethodGet, l.url, otherCoding.header)
+		if err != nil {
+			return err
+		}
+		some = true
+		if got := resp.Header.Get("ETag"); readable(resp) && !strings.HasPrefix(got, `"`) {
+			fail(l.url, "ETag: "+got+" with "+otherCoding.name, "a strong ETag")
+		}
+	}
+	if !some {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func checkParity(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if p.item == nil || !p.ok() || !isHash(p.item.etag) || !isHash(p.tag) && !isHash(p.hash) {
+		return false, nil
+	}
+	if p.claims(p.item.etag) {
+		return true, nil
+	}
+	// A site that is being edited gets a second chance, the list first: the
+	// page is then at least as new.
+	now, err := s.presentItem(ctx, p.murl)
+	if err != nil {
+		return false, err
+	}
+	page, err := s.t.Fresh(ctx, http.MethodGet, p.murl, nil)
+	if err != nil {
+		return false, err
+	}
+	if now == nil || now.etag == opaque(page) {
+		return true, nil
+	}
+	fail(p.murl, "etag of the item: "+now.etag, opaque(page))
+	return true, nil
+}
+
+// presentItem fetches the lists anew, once, and gives the item of an M-URL,
+// nil if there is none any more.
+func (s *survey) presentItem(ctx context.Context, murl string) (*seenItem, error) {
+	items, err := check.Memo(ctx, s.t, Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
+		out := map[string]*seenItem{}
+		for _, l := range s.lists {
+			resp, err := s.t.Fresh(ctx, http.MethodGet, l.url, nil)
+			if err != nil {
+				return nil, err
+			}
+			var doc struct {
+				Items []json.RawMessage `json:"items"`
+			}
+			if !readable(resp) || json.Unmarshal(trimBOM(resp.Body), &doc) != nil {
+				return nil, errors.New("the M-Sitemap cannot be read again")
+			}
+			for _, raw := range doc.Items {
+				it := readItem(raw)
+				if slices.ContainsFunc(s.pages, func(p *seenPage) bool { return p.item != nil && p.item.mURL == it.mURL }) {
+					out[it.mURL] = it
+				}
+			}
+		}
+		return out, nil
+	})
+	for _, it := range items {
+		if it.mURL == murl {
+			return it, err
+		}
+	}
+	return nil, err
+}
+
+// conditional asks for the page's M-URL under conditions.
+func (s *survey) conditional(ctx context.Context, p *seenPage, fields ...string) (*check.Response, error) {
+	h := http.Header{}
+	for i := 0; i < len(fields); i += 2 {
+		h.Set(fields[i], fields[i+1])
+	}
+	return s.t.Do(ctx, http.MethodGet, p.murl, h)
+}
+
+// validates reports whether a matching tag gives 304: what the finer rules of
+// 1.8.2 build on.
+func (s *survey) validates(ctx context.Context, p *seenPage) (*check.Response, error) {
+	if !p.ok() || p.tag == "" {
+		return nil, nil
+	}
+	resp, err := s.conditional(ctx, p, "If-None-Match", `"`+p.tag+`"`)
+	if err != nil || resp.Status != http.StatusNotModified {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func checkNotModified(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if !p.ok() || p.tag == "" {
+		return false, nil
+	}
+	resp, err := s.conditional(ctx, p, "If-None-Match", `"`+p.tag+`"`)
+	if err != nil {
+		return false, err
+	}
+	if resp.Status == http.StatusOK && opaque(resp) != p.tag {
+		return false, nil // the page, or its tag, has changed since
+	}
+	if resp.Status != http.StatusNotModified {
+		fail(p.murl, status(resp)+` to If-None-Match: "`+p.tag+`"`, "304 Not Modified")
+	}
+	return true, nil
+}
+
+// matches checks that one more form of If-None-Match gives 304.
+func matches(ctx context.Context, s *survey, p *seenPage, value string, fail check.Fail) (bool, error) {
+	if resp, err := s.validates(ctx, p); resp == nil {
+		return false, err
+	}
+	resp, err := s.conditional(ctx, p, "If-None-Match", value)
+	if err != nil {
+		return false, err
+	}
+	if resp.Status != http.StatusNotModified {
+		fail(p.murl, status(resp)+" to If-None-Match: "+value, "304 Not Modified")
+	}
+	return true, nil
+}
+
+func checkTagList(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	return matches(ctx, s, p, otherTag+`, "`+p.tag+`"`, fail)
+}
+
+func checkTagAny(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	return matches(ctx, s, p, "*", fail)
+}
+
+func checkTagWeak(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	return matches(ctx, s, p, `W/"`+p.tag+`"`, fail)
+}
+
+func checkTagOther(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if !p.ok() {
+		return false, nil
+	}
+	resp, err := s.conditional(ctx, p, "If-None-Match", otherTag)
+	if err != nil {
+		return false, err
+	}
+	if !readable(resp) || p.fields != nil && !json.Valid(trimBOM(resp.Body)) {
+		fail(p.murl, status(resp)+" to If-None-Match: "+otherTag, "200 OK and the JSON")
+	}
+	return true, nil
+}
+
+func checkPrecedence(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if resp, err := s.validates(ctx, p); resp == nil {
+		return false, err
+	}
+	if resp, err := s.conditional(ctx, p, "If-None-Match", otherTag); err != nil || resp.Status != http.StatusOK {
+		return false, err // if-none-match-other
+	}
+	since := p.resp.Header.Get("Last-Modified")
+	if since == "" {
+		since = s.t.Now().UTC().Format(http.TimeFormat)
+	}
+	resp, err := s.conditional(ctx, p, "If-None-Match", otherTag, "If-Modified-Since", since)
+	if err != nil {
+		return false, err
+	}
+	if resp.Status != http.StatusOK {
+		fail(p.murl, status(resp)+" to another tag with If-Modified-Since: "+since, "200 OK: the tag decides")
+		return true, nil
+	}
+	const long = "Sun, 06 Nov 1994 08:49:37 GMT"
+	resp, err = s.conditional(ctx, p, "If-None-Match", `"`+p.tag+`"`, "If-Modified-Since", long)
+	if err != nil {
+		return false, err
+	}
+	if resp.Status != http.StatusNotModified {
+		fail(p.murl, status(resp)+" to the present tag with If-Modified-Since: "+long, "304 Not Modified: the tag decides")
+	}
+	return true, nil
+}
+
+func checkNotModifiedFields(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	resp, err := s.validates(ctx, p)
+	if resp == nil {
+		return false, err
+	}
+	if got := opaque(resp); got != p.tag {
+		fail(p.murl, "304 with ETag: "+resp.Header.Get("ETag"), "ETag: "+p.resp.Header.Get("ETag"))
+	}
+	for _, name := range []string{"Cache-Control", "Content-Location", "Expires", "Vary"} {
+		if want := p.resp.Header.Get(name); want != "" && resp.Header.Get(name) == "" {
+			fail(p.murl, "304 without "+name, name+": "+want)
+		}
+	}
+	return true, nil
+}

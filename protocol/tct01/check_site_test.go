@@ -1,0 +1,313 @@
+package tct01
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// goodSite is where the site of these tests lives, in memory.
+const goodSite = "https://site.example"
+
+// handlerTransport answers requests from a handler, without a network.
+type handlerTransport struct{ http.Handler }
+
+func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Hostname() != "site.example" {
+		return nil, fmt.Errorf("%s is not of the site", r.URL)
+	}
+	rec := httptest.NewRecorder()
+	t.ServeHTTP(rec, r)
+	resp := rec.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// goodPages are the pages of a site that keeps every rule; one of them is
+// about HTML.
+var goodPages = []struct{ path, title, content string }{
+	{"/", "Home", "Home\nWelcome."},
+	{"/post/", "Page 1", "Page 1\nCurly braces {}, quotes \" and a line\u2028separator."},
+	{"/about", "Page <b>", "Page <b>\nWrite <p>text</p>, as in a < b."},
+}
+
+func mPath(path string) string { return strings.TrimSuffix(path, "/") + "/llm.json" }
+
+// goodHandler serves the site as the draft wants it, by hand.
+func goodHandler() http.Handler {
+	mux := http.NewServeMux()
+	var items []string
+	for _, p := range goodPages {
+		curl, murl := goodSite+p.path, goodSite+mPath(p.path)
+		body, hash := encodePage(map[string]any{
+			"profile": "tct-1", "canonical_url": curl, "title": p.title, "content": p.content, "n": 1.5e300,
+		})
+		items = append(items, fmt.Sprintf(`{"cUrl":%q,"mUrl":%q,"etag":%q}`, curl, murl, hash))
+		mux.HandleFunc("GET "+pattern(mPath(p.path)), func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", `<`+curl+`>; rel="canonical"`)
+			serveJSON(w, r, body, hash)
+		})
+		mux.HandleFunc("GET "+pattern(p.path), func(w http.ResponseWriter, r *http.Request) {
+			head := ""
+			if p.path == "/" {
+				w.Header().Add("Link", `</llm-pages.json>; rel="index"; type="application/json"`)
+			}
+			if p.path == "/about" {
+				head = `<link rel=alternate type=application/json href="` + mPath(p.path) + `">`
+			} else {
+				w.Header().Add("Link", `<`+murl+`>; rel="alternate"; type="application/json"`)
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			fmt.Fprintf(w, "<!doctype html><head>%s<title>x</title></head><body><p>%s", head,
+				strings.ReplaceAll(html.EscapeString(p.content), "&gt;", "<i>&gt;</i>"))
+		})
+	}
+	list := []byte(`{"version":1,"profile":"tct-1","items":[` + strings.Join(items, ",") + `]}`)
+	mux.HandleFunc("GET /llm-pages.json", func(w http.ResponseWriter, r *http.Request) {
+		serveJSON(w, r, list, canon.SHA256Hex(list))
+	})
+	return mux
+}
+
+func pattern(path string) string {
+	if strings.HasSuffix(path, "/") {
+		return path + "{$}"
+	}
+	return path
+}
+
+// encodePage gives the canonical body of a page with its hash.
+func encodePage(m map[string]any) (body []byte, hash string) {
+	m = maps.Clone(m)
+	delete(m, "hash")
+	hash = hashPrefix + canon.SHA256Hex(canonical(m))
+	m["hash"] = hash
+	return canonical(m), hash
+}
+
+func canonical(v any) []byte {
+	b, err := json.Marshal(v)
+	if err == nil {
+		b, err = canon.JCS(b)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func serveJSON(w http.ResponseWriter, r *http.Request, body []byte, tag string) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", cacheControl)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("ETag", `"`+tag+`"`)
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(body)
+		_ = z.Close()
+		body = b.Bytes()
+		h.Set("Content-Encoding", "gzip")
+	}
+	http.ServeContent(w, r, "", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), bytes.NewReader(body))
+}
+
+// A breaker wraps the handler of a good site and breaks one thing.
+type breaker = func(http.Handler) http.Handler
+
+// plainly answers without codings, so that a body can be edited.
+func plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	r = r.Clone(r.Context())
+	r.Header.Del("Accept-Encoding")
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec
+}
+
+func send(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
+	rec.Header().Del("Content-Length")
+	maps.Copy(w.Header(), rec.Header())
+	w.WriteHeader(rec.Code)
+	_, _ = w.Write(rec.Body.Bytes())
+}
+
+// onRequest edits requests of one path.
+func onRequest(path string, f func(r *http.Request)) breaker {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == path {
+				r = r.Clone(r.Context())
+				f(r)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}
+}
+
+// onResponse edits the plain responses of one path.
+func onResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != path {
+				h.ServeHTTP(w, r)
+				return
+			}
+			rec := plainly(h, r)
+			rec.Header().Del("Content-Digest") // of what it was
+			f(r, rec)
+			send(w, rec)
+		})
+	}
+}
+
+// onHeader edits the header of the 200s of one path, codings as they are.
+func onHeader(path string, f func(r *http.Request, h http.Header)) breaker {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != path {
+				h.ServeHTTP(w, r)
+				return
+			}
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			if rec.Code == http.StatusOK {
+				f(r, rec.Header())
+			}
+			send(w, rec)
+		})
+	}
+}
+
+func setHeader(path, name, value string) breaker {
+	return onHeader(path, func(_ *http.Request, h http.Header) {
+		h.Del(name)
+		if value != "" {
+			h.Set(name, value)
+		}
+	})
+}
+
+// onBody edits the body of the 200s of one path and nothing else.
+func onBody(path string, f func(string) string) breaker {
+	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+		if rec.Code == http.StatusOK {
+			rec.Body = bytes.NewBufferString(f(rec.Body.String()))
+		}
+	})
+}
+
+// replaceBody replaces the first old in a body; BASE is the site's origin.
+func replaceBody(path, old, new string) breaker {
+	return onResponse(path, func(r *http.Request, rec *httptest.ResponseRecorder) {
+		if rec.Code != http.StatusOK {
+			return
+		}
+		base := strings.NewReplacer("BASE", baseOf(r))
+		before, after, ok := strings.Cut(rec.Body.String(), base.Replace(old))
+		if !ok {
+			panic(base.Replace(old) + " is not in " + rec.Body.String())
+		}
+		rec.Body = bytes.NewBufferString(before + base.Replace(new) + after)
+	})
+}
+
+func baseOf(r *http.Request) string {
+	switch {
+	case r.URL.Host != "":
+		return r.URL.Scheme + "://" + r.URL.Host
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// pageAs serves another body under another tag for a page when the condition
+// holds, and makes the list agree with its hash when listed is set.
+func pageAs(path string, listed bool, when func(*http.Request) bool, f func(old map[string]any) (body []byte, hash, tag string)) breaker {
+	return func(h http.Handler) http.Handler {
+		load := func() (old string, body []byte, hash, tag string) {
+			rec := plainly(h, httptest.NewRequest(http.MethodGet, goodSite+path, nil))
+			var m map[string]any
+			if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil {
+				panic(err)
+			}
+			old = m["hash"].(string)
+			body, hash, tag = f(m)
+			return
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == path && when(r):
+				unconditional := httptest.NewRequest(http.MethodGet, r.URL.String(), nil)
+				maps.Copy(w.Header(), plainly(h, unconditional).Header())
+				w.Header().Del("Content-Length")
+				w.Header().Del("Content-Digest")
+				_, body, _, tag := load()
+				serveJSON(w, r, body, tag)
+			case listed && r.URL.Path == "/llm-pages.json":
+				rec := plainly(h, r)
+				rec.Header().Del("Content-Digest")
+				old, _, hash, _ := load()
+				rec.Body = bytes.NewBufferString(strings.ReplaceAll(rec.Body.String(), old, hash))
+				send(w, rec)
+			default:
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+func always(*http.Request) bool { return true }
+
+// edited serves a page with other members: hash, tag and list agree.
+func edited(path string, f func(m map[string]any)) breaker {
+	return pageAs(path, true, always, func(m map[string]any) ([]byte, string, string) {
+		f(m)
+		body, hash := encodePage(m)
+		return body, hash, hash
+	})
+}
+
+func without(path, name string) breaker {
+	return edited(path, func(m map[string]any) { delete(m, name) })
+}
+
+func with(path, name string, value any) breaker {
+	return edited(path, func(m map[string]any) { m[name] = value })
+}
+
+// both is one fault in two places.
+func both(fs ...breaker) breaker {
+	return func(h http.Handler) http.Handler {
+		for _, f := range fs {
+			h = f(h)
+		}
+		return h
+	}
+}
+
+// noLinks takes the links from a page's header and HTML.
+func noLinks(path string) breaker {
+	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+		rec.Header().Del("Link")
+		rec.Body = bytes.NewBufferString(strings.ReplaceAll(rec.Body.String(), "alternate", "prefetch"))
+	})
+}
+
+func answer(path string, code int) breaker {
+	return onResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+		rec.Code = code
+		rec.Body = new(bytes.Buffer)
+		clear(rec.Header())
+	})
+}

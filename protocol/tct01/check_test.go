@@ -1,0 +1,374 @@
+package tct01
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+// checked runs all rules against a handler at a URL.
+func checked(t *testing.T, h http.Handler, site string, o *check.TargetOptions) (*check.Report, *check.Target) {
+	t.Helper()
+	target, err := check.NewTarget(site, &http.Client{Transport: handlerTransport{h}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, target
+}
+
+func explain(t *testing.T, r *check.Report) {
+	t.Helper()
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(b.String())
+}
+
+func TestCheckGoodSite(t *testing.T) {
+	r, target := checked(t, goodHandler(), goodSite+"/", nil)
+	for _, o := range r.Outcomes {
+		if o.State != check.Passed {
+			t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
+		}
+	}
+	if len(r.Findings) > 0 || r.Failed() {
+		explain(t, r)
+	}
+	if n := target.Requests(); n > 45 {
+		t.Errorf("%d requests for three pages", n)
+	}
+}
+
+func TestCheckFaults(t *testing.T) {
+	for _, f := range checkFaults {
+		t.Run(f.rule+" "+f.name, func(t *testing.T) {
+			r, _ := checked(t, f.breaks(goodHandler()), goodSite+"/", nil)
+			var broken []string
+			for _, o := range r.Outcomes {
+				if o.State == check.NotRun {
+					t.Errorf("%s was not run: %s", o.Rule.ID, o.Reason)
+				}
+				if o.State == check.Failed {
+					broken = append(broken, o.Rule.ID)
+				}
+			}
+			if diff := cmp.Diff([]string{Name + "/" + f.rule}, broken); diff != "" {
+				t.Error(diff)
+				explain(t, r)
+			}
+		})
+	}
+}
+
+// The same faults break the real publisher's site. Its server is on loopback,
+// where 1.10/https has nothing to say.
+func TestCheckFaultsPublished(t *testing.T) {
+	p := Protocol()
+	p.Rules = func() []check.Rule {
+		return slices.DeleteFunc(Rules(), func(r check.Rule) bool { return r.ID == Name+"/1.10/https" })
+	}
+	var faults []protocoltest.Fault
+	for _, f := range checkFaults {
+		if f.rule != "1.10/https" {
+			faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
+		}
+	}
+	protocoltest.Faults(t, p, faults)
+}
+
+func TestRules(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		if seen[r.ID] {
+			t.Errorf("two rules are %s", r.ID)
+		}
+		seen[r.ID] = true
+		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {
+			t.Errorf("%+v", r)
+		}
+		if !slices.ContainsFunc(checkFaults, func(f checkFault) bool { return Name+"/"+f.rule == r.ID }) {
+			t.Errorf("%s has no fault", r.ID)
+		}
+	}
+}
+
+// Every section that a rule names is a heading of the draft.
+func TestRuleSections(t *testing.T) {
+	dir := os.Getenv("MILLRACE_TEST_SPECS")
+	if dir == "" {
+		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+			t.Fatal("MILLRACE_TEST_SPECS is empty")
+		}
+		t.Skip("MILLRACE_TEST_SPECS is empty")
+	}
+	draft, err := os.ReadFile(filepath.Join(dir, "tct-draft-01.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range Rules() {
+		if !bytes.Contains(draft, []byte("\n"+r.Section+".  ")) {
+			t.Errorf("the draft has no section %s", r.Section)
+		}
+	}
+}
+
+func TestCheckAbsent(t *testing.T) {
+	page := func(link, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			if link != "" {
+				w.Header().Set("Link", link)
+			}
+			if r.URL.Path == "/" {
+				return
+			}
+			w.Header().Set("Content-Type", contentType)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	for name, h := range map[string]http.Handler{
+		"nothing":             page("", ""),
+		"no root":             http.NotFoundHandler(),
+		"another index":       page(`</i.json>; rel="index"; type="application/json"`, `{"pages":[]}`),
+		"draft-00's document": page(`</llm/>; rel="alternate"; type="application/json"`, `{"canonical_url":"https://site.example/","hash":"`+strings.Repeat("0", 64)+`"}`),
+		"an API":              page(`</api>; rel="alternate"; type="application/json"`, `[]`),
+		"elsewhere":           page(`<https://other.example/llm.json>; rel="alternate"; type="application/json"`, ``),
+		// A guess would find it.
+		"not announced": onHeader("/", func(_ *http.Request, h http.Header) { h.Del("Link") })(goodHandler()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := checked(t, h, goodSite+"/", nil)
+			if got := r.Protocols[Name]; got.Found || got.NotRun != len(Rules()) || len(r.Findings) != 0 || r.Failed() {
+				t.Errorf("got %+v", got)
+				explain(t, r)
+			}
+		})
+	}
+}
+
+// One page can be checked where its site has no list.
+func TestCheckSinglePage(t *testing.T) {
+	h := both(answer("/", http.StatusNotFound), answer(listPath, http.StatusNotFound))(goodHandler())
+	r, _ := checked(t, h, goodSite+"/post/", nil)
+	got := r.Protocols[Name]
+	if !got.Found || len(r.Findings) != 0 || got.NotRun != 0 || got.Must.Pass < 20 {
+		t.Errorf("got %+v", got)
+		explain(t, r)
+	}
+}
+
+func TestCheckSample(t *testing.T) {
+	const n = 500
+	asked := map[string]bool{}
+	body := func(i int) ([]byte, string) {
+		return encodePage(map[string]any{"profile": "tct-1", "canonical_url": fmt.Sprintf("%s/%d/", goodSite, i), "title": "T", "content": "C"})
+	}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var i int
+		if _, err := fmt.Sscanf(r.URL.Path, "/%d/llm.json", &i); err == nil {
+			asked[r.URL.Path] = true
+			b, hash := body(i)
+			w.Header().Set("Link", fmt.Sprintf(`</%d/>; rel=canonical`, i))
+			serveJSON(w, r, b, hash)
+			return
+		}
+		if r.URL.Path == listPath {
+			var b bytes.Buffer
+			b.WriteString(listHead)
+			for i := range n {
+				_, hash := body(i)
+				fmt.Fprintf(&b, `%s{"cUrl":"%s/%d/","mUrl":"%s/%d/llm.json","etag":"%s"}`, map[bool]string{true: ","}[i > 0], goodSite, i, goodSite, i, hash)
+			}
+			b.WriteString(listTail)
+			serveJSON(w, r, b.Bytes(), "x")
+			return
+		}
+		w.Header().Set("Link", fmt.Sprintf(`</llm-pages.json>; rel=index; type=application/json, <%sllm.json>; rel=alternate; type=application/json`, r.URL.Path))
+	})
+	r, _ := checked(t, h, goodSite, &check.TargetOptions{Sample: 3})
+	if len(asked) != 3 || !asked["/0/llm.json"] || !asked["/499/llm.json"] {
+		t.Errorf("asked for %v", asked)
+	}
+	if len(r.Findings) != 0 {
+		explain(t, r)
+		t.Error("findings")
+	}
+	// The limit of requests leaves rules that could not look, and no lie.
+	r, _ = checked(t, h, goodSite, &check.TargetOptions{Sample: 3, MaxRequests: 12})
+	if got := r.Protocols[Name]; !got.Found || got.NotRun == 0 || len(r.Findings) != 0 {
+		explain(t, r)
+		t.Errorf("got %+v", got)
+	}
+}
+
+// What a list names on other hosts is left alone.
+func TestCheckStaysOnSite(t *testing.T) {
+	h := replaceBody(listPath, `"mUrl":"BASE/post/`, `"mUrl":"https://victim.example/post/`)(goodHandler())
+	target, err := check.NewTarget(goodSite, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Host != "site.example" {
+			t.Errorf("asked %s", r.URL)
+		}
+		return handlerTransport{h}.RoundTrip(r)
+	})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// An M-URL that cannot be had is a finding; the rest is still checked.
+func TestCheckBrokenConnection(t *testing.T) {
+	good := handlerTransport{goodHandler()}
+	target, err := check.NewTarget(goodSite, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == pagePath {
+			return nil, errors.New("connection reset")
+		}
+		return good.RoundTrip(r)
+	})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Rule != Name+"/1.7.1/m-url" || r.Protocols[Name].NotRun != 0 {
+		explain(t, r)
+		t.Error("expected one finding")
+	}
+}
+
+// A page that is edited during the check is no fault.
+func TestCheckMovingSite(t *testing.T) {
+	n := 0
+	moving := pageAs(pagePath, true, func(*http.Request) bool { n++; return n > 1 }, func(m map[string]any) ([]byte, string, string) {
+		m["title"] = "Page 1, edited"
+		body, hash := encodePage(m)
+		return body, hash, hash
+	})
+	// The list lags behind at first.
+	lists := 0
+	lag := func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == listPath {
+				if lists++; lists == 1 {
+					goodHandler().ServeHTTP(w, r)
+					return
+				}
+			}
+			h.ServeHTTP(w, r)
+		})
+	}
+	r, _ := checked(t, lag(moving(goodHandler())), goodSite, nil)
+	if len(r.Findings) != 0 {
+		explain(t, r)
+		t.Error("findings")
+	}
+}
+
+func TestTimely(t *testing.T) {
+	for value, good := range map[string]bool{
+		"":                                      false,
+		"public":                                false,
+		"must-revalidate":                       false,
+		"max-age=0, must-revalidate":            true,
+		"Max-Age=3600":                          true,
+		`max-age="60"`:                          true,
+		"max-age=86401":                         false,
+		"max-age=x":                             false,
+		"no-cache":                              true,
+		"no-store":                              true,
+		"private, no-cache, immutable":          false,
+		"public, max-age=31536000, s-maxage=60": false,
+	} {
+		ok := true
+		timely("u", &check.Response{Header: http.Header{"Cache-Control": {value}}}, func(string, string, string) { ok = false })
+		if ok != good {
+			t.Errorf("%q: %v", value, ok)
+		}
+	}
+}
+
+func TestPlainText(t *testing.T) {
+	for content, want := range map[string][]string{
+		"a < b > c":               nil,
+		"List<T> and <nobody>":    nil,
+		"<p>x</p>":                {"<p>", "</p>"},
+		"x <BR/> y <a href='/'>z": {"<BR/>", "<a href='/'>"},
+		"<!-- x --><b":            nil,
+	} {
+		if diff := cmp.Diff(want, htmlTags(content)); diff != "" {
+			t.Errorf("%q: %s", content, diff)
+		}
+	}
+	got := shownText([]byte(`<p title="a <i>">Write <b>&lt;p</b>&gt; &amp;`))
+	if !strings.Contains(got, "<i>") || !strings.Contains(got, "write <p> &") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true, "a.localhost": true,
+		"10.0.0.1": false, "example.com": false, "localhost.example.com": false, "": false,
+	} {
+		if loopback(host) != want {
+			t.Errorf("%q", host)
+		}
+	}
+}
+
+// Whatever a site says, no rule breaks down over it.
+func FuzzCheck(f *testing.F) {
+	page, hash := encodePage(map[string]any{"canonical_url": goodSite + "/", "title": "T", "content": "<p>"})
+	list := fmt.Sprintf(`%s{"cUrl":"%s/","mUrl":"%s/llm.json","etag":"%s"}%s`, listHead, goodSite, goodSite, hash, listTail)
+	const index = `</llm-pages.json>; rel=index; type="application/json", </>; rel=canonical`
+	f.Add(index, `"`+hash+`"`, list, string(page))
+	f.Add(index, hash, `{"items":[{"mUrl":"https://site.example/llm.json"},null,1]}`, `{"hash":null,"content":"<p"}`)
+	f.Add(index, `W/""`, `{"items":[{"mUrl":"https://site.example/llm.json","etag":7}]}`, `{"hash":"sha256-","hash":"","title":"\ud800"}`)
+	f.Add(`</llm.json>; rel=alternate; type=application/json`, "", "", `{"canonical_url":"","hash":"sha256-"}`)
+	f.Add(index, "", "null", "")
+	f.Fuzz(func(t *testing.T, link, tag, list, page string) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", link)
+			w.Header().Set("ETag", tag)
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/", "/llm.json":
+				_, _ = w.Write([]byte(page))
+			case listPath:
+				_, _ = w.Write([]byte(list))
+			default:
+				http.NotFound(w, r)
+			}
+		})
+		r, _ := checked(t, h, goodSite, nil)
+		for _, o := range r.Outcomes {
+			if strings.HasPrefix(o.Reason, "panic") {
+				t.Errorf("%s: %s", o.Rule.ID, o.Reason)
+			}
+		}
+	})
+}
