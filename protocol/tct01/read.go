@@ -141,25 +141,37 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 		}
 		is.Found = now
 	}
-	is.Lists = make([]list, len(files))
-	for i, f := range files {
-		is.Lists[i] = f.list
+	is.Lists = listsOf(files)
+	if slices.Equal(is.urls(), was.urls()) {
+		return r.yieldEach(ctx, files, was, is, yield)
 	}
-	if !slices.Equal(is.urls(), was.urls()) {
-		if slices.ContainsFunc(files, func(f *listFile) bool { return f.spool == nil }) {
-			// A list among others than before says nothing by its 304 alone.
-			closeAll(files)
-			var err error
-			if files, err = r.load(ctx, is.Lists, cursor{}); err != nil {
-				return err
-			}
-			for i, f := range files {
-				is.Lists[i] = f.list
-			}
+	if slices.ContainsFunc(files, func(f *listFile) bool { return f.spool == nil }) {
+		// A list among others than before says nothing by its 304 alone.
+		closeAll(files)
+		var err error
+		if files, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
+			return err
 		}
-		return r.yieldAll(ctx, files, is, yield)
+		is.Lists = listsOf(files)
 	}
-	return r.yieldEach(ctx, files, was, is, yield)
+	return r.yieldAll(ctx, files, is, yield)
+}
+
+func listsOf(files []*listFile) []list {
+	out := make([]list, len(files))
+	for i, f := range files {
+		out[i] = f.list
+	}
+	return out
+}
+
+// unconditional gives the lists without their validators.
+func unconditional(lists []list) []list {
+	out := make([]list, len(lists))
+	for i, l := range lists {
+		out[i] = list{URL: l.URL}
+	}
+	return out
 }
 
 // errStop is a consumer that wants no more.
