@@ -66,8 +66,11 @@ func (t *tree) unchanged() bool {
 // homeBy gives the home that a page's canonical link tells of, "" if the link
 // leads to another page.
 func (t *tree) homeBy(own, canonical string) string {
-	if _, ok := under(t.base, canonical); ok {
+	if _, ok := under(noBase, canonical); ok {
 		return "" // a link without a host
+	}
+	if _, ok := under(t.base, canonical); ok {
+		return t.base
 	}
 	u, err := url.Parse(canonical)
 	if err != nil {
