@@ -184,8 +184,8 @@ func (c *cache) bytes() int64 {
 // Weights in bytes: the structs with what the allocator rounds up, the room's
 // closure, the places in map and ring.
 const (
-	entryWeight = 900
-	repWeight   = 256
+	entryWeight = 700
+	repWeight   = 240
 	fieldWeight = 64
 )
 

@@ -205,6 +205,7 @@ func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace
 				Touched: func(url string) bool { return parity(url) == i },
 				Write: func(_ context.Context, w io.Writer) error {
 					m.renders.Add(1)
+					time.Sleep(m.slow)
 					for _, id := range ids {
 						if parity(id) == i {
 							fmt.Fprintf(w, "%s %s\n", id, v.m[id].body)

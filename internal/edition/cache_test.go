@@ -1,0 +1,184 @@
+package edition
+
+import (
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// bulkSite has n pages in one state.
+func bulkSite(n int) *memSite {
+	s := newMemSite(0)
+	m := make(map[string]text, n)
+	for i := range n {
+		m["/"+strconv.Itoa(i)] = text{"page " + strconv.Itoa(i), 0}
+	}
+	s.states[0] = m
+	return s
+}
+
+// What the cache says it holds is what it holds, and it is bounded.
+func TestCacheBound(t *testing.T) {
+	const limit = 8 << 20
+	for _, pad := range []int{0, 4000} {
+		p := newTestPress(t, bulkSite(20_000), &memRoom{pad: pad, oneTag: true}, &Options{CacheBytes: limit})
+		publish(t, p)
+		before := heap()
+		for i := range 20_000 {
+			r := httptest.NewRequest("GET", "/"+strconv.Itoa(i)+".txt", nil)
+			if _, err := p.Serve(&nothing{h: make(http.Header)}, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held, counted := heap()-before, p.cache.bytes()
+		t.Logf("%d bytes a page: %d counted, %d on the heap", pad, counted, held)
+		if counted > limit || counted < limit*3/4 {
+			t.Errorf("%d bytes counted, limit %d", counted, limit)
+		}
+		if held > limit*5/4 {
+			t.Errorf("%d bytes on the heap, limit %d", held, limit)
+		}
+		runtime.KeepAlive(p)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// nothing is a ResponseWriter that keeps the header only.
+type nothing struct {
+	h      http.Header
+	status int
+}
+
+func (n *nothing) Header() http.Header         { return n.h }
+func (n *nothing) WriteHeader(status int)      { n.status = status }
+func (n *nothing) Write(b []byte) (int, error) { return len(b), nil }
+
+// What is asked for often stays.
+func TestCacheKeepsTheHot(t *testing.T) {
+	room := &memRoom{pad: 4000, oneTag: true}
+	p := newTestPress(t, bulkSite(10_000), room, &Options{CacheBytes: 4 << 20})
+	publish(t, p)
+	room.renders.Store(0)
+	for i := range 10_000 {
+		ask(t, p, "GET", "/"+strconv.Itoa(i)+".txt")
+		ask(t, p, "GET", "/"+strconv.Itoa(i%50)+".txt")
+	}
+	if n := room.renders.Load(); n > 10_500 {
+		t.Errorf("%d renderings of 10,000 pages, 50 of them hot", n)
+	}
+}
+
+func TestHugeKeysAndBodies(t *testing.T) {
+	room := &memRoom{pad: 3 << 20}
+	p := newTestPress(t, newMemSite(3), room, &Options{CacheBytes: 8 << 20})
+	publish(t, p)
+	for range 2 {
+		if w := ask(t, p, "GET", "/1.txt"); w.Body.Len() < 3<<20 {
+			t.Errorf("%d bytes", w.Body.Len())
+		}
+	}
+	ask(t, p, "GET", "/2.txt?"+strings.Repeat("q", 5000))
+	if n := p.cache.bytes(); n > 10_000 {
+		t.Errorf("%d bytes kept", n)
+	}
+}
+
+// While editions move, no response is older than the edition that was
+// published when it was asked for, and validator, digest and body belong
+// together.
+func TestHammer(t *testing.T) {
+	const pages = 20
+	site := newMemSite(pages)
+	p := newTestPress(t, site, &memRoom{}, &Options{CacheBytes: 64 << 10})
+	publish(t, p)
+	stop := time.Now().Add(time.Second)
+	if testing.Short() {
+		stop = time.Now().Add(200 * time.Millisecond)
+	}
+	// newest says, per page, which state is certainly published.
+	newest := make([]atomic.Uint64, pages)
+	for i := range newest {
+		newest[i].Store(uint64(i + 1))
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		rnd := rand.New(rand.NewPCG(1, 2))
+		for time.Now().Before(stop) {
+			wrote := make(map[int]uint64)
+			for range 3 {
+				n := rnd.IntN(pages)
+				wrote[n] = site.set("/"+strconv.Itoa(n), "page "+strconv.Itoa(rnd.IntN(1000)))
+			}
+			if _, err := p.Publish(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for n, seq := range wrote {
+				newest[n].Store(seq)
+			}
+		}
+	})
+	form := regexp.MustCompile(`^t(\d+)-\d+`)
+	for worker := range 4 {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(3, uint64(worker)))
+			for time.Now().Before(stop) {
+				n := rnd.IntN(pages)
+				atLeast := newest[n].Load()
+				coding := []string{"", "gzip", "zstd"}[rnd.IntN(3)]
+				fields := []string{"Accept-Encoding", coding}
+				w := ask(t, p, "GET", "/"+strconv.Itoa(n)+".txt", fields...)
+				raw, err := io.ReadAll(w.Body)
+				if err != nil || w.Code != 200 {
+					t.Errorf("%d %v", w.Code, err)
+					return
+				}
+				if w.Header().Get("Content-Digest") != canon.Digest(raw) {
+					t.Error("digest of another body")
+				}
+				body, tag := string(decode(t, coding, raw)), strings.Trim(w.Header().Get("ETag"), `"`)
+				if coding != "" {
+					tag = strings.TrimSuffix(tag, "-"+coding)
+				}
+				if !strings.HasPrefix(body, tag+"|") {
+					t.Errorf("validator %s of body %q", tag, body)
+				}
+				if seq, _ := strconv.ParseUint(form.FindStringSubmatch(body)[1], 10, 64); seq < atLeast {
+					t.Errorf("state %d, %d was published", seq, atLeast)
+				}
+				not := ask(t, p, "GET", "/"+strconv.Itoa(n)+".txt", "If-None-Match", w.Header().Get("ETag"))
+				if not.Code != 304 && not.Code != 200 {
+					t.Errorf("%d", not.Code)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range p.cache.shards {
+		s := &p.cache.shards[i]
+		sum := int64(0)
+		for _, e := range s.ring {
+			sum += e.cost
+		}
+		if sum != s.bytes || len(s.ring) != len(s.m) {
+			t.Errorf("shard %d counts %d bytes in %d entries, has %d in %d", i, s.bytes, len(s.m), sum, len(s.ring))
+		}
+	}
+}

@@ -1,0 +1,492 @@
+package edition
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+func TestNothingPublished(t *testing.T) {
+	p := newTestPress(t, newMemSite(3), &memRoom{}, nil)
+	if w := ask(t, p, "GET", "/1.txt"); w.Code != 0 || p.Current() != nil {
+		t.Errorf("answered %d before the first edition", w.Code)
+	}
+	if err := p.Refresh(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
+		t.Errorf("refresh: %v", err)
+	}
+	select {
+	case <-p.Ready():
+		t.Error("ready")
+	default:
+	}
+	publish(t, p)
+	<-p.Ready()
+	if w := ask(t, p, "GET", "/1.txt"); w.Code != 200 {
+		t.Errorf("answered %d", w.Code)
+	}
+	if w := ask(t, p, "GET", "/missing.txt"); w.Code != 0 {
+		t.Errorf("answered %d for what is not there", w.Code)
+	}
+}
+
+// A large document is built again only when a change touches it, and then its
+// date is that change's.
+func TestReuse(t *testing.T) {
+	site, room := newMemSite(10), &memRoom{}
+	p := newTestPress(t, site, room, nil)
+	publish(t, p)
+	even, odd := ask(t, p, "GET", "/even.txt").Header(), ask(t, p, "GET", "/odd.txt").Header()
+	if even.Get("Last-Modified") != timeOf(10).Format(http.TimeFormat) {
+		t.Errorf("first build: %s", even.Get("Last-Modified"))
+	}
+	for _, target := range []string{"/1.txt", "/2.txt"} {
+		ask(t, p, "GET", target)
+	}
+	room.renders.Store(0)
+	site.set("/1", "changed")
+	site.set("/2", "changed and")
+	site.set("/2", "page 2") // back to what it was
+	publish(t, p)
+	if n := room.renders.Load(); n != 2 {
+		t.Errorf("%d renderings, want 2 lists", n)
+	}
+	odd2, even2 := ask(t, p, "GET", "/odd.txt").Header(), ask(t, p, "GET", "/even.txt").Header()
+	if odd2.Get("ETag") == odd.Get("ETag") || odd2.Get("Last-Modified") != timeOf(11).Format(http.TimeFormat) {
+		t.Errorf("odd: %v", odd2)
+	}
+	if even2.Get("ETag") != even.Get("ETag") || even2.Get("Last-Modified") != timeOf(13).Format(http.TimeFormat) {
+		t.Errorf("even: same bytes, later date wanted: %v", even2)
+	}
+	room.renders.Store(0)
+	site.set("/3", "changed")
+	publish(t, p)
+	if n := room.renders.Load(); n != 1 {
+		t.Errorf("%d renderings, want 1 list", n)
+	}
+	if h := ask(t, p, "GET", "/even.txt").Header(); h.Get("Last-Modified") != even2.Get("Last-Modified") {
+		t.Errorf("an untouched list has moved: %v", h)
+	}
+	room.renders.Store(0)
+	if changed, err := p.Publish(t.Context()); changed || err != nil || room.renders.Load() != 0 {
+		t.Errorf("nothing to publish: %t %v", changed, err)
+	}
+}
+
+// Bodies stay when the next edition has the same document.
+func TestBodiesSurviveEditions(t *testing.T) {
+	site, room := newMemSite(4), &memRoom{}
+	p := newTestPress(t, site, room, nil)
+	publish(t, p)
+	ask(t, p, "GET", "/2.txt")
+	site.set("/1", "changed")
+	publish(t, p)
+	room.renders.Store(0)
+	room.finds.Store(0)
+	for range 5 {
+		ask(t, p, "GET", "/2.txt")
+	}
+	if room.renders.Load() != 0 || room.finds.Load() != 1 {
+		t.Errorf("%d renderings and %d lookups, want 0 and 1", room.renders.Load(), room.finds.Load())
+	}
+	site.set("/2", "new words")
+	publish(t, p)
+	if w := ask(t, p, "GET", "/2.txt"); !strings.Contains(w.Body.String(), "new words") {
+		t.Errorf("old body %q", w.Body)
+	}
+	site.set("/2", "")
+	publish(t, p)
+	if w := ask(t, p, "GET", "/2.txt"); w.Code != 0 {
+		t.Errorf("a deleted page answers %d", w.Code)
+	}
+	if p.cache.get(key{path: "/2.txt"}) != nil {
+		t.Error("a deleted page is kept")
+	}
+}
+
+// No rendering for a 304 or a HEAD, over every document.
+func TestNeverWrites(t *testing.T) {
+	for _, oneTag := range []bool{false, true} {
+		room := &memRoom{oneTag: oneTag}
+		p := newTestPress(t, newMemSite(20), room, nil)
+		publish(t, p)
+		room.renders.Store(0)
+		for d, err := range room.All(t.Context(), p.Current().View) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := ask(t, p, "HEAD", d.Path, "Accept-Encoding", "gzip")
+			not := ask(t, p, "GET", d.Path, "Accept-Encoding", "gzip", "If-None-Match", head.Header().Get("ETag"))
+			if head.Code != 200 || not.Code != 304 || head.Body.Len()+not.Body.Len() > 0 {
+				t.Errorf("%s: %d %d", d.Path, head.Code, not.Code)
+			}
+		}
+		if n := room.renders.Load(); n != 0 {
+			t.Errorf("%d renderings", n)
+		}
+	}
+}
+
+func TestSingleFlight(t *testing.T) {
+	room := &memRoom{slow: 20 * time.Millisecond}
+	p := newTestPress(t, newMemSite(3), room, nil)
+	publish(t, p)
+	room.renders.Store(0)
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if w := ask(t, p, "GET", "/1.txt", "Accept-Encoding", "gzip"); w.Code != 200 {
+				t.Errorf("%d", w.Code)
+			}
+		})
+	}
+	wg.Wait()
+	if n := room.renders.Load(); n != 1 {
+		t.Errorf("%d renderings", n)
+	}
+}
+
+// A client that goes away must not take the rendering from those who wait.
+func TestCancelledRendering(t *testing.T) {
+	p := newTestPress(t, newMemSite(3), &memRoom{}, nil)
+	publish(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, "GET", "/1.txt", nil)
+	w := httptest.NewRecorder()
+	if done, err := p.Serve(w, r); !done || !errors.Is(err, context.Canceled) || len(w.Header()) > 0 {
+		t.Errorf("%t %v %v", done, err, w.Header())
+	}
+	if w := ask(t, p, "GET", "/1.txt"); w.Code != 200 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+func TestVaryingDocumentsAreNotKept(t *testing.T) {
+	room := &memRoom{vary: "Accept"}
+	p := newTestPress(t, newMemSite(3), room, nil)
+	publish(t, p)
+	for range 3 {
+		if h := ask(t, p, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
+			t.Error(h)
+		}
+	}
+	if room.finds.Load() != 3 || p.cache.bytes() != 0 {
+		t.Errorf("%d lookups, %d bytes kept", room.finds.Load(), p.cache.bytes())
+	}
+}
+
+func TestHidden(t *testing.T) {
+	p := newTestPress(t, newMemSite(3), &memRoom{}, &Options{Hides: func(p string) bool { return p == "/1.txt" || p == "/odd.txt" }})
+	publish(t, p)
+	for target, want := range map[string]int{"/1.txt": 0, "/odd.txt": 0, "/2.txt": 200, "/even.txt": 200} {
+		if w := ask(t, p, "GET", target); w.Code != want {
+			t.Errorf("%s: %d, want %d", target, w.Code, want)
+		}
+	}
+}
+
+func TestEscapedTargetsAreTheirOwn(t *testing.T) {
+	site := newMemSite(1)
+	site.set("/a/b", "slash")
+	p := newTestPress(t, site, &memRoom{}, nil)
+	publish(t, p)
+	ask(t, p, "GET", "/a/b.txt")
+	if p.cache.get(keyOf(httptest.NewRequest("GET", "/a%2Fb.txt", nil).URL)) != nil {
+		t.Error("one entry for two targets")
+	}
+}
+
+// Restart: the previous edition is served from its files, nothing is rendered.
+func TestRestart(t *testing.T) {
+	dir, site, room := t.TempDir(), newMemSite(6), &memRoom{}
+	p := pressIn(t, site, room, dir, nil)
+	publish(t, p)
+	want := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "zstd")
+	site.set("/1", "not published yet")
+	room.renders.Store(0)
+	p = pressIn(t, site, room, dir, nil)
+	if err := p.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "zstd")
+	if got.Code != 200 || got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") || room.renders.Load() != 0 {
+		t.Errorf("another edition after restart: %v", got.Header())
+	}
+	if w := ask(t, p, "GET", "/1.txt"); strings.Contains(w.Body.String(), "not published") {
+		t.Error("a page of no edition")
+	}
+}
+
+func TestDamagedFiles(t *testing.T) {
+	for name, harm := range map[string]func(file string) error{
+		"missing": os.Remove,
+		"short":   func(f string) error { return os.Truncate(f, 3) },
+		"changed": func(f string) error {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				return err
+			}
+			b[len(b)/2] ^= 1
+			return os.WriteFile(f, b, 0o644)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, site := t.TempDir(), newMemSite(6)
+			p := pressIn(t, site, &memRoom{}, dir, nil)
+			publish(t, p)
+			good := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip")
+			e := p.Current().large[key{path: "/odd.txt"}]
+			if err := harm(filepath.Join(dir, e.reps[gzipCoding].Load().file)); err != nil {
+				t.Fatal(err)
+			}
+			p = pressIn(t, site, &memRoom{}, dir, nil)
+			if err := p.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			publish(t, p)
+			got := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip")
+			if got.Body.String() != good.Body.String() || got.Header().Get("Content-Digest") != canon.Digest(got.Body.Bytes()) ||
+				got.Header().Get("Last-Modified") != good.Header().Get("Last-Modified") {
+				t.Errorf("not mended: %v", got.Header())
+			}
+		})
+	}
+}
+
+func TestManifestOfAnother(t *testing.T) {
+	dir, site, room := t.TempDir(), newMemSite(6), &memRoom{}
+	publish(t, pressIn(t, site, room, dir, nil))
+	for name, change := range map[string]func(*manifest){
+		"format":  func(m *manifest) { m.Format++ },
+		"encoder": func(m *manifest) { m.Documents[0].Files[1].Name += "9" },
+		"path":    func(m *manifest) { m.Documents[0].Files[0].Name = "../../etc/passwd" },
+		"no file": func(m *manifest) { m.Documents[0].Files = nil },
+	} {
+		var m manifest
+		if err := json.Unmarshal(site.manifest, &m); err != nil {
+			t.Fatal(err)
+		}
+		change(&m)
+		bad, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readManifest(bad, "\nmem"); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		site.manifest = bad
+		p := pressIn(t, site, room, dir, nil)
+		if err := p.Refresh(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if w := ask(t, p, "GET", "/odd.txt"); w.Code != 200 {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+		if _, err := readManifest(site.manifest, "\nmem"); err != nil {
+			t.Errorf("%s: not mended: %v", name, err)
+		}
+	}
+	if _, err := readManifest(site.manifest, "other"); !errors.Is(err, millrace.ErrConflict) {
+		t.Errorf("another key: %v", err)
+	}
+}
+
+func FuzzReadManifest(f *testing.F) {
+	f.Add([]byte(`{"format":1,"key":"","documents":[{"path":"/a","etag":"x","files":[{"coding":"gzip","name":"a-gzip","size":1}]}]}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := readManifest(b, "")
+		if err != nil {
+			return
+		}
+		for i := range m.Documents {
+			if _, e, err := m.Documents[i].entry("", time.Now()); err == nil && e.offer == 0 {
+				t.Error("an entry that offers nothing")
+			}
+		}
+	})
+}
+
+// A build that ends before the compare-and-swap leaves the old edition, and
+// files that are collected later.
+func TestCrashBeforeSwap(t *testing.T) {
+	dir, site := t.TempDir(), newMemSite(6)
+	p := pressIn(t, site, &memRoom{}, dir, nil)
+	publish(t, p)
+	want := ask(t, p, "GET", "/odd.txt")
+	site.set("/1", "changed")
+	func() {
+		defer func() { _ = recover() }()
+		site.casHook = func() { panic("killed") }
+		_, _ = pressIn(t, site, &memRoom{}, dir, nil).Publish(t.Context())
+	}()
+	site.casHook = nil
+	if err := os.WriteFile(filepath.Join(dir, unfinished+"1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p = pressIn(t, site, &memRoom{}, dir, nil)
+	if err := p.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, p, "GET", "/odd.txt"); got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") {
+		t.Errorf("another edition: %v", got.Header())
+	}
+	if n := filesIn(t, dir); n != 13 {
+		t.Errorf("%d files, want 2 documents and one unfinished of 4 files, and a stray one", n)
+	}
+	if err := p.collect(nil, time.Now().Add(2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if n := filesIn(t, dir); n != 8 {
+		t.Errorf("%d files after collecting, want 8", n)
+	}
+}
+
+func filesIn(t *testing.T, dir string) int {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+func TestLoserOfTheSwap(t *testing.T) {
+	dir, site := t.TempDir(), newMemSite(6)
+	winner, loser := pressIn(t, site, &memRoom{}, dir, nil), pressIn(t, site, &memRoom{}, dir, nil)
+	publish(t, winner)
+	if err := loser.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	site.set("/1", "changed")
+	site.casHook = func() { site.casHook = nil; publish(t, winner) }
+	if _, err := loser.Publish(t.Context()); !errors.Is(err, millrace.ErrConflict) {
+		t.Fatalf("the second of two: %v", err)
+	}
+	if loser.Current().View.Site().Seq != winner.Current().View.Site().Seq {
+		t.Error("the loser does not follow")
+	}
+}
+
+func TestGrace(t *testing.T) {
+	dir, site := t.TempDir(), newMemSite(6)
+	p := pressIn(t, site, &memRoom{}, dir, nil)
+	publish(t, p)
+	old := time.Now().Add(-24 * time.Hour)
+	stranger := filepath.Join(dir, "README")
+	if err := os.WriteFile(stranger, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, f := range files {
+		if err := os.Chtimes(f, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site.set("/1", "changed")
+	publish(t, p)
+	if n := filesIn(t, dir); n != 13 {
+		t.Errorf("%d files: what was current a moment ago has to stay", n)
+	}
+	if err := p.collect(nil, time.Now().Add(2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stranger); err != nil {
+		t.Error("a file that is not ours is gone")
+	}
+	if n := filesIn(t, dir); n != 9 {
+		t.Errorf("%d files, want 9", n)
+	}
+}
+
+// A log that no longer reaches back to the previous edition builds all anew.
+func TestLogBeforeHorizon(t *testing.T) {
+	site := newMemSite(6)
+	p := newTestPress(t, site, &memRoom{}, nil)
+	publish(t, p)
+	site.manifest = []byte(strings.Replace(string(site.manifest), `"cursor":"6"`, `"cursor":"gone"`, 1))
+	seq := site.set("/1", "changed")
+	publish(t, p)
+	for _, target := range []string{"/odd.txt", "/even.txt"} {
+		if got := ask(t, p, "GET", target).Header().Get("Last-Modified"); got != timeOf(seq).Format(http.TimeFormat) {
+			t.Errorf("%s: %s", target, got)
+		}
+	}
+	if !strings.Contains(string(site.manifest), fmt.Sprintf(`"cursor":"%d"`, seq)) {
+		t.Errorf("cursor: %s", site.manifest)
+	}
+}
+
+func TestLargeRanges(t *testing.T) {
+	p := newTestPress(t, newMemSite(9), &memRoom{}, nil)
+	publish(t, p)
+	whole := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip")
+	etag := whole.Header().Get("ETag")
+	if !strings.HasSuffix(etag, `-gzip"`) {
+		t.Fatal(etag)
+	}
+	part := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip", "Range", "bytes=5-", "If-Range", etag)
+	if part.Code != 206 || part.Body.String() != whole.Body.String()[5:] || part.Header().Get("Repr-Digest") != whole.Header().Get("Content-Digest") {
+		t.Errorf("%d %v", part.Code, part.Header())
+	}
+	head := ask(t, p, "HEAD", "/odd.txt", "Accept-Encoding", "gzip")
+	if head.Header().Get("Content-Length") != whole.Header().Get("Content-Length") || head.Body.Len() > 0 {
+		t.Errorf("HEAD: %v", head.Header())
+	}
+}
+
+// Run publishes on a change, not more often than its rests allow.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		site, room := newMemSite(4), &memRoom{slow: time.Second} // two lists: two seconds a build
+		p := pressIn(t, site, room, dir, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { p.Run(ctx) })
+		time.Sleep(time.Minute)
+		if p.Current() != nil {
+			t.Error("published without being told")
+		}
+		p.Changed()
+		p.Changed()
+		time.Sleep(3 * time.Second)
+		if p.Current() == nil {
+			t.Fatal("not published")
+		}
+		site.set("/1", "a")
+		site.set("/2", "b")
+		p.Changed()
+		time.Sleep(38 * time.Second) // of a rest of 40
+		if seq := p.Current().View.Site().Seq; seq != 4 {
+			t.Errorf("published %d during the rest", seq)
+		}
+		time.Sleep(5 * time.Second)
+		if seq := p.Current().View.Site().Seq; seq != 6 {
+			t.Errorf("still %d after the rest", seq)
+		}
+		other := pressIn(t, site, room, dir, nil)
+		site.set("/3", "c")
+		if _, err := other.Publish(ctx); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if seq := p.Current().View.Site().Seq; seq != 7 {
+			t.Errorf("does not follow another process: %d", seq)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
