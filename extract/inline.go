@@ -22,6 +22,17 @@ type inline struct {
 
 func (in *inline) empty() bool { return len(in.buf) == 0 }
 
+// fork gives an inline for a text inside: what is open here is open there. It
+// builds in the room behind this one's text, which must rest until then.
+func (in *inline) fork() inline {
+	f := inline{buf: in.buf[len(in.buf):]}
+	for i, at := range in.open {
+		f.spans = append(f.spans, millrace.Span{Type: in.spans[at].Type, Start: -1, URL: in.spans[at].URL})
+		f.open = append(f.open, i)
+	}
+	return f
+}
+
 // lead writes what is due before the next character and starts open spans.
 func (in *inline) lead() {
 	if len(in.buf) > 0 {

@@ -96,7 +96,7 @@ func (w *walker) aside(b millrace.Block) {
 // inside gives the blocks that a function makes.
 func (w *walker) inside(f func()) []millrace.Block {
 	in, out, pending, flat := w.in, w.out, w.pending, w.flat
-	w.in, w.out, w.pending, w.flat = inline{buf: in.buf[len(in.buf):]}, nil, nil, 0
+	w.in, w.out, w.pending, w.flat = in.fork(), nil, nil, 0
 	f()
 	w.flush()
 	made := w.out
@@ -108,7 +108,7 @@ func (w *walker) inside(f func()) []millrace.Block {
 // the block that the line is for.
 func (w *walker) line(f func()) (string, []millrace.Span) {
 	in := w.in
-	w.in = inline{buf: in.buf[len(in.buf):]}
+	w.in = in.fork()
 	w.flat++
 	f()
 	w.flat--

@@ -55,13 +55,21 @@ func lineMarks(n *html.Node) bool {
 }
 
 func isLine(n *html.Node) bool {
-	return hasAttr(n, "data-line") || n.DataAtom == atom.Code && n.Parent.DataAtom == atom.Pre || hasClass(n, "line", "code-line", "view-line", "cl", "token-line")
+	return hasAttr(n, "data-line") || isCodeLine(n) || hasClass(n, "line", "code-line", "view-line", "cl", "token-line")
+}
+
+// isCodeLine reports whether an element is one of several code elements of a
+// pre.
+func isCodeLine(n *html.Node) bool {
+	is := func(s *html.Node) bool { return s != nil && s.DataAtom == atom.Code }
+	return is(n) && n.Parent.DataAtom == atom.Pre && (is(sibling(n, true)) || is(sibling(n, false)))
 }
 
 // coder collects the text of a code block.
 type coder struct {
 	buf   []byte
-	lines bool // elements that stand for a line end with one
+	lines bool // there are no line ends but between elements that stand for a line
+	begun bool // the first of them was seen
 }
 
 func (c *coder) children(n *html.Node) {
@@ -90,12 +98,15 @@ func (c *coder) node(n *html.Node) {
 	if block && n.DataAtom != atom.Td && len(c.buf) > 0 && c.buf[len(c.buf)-1] != '\n' {
 		c.buf = append(c.buf, '\n')
 	}
+	if c.lines && isLine(n) && !block {
+		if c.begun {
+			c.buf = append(c.buf, '\n')
+		}
+		c.begun = true
+	}
 	before := len(c.buf)
 	c.children(n)
-	switch {
-	case c.lines && isLine(n) && (sibling(n, true) != nil || n.Parent.NextSibling != nil):
-		c.buf = append(c.buf, '\n')
-	case block && n.DataAtom != atom.Td && n.NextSibling != nil && (len(c.buf) == before || c.buf[len(c.buf)-1] != '\n'):
+	if block && n.DataAtom != atom.Td && n.NextSibling != nil && (len(c.buf) == before || c.buf[len(c.buf)-1] != '\n') {
 		c.buf = append(c.buf, '\n')
 	}
 }
@@ -282,7 +293,9 @@ func (w *walker) codeTable(n *html.Node) bool {
 				c.buf = append(c.buf, '\n')
 			}
 		}
-		w.emit(millrace.Block{Type: millrace.CodeBlock, Text: string(c.buf), Language: codeLanguage(n)})
+		if strings.TrimSpace(string(c.buf)) != "" {
+			w.emit(millrace.Block{Type: millrace.CodeBlock, Text: string(c.buf), Language: codeLanguage(n)})
+		}
 		return true
 	}
 	return false

@@ -1,0 +1,272 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/millrace/millrace"
+)
+
+// ordinary is a page of the usual mix, about n bytes long.
+func ordinary(n int) string {
+	var b strings.Builder
+	b.WriteString("<title>Ordinary</title><body><nav><a href=/>Home</a></nav><article><h1>Ordinary</h1>")
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "<h2 id=s%d>Part %d</h2><p>The quick brown fox <a href=/fox/%d>jumps</a> over the <em>lazy</em> dog, again and again.</p><ul><li>one</li><li>two <code>x</code></li></ul>\n", i, i, i)
+	}
+	return b.String()
+}
+
+var hostile = map[string]func() string{
+	"20,000 paragraphs": func() string { return "<body>" + strings.Repeat("<p>Some words of a paragraph, not many.", 20_000) },
+	"deep div":          func() string { return strings.Repeat("<div>a ", 20_000) },
+	"deep lists":        func() string { return strings.Repeat("<ul><li>a ", 20_000) },
+	"deep quotes":       func() string { return strings.Repeat("<blockquote>a ", 20_000) },
+	"deep tables":       func() string { return strings.Repeat("<table><tr><td>a ", 10_000) },
+	"deep inline":       func() string { return strings.Repeat("<span><em><i>a ", 20_000) },
+	"deep links":        func() string { return strings.Repeat("<a href=x><div>a ", 20_000) },
+	"deep pre":          func() string { return strings.Repeat("<pre><code>a ", 20_000) },
+	"open formatting": func() string {
+		var b strings.Builder
+		for i := range 400 {
+			fmt.Fprintf(&b, "<b id=%d>", i)
+		}
+		return b.String() + strings.Repeat("<p>x", 50_000)
+	},
+	"100,000 links":      func() string { return "<body>" + strings.Repeat(`<a href="/some/page">link text</a> `, 100_000) },
+	"100,000 fragments":  func() string { return "<body>" + strings.Repeat(`<a href="#n1">1</a> `, 100_000) + "<p id=n1>note" },
+	"5 MB text node":     func() string { return "<body><p>" + strings.Repeat("word and ", 5<<20/9) },
+	"5 MB without space": func() string { return "<body><p>" + strings.Repeat("x", 5<<20) },
+	"5 MB of white space": func() string {
+		return "<body><p>a" + strings.Repeat(" \n", 5<<19) + "b"
+	},
+	"50,000 cells": func() string { return "<table>" + strings.Repeat("<tr><td>a<td>b<td>c", 50_000/3) + "</table>" },
+	"wide cells": func() string {
+		return "<table><tr>" + strings.Repeat("<td colspan=999999 rowspan=99999>a", 20_000) + "<tr><td>b</table>"
+	},
+	"50,000 headings":  func() string { return "<body>" + strings.Repeat("<h1>Title of it</h1>", 50_000) },
+	"50,000 dt":        func() string { return "<dl>" + strings.Repeat("<dt>a<dd>b", 50_000) },
+	"50,000 br":        func() string { return "<body><p>a" + strings.Repeat("<br>", 50_000) + "b" },
+	"200,000 comments": func() string { return "<body>" + strings.Repeat("<!-- c -->", 200_000) },
+	"long attribute":   func() string { return `<div class="` + strings.Repeat("share nav ", 500_000) + `">text</div>` },
+	"long srcset":      func() string { return `<p>text<img srcset="` + strings.Repeat("/a.png 1x, ", 300_000) + `">` },
+	"spans in pre":     func() string { return "<pre>" + strings.Repeat("<span class=line>x</span>", 100_000) + "</pre>" },
+	"deep JSON-LD": func() string {
+		return `<script type="application/ld+json">` + strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000) + `</script><p>text`
+	},
+	"wide JSON-LD": func() string {
+		return `<script type="application/ld+json">[` + strings.Repeat(`{"@type":"Article","keywords":"a,b"},`, 50_000) + `{}]</script><p>text`
+	},
+}
+
+// TestLinear holds hostile documents to a few times the time per byte of an
+// ordinary one. The bound is generous, because machines are shared; quadratic
+// work on these sizes is beyond it by orders of magnitude.
+func TestLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	perByte := func(doc string) (time.Duration, float64) {
+		best := time.Hour
+		for range 2 {
+			start := time.Now()
+			if _, err := HTML(t.Context(), []byte(doc), "https://example.com/", nil); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, time.Since(start))
+		}
+		return best, float64(best) / float64(len(doc))
+	}
+	_, usual := perByte(ordinary(1 << 20))
+	for name, make := range hostile {
+		doc := make()
+		took, per := perByte(doc)
+		t.Logf("%-20s %8d bytes %10s, %.2f of ordinary", name, len(doc), took.Round(time.Millisecond), per/usual)
+		if per > 12*usual && took > 200*time.Millisecond {
+			t.Errorf("%s: %.1f times the time per byte of an ordinary page", name, per/usual)
+		}
+	}
+}
+
+func TestDepth(t *testing.T) {
+	for _, tag := range []string{"div", "ul><li", "blockquote", "b", "span", "table><tr><td", "a href=x><p", "section", "custom-tag", "svg", "math", "font"} {
+		for _, n := range []int{100, 511, 513, 3000} {
+			doc := "<title>T</title><p>before</p>" + strings.Repeat("<"+tag+">", n) + "needle"
+			res, err := HTML(t.Context(), []byte(doc), "https://example.com/", nil)
+			if err != nil {
+				t.Errorf("%d %s: %v", n, tag, err)
+				continue
+			}
+			if tag != "svg" && tag != "math" && !strings.Contains(res.Page.Text(), "needle") {
+				t.Errorf("%d %s: the text is lost: %q", n, tag, res.Page.Text())
+			}
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		o    *Options
+		url  string
+		want error
+	}{
+		"bytes":         {"<p>12345", &Options{MaxBytes: 4}, "https://example.com/", millrace.ErrTooLarge},
+		"nodes":         {strings.Repeat("<p>a", 100), &Options{MaxNodes: 50}, "https://example.com/", millrace.ErrTooLarge},
+		"pdf":           {"%PDF-1.7 ...", nil, "https://example.com/", millrace.ErrInvalid},
+		"png":           {"\x89PNG\r\n\x1a\n\x00\x00", nil, "https://example.com/", millrace.ErrInvalid},
+		"zeros":         {"abc\x00\x01\x02def ghi", nil, "https://example.com/", millrace.ErrInvalid},
+		"image type":    {"<p>a", &Options{ContentType: "image/png"}, "https://example.com/", millrace.ErrInvalid},
+		"JSON type":     {"{}", &Options{ContentType: "application/json; charset=utf-8"}, "https://example.com/", millrace.ErrInvalid},
+		"no base":       {"<p>a", nil, "/a.html", millrace.ErrInvalid},
+		"no host":       {"<p>a", nil, "//", millrace.ErrInvalid},
+		"other scheme":  {"<p>a", nil, "ftp://example.com/", millrace.ErrInvalid},
+		"URL with name": {"<p>a", nil, "https://user:pw@example.com/", millrace.ErrInvalid},
+	} {
+		if _, err := HTML(t.Context(), []byte(c.data), c.url, c.o); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := HTML(ctx, []byte(ordinary(1<<20)), "https://example.com/", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// checkBlocks holds what millrace.Block promises: spans at the edges of
+// characters, ordered and nested, and URLs that are absolute.
+func checkBlocks(t *testing.T, blocks []millrace.Block) {
+	t.Helper()
+	text := func(s string, spans []millrace.Span) {
+		var open []millrace.Span
+		last := millrace.Span{Start: -1}
+		for _, p := range spans {
+			if p.Start < 0 || p.Start >= p.End || p.End > len(s) || p.Start < last.Start || p.Start == last.Start && p.End > last.End {
+				t.Fatalf("bad span %+v of %q: %+v", p, s, spans)
+			}
+			if c := s[p.Start]; c >= 0x80 && c < 0xC0 || p.End < len(s) && s[p.End] >= 0x80 && s[p.End] < 0xC0 {
+				t.Fatalf("span %+v of %q cuts a character", p, s)
+			}
+			for len(open) > 0 && open[len(open)-1].End <= p.Start {
+				open = open[:len(open)-1]
+			}
+			if len(open) > 0 && p.End > open[len(open)-1].End {
+				t.Fatalf("spans of %q do not nest: %+v", s, spans)
+			}
+			open, last = append(open, p), p
+			if p.Type == millrace.LinkSpan && !strings.Contains(p.URL, ":") {
+				t.Fatalf("link to %q", p.URL)
+			}
+		}
+		if !strings.EqualFold(s, strings.ToValidUTF8(s, "")) {
+			t.Fatalf("%q is not UTF-8", s)
+		}
+	}
+	for _, b := range blocks {
+		text(b.Text, b.Spans)
+		switch b.Type {
+		case millrace.TextBlock, millrace.HeadingBlock, millrace.CodeBlock, millrace.LinkBlock, millrace.MathBlock:
+			if strings.TrimSpace(b.Text) == "" {
+				t.Fatalf("empty block %+v", b)
+			}
+		case millrace.ImageBlock, millrace.VideoBlock, millrace.AudioBlock, millrace.EmbedBlock:
+			if !strings.HasPrefix(b.URL, "http") {
+				t.Fatalf("%s at %q", b.Type, b.URL)
+			}
+		}
+		for _, it := range b.Items {
+			text(it.Text, it.Spans)
+			checkBlocks(t, it.Blocks)
+		}
+		for _, r := range b.Rows {
+			for _, c := range r {
+				text(c.Text, c.Spans)
+			}
+		}
+		checkBlocks(t, b.Blocks)
+	}
+}
+
+func FuzzHTML(f *testing.F) {
+	for _, c := range blockCases {
+		f.Add([]byte(c.html), "")
+	}
+	f.Add([]byte(ordinary(1000)), "text/html; charset=iso-8859-2")
+	f.Add([]byte("<?xml version=1.0?><!DOCTYPE html><frameset><frame src=x></frameset>"), "")
+	f.Add([]byte("\xFE\xFF\x00<\x00p\x00>\x00a"), "")
+	f.Fuzz(func(t *testing.T, data []byte, contentType string) {
+		res, err := HTML(t.Context(), data, "https://example.com/a/b", &Options{ContentType: contentType, MaxBytes: 1 << 20})
+		if err != nil {
+			if !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
+				t.Fatal(err)
+			}
+			return
+		}
+		checkBlocks(t, res.Page.Blocks)
+		if (len(res.Page.Blocks) == 0) != (res.Reason != "") {
+			t.Fatalf("%d blocks, reason %q", len(res.Page.Blocks), res.Reason)
+		}
+		_ = res.Page.Markdown()
+		again, err := HTML(t.Context(), data, "https://example.com/a/b", &Options{ContentType: contentType, MaxBytes: 1 << 20})
+		if err != nil || string(again.Page.Canonical()) != string(res.Page.Canonical()) {
+			t.Fatal("not deterministic")
+		}
+	})
+}
+
+// TestBroken cuts and mixes documents at random: whatever comes out keeps the
+// promises of blocks.
+func TestBroken(t *testing.T) {
+	var whole string
+	for _, c := range blockCases {
+		whole += c.html
+	}
+	if dir := os.Getenv("MILLRACE_TEST_PGDOC"); dir != "" {
+		if data, err := os.ReadFile(filepath.Join(dir, "sql-select.html")); err == nil {
+			whole += string(data)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var b strings.Builder
+		for range 1 + r.IntN(6) {
+			i := r.IntN(len(whole))
+			b.WriteString(whole[i:min(len(whole), i+r.IntN(400))])
+		}
+		res, err := HTML(t.Context(), []byte(b.String()), "https://example.com/", nil)
+		if err != nil {
+			t.Fatalf("%q: %v", b.String(), err)
+		}
+		checkBlocks(t, res.Page.Blocks)
+	}
+}
+
+func TestFlattenKeepsText(t *testing.T) {
+	doc := "<head><title>T</title></head>" + strings.Repeat("<div><b>x ", 1000) + "end"
+	for _, level := range []flattening{flatNesting, flatAll} {
+		tree, err := html.Parse(strings.NewReader(string(flatten([]byte(doc), level))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks, end := 0, false
+		for n := range tree.Descendants() {
+			if n.Type == html.TextNode {
+				marks += strings.Count(n.Data, "x")
+				end = end || strings.Contains(n.Data, "end")
+			}
+		}
+		if marks != 1000 || !end {
+			t.Errorf("level %d: %d marks, end %t", level, marks, end)
+		}
+	}
+}
