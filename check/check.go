@@ -56,5 +56,9 @@ var (
 	ErrAbsent        = errors.New("the site does not have the protocol")
 )
 
-// ErrRequests is the error of a request over [TargetOptions.MaxRequests].
-var ErrRequests = errors.New("the limit of requests is reached")
+// Why a request has no answer to judge, although the network is well. A rule
+// hands them on.
+var (
+	ErrLimit = errors.New("a limit of the check is reached") // see TargetOptions
+	ErrBusy  = errors.New("the site asks to slow down")      // it answered 429 or 503
+)

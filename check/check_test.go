@@ -322,8 +322,42 @@ func TestRequestLimit(t *testing.T) {
 		n++
 		http.Redirect(w, r, fmt.Sprintf("/%d", n), http.StatusFound)
 	}, &check.TargetOptions{MaxRequests: 4})
-	if _, err := target.Get(t.Context(), target.Root()); !errors.Is(err, check.ErrRequests) || n != 4 {
+	if _, err := target.Get(t.Context(), target.Root()); !errors.Is(err, check.ErrLimit) || n != 4 {
 		t.Errorf("after %d requests: %v", n, err)
+	}
+}
+
+// What is held of a site is bounded, however often it is asked.
+func TestBodyLimit(t *testing.T) {
+	n := 0
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n++
+		b := bytes.Repeat([]byte{'x'}, 1000)
+		if r.URL.Path != "/same" {
+			b[0] = byte(n)
+		}
+		_, _ = w.Write(b)
+	}, &check.TargetOptions{MaxBody: 1000})
+	for range 20 {
+		if _, err := target.Fresh(t.Context(), http.MethodGet, target.Root()+"same", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	for n = 0; n < 20 && err == nil; {
+		_, err = target.Fresh(t.Context(), http.MethodGet, target.Root(), nil)
+	}
+	if !errors.Is(err, check.ErrLimit) || n != 8 {
+		t.Errorf("after %d bodies: %v", n, err)
+	}
+}
+
+func TestBusy(t *testing.T) {
+	for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		target := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }, nil)
+		if r, err := target.Get(t.Context(), target.Root()); r != nil || !errors.Is(err, check.ErrBusy) {
+			t.Errorf("%d: %v, %v", code, r, err)
+		}
 	}
 }
 

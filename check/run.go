@@ -44,7 +44,7 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) e
 			// What rules said before this one knew is void.
 			outcomes, findings = outcomes[:0], nil
 			for _, rule := range s.Rules {
-				outcomes = append(outcomes, Outcome{Protocol: s.Name, Rule: rule, State: NotRun, Reason: err.Error()})
+				outcomes = append(outcomes, Outcome{Protocol: s.Name, Rule: rule, State: NotRun, Reason: clean(err.Error(), 300)})
 			}
 			break
 		}
@@ -78,7 +78,7 @@ func guarded(ctx context.Context, t *Target, rule Rule, fail Fail) (err error) {
 func state(failures int, err error) (State, string) {
 	reason := ""
 	if err != nil {
-		reason = err.Error()
+		reason = clean(err.Error(), 300)
 	}
 	switch {
 	case failures > 0:
@@ -103,7 +103,7 @@ type collector struct {
 func (c *collector) fail(url, got, want string) {
 	c.count++
 	if len(c.kept) < c.max {
-		c.kept = append(c.kept, c.finding(url, shorten(got), shorten(want)))
+		c.kept = append(c.kept, c.finding(clean(url, 8000), clean(got, 300), clean(want, 300)))
 	}
 }
 
@@ -121,10 +121,9 @@ func (c *collector) findings() []Finding {
 	return c.kept
 }
 
-// shorten bounds what a stranger's bytes take of the report, and keeps them
-// on one line that any terminal can show.
-func shorten(s string) string {
-	const most = 300
+// clean bounds what a stranger's bytes take of the report, in characters, and
+// keeps them on one line that any terminal can show.
+func clean(s string, most int) string {
 	out := make([]rune, 0, min(len(s), most))
 	for _, r := range s {
 		if len(out) == most {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -32,13 +33,15 @@ type Target struct {
 
 	answers map[string]answer
 	memo    map[string]any
+	bodies  map[[sha256.Size]byte][]byte // every body that was read, once
+	held    int64                        // bytes in bodies
 }
 
 // TargetOptions changes a [Target]. The zero value works.
 type TargetOptions struct {
 	Sample      int   // how many pages of a site are looked at; 0 = 10
 	MaxRequests int   // most requests, redirects included; 0 = 1,000
-	MaxBody     int64 // most bytes of a body, coded and decoded; 0 = 64 MiB
+	MaxBody     int64 // most bytes of a body, coded and decoded; 0 = 64 MiB. All bodies together: eight times that
 	// Decode undoes the content codings of a response; nil knows gzip.
 	Decode func(*http.Response) (io.ReadCloser, error)
 	Now    func() time.Time // the clock; nil = time.Now
@@ -68,7 +71,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	t := &Target{
 		site: u, now: o.Now, decode: o.Decode,
 		sample: cmp.Or(o.Sample, 10), maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
-		answers: map[string]answer{}, memo: map[string]any{},
+		answers: map[string]answer{}, memo: map[string]any{}, bodies: map[[sha256.Size]byte][]byte{},
 	}
 	if t.now == nil {
 		t.now = time.Now
@@ -120,8 +123,8 @@ type answer struct {
 // Body is what the server's application wrote. The response is shared: it is
 // not to be changed.
 //
-// The error is the client's when there was no answer, or [ErrRequests]. A
-// status code is no error.
+// The error is the client's when there was no answer, [ErrLimit], or [ErrBusy]
+// for 429 and 503. Any other status code is no error.
 func (t *Target) Do(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	key := requestKey(method, url, header)
 	if a, ok := t.answers[key]; ok {
@@ -154,6 +157,10 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("%s answers %d: %w", resp.Request.URL, resp.StatusCode, ErrBusy)
+	}
 	out := &Response{
 		URL: resp.Request.URL.String(), TLS: resp.Request.URL.Scheme == "https",
 		Status: resp.StatusCode, Header: resp.Header,
@@ -165,6 +172,11 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	}
 	if out.BodyErr == nil {
 		out.Body, out.BodyErr = t.decoded(resp, out.Coded)
+	}
+	for _, b := range []*[]byte{&out.Coded, &out.Body} {
+		if err := t.keep(b); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -193,6 +205,20 @@ func (t *Target) read(r io.Reader) ([]byte, error) {
 		err = fmt.Errorf("the body is longer than %d bytes", t.maxBody)
 	}
 	return b, err
+}
+
+// keep makes equal bodies one, and bounds what is held of all of them.
+func (t *Target) keep(b *[]byte) error {
+	sum := sha256.Sum256(*b)
+	if same, ok := t.bodies[sum]; ok {
+		*b = same
+		return nil
+	}
+	if t.held += int64(len(*b)); t.held/8 > t.maxBody {
+		return fmt.Errorf("%w: %d bytes of bodies", ErrLimit, t.held)
+	}
+	t.bodies[sum] = *b
+	return nil
 }
 
 // gunzip is the decoder that the standard library has.
@@ -248,7 +274,7 @@ type counter struct {
 
 func (c counter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.t.sent >= c.t.limit {
-		return nil, ErrRequests
+		return nil, fmt.Errorf("%w: %d requests", ErrLimit, c.t.sent)
 	}
 	c.t.sent++
 	if c.next == nil {

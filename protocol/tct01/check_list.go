@@ -106,6 +106,8 @@ func checkMURL(_ context.Context, s *survey, fail check.Fail) error {
 		const want = "200 and the JSON of an item of the M-Sitemap"
 		switch {
 		case p.item == nil, p.ok():
+		case unsure(p.err):
+			return p.err
 		case p.err != nil:
 			fail(p.murl, p.err.Error(), want)
 		case p.resp.Status == http.StatusUnauthorized: // no-leak

@@ -124,7 +124,7 @@ func (s *survey) addLists(ctx context.Context, targets []string, meant func(*see
 		l := &seenList{url: u, resp: resp}
 		why := "something else"
 		switch {
-		case errors.Is(err, check.ErrRequests), ctx.Err() != nil:
+		case unsure(err), ctx.Err() != nil:
 			return err
 		case err != nil:
 			why = err.Error()
@@ -258,6 +258,9 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 func (p *seenPage) ok() bool {
 	return p.err == nil && p.resp.Status == http.StatusOK && p.resp.BodyErr == nil
 }
+
+// unsure reports whether an error says nothing about the site's documents.
+func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
 
 // near reports whether a URL is on a host of the site. Others never hear of
 // the checker, whatever a list says.

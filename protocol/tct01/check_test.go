@@ -210,10 +210,31 @@ func TestCheckSample(t *testing.T) {
 		t.Error("findings")
 	}
 	// The limit of requests leaves rules that could not look, and no lie.
-	r, _ = checked(t, h, goodSite, &check.TargetOptions{Sample: 3, MaxRequests: 12})
-	if got := r.Protocols[Name]; !got.Found || got.NotRun == 0 || len(r.Findings) != 0 {
-		explain(t, r)
-		t.Errorf("got %+v", got)
+	for n := 1; n < 30; n++ {
+		r, _ = checked(t, h, goodSite, &check.TargetOptions{Sample: 3, MaxRequests: n})
+		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
+			explain(t, r)
+			t.Errorf("with %d requests: %+v", n, got)
+		}
+	}
+}
+
+// A site that asks for patience has broken nothing.
+func TestCheckBusySite(t *testing.T) {
+	for allowed := 1; allowed < 30; allowed++ {
+		good, n := goodHandler(), 0
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n++; n > allowed {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			good.ServeHTTP(w, r)
+		})
+		r, _ := checked(t, h, goodSite, nil)
+		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
+			explain(t, r)
+			t.Errorf("after %d requests: %+v", allowed, got)
+		}
 	}
 }
 
@@ -326,6 +347,18 @@ func TestPlainText(t *testing.T) {
 	got := shownText([]byte(`<p title="a <i>">Write <b>&lt;p</b>&gt; &amp;`))
 	if !strings.Contains(got, "<i>") || !strings.Contains(got, "write <p> &") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// On loopback there is no https to ask for.
+func TestHTTPSOnLoopback(t *testing.T) {
+	for u, want := range map[string]error{"http://127.0.0.1:8080/llm-pages.json": check.ErrNotApplicable, "http://site.example/": nil} {
+		n := 0
+		s := &survey{lists: []*seenList{{url: u, resp: new(check.Response)}}}
+		err := checkHTTPS(t.Context(), s, func(string, string, string) { n++ })
+		if !errors.Is(err, want) || (n == 0) != (want != nil) {
+			t.Errorf("%s: %v, %d findings", u, err, n)
+		}
 	}
 }
 
