@@ -107,7 +107,8 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 		return exitUsage
 	}
 	p := &process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr}
-	err = kctx.Run(ctx, p)
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	err = kctx.Run(p)
 	switch {
 	case err == nil:
 		return exitGood

@@ -41,7 +41,7 @@ func (g *progress) show(done, total int) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !isTerminal(g.p.stderr) {
+	if !isTerminal(g.p.stderr, g.p.lookup) {
 		if time.Since(g.logged) >= progressEvery {
 			g.logged = time.Now()
 			rate := float64(done) / time.Since(g.start).Seconds()
@@ -74,11 +74,12 @@ func (g *progress) end() {
 }
 
 // isTerminal reports whether a person may be looking.
-func isTerminal(w io.Writer) bool {
+func isTerminal(w io.Writer, lookup func(string) (string, bool)) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Mode()&os.ModeDevice != 0 && os.Getenv("TERM") != "dumb"
+	term, _ := lookup("TERM")
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && term != "" && term != "dumb"
 }

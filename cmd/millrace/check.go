@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/millrace/millrace/check"
+)
+
+type checkCommand struct {
+	common
+	remote
+	URL      string `arg:"" name:"url" help:"Site to check."`
+	Protocol string `placeholder:"NAME" help:"Check this protocol only."`
+}
+
+// Run checks a site; a broken MUST is a failure.
+func (c *checkCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	ways, err := rooms(c.Protocol)
+	if err != nil {
+		return err
+	}
+	root, err := siteRoot(c.URL)
+	if err != nil {
+		return err
+	}
+	target, err := check.NewTarget(root, c.client(p).HTTP(), nil)
+	if err != nil {
+		return usageError(err.Error())
+	}
+	suites := make([]check.Suite, len(ways))
+	for i, room := range ways {
+		suites[i] = check.Suite{Name: room.Name, Rules: room.Rules()}
+	}
+	report, err := check.Run(ctx, target, suites, nil)
+	if err != nil {
+		return err
+	}
+	if err := p.report(report, func(w io.Writer) error { return report.WriteText(w) }); err != nil {
+		return err
+	}
+	if report.Failed() {
+		return errReported
+	}
+	return nil
+}

@@ -1,0 +1,389 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+type serveCommand struct {
+	common
+	Source    string   `arg:"" help:"What to publish: a folder of HTML, or a mirror FILE."`
+	Listen    string   `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
+	BaseURL   string   `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address)."`
+	As        string   `enum:",folder,mirror" default:"" placeholder:"KIND" help:"What the source is, when a look does not tell: folder or mirror."`
+	Store     string   `placeholder:"FILE" help:"Store of a folder (default: a file under the user's state folder, named after it)."`
+	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
+	Exclude   []string `placeholder:"PATH" help:"Paths to hide, with everything below (default: accounts, carts, logins and administration)."`
+	HideKinds []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
+	Authors   string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
+	ListItems int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})."`
+	AccessLog string   `placeholder:"FILE" help:"Write a line per request there; - is standard error."`
+}
+
+// serveReport is what `millrace serve --json` prints once it is ready.
+type serveReport struct {
+	Site    string  `json:"site"`
+	URL     string  `json:"url"`
+	Pages   int     `json:"pages"`
+	Seconds float64 `json:"seconds"`
+}
+
+const (
+	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
+	recheck = 10 * time.Second // the second look at a list that is not believed
+	upkeep  = time.Hour        // between two compactions
+	keep    = time.Hour        // how long what is superseded may still be read
+	horizon = 30 * 24 * time.Hour
+)
+
+// Run serves until its context ends.
+func (c *serveCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	start := time.Now()
+	kind, err := c.kind()
+	if err != nil {
+		return err
+	}
+	ln, err := gateway.Listen(ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	docs, err := c.docs(ln.Addr())
+	if err != nil {
+		return err
+	}
+	o := origin{base: docs}
+	if kind == "folder" {
+		err = o.openFolder(c, p)
+	} else {
+		err = o.openMirror(ctx, c, p)
+	}
+	if err != nil {
+		return err
+	}
+	if o.store == nil {
+		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+			return err
+		}
+	}
+	defer o.store.Close()
+
+	conf := store.Config{Base: o.base, Docs: docs, Visibility: c.visibility()}
+	var published []edition.Room
+	for _, room := range all.Protocols() {
+		conf.Taggers = append(conf.Taggers, room.Tagger)
+		published = append(published, edition.Room{
+			Name:      room.Name,
+			Publisher: room.NewPublisher(&protocol.PublisherOptions{ListItems: c.ListItems}),
+		})
+	}
+	site, err := o.store.Site(ctx, o.name, conf)
+	if err != nil {
+		return err
+	}
+	po := &edition.Options{Key: fmt.Sprint("list-items ", c.ListItems), Log: p.log}
+	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log}
+	if o.folder != nil {
+		defer o.folder.Close()
+		po.Hides = gateway.Hides(o.folder, o.base, docs)
+		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
+			return err
+		}
+	}
+	press, err := edition.NewPress(site, published, o.path+"-files", po)
+	if err != nil {
+		return err
+	}
+	accessLog, closeLog, err := c.accessLog(p)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	gateO.AccessLog = accessLog
+	g, err := gateway.New(press, gateO)
+	if err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var tasks sync.WaitGroup
+	task := func(f func(context.Context) error) {
+		tasks.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	task(func(ctx context.Context) error { return g.Run(ctx, ln) })
+	task(func(ctx context.Context) error { return o.ingest(ctx, p, site, press) })
+	task(func(ctx context.Context) error { return upkeeping(ctx, p, site) })
+	task(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-press.Ready():
+		}
+		fmt.Fprintf(p.stderr, "ready %s\n", docs)
+		if !c.JSON {
+			return nil
+		}
+		now := press.Current().View.Site()
+		return p.report(serveReport{Site: now.Base, URL: docs, Pages: now.Pages, Seconds: time.Since(start).Seconds()}, nil)
+	})
+	tasks.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// kind tells what the source is.
+func (c *serveCommand) kind() (string, error) {
+	if strings.Contains(c.Source, "://") {
+		return "", usageError("SOURCE is a folder of HTML or a mirror FILE; pull a live site into a mirror first: millrace pull " + c.Source)
+	}
+	info, err := os.Stat(c.Source)
+	if err != nil {
+		return "", fmt.Errorf("source: %w", err)
+	}
+	kind := "mirror"
+	if info.IsDir() {
+		kind = "folder"
+	}
+	if c.As != "" && c.As != kind {
+		return "", usageError(fmt.Sprintf("--as %s: %s is a %s", c.As, c.Source, kind))
+	}
+	return kind, nil
+}
+
+// docs gives the base URL of the machine documents.
+func (c *serveCommand) docs(addr net.Addr) (string, error) {
+	if c.BaseURL == "" {
+		host, port, err := net.SplitHostPort(addr.String())
+		if err != nil {
+			return "", err
+		}
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		return "http://" + net.JoinHostPort(host, port) + "/", nil
+	}
+	u, err := canon.URL(c.BaseURL)
+	if err != nil {
+		return "", usageError("--base-url: " + err.Error())
+	}
+	if strings.Contains(u, "?") {
+		return "", usageError("--base-url: a base has no query: " + u)
+	}
+	return strings.TrimSuffix(u, "/") + "/", nil
+}
+
+func (c *serveCommand) visibility() millrace.Visibility {
+	v := millrace.Visibility{Exclude: c.Exclude}
+	for _, k := range c.HideKinds {
+		v.Kinds = append(v.Kinds, millrace.PageKind(k))
+	}
+	if c.Authors == "hidden" {
+		v.Authors = millrace.AuthorHidden
+	}
+	return v
+}
+
+func (c *serveCommand) accessLog(p *process) (io.Writer, func(), error) {
+	switch c.AccessLog {
+	case "":
+		return nil, func() {}, nil
+	case "-":
+		return p.stderr, func() {}, nil
+	}
+	f, err := os.OpenFile(c.AccessLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("access log: %w", err)
+	}
+	return f, func() {
+		if err := f.Close(); err != nil {
+			p.log.Error("access log", "error", err)
+		}
+	}, nil
+}
+
+// origin is where the pages come from, and the store that keeps them.
+type origin struct {
+	name   string         // of the site in the store
+	base   string         // of the C-URLs
+	path   string         // of the store
+	folder *folder.Folder // nil: a mirror, that somebody else keeps fresh
+	store  *sqlite.Store  // nil: not open yet
+}
+
+func (o *origin) openFolder(c *serveCommand, p *process) error {
+	dir, err := filepath.Abs(c.Source)
+	if err != nil {
+		return err
+	}
+	if o.folder, err = folder.New(dir, &folder.Options{Base: o.base, Logger: p.log}); err != nil {
+		return err
+	}
+	o.name, o.path = "folder "+dir, c.Store
+	if o.path != "" {
+		return nil
+	}
+	if o.path, err = p.storePath(dir); err != nil {
+		return err
+	}
+	p.log.Info("store", "file", o.path)
+	return os.MkdirAll(filepath.Dir(o.path), 0o700)
+}
+
+func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) error {
+	if c.Store != "" {
+		return usageError("--store: a mirror is its own store")
+	}
+	var err error
+	o.path = c.Source
+	if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+		return err
+	}
+	names, err := o.store.Sites(ctx)
+	if err == nil {
+		o.name, err = choose(names, c.Site, c.Source)
+	}
+	if err != nil {
+		return errors.Join(err, o.store.Close())
+	}
+	o.base = o.name
+	return nil
+}
+
+// choose gives the one site of a mirror that is meant.
+func choose(names []string, want, file string) (string, error) {
+	var sites []string
+	for _, n := range names {
+		if strings.Contains(n, "://") {
+			sites = append(sites, n)
+		}
+		if want != "" && strings.TrimSuffix(n, "/") == strings.TrimSuffix(want, "/") {
+			return n, nil
+		}
+	}
+	switch {
+	case len(sites) == 0:
+		return "", fmt.Errorf("%s: %w: no mirrored site in it", file, millrace.ErrNotFound)
+	case want != "" || len(sites) > 1:
+		return "", usageError(fmt.Sprintf("name one of the sites in %s with --site: %s", file, strings.Join(sites, ", ")))
+	}
+	return sites[0], nil
+}
+
+// ingest keeps the store equal to the source, and tells the press.
+func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
+	bar := p.progress("deriving")
+	err := site.Derive(ctx, bar.show)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if o.folder == nil {
+		press.Changed()
+		return nil
+	}
+	wake := make(chan struct{}, 1)
+	go func() {
+		// It calls back at once, so the first look comes from here too.
+		if err := o.folder.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
+			p.log.Error("watching the folder", "error", err)
+			notify(wake)
+		}
+	}()
+	for first := true; ; first = false {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-wake:
+		case <-time.After(rescan):
+		}
+		report, err := o.sync(ctx, p, site)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first && press.Current() == nil:
+			return err
+		case err != nil:
+			p.log.Error("the folder could not be read; what was published stays", "error", err)
+			continue
+		}
+		press.Changed()
+		if report.Doubted > 0 {
+			time.AfterFunc(recheck, func() { notify(wake) })
+		}
+	}
+}
+
+// notify wakes the other side, once for any number of calls.
+func notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// sync takes one look at the whole folder.
+func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
+	start, bar := time.Now(), p.progress("reading "+filepath.Base(strings.TrimPrefix(o.name, "folder ")))
+	report, err := mirror.Sync(ctx, o.name, o.folder, site, &mirror.Options{
+		Logger:   p.log,
+		Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
+	})
+	bar.end()
+	if err != nil {
+		return report, err
+	}
+	if report.Added+report.Updated+report.Deleted > 0 {
+		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
+			"unchanged", report.Unchanged, "skipped", report.SkippedN, "seconds", time.Since(start).Round(time.Millisecond).Seconds())
+		for i, s := range report.Skipped {
+			if i == shownSkips {
+				p.log.Warn("and more were skipped", "count", report.SkippedN-i)
+				break
+			}
+			p.log.Warn("skipped", "url", s.URL, "reason", s.Reason)
+		}
+	}
+	return report, nil
+}
+
+// upkeeping compacts the store now and then.
+func upkeeping(ctx context.Context, p *process, site store.Site) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(upkeep):
+		}
+		if err := site.Compact(ctx, keep, horizon); err != nil && ctx.Err() == nil {
+			p.log.Error("compacting the store", "error", err)
+		}
+	}
+}
+
