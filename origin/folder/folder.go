@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
@@ -47,8 +49,10 @@ type Folder struct {
 	base string // canonical, ends with "/"; "" = unknown
 	max  int64
 	log  *slog.Logger
-	now  func() time.Time
-	open func(file string) // told of every page that is read; nil = nobody
+
+	now     func() time.Time
+	open    func(file string) // told of every page that is read; nil = nobody
+	watcher func() (*fsnotify.Watcher, error)
 
 	mu   sync.Mutex // of refresh
 	tree atomic.Pointer[tree]
@@ -76,7 +80,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &Folder{max: o.MaxFile, log: o.Logger, now: time.Now}
+	f := &Folder{max: o.MaxFile, log: o.Logger, now: time.Now, watcher: fsnotify.NewWatcher}
 	if f.max <= 0 {
 		f.max = 50 << 20
 	}

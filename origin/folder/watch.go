@@ -19,7 +19,7 @@ const (
 	quiet     = 300 * time.Millisecond // without an event: what was going on is over
 	longest   = 2 * time.Second        // that an event waits for quiet
 	look      = 2 * time.Second        // between looks whether the folder was replaced
-	pollLeast = 3 * time.Second        // between two walks when nothing tells of changes
+	pollEvery = 3 * time.Second        // between two walks when nothing tells of changes
 )
 
 // Watch calls changed whenever something in the folder may have changed, once
@@ -97,7 +97,7 @@ func (f *Folder) notify(ctx context.Context, event func()) error {
 	if err != nil {
 		return err
 	}
-	n, err := fsnotify.NewWatcher()
+	n, err := f.watcher()
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (f *Folder) poll(ctx context.Context, event func()) {
 			last = sum
 			event()
 		}
-		wait(ctx, max(pollLeast, 20*time.Since(start)))
+		wait(ctx, max(pollEvery, 20*time.Since(start)))
 	}
 }
 

@@ -1,0 +1,168 @@
+package folder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watching starts a watch and gives a function that waits for its next call.
+func watching(t *testing.T, f *Folder) (next func(what string), calls *atomic.Int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	called, ended := make(chan struct{}, 100), make(chan error, 1)
+	calls = new(atomic.Int64)
+	go func() {
+		ended <- f.Watch(ctx, func() {
+			calls.Add(1)
+			called <- struct{}{}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Watch has ended with %v", err)
+		}
+	})
+	next = func(what string) {
+		t.Helper()
+		select {
+		case <-called:
+		case <-time.After(10 * time.Second):
+			t.Fatal("nothing was told of: " + what)
+		}
+	}
+	next("the start")
+	return next, calls
+}
+
+func TestWatch(t *testing.T) {
+	f, dir := site(t, map[string]string{"index.html": html("Home", ""), "a/b/c.html": html("C", "")})
+	next, calls := watching(t, f.Folder)
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+
+	must(t, os.WriteFile(in("index.html"), []byte(html("New", "")), 0o644))
+	next("a file written")
+	must(t, os.WriteFile(in("a/b/.c.html.swp"), []byte("x"), 0o644))
+	time.Sleep(2 * quiet)
+	if n := calls.Load(); n != 2 {
+		t.Errorf("a hidden file was told of: %d calls", n)
+	}
+	must(t, os.Rename(in("a/b/.c.html.swp"), in("a/b/c.html")))
+	next("a file replaced")
+	must(t, os.MkdirAll(in("new/deep"), 0o755))
+	must(t, os.WriteFile(in("new/deep/a.html"), []byte(html("A", "")), 0o644))
+	next("a directory made")
+	must(t, os.WriteFile(in("new/deep/a.html"), []byte(html("B", "")), 0o644))
+	next("a file in a directory that was made")
+	must(t, os.RemoveAll(in("new")))
+	next("a directory removed")
+	before := calls.Load()
+	for range 50 {
+		must(t, os.WriteFile(in("index.html"), []byte(html("Again", "")), 0o644))
+		time.Sleep(quiet / 50)
+	}
+	next("fifty writes")
+	time.Sleep(2 * quiet)
+	if n := calls.Load() - before; n > 2 {
+		t.Errorf("fifty quick writes were %d calls", n)
+	}
+}
+
+func TestWatchReplacedFolder(t *testing.T) {
+	top := t.TempDir()
+	write(t, top, map[string]string{"r1/index.html": html("One", ""), "r2/index.html": html("Two", "")})
+	link := filepath.Join(top, "current")
+	must(t, os.Symlink("r1", link))
+	f := open(t, link, nil)
+	next, _ := watching(t, f.Folder)
+	must(t, os.Remove(link))
+	must(t, os.Symlink("r2", link))
+	next("another folder of the name")
+	for range 2 { // the old one is noticed, then the new one is watched
+		if page(t, f, "/").Title == "Two" {
+			break
+		}
+		next("the new folder being watched")
+	}
+	if got := page(t, f, "/").Title; got != "Two" {
+		t.Errorf("title %q", got)
+	}
+}
+
+func TestDebounce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		events := make(chan struct{})
+		start := time.Now()
+		var calls []time.Duration
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			debounce(ctx, events, func() { calls = append(calls, time.Since(start)) })
+		}()
+		events <- struct{}{} // one event
+		time.Sleep(time.Second)
+		for range 25 { // a row of events without quiet, for 5 s
+			events <- struct{}{}
+			time.Sleep(200 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		cancel()
+		<-done
+		want := []time.Duration{quiet, time.Second + longest}
+		for i, w := range want {
+			if len(calls) <= i || calls[i] != w {
+				t.Fatalf("called at %v, want %v first", calls, want)
+			}
+		}
+		if len(calls) < 3 || len(calls) > 5 {
+			t.Errorf("called at %v", calls)
+		}
+	})
+}
+
+// TestWatchFallsBack: the system has no watches left.
+func TestWatchFallsBack(t *testing.T) {
+	f, dir := site(t, map[string]string{"index.html": html("Home", "")})
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		f.log = slog.New(slog.NewTextHandler(&log, nil))
+		f.now = func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+		f.watcher = func() (*fsnotify.Watcher, error) { return nil, syscall.ENOSPC }
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f.Watch(ctx, func() { calls++ })
+		}()
+		time.Sleep(5 * pollEvery)
+		synctest.Wait()
+		if calls != 1 {
+			t.Errorf("%d calls for an unchanged folder, want the first one only", calls)
+		}
+		must(t, os.WriteFile(filepath.Join(dir, "new.html"), []byte(html("New", "")), 0o644))
+		time.Sleep(pollEvery + longest)
+		synctest.Wait()
+		if calls != 2 {
+			t.Errorf("%d calls after a change, want 2", calls)
+		}
+		cancel()
+		<-done
+		if !strings.Contains(log.String(), "every few seconds") {
+			t.Errorf("log %q", log.String())
+		}
+	})
+}
