@@ -1,0 +1,162 @@
+package arch
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of pages")
+
+// check finds what is wrong with a tree, one line a problem.
+type check struct {
+	name string
+	find func(*tree) []string
+}
+
+// rewritable are the checks that -update can satisfy: they have tests of
+// their own.
+var rewritable = []check{{"Guide", checkGuide}, {"Costs", checkCosts}}
+
+// checks are all the others.
+var checks = []check{
+	{"Broken", func(t *tree) []string { return t.broken }},
+	{"Imports", checkImports},
+	{"Modules", checkModules},
+	{"Directions", checkDirections},
+	{"Rooms", checkRooms},
+	{"Comments", checkComments},
+	{"Sizes", checkSizes},
+	{"Words", checkWords},
+	{"Habits", checkHabits},
+	{"Skips", checkSkips},
+	{"Examples", checkExamples},
+	{"Corpora", checkCorpora},
+	{"Readme", checkReadme},
+}
+
+func readModule(t *testing.T) (string, *tree) {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := readTree(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, tr
+}
+
+func TestTree(t *testing.T) {
+	_, tr := readModule(t)
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			for _, p := range c.find(tr) {
+				t.Error(p)
+			}
+		})
+	}
+	for name, text := range tr.sources() {
+		if n := strings.Count(text, "\n"); n > aimedFor {
+			t.Logf("%s: %d lines, aimed for %d", name, n, aimedFor)
+		}
+	}
+}
+
+func TestGuide(t *testing.T) {
+	root, tr := readModule(t)
+	if *update {
+		want, err := tr.regenerateGuide()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, root, guide, want)
+		return
+	}
+	for _, p := range checkGuide(tr) {
+		t.Error(p)
+	}
+}
+
+func TestCosts(t *testing.T) {
+	root, tr := readModule(t)
+	if *update {
+		want, err := tr.regenerateCosts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, root, page, want)
+		return
+	}
+	for _, p := range checkCosts(tr) {
+		t.Error(p)
+	}
+}
+
+func write(t *testing.T, root, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChecksCanFail runs every check over a small module without faults, and
+// over that module with the files of each archive of testdata/fail laid over
+// it: a file without content removes one. The comment of an archive is
+// exactly what all checks together find.
+func TestChecksCanFail(t *testing.T) {
+	base, err := txtar.ParseFile("testdata/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob("testdata/fail/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := map[string]bool{}
+	find := func(changed *txtar.Archive) []string {
+		files := map[string]string{}
+		for _, f := range slices.Concat(base.Files, changed.Files) {
+			files[f.Name] = string(f.Data)
+			if len(f.Data) == 0 && !isData(f.Name) {
+				delete(files, f.Name)
+			}
+		}
+		tr := newTree(files)
+		found := []string{}
+		for _, c := range slices.Concat(checks, rewritable) {
+			for _, p := range c.find(tr) {
+				found = append(found, c.name+": "+p)
+				failed[c.name] = true
+			}
+		}
+		return found
+	}
+	if diff := cmp.Diff([]string{}, find(&txtar.Archive{})); diff != "" {
+		t.Fatalf("the module without faults has some (-want +got):\n%s", diff)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Split(strings.TrimSpace(string(a.Comment)), "\n")
+			if diff := cmp.Diff(want, find(a)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, c := range slices.Concat(checks, rewritable) {
+		if !failed[c.name] {
+			t.Errorf("no archive makes %s fail", c.name)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxBody is the number of lines that an Example of a public package may
+// have, without its output.
+const maxBody = 6
+
+// example is one runnable Example of a package.
+type example struct {
+	decl   *ast.FuncDecl
+	lines  []string // of the body, without comments, indented as in the file less one tab
+	output string
+}
+
+func (t *tree) examples(p *folder) map[string]example {
+	out := map[string]example{}
+	for _, f := range p.files {
+		if !f.test {
+			continue
+		}
+		source := strings.Split(t.text[f.path], "\n")
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Example") {
+				continue
+			}
+			e := example{decl: fn}
+			last := fn.Body.Rbrace
+			for _, c := range f.Comments {
+				if c.Pos() > fn.Body.Lbrace && c.End() < fn.Body.Rbrace {
+					text, found := output(c.Text())
+					if found {
+						e.output, last = text, c.Pos()
+					}
+				}
+			}
+			first := t.fset.Position(fn.Body.Lbrace).Line
+			for _, line := range source[first : t.fset.Position(last).Line-1] {
+				e.lines = append(e.lines, strings.TrimPrefix(line, "\t"))
+			}
+			out[fn.Name.Name] = e
+		}
+	}
+	return out
+}
+
+// output gives what a comment says that an Example prints.
+func output(comment string) (string, bool) {
+	head, rest, ok := strings.Cut(comment, "utput:")
+	if !ok || !slices.Contains([]string{"O", "Unordered o"}, head) {
+		return "", false
+	}
+	return strings.Trim(rest, " \n"), true
+}
+
+// wantsExample reports whether a package has to show how it is used. The
+// suites and the two contracts say that in their comments.
+func wantsExample(p *folder) bool {
+	return isPublic(p.path) && p.name != "" &&
+		!slices.Contains([]string{"protocol", "protocol/protocoltest", "store", "store/storetest"}, p.path)
+}
+
+// checkExamples finds public packages without a runnable Example, and
+// Examples that are too long to be one.
+func checkExamples(t *tree) []string {
+	var problems []string
+	for _, p := range t.sorted() {
+		if !wantsExample(p) {
+			continue
+		}
+		found := false
+		for name, e := range t.examples(p) {
+			found = found || e.output != ""
+			n := 0
+			for _, line := range e.lines {
+				if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+					n++
+				}
+			}
+			if n > maxBody {
+				problems = append(problems, t.at(e.decl.Pos(), "%s has %d lines, at most %d", name, n, maxBody))
+			}
+		}
+		if !found {
+			problems = append(problems, fmt.Sprintf("%s: no Example with its output", p.path))
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// checkCorpora finds fuzz targets without a committed corpus.
+func checkCorpora(t *tree) []string {
+	var problems []string
+	for _, p := range t.sorted() {
+		for _, f := range p.files {
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok || !f.test || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Fuzz") {
+					continue
+				}
+				dir := path.Join(p.path, "testdata/fuzz", fn.Name.Name) + "/"
+				if !t.hasData(dir) {
+					problems = append(problems, t.at(token.Pos(fn.Pos()), "%s has no file in %s", fn.Name.Name, dir))
+				}
+			}
+		}
+	}
+	return problems
+}
+
+func (t *tree) hasData(dir string) bool {
+	for p := range t.data {
+		if strings.HasPrefix(p, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// guide is the page whose Go is taken from Examples.
+const guide = "docs/guide.md"
+
+// checkGuide finds parts of the guide that are not what the Examples say.
+func checkGuide(t *tree) []string {
+	text, ok := t.text[guide]
+	if !ok {
+		return []string{"no " + guide}
+	}
+	want, err := t.regenerateGuide()
+	if err != nil {
+		return []string{guide + ": " + err.Error()}
+	}
+	return stale(guide, text, want, "go test ./internal/arch -run Guide -update")
+}
+
+func (t *tree) regenerateGuide() (string, error) {
+	return regenerate(t.text[guide], func(kind, argument string) (string, error) {
+		if kind != "example" {
+			return "", fmt.Errorf("no part %q here", kind)
+		}
+		dir, name, ok := strings.Cut(argument, ".")
+		if !ok {
+			return "", fmt.Errorf("want PACKAGE.Example")
+		}
+		if dir == path.Base(t.module) {
+			dir = "."
+		}
+		p := t.packages[dir]
+		if p == nil {
+			return "", fmt.Errorf("no package %s", dir)
+		}
+		e, ok := t.examples(p)[name]
+		if !ok || e.output == "" {
+			return "", fmt.Errorf("%s has no %s with an output", dir, name)
+		}
+		return "\n```go\n" + strings.Trim(strings.Join(e.lines, "\n"), "\n") + "\n```\n\n```text\n" + e.output + "\n```\n\n", nil
+	})
+}
+
+// commands are the two that README promises.
+var commands = []string{"go run ./cmd/millrace serve testdata/sites/", "go test ./..."}
+
+// checkReadme finds promises of README that cannot be kept: the two commands,
+// and the folders that they name.
+func checkReadme(t *tree) []string {
+	text, ok := t.text["README.md"]
+	if !ok {
+		return []string{"no README.md"}
+	}
+	var problems []string
+	for _, c := range commands {
+		if !strings.Contains(text, c) {
+			problems = append(problems, fmt.Sprintf("README.md: the command %q is missing", c))
+		}
+	}
+	for word := range strings.FieldsSeq(text) {
+		word = strings.Trim(word, "`.,:;()")
+		if strings.HasPrefix(word, "testdata/sites/") && !t.hasData(strings.TrimSuffix(word, "/")+"/") {
+			problems = append(problems, fmt.Sprintf("README.md: there is no %s", word))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,244 @@
+package arch
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// banned lists what only some packages may use outside of tests: calls and
+// variables, by import path.
+var banned = []struct {
+	path   string
+	names  []string
+	except func(folder string) bool
+	why    string
+}{
+	{
+		"net/http",
+		[]string{"DefaultClient", "DefaultServeMux", "Get", "Head", "Post", "PostForm", "Handle", "HandleFunc"},
+		func(p string) bool { return strings.HasSuffix(p, "test") }, // suites
+		"is shared by the whole process; internal/fetch gives clients",
+	},
+	{
+		"os",
+		[]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv"},
+		func(p string) bool { return strings.HasPrefix(p, "cmd/") },
+		"reads the environment, which only the command does",
+	},
+	{
+		"time",
+		[]string{"Sleep"},
+		func(p string) bool { return p == "internal/fetch" },
+		"waits without a context",
+	},
+}
+
+// checkHabits looks for what a package should not do: keep state, start
+// before it is asked, panic anonymously, use what belongs to the process.
+func checkHabits(t *tree) []string {
+	var problems []string
+	for _, p := range t.sorted() {
+		var vars []string
+		for _, f := range p.files {
+			if !f.test {
+				vars = append(vars, packageVars(f.File)...)
+			}
+		}
+		for _, f := range p.files {
+			if f.test {
+				continue
+			}
+			problems = append(problems, t.state(f)...)
+			problems = append(problems, t.uses(p, f)...)
+			for _, d := range f.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok {
+					if fn.Recv == nil && fn.Name.Name == "init" {
+						problems = append(problems, t.at(fn.Pos(), "func init"))
+					}
+					problems = append(problems, t.writes(fn, vars)...)
+				}
+			}
+		}
+	}
+	return problems
+}
+
+func packageVars(f *ast.File) []string {
+	var out []string
+	for _, d := range f.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR {
+			for _, s := range g.Specs {
+				for _, n := range s.(*ast.ValueSpec).Names {
+					out = append(out, n.Name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// state finds variables of a package whose type or value is made to change.
+func (t *tree) state(f *goFile) []string {
+	var problems []string
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.VAR {
+			continue
+		}
+		ast.Inspect(g, func(n ast.Node) bool {
+			if _, ok := n.(*ast.FuncLit); ok {
+				return false
+			}
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				from, name := t.selected(f, s)
+				if from == "sync" || from == "sync/atomic" || from == "net/http" && name == "Client" ||
+					from == "database/sql" && !strings.HasPrefix(name, "Err") {
+					problems = append(problems, t.at(s.Pos(), "a variable of the package holds a %s.%s", path.Base(from), name))
+				}
+			}
+			return true
+		})
+	}
+	return problems
+}
+
+// selected gives the import and the name of a selector on a package, "" for
+// other selectors.
+func (t *tree) selected(f *goFile, s *ast.SelectorExpr) (from, name string) {
+	x, ok := s.X.(*ast.Ident)
+	if !ok {
+		return "", ""
+	}
+	for _, i := range t.imports(f) {
+		if x.Name == i.name || i.name == "" && x.Name == path.Base(i.path) {
+			return i.path, s.Sel.Name
+		}
+	}
+	return "", ""
+}
+
+// writes finds assignments of a function to variables of its package. A name
+// that the function declares itself anywhere is taken for its own.
+func (t *tree) writes(fn *ast.FuncDecl, vars []string) []string {
+	own := map[string]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			for _, name := range n.Names {
+				own[name.Name] = true
+			}
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				own[name.Name] = true
+			}
+		case *ast.RangeStmt:
+			if n.Tok == token.DEFINE {
+				own[root(n.Key)], own[root(n.Value)] = true, true
+			}
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				for _, l := range n.Lhs {
+					own[root(l)] = true
+				}
+			}
+		}
+		return true
+	})
+	var problems []string
+	target := func(e ast.Expr) {
+		if name := root(e); name != "_" && !own[name] && slices.Contains(vars, name) {
+			problems = append(problems, t.at(e.Pos(), "%s, a variable of the package, is changed", name))
+		}
+	}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if n.Tok != token.DEFINE {
+				for _, l := range n.Lhs {
+					target(l)
+				}
+			}
+		case *ast.IncDecStmt:
+			target(n.X)
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.Ident); ok && (f.Name == "delete" || f.Name == "clear") && len(n.Args) > 0 {
+				target(n.Args[0])
+			}
+		}
+		return true
+	})
+	return problems
+}
+
+// root gives the variable that an assignable expression starts from.
+func root(e ast.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *ast.Ident:
+			return x.Name
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		default:
+			return ""
+		}
+	}
+}
+
+// uses finds what is banned, and panics that do not say whose they are.
+func (t *tree) uses(p *folder, f *goFile) []string {
+	var problems []string
+	ast.Inspect(f.File, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			from, name := t.selected(f, n)
+			for _, b := range banned {
+				if from == b.path && slices.Contains(b.names, name) && !b.except(p.path) {
+					problems = append(problems, t.at(n.Pos(), "%s.%s %s", path.Base(from), name, b.why))
+				}
+			}
+		case *ast.CallExpr:
+			if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "panic" && len(n.Args) == 1 {
+				name := p.name
+				if name == "main" {
+					name = path.Base(p.path)
+				}
+				if text, ok := leading(n.Args[0]); ok && !strings.HasPrefix(text, name+": ") {
+					problems = append(problems, t.at(n.Pos(), "the panic %q does not start with %q", text, name+": "))
+				}
+			}
+		}
+		return true
+	})
+	return problems
+}
+
+// leading gives the string that a message starts with: of a literal, a sum,
+// or a call such as fmt.Sprintf.
+func leading(e ast.Expr) (string, bool) {
+	for {
+		switch x := e.(type) {
+		case *ast.BasicLit:
+			s, err := strconv.Unquote(x.Value)
+			return s, err == nil && x.Kind == token.STRING
+		case *ast.BinaryExpr:
+			e = x.X
+		case *ast.CallExpr:
+			if len(x.Args) == 0 {
+				return "", false
+			}
+			e = x.Args[0]
+		default:
+			return "", false
+		}
+	}
+}

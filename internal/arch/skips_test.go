@@ -1,0 +1,76 @@
+package arch
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+// checkSkips finds tests that skip themselves for another reason than a
+// missing MILLRACE_TEST_ variable, -short or another system. A fuzz target may
+// pass over an input.
+func checkSkips(t *tree) []string {
+	var problems []string
+	for _, p := range t.sorted() {
+		for _, f := range p.files {
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok || !f.test {
+					continue
+				}
+				reason, hands := t.mentionsReason(fn), t.testingNames(f, fn)
+				ast.Inspect(fn, func(n ast.Node) bool {
+					if _, ok := n.(*ast.FuncLit); ok && strings.HasPrefix(fn.Name.Name, "Fuzz") {
+						return false
+					}
+					s, ok := n.(*ast.SelectorExpr)
+					if ok && !reason && hands[root(s.X)] && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
+						problems = append(problems, t.at(s.Pos(), "%s skips for a reason that is neither a MILLRACE_TEST_ variable nor -short nor the system", fn.Name.Name))
+					}
+					return true
+				})
+			}
+		}
+	}
+	return problems
+}
+
+func (t *tree) mentionsReason(fn *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			found = found || strings.Contains(n.Value, "MILLRACE_TEST_")
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			found = found || ok && (x.Name == "testing" && n.Sel.Name == "Short" || x.Name == "runtime" && n.Sel.Name == "GOOS")
+		}
+		return !found
+	})
+	return found
+}
+
+// testingNames gives the parameters, of a function and of those inside it,
+// that are a testing.T, B, F or TB.
+func (t *tree) testingNames(f *goFile, fn *ast.FuncDecl) map[string]bool {
+	out := map[string]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		field, ok := n.(*ast.Field)
+		if !ok {
+			return true
+		}
+		typ := field.Type
+		if p, ok := typ.(*ast.StarExpr); ok {
+			typ = p.X
+		}
+		if s, ok := typ.(*ast.SelectorExpr); ok {
+			if from, _ := t.selected(f, s); from == "testing" {
+				for _, name := range field.Names {
+					out[name.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	return out
+}
