@@ -31,7 +31,7 @@ func carry(p *millrace.Page) *millrace.Page {
 
 // tag gives the hash of the page's document, "" for a page that has none.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
-	if !strings.Contains(p.URL, "://") {
+	if strings.HasPrefix(p.URL, "/") {
 		c := *p
 		c.URL = canon.Absolute(site.Base, p.URL)
 		p = &c

@@ -24,8 +24,9 @@ func nameOf(identity string, n int) string {
 // no other page wanted it.
 func wanted(identity string) (dir, query string) {
 	dir, query = cutQuery(identity)
-	if _, elsewhere, ok := strings.Cut(dir, "://"); ok {
+	if !strings.HasPrefix(dir, "/") {
 		// Brackets of IPv6 addresses have no place in a path.
+		_, elsewhere, _ := strings.Cut(dir, "://")
 		host, rest, _ := strings.Cut(elsewhere, "/")
 		dir = "/~" + brackets.Replace(host) + "/" + rest
 	}
@@ -87,10 +88,14 @@ func claimants(dir, query string) []string {
 	}
 	all := []string{path + query, path + "/" + query}
 	if elsewhere, ok := strings.CutPrefix(path, "/~"); ok {
-		host, rest, _ := strings.Cut(elsewhere, "/")
+		host, _, _ := strings.Cut(elsewhere, "/")
+		rest := elsewhere[len(host):]
 		for _, scheme := range []string{"https://", "http://"} {
-			page := strings.TrimSuffix(scheme+unbrackets.Replace(host)+"/"+rest, "/")
-			all = append(all, page+query, page+"/"+query)
+			page := scheme + unbrackets.Replace(host) + rest
+			if rest != "" {
+				all = append(all, page+query)
+			}
+			all = append(all, page+"/"+query)
 		}
 	}
 	return slices.DeleteFunc(all, func(identity string) bool {

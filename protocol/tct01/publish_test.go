@@ -1,0 +1,421 @@
+package tct01
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+const base = "https://example.com/"
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		identity string
+		n        int
+		want     string
+	}{
+		{"/", 1, "/llm.json"},
+		{"/", 2, "/~2/llm.json"},
+		{"/post/", 1, "/post/llm.json"},
+		{"/post", 1, "/post/llm.json"},
+		{"/post/", 2, "/post/~2/llm.json"},
+		{"/a.html", 1, "/a.html/llm.json"},
+		{"/post/?x=1", 1, "/post/llm.json?x=1"},
+		{"/post?x=1/2", 3, "/post/~3/llm.json?x=1/2"},
+		{"/?x", 1, "/llm.json?x"},
+		{"/post/llm.json", 1, "/post/llm.json/llm.json"},
+		{"/post/~2/", 1, "/post/~~2/llm.json"},
+		{"/post/~~2", 2, "/post/~~~2/~2/llm.json"},
+		{"/~bob/", 1, "/~bob/llm.json"},
+		{"/~/", 1, "/~/llm.json"},
+		{"/~2x/", 1, "/~2x/llm.json"},
+		{"https://other.example/p?q=1", 1, "/~other.example/p/llm.json?q=1"},
+		{"https://other.example/", 1, "/~other.example/llm.json"},
+		{"http://h:8080/", 2, "/~h:8080/~2/llm.json"},
+		{"https://[::1]/a/", 1, "/~%5B::1%5D/a/llm.json"},
+		{"https://7/", 1, "/~~7/llm.json"},
+		{base + "/odd", 1, "/~example.com//odd/llm.json"},
+	} {
+		got := nameOf(c.identity, c.n)
+		if got != c.want {
+			t.Errorf("name %d of %s is %s, want %s", c.n, c.identity, got, c.want)
+		}
+		back, n := wanting(base, got)
+		if n != c.n || !slices.Contains(back, c.identity) {
+			t.Errorf("%s is name %d of %q, want %d of %s", got, n, back, c.n, c.identity)
+		}
+	}
+	for _, none := range []string{
+		"/", "/llm.jsonx", "/post/", "/post/~1/llm.json", "/post/~0/llm.json", "/post/~02/llm.json", "/post/~2/~2/llm.json",
+		"/post/~99999999999999999999/llm.json", "/" + strings.Repeat("x", 9000) + "/llm.json", "", "llm.json",
+	} {
+		if got, _ := wanting(base, none); len(got) != 0 {
+			t.Errorf("%.40s is a name of %q", none, got)
+		}
+	}
+	if got, _ := wanting(base, "/~example.com/post/llm.json"); slices.Contains(got, base+"post") {
+		t.Errorf("a page of the site goes by another site's name: %q", got)
+	}
+}
+
+// Whatever pages a site has, each has a name of its own, no name is that of a
+// page, and the store's view of rivals is symmetric.
+func FuzzNames(f *testing.F) {
+	f.Add("/post\n/post/\n/post/llm.json\n/post/llm.json/llm.json")
+	f.Add("/~2\n/~2/\n/\n/~~2/\nhttps://2/\nhttp://2/")
+	f.Add("/a//\n/a/\n/a\n/a?b\n/a/?b\n/a/llm.json?b")
+	f.Fuzz(func(t *testing.T, urls string) {
+		var pages []*millrace.Page
+		have := map[string]bool{}
+		for u := range strings.SplitSeq(urls, "\n") {
+			d := documentOf(&millrace.Page{URL: u})
+			if d == nil && strings.HasPrefix(u, "/") {
+				d = documentOf(&millrace.Page{URL: "https://example.com" + u})
+			}
+			if d == nil || have[d.CanonicalURL] {
+				continue
+			}
+			have[d.CanonicalURL] = true
+			pages = append(pages, &millrace.Page{URL: d.CanonicalURL, Title: "T"})
+		}
+		v := protocoltest.NewView(millrace.Site{Base: base}, pages, Protocol().Tagger)
+		p := NewPublisher(nil)
+		seen := map[string]string{}
+		for tag, err := range v.Tags(t.Context(), Name, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := tagName(v.Site(), tag)
+			if other, twice := seen[name]; twice {
+				t.Fatalf("%s and %s are both %s", other, tag.URL, name)
+			}
+			seen[name] = tag.URL
+			if real := base + name[1:]; tag.N == 1 && have[real] {
+				t.Fatalf("the document of %s has the name of the page %s", tag.URL, real)
+			}
+			d, err := p.Find(t.Context(), v, httptest.NewRequest("GET", "http://docs"+name, nil))
+			if err != nil || d.ETag != tag.Value || d.Path != name {
+				t.Fatalf("%s of %s: %v, %v", name, tag.URL, d, err)
+			}
+		}
+		for _, page := range pages {
+			id := strings.TrimPrefix(page.URL, strings.TrimSuffix(base, "/"))
+			if strings.HasPrefix(id, "//") {
+				id = page.URL
+			}
+			before, after := rivals(id)
+			for _, b := range before {
+				if _, a := rivals(b); !slices.Contains(a, id) && !strings.HasPrefix(b, "//") {
+					t.Fatalf("%s waits for %s, which does not know: %q", id, b, a)
+				}
+			}
+			for _, a := range after {
+				if b, _ := rivals(a); !slices.Contains(b, id) {
+					t.Fatalf("%s decides about %s, which does not know: %q", id, a, b)
+				}
+			}
+		}
+	})
+}
+
+func TestRivals(t *testing.T) {
+	for _, c := range []struct {
+		identity      string
+		before, after []string
+	}{
+		{"/post", []string{"/post/llm.json"}, []string{"/post/"}},
+		{"/post/", []string{"/post/llm.json", "/post"}, nil},
+		{"/post/?x", []string{"/post/llm.json?x", "/post?x"}, nil},
+		{"/", []string{"/llm.json"}, nil},
+		{"/post/llm.json", []string{"/post/llm.json/llm.json"}, []string{"/post/llm.json/", "/post", "/post/"}},
+		{"/llm.json", []string{"/llm.json/llm.json"}, []string{"/llm.json/", "/"}},
+		{"https://o/p", []string{"/~o/p/llm.json", "/~o/p", "/~o/p/"}, []string{"https://o/p/", "http://o/p", "http://o/p/"}},
+	} {
+		before, after := rivals(c.identity)
+		if !cmp.Equal(before, c.before) || len(after)+len(c.after) > 0 && !cmp.Equal(after, c.after) {
+			t.Errorf("%s: after %q and before %q, want %q and %q", c.identity, before, after, c.before, c.after)
+		}
+	}
+}
+
+func pages(n int) []*millrace.Page {
+	out := []*millrace.Page{{URL: "/", Title: "Home", Known: millrace.AllFields}}
+	for i := range n - 1 {
+		out = append(out, &millrace.Page{
+			URL: fmt.Sprintf("/p/%d/", i), Title: fmt.Sprint("Page ", i), Section: "p",
+			Modified: time.Unix(int64(1700000000+i), 0), Published: time.Unix(int64(1600000000+i%7), 0),
+			Known: millrace.AllFields,
+		})
+	}
+	return out
+}
+
+func view(pages []*millrace.Page) *protocoltest.View {
+	return protocoltest.NewView(millrace.Site{Base: base, Title: "The site"}, pages, Protocol().Tagger)
+}
+
+// large gives the large documents of a view by path.
+func large(t *testing.T, v millrace.View, items int) map[string]*millrace.Document {
+	t.Helper()
+	out := map[string]*millrace.Document{}
+	for d, err := range NewPublisher(&protocol.PublisherOptions{ListItems: items}).All(t.Context(), v) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Large {
+			break
+		}
+		out[d.Path] = d
+	}
+	return out
+}
+
+func body(t *testing.T, d *millrace.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Write(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestDocumentHeader(t *testing.T) {
+	v := view([]*millrace.Page{{URL: "/x/", Modified: time.Unix(1700000000, 0), Known: millrace.AllFields}})
+	d, err := NewPublisher(nil).Find(t.Context(), v, httptest.NewRequest("GET", "http://docs/x/llm.json", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{
+		"Content-Type":  {"application/json; charset=utf-8"},
+		"Cache-Control": {"max-age=0, must-revalidate"},
+		"Vary":          {"Accept-Encoding"},
+		"Accept-Ranges": {"none"},
+		"Last-Modified": {"Tue, 14 Nov 2023 22:13:20 GMT"},
+		"Link":          {`<https://example.com/x/>; rel="canonical"`},
+	}
+	if diff := cmp.Diff(want, map[string][]string(d.Header)); diff != "" {
+		t.Error(diff)
+	}
+	if !d.OneTag || d.Large || !isHash(d.ETag) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A page that has changed since its tag was written is an error, never bytes
+// under a tag that is not theirs.
+func TestWriteVerifies(t *testing.T) {
+	v := view([]*millrace.Page{{URL: "/x/", Title: "One"}})
+	d, err := NewPublisher(nil).Find(t.Context(), lying{v}, httptest.NewRequest("GET", "http://docs/x/llm.json", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := d.Write(t.Context(), &b); err == nil || b.Len() > 0 {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+type lying struct{ millrace.View }
+
+func (l lying) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	p, err := l.View.Page(ctx, have)
+	if err == nil {
+		p.Title = "Two"
+	}
+	return p, err
+}
+
+func TestShards(t *testing.T) {
+	for _, c := range []struct{ pages, items, want int }{
+		{1, 8, 1}, {8, 8, 1}, {9, 8, 2}, {14, 8, 2}, {15, 8, 4}, {100, 8, 16}, {1_000_000, 50_000, 32}, {3, 1, 4},
+	} {
+		p := NewPublisher(&protocol.PublisherOptions{ListItems: c.items}).(*publisher)
+		if got := p.shards(millrace.Site{Pages: c.pages}); got != c.want {
+			t.Errorf("%d pages in lists of %d: %d lists, want %d", c.pages, c.items, got, c.want)
+		}
+	}
+	const n, shards = 100_000, 32
+	var count [shards]int
+	for i := range n {
+		count[shardOf(fmt.Sprintf("/blog/%d/", i), shards)]++
+	}
+	for i, c := range count {
+		if math.Abs(float64(c)-n/shards) > 0.1*n/shards {
+			t.Errorf("list %d has %d of %d pages", i, c, n)
+		}
+	}
+}
+
+// Every item is in one list, lists are in the order of identities, and a
+// change of one page touches exactly the lists whose bytes it changes.
+func TestListsTouched(t *testing.T) {
+	before := append(pages(60), &millrace.Page{URL: "/r/", Title: "Rival"}, &millrace.Page{URL: "/s/"})
+	for _, edit := range []struct {
+		name string
+		url  string
+		do   func([]*millrace.Page) []*millrace.Page
+	}{
+		{"changed", "/p/7/", func(ps []*millrace.Page) []*millrace.Page {
+			p := ps[8].Clone()
+			p.Title = "Another"
+			return append(append(slices.Clone(ps[:8]), p), ps[9:]...)
+		}},
+		{"a rival came", "/r", func(ps []*millrace.Page) []*millrace.Page {
+			return append(slices.Clone(ps), &millrace.Page{URL: "/r", Kind: millrace.Archive})
+		}},
+		{"a page took a name", "/s/llm.json", func(ps []*millrace.Page) []*millrace.Page {
+			return append(slices.Clone(ps), &millrace.Page{URL: "/s/llm.json"})
+		}},
+		{"the home page went", "/", func(ps []*millrace.Page) []*millrace.Page { return ps[1:] }},
+	} {
+		t.Run(edit.name, func(t *testing.T) {
+			old, now := large(t, view(before), 8), large(t, view(edit.do(before)), 8)
+			items := 0
+			for path, d := range now {
+				if path == "/llm.json" {
+					continue
+				}
+				text := body(t, d)
+				items += strings.Count(text, `"cUrl"`)
+				was := old[path]
+				if was == nil {
+					t.Fatalf("%s is new", path)
+				}
+				if changed := body(t, was) != text; changed && d.Touched != nil && !d.Touched(edit.url) {
+					t.Errorf("%s has changed and says that %s does not touch it", path, edit.url)
+				}
+			}
+			if want := len(edit.do(before)); items != want && edit.name == "changed" {
+				t.Errorf("the lists have %d items, want %d", items, want)
+			}
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	docs := large(t, view([]*millrace.Page{{URL: "/b"}, {URL: "/"}, {URL: "/a/?q=1"}, {URL: "/t", Kind: millrace.Archive}}), 0)
+	got := body(t, docs["/llm-pages.json"])
+	var urls []string
+	if err := scanList(strings.NewReader(got), func(_ int, it *item, err error) bool {
+		if err != nil || !isHash(it.ETag) {
+			t.Errorf("%+v %v", it, err)
+		}
+		urls = append(urls, it.CURL+" "+it.MURL)
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{base + " " + base + "llm.json", base + "a/?q=1 " + base + "a/llm.json?q=1", base + "b " + base + "b/llm.json"}
+	if diff := cmp.Diff(want, urls); diff != "" || len(docs) != 1 {
+		t.Errorf("%d large documents, items (-want +got):\n%s", len(docs), diff)
+	}
+}
+
+func TestOverview(t *testing.T) {
+	v := view(pages(30)[1:])
+	docs := large(t, v, 0)
+	d := docs["/llm.json"]
+	if d == nil || len(docs) != 2 {
+		t.Fatalf("large documents: %v", docs)
+	}
+	text := body(t, d)
+	doc, hash, err := decodeDocument([]byte(text))
+	if err != nil || hash != d.ETag || !hashHolds([]byte(text), hash) {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if doc.CanonicalURL != base || doc.Title != "The site" || !strings.Contains(doc.Content, "- p: 29 pages") ||
+		strings.Count(doc.Content, "\n- Page ") != newest {
+		t.Errorf("%+v", doc)
+	}
+	list := body(t, docs["/llm-pages.json"])
+	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm.json","etag":"`+hash+`"}`) {
+		t.Errorf("the list starts %.200s", list)
+	}
+	if docs["/llm-pages.json"].Touched != nil {
+		t.Error("some change does not touch the list with the overview")
+	}
+	links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/")
+	if err != nil || len(links) != 1 || links[0].URL != base+"llm.json" {
+		t.Errorf("%v %v", links, err)
+	}
+	// A page of the site keeps the name.
+	docs = large(t, view([]*millrace.Page{{URL: "/llm.json"}}), 0)
+	if docs["/~2/llm.json"] == nil {
+		t.Errorf("large documents: %v", docs)
+	}
+	// The same pages give the same overview; a page more gives another one.
+	if other := large(t, view(pages(30)[1:]), 0)["/llm.json"]; other.ETag != hash {
+		t.Error("the overview of the same site differs")
+	}
+	if other := large(t, view(pages(31)[1:]), 0)["/llm.json"]; other.ETag == hash {
+		t.Error("the overview of a larger site is the same")
+	}
+}
+
+func TestAnnounce(t *testing.T) {
+	site := millrace.Site{Base: base, Docs: "https://docs.example/m/"}
+	v := protocoltest.NewView(site, append(pages(20), &millrace.Page{URL: "/t", Kind: millrace.Archive}), Protocol().Tagger)
+	n := NewPublisher(&protocol.PublisherOptions{ListItems: 12}).Announce(v)
+	var root []string
+	for _, l := range n.Root {
+		root = append(root, l.String())
+	}
+	want := []string{
+		`</m/llm-pages-1-of-2.json>; rel="index"; type="application/json"`,
+		`</m/llm-pages-2-of-2.json>; rel="index"; type="application/json"`,
+	}
+	if !cmp.Equal(root, want) {
+		t.Errorf("root links %q", root)
+	}
+	links, err := n.Page(t.Context(), "/p/3/")
+	if err != nil || !cmp.Equal(links, []millrace.Link{{URL: "https://docs.example/m/p/3/llm.json", Rel: "alternate", Type: "application/json", HTML: true}}) {
+		t.Errorf("%v %v", links, err)
+	}
+	for _, none := range []string{"/none", "/t"} {
+		if links, err := n.Page(t.Context(), none); err != nil || len(links) != 0 {
+			t.Errorf("%s: %v %v", none, links, err)
+		}
+	}
+}
+
+// A view that fails is not a document that is missing.
+func TestFindFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v := view(pages(3))
+	if _, err := NewPublisher(nil).Find(ctx, v, httptest.NewRequest("GET", "http://docs/p/1/llm.json", nil)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := NewPublisher(nil).Announce(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for _, err := range NewPublisher(nil).All(ctx, v) {
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	v := view(pages(1000))
+	p := NewPublisher(nil)
+	r := httptest.NewRequest("GET", "http://docs/p/500/llm.json", nil)
+	for b.Loop() {
+		if _, err := p.Find(b.Context(), v, r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
