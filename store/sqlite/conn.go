@@ -1,0 +1,227 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+)
+
+// scanner copies the columns of one row.
+type scanner func(dest ...any) error
+
+// writer is the one connection that writes. Statements run without the
+// caller's context: the driver would start a goroutine for each. Whoever
+// writes looks at its context between two statements.
+type writer struct {
+	turn  chan struct{} // holds one token while somebody writes
+	db    *sql.DB
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+// tx is one write transaction.
+type tx struct{ w *writer }
+
+// do runs f in a transaction, and keeps all that it did or nothing.
+func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-w.turn }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := &tx{w}
+	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		if !committed {
+			// SQLite may have rolled back already, on a full disk for one.
+			_ = t.exec("ROLLBACK")
+		}
+	}()
+	if err := f(t); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := t.exec("COMMIT"); err != nil {
+		return err
+	}
+	committed = true
+	return nil
+}
+
+func (w *writer) close() error {
+	w.turn <- struct{}{} // whoever writes may end
+	defer func() { <-w.turn }()
+	for _, st := range w.stmts {
+		st.Close()
+	}
+	clear(w.stmts)
+	var err error
+	if w.conn != nil {
+		if err = w.conn.Close(); errors.Is(err, sql.ErrConnDone) {
+			err = nil
+		}
+	}
+	return errors.Join(err, w.db.Close())
+}
+
+func (t *tx) stmt(query string) (*sql.Stmt, error) {
+	st := t.w.stmts[query]
+	if st == nil {
+		var err error
+		if st, err = t.w.conn.PrepareContext(context.Background(), query); err != nil {
+			return nil, err
+		}
+		t.w.stmts[query] = st
+	}
+	return st, nil
+}
+
+// exec runs a statement.
+func (t *tx) exec(query string, args ...any) error {
+	_, err := t.count(query, args...)
+	return err
+}
+
+// count runs a statement and gives the number of rows that it touched.
+func (t *tx) count(query string, args ...any) (int64, error) {
+	st, err := t.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	r, err := st.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// row reads one row; the error is errNoRow if there is none.
+func (t *tx) row(query string, args []any, dest ...any) error {
+	st, err := t.stmt(query)
+	if err != nil {
+		return err
+	}
+	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
+}
+
+// rows reads rows. f must not use the transaction: the rows are open.
+func (t *tx) rows(query string, args []any, f func(scan scanner) error) error {
+	st, err := t.stmt(query)
+	if err != nil {
+		return err
+	}
+	return each(st, args, f)
+}
+
+// stop ends a reading of rows early, without an error.
+var stop = errors.New("enough rows")
+
+func each(st *sql.Stmt, args []any, f func(scan scanner) error) error {
+	rows, err := st.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); errors.Is(err, stop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// reader is the pool of connections that read, each statement a transaction
+// of its own.
+type reader struct {
+	db    *sql.DB
+	stmts sync.Map // query -> *sql.Stmt
+}
+
+func (r *reader) close() error { return r.db.Close() }
+
+func (r *reader) stmt(query string) (*sql.Stmt, error) {
+	if st, ok := r.stmts.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := r.db.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	if old, ok := r.stmts.LoadOrStore(query, st); ok {
+		st.Close()
+		return old.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+// row reads one row; the error is errNoRow if there is none.
+func (r *reader) row(ctx context.Context, query string, args []any, dest ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	st, err := r.stmt(query)
+	if err != nil {
+		return err
+	}
+	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
+}
+
+// rows reads rows, of which there must be few: nothing else is read on the
+// connection until f has seen the last.
+func (r *reader) rows(ctx context.Context, query string, args []any, f func(scan scanner) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	st, err := r.stmt(query)
+	if err != nil {
+		return err
+	}
+	return each(st, args, f)
+}
+
+// snapshot gives f readings that agree with each other.
+func (r *reader) snapshot(ctx context.Context, f func(q querier) error) error {
+	c, err := r.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(context.Background(), "BEGIN"); err != nil {
+		return err
+	}
+	defer c.ExecContext(context.Background(), "ROLLBACK")
+	return f(connQuerier{c})
+}
+
+// querier is what reads alike in a transaction that writes and in a snapshot.
+type querier interface {
+	row(query string, args []any, dest ...any) error
+	rows(query string, args []any, f func(scan scanner) error) error
+}
+
+type connQuerier struct{ c *sql.Conn }
+
+func (q connQuerier) row(query string, args []any, dest ...any) error {
+	return q.c.QueryRowContext(context.Background(), query, args...).Scan(dest...)
+}
+
+func (q connQuerier) rows(query string, args []any, f func(scan scanner) error) error {
+	st, err := q.c.PrepareContext(context.Background(), query)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return each(st, args, f)
+}

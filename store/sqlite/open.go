@@ -1,0 +1,237 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// Options configure a [Store]. The zero value works.
+type Options struct {
+	Logger *slog.Logger     // nil = silence
+	Now    func() time.Time // the clock; nil = time.Now
+	Wait   time.Duration    // how long to wait for another process that writes; 0 = 5 s
+	// Readers is the number of connections that read, each with a cache of
+	// 8 MB; 0 = 4.
+	Readers int
+
+	maxPages int // of the file, 0 = no limit: how tests fill a disk
+}
+
+// Store is one file that keeps sites. Its methods are safe for concurrent use.
+type Store struct {
+	path   string
+	epoch  string
+	log    *slog.Logger
+	now    func() time.Time
+	writer *writer
+	read   *reader
+}
+
+// Open opens the store in a file, which it creates if need be. The folder must
+// exist. ErrInvalid: the file is no store, damaged, or of a newer millrace;
+// ErrUnavailable: another process keeps it locked; ErrForbidden: it cannot be
+// written. nil options are the zero value.
+func Open(ctx context.Context, path string, o *Options) (*Store, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Wait <= 0 {
+		opts.Wait = 5 * time.Second
+	}
+	if opts.Readers <= 0 {
+		opts.Readers = 4
+	}
+	what := "store " + path
+	if err := usable(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	s := &Store{path: path, log: opts.Logger, now: opts.Now}
+	if err := s.open(ctx, opts); err != nil {
+		s.Close()
+		return nil, explain(what, err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, o Options) error {
+	wait := fmt.Sprintf("busy_timeout(%d)", o.Wait.Milliseconds())
+	limit := fmt.Sprintf("max_page_count(%d)", o.maxPages)
+	if o.maxPages == 0 {
+		limit = "max_page_count(4294967294)"
+	}
+	// The vacuum mode has to come before the first table and the change to WAL.
+	db, err := connect(s.path, 1, wait, "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(FULL)",
+		"cache_size(-16000)", "journal_size_limit(33554432)", "wal_autocheckpoint(2000)", limit)
+	if err != nil {
+		return err
+	}
+	s.writer = &writer{turn: make(chan struct{}, 1), db: db, stmts: make(map[string]*sql.Stmt)}
+	if s.writer.conn, err = db.Conn(ctx); err != nil {
+		return err
+	}
+	if err := prepareFile(ctx, s.writer.conn); err != nil {
+		return err
+	}
+	if err := s.writer.conn.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch); err != nil {
+		return err
+	}
+	db, err = connect(s.path, o.Readers, wait, "query_only(1)", "cache_size(-8000)")
+	if err != nil {
+		return err
+	}
+	s.read = &reader{db: db}
+	return nil
+}
+
+// connect makes a pool of connections with the given pragmas, none of them
+// open yet.
+func connect(path string, size int, pragmas ...string) (*sql.DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	dsn := "file:" + (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath() + "?_pragma=" + strings.Join(pragmas, "&_pragma=")
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return db, nil
+}
+
+// usable finds early what SQLite has only numbers for.
+func usable(path string) error {
+	if path == "" {
+		return fmt.Errorf("%w: the path is empty", millrace.ErrInvalid)
+	}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(path)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("%w: there is no folder %s: create it first", millrace.ErrInvalid, dir)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %v", millrace.ErrForbidden, err)
+	case info.IsDir():
+		return fmt.Errorf("%w: it is a folder: name a file in it", millrace.ErrInvalid)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%w: it is not a regular file", millrace.ErrInvalid)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: it is read-only: make the file and its folder writable (%v)", millrace.ErrForbidden, err)
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	// SQLite takes a file that is shorter than its head for an empty one.
+	head := make([]byte, 16)
+	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
+		return fmt.Errorf("%w: it is not a store: choose another file, or restore a backup", millrace.ErrInvalid)
+	}
+	return nil
+}
+
+// Close closes the store. Views of it give errors from then on.
+func (s *Store) Close() error {
+	var errs []error
+	if s.read != nil {
+		errs = append(errs, s.read.close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return explain("close store "+s.path, err)
+	}
+	return nil
+}
+
+// Sites lists the names of the sites in the store, in order.
+func (s *Store) Sites(ctx context.Context) ([]string, error) {
+	var names []string
+	err := s.read.rows(ctx, "SELECT name FROM site ORDER BY name", nil, func(scan scanner) error {
+		var name string
+		err := scan(&name)
+		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		return nil, explain("list the sites of store "+s.path, err)
+	}
+	return names, nil
+}
+
+// Site opens the site of a name, which it creates if need be. The
+// configuration is not kept: what was derived by another one is told by its
+// fingerprint, and [Site.Derive] brings it up to date. ErrInvalid: a base is
+// no absolute URL that ends with "/", or two taggers are of one room.
+func (s *Store) Site(ctx context.Context, name string, c store.Config) (*Site, error) {
+	what := "site " + name
+	if name == "" {
+		return nil, fmt.Errorf("open site: %w: its name is empty", millrace.ErrInvalid)
+	}
+	if c.Docs == "" {
+		c.Docs = c.Base
+	}
+	for _, base := range []string{c.Base, c.Docs} {
+		if u, err := url.Parse(base); err != nil || u.Host == "" || !strings.HasSuffix(base, "/") {
+			return nil, fmt.Errorf("%s: %w: base %q is no absolute URL that ends with /", what, millrace.ErrInvalid, base)
+		}
+	}
+	rooms := make(map[string]bool)
+	for _, t := range c.Taggers {
+		if t.Room == "" || strings.ContainsAny(t.Room, " ") || rooms[t.Room] || t.Tag == nil {
+			return nil, fmt.Errorf("%s: %w: the tagger of room %q is incomplete or the second one", what, millrace.ErrInvalid, t.Room)
+		}
+		rooms[t.Room] = true
+	}
+	site := &Site{store: s, name: name, config: c, rooms: rooms, fingerprint: fingerprint(c)}
+	err := s.writer.do(ctx, func(t *tx) error {
+		err := t.row("SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
+		if !absent(err) {
+			return err
+		}
+		return t.row("INSERT INTO site (name, fingerprint) VALUES (?, ?) RETURNING id", []any{name, site.fingerprint}, &site.id)
+	})
+	if err != nil {
+		return nil, explain(what+" of store "+s.path, err)
+	}
+	return site, nil
+}
+
+// Site is one site in a [Store]. It implements [store.Site].
+type Site struct {
+	store       *Store
+	id          int64
+	name        string
+	config      store.Config
+	rooms       map[string]bool // of the taggers
+	fingerprint string
+}
+
+var _ store.Site = (*Site)(nil)

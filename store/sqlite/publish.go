@@ -1,0 +1,70 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/millrace/millrace"
+)
+
+// Published implements [store.Site].
+func (s *Site) Published(ctx context.Context) (millrace.View, []byte, error) {
+	v := &view{site: s}
+	var fingerprint string
+	var state, manifest []byte
+	err := s.store.read.row(ctx, "SELECT seq, fingerprint, state, manifest FROM published WHERE site = ? ORDER BY number DESC LIMIT 1",
+		[]any{s.id}, &v.seq, &fingerprint, &state, &manifest)
+	switch {
+	case absent(err):
+		err = fmt.Errorf("%w: nothing has been published yet", millrace.ErrNotFound)
+	case err == nil && fingerprint != s.fingerprint:
+		err = fmt.Errorf("%w: it was published under another configuration", millrace.ErrNotFound)
+	case err == nil:
+		err = json.Unmarshal(state, &v.info)
+	}
+	if err != nil {
+		return nil, nil, explain("published view of site "+s.name, err)
+	}
+	return v, manifest, nil
+}
+
+// Publish implements [store.Site]. What was published under another
+// configuration counts as none.
+func (s *Site) Publish(ctx context.Context, from, to uint64, manifest []byte) error {
+	err := s.change(ctx, func(w *work) error {
+		if w.state.fingerprint != s.fingerprint {
+			return fmt.Errorf("%w: its pages are derived by another configuration by now", millrace.ErrConflict)
+		}
+		if to > uint64(w.seq) {
+			return fmt.Errorf("%w: there is no sequence number %d yet", millrace.ErrInvalid, to)
+		}
+		if to < uint64(w.floor) {
+			return fmt.Errorf("%w: the view of sequence number %d has been compacted away", millrace.ErrConflict, to)
+		}
+		var number, seq int64
+		var fingerprint string
+		err := w.row("SELECT number, seq, fingerprint FROM published WHERE site = ? ORDER BY number DESC LIMIT 1",
+			[]any{s.id}, &number, &seq, &fingerprint)
+		if err != nil && !absent(err) {
+			return err
+		}
+		if fingerprint != s.fingerprint {
+			seq = 0
+		}
+		if uint64(seq) != from {
+			return fmt.Errorf("%w: %d is published by now, not %d", millrace.ErrConflict, seq, from)
+		}
+		info, err := s.describe(w, w.state, int64(to))
+		if err != nil {
+			return err
+		}
+		state, err := json.Marshal(info)
+		if err != nil {
+			return err
+		}
+		return w.exec("INSERT INTO published (site, number, seq, time, fingerprint, state, manifest) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			s.id, number+1, to, w.now.UnixMilli(), s.fingerprint, state, manifest)
+	})
+	return explain(fmt.Sprintf("publish sequence number %d of site %s", to, s.name), err)
+}

@@ -1,0 +1,280 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// Scan implements [millrace.View]. An After that the view does not show is
+// ErrNotFound, except in the order of the URLs.
+func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
+	return func(yield func(*millrace.Page, error) bool) {
+		if err := v.scan(ctx, s, yield); err != nil {
+			yield(nil, explain("scan site "+v.site.name, err))
+		}
+	}
+}
+
+// The statements of a scan: what comes after a place, in each order. They
+// end in the same arguments: the view's sequence number twice, as an until and
+// as an id, the section, and the number of rows.
+const (
+	scanByURL = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_url
+		WHERE site = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY url LIMIT ?`
+	scanByPublished = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_rank
+		WHERE site = ? AND (rank, url) > (?, ?) AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY rank, url LIMIT ?`
+	scanBySeq = "SELECT " + rowColumns + ` FROM entry
+		WHERE id > ? AND id < ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY id DESC LIMIT ?`
+)
+
+func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.Page, error) bool) error {
+	var query string
+	last := row{rank: -1 << 62} // where the scan is
+	switch s.Order {
+	case millrace.ByURL:
+		query = scanByURL
+	case millrace.ByPublished:
+		query = scanByPublished
+	case millrace.BySeq:
+		query = scanBySeq
+		last.seq = v.seq + 1
+	default:
+		return fmt.Errorf("%w: order %d", millrace.ErrInvalid, s.Order)
+	}
+	if s.After != "" {
+		last.url = v.site.identity(s.After)
+		if s.Order != millrace.ByURL {
+			var err error
+			if last, err = v.entry(ctx, last.url); err != nil {
+				return fmt.Errorf("resume after %s: %w", s.After, err)
+			}
+		}
+	}
+	for left := s.Limit; ; {
+		n := chunk
+		if s.Limit > 0 {
+			n = min(n, left)
+		}
+		var args []any
+		switch s.Order {
+		case millrace.ByURL:
+			args = []any{v.site.id, last.url}
+		case millrace.ByPublished:
+			args = []any{v.site.id, last.rank, last.url}
+		case millrace.BySeq:
+			args = []any{v.site.entryID(0), v.site.entryID(last.seq)}
+		}
+		args = append(args, v.seq, v.site.entryID(v.seq), s.Section, n)
+		rows := make([]row, 0, n)
+		size := 0
+		err := v.site.store.read.rows(ctx, query, args,
+			func(scan scanner) error {
+				var r row
+				if err := r.scan(scan); err != nil {
+					return err
+				}
+				if r.meta == nil {
+					return v.gone()
+				}
+				rows = append(rows, r)
+				if size += len(r.meta); size > chunkBytes {
+					return stop
+				}
+				return nil
+			})
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			p, err := v.page(ctx, r, s.Bodies)
+			if err != nil {
+				return err
+			}
+			if !yield(p, nil) {
+				return nil
+			}
+			last = r
+		}
+		left -= len(rows)
+		if len(rows) == 0 || s.Limit > 0 && left <= 0 || len(rows) < n && size <= chunkBytes {
+			return nil
+		}
+	}
+}
+
+// Tags implements [millrace.View].
+func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+	return func(yield func(millrace.Tag, error) bool) {
+		if !v.site.rooms[room] {
+			return
+		}
+		last := v.site.identity(after)
+		for {
+			tags := make([]millrace.Tag, 0, chunk)
+			err := v.site.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag
+				WHERE site = ? AND room = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
+				[]any{v.site.id, room, last, v.seq, v.seq, chunk}, func(scan scanner) error {
+					var t millrace.Tag
+					var modified int64
+					err := scan(&t.URL, &t.N, &modified, &t.Value)
+					t.Modified = instant(modified)
+					tags = append(tags, t)
+					return err
+				})
+			if err != nil {
+				yield(millrace.Tag{}, explain("tags of room "+room, err))
+				return
+			}
+			for _, t := range tags {
+				last = t.URL
+				t.URL = v.site.absolute(t.URL)
+				if !yield(t, nil) {
+					return
+				}
+			}
+			if len(tags) < chunk {
+				return
+			}
+		}
+	}
+}
+
+// Changes implements [millrace.Source]: the log since a cursor, each page once
+// with its latest change, and a milestone. From the start ("") it is every
+// page, and the milestone is whole.
+func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		mark := millrace.Change{Kind: millrace.Mark, Time: v.info.Time, Mark: &millrace.Milestone{Cursor: v.site.cursor(v.seq)}}
+		var err error
+		more := true
+		if since == "" {
+			mark.Mark.Whole = true
+			more, err = v.everything(ctx, yield)
+		} else {
+			more, err = v.since(ctx, since, yield)
+		}
+		if err != nil {
+			yield(millrace.Change{}, explain("changes of site "+v.site.name, err))
+		} else if more {
+			yield(mark, nil)
+		}
+	}
+}
+
+// logged is one entry as Changes reads it.
+type logged struct {
+	seq, prev, time int64
+	kind            int
+	url             string
+	revision        []byte
+}
+
+func (l *logged) change(s *Site) millrace.Change {
+	c := millrace.Change{Kind: millrace.Put, Time: time.UnixMilli(l.time).UTC()}
+	c.URL = s.absolute(l.url)
+	if l.kind == deleted {
+		c.Kind = millrace.Delete
+	} else {
+		c.Version = hex.EncodeToString(l.revision)
+	}
+	return c
+}
+
+func (v *view) everything(ctx context.Context, yield func(millrace.Change, error) bool) (more bool, err error) {
+	last := ""
+	for {
+		rows, err := v.logRows(ctx, `SELECT id, prev, time, kind, url, revision FROM entry INDEXED BY entry_url
+			WHERE site = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url LIMIT ?`,
+			v.site.id, last, v.seq, v.site.entryID(v.seq), chunk)
+		if err != nil {
+			return false, err
+		}
+		for _, l := range rows {
+			last = l.url
+			c := l.change(v.site)
+			c.New = true
+			if !yield(c, nil) {
+				return false, nil
+			}
+		}
+		if len(rows) < chunk {
+			return true, nil
+		}
+	}
+}
+
+func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace.Change, error) bool) (more bool, err error) {
+	since, err := v.site.place(c)
+	if err != nil {
+		return false, err
+	}
+	if since > v.seq {
+		return false, fmt.Errorf("%w: cursor %q is ahead of this view: start over", millrace.ErrConflict, c)
+	}
+	for last := since; ; {
+		// Read before the rows: what Compact takes while they are read shows.
+		rows, err := v.logRows(ctx, `SELECT id, prev, time, kind, url, revision FROM entry
+			WHERE id > ? AND id <= ? AND until > ? AND kind < 4 ORDER BY id LIMIT ?`,
+			v.site.entryID(last), v.site.entryID(v.seq), v.seq, chunk)
+		if err != nil {
+			return false, err
+		}
+		var horizon int64
+		if err := v.site.store.read.row(ctx, "SELECT horizon FROM site WHERE id = ?", []any{v.site.id}, &horizon); err != nil {
+			return false, err
+		}
+		if since < horizon {
+			return false, fmt.Errorf("%w: cursor %q is older than the log reaches back: start over", millrace.ErrConflict, c)
+		}
+		for _, l := range rows {
+			last = l.seq
+			unknown, err := v.unknownAt(ctx, l, since)
+			if err != nil {
+				return false, err
+			}
+			if unknown && l.kind == deleted {
+				continue // it came and went in between
+			}
+			c := l.change(v.site)
+			c.New = unknown
+			if !yield(c, nil) {
+				return false, nil
+			}
+		}
+		if len(rows) < chunk {
+			return true, nil
+		}
+	}
+}
+
+// unknownAt reports whether the page of an entry was not there at a sequence
+// number before: the first of its changes since then tells.
+func (v *view) unknownAt(ctx context.Context, l logged, since int64) (bool, error) {
+	for l.prev > since {
+		err := v.site.store.read.row(ctx, "SELECT prev, kind FROM entry WHERE id = ?", []any{v.site.entryID(l.prev)}, &l.prev, &l.kind)
+		if err != nil {
+			return false, err
+		}
+	}
+	return l.kind == added, nil
+}
+
+func (v *view) logRows(ctx context.Context, query string, args ...any) ([]logged, error) {
+	rows := make([]logged, 0, chunk)
+	err := v.site.store.read.rows(ctx, query, args, func(scan scanner) error {
+		var l logged
+		err := scan(&l.seq, &l.prev, &l.time, &l.kind, &l.url, &l.revision)
+		l.seq &= forever
+		rows = append(rows, l)
+		return err
+	})
+	return rows, err
+}

@@ -1,0 +1,176 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace"
+)
+
+// applicationID marks a file as a store ("mill").
+const applicationID = 0x6D696C6C
+
+// forever is the until of an entry or a tag that nothing has replaced. It is
+// written out in statements, since a partial index is used only for a literal.
+const forever = 1<<40 - 1
+
+// siteBits is how far the site's number is shifted in entry.id: the rows of a
+// site are one range of the table, in the order of the log.
+const siteBits = 40
+
+// migrations bring a file from version i to version i+1. A released one never
+// changes.
+var migrations = []string{`
+CREATE TABLE store (epoch TEXT NOT NULL);
+INSERT INTO store VALUES (lower(hex(randomblob(16))));
+
+CREATE TABLE site (
+	id          INTEGER PRIMARY KEY,
+	name        TEXT NOT NULL UNIQUE,
+	seq         INTEGER NOT NULL DEFAULT 0, -- of the newest entry
+	time        INTEGER NOT NULL DEFAULT 0, -- of the newest commit, Unix ms
+	fingerprint TEXT NOT NULL,              -- every page is derived by it; '' = under way
+	target      TEXT NOT NULL DEFAULT '',   -- what Derive is on the way to
+	start       INTEGER NOT NULL DEFAULT 0, -- the entry that announces it
+	after       TEXT NOT NULL DEFAULT '',   -- the last page that it has derived
+	done        INTEGER NOT NULL DEFAULT 0, -- how many it has derived
+	floor       INTEGER NOT NULL DEFAULT 0, -- views before it are gone
+	horizon     INTEGER NOT NULL DEFAULT 0, -- cursors before it are refused
+	rooms       TEXT NOT NULL DEFAULT ''    -- that have tags, separated by spaces
+);
+
+CREATE TABLE section ( -- pages visible at the newest entry
+	site  INTEGER NOT NULL,
+	name  TEXT NOT NULL,
+	pages INTEGER NOT NULL,
+	PRIMARY KEY (site, name)
+) WITHOUT ROWID;
+
+CREATE TABLE body (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+
+CREATE TABLE raw (
+	site  INTEGER NOT NULL,
+	url   TEXT NOT NULL,    -- identity
+	hint  INTEGER NOT NULL, -- Modified that the source does not speak for, Unix s, 0 = none
+	body  INTEGER NOT NULL, -- 0 = no blocks
+	meta  BLOB NOT NULL,
+	PRIMARY KEY (site, url)
+) WITHOUT ROWID;
+
+CREATE TABLE entry (
+	id        INTEGER PRIMARY KEY, -- site << 40 | seq
+	site      INTEGER NOT NULL,
+	kind      INTEGER NOT NULL,    -- 1 added, 2 updated, 3 deleted, 4 configuration
+	time      INTEGER NOT NULL,    -- of the commit, Unix ms
+	prev      INTEGER NOT NULL,    -- seq of the page's entry before, 0 = none
+	until     INTEGER NOT NULL,    -- seq of the page's next entry
+	modified  INTEGER NOT NULL,    -- Unix s
+	rank      INTEGER NOT NULL,    -- published, newest first
+	body      INTEGER NOT NULL,
+	section   TEXT NOT NULL,
+	url       TEXT NOT NULL,       -- identity, '' = of no page
+	revision  BLOB,
+	meta      BLOB                 -- NULL when compacted, or of no page
+);
+CREATE INDEX entry_url  ON entry (site, url, until, section);
+CREATE INDEX entry_rank ON entry (site, rank, url, until, section) WHERE kind < 3;
+CREATE INDEX entry_old  ON entry (site, until) WHERE until < 1099511627775;
+CREATE INDEX entry_gone ON entry (id) WHERE kind > 2;
+
+CREATE TABLE tag (
+	site     INTEGER NOT NULL,
+	room     TEXT NOT NULL,
+	url      TEXT NOT NULL,
+	seq      INTEGER NOT NULL,
+	until    INTEGER NOT NULL,
+	n        INTEGER NOT NULL,
+	modified INTEGER NOT NULL,
+	value    TEXT NOT NULL,
+	PRIMARY KEY (site, room, url, seq)
+) WITHOUT ROWID;
+CREATE INDEX tag_old ON tag (site, until) WHERE until < 1099511627775;
+
+CREATE TABLE source (
+	id     INTEGER PRIMARY KEY,
+	site   INTEGER NOT NULL,
+	name   TEXT NOT NULL,
+	cursor TEXT NOT NULL DEFAULT '',
+	UNIQUE (site, name)
+);
+
+CREATE TABLE memory (
+	source   INTEGER NOT NULL,
+	url      TEXT NOT NULL, -- the source's name for it, as an identity
+	identity TEXT,          -- of the page, NULL = url
+	version  TEXT NOT NULL,
+	location TEXT NOT NULL,
+	section  TEXT NOT NULL,
+	PRIMARY KEY (source, url)
+) WITHOUT ROWID;
+CREATE INDEX memory_identity ON memory (identity, source) WHERE identity IS NOT NULL;
+
+CREATE TABLE published (
+	site        INTEGER NOT NULL,
+	number      INTEGER NOT NULL, -- counts publications
+	seq         INTEGER NOT NULL,
+	time        INTEGER NOT NULL, -- when it was published, Unix ms
+	fingerprint TEXT NOT NULL,
+	state       BLOB NOT NULL,    -- millrace.Site as JSON
+	manifest    BLOB,
+	PRIMARY KEY (site, number)
+) WITHOUT ROWID;
+`}
+
+// prepareFile makes a new file a store, brings an older one up to date and
+// refuses what is neither.
+func prepareFile(ctx context.Context, c *sql.Conn) error {
+	var app, version, tables int
+	// The lock is taken first: two processes may open a new file at once.
+	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // of what is not committed
+	for _, q := range []struct {
+		sql  string
+		dest *int
+	}{
+		{"PRAGMA application_id", &app},
+		{"PRAGMA user_version", &version},
+		{"SELECT count(*) FROM sqlite_schema", &tables},
+	} {
+		if err := c.QueryRowContext(ctx, q.sql).Scan(q.dest); err != nil {
+			return err
+		}
+	}
+	switch {
+	case app != applicationID && (app != 0 || version != 0 || tables != 0):
+		return fmt.Errorf("%w: it is a database of something else, choose another file", millrace.ErrInvalid)
+	case version > len(migrations):
+		return fmt.Errorf("%w: it was written by a newer millrace (version %d of the store, this one knows %d): use that millrace, or another file",
+			millrace.ErrInvalid, version, len(migrations))
+	case version == len(migrations):
+		return nil
+	}
+	for _, m := range migrations[version:] {
+		if _, err := c.ExecContext(ctx, m); err != nil {
+			return err
+		}
+	}
+	for _, p := range []string{
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+		fmt.Sprintf("PRAGMA user_version = %d", len(migrations)),
+		"COMMIT",
+	} {
+		if _, err := c.ExecContext(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoRow = sql.ErrNoRows
+
+// absent reports whether an error says that there is no such row.
+func absent(err error) bool { return errors.Is(err, errNoRow) }

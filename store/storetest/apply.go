@@ -1,0 +1,230 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+func applyCases() []testCase {
+	return []testCase{
+		{"a page comes back as it was said", func(t *testing.T, f *fixture) {
+			in := article("/full", "Body <b> & \"quotes\" \u2028 ü 漢字")
+			in.Description, in.Summary, in.Author, in.Language = "D", "S", "A. Author", "en-GB"
+			in.Published = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+			in.Modified = time.Date(2021, 1, 2, 3, 4, 5, 0, time.UTC)
+			in.Section, in.Tags, in.Kind = "docs", []string{"a", "b"}, millrace.Documentation
+			in.Schema = append(in.Schema, []byte(`{"@type":"Article"}`))
+			in.Extra = map[string]rawJSON{"arc": rawJSON(`{"x":1}`)}
+			in.Known = millrace.AllFields
+			want(f, "tally", f.apply(put(in)), millrace.Tally{Added: 1})
+			got := f.page(f.head(), "/full")
+			exp := in.Clone()
+			exp.Version = got.Version
+			want(f, "page", got, exp)
+			if got.Version == "" {
+				t.Error("a page of a view has no version")
+			}
+		}},
+		{"a page without a date gets the time of its arrival", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			p := f.page(f.head(), "/a")
+			want(f, "modified", p.Modified, f.clock())
+			if !p.Known.Has(millrace.FieldModified) {
+				t.Error("a view does not speak for its dates")
+			}
+		}},
+		{"an unchanged page writes nothing", func(t *testing.T, f *fixture) {
+			if f.engine.Writes == nil {
+				t.Skip("the engine cannot tell its writes")
+			}
+			p := article("/a", "same")
+			p.Version = "v1"
+			f.apply(put(p), put(article("/b", "other")))
+			seq, rows := f.head().Site().Seq, f.engine.Writes(t, f.store)
+			f.pass(time.Hour)
+			want(f, "tally", f.apply(put(p.Clone()), put(article("/b", "other"))), millrace.Tally{Unchanged: 2})
+			want(f, "sequence number", f.head().Site().Seq, seq)
+			want(f, "rows written", f.engine.Writes(t, f.store), rows)
+		}},
+		{"another version of the same page is remembered and no change", func(t *testing.T, f *fixture) {
+			p := article("/a", "same")
+			p.Version = "v1"
+			f.apply(put(p))
+			seq := f.head().Site().Seq
+			p = p.Clone()
+			p.Version = "v2"
+			want(f, "tally", f.apply(put(p)), millrace.Tally{Unchanged: 1})
+			want(f, "sequence number", f.head().Site().Seq, seq)
+			want(f, "held", f.held(origin), set("/a=v2"))
+		}},
+		{"the tally counts what became visible", func(t *testing.T, f *fixture) {
+			f.puts("/a", "/b", "/c")
+			tally := f.apply(put(article("/a", "new")), put(article("/b", "Text of /b")), put(article("/d", "d")), gone("/c"), gone("/never"))
+			want(f, "tally", tally, millrace.Tally{Added: 1, Updated: 1, Deleted: 1, Unchanged: 2})
+		}},
+		{"the last change of a URL in a batch wins", func(t *testing.T, f *fixture) {
+			f.apply(put(article("/a", "one")), put(article("/a", "two")), gone("/b"), put(article("/b", "kept")), put(article("/c", "c")), gone("/c"))
+			v := f.head()
+			want(f, "pages", f.paths(v, millrace.Scan{}), set("/a", "/b"))
+			want(f, "text", f.page(v, "/a").Blocks[1].Text, "two")
+		}},
+		{"two edits in one second rise", func(t *testing.T, f *fixture) {
+			var last time.Time
+			for i := range 5 {
+				f.apply(put(article("/a", fmt.Sprint("edit ", i))))
+				m := f.page(f.head(), "/a").Modified
+				if !m.After(last) || m.Nanosecond() != 0 {
+					t.Errorf("edit %d: modified %v after %v", i, m, last)
+				}
+				last = m
+			}
+		}},
+		{"an edit without a date takes the time of the edit", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			f.pass(time.Hour)
+			f.apply(put(article("/a", "edited")))
+			want(f, "modified", f.page(f.head(), "/a").Modified, f.clock())
+		}},
+		{"the date of the source counts when it is later", func(t *testing.T, f *fixture) {
+			d := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
+			f.apply(put(dated("/a", "one", d)))
+			want(f, "first", f.page(f.head(), "/a").Modified, d)
+			f.apply(put(dated("/a", "two", d.Add(time.Hour))))
+			want(f, "later", f.page(f.head(), "/a").Modified, d.Add(time.Hour))
+			f.apply(put(dated("/a", "three", d.Add(-time.Hour))))
+			want(f, "earlier, other content", f.page(f.head(), "/a").Modified, d.Add(time.Hour+time.Second))
+			seq := f.head().Site().Seq
+			f.apply(put(dated("/a", "three", d)))
+			want(f, "earlier, same content", f.head().Site().Seq, seq)
+			want(f, "tally", f.apply(put(dated("/a", "three", d.Add(2*time.Hour)))), millrace.Tally{Updated: 1})
+			want(f, "later, same content", f.page(f.head(), "/a").Modified, d.Add(2*time.Hour))
+		}},
+		{"a date that the source does not speak for is a hint", func(t *testing.T, f *fixture) {
+			p := article("/a", "one")
+			p.Modified = time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
+			f.apply(put(p))
+			want(f, "modified", f.page(f.head(), "/a").Modified, p.Modified)
+			p = p.Clone()
+			p.Modified = p.Modified.Add(time.Hour)
+			want(f, "tally", f.apply(put(p)), millrace.Tally{Unchanged: 1})
+		}},
+		{"a date in the future is the present", func(t *testing.T, f *fixture) {
+			f.apply(put(dated("/a", "one", f.clock().Add(240*time.Hour))))
+			want(f, "modified", f.page(f.head(), "/a").Modified, f.clock())
+			f.pass(time.Hour)
+			want(f, "again", f.apply(put(dated("/a", "one", f.clock().Add(239*time.Hour)))), millrace.Tally{Unchanged: 1})
+		}},
+		{"a page that comes back rises over its deletion", func(t *testing.T, f *fixture) {
+			old := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
+			f.apply(put(dated("/a", "one", old)))
+			f.pass(time.Minute)
+			f.apply(gone("/a"))
+			removed := f.clock()
+			f.apply(put(dated("/a", "one", old)))
+			if m := f.page(f.head(), "/a").Modified; !m.After(removed) {
+				t.Errorf("modified %v, deleted at %v", m, removed)
+			}
+		}},
+		{"Newer applies only what is newer", func(t *testing.T, f *fixture) {
+			d := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
+			f.apply(put(dated("/a", "held", d)))
+			for _, c := range []struct {
+				at   time.Time
+				text string
+			}{{d.Add(-time.Second), "held"}, {d, "held"}, {d.Add(time.Second), "delta"}} {
+				change := put(dated("/a", "delta", c.at))
+				change.Newer = true
+				f.apply(change)
+				want(f, c.at.String(), f.page(f.head(), "/a").Blocks[1].Text, c.text)
+			}
+			change := put(dated("/new", "n", d))
+			change.Newer = true
+			want(f, "a page that is not held", f.apply(change), millrace.Tally{Added: 1})
+		}},
+		{"a deleted page is gone", func(t *testing.T, f *fixture) {
+			f.puts("/a", "/b")
+			f.apply(gone("/a"))
+			v := f.head()
+			if _, err := v.Page(t.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrNotFound) {
+				t.Errorf("page: %v", err)
+			}
+			want(f, "pages", f.paths(v, millrace.Scan{}), set("/b"))
+			want(f, "count", v.Site().Pages, 1)
+			want(f, "held", f.held(origin), set("/b="))
+			want(f, "again", f.apply(gone("/a")), millrace.Tally{Unchanged: 1})
+		}},
+		{"a bad change keeps the whole batch out", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			seq := f.head().Site().Seq
+			for _, bad := range []millrace.Change{{Kind: millrace.Put}, {Kind: millrace.Mark}, {Kind: 9, Ref: millrace.Ref{URL: "/x"}}} {
+				_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(article("/b", "b")), gone("/a"), bad})
+				if !errors.Is(err, millrace.ErrInvalid) {
+					t.Errorf("%+v: %v", bad, err)
+				}
+			}
+			if _, err := f.site.Apply(t.Context(), "", []millrace.Change{gone("/a")}); !errors.Is(err, millrace.ErrInvalid) {
+				t.Errorf("from nowhere: %v", err)
+			}
+			v := f.head()
+			want(f, "sequence number", v.Site().Seq, seq)
+			want(f, "pages", f.paths(v, millrace.Scan{}), set("/a"))
+		}},
+		{"a canceled Apply applies nothing", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			var batch []millrace.Change
+			for i := range 2000 {
+				batch = append(batch, put(article(fmt.Sprintf("/p%04d", i), strings.Repeat("word ", 100))))
+			}
+			for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+				ctx, cancel := context.WithTimeout(t.Context(), after)
+				_, err := f.site.Apply(ctx, origin, batch)
+				cancel()
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Skipf("the machine is too fast or too slow to cancel: %v", err)
+				}
+				want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/a"))
+				want(f, "held", f.held(origin), set("/a="))
+			}
+			want(f, "after it", f.apply(put(article("/b", "b"))), millrace.Tally{Added: 1})
+		}},
+		{"a large page is a page", func(t *testing.T, f *fixture) {
+			text := strings.Repeat("0123456789abcdef ", 1<<19) // 8.5 MB
+			f.apply(put(article("/large", text)))
+			want(f, "length", len(f.page(f.head(), "/large").Blocks[1].Text), len(text))
+			f.apply(put(article("/large", text+"!")))
+			want(f, "length", len(f.page(f.head(), "/large").Blocks[1].Text), len(text)+1)
+		}},
+		{"odd URLs are URLs", func(t *testing.T, f *fixture) {
+			odd := []string{
+				"/", "/?q=1&r=%20", "/%E2%82%AC/%F0%9F%98%80", "/a%00b", "/a'b\"c", "/a;b,c=d", "/A", "/a", "/a/", "/a/b?x=/y",
+				"/%", "/_%_", "/" + strings.Repeat("x", 8000), "/漢字", "/a b",
+			}
+			var batch []millrace.Change
+			for _, u := range odd {
+				batch = append(batch, put(article(u, "Text of "+u)))
+			}
+			want(f, "tally", f.apply(batch...), millrace.Tally{Added: len(odd)})
+			v := f.head()
+			for _, u := range odd {
+				want(f, u, f.page(v, base+u[1:]).Blocks[1].Text, "Text of "+u)
+			}
+			want(f, "how many", len(f.paths(v, millrace.Scan{})), len(odd))
+			want(f, "how many are held", len(f.held(origin)), len(odd))
+			want(f, "again", f.apply(batch...), millrace.Tally{Unchanged: len(odd)})
+		}},
+	}
+}
+
+// dated is an article whose source speaks for its date.
+func dated(path, text string, modified time.Time) *millrace.Page {
+	p := article(path, text)
+	p.Modified = modified
+	p.Known |= millrace.FieldModified
+	return p
+}

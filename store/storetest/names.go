@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// alias is the change by which a source says under ref what page it means.
+func alias(ref string, p *millrace.Page) millrace.Change {
+	c := put(p)
+	c.URL = ref
+	return c
+}
+
+func nameCases() []testCase {
+	return []testCase{
+		{"a page lies under its own URL, remembered under the source's", func(t *testing.T, f *fixture) {
+			p := article("/a/", "text")
+			p.Version = "v"
+			f.apply(alias(base+"a/index.html", p))
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/a/"))
+			want(f, "held", f.held(origin), set("/a/index.html=v"))
+			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Tally{Deleted: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+		}},
+		{"a duplicate is remembered and no page", func(t *testing.T, f *fixture) {
+			f.puts("/main")
+			dup := &millrace.Page{URL: base + "main", Version: "d1"}
+			want(f, "tally", f.apply(alias(base+"dup", dup)), millrace.Tally{Unchanged: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/main"))
+			want(f, "held", f.held(origin), set("/dup=d1", "/main="))
+			want(f, "without the duplicate", f.apply(gone("/dup")), millrace.Tally{Unchanged: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/main"))
+		}},
+		{"a page stays while a name of the same source is left", func(t *testing.T, f *fixture) {
+			f.puts("/main")
+			f.apply(alias(base+"dup", &millrace.Page{URL: base + "main"}))
+			want(f, "first name", f.apply(gone("/main")), millrace.Tally{Unchanged: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/main"))
+			want(f, "last name", f.apply(gone("/dup")), millrace.Tally{Deleted: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+		}},
+		{"a deleted page is forgotten for every source", func(t *testing.T, f *fixture) {
+			f.puts("/a", "/b")
+			f.from(other, put(article("/a", "Text of /a")), put(article("/b", "Text of /b")), alias(base+"dup", &millrace.Page{URL: base + "a"}))
+			f.apply(gone("/a"))
+			want(f, "held", f.held(other), set("/b="))
+		}},
+		{"a name that moves to another page leaves the old one", func(t *testing.T, f *fixture) {
+			f.apply(alias(base+"file.html", article("/old", "text")))
+			want(f, "tally", f.apply(alias(base+"file.html", article("/new", "text"))), millrace.Tally{Added: 1, Deleted: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/new"))
+		}},
+		{"two names that change places delete nothing", func(t *testing.T, f *fixture) {
+			f.apply(alias(base+"1.html", article("/a", "a")), alias(base+"2.html", article("/b", "b")))
+			seq := f.head().Site().Seq
+			want(f, "tally", f.apply(alias(base+"1.html", article("/b", "b")), alias(base+"2.html", article("/a", "a"))), millrace.Tally{Unchanged: 2})
+			want(f, "sequence number", f.head().Site().Seq, seq)
+		}},
+		{"a canonical URL on another host stays absolute", func(t *testing.T, f *fixture) {
+			p := article("/x", "text")
+			p.URL = "https://other.example/x"
+			f.apply(alias(base+"x", p))
+			v := f.head()
+			want(f, "pages", f.paths(v, millrace.Scan{}), set("https://other.example/x"))
+			want(f, "page", f.page(v, "https://other.example/x").URL, "https://other.example/x")
+			if _, err := v.Page(t.Context(), millrace.Ref{URL: "/x"}); !errors.Is(err, millrace.ErrNotFound) {
+				t.Errorf("its name at the source: %v", err)
+			}
+		}},
+		{"memory is per source and ordered by URL", func(t *testing.T, f *fixture) {
+			urls := []string{
+				base, base + "-", base + ".well", base + "/double", base + "0", base + "a", base + "a/b", base + "~",
+				"https://aaa.example/", "https://example.co/", "https://example.com.evil/", "https://zzz.example/",
+			}
+			var batch []millrace.Change
+			for _, u := range slices.Backward(urls) {
+				p := article("/", "text of "+u)
+				p.URL, p.Version = u, "v of "+u
+				c := put(p)
+				c.Location, c.Section = u+"#m", "s"
+				batch = append(batch, c)
+			}
+			f.apply(batch...)
+			slices.Sort(urls)
+			var got []string
+			for r, err := range f.site.Held(t.Context(), origin) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				want(f, r.URL, r, millrace.Ref{URL: r.URL, Version: "v of " + r.URL, Location: r.URL + "#m", Section: "s"})
+				got = append(got, r.URL)
+			}
+			want(f, "order", got, urls)
+			want(f, "some", f.held(origin, base+"a", base+"unknown", base), set("/=v of "+base, "/a=v of "+base+"a"))
+			want(f, "another source", f.held(other), set())
+			want(f, "some of another source", f.held(other, base+"a"), set())
+		}},
+		{"a Put without a page only touches the memory", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			seq := f.head().Site().Seq
+			c := millrace.Change{Ref: millrace.Ref{URL: base + "a", Version: "304", Location: base + "a.json", Section: "s1"}}
+			want(f, "tally", f.apply(c), millrace.Tally{Unchanged: 1})
+			want(f, "sequence number", f.head().Site().Seq, seq)
+			for r, err := range f.site.Held(t.Context(), origin) {
+				want(f, "held", r, c.Ref)
+				want(f, "error", err, nil)
+			}
+			c.URL = base + "unknown"
+			f.apply(c)
+			want(f, "of a page that nobody has", f.held(origin), set("/a=304"))
+		}},
+		{"a cursor is kept with its batch", func(t *testing.T, f *fixture) {
+			cursor := func() millrace.Cursor {
+				c, err := f.site.Cursor(t.Context(), origin)
+				want(f, "error", err, nil)
+				return c
+			}
+			want(f, "at first", cursor(), "")
+			mark := millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "c1"}}
+			f.apply(put(article("/a", "a")), mark)
+			want(f, "then", cursor(), "c1")
+			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{
+				{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "c2"}}, {Kind: millrace.Put}})
+			if err == nil {
+				t.Error("a bad batch was taken")
+			}
+			want(f, "a batch that failed", cursor(), "c1")
+			f.reopen(nil)
+			want(f, "after a restart", cursor(), "c1")
+			c, _ := f.site.Cursor(t.Context(), other)
+			want(f, "of another source", c, "")
+		}},
+		{"sites in one store do not see each other", func(t *testing.T, f *fixture) {
+			second := f.another("second", store.Config{Base: "https://second.example/"})
+			f.puts("/a", "/b")
+			p := article("/a", "of the second")
+			p.URL = "https://second.example/a"
+			if _, err := second.Apply(t.Context(), origin, []millrace.Change{put(p)}); err != nil {
+				t.Fatal(err)
+			}
+			f.apply(gone("/a"))
+			v, err := second.Head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(f, "pages of the second", f.paths(v, millrace.Scan{}), set("https://second.example/a"))
+			want(f, "pages of the first", f.paths(f.head(), millrace.Scan{}), set("/b"))
+			want(f, "numbers", []uint64{v.Site().Seq, f.head().Site().Seq}, []uint64{1, 3})
+			if err := second.Compact(t.Context(), 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			list, _ := f.changes(f.head(), "")
+			want(f, "changes", list, set("+/b"))
+		}},
+	}
+}

@@ -1,0 +1,167 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// tagger is a room whose tag is what it saw of the page. Archives have none.
+func tagger(room string) millrace.Tagger {
+	return millrace.Tagger{Room: room, Tag: func(s millrace.Site, p *millrace.Page) (string, error) {
+		switch {
+		case p.Kind == millrace.Archive:
+			return "", nil
+		case strings.Contains(p.Title, "refused"):
+			return "", errors.New("refused")
+		}
+		return strings.Join([]string{p.URL, p.Author, p.Modified.Format(time.RFC3339), s.Docs, fmt.Sprint(len(p.Text()))}, "|"), nil
+	}}
+}
+
+// slashes is a room where /a and /a/ claim one name, and /a has it first.
+func slashes(room string) millrace.Tagger {
+	t := tagger(room)
+	t.Rivals = func(identity string) (before, after []string) {
+		if trimmed, ok := strings.CutSuffix(identity, "/"); ok {
+			return []string{trimmed}, nil
+		}
+		return nil, []string{identity + "/"}
+	}
+	return t
+}
+
+func (f *fixture) tag(v millrace.View, room, url string) millrace.Tag {
+	f.Helper()
+	tag, err := v.Tag(f.Context(), room, url)
+	if err != nil {
+		f.Fatalf("tag: %v", err)
+	}
+	return tag
+}
+
+func (f *fixture) untagged(v millrace.View, room, url string) {
+	f.Helper()
+	if tag, err := v.Tag(f.Context(), room, url); !errors.Is(err, millrace.ErrNotFound) {
+		f.Errorf("tag of %s in %s: %+v, %v", url, room, tag, err)
+	}
+}
+
+func (f *fixture) tags(v millrace.View, room, after string) []string {
+	f.Helper()
+	list := []string{}
+	for tag, err := range v.Tags(f.Context(), room, after) {
+		if err != nil {
+			f.Fatalf("tags: %v", err)
+		}
+		list = append(list, fmt.Sprint(relative(tag.URL), " ", tag.N))
+	}
+	return list
+}
+
+func tagCases() []testCase {
+	with := func(taggers ...millrace.Tagger) func(c *store.Config) {
+		return func(c *store.Config) { c.Taggers = taggers }
+	}
+	return []testCase{
+		{"a tag is computed from what a view shows", func(t *testing.T, f *fixture) {
+			f.reopen(with(tagger("one"), tagger("two")))
+			f.derive()
+			p := article("/a", "12345")
+			p.Author = "Ada ada@example.com"
+			p.Known |= millrace.FieldAuthor
+			f.apply(put(p))
+			v := f.head()
+			modified := f.page(v, "/a").Modified
+			exp := millrace.Tag{URL: base + "a", N: 1, Modified: modified,
+				Value: fmt.Sprint(base, "a|Ada|", modified.Format(time.RFC3339), "|", base, "|", len(p.Text()))}
+			want(f, "by identity", f.tag(v, "one", "/a"), exp)
+			want(f, "by URL", f.tag(v, "two", base+"a"), exp)
+			f.untagged(v, "three", "/a")
+			f.untagged(v, "one", "/b")
+		}},
+		{"a tag follows its page", func(t *testing.T, f *fixture) {
+			f.reopen(with(tagger("one")))
+			f.derive()
+			f.puts("/a")
+			first := f.head()
+			tag := f.tag(first, "one", "/a")
+			f.apply(put(article("/a", "edited, and longer")))
+			second := f.head()
+			if f.tag(second, "one", "/a") == tag {
+				t.Error("the tag of an edited page is the old one")
+			}
+			f.apply(gone("/a"))
+			third := f.head()
+			f.untagged(third, "one", "/a")
+			f.puts("/a")
+			want(f, "in the first view", f.tag(first, "one", "/a"), tag)
+			want(f, "tags of the first", f.tags(first, "one", ""), set("/a 1"))
+			want(f, "tags of the second", f.tags(second, "one", ""), set("/a 1"))
+			want(f, "tags of the third", f.tags(third, "one", ""), set())
+			f.untagged(third, "one", "/a")
+			want(f, "tags at last", f.tags(f.head(), "one", ""), set("/a 1"))
+		}},
+		{"a room may have nothing for a page", func(t *testing.T, f *fixture) {
+			f.reopen(with(tagger("one")))
+			f.derive()
+			archive, refused := article("/tags", "t"), article("/refused", "refused")
+			archive.Kind = millrace.Archive
+			archive.Known |= millrace.FieldKind
+			want(f, "tally", f.apply(put(archive), put(refused), put(article("/a", "a"))), millrace.Tally{Added: 3})
+			f.untagged(f.head(), "one", "/tags")
+			f.untagged(f.head(), "one", "/refused")
+			article := archive.Clone()
+			article.Kind = millrace.Article
+			f.apply(put(article))
+			with := f.head()
+			f.apply(put(archive))
+			f.untagged(f.head(), "one", "/tags")
+			f.tag(with, "one", "/tags")
+		}},
+		{"tags come in the order of the identities", func(t *testing.T, f *fixture) {
+			f.reopen(with(tagger("one")))
+			f.derive()
+			var batch []millrace.Change
+			var exp []string
+			for i := range 600 {
+				batch = append(batch, put(article(fmt.Sprintf("/p%03d", 599-i), "text")))
+				exp = append(exp, fmt.Sprintf("/p%03d 1", i))
+			}
+			f.apply(batch...)
+			want(f, "all", f.tags(f.head(), "one", ""), exp)
+			want(f, "after", f.tags(f.head(), "one", base+"p590"), exp[591:])
+			want(f, "unknown room", f.tags(f.head(), "none", ""), set())
+		}},
+		{"rivals are numbered by their presence", func(t *testing.T, f *fixture) {
+			f.reopen(with(slashes("one"), tagger("two")))
+			f.derive()
+			f.apply(put(article("/a/", "late")))
+			alone := f.head()
+			want(f, "alone", f.tag(alone, "one", "/a/").N, 1)
+			f.apply(put(article("/a", "early")))
+			both := f.head()
+			want(f, "second", f.tag(both, "one", "/a/").N, 2)
+			want(f, "first", f.tag(both, "one", "/a").N, 1)
+			want(f, "a room without rivals", f.tag(both, "two", "/a/").N, 1)
+			want(f, "value", f.tag(both, "one", "/a/").Value, f.tag(alone, "one", "/a/").Value)
+			want(f, "the old view", f.tags(alone, "one", ""), set("/a/ 1"))
+			f.apply(put(article("/a/", "edited")))
+			want(f, "after an edit", f.tag(f.head(), "one", "/a/").N, 2)
+			f.apply(gone("/a"))
+			want(f, "alone again", f.tags(f.head(), "one", ""), set("/a/ 1"))
+			want(f, "the view between", f.tags(both, "one", ""), set("/a 1", "/a/ 2"))
+		}},
+		{"rivals in one batch are numbered alike in any order", func(t *testing.T, f *fixture) {
+			f.reopen(with(slashes("one")))
+			f.derive()
+			f.apply(put(article("/a", "x")), put(article("/a/", "y")), put(article("/b/", "y")), put(article("/b", "x")))
+			want(f, "tags", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b 1", "/b/ 2"))
+		}},
+	}
+}

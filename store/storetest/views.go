@@ -1,0 +1,222 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// library puts pages with sections and dates: what each order has to tell
+// apart.
+func library(f *fixture) {
+	day := func(d int) time.Time { return time.Date(2026, 1, d, 0, 0, 0, 0, time.UTC) }
+	var batch []millrace.Change
+	for _, p := range []struct {
+		path, section string
+		published     time.Time
+	}{
+		{"/b", "docs", day(2)}, {"/a", "docs", day(2)}, {"/Z", "", day(9)}, {"/c/d", "blog", day(3)}, {"/c", "blog", time.Time{}},
+		{"/old", "blog", time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)}, {"/none", "", time.Time{}},
+	} {
+		a := article(p.path, "Text of "+p.path)
+		a.Section, a.Published = p.section, p.published
+		a.Known |= millrace.FieldSection | millrace.FieldPublished
+		batch = append(batch, put(a))
+	}
+	f.apply(batch...)
+}
+
+func viewCases() []testCase {
+	orders := map[string]struct {
+		order millrace.Order
+		want  []string
+	}{
+		"by URL":       {millrace.ByURL, set("/Z", "/a", "/b", "/c", "/c/d", "/none", "/old")},
+		"by published": {millrace.ByPublished, set("/Z", "/c/d", "/a", "/b", "/old", "/c", "/none")},
+		"by sequence":  {millrace.BySeq, set("/none", "/old", "/c", "/c/d", "/Z", "/a", "/b")},
+	}
+	var cases []testCase
+	for name, o := range orders {
+		cases = append(cases,
+			testCase{"a scan " + name + " is in order", func(t *testing.T, f *fixture) {
+				library(f)
+				want(f, "pages", f.paths(f.head(), millrace.Scan{Order: o.order}), o.want)
+			}},
+			testCase{"a scan " + name + " resumes after every page", func(t *testing.T, f *fixture) {
+				library(f)
+				v := f.head()
+				for i, path := range o.want {
+					got := f.paths(v, millrace.Scan{Order: o.order, After: path, Limit: 2})
+					want(f, "after "+path, got, append(set(), o.want[i+1:min(i+3, len(o.want))]...))
+					got = f.paths(v, millrace.Scan{Order: o.order, After: base + path[1:]})
+					want(f, "after the absolute "+path, got, append(set(), o.want[i+1:]...))
+				}
+			}},
+			testCase{"a scan " + name + " of one section", func(t *testing.T, f *fixture) {
+				library(f)
+				var blog []string
+				for _, p := range o.want {
+					if p == "/c" || p == "/c/d" || p == "/old" {
+						blog = append(blog, p)
+					}
+				}
+				v := f.head()
+				want(f, "pages", f.paths(v, millrace.Scan{Order: o.order, Section: "blog"}), blog)
+				want(f, "limited", f.paths(v, millrace.Scan{Order: o.order, Section: "blog", Limit: 1}), blog[:1])
+				want(f, "resumed", f.paths(v, millrace.Scan{Order: o.order, Section: "blog", After: blog[0]}), blog[1:])
+				want(f, "unknown", f.paths(v, millrace.Scan{Order: o.order, Section: "x"}), set())
+			}},
+			testCase{"a scan " + name + " stands still", func(t *testing.T, f *fixture) {
+				var paths []string
+				var batch []millrace.Change
+				for i := range 700 { // more than are read at once
+					p := article(fmt.Sprintf("/p%03d", i), "first")
+					p.Published = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)
+					p.Known |= millrace.FieldPublished
+					batch = append(batch, put(p))
+					paths = append(paths, relative(p.URL))
+				}
+				f.apply(batch...)
+				n := 0
+				for p, err := range f.head().Scan(t.Context(), millrace.Scan{Order: o.order, Bodies: true}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if text := p.Blocks[1].Text; text != "first" {
+						t.Fatalf("%s says %q", p.URL, text)
+					}
+					if n++; n%100 == 0 { // every page changes, goes or comes while it runs
+						f.apply(put(article(paths[(n*7)%700], fmt.Sprint("second ", n))), gone(paths[(n*11)%700]), put(article(fmt.Sprint("/p", n, "x"), "new")))
+					}
+				}
+				want(f, "pages", n, 700)
+			}},
+		)
+	}
+	return append(cases, []testCase{
+		{"a scan with bodies has blocks, one without has none", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			for _, bodies := range []bool{true, false} {
+				for p, err := range f.head().Scan(t.Context(), millrace.Scan{Bodies: bodies}) {
+					want(f, "error", err, nil)
+					want(f, "blocks", len(p.Blocks) > 0, bodies)
+					want(f, "detail", p.Detail, millrace.DetailBlocks)
+					want(f, "title", p.Title, "Title of /a")
+				}
+			}
+		}},
+		{"a canceled scan ends with the error", func(t *testing.T, f *fixture) {
+			library(f)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			n := 0
+			var last error
+			for _, err := range f.head().Scan(ctx, millrace.Scan{}) {
+				n++
+				last = err
+				cancel()
+			}
+			if n != 2 || !errors.Is(last, context.Canceled) {
+				t.Errorf("%d steps, then %v", n, last)
+			}
+		}},
+		{"a scan may be left early and the store written from within", func(t *testing.T, f *fixture) {
+			library(f)
+			for p := range f.head().Scan(t.Context(), millrace.Scan{}) {
+				f.apply(gone(relative(p.URL)))
+				break
+			}
+			want(f, "count", f.head().Site().Pages, 6)
+		}},
+		{"a bad scan is an error", func(t *testing.T, f *fixture) {
+			library(f)
+			for s, sentinel := range map[*millrace.Scan]error{
+				{Order: 7}: millrace.ErrInvalid,
+				{Order: millrace.BySeq, After: "/unknown"}: millrace.ErrNotFound,
+			} {
+				for _, err := range f.head().Scan(t.Context(), *s) {
+					if !errors.Is(err, sentinel) {
+						t.Errorf("%+v: %v", s, err)
+					}
+				}
+			}
+			want(f, "after an unknown URL", f.paths(f.head(), millrace.Scan{After: "/b0"}), set("/c", "/c/d", "/none", "/old"))
+		}},
+		{"a page with its version is unmodified", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			v := f.head()
+			p := f.page(v, "/a")
+			if _, err := v.Page(t.Context(), millrace.Ref{URL: p.URL, Version: p.Version}); !errors.Is(err, millrace.ErrUnmodified) {
+				t.Errorf("the same version: %v", err)
+			}
+			f.apply(put(article("/a", "edited")))
+			q, err := f.head().Page(t.Context(), millrace.Ref{URL: p.URL, Version: p.Version})
+			if err != nil || q.Version == p.Version {
+				t.Errorf("another version: %v", err)
+			}
+			f.apply(put(article("/a", "Text of /a")))
+			q, err = f.head().Page(t.Context(), millrace.Ref{URL: p.URL, Version: p.Version})
+			if err != nil || q.Version == p.Version {
+				t.Errorf("the old content again, with a new date: %v", err)
+			}
+		}},
+		{"a view describes its site", func(t *testing.T, f *fixture) {
+			empty := f.head().Site()
+			want(f, "title of nothing", empty.Title, "example.com")
+			want(f, "counts of nothing", []int{int(empty.Seq), empty.Pages, len(empty.Sections)}, []int{0, 0, 0})
+			library(f)
+			home := article("/", "Welcome")
+			home.Title, home.Language = "Example", "fr"
+			home.Known |= millrace.FieldLanguage
+			f.apply(put(home))
+			got := f.head().Site()
+			want(f, "site", got, millrace.Site{
+				Base: base, Docs: base, Title: "Example", Language: "fr", Epoch: got.Epoch, Seq: 8, Time: got.Time, Pages: 8,
+				Sections: []millrace.Section{{Name: "blog", Pages: 3}, {Name: "docs", Pages: 2}},
+			})
+			if len(got.Epoch) < 16 || got.Time.Before(f.clock()) {
+				t.Errorf("epoch %q, time %v", got.Epoch, got.Time)
+			}
+			moved := article("/a", "Text of /a")
+			moved.Section = "blog"
+			moved.Known |= millrace.FieldSection
+			f.apply(put(moved), gone("/b"))
+			want(f, "sections", f.head().Site().Sections, []millrace.Section{{Name: "blog", Pages: 4}})
+		}},
+		{"the time of the site rises with its number", func(t *testing.T, f *fixture) {
+			last := f.head().Site()
+			for i := range 5 {
+				if i == 3 {
+					f.pass(-time.Hour) // even if the clock goes back
+				}
+				f.apply(put(article("/a", fmt.Sprint(i))))
+				now := f.head().Site()
+				if !now.Time.After(last.Time) || now.Seq <= last.Seq {
+					t.Errorf("%v at %d after %v at %d", now.Time, now.Seq, last.Time, last.Seq)
+				}
+				last = now
+			}
+		}},
+		{"an old view does not move", func(t *testing.T, f *fixture) {
+			library(f)
+			v := f.head()
+			site, pages := v.Site(), f.paths(v, millrace.Scan{Order: millrace.BySeq})
+			list, cursor := f.changes(v, "")
+			version := f.page(v, "/a").Version
+			f.apply(put(article("/a", "edited")), gone("/b"), put(article("/new", "n")))
+			want(f, "site", v.Site(), site)
+			want(f, "pages", f.paths(v, millrace.Scan{Order: millrace.BySeq}), pages)
+			again, same := f.changes(v, "")
+			want(f, "changes", again, list)
+			want(f, "cursor", same, cursor)
+			want(f, "version", f.page(v, "/a").Version, version)
+			if _, err := v.Page(t.Context(), millrace.Ref{URL: "/new"}); !errors.Is(err, millrace.ErrNotFound) {
+				t.Errorf("a page from later: %v", err)
+			}
+		}},
+	}...)
+}
