@@ -463,7 +463,7 @@ func TestSample(t *testing.T) {
 		{1, 101, []int{0}},
 		{0, 101, []int{0, 11, 22, 33, 44, 55, 66, 77, 88, 100}},
 	} {
-		target, err := check.NewTarget("http://localhost/", nil, &check.TargetOptions{Sample: tt.sample})
+		target, err := check.NewTarget("http://localhost/", new(http.Client), &check.TargetOptions{Sample: tt.sample})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -485,7 +485,7 @@ func TestNewTarget(t *testing.T) {
 		{in: "https://user:secret@example.com/"},
 		{in: "http://[::1"},
 	} {
-		target, err := check.NewTarget(tt.in, nil, nil)
+		target, err := check.NewTarget(tt.in, new(http.Client), nil)
 		if err != nil {
 			if tt.site != "" || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%q: %v", tt.in, err)
@@ -500,7 +500,7 @@ func TestNewTarget(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	at := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	target, err := check.NewTarget("http://localhost/", nil, &check.TargetOptions{Now: func() time.Time { return at }})
+	target, err := check.NewTarget("http://localhost/", new(http.Client), &check.TargetOptions{Now: func() time.Time { return at }})
 	if err != nil || !target.Now().Equal(at) {
 		t.Error(err)
 	}

@@ -48,9 +48,9 @@ type TargetOptions struct {
 }
 
 // NewTarget makes the target of one site. client sends the requests: its
-// redirects, limits, delays and address checks are what the site sees; nil is
-// [http.DefaultClient]. The error is about the URL, which is http or https,
-// absolute and without credentials.
+// redirects, limits, delays and address checks are what the site sees. The
+// error is about the URL, which is http or https, absolute and without
+// credentials.
 func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, error) {
 	if o == nil {
 		o = new(TargetOptions)
@@ -78,9 +78,6 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	}
 	if t.decode == nil {
 		t.decode = gunzip
-	}
-	if client == nil {
-		client = http.DefaultClient
 	}
 	t.client = *client
 	t.client.Transport = counter{t, client.Transport}

@@ -87,6 +87,12 @@ var checkFaults = []checkFault{
 		hash := hashPrefix + canon.SHA256Hex(slices.Concat(body[:i], body[i+len(`"hash":"",`)+hashLen:]))
 		return slices.Concat(body[:i], []byte(`"hash":"`+hash+`"`), body[i+len(`"hash":""`)+hashLen:]), hash, hash
 	})},
+	{"1.6.1/jcs", "a name twice", pageAs(pagePath, true, always, func(m map[string]any) ([]byte, string, string) {
+		delete(m, "hash")
+		body := append([]byte(`{"a":1,"a":1,`), canonical(m)[1:]...)
+		hash := hashPrefix + canon.SHA256Hex(body)
+		return append([]byte(`{"hash":"`+hash+`",`), body[1:]...), hash, hash
+	})},
 	{"1.6.2/strong-etag", "weak", onHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
 	{"1.6.2/strong-etag", "missing", setHeader(pagePath, "ETag", "")},
 	{"1.6.2/quoted-etag", "bare", onHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", strings.Trim(h.Get("ETag"), `"`)) })},

@@ -48,7 +48,7 @@ func checkVersion(l *seenList, fail check.Fail) {
 }
 
 func checkListProfile(l *seenList, fail check.Fail) {
-	if s, ok := text(l.fields["profile"]); !ok || s == "" {
+	if s, ok := jsonText(l.fields["profile"]); !ok || s == "" {
 		fail(l.url, "profile: "+shown(l.fields["profile"]), `a string, such as "tct-1"`)
 	}
 }

@@ -135,7 +135,7 @@ func (s *survey) addLists(ctx context.Context, targets []string, meant func(*see
 		case json.Unmarshal(trimBOM(resp.Body), &l.fields) != nil || l.fields == nil:
 			why = "a body that is no JSON object"
 		default:
-			l.items, _ = array(l.fields["items"])
+			l.items, _ = jsonArray(l.fields["items"])
 			if meant(l) {
 				s.lists = append(s.lists, l)
 				continue
@@ -149,7 +149,7 @@ func (s *survey) addLists(ctx context.Context, targets []string, meant func(*see
 // looksLikeList is the test of what is announced as the draft wants it: broken
 // as it may be, it is no other use of rel=index (1.4.1).
 func looksLikeList(l *seenList) bool {
-	profile, _ := text(l.fields["profile"])
+	profile, _ := jsonText(l.fields["profile"])
 	return l.fields["items"] != nil || l.fields["version"] != nil && strings.HasPrefix(profile, "tct")
 }
 
@@ -163,9 +163,9 @@ func readItem(raw json.RawMessage) *seenItem {
 	if json.Unmarshal(raw, &it.fields) != nil {
 		return it
 	}
-	it.cURL, _ = text(it.fields["cUrl"])
-	it.mURL, _ = text(it.fields["mUrl"])
-	it.etag, _ = text(it.fields["etag"])
+	it.cURL, _ = jsonText(it.fields["cUrl"])
+	it.mURL, _ = jsonText(it.fields["mUrl"])
+	it.etag, _ = jsonText(it.fields["etag"])
 	return it
 }
 
@@ -229,7 +229,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 		return
 	}
 	raw := p.fields["hash"]
-	p.hash, _ = text(raw)
+	p.hash, _ = jsonText(raw)
 	if p.jcsErr == nil {
 		rest := make(map[string]json.RawMessage, len(p.fields))
 		for name, value := range p.fields {
@@ -298,8 +298,8 @@ func hostOf(u string) string {
 
 func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\uFEFF")) }
 
-// text gives a JSON string, false for anything else.
-func text(raw json.RawMessage) (string, bool) {
+// jsonText gives a JSON string, false for anything else.
+func jsonText(raw json.RawMessage) (string, bool) {
 	var s *string
 	if json.Unmarshal(raw, &s) != nil || s == nil {
 		return "", false
@@ -307,8 +307,8 @@ func text(raw json.RawMessage) (string, bool) {
 	return *s, true
 }
 
-// array gives a JSON array, false for anything else.
-func array(raw json.RawMessage) ([]json.RawMessage, bool) {
+// jsonArray gives a JSON array, false for anything else.
+func jsonArray(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var a []json.RawMessage
 	return a, json.Unmarshal(raw, &a) == nil && a != nil
 }
