@@ -60,7 +60,7 @@ type collected struct {
 }
 
 func collect(ctx context.Context, doc *html.Node) (*collected, error) {
-	c := &collected{ctx: ctx, boxes: make([]box, 0, 256)}
+	c := &collected{ctx: ctx}
 	for n := range children(doc) {
 		c.html = n
 		for b := range children(n) {
@@ -75,11 +75,26 @@ func collect(ctx context.Context, doc *html.Node) (*collected, error) {
 	if c.body == nil {
 		c.body = &html.Node{Type: html.ElementNode, DataAtom: atom.Body, Data: "body"}
 	}
+	c.boxes = make([]box, 0, countBlocks(c.body)+1)
 	c.visit(c.body, -1, false)
 	if c.err == nil {
 		c.sum()
 	}
 	return c, c.err
+}
+
+// countBlocks counts the block elements below one.
+func countBlocks(n *html.Node) int {
+	count := 0
+	for e := n.FirstChild; e != nil; e = e.NextSibling {
+		if e.Type == html.ElementNode {
+			if !isInline(e.DataAtom) {
+				count++
+			}
+			count += countBlocks(e)
+		}
+	}
+	return count
 }
 
 func (c *collected) head(n *html.Node) {

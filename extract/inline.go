@@ -25,7 +25,7 @@ func (in *inline) empty() bool { return len(in.buf) == 0 }
 // fork gives an inline for a text inside: what is open here is open there. It
 // builds in the room behind this one's text, which must rest until then.
 func (in *inline) fork() inline {
-	f := inline{buf: in.buf[len(in.buf):]}
+	f := inline{buf: in.buf[len(in.buf):], spans: in.spans[len(in.spans):], open: in.open[len(in.open):]}
 	for i, at := range in.open {
 		f.spans = append(f.spans, millrace.Span{Type: in.spans[at].Type, Start: -1, URL: in.spans[at].URL})
 		f.open = append(f.open, i)
@@ -131,6 +131,7 @@ func (in *inline) take() (string, []millrace.Span) {
 	}
 	var spans []millrace.Span
 	if text != "" && len(in.spans) > 0 {
+		spans = make([]millrace.Span, 0, len(in.spans))
 		for _, s := range in.spans {
 			if s.Start < 0 {
 				continue // it never had a character
@@ -139,6 +140,9 @@ func (in *inline) take() (string, []millrace.Span) {
 			if s.Start < s.End {
 				spans = append(spans, s)
 			}
+		}
+		if len(spans) == 0 {
+			spans = nil
 		}
 	}
 	var open []millrace.Span

@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -95,13 +96,39 @@ func (w *walker) aside(b millrace.Block) {
 
 // inside gives the blocks that a function makes.
 func (w *walker) inside(f func()) []millrace.Block {
-	in, out, pending, flat := w.in, w.out, w.pending, w.flat
-	w.in, w.out, w.pending, w.flat = in.fork(), nil, nil, 0
+	return slices.Clone(w.within(f))
+}
+
+// within is inside for a caller that keeps no block. Blocks are large, so
+// they are made in the room behind those of the parent, whose next block is
+// written over them.
+func (w *walker) within(f func()) []millrace.Block {
+	in, out, pending, flat := w.in, slices.Grow(w.out, 4), w.pending, w.flat
+	w.in, w.out, w.pending, w.flat = in.fork(), out[len(out):], nil, 0
 	f()
 	w.flush()
 	made := w.out
 	w.in, w.out, w.pending, w.flat = in, out, pending, flat
 	return made
+}
+
+// item gives what a function makes as an item: the text that it starts with
+// is the item's own.
+func (w *walker) item(f func()) millrace.Item {
+	w.inner++
+	blocks := w.within(f)
+	w.inner--
+	if len(blocks) == 0 {
+		return millrace.Item{}
+	}
+	if blocks[0].Type != millrace.TextBlock {
+		return millrace.Item{Blocks: slices.Clone(blocks)}
+	}
+	it := millrace.Item{Text: blocks[0].Text, Spans: blocks[0].Spans}
+	if len(blocks) > 1 {
+		it.Blocks = slices.Clone(blocks[1:])
+	}
+	return it
 }
 
 // line gives the text that a function makes, as one line. Media in it follow
@@ -191,9 +218,11 @@ func (w *walker) element(n *html.Node) {
 			w.callout(n, kind)
 			return
 		}
-		if lv, err := strconv.Atoi(attr(n, "aria-level")); err == nil && lv > 0 && lv < 7 && attr(n, "role") == "heading" {
-			w.heading(n, lv)
-			return
+		if attr(n, "role") == "heading" {
+			if lv, err := strconv.Atoi(attr(n, "aria-level")); err == nil && lv > 0 && lv < 7 {
+				w.heading(n, lv)
+				return
+			}
 		}
 		fallthrough
 	default:

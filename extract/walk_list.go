@@ -30,7 +30,7 @@ func (w *walker) list(n *html.Node) {
 		if w.l.skip[c] || isHidden(c) == "hidden" {
 			continue
 		}
-		if it, ok := w.item(c); ok {
+		if it, ok := w.listItem(c); ok {
 			b.Items = append(b.Items, it)
 		}
 	}
@@ -42,24 +42,23 @@ func (w *walker) list(n *html.Node) {
 // stray is what stands in a list outside of its items: it belongs to the item
 // before, or is one.
 func (w *walker) stray(n *html.Node, b *millrace.Block) {
-	w.inner++
-	blocks := w.inside(func() { w.node(n) })
-	w.inner--
-	if len(blocks) == 0 {
+	if n.Type != html.ElementNode && strings.TrimSpace(n.Data) == "" {
 		return
 	}
-	if len(b.Items) == 0 || n.Type == html.ElementNode && n.DataAtom != atom.Ul && n.DataAtom != atom.Ol {
-		b.Items = append(b.Items, asItem(blocks))
+	it := w.item(func() { w.node(n) })
+	if it.Text == "" && len(it.Blocks) == 0 {
+		return
+	}
+	if len(b.Items) == 0 || it.Text != "" {
+		b.Items = append(b.Items, it)
 		return
 	}
 	last := &b.Items[len(b.Items)-1]
-	last.Blocks = append(last.Blocks, blocks...)
+	last.Blocks = append(last.Blocks, it.Blocks...)
 }
 
-func (w *walker) item(n *html.Node) (millrace.Item, bool) {
-	w.inner++
-	it := asItem(w.inside(func() { w.children(n) }))
-	w.inner--
+func (w *walker) listItem(n *html.Node) (millrace.Item, bool) {
+	it := w.item(func() { w.children(n) })
 	if box := checkbox(n); box != nil {
 		it.Task, it.Done = true, hasAttr(box, "checked")
 	}
@@ -88,18 +87,6 @@ func checkbox(n *html.Node) *html.Node {
 	return nil
 }
 
-// asItem makes an item of blocks: the text that they start with is its own.
-func asItem(blocks []millrace.Block) millrace.Item {
-	if len(blocks) > 0 && blocks[0].Type == millrace.TextBlock {
-		it := millrace.Item{Text: blocks[0].Text, Spans: blocks[0].Spans}
-		if len(blocks) > 1 {
-			it.Blocks = blocks[1:]
-		}
-		return it
-	}
-	return millrace.Item{Blocks: blocks}
-}
-
 func (w *walker) definitions(n *html.Node) {
 	w.flush()
 	b := millrace.Block{Type: millrace.DefinitionsBlock}
@@ -114,9 +101,7 @@ func (w *walker) definitions(n *html.Node) {
 					terms = append(terms, strings.ReplaceAll(t, "\n", " "))
 				}
 			case c.DataAtom == atom.Dd:
-				w.inner++
-				it := asItem(w.inside(func() { w.children(c) }))
-				w.inner--
+				it := w.item(func() { w.children(c) })
 				it.Term = strings.Join(terms, "\n")
 				terms = nil
 				if it.Term != "" || it.Text != "" || len(it.Blocks) > 0 {

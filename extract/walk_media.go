@@ -40,9 +40,20 @@ func isDecor(img *html.Node) bool { return attr(img, "alt") == "" }
 // isTiny reports whether an image is a pixel that counts visitors, or a small
 // sign.
 func isTiny(img *html.Node) bool {
-	w, errW := strconv.Atoi(strings.TrimSuffix(attr(img, "width"), "px"))
-	h, errH := strconv.Atoi(strings.TrimSuffix(attr(img, "height"), "px"))
-	return errW == nil && w <= 2 || errH == nil && h <= 2 || errW == nil && errH == nil && w <= 24 && h <= 24
+	w, h := pixels(attr(img, "width")), pixels(attr(img, "height"))
+	return w >= 0 && w <= 2 || h >= 0 && h <= 2 || w >= 0 && h >= 0 && w <= 24 && h <= 24
+}
+
+// pixels reads a length, -1 for none.
+func pixels(s string) int {
+	if s == "" {
+		return -1
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(s, "px"))
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // imageURL gives the largest source that an image names.

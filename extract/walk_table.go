@@ -178,7 +178,11 @@ func (w *walker) table(n *html.Node) {
 func (w *walker) cell(td *html.Node) { w.children(td) }
 
 func cellSpan(n *html.Node, key string, most int) int {
-	v, err := strconv.Atoi(strings.TrimSpace(attr(n, key)))
+	s := attr(n, key)
+	if s == "" {
+		return 0
+	}
+	v, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || v <= 1 {
 		return 0
 	}
