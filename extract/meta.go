@@ -138,7 +138,7 @@ func (m *meta) title() {
 		claims[i] = letters(c)
 	}
 	siteLetters := letters(site)
-	best := 0
+	best, length := 0, 0 // of the heading chosen so far: how well it is confirmed, how long it is
 	text, source := "", ""
 	for _, level := range []int{1, 2} {
 		if m.c.titleNode != nil {
@@ -170,8 +170,8 @@ func (m *meta) title() {
 			if score == 0 && level == 1 && (alike(t, m.c.title) || alike(t, m.firstNamed("og:title"))) {
 				score = 1
 			}
-			if score > best {
-				best, m.c.titleNode, text, source = score, h, t, h.Data
+			if score > best || score == best && score == 2 && len(l) > length {
+				length, best, m.c.titleNode, text, source = len(l), score, h, t, h.Data
 			}
 		}
 	}
