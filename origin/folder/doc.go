@@ -28,7 +28,8 @@
 //     link says, such as /about for about.html;
 //   - to another path of the home, of which the folder has a file: the page is
 //     a duplicate. It has that identity and speaks for nothing;
-//   - to another path of the home without a file: that path;
+//   - to another path of the home without a file: that path. Of two files that
+//     claim such a path, the one that was read last stands;
 //   - to another site: that URL, absolute. The page belongs there.
 //
 // # When a page is read
@@ -37,4 +38,7 @@
 // of the code that reads it: a walk over an unchanged folder opens no file. A
 // file changed within the last two seconds has no version yet, because it may
 // change again without a trace.
+//
+// A folder that is replaced by another one of the same name, as deployments
+// do, is followed; while there is none, nothing is said of its pages.
 package folder
