@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -50,11 +51,8 @@ func (l *accessLog) line(r *http.Request, status int, bytes int64, start time.Ti
 	b = append(b, ` "`...)
 	b = appendQuoted(b, r.Method)
 	b = append(b, ' ')
-	if raw := r.URL.RawPath; raw != "" {
-		b = appendQuoted(b, raw)
-	} else {
-		b = appendQuoted(b, r.URL.Path)
-	}
+	target, _, _ := strings.Cut(r.RequestURI, "?")
+	b = appendQuoted(b, target)
 	b = append(b, ' ')
 	b = append(b, r.Proto...)
 	b = append(b, `" `...)

@@ -122,8 +122,7 @@ func (g *Gateway) homeOf(ed *edition.Edition, r *http.Request) *home {
 			break
 		}
 		probe.RemoteAddr = r.RemoteAddr
-		answer := &discard{header: make(http.Header)}
-		g.origin.ServeHTTP(answer, probe)
+		answer := g.try(probe)
 		at.none = at.path == "/" && (answer.status == http.StatusNotFound || answer.status == http.StatusForbidden)
 		if answer.status < 300 || answer.status > 399 {
 			break
@@ -141,6 +140,17 @@ func (g *Gateway) homeOf(ed *edition.Edition, r *http.Request) *home {
 	}
 	g.home.Store(at)
 	return at
+}
+
+// try gives the origin's answer to a request of our own.
+func (g *Gateway) try(r *http.Request) (answer *discard) {
+	answer = &discard{header: make(http.Header)}
+	defer func() {
+		// Whoever asks for that page gets to see it, and the log too.
+		_ = recover()
+	}()
+	g.origin.ServeHTTP(answer, r)
+	return answer
 }
 
 // discard takes an answer of which only status and header count.

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// sink is a ResponseWriter that keeps nothing; reset makes it new.
+type sink struct {
+	h      http.Header
+	status int
+	n      int
+}
+
+func (s *sink) Header() http.Header         { return s.h }
+func (s *sink) WriteHeader(status int)      { s.status = status }
+func (s *sink) Write(b []byte) (int, error) { s.n += len(b); return len(b), nil }
+
+// Each pair compares the whole gateway, warm, over random pages, with a
+// handler that has the bytes and header fields at hand and writes them.
+func BenchmarkWarm(b *testing.B) {
+	const n = 10_000
+	pages := make([]*millrace.Page, n)
+	for i := range pages {
+		pages[i] = page(fmt.Sprintf("/page-%d/", i), fmt.Sprint("Page ", i))
+	}
+	logged := setup{pages: pages, o: Options{AccessLog: io.Discard}}.gateway(b)
+	for _, c := range []struct {
+		name   string
+		accept string
+		status int
+	}{{"200", "", 200}, {"200-gzip", "gzip, deflate, br, zstd", 200}, {"304", "", 304}} {
+		requests := make([]*http.Request, n)
+		answers := make(map[string]*httptest.ResponseRecorder, n)
+		for i := range requests {
+			r := httptest.NewRequest("GET", fmt.Sprintf("/page-%d/llm.json", i), nil)
+			if c.accept != "" {
+				r.Header.Set("Accept-Encoding", c.accept)
+			}
+			if c.status == 304 {
+				r.Header.Set("If-None-Match", ask(logged, "HEAD", r.URL.Path).Header().Get("ETag"))
+			}
+			w := httptest.NewRecorder()
+			logged.ServeHTTP(w, r)
+			if w.Code != c.status {
+				b.Fatal(w.Code)
+			}
+			requests[i], answers[r.URL.Path] = r, w
+		}
+		bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			a := answers[r.URL.Path]
+			h := w.Header()
+			for name, value := range a.Header() {
+				h[name] = value
+			}
+			if c.status == 304 {
+				w.WriteHeader(304)
+				return
+			}
+			_, _ = w.Write(a.Body.Bytes())
+		})
+		for _, h := range []struct {
+			name string
+			http.Handler
+		}{{"bare", bare}, {"gateway", quiet{logged}}, {"gateway+log", logged}} {
+			b.Run(c.name+"/"+h.name, func(b *testing.B) {
+				rnd := rand.New(rand.NewPCG(1, 2))
+				w := &sink{}
+				b.ReportAllocs()
+				for b.Loop() {
+					w.h = make(http.Header)
+					h.ServeHTTP(w, requests[rnd.IntN(n)])
+				}
+			})
+		}
+	}
+}
+
+// quiet is a gateway without its access log.
+type quiet struct{ g *Gateway }
+
+func (q quiet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	log := q.g.access
+	q.g.access = nil
+	q.g.ServeHTTP(w, r)
+	q.g.access = log
+}

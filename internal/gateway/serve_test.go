@@ -1,0 +1,294 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// serve runs a gateway on loopback and gives its address, and what ends it.
+func serve(t *testing.T, g *Gateway) (address string, stop func() error) {
+	t.Helper()
+	ln, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx, ln) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() { _ = stop() })
+	return ln.Addr().String(), stop
+}
+
+func get(t *testing.T, url string) (*http.Response, string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+func TestRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "access.log")
+	log, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	g := setup{files: site(), o: Options{AccessLog: log}}.gateway(t)
+	address, stop := serve(t, g)
+	for target, want := range map[string]int{"/readyz": 200, "/llm-pages.json": 200, "/a/llm.json": 200, "/a/": 200, "/style.css": 200, "/no": 404} {
+		if res, _ := get(t, "http://"+address+target); res.StatusCode != want {
+			t.Errorf("%s: %s", target, res.Status)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || bytes.Count(b, []byte("\n")) != 6 {
+		t.Errorf("access log: %q %v", b, err)
+	}
+}
+
+func TestListenInUse(t *testing.T) {
+	ln, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	_, err = Listen(t.Context(), ln.Addr().String())
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "address in use") || !strings.Contains(err.Error(), ln.Addr().String()) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Listen(t.Context(), "127.0.0.1:notaport"); err == nil {
+		t.Error("no error")
+	}
+}
+
+// Requests under way finish; new ones are not taken.
+func TestShutdown(t *testing.T) {
+	started, release := make(chan bool), make(chan bool)
+	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			started <- true
+			<-release
+		}
+		io.WriteString(w, "whole answer")
+	})
+	address, stop := serve(t, setup{o: Options{Origin: origin}}.gateway(t))
+	got := make(chan string)
+	go func() {
+		_, body := get(t, "http://"+address+"/slow")
+		got <- body
+	}()
+	<-started
+	ended := make(chan error)
+	go func() { ended <- stop() }()
+	for {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			break
+		}
+		c.Close()
+		time.Sleep(time.Millisecond)
+	}
+	close(release)
+	if body := <-got; body != "whole answer" {
+		t.Errorf("cut off: %q", body)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStopTimeout(t *testing.T) {
+	started := make(chan bool)
+	origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			started <- true
+			<-r.Context().Done()
+		}
+	})
+	address, stop := serve(t, setup{o: Options{Origin: origin, StopTimeout: 50 * time.Millisecond}}.gateway(t))
+	go func() { _, _ = http.Get("http://" + address + "/slow") }()
+	<-started
+	begin := time.Now()
+	if err := stop(); err != nil || time.Since(begin) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+}
+
+func TestTooManyRequests(t *testing.T) {
+	started, release := make(chan bool), make(chan bool)
+	origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			started <- true
+			<-release
+		}
+	})
+	g := setup{o: Options{Origin: origin, MaxRequests: 2}}.gateway(t)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { ask(g, "GET", "/slow") })
+		<-started
+	}
+	w := ask(g, "GET", "/a/llm.json")
+	if w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w := ask(g, "GET", "/healthz"); w.Code != 200 {
+		t.Errorf("healthz: %d", w.Code)
+	}
+	close(release)
+	wg.Wait()
+	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 || g.active.Load() != 0 {
+		t.Errorf("afterwards: %d, %d active", w.Code, g.active.Load())
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	address, _ := serve(t, setup{o: Options{MaxConnections: 2}}.gateway(t))
+	var open []net.Conn
+	for range 2 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode != 200 {
+			t.Fatal(res, err)
+		}
+		open = append(open, c)
+	}
+	third, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.Close()
+	res, err := http.ReadResponse(bufio.NewReader(third), nil)
+	if err != nil || res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Fatal(res, err)
+	}
+	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "503 too many connections\n" {
+		t.Errorf("%q %v", b, err)
+	}
+	open[0].Close()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		res, err := http.Get("http://" + address + "/healthz")
+		if err == nil {
+			res.Body.Close()
+		}
+		if err == nil && res.StatusCode == 200 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a place given back is not given on")
+		}
+	}
+}
+
+// A client that says nothing, or too much, is cut off.
+func TestSlowAndLargeRequests(t *testing.T) {
+	address, _ := serve(t, setup{o: Options{ReadTimeout: 100 * time.Millisecond}}.gateway(t))
+	for name, c := range map[string]struct {
+		send string
+		want int // 0 = the connection just ends
+	}{
+		"nothing":      {"", 0},
+		"half":         {"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", 0},
+		"header":       {"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 2*maxHeader) + "\r\n\r\n", 431},
+		"body":         {"GET /a/llm.json HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\nx", 413},
+		"slow body":    {"GET /a/llm.json HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx", 200},
+		"chunked":      {"POST /a/llm.json HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 405},
+		"evil host":    {"GET /a/llm.json HTTP/1.1\r\nHost: evil.test\r\n\r\n", 200},
+		"absolute":     {"GET http://evil.test/a/llm.json HTTP/1.1\r\nHost: x\r\n\r\n", 200},
+		"star":         {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 200},
+		"connect":      {"CONNECT evil.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n", 404},
+		"no HTTP":      {"\x16\x03\x01\x00\x00\r\n\r\n", 400},
+		"redirect":     {"GET //evil.test/%2e%2e HTTP/1.1\r\nHost: x\r\n\r\n", 404},
+		"two lengths":  {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
+		"no host":      {"GET / HTTP/1.1\r\n\r\n", 400},
+		"bad encoding": {"GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.WriteString(conn, c.send); err != nil {
+				t.Logf("sending: %v", err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if c.want == 0 {
+				// net/http may say 408 before it closes.
+				if err == nil && res.StatusCode != http.StatusRequestTimeout {
+					t.Errorf("%s", res.Status)
+				}
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error("never cut off")
+				}
+				return
+			}
+			if err != nil || res.StatusCode != c.want {
+				t.Fatalf("%v %v, want %d", res, err, c.want)
+			}
+			b, _ := io.ReadAll(res.Body)
+			if strings.Contains(string(b), "evil") || strings.Contains(fmt.Sprint(res.Header), "evil") {
+				t.Errorf("the Host field is used: %v %q", res.Header, b)
+			}
+		})
+	}
+}
+
+// A page streams: its head arrives before its end is written.
+func TestStreaming(t *testing.T) {
+	release := make(chan bool)
+	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.Method == http.MethodHead {
+			return
+		}
+		io.WriteString(w, "<html><head><title>T</title></head><body>")
+		_ = http.NewResponseController(w).Flush()
+		<-release
+		io.WriteString(w, "end")
+	})
+	address, _ := serve(t, setup{o: Options{Origin: origin}}.gateway(t))
+	res, err := http.Get("http://" + address + "/a/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	const first = `<html><head><title>T</title><link rel="alternate"`
+	b := make([]byte, len(first))
+	if _, err := io.ReadFull(res.Body, b); err != nil || string(b) != first {
+		t.Errorf("%q %v", b, err)
+	}
+	close(release)
+	if b, err := io.ReadAll(res.Body); err != nil || !strings.HasSuffix(string(b), "<body>end") {
+		t.Errorf("%q %v", b, err)
+	}
+}

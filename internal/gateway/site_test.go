@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/protocol/protocoltest"
+	"github.com/millrace/millrace/protocol/tct01"
+	"github.com/millrace/millrace/store"
+)
+
+// oneView is a store that has one state.
+type oneView struct {
+	store.Site // nil: what is not below is not called
+	view       millrace.View
+	mu         sync.Mutex
+	manifest   []byte
+}
+
+func (s *oneView) Head(context.Context) (millrace.View, error) { return s.view, nil }
+
+func (s *oneView) Published(context.Context) (millrace.View, []byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.manifest == nil {
+		return nil, nil, millrace.ErrNotFound
+	}
+	return s.view, s.manifest, nil
+}
+
+func (s *oneView) Publish(_ context.Context, _, _ uint64, manifest []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.manifest = manifest
+	return nil
+}
+
+// tree is a folder in memory.
+type tree struct{ fstest.MapFS }
+
+func (f tree) Lookup(p string) (file, redirect string, err error) {
+	p, _, _ = strings.Cut(p, "?")
+	name := strings.Trim(p, "/")
+	switch {
+	case strings.HasSuffix(p, "/index.html"):
+		return "", strings.TrimSuffix(p, "index.html"), nil
+	case strings.HasSuffix(p, "/"):
+		name = strings.TrimPrefix(name+"/index.html", "/")
+	}
+	if info, err := fs.Stat(f, name); err == nil && !info.IsDir() {
+		return name, "", nil
+	} else if err == nil {
+		return "", p + "/", nil
+	}
+	return "", "", millrace.ErrNotFound
+}
+
+var past = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func folder(files ...string) tree {
+	f := tree{fstest.MapFS{}}
+	for i := 0; i < len(files); i += 2 {
+		f.MapFS[files[i]] = &fstest.MapFile{Data: []byte(files[i+1]), ModTime: past}
+	}
+	return f
+}
+
+// setup says what a test's gateway is made of.
+type setup struct {
+	base, docs string // "" = https://x.test/
+	pages      []*millrace.Page
+	files      Files          // nil = none
+	rooms      []edition.Room // after tct-01
+	unready    bool           // nothing is published
+	o          Options        // Base, Docs, Origin and Log are filled
+	log        *bytes.Buffer  // nil = none
+}
+
+func (s setup) gateway(t testing.TB) *Gateway {
+	t.Helper()
+	if s.base == "" {
+		s.base = "https://x.test/"
+	}
+	if s.docs == "" {
+		s.docs = s.base
+	}
+	if s.pages == nil {
+		s.pages = []*millrace.Page{page("/", "Home"), page("/a/", "A"), page("/b.html", "B")}
+	}
+	for _, p := range s.pages {
+		p.URL = strings.TrimSuffix(s.base, "/") + p.URL
+	}
+	room := tct01.Protocol()
+	view := protocoltest.NewView(millrace.Site{Base: s.base, Docs: s.docs, Epoch: "e", Seq: 1, Time: past}, s.pages, room.Tagger)
+	log := slog.New(slog.DiscardHandler)
+	if s.log != nil {
+		log = slog.New(slog.NewTextHandler(s.log, nil))
+	}
+	rooms := append([]edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}}, s.rooms...)
+	eo := &edition.Options{Log: log}
+	if s.files != nil {
+		eo.Hides = Hides(s.files, s.base, s.docs)
+		origin, err := NewFiles(s.files, s.base, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.o.Origin = origin
+	}
+	press, err := edition.NewPress(&oneView{view: view}, rooms, t.TempDir(), eo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.unready {
+		if _, err := press.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.o.Base, s.o.Docs, s.o.Log = s.base, s.docs, log
+	g, err := New(press, &s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func page(id, title string) *millrace.Page {
+	return &millrace.Page{
+		URL: id, Title: title, Known: millrace.AllFields, Detail: millrace.DetailBlocks, Kind: millrace.Article, Modified: past,
+		Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: strings.Repeat("All about "+title+". ", 30)}},
+	}
+}
+
+// ask sends a request; header fields come in pairs.
+func ask(g http.Handler, method, target string, fields ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Add(fields[i], fields[i+1])
+	}
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, r)
+	return w
+}
