@@ -15,7 +15,7 @@ func checkSkips(t *tree) []string {
 		for _, f := range p.files {
 			for _, d := range f.Decls {
 				fn, ok := d.(*ast.FuncDecl)
-				if !ok || !f.test {
+				if !ok || !f.test || otherSystem(f) {
 					continue
 				}
 				reason, hands := t.mentionsReason(fn), t.testingNames(f, fn)
@@ -48,6 +48,18 @@ func (t *tree) mentionsReason(fn *ast.FuncDecl) bool {
 		return !found
 	})
 	return found
+}
+
+// otherSystem reports whether a file is built on some systems only.
+func otherSystem(f *goFile) bool {
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if c.Pos() < f.Package && strings.HasPrefix(c.Text, "//go:build ") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // testingNames gives the parameters, of a function and of those inside it,
