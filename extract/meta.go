@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -320,9 +321,48 @@ func (m *meta) author() {
 			}
 		}
 	}
+	if source == "" && m.guess != millrace.Forum {
+		if name := m.byline(); name != "" {
+			add("byline", name)
+		}
+	}
 	if m.page.Author = strings.Join(names, ", "); source != "" {
 		m.res.Sources["author"] = source
 	}
+}
+
+// byline gives the name that stands with the page's title in an element whose
+// class says that it names the author.
+func (m *meta) byline() string {
+	top := m.titleBlock()
+	if top == nil {
+		return ""
+	}
+	steps, found := 0, ""
+	find(top, func(n *html.Node) bool {
+		if steps++; steps > 300 {
+			return true
+		}
+		class := strings.ToLower(attr(n, "class"))
+		if !strings.Contains(class, "author") && !strings.Contains(class, "byline") {
+			return false
+		}
+		t := plainText(n)
+		if i := strings.IndexAny(t, "|·•,—"); i > 0 {
+			t = t[:i]
+		}
+		if t = personName(t); len(t) > 50 || strings.ContainsAny(t, "0123456789:?!") || len(strings.Fields(t)) < 2 || len(strings.Fields(t)) > 5 {
+			return false
+		}
+		for f := range strings.FieldsSeq(t) {
+			if r, _ := utf8.DecodeRuneInString(f); unicode.IsLower(r) && len(f) > 3 {
+				return false
+			}
+		}
+		found = t
+		return true
+	})
+	return found
 }
 
 // personName cleans a name; an address or a URL is none.
@@ -331,7 +371,7 @@ func personName(s string) string {
 	for _, p := range []string{"By ", "by ", "BY ", "Written by ", "written by "} {
 		s = strings.TrimPrefix(s, p)
 	}
-	if s = strings.Trim(s, " ,;|"); len(s) > 120 || strings.ContainsAny(s, "@{}<>") || strings.Contains(s, "://") || isTemplate(s) || letters(s) == "" {
+	if s = strings.Trim(s, " ,;|"); len(s) > 120 || strings.ContainsAny(s, "@{}<>") || strings.Contains(s, "://") || isTemplate(s) || !strings.ContainsFunc(s, unicode.IsLetter) {
 		return ""
 	}
 	switch strings.ToLower(s) {
@@ -390,17 +430,27 @@ func (m *meta) dates() {
 	}
 }
 
-// nearTitle gives the time that stands with the page's title.
-func (m *meta) nearTitle() (time.Time, bool) {
-	if m.c.titleNode == nil {
-		return time.Time{}, false
-	}
+// titleBlock gives the element around the page's title in which a byline and a
+// date are expected, nil if there is no title on the page.
+func (m *meta) titleBlock() *html.Node {
 	top := m.c.titleNode
+	if top == nil {
+		return nil
+	}
 	for steps := 0; steps < 4 && top.Parent != nil && top.Parent.DataAtom != atom.Body; steps++ {
 		top = top.Parent
 		if top.DataAtom == atom.Article || top.DataAtom == atom.Main {
 			break
 		}
+	}
+	return top
+}
+
+// nearTitle gives the time that stands with the page's title.
+func (m *meta) nearTitle() (time.Time, bool) {
+	top := m.titleBlock()
+	if top == nil {
+		return time.Time{}, false
 	}
 	for _, n := range m.c.times {
 		if !isAncestor(top, n) {

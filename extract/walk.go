@@ -30,6 +30,7 @@ type walker struct {
 	inner   int              // inside an item: a link is text there
 	notes   notes
 	seen    map[string]bool // images that were emitted
+	last    *html.Node      // the last of them
 	steps   int
 	err     error
 }
@@ -267,8 +268,12 @@ func (w *walker) inlineElement(n *html.Node) {
 	case atom.A:
 		w.link(n)
 	case atom.Code, atom.Kbd, atom.Samp, atom.Tt:
-		if block := findTag(n, atom.Pre); block != nil {
+		if findTag(n, atom.Pre) != nil {
 			w.children(n) // a code element around a code block says nothing
+			return
+		}
+		if w.flat == 0 && w.in.empty() && isCodeBlock(n) {
+			w.code(n)
 			return
 		}
 		w.span(n, millrace.CodeSpan)

@@ -23,6 +23,27 @@ func (w *walker) code(n *html.Node) {
 	w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: codeLanguage(n)})
 }
 
+// isCodeBlock reports whether a code element without a pre is a block: it has
+// several lines, and nothing else is in its line of text.
+func isCodeBlock(n *html.Node) bool {
+	for _, s := range []*html.Node{n.PrevSibling, n.NextSibling} {
+		for ; s != nil && s.Type != html.ElementNode; s = s.NextSibling {
+			if s.Type == html.TextNode && strings.TrimSpace(s.Data) != "" {
+				return false
+			}
+		}
+		if s != nil && isInline(s.DataAtom) && s.DataAtom != atom.Code {
+			return false
+		}
+	}
+	switch n.Parent.DataAtom {
+	case atom.Div, atom.Section, atom.Article, atom.Main, atom.Figure:
+	default:
+		return false
+	}
+	return hasClass(n, "block") || strings.Contains(strings.Trim(codeText(n), "\n "), "\n") && (hasClass(n, "hljs") || namedLanguage(n) != "" || findTag(n, atom.Br) != nil)
+}
+
 // codeText gives the text of a code block.
 func codeText(n *html.Node) string {
 	c := coder{lines: lineMarks(n)}
@@ -279,7 +300,13 @@ func (w *walker) codeTable(n *html.Node) bool {
 	case gutters == 0:
 		return false
 	case code != nil && cells <= 3:
-		w.code(code)
+		if text := codeText(code); strings.TrimSpace(text) != "" {
+			lang := codeLanguage(code)
+			if lang == "" {
+				lang = codeLanguage(n)
+			}
+			w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: lang})
+		}
 		return true
 	case rows && gutters*2 >= cells-1 && code == nil:
 		c := coder{}

@@ -31,8 +31,20 @@ func (w *walker) image(n *html.Node) {
 	if w.seen == nil {
 		w.seen = map[string]bool{}
 	}
-	w.seen[src] = true
+	w.seen[src], w.last = true, img
 	w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: strings.Join(strings.Fields(attr(img, "alt")), " ")})
+}
+
+// lastImage gives the block that was made last, if that is an image.
+func (w *walker) lastImage() *millrace.Block {
+	list := w.pending
+	if len(list) == 0 {
+		list = w.out
+	}
+	if len(list) == 0 || list[len(list)-1].Type != millrace.ImageBlock {
+		return nil
+	}
+	return &list[len(list)-1]
 }
 
 func isDecor(img *html.Node) bool { return attr(img, "alt") == "" }
@@ -88,7 +100,32 @@ func (w *walker) imageURL(n, img *html.Node) string {
 			return abs
 		}
 	}
-	return best
+	if best != "" {
+		return best
+	}
+	for i := range img.Attr { // the attribute of some loader that is not known by name
+		if v := img.Attr[i].Val; strings.HasPrefix(img.Attr[i].Key, "data-") && isImageName(v) {
+			if abs := w.resolve(v); abs != "" {
+				return abs
+			}
+		}
+	}
+	return ""
+}
+
+// isImageName reports whether a value is the address of an image by its end.
+func isImageName(v string) bool {
+	v, _, _ = strings.Cut(v, "?")
+	if len(v) < 5 || len(v) > 2000 || strings.ContainsAny(v, " {<") || !strings.Contains(v, "/") {
+		return false
+	}
+	v = strings.ToLower(v[max(0, len(v)-5):])
+	for _, end := range []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg"} {
+		if strings.HasSuffix(v, end) {
+			return true
+		}
+	}
+	return false
 }
 
 func isPlaceholder(u string) bool {
@@ -134,6 +171,11 @@ func (w *walker) noscript(n *html.Node) {
 	if img := findTag(n, atom.Img); img != nil && strings.TrimSpace(plainText(n)) == "" {
 		src := w.imageURL(img, img)
 		if src == "" || w.seen[src] {
+			return
+		}
+		if last := w.lastImage(); last != nil && w.last != nil && w.last.Parent != img && attr(img, "width") != "" && attr(w.last, "width") == attr(img, "width") &&
+			attr(w.last, "height") == attr(img, "height") && attr(w.last, "alt") == attr(img, "alt") {
+			last.URL = src // the one before was a small copy of it
 			return
 		}
 		if s := sibling(n, false); s != nil && (s.DataAtom == atom.Img || s.DataAtom == atom.Picture) && w.imageURL(s, s) != "" && attr(s, "alt") == attr(img, "alt") {
