@@ -176,7 +176,7 @@ func (r *reader) document(resp *http.Response, body []byte, murl string, curls [
 	if !hashHolds(body, hash) {
 		r.note("1.6.2/hash-recomputed", murl, "hash is not that of the document: "+short(hash))
 	}
-	if listed, ok := r.listed.get(murl); ok && listed != "" && etag != "" && listed != etag {
+	if listed, ok := r.listed.get(murl); ok && listed != "" && etag != "" && listed != strings.TrimPrefix(etag, "W/") {
 		r.note("1.7.3/parity", murl, "the list says "+short(listed)+", the document "+short(etag))
 	}
 	d.CanonicalURL = curls[0]
