@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 type checkCommand struct {
@@ -25,7 +26,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	target, err := check.NewTarget(root, c.client(p).HTTP(), nil)
+	target, err := check.NewTarget(root, c.client(p).HTTP(), &check.TargetOptions{Decode: fetch.Decode})
 	if err != nil {
 		return usageError(err.Error())
 	}

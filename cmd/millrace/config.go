@@ -81,7 +81,7 @@ func (c *config) load(args []string, known map[string]bool) error {
 	c.path, c.keys = path, map[string]setting{}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+		return c.yamlError(err)
 	}
 	for _, doc := range file.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.NullType || doc.Body.Type() == ast.CommentType {
@@ -105,12 +105,9 @@ func (c *config) set(kv *ast.MappingValueNode, known map[string]bool) error {
 	if !known[key] {
 		return fmt.Errorf("%s: unknown key %q; the keys are the names of the flags, such as base-url", place, key)
 	}
-	if _, twice := c.keys[key]; twice {
-		return fmt.Errorf("%s: key %q is set twice", place, key)
-	}
 	var v any
 	if err := yaml.NodeToValue(kv.Value, &v); err != nil {
-		return fmt.Errorf("%s: %s", place, yaml.FormatError(err, false, false))
+		return c.yamlError(err)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -132,6 +129,16 @@ func (c *config) set(kv *ast.MappingValueNode, known map[string]bool) error {
 func (c *config) place(n ast.Node) string {
 	pos := n.GetToken().Position
 	return fmt.Sprintf("%s:%d:%d", c.path, pos.Line, pos.Column)
+}
+
+// yamlError gives an error of the YAML library the form of ours.
+func (c *config) yamlError(err error) error {
+	var where yaml.Error
+	if !errors.As(err, &where) || where.GetToken() == nil {
+		return fmt.Errorf("%s: %w", c.path, err)
+	}
+	pos := where.GetToken().Position
+	return fmt.Errorf("%s:%d:%d: %s", c.path, pos.Line, pos.Column, where.GetMessage())
 }
 
 // configPath finds --config before the rest of the line is understood,

@@ -68,6 +68,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	defer ln.Close()
+	p.log.Info("listening", "address", ln.Addr())
 	docs, err := c.docs(ln.Addr())
 	if err != nil {
 		return err
@@ -386,4 +387,3 @@ func upkeeping(ctx context.Context, p *process, site store.Site) error {
 		}
 	}
 }
-

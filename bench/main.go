@@ -1,0 +1,137 @@
+// Command bench measures millrace beside its peers and limits, in one run, and
+// prints a table of what it found. See README.md for the figures so far.
+//
+//	go run .                 what fits in a few minutes
+//	go run . -large          with a million pages
+//	go run . -only serve     one part: serve, ingest, memory, start
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	if addr := os.Getenv("MILLRACE_BENCH_PEER"); addr != "" {
+		peer(addr)
+		return
+	}
+	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
+	only := flag.String("only", "", "one part: serve, ingest, memory, start")
+	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
+	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *large, *only, *manual, time.Duration(*seconds)*time.Second); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// row is one line of the table.
+type row struct {
+	what, limit, ours, ratio, reach string
+	good                            bool
+}
+
+// bench is one run of the command.
+type bench struct {
+	dir     string // temporary
+	binary  string // of millrace
+	wrk     time.Duration
+	manual  string
+	results []row
+}
+
+func run(ctx context.Context, large bool, only, manual string, wrk time.Duration) error {
+	dir, err := os.MkdirTemp("", "millrace-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir, binary: filepath.Join(dir, "millrace"), wrk: wrk, manual: manual}
+	build := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/millrace")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building millrace: %w\n%s", err, out)
+	}
+	sizes := []int{100_000}
+	if large {
+		sizes = append(sizes, 1_000_000)
+	}
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"ingest", b.ingest},
+		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000, "warm", 0.8) }},
+		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
+		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
+		{"serve", func(ctx context.Context) error {
+			if !large {
+				return nil
+			}
+			return b.serve(ctx, 1_000_000, "cold", 0.4)
+		}},
+	} {
+		if only != "" && only != part.name {
+			continue
+		}
+		if err := part.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	if len(b.results) == 0 {
+		return errors.New("nothing was measured; -only takes serve, ingest, memory or start")
+	}
+	b.print()
+	return nil
+}
+
+func (b *bench) add(r row) {
+	b.results = append(b.results, r)
+	fmt.Fprintf(os.Stderr, "%s: limit %s, ours %s, %s\n", r.what, r.limit, r.ours, r.ratio)
+}
+
+func (b *bench) print() {
+	fmt.Println("| what | peer or limit | millrace | ratio | to reach | |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for _, r := range b.results {
+		verdict := "missed"
+		if r.good {
+			verdict = "reached"
+		}
+		fmt.Println("| " + strings.Join([]string{r.what, r.limit, r.ours, r.ratio, r.reach, verdict}, " | ") + " |")
+	}
+}
+
+// median of three alternating runs of the peer and of ours.
+func alternate(peer, ours func() (float64, error)) (p, o float64, err error) {
+	var ps, os []float64
+	for range 3 {
+		for _, side := range []struct {
+			f    func() (float64, error)
+			into *[]float64
+		}{{peer, &ps}, {ours, &os}} {
+			v, err := side.f()
+			if err != nil {
+				return 0, 0, err
+			}
+			*side.into = append(*side.into, v)
+		}
+	}
+	slices.Sort(ps)
+	slices.Sort(os)
+	return ps[1], os[1], nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// memory measures the resident memory after 50,000 random requests.
+func (b *bench) memory(ctx context.Context, sizes []int) error {
+	var first float64
+	for i, n := range sizes {
+		file, err := b.fill(ctx, n)
+		if err != nil {
+			return err
+		}
+		s, err := b.startServer(ctx, file)
+		if err != nil {
+			return err
+		}
+		err = ask(ctx, s.url, n, 50_000)
+		var rss float64
+		if err == nil {
+			rss, err = residentMB(s.pid)
+		}
+		s.stop()
+		if err != nil {
+			return err
+		}
+		r := row{what: fmt.Sprintf("VmRSS after 50,000 random requests, %d pages of 4 kB", n), ours: fmt.Sprintf("%.0f MB", rss)}
+		if i == 0 {
+			first = rss
+			r.limit, r.ratio, r.reach, r.good = "150 MB", fmt.Sprintf("%.2f", rss/150), "at most 1", rss <= 150
+		} else {
+			r.limit, r.ratio, r.reach, r.good = fmt.Sprintf("%.0f MB (%d pages)", first, sizes[0]), fmt.Sprintf("%.2f", rss/first), "at most 1.2", rss <= first*1.2
+		}
+		b.add(r)
+	}
+	return nil
+}
+
+// ask sends random requests for M-URLs, in four codings, some conditional.
+func ask(ctx context.Context, base string, pages, requests int) error {
+	const workers = 16
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	var wg sync.WaitGroup
+	errs := make(chan error, workers)
+	for w := range workers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(42, uint64(w)))
+			for range requests / workers {
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%sp/%d/llm.json", base, rng.IntN(pages)), nil)
+				if err != nil {
+					errs <- err
+					return
+				}
+				req.Header.Set("Accept-Encoding", []string{"identity", "gzip", "br", "zstd"}[rng.IntN(4)])
+				resp, err := client.Do(req)
+				if err != nil {
+					errs <- err
+					return
+				}
+				n, err := drain(resp)
+				if err != nil || resp.StatusCode != http.StatusOK || n == 0 {
+					errs <- fmt.Errorf("%s: %s, %d bytes: %w", req.URL, resp.Status, n, err)
+					return
+				}
+			}
+			errs <- nil
+		})
+	}
+	wg.Wait()
+	for range workers {
+		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func drain(resp *http.Response) (int, error) {
+	defer resp.Body.Close()
+	buf, n := make([]byte, 32<<10), 0
+	for {
+		m, err := resp.Body.Read(buf)
+		n += m
+		if err != nil {
+			if err.Error() == "EOF" {
+				err = nil
+			}
+			return n, err
+		}
+	}
+}
+
+// residentMB gives a process's VmRSS.
+func residentMB(pid int) (float64, error) {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.Atoi(strings.Fields(rest)[0])
+			return float64(kb) / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("process %d has no VmRSS", pid)
+}
+
+// start measures how soon a server answers from what was published before.
+func (b *bench) start(ctx context.Context, n int) error {
+	file, err := b.fill(ctx, n)
+	if err != nil {
+		return err
+	}
+	args := []string{"--base-url", "http://127.0.0.1:8080/"}
+	s, err := b.startServer(ctx, file, args...) // the first start publishes
+	if err != nil {
+		return err
+	}
+	s.stop()
+	var took []float64
+	for range 3 {
+		began := time.Now()
+		s, err := b.startServer(ctx, file, args...)
+		if err != nil {
+			return err
+		}
+		took = append(took, time.Since(began).Seconds())
+		s.stop()
+	}
+	m := median(took)
+	b.add(row{
+		what: fmt.Sprintf("start over a store of %d pages, to the published edition", n), limit: "2 s",
+		ours: fmt.Sprintf("%.2f s", m), ratio: fmt.Sprintf("%.2f", m/2), reach: "at most 1", good: m < 2,
+	})
+	return nil
+}

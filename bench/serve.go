@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// serve compares M-URLs of n pages with a handler that only writes.
+func (b *bench) serve(ctx context.Context, n int, state string, reach float64) error {
+	file, err := b.fill(ctx, n)
+	if err != nil {
+		return err
+	}
+	s, err := b.startServer(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	script, err := b.script(ctx, s.url)
+	if err != nil {
+		return err
+	}
+	header, body, err := fetch(ctx, http.DefaultClient, s.url+"p/7/llm.json")
+	if err != nil {
+		return err
+	}
+	for _, status := range []int{http.StatusOK, http.StatusNotModified} {
+		if state == "cold" && status == http.StatusOK {
+			continue
+		}
+		bare, stop, err := startPeer(ctx, response{Status: status, Header: header, Body: body})
+		if err != nil {
+			return err
+		}
+		rate := func(url string) func() (float64, error) {
+			return func() (float64, error) { return b.load(ctx, url, script, status) }
+		}
+		if state == "warm" { // every page once, so that all are in the cache
+			if _, err := rate(s.url)(); err != nil {
+				stop()
+				return err
+			}
+		}
+		peer, ours, err := alternate(rate(bare), rate(s.url))
+		stop()
+		if err != nil {
+			return err
+		}
+		b.add(row{
+			what:  fmt.Sprintf("M-URL %d, %s, %d pages, wrk -t1 -c16", status, state, n),
+			limit: fmt.Sprintf("%.0f requests/s (bare net/http)", peer), ours: fmt.Sprintf("%.0f requests/s", ours),
+			ratio: fmt.Sprintf("%.2f", ours/peer), reach: fmt.Sprintf("%.1f", reach), good: ours/peer >= reach,
+		})
+	}
+	return nil
+}
+
+// script writes a wrk script that asks for random M-URLs of the lists, with
+// their ETags when STATUS is 304.
+func (b *bench) script(ctx context.Context, base string) (string, error) {
+	data := filepath.Join(b.dir, "urls")
+	f, err := os.Create(data)
+	if err != nil {
+		return "", err
+	}
+	w := bufio.NewWriter(f)
+	header, _, err := fetch(ctx, http.DefaultClient, base)
+	if err != nil {
+		return "", err
+	}
+	index := regexp.MustCompile(`<([^>]+)>; rel="index"`)
+	for _, link := range header.Values("Link") {
+		m := index.FindStringSubmatch(link)
+		if m == nil {
+			continue
+		}
+		_, body, err := fetch(ctx, http.DefaultClient, base+strings.TrimPrefix(m[1], "/"))
+		if err != nil {
+			return "", err
+		}
+		var list struct{ Items []struct{ MURL, Etag string } }
+		if err := json.Unmarshal(body, &list); err != nil {
+			return "", err
+		}
+		for _, it := range list.Items {
+			fmt.Fprintf(w, "/%s %s\n", strings.TrimPrefix(it.MURL, base), it.Etag)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	script := filepath.Join(b.dir, "random.lua")
+	return script, os.WriteFile(script, []byte(fmt.Sprintf(`
+local paths, tags, n = {}, {}, 0
+for line in io.lines(%q) do
+  n = n + 1
+  paths[n], tags[n] = line:match("^(%%S+) (%%S+)$")
+end
+local conditional = os.getenv("STATUS") == "304"
+math.randomseed(42)
+request = function()
+  local i = math.random(n)
+  if conditional then
+    return wrk.format("GET", paths[i], {["If-None-Match"] = '"' .. tags[i] .. '"'})
+  end
+  return wrk.format("GET", paths[i])
+end
+local wanted, wrong = tonumber(os.getenv("STATUS")), 0
+response = nil
+`, data)), 0o600)
+}
+
+var (
+	perSecond = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
+	failures  = regexp.MustCompile(`(?m)^\s*(Socket errors:.*|Non-2xx or 3xx responses:.*)$`)
+)
+
+// load gives the requests per second that wrk reaches.
+func (b *bench) load(ctx context.Context, url, script string, status int) (float64, error) {
+	c := exec.CommandContext(ctx, "wrk", "-t1", "-c16", fmt.Sprintf("-d%ds", int(b.wrk.Seconds())), "-s", script, url)
+	c.Env = append(os.Environ(), "STATUS="+strconv.Itoa(status))
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("wrk: %w\n%s", err, out)
+	}
+	if m := failures.Find(out); m != nil {
+		return 0, fmt.Errorf("wrk at %s: %s", url, m)
+	}
+	m := perSecond.FindSubmatch(out)
+	if m == nil {
+		return 0, fmt.Errorf("wrk said nothing of its rate:\n%s", out)
+	}
+	return strconv.ParseFloat(string(m[1]), 64)
+}
+
+// response is what the peer always answers.
+type response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// startPeer starts this program as the peer: a process of its own, like ours.
+func startPeer(ctx context.Context, r response) (url string, stop func(), err error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr := ln.Addr().String()
+	if err := ln.Close(); err != nil {
+		return "", nil, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := exec.CommandContext(ctx, exe)
+	c.Env = append(os.Environ(), "MILLRACE_BENCH_PEER="+addr)
+	in, err := json.Marshal(r)
+	if err != nil {
+		cancel()
+		return "", nil, err
+	}
+	c.Stdin = strings.NewReader(string(in))
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		cancel()
+		return "", nil, err
+	}
+	stop = func() { cancel(); _ = c.Wait() }
+	if _, err := io.ReadFull(out, make([]byte, 3)); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("peer: %w", err)
+	}
+	return "http://" + addr + "/", stop, nil
+}
+
+// peer is the limit: a handler that only writes the same bytes and headers.
+func peer(addr string) {
+	var r response
+	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
+		panic("bench: " + err.Error())
+	}
+	r.Header.Del("Date")
+	r.Header.Del("Content-Length")
+	if r.Status == http.StatusNotModified {
+		r.Header.Del("Content-Type")
+		r.Header.Del("Content-Digest")
+		r.Body = nil
+	} else {
+		r.Header.Set("Content-Length", strconv.Itoa(len(r.Body)))
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		panic("bench: " + err.Error())
+	}
+	fmt.Print("up\n")
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		for k, v := range r.Header {
+			h[k] = v
+		}
+		w.WriteHeader(r.Status)
+		_, _ = w.Write(r.Body)
+	})}
+	if err := server.Serve(ln); err != nil {
+		panic("bench: " + err.Error())
+	}
+}

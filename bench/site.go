@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+const benchSite = "http://bench.example/"
+
+// words make text that compresses about as prose does.
+var words = strings.Fields(`the gate of a mill opens slowly and water runs along the leat until it meets the wheel whose
+buckets fill one after another while the miller listens for the stones because a dry stone sounds different from one that
+has grain between it and its fellow a good spring day gives eight hours of grinding before the pond is low`)
+
+// fill makes a mirror of n pages of about 4 kB, or finds the one of this run.
+func (b *bench) fill(ctx context.Context, n int) (string, error) {
+	file := filepath.Join(b.dir, fmt.Sprintf("pages-%d.db", n))
+	st, err := sqlite.Open(ctx, file, nil)
+	if err != nil {
+		return "", err
+	}
+	defer st.Close()
+	site, err := st.Site(ctx, benchSite, store.Config{Base: benchSite})
+	if err != nil {
+		return "", err
+	}
+	v, err := site.Head(ctx)
+	if err == nil && v.Site().Pages == n {
+		return file, nil
+	}
+	var batch []millrace.Change
+	for i := range n {
+		url := fmt.Sprintf("%sp/%d/", benchSite, i)
+		batch = append(batch, millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: url}, Page: synthetic(i, url)})
+		if len(batch) == 500 || i == n-1 {
+			if _, err := site.Apply(ctx, "bench", batch); err != nil {
+				return "", err
+			}
+			batch = batch[:0]
+		}
+	}
+	return file, nil
+}
+
+func synthetic(i int, url string) *millrace.Page {
+	p := &millrace.Page{
+		URL: url, Title: fmt.Sprintf("Page %d of the bench", i), Language: "en", Author: "A. Miller",
+		Description: "A page that exists to be asked for.", Published: time.Unix(1_700_000_000+int64(i), 0).UTC(),
+		Known: millrace.AllFields &^ millrace.FieldModified, Detail: millrace.DetailBlocks,
+	}
+	seed := uint32(i)*2654435761 + 1
+	for size := 0; size < 4000; {
+		var w strings.Builder
+		for range 60 {
+			seed = seed*1664525 + 1013904223
+			w.WriteString(words[seed>>16%uint32(len(words))])
+			w.WriteByte(' ')
+		}
+		text := strings.TrimSpace(w.String()) + "."
+		p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.TextBlock, Text: text})
+		size += len(text)
+	}
+	return p
+}
+
+// server is a running `millrace serve`.
+type server struct {
+	url   string
+	pid   int
+	ready time.Duration // from the start of the process
+	stop  func()
+}
+
+var readyLine = regexp.MustCompile(`^ready (http://\S+/)$`)
+
+// start runs `millrace serve` of a source until stop is called.
+func (b *bench) startServer(ctx context.Context, source string, args ...string) (*server, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := exec.CommandContext(ctx, b.binary, append([]string{"serve", source, "--listen", "127.0.0.1:0", "--quiet"}, args...)...)
+	c.Env = []string{"HOME=" + b.dir, "PATH=/usr/bin:/bin"}
+	c.WaitDelay = 5 * time.Second
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	began := time.Now()
+	if err := c.Start(); err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &server{pid: c.Process.Pid, stop: func() { cancel(); _ = c.Wait() }}
+	lines := bufio.NewScanner(stderr)
+	var said []string
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if m := readyLine.FindStringSubmatch(lines.Text()); m != nil {
+			s.url, s.ready = m[1], time.Since(began)
+			go func() { _, _ = io.Copy(io.Discard, stderr) }()
+			return s, nil
+		}
+	}
+	s.stop()
+	return nil, fmt.Errorf("serve %s: %s", source, strings.Join(said, "\n"))
+}
+
+// fetch gets a URL once.
+func fetch(ctx context.Context, client *http.Client, url string) (http.Header, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	return resp.Header, body, err
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary stand in for the command, so that tests can
+// kill a real process.
+func TestMain(m *testing.M) {
+	if os.Getenv("MILLRACE_TEST_COMMAND") == "1" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// buffer is a bytes.Buffer that a command and a test share.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// environment makes a lookup function of a map.
+func environment(env map[string]string) func(string) (string, bool) {
+	return func(k string) (string, bool) { v, ok := env[k]; return v, ok }
+}
+
+// command runs a command to its end.
+func command(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	if env == nil {
+		env = map[string]string{"HOME": t.TempDir()}
+	}
+	var out, errs buffer
+	code = run(t.Context(), args, environment(env), strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// served is a running `millrace serve`.
+type served struct {
+	url    string
+	out    *buffer // standard error
+	stop   func() int
+	stdout *buffer
+}
+
+var readyLine = regexp.MustCompile(`(?m)^ready (http://\S+)$`)
+
+// serve starts `millrace serve` on a free port and waits until it is ready.
+func serve(t *testing.T, args ...string) *served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &served{out: &buffer{}, stdout: &buffer{}}
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), environment(map[string]string{"HOME": t.TempDir()}),
+			strings.NewReader(""), s.stdout, s.out)
+	}()
+	var once sync.Once
+	var code int
+	s.stop = func() int {
+		once.Do(func() { cancel(); code = <-done })
+		return code
+	}
+	t.Cleanup(func() { s.stop() })
+	deadline := time.After(60 * time.Second)
+	for {
+		if m := readyLine.FindStringSubmatch(s.out.String()); m != nil {
+			s.url = m[1]
+			return s
+		}
+		select {
+		case code := <-done:
+			t.Fatalf("serve ended with %d:\n%s", code, s.out.String())
+		case <-deadline:
+			t.Fatalf("serve was not ready in time:\n%s", s.out.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// get fetches a URL.
+func get(t *testing.T, url string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(body)
+}
+
+// eventually waits for something that another goroutine brings about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("waited in vain: %s", what)
+}
+
+// copySite copies a test site, so that a test may change it.
+func copySite(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "site")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "testdata", "sites", name))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestUsage(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, bad, "listen: 127.0.0.1:0\nbase_url: https://example.com\n")
+	twice := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, twice, "listen: a\nlisten: b\n")
+	typed := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, typed, "authors: name\nlist-items: many\n")
+	broken := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, broken, "listen: [a\n")
+	site := copySite(t, "handbook")
+	for _, tt := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		code int
+		want string
+	}{
+		{"unknown command", nil, []string{"sevre"}, 2, "sevre"},
+		{"unknown flag", nil, []string{"serve", site, "--listn", "x"}, 2, "--listn"},
+		{"bad choice", nil, []string{"serve", site, "--authors", "some"}, 2, "--authors"},
+		{"no source", nil, []string{"serve"}, 2, "source"},
+		{"no such folder", nil, []string{"serve", filepath.Join(site, "nowhere")}, 1, "no such file"},
+		{"a live site", nil, []string{"serve", "https://example.com/"}, 2, "millrace pull https://example.com/"},
+		{"empty folder", nil, []string{"serve", t.TempDir(), "--listen", "127.0.0.1:0"}, 1, "HTML"},
+		{"not a URL", nil, []string{"pull", "example.com"}, 2, "http://"},
+		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "credentials"},
+		{"unknown protocol", nil, []string{"pull", "http://example.com/", "--via", "tct-02"}, 2, "tct-01"},
+		{"unknown purpose", nil, []string{"pull", "http://example.com/", "--purpose", "fun"}, 2, "ai-input"},
+		{"no home", map[string]string{}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "--store FILE"},
+		{"a base with a query", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--base-url", "https://example.com/?x"}, 2, "--base-url"},
+		{"unknown key", nil, []string{"serve", site, "--config", bad}, 2, bad + `:2:1: unknown key "base_url"`},
+		{"key set twice", nil, []string{"version", "--config", twice}, 2, twice + ":2:1"},
+		{"bad value in the file", nil, []string{"serve", site, "--config", typed}, 2, typed + ":2:1"},
+		{"broken YAML", nil, []string{"version", "--config", broken}, 2, broken},
+		{"no such configuration", nil, []string{"version", "--config", bad + "x"}, 2, bad + "x"},
+		{"bad value in the environment", map[string]string{"MILLRACE_LIST_ITEMS": "many"}, []string{"serve", site}, 2, "MILLRACE_LIST_ITEMS"},
+		{"a private address", nil, []string{"pull", "http://127.0.0.1:1/"}, 1, "--allow-private"},
+		{"nobody there", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "refused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, out, errs := command(t, tt.env, tt.args...)
+			if code != tt.code || !strings.Contains(errs+out, tt.want) {
+				t.Errorf("exit %d, want %d, with %q in:\n%s%s", code, tt.code, tt.want, out, errs)
+			}
+			if strings.Contains(errs, "goroutine ") {
+				t.Errorf("a stack trace for a person:\n%s", errs)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The command line wins over the environment, and that over the file.
+func TestConfigOrder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.yaml")
+	write(t, file, "json: true\nquiet: true\n")
+	if code, out, errs := command(t, nil, "version", "--config", file); code != 0 || !strings.HasPrefix(out, "{") {
+		t.Errorf("exit %d: the file was not heard: %s%s", code, out, errs)
+	}
+	env := map[string]string{"MILLRACE_JSON": "false", "MILLRACE_CONFIG": file}
+	if _, out, _ := command(t, env, "version"); strings.HasPrefix(out, "{") {
+		t.Errorf("the file won over the environment: %s", out)
+	}
+	if _, out, _ := command(t, env, "version", "--json"); !strings.HasPrefix(out, "{") {
+		t.Errorf("the environment won over the command line: %s", out)
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	code, out, _ := command(t, nil, "version", "--json")
+	var v map[string]string
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v["version"] == "" || v["go"] == "" {
+		t.Errorf("exit %d, %v: %s", code, err, out)
+	}
+	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"help", "serve"}, {"pull", "--help"}} {
+		code, out, errs := command(t, nil, args...)
+		if code != 0 || !strings.Contains(out, "Usage: millrace") {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	code, _, errs := command(t, nil, "serve", copySite(t, "handbook"), "--listen", ln.Addr().String())
+	if code != 1 || !strings.Contains(errs, "in use") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/tct01"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// pull runs `millrace pull --json` and gives its report.
+func pull(t *testing.T, url, file string, args ...string) pullReport {
+	t.Helper()
+	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--via", "tct-01", "--allow-private", "--json"}, args...)...)
+	var r pullReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	if code != 0 || r.Error != "" {
+		t.Fatalf("exit %d: %s\n%s", code, r.Error, errs)
+	}
+	return r
+}
+
+// held gives every page of a site in a store, by URL.
+func held(t *testing.T, file, name, base string) map[string]*millrace.Page {
+	t.Helper()
+	ctx := t.Context()
+	st, err := sqlite.Open(ctx, file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	site, err := st.Site(ctx, name, store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Derive(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	v, err := site.Head(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]*millrace.Page{}
+	for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[p.URL] = p
+	}
+	return pages
+}
+
+// copyStore copies a store that a process has open: its pages as committed.
+func copyStore(t *testing.T, file string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy.db")
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(file + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to+suffix, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// wantMirror fails unless a mirror equals Carry of what is served.
+func wantMirror(t *testing.T, mirror, served, dir, base string) {
+	t.Helper()
+	want := map[string]*millrace.Page{}
+	for url, p := range held(t, copyStore(t, served), "folder "+dir, base) {
+		if c := tct01.Protocol().Carry(p); c != nil {
+			c.Version = ""
+			want[url] = c
+		}
+	}
+	got := held(t, mirror, base, base)
+	for _, p := range got {
+		p.Version = ""
+	}
+	if len(want) == 0 {
+		t.Fatal("nothing is served")
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		if len(d) > 4000 {
+			d = d[:4000]
+		}
+		t.Fatalf("the mirror is not what is served (-Carry of the store +mirror):\n%s", d)
+	}
+}
+
+// carried tells a folder's life and what a mirror of it costs.
+func carried(t *testing.T, dir string, page, gone string) {
+	file := filepath.Join(t.TempDir(), "served.db")
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir, "--store", file)
+
+	first := pull(t, s.url, mirror)
+	if first.Added == 0 || len(first.Skipped) != 0 || len(first.Notes) != 0 {
+		t.Fatalf("first pull: %+v", first)
+	}
+	wantMirror(t, mirror, file, dir, s.url)
+
+	nothing := pull(t, s.url, mirror)
+	if nothing.Requests != 1 || nothing.Added+nothing.Updated+nothing.Deleted != 0 {
+		t.Errorf("nothing changed, and a pull cost %d requests: %+v", nothing.Requests, nothing)
+	}
+
+	name := filepath.Join(dir, filepath.FromSlash(page))
+	html, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, header, _ := get(t, s.url+"llm-pages.json")
+	list := header.Get("Etag")
+	i := strings.LastIndex(string(html), "</p>")
+	write(t, name, string(html[:i])+" The leat was cleared this morning."+string(html[i:]))
+	eventually(t, "the edit is published", func() bool { return published(t, s, &list) })
+	edited := pull(t, s.url, mirror)
+	if edited.Requests != 2 || edited.Updated != 1 || edited.Added+edited.Deleted != 0 {
+		t.Errorf("one page edited: %+v", edited)
+	}
+	wantMirror(t, mirror, file, dir, s.url)
+
+	if err := os.Remove(filepath.Join(dir, filepath.FromSlash(gone))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the removal is published", func() bool { return published(t, s, &list) })
+	removed := pull(t, s.url, mirror)
+	if removed.Requests != 1 || removed.Deleted != 1 || removed.Added+removed.Updated != 0 {
+		t.Errorf("one page removed: %+v", removed)
+	}
+	wantMirror(t, mirror, file, dir, s.url)
+	if code := s.stop(); code != 0 {
+		t.Errorf("serve ended with %d:\n%s", code, s.out)
+	}
+}
+
+// published reports whether the list has another ETag than before.
+func published(t *testing.T, s *served, etag *string) bool {
+	code, header, _ := get(t, s.url+"llm-pages.json", "If-None-Match", *etag)
+	if code == 304 {
+		return false
+	}
+	*etag = header.Get("Etag")
+	return true
+}
+
+func TestHandbookCarried(t *testing.T) {
+	carried(t, copySite(t, "handbook"), "articles/reading-a-river/index.html", "about/index.html")
+}
+
+// pgdoc gives a copy of the PostgreSQL manual, a real site of 1,100 pages.
+func pgdoc(t *testing.T) string {
+	t.Helper()
+	from := os.Getenv("MILLRACE_TEST_PGDOC")
+	if from == "" {
+		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+			t.Fatal("MILLRACE_TEST_PGDOC is not set")
+		}
+		t.Skip("MILLRACE_TEST_PGDOC is not set: the folder of Debian's postgresql-doc-15")
+	}
+	from, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "manual")
+	err = filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, rel)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(to, b, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestManualCarried(t *testing.T) {
+	carried(t, pgdoc(t), "tutorial-join.html", "tutorial-agg.html")
+}
+
+// A restart serves the previous edition at once, and finds what has changed.
+func TestRestart(t *testing.T) {
+	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db")
+	args := []string{dir, "--store", file, "--base-url", "http://handbook.example/"}
+	s := serve(t, args...)
+	addr := address(s)
+	_, before, _ := get(t, addr+"llm-pages.json")
+	s.stop()
+
+	if err := os.Rename(filepath.Join(dir, "index.html"), filepath.Join(dir, "hidden")); err != nil {
+		t.Fatal(err)
+	}
+	s = serve(t, args...)
+	addr = address(s)
+	if strings.Contains(s.out.String(), "ingested") {
+		t.Log("the change was found before the first request: the previous edition cannot be seen")
+	} else if _, after, _ := get(t, addr+"llm-pages.json"); after.Get("Etag") != before.Get("Etag") {
+		t.Errorf("list %s before, %s after the restart", before.Get("Etag"), after.Get("Etag"))
+	}
+	etag := before.Get("Etag")
+	eventually(t, "the change is published", func() bool {
+		code, h, _ := get(t, addr+"llm-pages.json")
+		return code == 200 && h.Get("Etag") != etag
+	})
+}
+
+// address gives where a server with a base URL of its own listens, from its
+// log.
+func address(s *served) string {
+	_, rest, _ := strings.Cut(s.out.String(), "listening address=")
+	addr, _, _ := strings.Cut(rest, "\n")
+	return "http://" + addr + "/"
+}
+
+// Hiding a path takes its pages back from every mirror.
+func TestHide(t *testing.T) {
+	dir, file, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db"), filepath.Join(t.TempDir(), "mirror.db")
+	ln := freeAddress(t)
+	start := func(args ...string) *served {
+		return serve(t, append([]string{dir, "--store", file, "--listen", ln}, args...)...)
+	}
+	s := start()
+	all := pull(t, s.url, mirror)
+	s.stop()
+	s = start("--exclude", "/about", "--authors", "hidden")
+	code, _, _ := get(t, s.url+"about/llm.json")
+	if code != 404 {
+		t.Errorf("a hidden page answers %d", code)
+	}
+	r := pull(t, s.url, mirror)
+	if r.Deleted != 1 || r.Updated == 0 {
+		t.Errorf("after hiding /about and authors, of %d pages: %+v", all.Added, r)
+	}
+	for url, p := range held(t, mirror, s.url, s.url) {
+		if p.Author != "" {
+			t.Errorf("%s still has its author %q", url, p.Author)
+		}
+	}
+	s.stop()
+	s = start()
+	if r := pull(t, s.url, mirror); r.Added != 1 {
+		t.Errorf("after showing it again: %+v", r)
+	}
+}
+
+// A mirror that is served again keeps its pages' C-URLs.
+func TestServeMirror(t *testing.T) {
+	mirror, again := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "again.db")
+	s := serve(t, copySite(t, "handbook"))
+	pull(t, s.url, mirror)
+	s.stop()
+	s2 := serve(t, mirror)
+	_, _, list := get(t, s2.url+"llm-pages.json")
+	if !strings.Contains(list, `"cUrl":"`+s.url+`about/","mUrl":"`+s2.url+`about/llm.json"`) {
+		t.Errorf("list:\n%.600s", list)
+	}
+	r := pull(t, s2.url, again)
+	if r.Added == 0 || len(r.Skipped) > 0 {
+		t.Errorf("pull of a mirror: %+v", r)
+	}
+}
+
+func TestCheckServed(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"))
+	code, out, errs := command(t, nil, "check", s.url, "--protocol", "tct-01", "--allow-private", "--json")
+	var r struct {
+		Protocols map[string]struct {
+			Found bool
+			Must  struct{ Pass, Fail int }
+		}
+		Findings []struct{ Rule, URL, Got, Want, Level string }
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	p := r.Protocols["tct-01"]
+	if code != 0 || !p.Found || p.Must.Pass < 10 || p.Must.Fail != 0 {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	for _, f := range r.Findings {
+		if !strings.Contains(f.Rule, "https") { // loopback has no TLS
+			t.Errorf("finding: %+v", f)
+		}
+	}
+}
+
+// A puller that is killed at any moment loses nothing and repeats little.
+func TestKillPull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: kills thirty child processes")
+	}
+	s := serve(t, copySite(t, "handbook"), "--log-level", "error")
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for i := range 30 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+i*15)*time.Millisecond)
+		c := exec.CommandContext(ctx, exe, "pull", s.url, "--store", mirror, "--allow-private", "--quiet", "--delay", "3ms")
+		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		if out, err := c.CombinedOutput(); err != nil && ctx.Err() == nil {
+			t.Fatalf("pull %d: %v\n%s", i, err, out)
+		}
+		if ctx.Err() != nil {
+			killed++
+		}
+		cancel()
+	}
+	if killed == 0 {
+		t.Error("no process was killed")
+	}
+	r := pull(t, s.url, mirror)
+	fresh := filepath.Join(t.TempDir(), "fresh.db")
+	pull(t, s.url, fresh)
+	a, b := held(t, mirror, s.url, s.url), held(t, fresh, s.url, s.url)
+	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
+		t.Errorf("after the kills %d pages, in a fresh mirror %d; last pull %+v", len(a), len(b), r)
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	s := serve(t, copySite(t, "jekyll"))
+	s.stop()
+	return strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/")
+}
+
+func TestServeJSON(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"), "--json", "--quiet")
+	var r serveReport
+	eventually(t, "the report", func() bool { return json.Unmarshal([]byte(s.stdout.String()), &r) == nil })
+	if r.URL != s.url || r.Pages < 10 {
+		t.Errorf("%+v", r)
+	}
+	if got := strings.TrimSpace(s.out.String()); got != "ready "+s.url {
+		t.Errorf("--quiet said: %s", got)
+	}
+}
+
+// The site of troubles: every bad file is reported, and nothing else is lost.
+func TestOddFolder(t *testing.T) {
+	s := serve(t, copySite(t, "odd"))
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	r := pull(t, s.url, mirror)
+	if r.Added < 5 {
+		t.Errorf("%+v\n%s", r, s.out)
+	}
+	if !strings.Contains(s.out.String(), "skipped") {
+		t.Errorf("nothing was reported:\n%s", s.out)
+	}
+	for url := range held(t, mirror, s.url, s.url) {
+		if strings.Contains(url, "noindex") {
+			t.Errorf("%s is public", url)
+		}
+	}
+	fmt.Fprintln(t.Output(), s.out)
+}
