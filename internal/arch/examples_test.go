@@ -3,7 +3,6 @@ package arch
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"path"
 	"slices"
 	"strings"
@@ -109,7 +108,7 @@ func checkCorpora(t *tree) []string {
 				}
 				dir := path.Join(p.path, "testdata/fuzz", fn.Name.Name) + "/"
 				if !t.hasData(dir) {
-					problems = append(problems, t.at(token.Pos(fn.Pos()), "%s has no file in %s", fn.Name.Name, dir))
+					problems = append(problems, t.at(fn.Pos(), "%s has no file in %s", fn.Name.Name, dir))
 				}
 			}
 		}

@@ -94,7 +94,7 @@ func (t *tree) state(f *goFile) []string {
 				return false
 			}
 			if s, ok := n.(*ast.SelectorExpr); ok {
-				from, name := t.selected(f, s)
+				from, name := f.selected(s)
 				if from == "sync" || from == "sync/atomic" || from == "net/http" && name == "Client" ||
 					from == "database/sql" && !strings.HasPrefix(name, "Err") {
 					problems = append(problems, t.at(s.Pos(), "a variable of the package holds a %s.%s", path.Base(from), name))
@@ -108,12 +108,12 @@ func (t *tree) state(f *goFile) []string {
 
 // selected gives the import and the name of a selector on a package, "" for
 // other selectors.
-func (t *tree) selected(f *goFile, s *ast.SelectorExpr) (from, name string) {
+func (f *goFile) selected(s *ast.SelectorExpr) (from, name string) {
 	x, ok := s.X.(*ast.Ident)
 	if !ok {
 		return "", ""
 	}
-	for _, i := range t.imports(f) {
+	for _, i := range f.imports {
 		if x.Name == i.name || i.name == "" && x.Name == path.Base(i.path) {
 			return i.path, s.Sel.Name
 		}
@@ -200,7 +200,7 @@ func (t *tree) uses(p *folder, f *goFile) []string {
 	ast.Inspect(f.File, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			from, name := t.selected(f, n)
+			from, name := f.selected(n)
 			for _, b := range banned {
 				if from == b.path && slices.Contains(b.names, name) && !b.except(p.path) {
 					problems = append(problems, t.at(n.Pos(), "%s.%s %s", path.Base(from), name, b.why))

@@ -18,7 +18,7 @@ func checkImports(t *tree) []string {
 		}
 		code, tests := map[string]bool{}, map[string]bool{}
 		for _, f := range p.files {
-			for _, i := range t.imports(f) {
+			for _, i := range f.imports {
 				switch {
 				case i.local == "" || i.local == p.path:
 				case f.test:
@@ -63,7 +63,7 @@ func checkModules(t *tree) []string {
 	}
 	for _, p := range t.sorted() {
 		for _, f := range p.files {
-			for _, i := range t.imports(f) {
+			for _, i := range f.imports {
 				if !i.outside() {
 					continue
 				}
@@ -105,7 +105,7 @@ func checkDirections(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
 		for _, f := range p.files {
-			for _, i := range t.imports(f) {
+			for _, i := range f.imports {
 				switch {
 				case isRoom(p.path) && isRoom(i.local) && i.local != p.path:
 					problems = append(problems, t.at(i.pos, "room %s imports room %s", p.path, i.local))

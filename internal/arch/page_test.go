@@ -91,7 +91,7 @@ func owners(md string) (map[string]owner, []string) {
 			problems = append(problems, fmt.Sprintf("%s: module %s has two rows", page, name[0]))
 		}
 		rest := quoted.ReplaceAllString(r[1], "")
-		out[name[0]] = owner{names(r[1]), slices.Contains(strings.Fields(rest), "tests")}
+		out[name[0]] = owner{names(r[1]), strings.Contains(rest, "tests")}
 	}
 	return out, problems
 }
@@ -158,7 +158,7 @@ func (t *tree) pull(p string, inner, outer map[string]bool) {
 		if f.test {
 			continue
 		}
-		for _, i := range t.imports(f) {
+		for _, i := range f.imports {
 			switch {
 			case i.local != "":
 				t.pull(i.local, inner, outer)

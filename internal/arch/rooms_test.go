@@ -20,7 +20,7 @@ func checkRooms(t *tree) []string {
 	var listed []string
 	if all := t.packages["protocol/all"]; all != nil {
 		for _, f := range all.files {
-			for _, i := range t.imports(f) {
+			for _, i := range f.imports {
 				if !f.test {
 					listed = append(listed, i.local)
 				}

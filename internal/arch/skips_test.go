@@ -18,7 +18,7 @@ func checkSkips(t *tree) []string {
 				if !ok || !f.test || otherSystem(f) {
 					continue
 				}
-				reason, hands := t.mentionsReason(fn), t.testingNames(f, fn)
+				reason, hands := mentionsReason(fn), testingNames(f, fn)
 				ast.Inspect(fn, func(n ast.Node) bool {
 					if _, ok := n.(*ast.FuncLit); ok && strings.HasPrefix(fn.Name.Name, "Fuzz") {
 						return false
@@ -35,7 +35,7 @@ func checkSkips(t *tree) []string {
 	return problems
 }
 
-func (t *tree) mentionsReason(fn *ast.FuncDecl) bool {
+func mentionsReason(fn *ast.FuncDecl) bool {
 	found := false
 	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -64,7 +64,7 @@ func otherSystem(f *goFile) bool {
 
 // testingNames gives the parameters, of a function and of those inside it,
 // that are a testing.T, B, F or TB.
-func (t *tree) testingNames(f *goFile, fn *ast.FuncDecl) map[string]bool {
+func testingNames(f *goFile, fn *ast.FuncDecl) map[string]bool {
 	out := map[string]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {
 		field, ok := n.(*ast.Field)
@@ -76,7 +76,7 @@ func (t *tree) testingNames(f *goFile, fn *ast.FuncDecl) map[string]bool {
 			typ = p.X
 		}
 		if s, ok := typ.(*ast.SelectorExpr); ok {
-			if from, _ := t.selected(f, s); from == "testing" {
+			if from, _ := f.selected(s); from == "testing" {
 				for _, name := range field.Names {
 					out[name.Name] = true
 				}

@@ -39,8 +39,9 @@ type folder struct {
 }
 
 type goFile struct {
-	path string
-	test bool
+	path    string
+	test    bool
+	imports []imported
 	*ast.File
 }
 
@@ -148,7 +149,7 @@ func newTree(files map[string]string) *tree {
 		if t.packages[dir] == nil {
 			t.packages[dir] = &folder{path: dir}
 		}
-		g := &goFile{path: p, test: strings.HasSuffix(p, "_test.go"), File: f}
+		g := &goFile{path: p, test: strings.HasSuffix(p, "_test.go"), imports: t.imports(f), File: f}
 		t.packages[dir].files = append(t.packages[dir].files, g)
 		if !g.test {
 			t.packages[dir].name = f.Name.Name
@@ -184,7 +185,7 @@ func (i imported) outside() bool {
 	return i.local == "" && strings.Contains(first, ".")
 }
 
-func (t *tree) imports(f *goFile) []imported {
+func (t *tree) imports(f *ast.File) []imported {
 	var out []imported
 	for _, s := range f.Imports {
 		p, err := strconv.Unquote(s.Path.Value)
