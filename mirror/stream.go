@@ -46,7 +46,7 @@ type job struct {
 // stream starts the goroutines that read and ask, and gives what they find.
 // The channel is closed when all of them are gone.
 func (r *run) stream(ctx context.Context) <-chan step {
-	rd := &reader{run: r, ctx: ctx, steps: make(chan step, 2*r.o.Concurrency), jobs: make(chan job)}
+	rd := &reader{run: r, ctx: ctx, steps: make(chan step, r.o.Batch), jobs: make(chan job)}
 	rd.busy.init()
 	var workers sync.WaitGroup
 	for range r.o.Concurrency {
