@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 
@@ -193,7 +194,16 @@ func (rd *reader) ask(j job) step {
 		s.err, s.asked = err, false
 		return s
 	}
+	if int(rd.row.Load()) >= rd.o.Failures {
+		s.err = fmt.Errorf("not asked for: %w", millrace.ErrUnavailable)
+		return s
+	}
 	p, err := rd.src.Page(rd.ctx, j.have)
+	if errors.Is(err, millrace.ErrUnavailable) {
+		rd.row.Add(1)
+	} else {
+		rd.row.Store(0)
+	}
 	if err == nil {
 		s.change.Page = p
 		return s

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -107,7 +108,7 @@ type run struct {
 	whole  []millrace.Milestone // complete listings, settled when the stream has ended
 	last   *millrace.Milestone  // the newest mark of the stream
 	failed bool                 // a page is missing: the cursor stays
-	row    int                  // pages unavailable in a row
+	row    atomic.Int32         // pages unavailable in a row
 	prog   Progress
 }
 
@@ -134,7 +135,8 @@ func (r *run) do(ctx context.Context) error {
 		}
 		r.state = parseState(stored)
 	}
-	r.seen, r.whole, r.last, r.failed, r.row, r.prog, r.batch = seen{}, nil, nil, false, 0, Progress{}, batch{}
+	r.seen, r.whole, r.last, r.failed, r.prog, r.batch = seen{}, nil, nil, false, Progress{}, batch{}
+	r.row.Store(0)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -175,7 +177,6 @@ func (r *run) take(ctx context.Context, s step) error {
 	case s.same:
 		r.report.Unchanged++
 	default:
-		r.row = 0
 		if err := r.put(ctx, s.change); err != nil {
 			return err
 		}
@@ -213,12 +214,8 @@ func (r *run) miss(s step) error {
 	r.prog.Done++
 	r.failed = true
 	r.skip(s.change.URL, s.err)
-	if !errors.Is(s.err, millrace.ErrUnavailable) {
-		r.row = 0
-		return nil
-	}
-	if r.row++; r.row >= r.o.Failures {
-		return fmt.Errorf("gave up after %d pages in a row: %w", r.row, s.err)
+	if n := int(r.row.Load()); n >= r.o.Failures {
+		return fmt.Errorf("gave up after %d pages in a row: %w", n, s.err)
 	}
 	return nil
 }
