@@ -84,8 +84,10 @@ func TestWalk(t *testing.T) {
 		"style.css":                   "p{}",
 	})
 	got := walk(t, f)
-	want := []string{"/", "/.well-known/a.html", "/100%25.html", "/50%2525.html", "/a%20b.html", "/a-b/", "/a.html", "/a/", "/a/b.html",
-		"/both/", "/both/index.htm", "/dir.html/", "/google.html", "/m%C3%BChle.html", "/old/", "/q;v=1,2.html", "/x.XHTML"}
+	want := []string{
+		"/", "/.well-known/a.html", "/100%25.html", "/50%2525.html", "/a%20b.html", "/a-b/", "/a.html", "/a/", "/a/b.html",
+		"/both/", "/both/index.htm", "/dir.html/", "/google.html", "/m%C3%BChle.html", "/old/", "/q;v=1,2.html", "/x.XHTML",
+	}
 	if d := cmp.Diff(want, got.urls); d != "" {
 		t.Error("pages (-want +got):\n" + d)
 	}
@@ -199,8 +201,10 @@ func TestLinksAndSpecials(t *testing.T) {
 	if d := cmp.Diff(want, got.urls); d != "" {
 		t.Error("pages (-want +got):\n" + d)
 	}
-	for _, u := range []string{"/v2/up/", "/v2/self/", "/v3/other/up/", "/eats.html", "/dangling.htm", "/escape.html", "/escape", "/relative",
-		"/socket.html", "/pipe.html"} {
+	for _, u := range []string{
+		"/v2/up/", "/v2/self/", "/v3/other/up/", "/eats.html", "/dangling.htm", "/escape.html", "/escape", "/relative",
+		"/socket.html", "/pipe.html",
+	} {
 		if got.skipped[u] == nil {
 			t.Errorf("%s is not reported; skipped are %v", u, slices.Sorted(maps.Keys(got.skipped)))
 		}

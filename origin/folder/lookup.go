@@ -3,6 +3,7 @@ package folder
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
@@ -89,20 +90,21 @@ func (t *tree) regular(name string) bool {
 // [fs.FS] for [net/http.ServeFileFS]; directories and hidden names are not in
 // it.
 func (f *Folder) Open(name string) (fs.File, error) {
-	fail := func(err error) (fs.File, error) {
+	h, err := f.openNamed(name)
+	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
+	return h, nil
+}
+
+func (f *Folder) openNamed(name string) (*os.File, error) {
 	if !fs.ValidPath(name) {
-		return fail(fs.ErrInvalid)
+		return nil, fs.ErrInvalid
 	}
 	for n := range strings.SplitSeq(name, "/") {
 		if hidden(n) {
-			return fail(fs.ErrNotExist)
+			return nil, fs.ErrNotExist
 		}
 	}
-	h, err := openRegular(f.tree.Load().root, name)
-	if err != nil {
-		return fail(err)
-	}
-	return h, nil
+	return openRegular(f.tree.Load().root, name)
 }

@@ -106,15 +106,23 @@ func TestHome(t *testing.T) {
 		{"the root says it", "", files{"index.html": html("H", "https://mill.example/")}, "https://mill.example/"},
 		{"under a prefix", "", files{"index.html": html("H", "https://me.example/project")}, "https://me.example/project/"},
 		{"under a prefix, with the name", "", files{"index.html": html("H", "https://me.example/project/index.html")}, "https://me.example/project/"},
-		{"leads on to a language", "", files{"index.html": html("H", "https://mill.example/en/"), "en/index.html": html("E", "https://mill.example/en/")},
-			"https://mill.example/"},
+		{
+			"leads on to a language", "",
+			files{"index.html": html("H", "https://mill.example/en/"), "en/index.html": html("E", "https://mill.example/en/")},
+			"https://mill.example/",
+		},
 		{"leads on to a file that is not there", "", files{"index.html": html("H", "https://mill.example/home.html")}, "https://mill.example/"},
 		{"the root is silent", "", files{"index.html": html("H", ""), "a.html": html("A", "https://mill.example/a.html")}, "https://mill.example/"},
 		{"clean names", "", files{"a.html": html("A", "https://mill.example/a"), "b/index.html": html("B", "https://mill.example/b")}, "https://mill.example/"},
-		{"most say", "", files{"a.html": html("A", "https://club.example/a.html"), "b.html": html("B", "https://mill.example/b.html"),
-			"c.html": html("C", "https://mill.example/c.html")}, "https://mill.example/"},
-		{"a tie is the first's", "", files{"a.html": html("A", "https://one.example/a.html"), "b.html": html("B", "https://two.example/b.html")},
-			"https://one.example/"},
+		{"most say", "", files{
+			"a.html": html("A", "https://club.example/a.html"), "b.html": html("B", "https://mill.example/b.html"),
+			"c.html": html("C", "https://mill.example/c.html"),
+		}, "https://mill.example/"},
+		{
+			"a tie is the first's", "",
+			files{"a.html": html("A", "https://one.example/a.html"), "b.html": html("B", "https://two.example/b.html")},
+			"https://one.example/",
+		},
 		{"only of other pages", "", files{"a.html": html("A", "https://club.example/notes/eels")}, ""},
 		{"without hosts", "", files{"a.html": html("A", "/a.html"), "index.html": html("H", "/")}, ""},
 		{"nothing at all", "", files{"a.html": html("A", "")}, ""},
@@ -426,10 +434,9 @@ func FuzzIdentity(f *testing.F) {
 				tt.Errorf("%q names %q, a web server answers %q, %q, %v", own, file, served, redirect, err)
 			}
 		}
-		if c, err := canon.URL(canonical); err != nil || !ok {
+		canonical, err := canon.URL(canonical)
+		if err != nil || !ok {
 			return
-		} else {
-			canonical = c
 		}
 		id, dup := t.identity(file, own, canonical)
 		if !strings.HasPrefix(id, "/") && id != canonical || strings.HasPrefix(id, "//") {

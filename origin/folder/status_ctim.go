@@ -12,7 +12,7 @@ import (
 // back, and its inode; its modification time and 0 where there are none.
 func status(info fs.FileInfo) (changed time.Time, inode uint64) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return time.Unix(s.Ctim.Unix()), uint64(s.Ino)
+		return time.Unix(s.Ctim.Unix()), s.Ino
 	}
 	return info.ModTime(), 0
 }

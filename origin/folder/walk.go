@@ -101,7 +101,7 @@ func (w *walker) folder(ctx context.Context, p place) bool {
 			return false
 		}
 		name, url := path.Join(p.name, it.Name()), p.url+it.key
-		ok := true
+		var ok bool
 		switch {
 		case it.err != nil:
 			ok = w.skip(name, url, it.err)

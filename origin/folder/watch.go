@@ -139,7 +139,7 @@ func (f *Folder) notify(ctx context.Context, event func()) error {
 				continue
 			}
 			event()
-			if e.Has(fsnotify.Create) {
+			if info, err := t.root.Stat(rel); err == nil && info.IsDir() && e.Has(fsnotify.Create) {
 				if err := f.add(ctx, n, t, rel); err != nil {
 					return err
 				}
@@ -148,13 +148,8 @@ func (f *Folder) notify(ctx context.Context, event func()) error {
 	}
 }
 
-// add watches a directory with all below it; anything else is none of its
-// business.
+// add watches a directory with all below it.
 func (f *Folder) add(ctx context.Context, n *fsnotify.Watcher, t *tree, name string) error {
-	info, err := t.root.Stat(name)
-	if err != nil || !info.IsDir() {
-		return nil
-	}
 	var failed error
 	w := f.walker(t)
 	w.dir = func(name string) {

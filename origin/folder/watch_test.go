@@ -142,22 +142,22 @@ func TestWatchFallsBack(t *testing.T) {
 		f.now = func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
 		f.watcher = func() (*fsnotify.Watcher, error) { return nil, syscall.ENOSPC }
 		ctx, cancel := context.WithCancel(t.Context())
-		calls := 0
+		var calls atomic.Int64
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			f.Watch(ctx, func() { calls++ })
+			f.Watch(ctx, func() { calls.Add(1) })
 		}()
 		time.Sleep(5 * pollEvery)
 		synctest.Wait()
-		if calls != 1 {
-			t.Errorf("%d calls for an unchanged folder, want the first one only", calls)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls for an unchanged folder, want the first one only", n)
 		}
 		must(t, os.WriteFile(filepath.Join(dir, "new.html"), []byte(html("New", "")), 0o644))
 		time.Sleep(pollEvery + longest)
 		synctest.Wait()
-		if calls != 2 {
-			t.Errorf("%d calls after a change, want 2", calls)
+		if n := calls.Load(); n != 2 {
+			t.Errorf("%d calls after a change, want 2", n)
 		}
 		cancel()
 		<-done
