@@ -56,6 +56,14 @@ var blockCases = []struct {
 	{"definitions", `<dl><dt>a<dt>b<dd>one<div><dt>c</dt><dd><p>two</p><pre>x</pre></dd></div></dl>`, []block{
 		{Type: "definitions", Items: []item{{Term: "a\nb", Text: "one"}, {Term: "c", Text: "two", Blocks: []block{{Type: "code", Text: "x"}}}}},
 	}},
+	{"table of contents", `<dl><dt><a href=a>A</a><dd><dl><dt>1. <a href=b>B</a></dl><dt><a href=c>C</a></dl>`, []block{
+		{Type: "list", Items: []item{
+			{Text: "A", Spans: []span{{Type: "link", Start: 0, End: 1, URL: "https://example.com/a/a"}}, Blocks: []block{
+				{Type: "list", Items: []item{{Text: "1. B", Spans: []span{{Type: "link", Start: 3, End: 4, URL: "https://example.com/a/b"}}}}},
+			}},
+			{Text: "C", Spans: []span{{Type: "link", Start: 0, End: 1, URL: "https://example.com/a/c"}}},
+		}},
+	}},
 	{"code", "<pre><code class=\"language-go hljs\">\tif a &lt; b {\n\t}\n</code></pre>", []block{{Type: "code", Language: "go", Text: "\tif a < b {\n\t}\n"}}},
 	{"code, language above", `<div class="highlight-source-shell"><div><pre>ls</pre></div></div><pre data-lang=SQL>SELECT</pre><pre class="brush: js; gutter: true">x()</pre><div class="sourceCode"><pre class="sourceCode haskell">x</pre></div>`, []block{
 		{Type: "code", Language: "shell", Text: "ls"}, {Type: "code", Language: "sql", Text: "SELECT"}, {Type: "code", Language: "js", Text: "x()"},

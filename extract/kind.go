@@ -134,6 +134,8 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 	switch {
 	case len(blocks) == 0:
 		return "", ""
+	case l.kind == millrace.Forum:
+		return millrace.Forum, "structure"
 	case root.links*2 > root.words && root.anchors >= 10:
 		return millrace.Listing, "structure"
 	case root.prose >= 150:

@@ -109,7 +109,7 @@ func (l *located) furniture(b *box, m *meta) string {
 			return "tag aside"
 		}
 	case atom.Form:
-		if small && b.prose*4 < l.total.prose+1 {
+		if small && b.prose < 40 {
 			return "tag form"
 		}
 	case atom.Dialog:
@@ -125,11 +125,20 @@ func (l *located) furniture(b *box, m *meta) string {
 		!(l.c.controlled[attr(n, "id")] && b.links*4 <= b.words) {
 		return why
 	}
-	if l.total.plain()-b.plain() >= 30 && (consentTools[attr(n, "id")] || hasAttr(n, "data-nosnippet") && small) {
-		return "consent"
+	if l.total.plain()-b.plain() >= 30 {
+		if consentTools[attr(n, "id")] {
+			return "consent"
+		}
+		if small && hasAttr(n, "data-nosnippet") {
+			return "data-nosnippet"
+		}
 	}
-	if l.kind != millrace.Forum && l.kind != millrace.Documentation && l.total.plain()-b.plain() >= 100 && isComments(n) {
-		return "comments"
+	if l.kind != millrace.Forum && l.kind != millrace.Documentation && isComments(n) {
+		if l.kind == "" && b.plain()*4 > l.total.plain()*3 {
+			l.kind = millrace.Forum // the comments are what the page is for
+		} else if l.total.plain()-b.plain() >= 100 {
+			return "comments"
+		}
 	}
 	if b.flags&hasPager != 0 && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
 		return "links to neighbours"

@@ -41,13 +41,17 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 		w.pageURL = canon.Absolute(base.Scheme+"://"+base.Host, pageURL)
 	}
 	w.notes = findNotes(c, l.root)
+	w.out = make([]millrace.Block, 0, min(max(len(c.boxes)/4, 8), 256))
 	return w
 }
 
 func (w *walker) run(root *html.Node) ([]millrace.Block, error) {
 	w.children(root)
 	w.flush()
-	return w.out, w.err
+	if w.err != nil || len(w.out) == 0 {
+		return nil, w.err
+	}
+	return w.out, nil
 }
 
 // flush ends the line of text that is being built.

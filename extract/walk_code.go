@@ -44,11 +44,11 @@ func isCodeBlock(n *html.Node) bool {
 	return hasClass(n, "block") || strings.Contains(strings.Trim(codeText(n), "\n "), "\n") && (hasClass(n, "hljs") || namedLanguage(n) != "" || findTag(n, atom.Br) != nil)
 }
 
-// codeText gives the text of a code block.
+// codeText gives the text of a code block, without empty lines before it.
 func codeText(n *html.Node) string {
 	c := coder{lines: lineMarks(n)}
 	c.children(n)
-	return string(c.buf)
+	return strings.TrimLeft(string(c.buf), "\n")
 }
 
 // lineMarks counts the elements that stand for one line each, if the block

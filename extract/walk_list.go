@@ -87,8 +87,56 @@ func checkbox(n *html.Node) *html.Node {
 	return nil
 }
 
+// isContents reports whether a definition list is a list of links in truth, as
+// tools make tables of contents: a link in every term, and nothing but such
+// lists as definitions.
+func isContents(n *html.Node) bool {
+	terms := 0
+	for c := range children(n) {
+		switch c.DataAtom {
+		case atom.Dt:
+			if a := findTag(c, atom.A); a == nil || !hasAttr(a, "href") {
+				return false
+			}
+			terms++
+		case atom.Dd:
+			for e := c.FirstChild; e != nil; e = e.NextSibling {
+				if e.Type == html.TextNode && strings.TrimSpace(e.Data) != "" || e.Type == html.ElementNode && e.DataAtom != atom.Dl && e.DataAtom != atom.Ul && e.DataAtom != atom.Ol {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return terms > 0
+}
+
+// contents makes a list of such a definition list.
+func (w *walker) contents(n *html.Node) {
+	b := millrace.Block{Type: millrace.ListBlock}
+	for c := range children(n) {
+		if w.l.skip[c] {
+			continue
+		}
+		it := w.item(func() { w.children(c) })
+		if last := len(b.Items) - 1; c.DataAtom == atom.Dd && last >= 0 && it.Text == "" {
+			b.Items[last].Blocks = append(b.Items[last].Blocks, it.Blocks...)
+		} else if it.Text != "" || len(it.Blocks) > 0 {
+			b.Items = append(b.Items, it)
+		}
+	}
+	if len(b.Items) > 0 {
+		w.out = append(w.out, b)
+	}
+}
+
 func (w *walker) definitions(n *html.Node) {
 	w.flush()
+	if isContents(n) {
+		w.contents(n)
+		return
+	}
 	b := millrace.Block{Type: millrace.DefinitionsBlock}
 	var terms []string
 	var walk func(*html.Node, int)
