@@ -58,6 +58,11 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	return nil
 }
 
+func (w *writer) pragma(ctx context.Context, p string) error {
+	_, err := w.conn.ExecContext(ctx, "PRAGMA "+p)
+	return err
+}
+
 func (w *writer) close() error {
 	w.turn <- struct{}{} // whoever writes may end
 	defer func() { <-w.turn }()

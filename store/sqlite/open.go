@@ -77,19 +77,32 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 
 func (s *Store) open(ctx context.Context, o Options) error {
 	wait := fmt.Sprintf("busy_timeout(%d)", o.Wait.Milliseconds())
-	limit := fmt.Sprintf("max_page_count(%d)", o.maxPages)
 	if o.maxPages == 0 {
-		limit = "max_page_count(4294967294)"
+		o.maxPages = 4294967294 // SQLite's own limit
 	}
-	// The vacuum mode has to come before the first table and the change to WAL.
-	db, err := connect(s.path, 1, wait, "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(FULL)",
-		"cache_size(-16000)", "journal_size_limit(33554432)", "wal_autocheckpoint(2000)", limit)
+	db, err := connect(s.path, 1, wait)
 	if err != nil {
 		return err
 	}
 	s.writer = &writer{turn: make(chan struct{}, 1), db: db, stmts: make(map[string]*sql.Stmt)}
 	if s.writer.conn, err = db.Conn(ctx); err != nil {
 		return err
+	}
+	version, err := fileVersion(ctx, s.writer.conn)
+	if err != nil {
+		return err // before anything in somebody else's file is changed
+	}
+	if version == 0 {
+		// Only a file without a table and not yet in WAL mode takes it.
+		if err := s.writer.pragma(ctx, "auto_vacuum = INCREMENTAL"); err != nil {
+			return err
+		}
+	}
+	for _, p := range []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -16000", "journal_size_limit = 33554432",
+		"wal_autocheckpoint = 2000", fmt.Sprint("max_page_count = ", o.maxPages)} {
+		if err := s.writer.pragma(ctx, p); err != nil {
+			return err
+		}
 	}
 	if err := prepareFile(ctx, s.writer.conn); err != nil {
 		return err
@@ -211,13 +224,16 @@ func (s *Store) Site(ctx context.Context, name string, c store.Config) (*Site, e
 		rooms[t.Room] = true
 	}
 	site := &Site{store: s, name: name, config: c, rooms: rooms, fingerprint: fingerprint(c)}
-	err := s.writer.do(ctx, func(t *tx) error {
-		err := t.row("SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
-		if !absent(err) {
-			return err
-		}
-		return t.row("INSERT INTO site (name, fingerprint) VALUES (?, ?) RETURNING id", []any{name, site.fingerprint}, &site.id)
-	})
+	err := s.read.row(ctx, "SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
+	if absent(err) {
+		err = s.writer.do(ctx, func(t *tx) error {
+			err := t.exec("INSERT INTO site (name, fingerprint) VALUES (?, ?) ON CONFLICT DO NOTHING", name, site.fingerprint)
+			if err != nil {
+				return err
+			}
+			return t.row("SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
+		})
+	}
 	if err != nil {
 		return nil, explain(what+" of store "+s.path, err)
 	}

@@ -124,34 +124,19 @@ CREATE TABLE published (
 `}
 
 // prepareFile makes a new file a store, brings an older one up to date and
-// refuses what is neither.
+// refuses what is neither. A file that is up to date needs no lock.
 func prepareFile(ctx context.Context, c *sql.Conn) error {
-	var app, version, tables int
-	// The lock is taken first: two processes may open a new file at once.
+	version, err := fileVersion(ctx, c)
+	if err != nil || version == len(migrations) {
+		return err
+	}
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // of what is not committed
-	for _, q := range []struct {
-		sql  string
-		dest *int
-	}{
-		{"PRAGMA application_id", &app},
-		{"PRAGMA user_version", &version},
-		{"SELECT count(*) FROM sqlite_schema", &tables},
-	} {
-		if err := c.QueryRowContext(ctx, q.sql).Scan(q.dest); err != nil {
-			return err
-		}
-	}
-	switch {
-	case app != applicationID && (app != 0 || version != 0 || tables != 0):
-		return fmt.Errorf("%w: it is a database of something else, choose another file", millrace.ErrInvalid)
-	case version > len(migrations):
-		return fmt.Errorf("%w: it was written by a newer millrace (version %d of the store, this one knows %d): use that millrace, or another file",
-			millrace.ErrInvalid, version, len(migrations))
-	case version == len(migrations):
-		return nil
+	// Another process may have done it in between.
+	if version, err = fileVersion(ctx, c); err != nil || version == len(migrations) {
+		return err
 	}
 	for _, m := range migrations[version:] {
 		if _, err := c.ExecContext(ctx, m); err != nil {
@@ -168,6 +153,23 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 		}
 	}
 	return nil
+}
+
+// fileVersion gives the number of migrations that a file has seen.
+func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
+	var app, version, tables int
+	err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_application_id, pragma_user_version`).Scan(&app, &version, &tables)
+	switch {
+	case err != nil:
+		return 0, err
+	case app != applicationID && (app != 0 || version != 0 || tables != 0):
+		return 0, fmt.Errorf("%w: it is a database of something else: choose another file", millrace.ErrInvalid)
+	case version > len(migrations):
+		return 0, fmt.Errorf("%w: it was written by a newer millrace (version %d of the store, this one knows %d): use that millrace, or another file",
+			millrace.ErrInvalid, version, len(migrations))
+	}
+	return version, nil
 }
 
 var errNoRow = sql.ErrNoRows

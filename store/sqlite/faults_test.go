@@ -1,0 +1,406 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+func changesOf(rng *rand.Rand, group string, n, size int) (batch []millrace.Change) {
+	for i := range n {
+		p := prose(rng, fmt.Sprintf("%s/%03d", group, i), size)
+		batch = append(batch, millrace.Change{Ref: millrace.Ref{URL: p.URL, Version: p.Version}, Page: p})
+	}
+	return batch
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	altered := func(name string, statements ...string) string {
+		path := filepath.Join(dir, name)
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for _, s := range statements {
+			if _, err := db.Exec(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return path
+	}
+	for _, c := range []struct {
+		name, path string
+		sentinel   error
+		text       string
+	}{
+		{"empty path", "", millrace.ErrInvalid, "empty"},
+		{"folder", dir, millrace.ErrInvalid, "folder"},
+		{"no folder", filepath.Join(dir, "none", "x.db"), millrace.ErrInvalid, "create it first"},
+		{"short text", file("short", "hello"), millrace.ErrInvalid, "not a store"},
+		{"long text", file("long", strings.Repeat("hello ", 5000)), millrace.ErrInvalid, "not a store"},
+		{"head of SQLite only", file("head", "SQLite format 3\x00"+strings.Repeat("x", 5000)), millrace.ErrInvalid, "restore a backup"},
+		{"newer", altered("newer", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA user_version = 99"), millrace.ErrInvalid, "newer millrace"},
+		{"something else", altered("else", "CREATE TABLE page (x)"), millrace.ErrInvalid, "something else"},
+		{"device", "/dev/null", millrace.ErrInvalid, "regular"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before, _ := os.ReadFile(c.path)
+			s, err := Open(t.Context(), c.path, nil)
+			if err == nil {
+				s.Close()
+				t.Fatal("it opened")
+			}
+			if !errors.Is(err, c.sentinel) || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), c.path) {
+				t.Errorf("%v", err)
+			}
+			if after, _ := os.ReadFile(c.path); !bytes.Equal(after, before) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func TestOpenReadOnly(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	benchSite(t, path).store.Close()
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), path, nil); !errors.Is(err, millrace.ErrForbidden) {
+		t.Errorf("open: %v", err)
+	}
+}
+
+func TestOddPath(t *testing.T) {
+	for _, name := range []string{"a b", "q?mode=memory", "h#x", "p%41", "ü", "'\"", "semi;colon&amp"} {
+		path := filepath.Join(t.TempDir(), name)
+		benchSite(t, path).store.Close()
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSites(t *testing.T) {
+	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
+	if _, err := site.store.Site(t.Context(), "another", store.Config{Base: benchBase}); err != nil {
+		t.Fatal(err)
+	}
+	names, err := site.store.Sites(t.Context())
+	if err != nil || strings.Join(names, " ") != "another bench" {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
+// TestFullDisk limits the number of pages that the file may have.
+func TestFullDisk(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "full.db")
+	s, err := Open(ctx, path, &Options{maxPages: 400})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	site, err := s.Site(ctx, "bench", crashConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var kept [][]millrace.Change
+	var failed []millrace.Change
+	for i := 0; failed == nil; i++ {
+		batch := changesOf(rng, fmt.Sprint("g", i), 20, 4000)
+		batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(fmt.Sprint(i))}})
+		switch _, err := site.Apply(ctx, "bench", batch); {
+		case err == nil:
+			kept = append(kept, batch)
+		case !errors.Is(err, millrace.ErrUnavailable) || !strings.Contains(err.Error(), "disk is full"):
+			t.Fatalf("batch %d: %v", i, err)
+		default:
+			failed = batch
+		}
+		if i > 1000 {
+			t.Fatal("the disk does not fill up")
+		}
+	}
+	if len(kept) < 3 {
+		t.Fatalf("only %d batches fit: the test shows nothing", len(kept))
+	}
+	intact := func() {
+		t.Helper()
+		var check string
+		if err := s.read.row(ctx, "PRAGMA integrity_check", nil, &check); err != nil || check != "ok" {
+			t.Fatalf("integrity: %s, %v", check, err)
+		}
+		v, err := site.Head(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, batch := range kept {
+			for _, c := range batch {
+				if c.Page == nil {
+					continue
+				}
+				n++
+				p, err := v.Page(ctx, c.Ref)
+				if err != nil || p.Text() != c.Page.Text() {
+					t.Fatalf("%s: %v", c.URL, err)
+				}
+			}
+		}
+		if v.Site().Pages != n {
+			t.Errorf("%d pages, want %d", v.Site().Pages, n)
+		}
+		if c, err := site.Cursor(ctx, "bench"); err != nil || c != millrace.Cursor(fmt.Sprint(len(kept)-1)) {
+			t.Errorf("cursor %q, %v", c, err)
+		}
+	}
+	intact()
+	// What needs no room still works, and what does fails alike.
+	if tally, err := site.Apply(ctx, "bench", kept[0]); err == nil && tally.Unchanged != 20 {
+		t.Errorf("the same batch again: %+v", tally)
+	}
+	if _, err := site.Apply(ctx, "bench", failed); !errors.Is(err, millrace.ErrUnavailable) {
+		t.Errorf("again: %v", err)
+	}
+	// The first batch has moved the cursor back: the last one puts it right.
+	if _, err := site.Apply(ctx, "bench", kept[len(kept)-1]); err != nil {
+		t.Error(err)
+	}
+	intact()
+	if err := s.writer.do(ctx, func(t *tx) error {
+		return t.rows("PRAGMA max_page_count(100000)", nil, func(scanner) error { return nil })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := site.Apply(ctx, "bench", failed); err != nil {
+		t.Fatalf("with room: %v", err)
+	}
+	kept = append(kept, failed)
+	intact()
+}
+
+func TestLocked(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "x.db")
+	site := benchSite(t, path)
+	second, err := Open(ctx, path, &Options{Wait: 30 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	blocked, err := second.Site(ctx, "bench", site.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	err = site.store.writer.do(ctx, func(*tx) error { // somebody else writes
+		if _, err := blocked.Apply(ctx, "bench", changesOf(rng, "a", 1, 100)); !errors.Is(err, millrace.ErrUnavailable) || !strings.Contains(err.Error(), "another process") {
+			t.Errorf("apply: %v", err)
+		}
+		if _, err := blocked.Head(ctx); err != nil {
+			t.Errorf("head: %v", err)
+		}
+		third, err := Open(ctx, path, &Options{Wait: 30 * time.Millisecond})
+		if err != nil {
+			t.Errorf("open: %v", err)
+			return nil
+		}
+		return third.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two stores on one file write in turns and see each other's pages.
+	for i := range 10 {
+		s := []*Site{site, blocked}[i%2]
+		if _, err := s.Apply(ctx, "bench", changesOf(rng, fmt.Sprint("g", i), 3, 100)); err != nil {
+			t.Fatal(err)
+		}
+		v, err := []*Site{site, blocked}[(i+1)%2].Head(ctx)
+		if err != nil || v.Site().Pages != 3*(i+1) || v.Site().Seq != uint64(3*(i+1)) {
+			t.Errorf("after batch %d: %+v, %v", i, v.Site(), err)
+		}
+	}
+}
+
+// TestDamage overwrites parts of a store: whatever is read, an error or a
+// right answer comes back.
+func TestDamage(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.db")
+	site := benchSite(t, good)
+	if _, err := site.Apply(ctx, "bench", changesOf(rand.New(rand.NewPCG(1, 1)), "a", 100, 2000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := site.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(2, 3))
+	seen := 0
+	for i := range 40 {
+		bad := bytes.Clone(data)
+		if i%4 == 0 {
+			bad = bad[:4096*(1+rng.IntN(len(bad)/4096-1))]
+		} else {
+			at := 4096 * rng.IntN(len(bad)/4096)
+			for j := range 4096 {
+				bad[at+j] = byte(rng.Uint32())
+			}
+		}
+		path := filepath.Join(dir, fmt.Sprintf("bad%d.db", i))
+		if err := os.WriteFile(path, bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		err := func() error {
+			s, err := Open(ctx, path, nil)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			site, err := s.Site(ctx, "bench", store.Config{Base: benchBase, Taggers: []millrace.Tagger{hashTagger()}})
+			if err != nil {
+				return err
+			}
+			v, err := site.Head(ctx)
+			if err != nil {
+				return err
+			}
+			for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+				if err != nil {
+					return err
+				}
+				if _, err := v.Tag(ctx, "hash-01", p.URL); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+					return err
+				}
+			}
+			_, err = site.Apply(ctx, "bench", changesOf(rand.New(rand.NewPCG(9, 9)), "b", 20, 2000))
+			return err
+		}()
+		if err == nil {
+			continue
+		}
+		seen++
+		if errors.Is(err, millrace.ErrUnavailable) || strings.Contains(err.Error(), "damaged") && !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("damage %d: %v", i, err)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d of 40 damaged stores gave an error", seen)
+	}
+}
+
+// TestPlans looks for statements that read a whole table or sort.
+func TestPlans(t *testing.T) {
+	ctx := t.Context()
+	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 3 {
+		batch := changesOf(rng, "a", 30, 500)
+		batch = append(batch, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: batch[3].URL}})
+		batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(fmt.Sprint(rng.Uint32()))}})
+		if _, err := site.Apply(ctx, "bench", batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := site.Head(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := site.Apply(ctx, "bench", changesOf(rng, "b", 3, 500)); err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Publish(ctx, 0, old.Site().Seq, nil); err != nil {
+		t.Fatal(err)
+	}
+	for o := range 3 {
+		for range old.Scan(ctx, millrace.Scan{Order: millrace.Order(o), Bodies: true}) {
+		}
+	}
+	for range old.Tags(ctx, "hash-01", "") {
+	}
+	for _, since := range []millrace.Cursor{"", site.cursor(0)} {
+		for range old.Changes(ctx, since) {
+		}
+	}
+	for range site.Held(ctx, "bench") {
+	}
+	_, _ = old.Tag(ctx, "hash-01", "/a")
+	_, _ = old.SeqAt(ctx, time.Now())
+	_, _, _ = site.Published(ctx)
+	if err := site.Compact(ctx, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	other, err := site.store.Site(ctx, "bench", store.Config{Base: benchBase})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Derive(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Compact(ctx, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	statements := make(map[string]bool)
+	for q := range site.store.writer.stmts {
+		statements[q] = true
+	}
+	site.store.read.stmts.Range(func(q, _ any) bool {
+		statements[q.(string)] = true
+		return true
+	})
+	n := 0
+	for q := range statements {
+		if verb, _, _ := strings.Cut(q, " "); verb == "BEGIN" || verb == "COMMIT" || verb == "ROLLBACK" || verb == "PRAGMA" {
+			continue
+		}
+		n++
+		rows, err := site.store.read.db.Query("EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(detail, "SCAN") && !strings.Contains(detail, "CONSTANT ROW") || strings.Contains(detail, "TEMP B-TREE") && !strings.Contains(q, "GROUP BY section") {
+				t.Errorf("%s\n%s", detail, q)
+			}
+		}
+		rows.Close()
+	}
+	if n < 40 {
+		t.Errorf("only %d statements were looked at", n)
+	}
+}
