@@ -48,5 +48,8 @@
 //     form. Neither holding is a note, not an error (1.8.4).
 //   - The M-Sitemap's order of members is the draft's own, not that of RFC
 //     8785: the draft asks for determinism of M-URLs only.
-//   - M-URL documents over 32 MiB are not read.
+//   - There are at most 64 lists, since each has a Link on the root (1.4.1);
+//     beyond that the lists grow.
+//   - M-URL documents over 32 MiB are not read, and of a root's lists no more
+//     than 1,000.
 package tct01

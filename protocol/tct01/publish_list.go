@@ -13,11 +13,15 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
+// maxShards keeps the root's Link fields, one for each list, under what
+// servers and clients take as a header: 5 KB.
+const maxShards = 64
+
 // shards gives the number of lists: a power of two, with room for a tenth
 // more pages than there are, since a hash does not fill all of them alike.
 func (p *publisher) shards(site millrace.Site) int {
 	n := 1
-	for site.Pages > p.listItems && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
+	for site.Pages > p.listItems && n < maxShards && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
 		n *= 2
 	}
 	return n

@@ -14,7 +14,7 @@ import (
 )
 
 // maxLists is the most lists that one root may announce.
-const maxLists = 10_000
+const maxLists = 1000
 
 // listFile is one list as it was answered.
 type listFile struct {

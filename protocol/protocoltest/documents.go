@@ -1,0 +1,136 @@
+package protocoltest
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// documents: All and Find agree, tags are strong and stand for one sequence of
+// bytes, and another publisher over another view of the same pages gives the
+// same bytes.
+func (s *site) documents(t *testing.T) {
+	t.Helper()
+	shuffled := slices.Clone(s.pages)
+	rand.New(rand.NewPCG(s.seed, 3)).Shuffle(len(shuffled), func(i, j int) {
+		shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+	})
+	twin := NewView(s.view.Site(), shuffled, s.p.Tagger)
+	docs := s.all(t, s.p.NewPublisher(s.o), s.view)
+	twins := s.all(t, s.p.NewPublisher(s.o), twin)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(docs)), slices.Sorted(maps.Keys(twins))); diff != "" {
+		t.Errorf("two publishers have other documents (-one +other):\n%s", diff)
+	}
+	pub := s.p.NewPublisher(s.o)
+	for path, d := range docs {
+		body := write(t, d)
+		if again := write(t, d); !bytes.Equal(body, again) {
+			t.Errorf("%s: written twice it is %q and %q", path, body, again)
+		}
+		other := twins[path]
+		if other == nil {
+			continue
+		}
+		if !bytes.Equal(body, write(t, other)) || d.ETag != other.ETag || !cmp.Equal(d.Header, other.Header) {
+			t.Errorf("%s: two publishers give other documents", path)
+		}
+		if strings.HasPrefix(d.ETag, "W/") || strings.ContainsAny(d.ETag, "\" \t") || d.ETag == "" && !d.Large {
+			t.Errorf("%s: %q is no strong tag", path, d.ETag)
+		}
+		if d.Large {
+			continue
+		}
+		found, err := pub.Find(t.Context(), s.view, httptest.NewRequest(http.MethodGet, "http://docs"+path, nil))
+		if err != nil {
+			t.Errorf("All has %s, Find: %v", path, err)
+			continue
+		}
+		if found.Path != path || found.ETag != d.ETag || !cmp.Equal(found.Header, d.Header) || !bytes.Equal(write(t, found), body) {
+			t.Errorf("Find of %s gives %s with tag %s, All %s with %s", path, found.Path, found.ETag, d.Path, d.ETag)
+		}
+	}
+	for _, path := range []string{"/none", "/none/llm.json", "/llm/~3/llm.json?x", "/%00", "/a/../b"} {
+		if docs[path] != nil {
+			continue
+		}
+		d, err := pub.Find(t.Context(), s.view, httptest.NewRequest(http.MethodGet, "http://docs"+path, nil))
+		if !errors.Is(err, millrace.ErrNotFound) {
+			t.Errorf("Find of %s: %v, %v", path, d, err)
+		}
+	}
+}
+
+// all gives the documents of a view by path, and checks that large ones come
+// first and that no path comes twice.
+func (s *site) all(t *testing.T, pub millrace.Publisher, v millrace.View) map[string]*millrace.Document {
+	t.Helper()
+	docs := map[string]*millrace.Document{}
+	small := false
+	for d, err := range pub.All(t.Context(), v) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Large && small {
+			t.Errorf("%s: a large document after a small one", d.Path)
+		}
+		small = small || !d.Large
+		if docs[d.Path] != nil {
+			t.Errorf("%s: two documents have that path", d.Path)
+		}
+		if !strings.HasPrefix(d.Path, "/") {
+			t.Errorf("%s: no path", d.Path)
+		}
+		docs[d.Path] = d
+	}
+	return docs
+}
+
+func write(t *testing.T, d *millrace.Document) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Write(t.Context(), &b); err != nil {
+		t.Fatalf("%s: %v", d.Path, err)
+	}
+	return b.Bytes()
+}
+
+// heads sends a HEAD and a conditional GET for every document.
+func (s *site) heads(t *testing.T) {
+	t.Helper()
+	for path := range s.all(t, s.p.NewPublisher(s.o), s.view) {
+		head := s.ask(t, http.MethodHead, path, "")
+		if head.StatusCode != http.StatusOK || head.Header.Get("ETag") == "" {
+			t.Errorf("HEAD %s: %s with ETag %q", path, head.Status, head.Header.Get("ETag"))
+		}
+		if r := s.ask(t, http.MethodGet, path, head.Header.Get("ETag")); r.StatusCode != http.StatusNotModified {
+			t.Errorf("GET %s with its own ETag: %s", path, r.Status)
+		}
+	}
+}
+
+func (s *site) ask(t *testing.T, method, path, etag string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(s.url, "/")+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if etag != "" {
+		req.Header.Set("If-None-Match", etag)
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp
+}

@@ -1,0 +1,77 @@
+package protocoltest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// mirror is the least that a sink has to do with a stream.
+type mirror struct {
+	cursor millrace.Cursor
+	refs   map[string]millrace.Ref
+	pages  map[string]*millrace.Page
+	got    int // pages got by the last sync
+}
+
+func (m *mirror) sync(t *testing.T, src millrace.Source) {
+	t.Helper()
+	m.got = 0
+	named := map[string]bool{}
+	marks := 0
+	for c, err := range src.Changes(t.Context(), m.cursor) {
+		if err != nil {
+			t.Fatalf("Changes: %v", err)
+		}
+		switch c.Kind {
+		case millrace.Put:
+			named[c.URL] = true
+			m.put(t, src, c)
+		case millrace.Delete:
+			delete(m.refs, c.URL)
+			delete(m.pages, c.URL)
+		case millrace.Mark:
+			marks++
+			m.cursor = c.Mark.Cursor
+			for u, ref := range m.refs {
+				if c.Mark.Whole && !named[u] && (c.Mark.Section == "" || c.Mark.Section == ref.Section) {
+					delete(m.refs, u)
+					delete(m.pages, u)
+				}
+			}
+		}
+	}
+	if marks == 0 {
+		t.Error("the stream has no milestone")
+	}
+}
+
+func (m *mirror) put(t *testing.T, src millrace.Source, c millrace.Change) {
+	t.Helper()
+	held, ok := m.refs[c.URL]
+	if ok && c.Version != "" && c.Version == held.Version && c.Location == held.Location {
+		m.refs[c.URL] = c.Ref
+		return
+	}
+	p := c.Page
+	if p == nil {
+		have := c.Ref
+		have.Version = ""
+		if held.Location == c.Location {
+			have.Version = held.Version
+		}
+		var err error
+		p, err = src.Page(t.Context(), have)
+		if errors.Is(err, millrace.ErrUnmodified) && ok {
+			return
+		}
+		if err != nil {
+			t.Fatalf("Page of %s: %v", c.URL, err)
+		}
+	}
+	m.got++
+	ref := c.Ref
+	ref.Version = p.Version
+	m.refs[c.URL], m.pages[c.URL] = ref, p
+}

@@ -1,0 +1,138 @@
+package protocoltest_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+// The view in memory does what millrace.View promises: what rooms are tested
+// with must not be kinder than a store.
+func TestView(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
+	tagger := millrace.Tagger{
+		Room: "room",
+		Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
+			if p.Kind == millrace.Archive {
+				return "", nil
+			}
+			return "v" + p.Title, nil
+		},
+		Rivals: func(id string) (before, after []string) {
+			if id == "/b/" {
+				return []string{"/b"}, nil
+			}
+			return nil, nil
+		},
+	}
+	v := protocoltest.NewView(millrace.Site{Base: "https://e.com/"}, []*millrace.Page{
+		{URL: "/c", Title: "c", Published: day(1), Section: "s"},
+		{URL: "https://e.com/b/", Title: "b2", Published: day(2), Blocks: millrace.TextBlocks("x")},
+		{URL: "/b", Title: "b", Kind: millrace.Archive},
+		{URL: "https://f.com/", Title: "f", Modified: day(9), Section: "s"},
+	}, tagger)
+	ctx := t.Context()
+	scan := func(s millrace.Scan) []string {
+		var out []string
+		for p, err := range v.Scan(ctx, s) {
+			if err != nil || !s.Bodies && p.Blocks != nil {
+				t.Fatal(p, err)
+			}
+			out = append(out, p.Title)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		scan millrace.Scan
+		want []string
+	}{
+		{millrace.Scan{}, []string{"b", "b2", "c", "f"}},
+		{millrace.Scan{Order: millrace.ByPublished}, []string{"b2", "c", "b", "f"}},
+		{millrace.Scan{Order: millrace.BySeq, Limit: 1}, []string{"f"}},
+		{millrace.Scan{After: "/b/", Limit: 1}, []string{"c"}},
+		{millrace.Scan{Section: "s", Bodies: true}, []string{"c", "f"}},
+	} {
+		if got := scan(c.scan); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.scan, got, c.want)
+		}
+	}
+	if tag, err := v.Tag(ctx, "room", "/b/"); err != nil || tag.N != 2 || tag.Value != "vb2" || tag.URL != "https://e.com/b/" {
+		t.Errorf("%+v %v", tag, err)
+	}
+	if _, err := v.Tag(ctx, "room", "https://e.com/b"); !errors.Is(err, millrace.ErrNotFound) {
+		t.Error(err)
+	}
+	var tags []string
+	for tag, err := range v.Tags(ctx, "room", "/b") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tags = append(tags, tag.Value)
+	}
+	if !slices.Equal(tags, []string{"vb2", "vc", "vf"}) {
+		t.Errorf("tags %q", tags)
+	}
+	p, err := v.Page(ctx, millrace.Ref{URL: "/b/"})
+	if err != nil || p.URL != "https://e.com/b/" || len(p.Blocks) != 1 {
+		t.Fatal(p, err)
+	}
+	if _, err := v.Page(ctx, millrace.Ref{URL: "/b/", Version: p.Version}); !errors.Is(err, millrace.ErrUnmodified) {
+		t.Error(err)
+	}
+	if _, err := v.Page(ctx, millrace.Ref{URL: "/x"}); !errors.Is(err, millrace.ErrNotFound) {
+		t.Error(err)
+	}
+	var cursor millrace.Cursor
+	n := 0
+	for c, err := range v.Changes(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; c.Kind == millrace.Mark && c.Mark.Whole {
+			cursor = c.Mark.Cursor
+		}
+	}
+	if n != 5 || cursor == "" {
+		t.Errorf("%d changes, cursor %q", n, cursor)
+	}
+	for c, err := range v.Changes(ctx, cursor) {
+		if err != nil || c.Kind != millrace.Mark || c.Mark.Whole {
+			t.Errorf("%+v %v", c, err)
+		}
+	}
+	for _, err := range v.Changes(ctx, "other:1") {
+		if !errors.Is(err, millrace.ErrConflict) {
+			t.Error(err)
+		}
+	}
+}
+
+// The generated sites have what they are there for.
+func TestPages(t *testing.T) {
+	types, seen := map[millrace.BlockType]bool{}, map[string]bool{}
+	var walk func([]millrace.Block)
+	walk = func(blocks []millrace.Block) {
+		for _, b := range blocks {
+			types[b.Type] = true
+			walk(b.Blocks)
+		}
+	}
+	for seed := range uint64(12) {
+		for _, p := range protocoltest.Pages(seed) {
+			seen[p.URL] = true
+			walk(p.Blocks)
+		}
+	}
+	if len(types) != 15 {
+		t.Errorf("types of blocks: %v", types)
+	}
+	for _, u := range []string{"/", "/post", "/post/", "/taken/llm.json", "https://elsewhere.example/p", "/q/?x=1"} {
+		if !seen[u] {
+			t.Errorf("no site has %s", u)
+		}
+	}
+}
