@@ -44,7 +44,11 @@ type testCase struct {
 
 // Run runs the suite, each case on a store of its own.
 func Run(t *testing.T, e Engine) {
-	for _, c := range slices.Concat(applyCases(), mergeCases(), nameCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases()) {
+	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases())
+	for seed := range uint64(4) {
+		cases = append(cases, randomCase(seed))
+	}
+	for _, c := range cases {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			c.run(t, newFixture(t, e))
