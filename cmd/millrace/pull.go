@@ -173,6 +173,10 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 	mu.Lock()
 	defer mu.Unlock()
 	w := way{Protocol: room.Name, Part: "all", Pages: rep.Added + rep.Updated + rep.Unchanged}
+	if v, headErr := site.Head(ctx); headErr == nil {
+		// A list that answers 304 names no page, and every page stands.
+		w.Pages = v.Site().Pages
+	}
 	if err != nil {
 		w.Error = err.Error()
 	} else {
@@ -182,7 +186,8 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 	for name, n := range rep.Fallbacks {
 		r.Ways = append(r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: n, Error: rep.Fallback.Error()})
 	}
-	r.Added, r.Updated, r.Deleted, r.Unchanged = rep.Added, rep.Updated, rep.Deleted, rep.Unchanged
+	r.Added, r.Updated, r.Deleted = rep.Added, rep.Updated, rep.Deleted
+	r.Unchanged = w.Pages - rep.Added - rep.Updated
 	r.Doubted, r.skipped = rep.Doubted, rep.SkippedN
 	r.Skipped = append(r.Skipped, rep.Skipped...)
 	slices.SortFunc(r.Notes, func(a, b protocolNote) int {

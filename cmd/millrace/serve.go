@@ -56,7 +56,7 @@ const (
 )
 
 // Run serves until its context ends.
-func (c *serveCommand) Run(ctx context.Context, p *process) error {
+func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	p.start(&c.common)
 	start := time.Now()
 	kind, err := c.kind()
@@ -87,7 +87,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 			return err
 		}
 	}
-	defer o.store.Close()
+	defer func() { err = errors.Join(err, o.store.Close()) }()
 
 	conf := store.Config{Base: o.base, Docs: docs, Visibility: c.visibility()}
 	var published []edition.Room
@@ -105,7 +105,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	po := &edition.Options{Key: fmt.Sprint("list-items ", c.ListItems), Log: p.log}
 	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log}
 	if o.folder != nil {
-		defer o.folder.Close()
+		defer func() { err = errors.Join(err, o.folder.Close()) }()
 		po.Hides = gateway.Hides(o.folder, o.base, docs)
 		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
 			return err
@@ -325,9 +325,10 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		case <-time.After(rescan):
 		}
 		report, err := o.sync(ctx, p, site)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // stopping is no failure
+		}
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case err != nil && first && press.Current() == nil:
 			return err
 		case err != nil:
