@@ -9,11 +9,13 @@
 //     that nests deeper than the parser allows is flattened, not refused.
 //   - collect.go: one pass over the tree, which weighs every block element and
 //     notes what the later steps look for.
-//   - locate.go: the root of the content and the subtrees to leave out, by
-//     tag, role, position and the share of links. Names of classes break ties,
-//     ids never count.
-//   - walk.go and walk_*.go: one walk over what is left, to blocks.
-//   - meta.go, schema.go, kind.go: the other fields, each with its source.
+//   - locate.go, furniture.go: the root of the content and the subtrees to
+//     leave out, by tag, role, position and the share of links. Names of
+//     classes break ties. Ids count only where a tool's own elements are
+//     known by them, such as a consent dialogue's.
+//   - walk.go, walk_*.go, inline.go: one walk over what is left, to blocks.
+//   - meta.go, title.go, author.go, date.go, schema.go, kind.go: the other
+//     fields, each with its source.
 //
 // Time and memory grow linearly with the input.
 package extract

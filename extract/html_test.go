@@ -29,6 +29,7 @@ var blockCases = []struct {
 	{"white space", "<p> a\n  <b> b </b>c&nbsp;&shy;d </p><p>&nbsp;</p>", []block{
 		{Type: "text", Text: "a b c\u00a0d", Spans: []span{{Type: "strong", Start: 2, End: 3}}},
 	}},
+	{"invisible characters", "<p>a &shy;&#xFEFF; b&shy;c  d&nbsp;é</p>", []block{{Type: "text", Text: "a bc d\u00a0é"}}},
 	{"links that go nowhere", `<p>a <a href="javascript:x()">b</a> <a name=c>c</a> <a href="mailto:d@example.com">d</a> <a href="tel:1">e</a>`, []block{
 		{Type: "text", Text: "a b c d e", Spans: []span{{Type: "link", Start: 6, End: 7, URL: "mailto:d@example.com"}}},
 	}},

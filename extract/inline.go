@@ -58,31 +58,45 @@ func (in *inline) text(s string) {
 		return
 	}
 	for len(s) > 0 {
-		i := 0
-		for i < len(s) && isSpace(s[i]) {
-			i++
-		}
-		if i > 0 {
+		if isSpace(s[0]) {
 			in.space = true
+			i := 1
+			for i < len(s) && isSpace(s[i]) {
+				i++
+			}
 			s = s[i:]
 			continue
 		}
-		for i < len(s) && !isSpace(s[i]) {
-			if s[i] == 0 || s[i] == 0xC2 && strings.HasPrefix(s[i:], "\u00AD") ||
-				s[i] == 0xEF && strings.HasPrefix(s[i:], "\uFEFF") {
-				break
+		// Most text needs no change: words with one space between them.
+		i := 0
+		for i < len(s) {
+			c := s[i]
+			if c > ' ' && c != 0xC2 && c != 0xEF || c == ' ' && i+1 < len(s) && s[i+1] > ' ' ||
+				c <= ' ' && c != 0 && !isSpace(c) || c > ' ' && !isInvisible(s[i:]) {
+				i++
+				continue
 			}
-			i++
+			break
 		}
 		if i > 0 {
 			in.lead()
 			in.buf = append(in.buf, s[:i]...)
+			if s[i-1] == ' ' { // what follows it is invisible
+				in.buf, in.space = in.buf[:len(in.buf)-1], true
+			}
+			s = s[i:]
 		}
-		if s = s[i:]; len(s) > 0 && !isSpace(s[0]) { // an invisible character
+		if len(s) > 0 && !isSpace(s[0]) {
 			_, n := utf8.DecodeRuneInString(s)
 			s = s[n:]
 		}
 	}
+}
+
+// isInvisible reports whether a text starts with a soft hyphen, a byte order
+// mark or a null character.
+func isInvisible(s string) bool {
+	return s[0] == 0 || strings.HasPrefix(s, "\u00AD") || strings.HasPrefix(s, "\uFEFF")
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }

@@ -1,0 +1,196 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+func (l *located) furniture(b *box, m *meta) string {
+	n := b.n
+	small := b.plain()*3 < l.total.plain() || b.plain() < 8 && l.total.plain() >= 8
+	role := strings.ToLower(attr(n, "role"))
+	switch role {
+	case "navigation", "banner", "contentinfo", "search", "complementary", "dialog", "alertdialog", "menu", "menubar", "toolbar", "tooltip":
+		if (role == "banner" || role == "contentinfo" || role == "complementary") && b.flags&inContent != 0 && !small {
+			break
+		}
+		if role == "complementary" && b.flags&inContent != 0 && l.isCallout(b) {
+			break
+		}
+		if small || b.plain()*2 < l.total.plain() || strings.HasSuffix(role, "dialog") && l.total.plain()-b.plain() >= 30 {
+			return "role " + role
+		}
+	case "note", "doc-endnotes", "doc-footnote", "doc-tip":
+		return ""
+	}
+	switch n.DataAtom {
+	case atom.Nav:
+		if b.plain()*2 <= l.total.plain() || b.links*2 > b.words {
+			return "tag nav"
+		}
+	case atom.Header:
+		if small && l.isFurnitureHeader(b, m) {
+			return "tag header"
+		}
+	case atom.Footer:
+		if small && !within(n, 2, atom.Blockquote, atom.Figure) && !l.holdsNotes(n) {
+			return "tag footer"
+		}
+	case atom.Aside:
+		if small && !l.isCallout(b) && !l.holdsNotes(n) {
+			return "tag aside"
+		}
+	case atom.Form:
+		if small && b.prose < 40 {
+			return "tag form"
+		}
+	case atom.Dialog:
+		if small {
+			return "tag dialog"
+		}
+	case atom.Menu:
+		if b.links*2 > b.words {
+			return "tag menu"
+		}
+	}
+	if why := isHidden(n); why != "" && b.plain()*2 < l.total.plain()+1 && !l.holdsNotes(n) &&
+		!(l.c.controlled[attr(n, "id")] && b.links*4 <= b.words) {
+		return why
+	}
+	if l.total.plain()-b.plain() >= 30 {
+		if consentTools[attr(n, "id")] {
+			return "consent"
+		}
+		if small && hasAttr(n, "data-nosnippet") {
+			return "data-nosnippet"
+		}
+	}
+	if l.kind != millrace.Forum && l.kind != millrace.Documentation && isComments(n) {
+		if l.kind == "" && b.plain()*4 > l.total.plain()*3 {
+			l.kind = millrace.Forum // the comments are what the page is for
+		} else if l.total.plain()-b.plain() >= 100 {
+			return "comments"
+		}
+	}
+	if b.flags&hasPager != 0 && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
+		return "links to neighbours"
+	}
+	return ""
+}
+
+// consentTools are the ids of the elements that the common consent tools add
+// to pages.
+var consentTools = map[string]bool{
+	"onetrust-consent-sdk": true, "onetrust-pc-sdk": true, "onetrust-banner-sdk": true, "CybotCookiebotDialog": true, "usercentrics-root": true,
+	"didomi-host": true, "cookie-law-info-bar": true, "cookie-notice": true, "qc-cmp2-container": true, "iubenda-cs-banner": true,
+	"cmplz-cookiebanner-container": true, "truste-consent-track": true, "BorlabsCookieBox": true, "moove_gdpr_cookie_info_bar": true,
+	"cliSettingsPopup": true, "termsfeed-com---nb": true, "hs-eu-cookie-confirmation": true, "tarteaucitronRoot": true,
+}
+
+// isComments reports whether an element holds the comments of readers: its
+// class says so, or its id does and so do the classes of what it holds.
+func isComments(n *html.Node) bool {
+	for t := range strings.FieldsSeq(attr(n, "class")) {
+		switch strings.ToLower(t) {
+		case "comments", "comments-area", "comment-list", "commentlist", "comment-respond", "entry-comments", "comments-section", "comment-section",
+			"comments-wrapper", "post-comments", "comments-container", "comments-list", "article-comments", "wpdiscuz", "disqus":
+			return true
+		}
+	}
+	switch attr(n, "id") {
+	case "disqus_thread", "wpdcom":
+		return true
+	case "comments", "respond":
+		steps := 0
+		return find(n, func(e *html.Node) bool {
+			steps++
+			return steps < 200 && (hasClass(e, "comment", "comment-body", "comment-content", "comment-respond", "comment-form", "comment-author") || strings.HasSuffix(attr(e, "itemtype"), "/Comment"))
+		}) != nil
+	}
+	return false
+}
+
+// isFurnitureHeader reports whether a header belongs to the page or to its
+// title, not to a part of the text.
+func (l *located) isFurnitureHeader(b *box, m *meta) bool {
+	if b.flags&inContent == 0 {
+		return b.prose < 60
+	}
+	if b.flags&hasTop != 0 || b.flags&hasHeading == 0 {
+		return b.prose < 60
+	}
+	return l.c.titleNode != nil && isAncestor(b.n, l.c.titleNode)
+}
+
+// isCallout reports whether a box is an insertion into the text.
+func (l *located) isCallout(b *box) bool {
+	if calloutKind(b.n) != "" {
+		return true
+	}
+	return b.flags&inContent != 0 && b.links*4 <= b.words && b.words <= 120 && b.prose*2 >= b.words && b.flags&(hasHeading|hasTop) == 0 &&
+		(isProse(sibling(b.n, false)) && isProse(sibling(b.n, true)))
+}
+
+func isProse(n *html.Node) bool {
+	if n == nil {
+		return false
+	}
+	switch n.DataAtom {
+	case atom.P, atom.Pre, atom.Ul, atom.Ol, atom.Blockquote, atom.Dl, atom.Figure:
+		return true
+	}
+	return headingLevel(n) > 1
+}
+
+// holdsNotes reports whether a subtree holds the footnotes of the text.
+func (l *located) holdsNotes(n *html.Node) bool {
+	if hasClass(n, "footnotes", "footnote", "endnotes", "footnotes-list") {
+		return true
+	}
+	if len(l.c.refs) == 0 {
+		return false
+	}
+	steps := 0
+	return find(n, func(e *html.Node) bool {
+		steps++
+		return steps < 50 && (hasClass(e, "footnotes", "footnote-backref", "footnote") || strings.HasPrefix(attr(e, "role"), "doc-endnote") ||
+			strings.HasPrefix(attr(e, "role"), "doc-backlink"))
+	}) != nil
+}
+
+// furnitureWords are parts of class names that furniture has. They only break
+// ties: the form of the subtree must speak for it as well.
+var furnitureWords = map[string]bool{
+	"share": true, "sharing": true, "social": true, "related": true, "newsletter": true, "subscribe": true, "signup": true,
+	"breadcrumb": true, "breadcrumbs": true, "pagination": true, "pager": true, "cookie": true, "cookies": true, "consent": true,
+	"advert": true, "ad": true, "ads": true, "advertisement": true, "sponsored": true, "promo": true, "popup": true, "modal": true,
+	"byline": true, "author": true, "authors": true, "meta": true, "postmeta": true, "tags": true, "taglist": true,
+	"sidebar": true, "recommended": true, "recommendations": true, "trending": true, "disclaimer": true, "copyright": true,
+	"menu": true, "navigation": true, "nav": true, "skip": true, "login": true, "cta": true, "toolbar": true,
+	"prevnext": true, "editsection": true, "printfooter": true, "navbox": true, "catlinks": true, "noprint": true, "toc": true,
+}
+
+func furnitureClass(n *html.Node) string {
+	for t := range strings.FieldsSeq(attr(n, "class")) {
+		if len(t) > 60 {
+			continue
+		}
+		for len(t) > 0 {
+			i := strings.IndexAny(t, "-_:")
+			word := t
+			if i >= 0 {
+				word, t = t[:i], t[i+1:]
+			} else {
+				t = ""
+			}
+			if word = strings.ToLower(word); furnitureWords[word] {
+				return word
+			}
+		}
+	}
+	return ""
+}

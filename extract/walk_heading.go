@@ -1,0 +1,120 @@
+package extract
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+func (w *walker) heading(n *html.Node, level int) {
+	w.flush()
+	if n == w.c.titleNode {
+		return
+	}
+	anchor := attr(n, "id")
+	text, spans := w.line(func() {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			w.headingPart(c, &anchor)
+		}
+	})
+	if anchor == "" {
+		anchor = outerAnchor(n)
+	}
+	if text = strings.ReplaceAll(text, "\n", " "); text != "" {
+		w.out = append(w.out, millrace.Block{Type: millrace.HeadingBlock, Level: level, Text: text, Spans: w.headingSpans(spans, len(text), &anchor), Anchor: anchor})
+	}
+	w.out = append(w.out, w.pending...)
+	w.pending = w.pending[:0]
+}
+
+// headingPart walks a part of a heading without its permalink and controls.
+func (w *walker) headingPart(n *html.Node, anchor *string) {
+	if n.Type == html.ElementNode {
+		if *anchor == "" {
+			*anchor = attr(n, "id")
+		}
+		if *anchor == "" && n.DataAtom == atom.A {
+			*anchor = attr(n, "name")
+		}
+		if isPermalink(n) {
+			if *anchor == "" {
+				_, *anchor, _ = strings.Cut(attr(n, "href"), "#")
+			}
+			return
+		}
+		if hasClass(n, "mw-editsection", "headerlink", "visually-hidden", "sr-only") {
+			return
+		}
+		if (n.DataAtom == atom.Span || n.DataAtom == atom.Div) && n.FirstChild != nil && n.FirstChild.NextSibling == nil && n.FirstChild.Type == html.ElementNode && isPermalink(n.FirstChild) {
+			return
+		}
+	}
+	w.node(n)
+}
+
+// headingSpans leaves out the link that a whole heading makes to itself, and
+// strong marks that cover all of it.
+func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string) []millrace.Span {
+	var kept []millrace.Span
+	for _, s := range spans {
+		whole := s.Start == 0 && s.End == length
+		if whole && s.Type == millrace.StrongSpan {
+			continue
+		}
+		if s.Type == millrace.LinkSpan {
+			if page, fragment, ok := strings.Cut(s.URL, "#"); ok && whole && page == w.pageURL {
+				if *anchor == "" {
+					*anchor = fragment
+				}
+				continue
+			}
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+// isPermalink reports whether an element of a heading is the link that leads
+// to the heading itself: a link to a fragment without words.
+func isPermalink(n *html.Node) bool {
+	if n.DataAtom != atom.A {
+		return false
+	}
+	href := attr(n, "href")
+	if !strings.Contains(href, "#") {
+		return false
+	}
+	t := plainText(n)
+	if !strings.ContainsFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return true
+	}
+	return strings.HasPrefix(href, "#") && sibling(n, true) == nil && n.PrevSibling != nil && len(t) < 40 &&
+		(hasClass(n, "headerlink", "anchor", "permalink", "header-anchor", "heading-anchor", "hash-link", "anchor-link", "heading-link", "headline-hash") ||
+			strings.Contains(attr(n, "aria-label"), "ermalink"))
+}
+
+// outerAnchor gives the id of the section that a heading opens, or of the
+// empty anchor before it.
+func outerAnchor(n *html.Node) string {
+	if s := sibling(n, false); s != nil && s.DataAtom == atom.A && s.FirstChild == nil {
+		if id := attr(s, "id"); id != "" {
+			return id
+		}
+		return attr(s, "name")
+	}
+	for steps := 0; n.Parent != nil && steps < 5 && sibling(n, false) == nil; steps++ {
+		n = n.Parent
+		if n.DataAtom == atom.Section || n.DataAtom == atom.Div || n.DataAtom == atom.Article || n.DataAtom == atom.Header {
+			if id := attr(n, "id"); id != "" {
+				return id
+			}
+		} else {
+			return ""
+		}
+	}
+	return ""
+}

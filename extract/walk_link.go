@@ -1,0 +1,88 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+func (w *walker) link(n *html.Node) {
+	if id, ok := w.notes.refs[n]; ok {
+		if w.in.start(millrace.FootnoteSpan, id) {
+			w.in.text("[" + noteLabel(plainText(n)) + "]")
+			w.in.end()
+		}
+		return
+	}
+	url := ""
+	if href := attr(n, "href"); href != "" {
+		url = w.resolveLink(href)
+	}
+	opened := url != "" && w.in.start(millrace.LinkSpan, url)
+	w.children(n)
+	if opened {
+		w.in.end()
+	}
+}
+
+// resolveLink gives a link's absolute URL with its fragment, "" if it may not
+// be followed.
+func (w *walker) resolveLink(ref string) string {
+	ref = strings.TrimSpace(ref)
+	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") && millrace.SafeURL(ref) {
+		return ref
+	}
+	target, fragment, _ := strings.Cut(ref, "#")
+	abs := w.pageURL
+	if target != "" || fragment == "" {
+		var err error
+		if abs, err = canon.Resolve(w.base, target); err != nil {
+			return ""
+		}
+	} else if w.base.String() != "" {
+		if c, err := canon.URL(abs); err == nil {
+			abs = c
+		}
+	}
+	if fragment != "" {
+		abs += "#" + escapeFragment(fragment)
+	}
+	return abs
+}
+
+// resolve gives the absolute URL of a resource, "" if there is none.
+func (w *walker) resolve(ref string) string {
+	if strings.TrimSpace(ref) == "" || strings.HasPrefix(ref, "data:") {
+		return ""
+	}
+	abs, err := canon.Resolve(w.base, ref)
+	if err != nil {
+		return ""
+	}
+	return abs
+}
+
+func escapeFragment(s string) string {
+	const hexDigits = "0123456789ABCDEF"
+	plain := true
+	for i := range len(s) {
+		plain = plain && s[i] > ' ' && s[i] < 0x7F && !strings.ContainsRune("\"<>`[]{}|\\^", rune(s[i]))
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7F || strings.ContainsRune("\"<>`[]{}|\\^", rune(c)) {
+			b.WriteByte('%')
+			b.WriteByte(hexDigits[c>>4])
+			b.WriteByte(hexDigits[c&15])
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
