@@ -214,7 +214,10 @@ func (s *site) cancel(t *testing.T) {
 			t.Fatal("All goes on after its context")
 		}
 	}
-	for range s.reader().Changes(t.Context(), "") {
+	for _, err := range s.reader().Changes(t.Context(), "") {
+		if err != nil {
+			t.Error(err)
+		}
 		break // and the iterator stands it
 	}
 }

@@ -125,7 +125,7 @@ func (g *generator) text() string {
 func (g *generator) schema() json.RawMessage {
 	v := map[string]any{
 		"@context": "https://schema.org", "@type": g.pick("Article", "Product", "FAQPage"), g.text(): g.text(),
-		"n":    []any{1.0, 1e21, 1e-7, 0.1, -0.0, 1234567890123456789.0, true, nil},
+		"n":    []any{1.0, 1e21, 1e-7, 0.1, 0, -1, 1234567890123456789.0, true, nil},
 		"deep": map[string]any{"\ue000": 1, "😀": 2, "a": []any{map[string]any{}}},
 	}
 	b, err := json.MarshalIndent(v, "", " ")

@@ -40,7 +40,7 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if d == nil {
 		return "", nil
 	}
-	_, hash := d.append(nil)
+	_, hash := d.encode()
 	return hash, nil
 }
 

@@ -43,12 +43,12 @@ func (d *document) extended() bool {
 		len(d.StructuredData) > 0
 }
 
-// append appends the document in RFC 8785 form, as it is served, and gives its
-// hash (1.6.2), which is the ETag without its quotes. The members stand in the
+// encode gives the document in RFC 8785 form, as it is served, and its hash
+// (1.6.2), which is the ETag without its quotes. The members stand in the
 // order of RFC 8785, so that nothing is sorted; the hash is of all bytes but
 // those of its own member, for which space is left.
-func (d *document) append(dst []byte) (body []byte, hash string) {
-	start := len(dst)
+func (d *document) encode() (body []byte, hash string) {
+	dst := make([]byte, 0, 512+len(d.Title)+len(d.Content)+len(d.Content)/16)
 	dst = append(dst, '{')
 	if d.Author != "" {
 		dst = append(member(dst, "author", d.Author), ',')
@@ -86,7 +86,7 @@ func (d *document) append(dst []byte) (body []byte, hash string) {
 	dst = append(member(append(dst, ','), "title", d.Title), '}')
 
 	h := sha256.New()
-	h.Write(dst[start:cut])
+	h.Write(dst[:cut])
 	h.Write(dst[rest:])
 	var sum [sha256.Size]byte
 	hex.Encode(dst[digits:], h.Sum(sum[:0]))

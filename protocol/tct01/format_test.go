@@ -20,7 +20,7 @@ import (
 // The vector that other implementations agree on.
 func TestVector(t *testing.T) {
 	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "Hello World"}
-	body, hash := d.append(nil)
+	body, hash := d.encode()
 	const want = "sha256-af976cac6d5c89428a724e456311081ddbf3bab73cc4de7c85119b185ffbdab8"
 	if hash != want {
 		t.Errorf("hash is %s, want %s", hash, want)
@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 			}
 			got := []byte("none\n")
 			if d := documentOf(&p); d != nil {
-				got, _ = d.append(nil)
+				got, _ = d.encode()
 				got = append(got, '\n')
 			}
 			if *update {
@@ -85,7 +85,7 @@ func FuzzDocument(f *testing.F) {
 		if d == nil {
 			return
 		}
-		body, hash := d.append(nil)
+		body, hash := d.encode()
 		c, err := canon.JCS(body)
 		if err != nil || !bytes.Equal(c, body) {
 			t.Fatalf("%q is not canonical: %q %v", body, c, err)
@@ -235,7 +235,7 @@ func FuzzDecodeDocument(f *testing.F) {
 			return
 		}
 		hashHolds(body, hash)
-		again, _ := d.append(nil)
+		again, _ := d.encode()
 		back, _, err := decodeDocument(again)
 		if err != nil {
 			t.Fatalf("%q, read and written, is %q: %v", body, again, err)

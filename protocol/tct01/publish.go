@@ -127,7 +127,7 @@ func writeDocument(w io.Writer, d *document, url, want string) error {
 	if d == nil {
 		return fmt.Errorf("%s: document of %s: the page has none", Name, url)
 	}
-	body, hash := d.append(nil)
+	body, hash := d.encode()
 	if hash != want {
 		return fmt.Errorf("%s: document of %s: it has become %s, its tag is %s", Name, url, hash, want)
 	}

@@ -91,7 +91,7 @@ func writeList(ctx context.Context, w io.Writer, v millrace.View, i, shards int,
 	site := v.Site()
 	docs := strings.TrimSuffix(site.Docs, "/")
 	out := bufio.NewWriterSize(w, 64<<10)
-	out.WriteString(listHead) // errors stay until Flush
+	_, _ = out.WriteString(listHead) // an error stays until Flush
 	buf := make([]byte, 0, 512)
 	sep := false
 	write := func(it item) error {
@@ -121,7 +121,7 @@ func writeList(ctx context.Context, w io.Writer, v millrace.View, i, shards int,
 			return err
 		}
 	}
-	out.WriteString(listTail)
+	_, _ = out.WriteString(listTail)
 	return out.Flush()
 }
 
@@ -179,7 +179,7 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 		}
 	}
 	over.doc.Content = validUTF8(b.String())
-	_, over.hash = over.doc.append(nil)
+	_, over.hash = over.doc.encode()
 	return over, nil
 }
 

@@ -1,6 +1,7 @@
 package tct01
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func FuzzNames(f *testing.F) {
 			if page := base + name[1:]; tag.N == 1 && have[page] {
 				t.Fatalf("the document of %s has the name of the page %s", tag.URL, page)
 			}
-			d, err := p.Find(t.Context(), v, httptest.NewRequest("GET", "http://docs"+name, nil))
+			d, err := p.Find(t.Context(), v, httptest.NewRequest(http.MethodGet, "http://docs"+name, nil))
 			if err != nil || d.ETag != tag.Value || d.Path != name {
 				t.Fatalf("%s of %s: %v, %v", name, tag.URL, d, err)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func body(t *testing.T, d *millrace.Document) string {
 
 func TestDocumentHeader(t *testing.T) {
 	v := view([]*millrace.Page{{URL: "/x/", Modified: time.Unix(1700000000, 0), Known: millrace.AllFields}})
-	d, err := NewPublisher(nil).Find(t.Context(), v, httptest.NewRequest("GET", "http://docs/x/llm.json", nil))
+	d, err := NewPublisher(nil).Find(t.Context(), v, httptest.NewRequest(http.MethodGet, "http://docs/x/llm.json", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestDocumentHeader(t *testing.T) {
 // under a tag that is not theirs.
 func TestWriteVerifies(t *testing.T) {
 	v := view([]*millrace.Page{{URL: "/x/", Title: "One"}})
-	d, err := NewPublisher(nil).Find(t.Context(), lying{v}, httptest.NewRequest("GET", "http://docs/x/llm.json", nil))
+	d, err := NewPublisher(nil).Find(t.Context(), lying{v}, httptest.NewRequest(http.MethodGet, "http://docs/x/llm.json", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +267,7 @@ func TestFindFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	v := view(pages(3))
-	if _, err := NewPublisher(nil).Find(ctx, v, httptest.NewRequest("GET", "http://docs/p/1/llm.json", nil)); !errors.Is(err, context.Canceled) {
+	if _, err := NewPublisher(nil).Find(ctx, v, httptest.NewRequest(http.MethodGet, "http://docs/p/1/llm.json", nil)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if _, err := NewPublisher(nil).Announce(v).Page(ctx, "/"); !errors.Is(err, context.Canceled) {
@@ -282,7 +283,7 @@ func TestFindFails(t *testing.T) {
 func BenchmarkFind(b *testing.B) {
 	v := view(pages(1000))
 	p := NewPublisher(nil)
-	r := httptest.NewRequest("GET", "http://docs/p/500/llm.json", nil)
+	r := httptest.NewRequest(http.MethodGet, "http://docs/p/500/llm.json", nil)
 	for b.Loop() {
 		if _, err := p.Find(b.Context(), v, r); err != nil {
 			b.Fatal(err)

@@ -28,7 +28,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if body == nil {
 		body = func() io.Reader { return strings.NewReader("") }
 	}
-	return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
 }
 
 func plainText(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
@@ -146,7 +146,7 @@ func TestTooManyLists(t *testing.T) {
 	}
 	transport := transportFunc(func(r *http.Request) (*http.Response, error) {
 		h := http.Header{"Link": {strings.Join(links, ", ")}}
-		return &http.Response{StatusCode: 200, Header: h, Body: http.NoBody, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: h, Body: http.NoBody, Request: r}, nil
 	})
 	if _, _, _, err := collect(t, NewReader(&http.Client{Transport: transport}, base, nil)); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Error(err)
