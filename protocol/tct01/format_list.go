@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/millrace/millrace"
@@ -111,8 +112,8 @@ func walkList(
 }
 
 // check gives the item with its URLs in canonical form, or says what is wrong
-// with it. The M-URL must be of the origin that serves the list (1.7.3).
-func (it item) check(origin string) (item, error) {
+// with it. The M-URL must be of an origin that serves the list (1.7.3).
+func (it item) check(origins []string) (item, error) {
 	wrong := func(member, reason string, err error) (item, error) {
 		return it, &millrace.FormatError{Protocol: Name, Position: member, Section: "1.7.1", Reason: reason, Err: err}
 	}
@@ -123,8 +124,8 @@ func (it item) check(origin string) (item, error) {
 	if it.MURL, err = canon.URL(it.MURL); err != nil {
 		return wrong("mUrl", "", err)
 	}
-	if originOf(it.MURL) != origin {
-		return wrong("mUrl", "it is on another origin than the list, "+origin, nil)
+	if !slices.Contains(origins, originOf(it.MURL)) {
+		return wrong("mUrl", "it is on another origin than the list, "+origins[0], nil)
 	}
 	return it, nil
 }

@@ -73,7 +73,7 @@ func FuzzScanList(f *testing.F) {
 		var items []item
 		err := scanList(strings.NewReader(string(doc)), func(_ int, it *item, err error) bool {
 			if err == nil {
-				if ok, err := it.check("https://e.com"); err == nil {
+				if ok, err := it.check([]string{"https://e.com"}); err == nil {
 					items = append(items, ok)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -254,7 +255,11 @@ func (r *reader) discover(ctx context.Context) ([]list, error) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
 	var found []list
 	for _, l := range headerLinks(resp.Header, resp.Request.URL) {
-		if l.is("index", mediaType) && !slices.Contains(found, list{URL: l.target}) {
+		switch {
+		case !l.is("index", mediaType), slices.Contains(found, list{URL: l.target}):
+		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.target, "http:"):
+			r.note("1.10/https", l.target, "an http list of an https site is not read")
+		default:
 			found = append(found, list{URL: l.target})
 		}
 	}

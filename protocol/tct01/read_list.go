@@ -19,9 +19,10 @@ const maxLists = 1000
 // listFile is one list as it was answered.
 type listFile struct {
 	list
-	spool *spool   // nil: it has not changed
-	twice []uint64 // hashes of the C-URLs that it names more than once, ascending
-	seed  maphash.Seed
+	spool   *spool   // nil: it has not changed
+	origins []string // that its M-URLs may have: of its URL, and of what that redirects to
+	twice   []uint64 // hashes of the C-URLs that it names more than once, ascending
+	seed    maphash.Seed
 }
 
 func closeAll(files []*listFile) {
@@ -92,6 +93,10 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		list: list{URL: l.URL, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
 		seed: maphash.MakeSeed(),
 	}
+	f.origins = []string{originOf(l.URL)}
+	if final, err := canon.URL(resp.Request.URL.String()); err == nil {
+		f.origins = append(f.origins, originOf(final))
+	}
 	body, err := fetch.Decode(resp)
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
@@ -153,7 +158,6 @@ func (r *reader) items(
 	if several {
 		section = f.URL
 	}
-	origin := originOf(f.URL)
 	named := map[string]bool{} // of those in f.twice
 	var stop error
 	err = scanList(body, func(i int, it *item, err error) bool {
@@ -161,7 +165,7 @@ func (r *reader) items(
 			return false
 		}
 		if err == nil {
-			*it, err = it.check(origin)
+			*it, err = it.check(f.origins)
 		}
 		if err == nil {
 			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, it.CURL)); twice {
