@@ -380,6 +380,29 @@ func TestLoserOfTheSwap(t *testing.T) {
 	}
 }
 
+// A process without the other's files builds them, and changes nothing else;
+// one of another version leaves the edition alone.
+func TestFollow(t *testing.T) {
+	site := newMemSite(6)
+	a, b := newTestPress(t, site, &memRoom{}, nil), newTestPress(t, site, &memRoom{}, nil)
+	old := newTestPress(t, site, &memRoom{}, &Options{Key: "another version"})
+	publish(t, old)
+	publish(t, a)
+	want := string(site.manifest)
+	for _, p := range []*Press{b, old} {
+		if err := p.follow(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if string(site.manifest) != want {
+			t.Error("the manifest has changed")
+		}
+	}
+	get := ask(t, b, "GET", "/odd.txt")
+	if get.Code != 200 || get.Header().Get("ETag") != ask(t, a, "GET", "/odd.txt").Header().Get("ETag") {
+		t.Errorf("%d %v", get.Code, get.Header())
+	}
+}
+
 func TestGrace(t *testing.T) {
 	dir, site := t.TempDir(), newMemSite(6)
 	p := pressIn(t, site, &memRoom{}, dir, nil)

@@ -124,7 +124,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	if rp.file != "" {
 		f, err := os.Open(filepath.Join(e.dir, rp.file))
 		if err != nil {
-			return fmt.Errorf("large document %s: %w", e.key.path, err)
+			return fmt.Errorf("large document %s: %w: %w", e.key.path, millrace.ErrUnavailable, err)
 		}
 		defer f.Close()
 		content = f

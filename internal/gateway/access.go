@@ -82,7 +82,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return b
 }
 
-// run writes out what is buffered every second and at the end.
+// run writes out what is buffered every second, until the context ends.
 func (l *accessLog) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

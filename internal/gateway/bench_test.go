@@ -91,3 +91,29 @@ func (q quiet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.g.ServeHTTP(w, r)
 	q.g.access = log
 }
+
+// A cold 304 asks the room and makes the entry; the view is in memory.
+func BenchmarkCold304(b *testing.B) {
+	const n = 10_000
+	pages := make([]*millrace.Page, n)
+	for i := range pages {
+		pages[i] = page(fmt.Sprintf("/page-%d/", i), fmt.Sprint("Page ", i))
+	}
+	g := setup{pages: pages, cache: 1 << 16}.gateway(b)
+	requests := make([]*http.Request, n)
+	for i := range requests {
+		requests[i] = httptest.NewRequest("GET", fmt.Sprintf("/page-%d/llm.json", i), nil)
+		requests[i].Header.Set("If-None-Match", ask(g, "HEAD", requests[i].URL.Path).Header().Get("ETag"))
+	}
+	w := &sink{}
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		w.h = make(http.Header)
+		g.ServeHTTP(w, requests[i%n])
+		i++
+	}
+	if w.status != 304 {
+		b.Fatal(w.status)
+	}
+}

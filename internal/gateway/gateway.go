@@ -165,6 +165,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 		g.press.Run(ctx)
 	})
 	if g.access != nil {
+		defer g.access.flush() // what the last requests have left
 		background.Go(func() { g.access.run(ctx) })
 	}
 	read := cmp.Or(g.o.ReadTimeout, 10*time.Second)

@@ -22,7 +22,7 @@ import (
 const htmlPage = "<!DOCTYPE html><html><head><meta charset=utf-8><title>T</title></head><body>x</body></html>"
 
 func site() tree {
-	return folder("index.html", htmlPage, "a/index.html", htmlPage, "b.html", htmlPage, "style.css", "body{}", "404.html", "<p>own 404", "own/llm.json", "{}",
+	return inMemory("index.html", htmlPage, "a/index.html", htmlPage, "b.html", htmlPage, "style.css", "body{}", "404.html", "<p>own 404", "own/llm.json", "{}",
 		"other.html", htmlPage)
 }
 
@@ -129,7 +129,7 @@ func TestPagesWithLinks(t *testing.T) {
 
 func TestCharacterSets(t *testing.T) {
 	utf16 := "\xff\xfe<\x00p\x00>\x00x\x00"
-	f := folder("index.html", htmlPage, "a/index.html", utf16, "b.html", "<title>caf\xe9</title><p>x", "c.html", "<p>caf\u00e9", "d.html", strings.Repeat("\u00e9", 1000))
+	f := inMemory("index.html", htmlPage, "a/index.html", utf16, "b.html", "<title>caf\xe9</title><p>x", "c.html", "<p>caf\u00e9", "d.html", strings.Repeat("\u00e9", 1000))
 	g := setup{files: f, pages: []*millrace.Page{page("/a/", "A"), page("/b.html", "B")}}.gateway(t)
 	if w := ask(g, "GET", "/a/"); w.Body.String() != utf16 || w.Header()["Link"] == nil || w.Header().Get("Content-Type") != "text/html" {
 		t.Errorf("UTF-16: %q %v", w.Body, w.Header())
@@ -171,7 +171,7 @@ func TestRootRedirects(t *testing.T) {
 }
 
 func TestWelcome(t *testing.T) {
-	for name, s := range map[string]setup{"mirror": {}, "folder without a home page": {files: folder("b.html", htmlPage)}} {
+	for name, s := range map[string]setup{"mirror": {}, "folder without a home page": {files: inMemory("b.html", htmlPage)}} {
 		g := s.gateway(t)
 		w := ask(g, "GET", "/")
 		for _, part := range []string{"<h1>Home</h1>", `href="/llm-pages.json"`, "3 pages"} {
@@ -216,7 +216,7 @@ func TestBasesWithPaths(t *testing.T) {
 }
 
 func TestHides(t *testing.T) {
-	f := folder("x/llm.json", "{}", "dir/index.html", "")
+	f := inMemory("x/llm.json", "{}", "dir/index.html", "")
 	for _, c := range []struct {
 		base, docs, path string
 		want             bool

@@ -9,13 +9,14 @@ import (
 )
 
 // limit gives a listener that has at most most connections at once. Others are
-// told so in HTTP and closed; nothing is read from them.
+// told so in HTTP and closed.
 func limit(ln net.Listener, most int64) net.Listener { return &limited{Listener: ln, most: most} }
 
 type limited struct {
 	net.Listener
-	most int64
-	open atomic.Int64
+	most    int64
+	open    atomic.Int64
+	refused atomic.Int64
 }
 
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
@@ -32,11 +33,31 @@ func (l *limited) Accept() (net.Conn, error) {
 			return &counted{Conn: c, l: l}, nil
 		}
 		l.open.Add(-1)
-		// The answer fits the socket's buffer: writing does not wait.
-		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = c.Write([]byte(busy))
-		c.Close()
+		if l.refused.Add(1) > maxRefused {
+			l.refused.Add(-1)
+			c.Close()
+			continue
+		}
+		go l.refuse(c)
 	}
+}
+
+// maxRefused is how many connections are told at once that there is no room.
+const maxRefused = 256
+
+// refuse answers and closes. It waits a moment for what the client sends,
+// because closing over unread bytes would take the answer back.
+func (l *limited) refuse(c net.Conn) {
+	defer l.refused.Add(-1)
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	if _, err := c.Write([]byte(busy)); err != nil {
+		return
+	}
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_, _ = io.CopyN(io.Discard, c, maxHeader)
 }
 
 type counted struct {

@@ -185,6 +185,7 @@ func TestTooManyConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer third.Close()
+	fmt.Fprintf(third, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(third), nil)
 	if err != nil || res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
 		t.Fatal(res, err)

@@ -68,7 +68,7 @@ func (f tree) Lookup(p string) (file, redirect string, err error) {
 
 var past = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func folder(files ...string) tree {
+func inMemory(files ...string) tree {
 	f := tree{fstest.MapFS{}}
 	for i := 0; i < len(files); i += 2 {
 		f.MapFS[files[i]] = &fstest.MapFile{Data: []byte(files[i+1]), ModTime: past}
@@ -83,6 +83,7 @@ type setup struct {
 	files      Files          // nil = none
 	rooms      []edition.Room // after tct-01
 	unready    bool           // nothing is published
+	cache      int64          // Options.CacheBytes of the edition
 	o          Options        // Base, Docs, Origin and Log are filled
 	log        *bytes.Buffer  // nil = none
 }
@@ -108,7 +109,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 		log = slog.New(slog.NewTextHandler(s.log, nil))
 	}
 	rooms := append([]edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}}, s.rooms...)
-	eo := &edition.Options{Log: log}
+	eo := &edition.Options{Log: log, CacheBytes: s.cache}
 	if s.files != nil {
 		eo.Hides = Hides(s.files, s.base, s.docs)
 		origin, err := NewFiles(s.files, s.base, log)

@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"fmt"
+	"hash/fnv"
+	"html"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// linked adds links to an answer that is a page.
+type linked struct {
+	to    *response
+	head  bool // the request is a HEAD
+	find  func() []millrace.Link
+	found bool // find was called
+	links []millrace.Link
+	mark  string // of the inserted elements, "" when there are none
+	in    *injector
+	wrote bool
+}
+
+// look finds the links, at most once.
+func (lw *linked) look() {
+	if lw.found {
+		return
+	}
+	lw.found = true
+	lw.links = lw.find()
+	h := fnv.New32a()
+	for _, l := range lw.links {
+		if l.HTML {
+			io.WriteString(h, l.String()+"\n")
+			lw.mark = "~" + strconv.FormatUint(uint64(h.Sum32()), 36)
+		}
+	}
+}
+
+// prepare makes the conditions of a request those of the page without links:
+// a validator that the client holds of the page with the links of today counts
+// as the page's own, any other does not. It reports whether elements will be
+// inserted if the answer is a page, as far as the request made it look.
+func (lw *linked) prepare(r *http.Request) bool {
+	held := r.Header["If-None-Match"]
+	if held == nil && r.Header["Range"] == nil {
+		return false
+	}
+	lw.look()
+	if lw.mark == "" {
+		return false
+	}
+	if held == nil {
+		return true
+	}
+	var own []string
+	for tag := range strings.SplitSeq(strings.Join(held, ","), ",") {
+		tag = strings.TrimSpace(tag)
+		if tag == "*" {
+			own = append(own, tag)
+		} else if opaque, ok := strings.CutSuffix(tag, lw.mark+`"`); ok {
+			own = append(own, opaque+`"`)
+		}
+	}
+	if own == nil {
+		// With a validator, a date does not count (RFC 9110, section 13.1.3).
+		own = []string{`"~"`}
+	}
+	r.Header["If-None-Match"] = []string{strings.Join(own, ", ")}
+	return true
+}
+
+// Header gives the header of the answer.
+func (lw *linked) Header() http.Header { return lw.to.Header() }
+
+// WriteHeader adds the links.
+func (lw *linked) WriteHeader(status int) {
+	h := lw.to.Header()
+	if status < 200 || lw.wrote {
+		lw.to.WriteHeader(status)
+		return
+	}
+	lw.wrote = true
+	html := isHTML(h.Get("Content-Type"))
+	if status == http.StatusOK && html || status == http.StatusNotModified {
+		lw.look()
+		for _, l := range lw.links {
+			h.Add("Link", l.String())
+		}
+		if lw.mark != "" && h.Get("Content-Encoding") == "" {
+			lw.change(h, status)
+		}
+	}
+	lw.to.WriteHeader(status)
+}
+
+// change makes the header that of a page with inserted elements.
+func (lw *linked) change(h http.Header, status int) {
+	if tag := h.Get("Etag"); tag != "" {
+		opaque := strings.TrimSuffix(strings.TrimPrefix(tag, "W/"), `"`)
+		h.Set("Etag", "W/"+opaque+lw.mark+`"`)
+	}
+	for _, name := range []string{"Content-Length", "Accept-Ranges", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
+		h.Del(name)
+	}
+	if status != http.StatusOK || lw.head {
+		return
+	}
+	var b strings.Builder
+	for _, l := range lw.links {
+		if l.HTML {
+			b.WriteString(element(l))
+		}
+	}
+	lw.in = &injector{w: lw.to, insert: []byte(b.String())}
+}
+
+// element gives a link as HTML in ASCII, whatever the page's character set is.
+// It reads the same in XHTML.
+func element(l millrace.Link) string {
+	var b strings.Builder
+	b.WriteString(`<link rel="` + html.EscapeString(l.Rel) + `"`)
+	if l.Type != "" {
+		b.WriteString(` type="` + html.EscapeString(l.Type) + `"`)
+	}
+	b.WriteString(` href="`)
+	for _, c := range html.EscapeString(l.URL) {
+		if c < 0x80 {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, "&#%d;", c)
+		}
+	}
+	b.WriteString("\"/>\n")
+	return b.String()
+}
+
+// isHTML reports whether a media type is that of pages to insert into.
+func isHTML(contentType string) bool {
+	media, params, err := mime.ParseMediaType(contentType)
+	if err != nil || media != "text/html" {
+		return false
+	}
+	charset := strings.ToLower(params["charset"])
+	return !strings.HasPrefix(charset, "utf-16") && !strings.HasPrefix(charset, "utf-32")
+}
+
+// Write passes the page on, with the elements in its head.
+func (lw *linked) Write(b []byte) (int, error) {
+	if !lw.wrote {
+		if lw.Header().Get("Content-Type") == "" {
+			lw.Header().Set("Content-Type", http.DetectContentType(b))
+		}
+		lw.WriteHeader(http.StatusOK)
+	}
+	if lw.in != nil {
+		return lw.in.Write(b)
+	}
+	return lw.to.Write(b)
+}
+
+// ReadFrom passes files on the short way when nothing is inserted.
+func (lw *linked) ReadFrom(r io.Reader) (int64, error) {
+	if lw.wrote && lw.in == nil {
+		return lw.to.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{lw}, r)
+}
+
+// Unwrap serves [http.ResponseController].
+func (lw *linked) Unwrap() http.ResponseWriter { return lw.to }
+
+func (lw *linked) close() error {
+	if lw.in == nil {
+		return nil
+	}
+	return lw.in.Close()
+}
