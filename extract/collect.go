@@ -147,11 +147,11 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 		switch n.DataAtom {
 		case atom.H1:
 			b.flags |= hasTop
-			c.headings = append(c.headings, n)
+			c.addHeading(n)
 		case atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 			b.flags |= hasHeading
 			if n.DataAtom == atom.H2 {
-				c.headings = append(c.headings, n)
+				c.addHeading(n)
 			}
 		case atom.Pre, atom.Blockquote, atom.Dl:
 			b.flags |= hasBlock
@@ -200,6 +200,14 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	}
 }
 
+// addHeading notes a heading that may be the page's title: one of the first.
+func (c *collected) addHeading(n *html.Node) {
+	if len(c.headings) < 300 {
+		c.headings = append(c.headings, n)
+	}
+}
+
+// control notes what an element shows and hides.
 func (c *collected) control(n *html.Node) {
 	if id := attr(n, "aria-controls"); id != "" {
 		if c.controlled == nil {

@@ -83,6 +83,11 @@ var blockCases = []struct {
 			{{Text: "4"}, {Text: "5\n6"}},
 		}},
 	}},
+	{"spans beyond the table", `<table><tr><th colspan=600 rowspan=9>a<th colspan=5000>b<th colspan=x rowspan=-1>c<tr><td>d</table>`, []block{
+		{Type: "table", Rows: [][]cell{
+			{{Text: "a", Header: true, Colspan: 600, Rowspan: 2}, {Text: "b", Header: true, Colspan: 400}, {Text: "c", Header: true}}, {{Text: "d"}},
+		}},
+	}},
 	{"layout table", `<table><tr><td><h2>Left</h2><p>text</p></td><td><table><tr><th>a<th>b<tr><td>c<td>d</table></td></tr></table>`, []block{
 		{Type: "heading", Level: 2, Text: "Left"}, {Type: "text", Text: "text"},
 		{Type: "table", Rows: [][]cell{{{Text: "a", Header: true}, {Text: "b", Header: true}}, {{Text: "c"}, {Text: "d"}}}},

@@ -53,13 +53,26 @@ var hostile = map[string]func() string{
 	"wide cells": func() string {
 		return "<table><tr>" + strings.Repeat("<td colspan=999999 rowspan=99999>a", 20_000) + "<tr><td>b</table>"
 	},
-	"50,000 headings":  func() string { return "<body>" + strings.Repeat("<h1>Title of it</h1>", 50_000) },
-	"50,000 dt":        func() string { return "<dl>" + strings.Repeat("<dt>a<dd>b", 50_000) },
-	"50,000 br":        func() string { return "<body><p>a" + strings.Repeat("<br>", 50_000) + "b" },
-	"200,000 comments": func() string { return "<body>" + strings.Repeat("<!-- c -->", 200_000) },
-	"long attribute":   func() string { return `<div class="` + strings.Repeat("share nav ", 500_000) + `">text</div>` },
-	"long srcset":      func() string { return `<p>text<img srcset="` + strings.Repeat("/a.png 1x, ", 300_000) + `">` },
-	"spans in pre":     func() string { return "<pre>" + strings.Repeat("<span class=line>x</span>", 100_000) + "</pre>" },
+	"50,000 headings":      func() string { return "<body>" + strings.Repeat("<h1>Title of it</h1>", 50_000) },
+	"50,000 dt":            func() string { return "<dl>" + strings.Repeat("<dt>a<dd>b", 50_000) },
+	"50,000 br":            func() string { return "<body><p>a" + strings.Repeat("<br>", 50_000) + "b" },
+	"200,000 comments":     func() string { return "<body>" + strings.Repeat("<!-- c -->", 200_000) },
+	"formulas without one": func() string { return "<p><span>" + strings.Repeat("<span class=katex-html>x</span>", 50_000) },
+	"50,000 figures": func() string {
+		return strings.Repeat("<figure><img src=a.png><figcaption>x</figcaption></figure>", 50_000)
+	},
+	"50,000 quotes": func() string { return strings.Repeat("<blockquote>a<cite>b</cite></blockquote>", 50_000) },
+	"50,000 pre":    func() string { return strings.Repeat("<pre>a</pre>", 50_000) },
+	"50,000 tables": func() string { return strings.Repeat("<table><tr><th>a<td>b</table>", 50_000) },
+	"nested, then wide": func() string {
+		return strings.Repeat("<table><tr><td>", 100) + strings.Repeat("<tr><td>a<td>b", 20_000)
+	},
+	"many names in head": func() string {
+		return "<script type=application/ld+json>[" + strings.Repeat(`{"@type":"Article","headline":"x y z"},`, 300) + "{}]</script>" + strings.Repeat("<h1>a b c d e f</h1>", 20_000)
+	},
+	"long attribute": func() string { return `<div class="` + strings.Repeat("share nav ", 500_000) + `">text</div>` },
+	"long srcset":    func() string { return `<p>text<img srcset="` + strings.Repeat("/a.png 1x, ", 300_000) + `">` },
+	"spans in pre":   func() string { return "<pre>" + strings.Repeat("<span class=line>x</span>", 100_000) + "</pre>" },
 	"deep JSON-LD": func() string {
 		return `<script type="application/ld+json">` + strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000) + `</script><p>text`
 	},
@@ -90,7 +103,7 @@ func TestLinear(t *testing.T) {
 	for name, make := range hostile {
 		doc := make()
 		took, per := perByte(doc)
-		t.Logf("%-20s %8d bytes %10s, %.2f of ordinary", name, len(doc), took.Round(time.Millisecond), per/usual)
+		t.Logf("%-22s %8d bytes %10s, %.2f of ordinary", name, len(doc), took.Round(time.Millisecond), per/usual)
 		if per > 12*usual && took > 200*time.Millisecond {
 			t.Errorf("%s: %.1f times the time per byte of an ordinary page", name, per/usual)
 		}

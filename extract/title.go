@@ -22,7 +22,7 @@ func (m *meta) title() {
 	}
 	claims := []string{m.c.title, m.firstNamed("og:title"), m.firstNamed("twitter:title")}
 	for i := range m.things {
-		if rank(&m.things[i]) < 2 {
+		if rank(&m.things[i]) < 2 && len(claims) < 20 {
 			claims = append(claims, m.things[i].text("headline"), m.things[i].text("name"))
 		}
 	}

@@ -26,13 +26,13 @@ func (w *walker) code(n *html.Node) {
 // isCodeBlock reports whether a code element without a pre is a block: it has
 // several lines, and nothing else is in its line of text.
 func isCodeBlock(n *html.Node) bool {
-	for _, s := range []*html.Node{n.PrevSibling, n.NextSibling} {
-		for ; s != nil && s.Type != html.ElementNode; s = s.NextSibling {
-			if s.Type == html.TextNode && strings.TrimSpace(s.Data) != "" {
-				return false
-			}
+	for _, next := range []bool{false, true} {
+		if s := sibling(n, next); s != nil && isInline(s.DataAtom) && s.DataAtom != atom.Code {
+			return false
 		}
-		if s != nil && isInline(s.DataAtom) && s.DataAtom != atom.Code {
+	}
+	for _, s := range []*html.Node{n.PrevSibling, n.NextSibling} {
+		if s != nil && s.Type == html.TextNode && strings.TrimSpace(s.Data) != "" {
 			return false
 		}
 	}

@@ -242,7 +242,7 @@ func (w *walker) except(n, without *html.Node) {
 
 // calloutKinds are the names that tools give to call-outs.
 var calloutKinds = map[string]string{
-	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "question": "note", "todo": "note",
+	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "question": "note",
 	"primary": "note", "secondary": "note", "tip": "tip", "hint": "tip", "success": "tip", "example": "tip", "check": "tip",
 	"important": "important", "attention": "important", "warning": "warning", "warn": "warning",
 	"caution": "caution", "danger": "caution", "error": "caution", "bug": "caution", "failure": "caution",

@@ -47,7 +47,8 @@ func (w *walker) mathElement(n *html.Node) bool {
 		}
 		switch {
 		case hasToken(class, "katex-html"):
-			return within(n, 1, atom.Span) && findTag(n.Parent, atom.Math) != nil
+			s := sibling(n, false)
+			return s != nil && hasClass(s, "katex-mathml")
 		case hasToken(class, "MathJax_Preview"), hasToken(class, "MathJax"), hasToken(class, "MathJax_SVG"), hasToken(class, "MathJax_Display"):
 			// A script with the TeX stands beside what was made of it.
 			return texScript(n)

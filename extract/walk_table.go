@@ -10,11 +10,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The limits of HTML for the spans of cells.
-const (
-	maxColspan = 1000
-	maxRowspan = 65534
-)
+// maxColumns is the most columns that the spans of one row make together; it
+// is also HTML's limit for the span of a cell.
+const maxColumns = 1000
 
 // rowsOf yields the rows of a table, not those of tables inside it.
 func rowsOf(n *html.Node) func(func(*html.Node) bool) {
@@ -144,29 +142,34 @@ func (w *walker) table(n *html.Node) {
 			b.Caption, _ = w.line(func() { w.children(c) })
 		}
 	}
-	columns := false
+	rows := 0
+	for range rowsOf(n) {
+		rows++
+	}
 	for tr := range rowsOf(n) {
+		left := rows // rows from this one on: no cell is taller
+		rows--
 		if w.l.skip[tr] {
 			continue
 		}
 		head := tr.Parent.DataAtom == atom.Thead
 		var row []millrace.Cell
-		text := false
+		text, columns := false, 0
 		for td := range children(tr) {
 			if td.DataAtom != atom.Td && td.DataAtom != atom.Th || w.l.skip[td] {
 				continue
 			}
-			cell := millrace.Cell{Header: head || td.DataAtom == atom.Th, Colspan: cellSpan(td, "colspan", maxColspan), Rowspan: cellSpan(td, "rowspan", maxRowspan)}
-			cell.Text, cell.Spans = w.line(func() { w.cell(td) })
+			cell := millrace.Cell{Header: head || td.DataAtom == atom.Th, Colspan: cellSpan(td, "colspan", maxColumns-columns), Rowspan: cellSpan(td, "rowspan", left)}
+			columns += max(cell.Colspan, 1)
+			cell.Text, cell.Spans = w.line(func() { w.children(td) })
 			text = text || cell.Text != ""
 			row = append(row, cell)
 		}
 		if text {
 			b.Rows = append(b.Rows, row)
-			columns = columns || len(row) > 0
 		}
 	}
-	if columns {
+	if len(b.Rows) > 0 {
 		w.out = append(w.out, b)
 	} else if b.Caption != "" {
 		w.out = append(w.out, millrace.Block{Type: millrace.TextBlock, Text: b.Caption})
@@ -175,18 +178,17 @@ func (w *walker) table(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-func (w *walker) cell(td *html.Node) { w.children(td) }
-
+// cellSpan reads a span of a cell; 0 for 1 and what is none.
 func cellSpan(n *html.Node, key string, most int) int {
 	s := attr(n, key)
 	if s == "" {
 		return 0
 	}
 	v, err := strconv.Atoi(strings.TrimSpace(s))
-	if err != nil || v <= 1 {
+	if v = min(v, most); err != nil || v <= 1 {
 		return 0
 	}
-	return min(v, most)
+	return v
 }
 
 // layout walks through a table that is none.
