@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"bytes"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
@@ -72,7 +74,7 @@ func (in *inline) text(s string) {
 		for i < len(s) {
 			c := s[i]
 			if c > ' ' && c != 0xC2 && c != 0xEF || c == ' ' && i+1 < len(s) && s[i+1] > ' ' ||
-				c <= ' ' && c != 0 && !isSpace(c) || c > ' ' && !isInvisible(s[i:]) {
+				c > ' ' && !isInvisible(s[i:]) {
 				i++
 				continue
 			}
@@ -93,10 +95,13 @@ func (in *inline) text(s string) {
 	}
 }
 
+// isBlank reports whether a character is nothing to see at the ends of a text.
+func isBlank(r rune) bool { return r == '\u200B' || unicode.IsSpace(r) }
+
 // isInvisible reports whether a text starts with a soft hyphen, a byte order
-// mark or a null character.
+// mark or a control character.
 func isInvisible(s string) bool {
-	return s[0] == 0 || strings.HasPrefix(s, "\u00AD") || strings.HasPrefix(s, "\uFEFF")
+	return s[0] < ' ' && !isSpace(s[0]) || strings.HasPrefix(s, "\u00AD") || strings.HasPrefix(s, "\uFEFF")
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
@@ -123,22 +128,9 @@ func (in *inline) end() {
 // take gives the text and the spans so far and starts anew. Open spans go on
 // in the next text.
 func (in *inline) take() (string, []millrace.Span) {
-	end := len(in.buf)
-	for end > 0 {
-		r, n := utf8.DecodeLastRune(in.buf[:end])
-		if r != '\u00A0' && !(r < 0x80 && isSpace(byte(r))) {
-			break
-		}
-		end -= n
-	}
-	begin := 0
-	for begin < end {
-		r, n := utf8.DecodeRune(in.buf[begin:end])
-		if r != '\u00A0' && !(r < 0x80 && isSpace(byte(r))) {
-			break
-		}
-		begin += n
-	}
+	trimmed := bytes.TrimRightFunc(in.buf, isBlank)
+	end := len(trimmed)
+	begin := end - len(bytes.TrimLeftFunc(trimmed, isBlank))
 	text := string(in.buf[begin:end])
 	for _, i := range in.open {
 		in.spans[i].End = len(in.buf)
