@@ -166,7 +166,7 @@ func (p *Press) press(ctx context.Context, d *millrace.Document, next *large) (e
 	defer func() {
 		for _, o := range outputs {
 			o.f.Close()
-			os.Remove(o.f.Name()) // renamed away when all went well
+			_ = os.Remove(o.f.Name()) // renamed away when all went well
 		}
 	}()
 	writers := make([]io.Writer, 0, len(want))

@@ -36,7 +36,7 @@ func TestCacheBound(t *testing.T) {
 		publish(t, p)
 		before := heap()
 		for i := range 20_000 {
-			r := httptest.NewRequest("GET", "/"+strconv.Itoa(i)+".txt", nil)
+			r := httptest.NewRequest(http.MethodGet, "/"+strconv.Itoa(i)+".txt", nil)
 			if _, err := p.Serve(&nothing{h: make(http.Header)}, r); err != nil {
 				t.Fatal(err)
 			}

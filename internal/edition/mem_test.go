@@ -153,7 +153,6 @@ type memRoom struct {
 	slow    time.Duration // of one rendering
 	finds   atomic.Int64
 	pad     int // bytes added to every text
-	forbid  func(d *millrace.Document)
 }
 
 func (m *memRoom) doc(v *memView, id string) *millrace.Document {

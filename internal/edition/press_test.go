@@ -204,7 +204,7 @@ func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 	p := newTestPress(t, site, &memRoom{}, nil)
 	publish(t, p)
 	ask(t, p, "GET", "/a/b.txt")
-	if p.cache.get(keyOf(httptest.NewRequest("GET", "/a%2Fb.txt", nil).URL)) != nil {
+	if p.cache.get(keyOf(httptest.NewRequest(http.MethodGet, "/a%2Fb.txt", nil).URL)) != nil {
 		t.Error("one entry for two targets")
 	}
 }

@@ -274,14 +274,38 @@ func TestNegotiate(t *testing.T) {
 		accept string
 		want   coding
 	}{
-		{"", identity}, {"gzip", gzipCoding}, {"x-gzip", gzipCoding}, {"GZIP", gzipCoding}, {"gzip, deflate", gzipCoding},
-		{"gzip, deflate, br, zstd", brotliCoding}, {"gzip, zstd", zstdCoding}, {"zstd;q=0.5, gzip;q=0.8", gzipCoding},
-		{"gzip;q=0", identity}, {"gzip;q=0.0", identity}, {"gzip;q=0.001", gzipCoding}, {"gzip;q=1.000", gzipCoding},
-		{"br;q=0, *", zstdCoding}, {"*", brotliCoding}, {"*;q=0", identity}, {"identity;q=0", identity},
-		{"identity;q=0, gzip;q=0.1", gzipCoding}, {"identity, gzip;q=0.5", identity}, {"identity;q=0.5, gzip;q=0.5", gzipCoding},
-		{"gzip;q=0.5", gzipCoding}, {"deflate", identity}, {"gzip;q=2", identity}, {"gzip;q=x", identity}, {"gzip;q=0.1234", identity},
-		{"gzip ; q=0.5 , br ; q=0.4", gzipCoding}, {"gzip;Q=0.5", gzipCoding}, {",,gzip,,", gzipCoding}, {";q=1", identity},
-		{"gzip;q=", identity}, {"*;q=0, gzip", gzipCoding}, {"gzip, *;q=0", gzipCoding}, {"gzip;q=0, gzip;q=1", gzipCoding},
+		{"", identity},
+		{"gzip", gzipCoding},
+		{"x-gzip", gzipCoding},
+		{"GZIP", gzipCoding},
+		{"gzip, deflate", gzipCoding},
+		{"gzip, deflate, br, zstd", brotliCoding},
+		{"gzip, zstd", zstdCoding},
+		{"zstd;q=0.5, gzip;q=0.8", gzipCoding},
+		{"gzip;q=0", identity},
+		{"gzip;q=0.0", identity},
+		{"gzip;q=0.001", gzipCoding},
+		{"gzip;q=1.000", gzipCoding},
+		{"br;q=0, *", zstdCoding},
+		{"*", brotliCoding},
+		{"*;q=0", identity},
+		{"identity;q=0", identity},
+		{"identity;q=0, gzip;q=0.1", gzipCoding},
+		{"identity, gzip;q=0.5", identity},
+		{"identity;q=0.5, gzip;q=0.5", gzipCoding},
+		{"gzip;q=0.5", gzipCoding},
+		{"deflate", identity},
+		{"gzip;q=2", identity},
+		{"gzip;q=x", identity},
+		{"gzip;q=0.1234", identity},
+		{"gzip ; q=0.5 , br ; q=0.4", gzipCoding},
+		{"gzip;Q=0.5", gzipCoding},
+		{",,gzip,,", gzipCoding},
+		{";q=1", identity},
+		{"gzip;q=", identity},
+		{"*;q=0, gzip", gzipCoding},
+		{"gzip, *;q=0", gzipCoding},
+		{"gzip;q=0, gzip;q=1", gzipCoding},
 	} {
 		fields := []string{c.accept}
 		if got := negotiate(fields, allCodings); got != c.want {
@@ -330,11 +354,24 @@ func TestRanges(t *testing.T) {
 		status       int
 		from, to     int // half open
 	}{
-		{"bytes=0-0", "", 206, 0, 1}, {"bytes=5-9", "", 206, 5, 10}, {"bytes=5-", "", 206, 5, n}, {"bytes=-5", "", 206, n - 5, n},
-		{"bytes=-99999", "", 206, 0, n}, {"bytes=0-99999", "", 206, 0, n}, {"bytes=5-9", `"x"`, 206, 5, 10},
-		{"bytes=5-9", `"y"`, 200, 0, n}, {"bytes=5-9", `W/"x"`, 200, 0, n}, {"bytes=5-9", "Fri, 02 Jan 2026 03:04:05 GMT", 200, 0, n},
-		{"bytes=0-1,3-4", "", 200, 0, n}, {"lines=1-2", "", 200, 0, n}, {"bytes=9-5", "", 200, 0, n}, {"bytes=a-b", "", 200, 0, n},
-		{"bytes=-", "", 200, 0, n}, {"bytes=+1-2", "", 200, 0, n}, {"bytes=99999-", "", 416, 0, 0}, {"bytes=-0", "", 416, 0, 0},
+		{"bytes=0-0", "", 206, 0, 1},
+		{"bytes=5-9", "", 206, 5, 10},
+		{"bytes=5-", "", 206, 5, n},
+		{"bytes=-5", "", 206, n - 5, n},
+		{"bytes=-99999", "", 206, 0, n},
+		{"bytes=0-99999", "", 206, 0, n},
+		{"bytes=5-9", `"x"`, 206, 5, 10},
+		{"bytes=5-9", `"y"`, 200, 0, n},
+		{"bytes=5-9", `W/"x"`, 200, 0, n},
+		{"bytes=5-9", "Fri, 02 Jan 2026 03:04:05 GMT", 200, 0, n},
+		{"bytes=0-1,3-4", "", 200, 0, n},
+		{"lines=1-2", "", 200, 0, n},
+		{"bytes=9-5", "", 200, 0, n},
+		{"bytes=a-b", "", 200, 0, n},
+		{"bytes=-", "", 200, 0, n},
+		{"bytes=+1-2", "", 200, 0, n},
+		{"bytes=99999-", "", 416, 0, 0},
+		{"bytes=-0", "", 416, 0, 0},
 		{"bytes=99999999999999999999-", "", 200, 0, n},
 	} {
 		fields := []string{"Range", c.rng}
@@ -430,7 +467,7 @@ func TestBadDocuments(t *testing.T) {
 	failing.Write = func(context.Context, io.Writer) error { return boom }
 	for name, d := range map[string]*millrace.Document{"no validator": {}, "quote": {ETag: `a"b`}, "space": {ETag: "a b"}, "failing": failing} {
 		w := httptest.NewRecorder()
-		if err := Respond(w, httptest.NewRequest("GET", "/", nil), d); err == nil {
+		if err := Respond(w, httptest.NewRequest(http.MethodGet, "/", nil), d); err == nil {
 			t.Errorf("%s: no error", name)
 		} else if name == "failing" && !errors.Is(err, boom) {
 			t.Error(err)

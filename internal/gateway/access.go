@@ -45,7 +45,8 @@ func (l *accessLog) line(r *http.Request, status int, bytes int64, start time.Ti
 	if err != nil {
 		host = "-"
 	}
-	b := append(l.buf[:0], host...)
+	b := l.buf[:0]
+	b = append(b, host...)
 	b = append(b, " - - "...)
 	b = append(b, l.stamp...)
 	b = append(b, ` "`...)

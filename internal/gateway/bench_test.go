@@ -39,7 +39,7 @@ func BenchmarkWarm(b *testing.B) {
 		requests := make([]*http.Request, n)
 		answers := make(map[string]*httptest.ResponseRecorder, n)
 		for i := range requests {
-			r := httptest.NewRequest("GET", fmt.Sprintf("/page-%d/llm.json", i), nil)
+			r := httptest.NewRequest(http.MethodGet, fmt.Sprintf("/page-%d/llm.json", i), nil)
 			if c.accept != "" {
 				r.Header.Set("Accept-Encoding", c.accept)
 			}
@@ -60,7 +60,7 @@ func BenchmarkWarm(b *testing.B) {
 				h[name] = value
 			}
 			if c.status == 304 {
-				w.WriteHeader(304)
+				w.WriteHeader(http.StatusNotModified)
 				return
 			}
 			_, _ = w.Write(a.Body.Bytes())
@@ -102,7 +102,7 @@ func BenchmarkCold304(b *testing.B) {
 	g := setup{pages: pages, cache: 1 << 16}.gateway(b)
 	requests := make([]*http.Request, n)
 	for i := range requests {
-		requests[i] = httptest.NewRequest("GET", fmt.Sprintf("/page-%d/llm.json", i), nil)
+		requests[i] = httptest.NewRequest(http.MethodGet, fmt.Sprintf("/page-%d/llm.json", i), nil)
 		requests[i].Header.Set("If-None-Match", ask(g, "HEAD", requests[i].URL.Path).Header().Get("ETag"))
 	}
 	w := &sink{}

@@ -108,7 +108,7 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -221,9 +221,12 @@ func TestHides(t *testing.T) {
 		base, docs, path string
 		want             bool
 	}{
-		{"https://x.test/", "https://x.test/", "/x/llm.json", true}, {"https://x.test/", "https://x.test/", "/y/llm.json", false},
-		{"https://x.test/", "https://x.test/", "/dir", false}, {"https://x.test/b/", "https://x.test/", "/x/llm.json", false},
-		{"https://x.test/b/", "https://x.test/", "/b/x/llm.json", true}, {"https://x.test/", "https://x.test/x/", "/llm.json", true},
+		{"https://x.test/", "https://x.test/", "/x/llm.json", true},
+		{"https://x.test/", "https://x.test/", "/y/llm.json", false},
+		{"https://x.test/", "https://x.test/", "/dir", false},
+		{"https://x.test/b/", "https://x.test/", "/x/llm.json", false},
+		{"https://x.test/b/", "https://x.test/", "/b/x/llm.json", true},
+		{"https://x.test/", "https://x.test/x/", "/llm.json", true},
 	} {
 		if got := Hides(f, c.base, c.docs)(c.path); got != c.want {
 			t.Errorf("%+v: %t", c, got)
@@ -283,12 +286,12 @@ func TestFailures(t *testing.T) {
 		t.Errorf("a 304 rendered: %d", w.Code)
 	}
 	half := setup{o: Options{Origin: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(200)
+		w.WriteHeader(http.StatusOK)
 		panic("half")
 	})}}.gateway(t)
 	defer func() {
-		if cause := recover(); cause != http.ErrAbortHandler {
-			t.Errorf("a panic after the header: %v", cause)
+		if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
+			t.Errorf("a panic after the header: %v", err)
 		}
 	}()
 	ask(half, "GET", "/x")

@@ -35,7 +35,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		l.open.Add(-1)
 		if l.refused.Add(1) > maxRefused {
 			l.refused.Add(-1)
-			c.Close()
+			_ = c.Close()
 			continue
 		}
 		go l.refuse(c)
@@ -49,7 +49,7 @@ const maxRefused = 256
 // because closing over unread bytes would take the answer back.
 func (l *limited) refuse(c net.Conn) {
 	defer l.refused.Add(-1)
-	defer c.Close()
+	defer func() { _ = c.Close() }() // nothing more can be said
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write([]byte(busy)); err != nil {
 		return

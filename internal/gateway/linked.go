@@ -35,7 +35,7 @@ func (lw *linked) look() {
 	h := fnv.New32a()
 	for _, l := range lw.links {
 		if l.HTML {
-			io.WriteString(h, l.String()+"\n")
+			_, _ = io.WriteString(h, l.String()+"\n") // a hash takes everything
 			lw.mark = "~" + strconv.FormatUint(uint64(h.Sum32()), 36)
 		}
 	}

@@ -175,7 +175,7 @@ func TestTooManyConnections(t *testing.T) {
 		}
 		defer c.Close()
 		fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-		if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode != 200 {
+		if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode != http.StatusOK {
 			t.Fatal(res, err)
 		}
 		open = append(open, c)
@@ -187,7 +187,7 @@ func TestTooManyConnections(t *testing.T) {
 	defer third.Close()
 	fmt.Fprintf(third, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(third), nil)
-	if err != nil || res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+	if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Fatal(res, err)
 	}
 	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "503 too many connections\n" {
@@ -199,7 +199,7 @@ func TestTooManyConnections(t *testing.T) {
 		if err == nil {
 			res.Body.Close()
 		}
-		if err == nil && res.StatusCode == 200 {
+		if err == nil && res.StatusCode == http.StatusOK {
 			break
 		}
 		if time.Now().After(end) {

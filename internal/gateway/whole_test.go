@@ -97,7 +97,7 @@ func TestFolderToClient(t *testing.T) {
 		}
 		res, body := get(t, at(base+link[1]))
 		var l struct{ Items []item }
-		if err := json.Unmarshal([]byte(body), &l); err != nil || res.StatusCode != 200 || len(l.Items) < 5 {
+		if err := json.Unmarshal([]byte(body), &l); err != nil || res.StatusCode != http.StatusOK || len(l.Items) < 5 {
 			t.Fatalf("list: %s %v %s", res.Status, err, body)
 		}
 		return l.Items, res.Header.Get("Last-Modified")
@@ -105,11 +105,11 @@ func TestFolderToClient(t *testing.T) {
 	items, modified := list()
 	for _, it := range items {
 		res, _ := get(t, at(it.M))
-		if res.StatusCode != 200 || strings.Trim(res.Header.Get("ETag"), `"`) != it.E {
+		if res.StatusCode != http.StatusOK || strings.Trim(res.Header.Get("ETag"), `"`) != it.E {
 			t.Errorf("%s: %s, validator %s, listed %s", it.M, res.Status, res.Header.Get("ETag"), it.E)
 		}
 		page, body := get(t, at(it.C))
-		if page.StatusCode != 200 || !strings.Contains(strings.Join(page.Header["Link"], ","), it.M) || !strings.Contains(body, `href="`+it.M+`"/>`) {
+		if page.StatusCode != http.StatusOK || !strings.Contains(strings.Join(page.Header["Link"], ","), it.M) || !strings.Contains(body, `href="`+it.M+`"/>`) {
 			t.Errorf("%s does not lead to %s: %s %v", it.C, it.M, page.Status, page.Header["Link"])
 		}
 	}
@@ -145,13 +145,13 @@ func TestFolderToClient(t *testing.T) {
 	if len(changed(after, again)) > 0 || modifiedAgain != modifiedAfter {
 		t.Errorf("another list after a restart: %v", changed(after, again))
 	}
-	r, err := http.NewRequestWithContext(ctx, "GET", at(again[0].M), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at(again[0].M), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("If-None-Match", `"`+again[0].E+`"`)
 	res, err := http.DefaultClient.Do(r)
-	if err != nil || res.StatusCode != 304 {
+	if err != nil || res.StatusCode != http.StatusNotModified {
 		t.Errorf("%v %v", res, err)
 	}
 	res.Body.Close()
