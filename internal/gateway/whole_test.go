@@ -140,7 +140,7 @@ func TestFolderToClient(t *testing.T) {
 	// Another process over the same store serves the same at once.
 	g, _ = newGateway()
 	address, _ = serve(t, g)
-	waitFor(t, func() bool { res, _ := get(t, "http://"+address+"/readyz"); return res.StatusCode == 200 })
+	waitFor(t, func() bool { res, _ := get(t, "http://"+address+"/readyz"); return res.StatusCode == http.StatusOK })
 	again, modifiedAgain := list()
 	if len(changed(after, again)) > 0 || modifiedAgain != modifiedAfter {
 		t.Errorf("another list after a restart: %v", changed(after, again))
