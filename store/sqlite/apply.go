@@ -81,7 +81,7 @@ func (a *application) apply(c *millrace.Change) error {
 	case millrace.Put:
 		return a.put(c)
 	case millrace.Delete:
-		return a.forget(a.identity(c.URL))
+		return a.forget(c.URL)
 	}
 	return fmt.Errorf("%w: a change of kind %d", millrace.ErrInvalid, c.Kind)
 }
@@ -101,29 +101,28 @@ func (a *application) mark(m *millrace.Milestone) error {
 }
 
 func (a *application) put(c *millrace.Change) error {
-	ref := a.identity(c.URL)
-	row, known, err := a.recall(ref)
+	row, known, err := a.recall(c.URL)
 	if err != nil {
 		return err
 	}
 	old := row
 	row.version, row.location, row.section = c.Version, c.Location, c.Section
 	if !known {
-		row.identity = ref
+		row.identity = a.identity(c.URL)
 	}
 	if c.Page == nil {
 		a.tally.Unchanged++
 		if !known {
 			// Without the page itself there is nothing to remember it by.
 			var one int
-			err := a.row("SELECT 1 FROM raw WHERE site = ? AND url = ?", []any{a.id, ref}, &one)
+			err := a.row("SELECT 1 FROM raw WHERE site = ? AND url = ?", []any{a.id, row.identity}, &one)
 			if absent(err) {
 				return nil
 			} else if err != nil {
 				return err
 			}
 		}
-		return a.remember(ref, old, row, known)
+		return a.remember(c.URL, old, row, known)
 	}
 	if c.Page.Version != "" {
 		row.version = c.Page.Version
@@ -131,15 +130,16 @@ func (a *application) put(c *millrace.Change) error {
 	if c.Page.URL != "" {
 		row.identity = a.identity(c.Page.URL)
 	} else {
-		row.identity = ref
+		row.identity = a.identity(c.URL)
 	}
+	row.mute = c.Page.Known == 0
 	if err := a.take(c, row.identity); err != nil {
 		return err
 	}
-	if known && old.identity != row.identity {
+	if known && (old.identity != row.identity || row.mute && !old.mute) {
 		a.orphan(old.identity, 0)
 	}
-	return a.remember(ref, old, row, known)
+	return a.remember(c.URL, old, row, known)
 }
 
 // held is what the sources have said of a page so far.
@@ -262,18 +262,18 @@ func (a *application) reckon(kind int) {
 }
 
 // forget takes a name of a page away.
-func (a *application) forget(ref string) error {
+func (a *application) forget(name string) error {
 	a.tally.Unchanged++ // until settle finds that it was the last one
-	row, known, err := a.recall(ref)
+	row, known, err := a.recall(name)
 	if err != nil {
 		return err
 	}
 	if !known {
-		a.orphan(ref, 1)
+		a.orphan(a.identity(name), 1)
 		return nil
 	}
 	a.orphan(row.identity, 1)
-	return a.exec("DELETE FROM memory WHERE source = ? AND url = ?", a.source, ref)
+	return a.exec("DELETE FROM memory WHERE source = ? AND url = ?", a.source, name)
 }
 
 func (a *application) orphan(url string, deletes int) {

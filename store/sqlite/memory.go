@@ -2,28 +2,37 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"iter"
 	"slices"
 
 	"github.com/millrace/millrace"
 )
 
-// recollection is what one source is remembered by of one URL.
-type recollection struct{ identity, version, location, section string }
+// recollection is what one source is remembered by of one of its names.
+type recollection struct {
+	identity                   string // of the page
+	mute                       bool   // the page spoke for nothing
+	version, location, section string
+}
 
-func (a *application) recall(ref string) (r recollection, ok bool, err error) {
+func (a *application) recall(name string) (r recollection, ok bool, err error) {
 	if a.source == 0 {
 		return r, false, nil
 	}
-	err = a.row("SELECT coalesce(identity, url), version, location, section FROM memory WHERE source = ? AND url = ?",
-		[]any{a.source, ref}, &r.identity, &r.version, &r.location, &r.section)
+	var identity sql.NullString
+	err = a.row("SELECT identity, mute, version, location, section FROM memory WHERE source = ? AND url = ?",
+		[]any{a.source, name}, &identity, &r.mute, &r.version, &r.location, &r.section)
 	if absent(err) {
 		return r, false, nil
+	}
+	if r.identity = identity.String; !identity.Valid {
+		r.identity = a.identity(name)
 	}
 	return r, err == nil, err
 }
 
-func (a *application) remember(ref string, old, r recollection, known bool) error {
+func (a *application) remember(name string, old, r recollection, known bool) error {
 	if known && old == r {
 		return nil
 	}
@@ -31,26 +40,28 @@ func (a *application) remember(ref string, old, r recollection, known bool) erro
 		return err
 	}
 	var identity any
-	if r.identity != ref {
+	if r.identity != a.identity(name) {
 		identity = r.identity
 	}
-	return a.exec(`INSERT INTO memory (source, url, identity, version, location, section) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET identity = excluded.identity, version = excluded.version, location = excluded.location,
-		section = excluded.section`, a.source, ref, identity, r.version, r.location, r.section)
+	return a.exec(`INSERT INTO memory (source, url, identity, mute, version, location, section) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET identity = excluded.identity, mute = excluded.mute, version = excluded.version,
+		location = excluded.location, section = excluded.section`,
+		a.source, name, identity, r.mute, r.version, r.location, r.section)
 }
 
 // claimed reports whether the source still has a name for a page.
 func (a *application) claimed(url string) (bool, error) {
 	var n int
-	err := a.row(`SELECT EXISTS (SELECT 1 FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL)
-		OR EXISTS (SELECT 1 FROM memory WHERE identity = ?2 AND source = ?1)`, []any{a.source, url}, &n)
+	err := a.row(`SELECT EXISTS (SELECT 1 FROM memory WHERE source = ?1 AND url IN (?2, ?3) AND identity IS NULL AND mute = 0)
+		OR EXISTS (SELECT 1 FROM memory WHERE identity = ?2 AND source = ?1 AND mute = 0)`, []any{a.source, url, a.absolute(url)}, &n)
 	return n != 0, err
 }
 
 // forgetPage takes a page out of the memory of every source, so that each of
 // them is asked again should it name the page again.
 func (a *application) forgetPage(url string) error {
-	err := a.exec(`DELETE FROM memory WHERE url = ?2 AND identity IS NULL AND source IN (SELECT id FROM source WHERE site = ?1)`, a.id, url)
+	err := a.exec(`DELETE FROM memory WHERE url IN (?2, ?3) AND identity IS NULL AND source IN (SELECT id FROM source WHERE site = ?1)`,
+		a.id, url, a.absolute(url))
 	if err != nil {
 		return err
 	}
@@ -89,17 +100,13 @@ func (s *Site) Held(ctx context.Context, from string, urls ...string) iter.Seq2[
 	}
 }
 
-// heldOf gives the refs of some URLs.
-func (s *Site) heldOf(ctx context.Context, source int64, urls []string, yield func(millrace.Ref, error) bool) error {
-	abs := make([]string, 0, len(urls))
-	for _, u := range urls {
-		abs = append(abs, s.absolute(u))
-	}
-	slices.Sort(abs)
-	for _, u := range slices.Compact(abs) {
-		r := millrace.Ref{URL: u}
+// heldOf gives the refs of some names.
+func (s *Site) heldOf(ctx context.Context, source int64, names []string, yield func(millrace.Ref, error) bool) error {
+	names = slices.Sorted(slices.Values(names))
+	for _, name := range slices.Compact(names) {
+		r := millrace.Ref{URL: name}
 		err := s.store.read.row(ctx, "SELECT version, location, section FROM memory WHERE source = ? AND url = ?",
-			[]any{source, s.identity(u)}, &r.Version, &r.Location, &r.Section)
+			[]any{source, name}, &r.Version, &r.Location, &r.Section)
 		if absent(err) {
 			continue
 		}
@@ -113,36 +120,26 @@ func (s *Site) heldOf(ctx context.Context, source int64, urls []string, yield fu
 	return nil
 }
 
-// heldAll gives every ref in the order of the absolute URLs. The rows are in
-// the order of the identities, whose relative ones stand together at "/": five
-// ranges bring them to where the base belongs. Only an absolute identity that
-// starts with base and one more "/" sorts among the relative ones.
+// heldAll gives every ref.
 func (s *Site) heldAll(ctx context.Context, source int64, yield func(millrace.Ref, error) bool) error {
-	base := s.config.Base
-	top := base[:len(base)-1] + "0" // the first string after everything under base
-	for _, r := range [][2]string{
-		{"", "/"}, {"0", base}, {"/", "//"}, {base, top}, {"//", "0"}, {top, "\xff"},
-	} {
-		for from, more := r[0], true; more && from < r[1]; {
-			refs := make([]millrace.Ref, 0, chunk)
-			err := s.store.read.rows(ctx, `SELECT url, version, location, section FROM memory
-				WHERE source = ? AND url >= ? AND url < ? ORDER BY url LIMIT ?`, []any{source, from, r[1], chunk},
-				func(scan scanner) error {
-					var ref millrace.Ref
-					err := scan(&ref.URL, &ref.Version, &ref.Location, &ref.Section)
-					refs = append(refs, ref)
-					return err
-				})
-			if err != nil {
+	for from, more := "", true; more; {
+		refs := make([]millrace.Ref, 0, chunk)
+		err := s.store.read.rows(ctx, `SELECT url, version, location, section FROM memory
+			WHERE source = ? AND url >= ? ORDER BY url LIMIT ?`, []any{source, from, chunk},
+			func(scan scanner) error {
+				var ref millrace.Ref
+				err := scan(&ref.URL, &ref.Version, &ref.Location, &ref.Section)
+				refs = append(refs, ref)
 				return err
-			}
-			more = len(refs) == chunk
-			for _, ref := range refs {
-				from = ref.URL + "\x00"
-				ref.URL = s.absolute(ref.URL)
-				if !yield(ref, nil) {
-					return nil
-				}
+			})
+		if err != nil {
+			return err
+		}
+		more = len(refs) == chunk
+		for _, ref := range refs {
+			from = ref.URL + "\x00"
+			if !yield(ref, nil) {
+				return nil
 			}
 		}
 	}

@@ -98,8 +98,8 @@ func (s *Store) open(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	for _, p := range []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -16000", "journal_size_limit = 33554432",
-		"wal_autocheckpoint = 2000", fmt.Sprint("max_page_count = ", o.maxPages)} {
+	for _, p := range []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -16000", "journal_size_limit = 67108864",
+		"wal_autocheckpoint = 8000", fmt.Sprint("max_page_count = ", o.maxPages)} {
 		if err := s.writer.pragma(ctx, p); err != nil {
 			return err
 		}

@@ -63,6 +63,11 @@ func (s *Site) Publish(ctx context.Context, from, to uint64, manifest []byte) er
 		if err != nil {
 			return err
 		}
+		// Compact needs to know of the older ones, but not what they said.
+		err = w.exec("UPDATE published SET state = x'', manifest = NULL WHERE site = ? AND number = ?", s.id, number)
+		if err != nil {
+			return err
+		}
 		return w.exec("INSERT INTO published (site, number, seq, time, fingerprint, state, manifest) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			s.id, number+1, to, w.now.UnixMilli(), s.fingerprint, state, manifest)
 	})

@@ -109,7 +109,7 @@ func deriveCases() []testCase {
 			if tag.Value == value {
 				t.Error("the tag is the old one")
 			}
-			want(f, "held", f.held(origin), set("http://localhost:8080/a=", "http://localhost:8080/b="))
+			want(f, "held", f.held(origin), set("/a=", "/b="))
 			p := article("/a", "Text of /a")
 			p.URL = "http://localhost:8080/a"
 			want(f, "the same page again", f.apply(put(p)), millrace.Tally{Unchanged: 1})

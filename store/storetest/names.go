@@ -38,11 +38,29 @@ func nameCases() []testCase {
 		}},
 		{"a page stays while a name of the same source is left", func(t *testing.T, f *fixture) {
 			f.puts("/main")
-			f.apply(alias(base+"dup", &millrace.Page{URL: base + "main"}))
+			f.apply(alias(base+"dup", article("/main", "Text of /main")))
 			want(f, "first name", f.apply(gone("/main")), millrace.Tally{Unchanged: 1})
 			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/main"))
 			want(f, "last name", f.apply(gone("/dup")), millrace.Tally{Deleted: 1})
 			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+		}},
+		{"a duplicate keeps no page alive, and is asked for again", func(t *testing.T, f *fixture) {
+			f.puts("/main")
+			f.apply(alias("/dup", &millrace.Page{URL: base + "main", Version: "d1"}))
+			want(f, "the page goes", f.apply(gone("/main")), millrace.Tally{Deleted: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+			want(f, "held", f.held(origin), set())
+		}},
+		{"names are kept as the source gave them", func(t *testing.T, f *fixture) {
+			f.apply(alias("/a/", article("/a/", "text")), alias(base+"b", article("/b", "text")), alias("urn:c", article("/c", "text")))
+			var got []string
+			for r, err := range f.site.Held(t.Context(), origin) {
+				want(f, "error", err, nil)
+				got = append(got, r.URL)
+			}
+			want(f, "names", got, []string{"/a/", base + "b", "urn:c"})
+			want(f, "deleted", f.apply(millrace.Change{Ref: millrace.Ref{URL: "/a/"}}, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/a/"}}), millrace.Tally{Deleted: 1, Unchanged: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/b", "/c"))
 		}},
 		{"a deleted page is forgotten for every source", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")

@@ -17,7 +17,13 @@ import (
 // said, which names they have, and what is visible of it.
 type model struct {
 	raw   map[string]*millrace.Page
-	names map[string]map[string]string // source -> ref -> identity
+	names map[string]map[string]name // source -> its name of a page
+}
+
+// name is what a source's name of a page stands for.
+type name struct {
+	id   string
+	mute bool // it spoke for nothing
 }
 
 // look is what a view must show: each page without its date and version.
@@ -27,30 +33,30 @@ func (m *model) put(from, ref string, p *millrace.Page) {
 	names := m.names[from]
 	old, known := names[ref]
 	id := relative(p.URL)
-	names[ref] = id
+	names[ref] = name{id, p.Known == 0}
 	held := m.raw[id]
 	if p.Known != 0 && (held != nil || p.Known&(millrace.FieldTitle|millrace.FieldContent) != 0) {
 		in := *p
 		in.URL = id
 		m.raw[id], _ = millrace.Merge(held, &in)
 	}
-	if known && old != id {
-		m.drop(from, old)
+	if known && (old.id != id || p.Known == 0 && !old.mute) {
+		m.drop(from, old.id)
 	}
 }
 
 func (m *model) remove(from, ref string) {
-	id, known := m.names[from][ref]
+	old, known := m.names[from][ref]
 	if !known {
-		id = ref
+		old.id = relative(ref)
 	}
 	delete(m.names[from], ref)
-	m.drop(from, id)
+	m.drop(from, old.id)
 }
 
 func (m *model) drop(from, id string) {
 	for _, claimed := range m.names[from] {
-		if claimed == id {
+		if claimed.id == id && !claimed.mute {
 			return
 		}
 	}
@@ -59,7 +65,7 @@ func (m *model) drop(from, id string) {
 	}
 	delete(m.raw, id)
 	for _, names := range m.names {
-		maps.DeleteFunc(names, func(_, claimed string) bool { return claimed == id })
+		maps.DeleteFunc(names, func(_ string, claimed name) bool { return claimed.id == id })
 	}
 }
 
@@ -93,7 +99,7 @@ func randomCase(seed uint64) testCase {
 		f.config.Taggers = []millrace.Tagger{slashes("one")}
 		f.reopen(nil)
 		f.derive()
-		m := &model{raw: make(map[string]*millrace.Page), names: map[string]map[string]string{"s0": {}, "s1": {}}}
+		m := &model{raw: make(map[string]*millrace.Page), names: map[string]map[string]name{"s0": {}, "s1": {}}}
 		urls := []string{"/", "/a", "/a/", "/b", "/b/", "/private/c", "/private/d", "/e"}
 		pick := func() string { return urls[rng.IntN(len(urls))] }
 		modified := make(map[string]time.Time)
