@@ -23,6 +23,7 @@
 // synchronous: what Apply has acknowledged survives kill -9 and a power cut.
 // Reads are bounded: no statement stays open while a caller handles a page.
 //
-// URLs are kept as identities (paths under [store.Config.Base]), also in the
-// memory, so that another base adds and deletes nothing.
+// URLs are kept as identities (paths under [store.Config.Base]), so that
+// another base adds and deletes nothing; a source's own names of pages are kept
+// as the source gave them, beside the identities that they stand for.
 package sqlite

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"iter"
 	"slices"
 
@@ -20,14 +19,10 @@ func (a *application) recall(name string) (r recollection, ok bool, err error) {
 	if a.source == 0 {
 		return r, false, nil
 	}
-	var identity sql.NullString
-	err = a.row("SELECT identity, mute, version, location, section FROM memory WHERE source = ? AND url = ?",
-		[]any{a.source, name}, &identity, &r.mute, &r.version, &r.location, &r.section)
+	err = a.row("SELECT coalesce(identity, url), mute, version, location, section FROM memory WHERE source = ? AND url = ?",
+		[]any{a.source, name}, &r.identity, &r.mute, &r.version, &r.location, &r.section)
 	if absent(err) {
 		return r, false, nil
-	}
-	if r.identity = identity.String; !identity.Valid {
-		r.identity = a.identity(name)
 	}
 	return r, err == nil, err
 }
@@ -40,7 +35,7 @@ func (a *application) remember(name string, old, r recollection, known bool) err
 		return err
 	}
 	var identity any
-	if r.identity != a.identity(name) {
+	if r.identity != name {
 		identity = r.identity
 	}
 	return a.exec(`INSERT INTO memory (source, url, identity, mute, version, location, section) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -52,16 +47,15 @@ func (a *application) remember(name string, old, r recollection, known bool) err
 // claimed reports whether the source still has a name for a page.
 func (a *application) claimed(url string) (bool, error) {
 	var n int
-	err := a.row(`SELECT EXISTS (SELECT 1 FROM memory WHERE source = ?1 AND url IN (?2, ?3) AND identity IS NULL AND mute = 0)
-		OR EXISTS (SELECT 1 FROM memory WHERE identity = ?2 AND source = ?1 AND mute = 0)`, []any{a.source, url, a.absolute(url)}, &n)
+	err := a.row(`SELECT EXISTS (SELECT 1 FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0)
+		OR EXISTS (SELECT 1 FROM memory WHERE identity = ?2 AND source = ?1 AND mute = 0)`, []any{a.source, url}, &n)
 	return n != 0, err
 }
 
 // forgetPage takes a page out of the memory of every source, so that each of
 // them is asked again should it name the page again.
 func (a *application) forgetPage(url string) error {
-	err := a.exec(`DELETE FROM memory WHERE url IN (?2, ?3) AND identity IS NULL AND source IN (SELECT id FROM source WHERE site = ?1)`,
-		a.id, url, a.absolute(url))
+	err := a.exec(`DELETE FROM memory WHERE url = ?2 AND identity IS NULL AND source IN (SELECT id FROM source WHERE site = ?1)`, a.id, url)
 	if err != nil {
 		return err
 	}

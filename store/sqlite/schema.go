@@ -103,7 +103,7 @@ CREATE TABLE source (
 CREATE TABLE memory (
 	source   INTEGER NOT NULL,
 	url      TEXT NOT NULL,    -- the source's own name for it
-	identity TEXT,             -- of the page, NULL = that of url
+	identity TEXT,             -- of the page, NULL = url
 	mute     INTEGER NOT NULL, -- 1: it spoke for nothing, so it keeps no page alive
 	version  TEXT NOT NULL,
 	location TEXT NOT NULL,

@@ -113,6 +113,9 @@ func deriveCases() []testCase {
 			p := article("/a", "Text of /a")
 			p.URL = "http://localhost:8080/a"
 			want(f, "the same page again", f.apply(put(p)), millrace.Tally{Unchanged: 1})
+			want(f, "without the old name", f.apply(gone("/a")), millrace.Tally{Unchanged: 1})
+			want(f, "a name that means a page elsewhere now", f.apply(put(article("/b", "Text of /b"))), millrace.Tally{Added: 1, Deleted: 1})
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("http://localhost:8080/a", "/b"))
 		}},
 		{"a new room gets its tags, a room that goes loses them", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/a/", "/b")
