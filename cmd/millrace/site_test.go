@@ -107,7 +107,7 @@ func wantMirror(t *testing.T, mirror, served, dir, base string) {
 }
 
 // carried tells a folder's life and what a mirror of it costs.
-func carried(t *testing.T, dir string, page, gone string) {
+func carried(t *testing.T, dir, page, phrase, gone string) {
 	file := filepath.Join(t.TempDir(), "served.db")
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, dir, "--store", file)
@@ -130,8 +130,10 @@ func carried(t *testing.T, dir string, page, gone string) {
 	}
 	_, header, _ := get(t, s.url+"llm-pages.json")
 	list := header.Get("Etag")
-	i := strings.LastIndex(string(html), "</p>")
-	write(t, name, string(html[:i])+" The leat was cleared this morning."+string(html[i:]))
+	if !strings.Contains(string(html), phrase) {
+		t.Fatalf("%s does not say %q", page, phrase)
+	}
+	write(t, name, strings.Replace(string(html), phrase, "Once upon a time, "+phrase, 1))
 	eventually(t, "the edit is published", func() bool { return published(t, s, &list) })
 	edited := pull(t, s.url, mirror)
 	if edited.Requests != 2 || edited.Updated != 1 || edited.Added+edited.Deleted != 0 {
@@ -164,7 +166,7 @@ func published(t *testing.T, s *served, etag *string) bool {
 }
 
 func TestHandbookCarried(t *testing.T) {
-	carried(t, copySite(t, "handbook"), "articles/reading-a-river/index.html", "about/index.html")
+	carried(t, copySite(t, "handbook"), "articles/reading-a-river/index.html", "Two numbers say", "about/index.html")
 }
 
 // pgdoc gives a copy of the PostgreSQL manual, a real site of 1,100 pages.
@@ -207,7 +209,7 @@ func pgdoc(t *testing.T) string {
 }
 
 func TestManualCarried(t *testing.T) {
-	carried(t, pgdoc(t), "tutorial-join.html", "tutorial-agg.html")
+	carried(t, pgdoc(t), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html")
 }
 
 // A restart serves the previous edition at once, and finds what has changed.
