@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +15,6 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
-	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
@@ -227,152 +224,6 @@ func (c *serveCommand) accessLog(p *process) (io.Writer, func(), error) {
 			p.log.Error("access log", "error", err)
 		}
 	}, nil
-}
-
-// origin is where the pages come from, and the store that keeps them.
-type origin struct {
-	name   string         // of the site in the store
-	base   string         // of the C-URLs
-	path   string         // of the store
-	folder *folder.Folder // nil: a mirror, that somebody else keeps fresh
-	store  *sqlite.Store  // nil: not open yet
-}
-
-func (o *origin) openFolder(c *serveCommand, p *process) error {
-	dir, err := filepath.Abs(c.Source)
-	if err != nil {
-		return err
-	}
-	if o.folder, err = folder.New(dir, &folder.Options{Base: o.base, Logger: p.log}); err != nil {
-		return err
-	}
-	o.name, o.path = "folder "+dir, c.Store
-	if o.path != "" {
-		return nil
-	}
-	if o.path, err = p.storePath(dir); err != nil {
-		return err
-	}
-	p.log.Info("store", "file", o.path)
-	return os.MkdirAll(filepath.Dir(o.path), 0o700)
-}
-
-func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) error {
-	if c.Store != "" {
-		return usageError("--store: a mirror is its own store")
-	}
-	var err error
-	o.path = c.Source
-	if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
-		return err
-	}
-	names, err := o.store.Sites(ctx)
-	if err == nil {
-		o.name, err = choose(names, c.Site, c.Source)
-	}
-	if err != nil {
-		return errors.Join(err, o.store.Close())
-	}
-	o.base = o.name
-	return nil
-}
-
-// choose gives the one site of a mirror that is meant.
-func choose(names []string, want, file string) (string, error) {
-	var sites []string
-	for _, n := range names {
-		if strings.Contains(n, "://") {
-			sites = append(sites, n)
-		}
-		if want != "" && strings.TrimSuffix(n, "/") == strings.TrimSuffix(want, "/") {
-			return n, nil
-		}
-	}
-	switch {
-	case len(sites) == 0:
-		return "", fmt.Errorf("%s: %w: no mirrored site in it", file, millrace.ErrNotFound)
-	case want != "" || len(sites) > 1:
-		return "", usageError(fmt.Sprintf("name one of the sites in %s with --site: %s", file, strings.Join(sites, ", ")))
-	}
-	return sites[0], nil
-}
-
-// ingest keeps the store equal to the source, and tells the press.
-func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
-	bar := p.progress("deriving")
-	err := site.Derive(ctx, bar.show)
-	bar.end()
-	if err != nil {
-		return err
-	}
-	if o.folder == nil {
-		press.Changed()
-		return nil
-	}
-	wake := make(chan struct{}, 1)
-	go func() {
-		// It calls back at once, so the first look comes from here too.
-		if err := o.folder.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
-			p.log.Error("watching the folder", "error", err)
-			notify(wake)
-		}
-	}()
-	for first := true; ; first = false {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-wake:
-		case <-time.After(rescan):
-		}
-		report, err := o.sync(ctx, p, site)
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // stopping is no failure
-		}
-		switch {
-		case err != nil && first && press.Current() == nil:
-			return err
-		case err != nil:
-			p.log.Error("the folder could not be read; what was published stays", "error", err)
-			continue
-		}
-		press.Changed()
-		if report.Doubted > 0 {
-			time.AfterFunc(recheck, func() { notify(wake) })
-		}
-	}
-}
-
-// notify wakes the other side, once for any number of calls.
-func notify(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// sync takes one look at the whole folder.
-func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
-	start, bar := time.Now(), p.progress("reading "+filepath.Base(strings.TrimPrefix(o.name, "folder ")))
-	report, err := mirror.Sync(ctx, o.name, o.folder, site, &mirror.Options{
-		Logger:   p.log,
-		Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
-	})
-	bar.end()
-	if err != nil {
-		return report, err
-	}
-	if report.Added+report.Updated+report.Deleted > 0 {
-		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
-			"unchanged", report.Unchanged, "skipped", report.SkippedN, "seconds", time.Since(start).Round(time.Millisecond).Seconds())
-		for i, s := range report.Skipped {
-			if i == shownSkips {
-				p.log.Warn("and more were skipped", "count", report.SkippedN-i)
-				break
-			}
-			p.log.Warn("skipped", "url", s.URL, "reason", s.Reason)
-		}
-	}
-	return report, nil
 }
 
 // upkeeping compacts the store now and then.

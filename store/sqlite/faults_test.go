@@ -80,20 +80,6 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenReadOnly(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
-	path := filepath.Join(t.TempDir(), "x.db")
-	benchSite(t, path).store.Close()
-	if err := os.Chmod(path, 0o444); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(t.Context(), path, nil); !errors.Is(err, millrace.ErrForbidden) {
-		t.Errorf("open: %v", err)
-	}
-}
-
 func TestOddPath(t *testing.T) {
 	for _, name := range []string{"a b", "q?mode=memory", "h#x", "p%41", "ü", "'\"", "semi;colon&amp"} {
 		path := filepath.Join(t.TempDir(), name)

@@ -19,7 +19,9 @@ import (
 
 // Store is what the suite needs of an engine's store.
 type Store interface {
+	// Site opens the site of a name, or makes it.
 	Site(ctx context.Context, name string, c store.Config) (store.Site, error)
+	// Close gives the store back.
 	Close() error
 }
 

@@ -1,0 +1,20 @@
+package extract_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/millrace/millrace/extract"
+)
+
+const page = `<title>Leats</title><nav>Home | Shop</nav>
+<main><h1>Leats</h1><p>A leat carries <em>water</em> to a mill.</p></main><footer>© us</footer>`
+
+func ExampleHTML() {
+	r, err := extract.HTML(context.Background(), []byte(page), "https://example.com/leat/", nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s: %s", r.Page.Title, r.Page.Markdown())
+	// Output: Leats: A leat carries *water* to a mill.
+}

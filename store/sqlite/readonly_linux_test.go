@@ -1,0 +1,36 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+func TestOpenReadOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	benchSite(t, path).store.Close()
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // root may write everywhere: look at files as nobody
+		for d := filepath.Dir(path); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+			if err := os.Chmod(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SETFSUID, 65534, 0, 0); e != 0 {
+			t.Fatal(e)
+		}
+		defer syscall.RawSyscall(syscall.SYS_SETFSUID, 0, 0, 0)
+	}
+	if _, err := Open(t.Context(), path, nil); !errors.Is(err, millrace.ErrForbidden) {
+		t.Errorf("open: %v", err)
+	}
+}
