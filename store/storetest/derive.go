@@ -171,6 +171,77 @@ func deriveCases() []testCase {
 			list, _ := f.changes(v, cursor)
 			want(f, "changes", len(list), 500)
 		}},
+		{"what comes while a derivation is interrupted is right after it", func(t *testing.T, f *fixture) {
+			f.config.Taggers = []millrace.Tagger{slashes("one")}
+			f.reopen(nil)
+			f.derive()
+			var batch []millrace.Change
+			for i := range 300 {
+				batch = append(batch, put(article(fmt.Sprintf("/p%03d", i), "text")))
+			}
+			f.apply(append(batch, put(article("/z/", "z")), put(article("/private/a", "a")))...)
+			f.reopen(func(c *store.Config) { c.Docs = "https://docs.example/" })
+			interrupt := func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				if err := f.site.Derive(ctx, func(int, int) { cancel() }); !errors.Is(err, context.Canceled) {
+					t.Fatalf("a canceled derivation: %v", err)
+				}
+			}
+			interrupt()
+			f.apply(put(article("/z", "the rival of /z/")))
+			f.derive()
+			v := f.head()
+			for _, path := range []string{"/z", "/z/", "/p000", "/p299"} {
+				value, _ := tagger("").Tag(v.Site(), f.page(v, path))
+				want(f, "tag of "+path, f.tag(v, "one", path).Value, value)
+			}
+			want(f, "N", f.tag(v, "one", "/z/").N, 2)
+
+			// Derived by half, written under the old configuration, derived on.
+			f.reopen(hide("/a", "/private"))
+			interrupt()
+			f.reopen(hide("/x"))
+			f.apply(put(article("/a", "before where it stopped")))
+			f.reopen(hide("/a", "/private"))
+			f.derive()
+			if _, err := f.head().Page(t.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrNotFound) {
+				t.Errorf("a hidden page: %v", err)
+			}
+		}},
+		{"a derivation does not reach into older views", func(t *testing.T, f *fixture) {
+			f.config.Taggers = []millrace.Tagger{slashes("one")}
+			f.reopen(nil)
+			f.derive()
+			f.puts("/a", "/a/", "/x/b")
+			f.publish(0)
+			old := f.published()
+			tag := f.tag(old, "one", "/a")
+			c := f.config
+			c.Docs, c.Visibility.Exclude = "https://docs.example/", []string{"/x"}
+			second := f.another("main", c)
+			if err := second.Derive(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			want(f, "tag", f.tag(old, "one", "/a"), tag)
+			want(f, "tags", f.tags(old, "one", ""), set("/a 1", "/a/ 2", "/x/b 1"))
+			want(f, "pages", f.paths(old, millrace.Scan{}), set("/a", "/a/", "/x/b"))
+			want(f, "the published view for its own configuration", f.tags(f.published(), "one", ""), set("/a 1", "/a/ 2", "/x/b 1"))
+			v, err := second.Head(t.Context())
+			if err != nil || f.tag(v, "one", "/a").Value == tag.Value {
+				t.Errorf("the new view has the old tag: %v", err)
+			}
+		}},
+		{"a date in the future does not move by derivation", func(t *testing.T, f *fixture) {
+			f.apply(put(dated("/a", "text", f.clock().Add(time.Hour))))
+			_, cursor := f.changes(f.head(), "")
+			modified := f.page(f.head(), "/a").Modified
+			f.pass(30 * time.Minute)
+			f.reopen(func(c *store.Config) { c.Docs = "https://docs.example/" })
+			f.derive()
+			list, _ := f.changes(f.head(), cursor)
+			want(f, "changes", list, set())
+			want(f, "modified", f.page(f.head(), "/a").Modified, modified)
+		}},
 		{"an interrupted derivation may be taken back", func(t *testing.T, f *fixture) {
 			var batch []millrace.Change
 			for i := range 600 {

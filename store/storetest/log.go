@@ -142,6 +142,21 @@ func logCases() []testCase {
 			list, _ = f.changes(f.head(), "")
 			want(f, "from the start", list, set("+/b", "+/c"))
 		}},
+		{"the published view's cursor is good however old it is", func(t *testing.T, f *fixture) {
+			f.puts("/a", "/b")
+			f.publish(0)
+			_, cursor := f.changes(f.published(), "")
+			for i := range 3 {
+				f.pass(24 * time.Hour)
+				f.apply(put(article("/a", fmt.Sprint(i))), gone("/b"), put(article("/c", fmt.Sprint(i))))
+			}
+			f.pass(24 * time.Hour)
+			f.compact(time.Hour, time.Hour)
+			list, _ := f.changes(f.published(), cursor)
+			want(f, "changes of the published view", list, set())
+			list, _ = f.changes(f.head(), cursor)
+			want(f, "changes of the head", list, set("-/b", "~/a", "+/c"))
+		}},
 		{"a time leads to a sequence number", func(t *testing.T, f *fixture) {
 			start := f.clock()
 			var seqs []uint64

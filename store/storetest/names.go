@@ -50,6 +50,8 @@ func nameCases() []testCase {
 			want(f, "the page goes", f.apply(gone("/main")), millrace.Tally{Deleted: 1})
 			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
 			want(f, "held", f.held(origin), set())
+			f.apply(alias("/file", article("/x", "text")), alias("/x", &millrace.Page{URL: base + "x"}))
+			want(f, "nor by the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Tally{Deleted: 1})
 		}},
 		{"names are kept as the source gave them", func(t *testing.T, f *fixture) {
 			f.apply(alias("/a/", article("/a/", "text")), alias(base+"b", article("/b", "text")), alias("urn:c", article("/c", "text")))
