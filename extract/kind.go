@@ -123,8 +123,10 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 	root := &l.c.boxes[l.at]
 	switch m.guess {
 	case millrace.Archive:
-		// A list of links, or of short texts that end in links.
-		if root.anchors >= 3 && (root.links*4 > root.words || root.prose < 40*root.anchors) {
+		// A list of links, or of short texts with links; with less than three
+		// of them only if there is hardly anything else.
+		long := root.anchors >= 3 && (root.links*4 > root.words || root.prose < 40*root.anchors)
+		if long || root.anchors > 0 && root.words < 60*root.anchors {
 			return millrace.Archive, "structure"
 		}
 	case "":
