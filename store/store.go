@@ -12,15 +12,39 @@ import (
 // Site is one site in a store: it takes changes in, remembers its sources and
 // gives views of what is known (Head) and of what is public now (Published).
 // All methods are safe for concurrent use.
+//
+// What Apply makes of a change, beyond what [millrace.Sink] says:
+//
+//   - A page lies under the identity of Page.URL, or of Ref.URL if that is
+//     empty. The memory keeps the source's name for it, Ref.URL, verbatim.
+//   - A page that speaks for nothing (Known is zero) only says which page the
+//     name belongs to: a duplicate. It makes no page and keeps none alive. One
+//     that speaks neither for a title nor for content makes none either.
+//   - A page goes when the last name that its source has for it is deleted or
+//     means another page now; then every other source forgets it too. This is
+//     settled at the end of the batch.
+//   - The date of a visible page is the source's, never in the future of the
+//     store's clock, else the time of the change; it strictly rises with every
+//     change, also over a deletion. A page that says nothing new writes
+//     nothing.
+//   - All entries of one batch share one time, later than any before. Tally
+//     counts each Put and Delete once by what became visible, plus the pages
+//     that went because their name means another.
+//   - A Tagger that fails is logged, and the page has no tag in its room.
+//
+// A batch that a configuration other than the stored one applies is right, and
+// makes Derive necessary for every configuration.
 type Site interface {
 	millrace.Sink
 	millrace.Memory
 
 	// Derive brings every page in line with the site's [Config] when its
 	// fingerprint differs from the one that the store was written with; it
-	// does nothing otherwise. Pages that the new configuration hides become
-	// deletions in the log, and so on. It is resumable: after a crash it goes
-	// on where it was. progress may be nil.
+	// does nothing otherwise: call it whenever a site has been opened. Pages
+	// that the new configuration hides become deletions in the log, and so
+	// on; one entry of no page stands for the configuration itself, so that
+	// the site's Seq and Time move even if no page changes. It is resumable:
+	// after a crash it goes on where it was. progress may be nil.
 	Derive(ctx context.Context, progress func(done, total int)) error
 
 	// Head gives a view of the newest sequence number. ErrConflict: the pages
@@ -30,13 +54,19 @@ type Site interface {
 	// ErrNotFound: none was, or its configuration was another one.
 	Published(ctx context.Context) (millrace.View, []byte, error)
 	// Publish makes the view of sequence number to the published one, with
-	// its manifest, if the published one is still from (0 = none).
-	// ErrConflict: somebody else was faster; nothing has happened.
+	// its manifest, if the published one is still from (0 = none; what
+	// another configuration published counts as none). to need not be the
+	// head any more. ErrConflict: somebody else was faster, or the pages have
+	// to be derived first; nothing has happened. ErrInvalid: to is no
+	// sequence number yet.
 	Publish(ctx context.Context, from, to uint64, manifest []byte) error
 
-	// Compact drops superseded rows that no view needs (older than the
-	// published one for longer than keep), and log entries and tombstones
-	// older than horizon. A cursor from before the horizon is then refused.
+	// Compact drops superseded rows that no view needs, and log entries and
+	// tombstones older than horizon. Views that somebody may hold keep all:
+	// the published one, and those that were the head or the published one
+	// at any time in the last keep. An older one gives ErrConflict where it
+	// misses something. A cursor from before the horizon is ErrConflict too;
+	// the published view's own never is.
 	Compact(ctx context.Context, keep, horizon time.Duration) error
 }
 
@@ -45,5 +75,5 @@ type Config struct {
 	Base       string              // of the C-URLs: absolute, ends with "/"
 	Docs       string              // of the machine documents; "" = Base
 	Visibility millrace.Visibility // below every protocol
-	Taggers    []millrace.Tagger   // of every room that publishes
+	Taggers    []millrace.Tagger   // of every room that publishes; they are given Base, Docs and Epoch of the Site alone
 }

@@ -99,7 +99,7 @@ func (t *tx) exec(query string, args ...any) error {
 
 // count runs a statement and gives the number of rows that it touched.
 func (t *tx) count(query string, args ...any) (int64, error) {
-	st, err := t.stmt(query)
+	st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +112,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 
 // row reads one row; the error is errNoRow if there is none.
 func (t *tx) row(query string, args []any, dest ...any) error {
-	st, err := t.stmt(query)
+	st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (t *tx) rows(query string, args []any, f func(scan scanner) error) error {
 	return each(st, args, f)
 }
 
-// stop ends a reading of rows early, without an error.
-var stop = errors.New("enough rows")
+// errEnough ends a reading of rows early, without an error.
+var errEnough = errors.New("enough rows")
 
 func each(st *sql.Stmt, args []any, f func(scan scanner) error) error {
 	rows, err := st.QueryContext(context.Background(), args...)
@@ -138,7 +138,7 @@ func each(st *sql.Stmt, args []any, f func(scan scanner) error) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := f(rows.Scan); errors.Is(err, stop) {
+		if err := f(rows.Scan); errors.Is(err, errEnough) {
 			return nil
 		} else if err != nil {
 			return err
@@ -176,7 +176,7 @@ func (r *reader) row(ctx context.Context, query string, args []any, dest ...any)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	st, err := r.stmt(query)
+	st, err := r.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (r *reader) snapshot(ctx context.Context, f func(q querier) error) error {
 	if _, err := c.ExecContext(context.Background(), "BEGIN"); err != nil {
 		return err
 	}
-	defer c.ExecContext(context.Background(), "ROLLBACK")
+	defer func() { _, _ = c.ExecContext(context.Background(), "ROLLBACK") }()
 	return f(connQuerier{c})
 }
 

@@ -87,7 +87,7 @@ func (w *work) deriveStep(ctx context.Context) (finished bool, err error) {
 		}
 		rows = append(rows, r)
 		if size += len(r.meta) + len(r.blocks); size > deriveBytes {
-			return stop
+			return errEnough
 		}
 		return nil
 	})

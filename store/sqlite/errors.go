@@ -37,7 +37,8 @@ func explain(what string, err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		if a, ok := advice[e.Code()&0xFF]; ok {
-			return fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, e)
+			// Only its text: an error that is wrapped again is explained once.
+			return fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, e.Error())
 		}
 	}
 	return fmt.Errorf("%s: %w", what, err)

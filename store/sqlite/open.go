@@ -69,7 +69,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	}
 	s := &Store{path: path, log: opts.Logger, now: opts.Now}
 	if err := s.open(ctx, opts); err != nil {
-		s.Close()
+		_ = s.Close()
 		return nil, explain(what, err)
 	}
 	return s, nil
@@ -98,8 +98,10 @@ func (s *Store) open(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	for _, p := range []string{"journal_mode = WAL", "synchronous = FULL", "cache_size = -16000", "journal_size_limit = 67108864",
-		"wal_autocheckpoint = 8000", fmt.Sprint("max_page_count = ", o.maxPages)} {
+	for _, p := range []string{
+		"journal_mode = WAL", "synchronous = FULL", "cache_size = -16000", "journal_size_limit = 67108864",
+		"wal_autocheckpoint = 8000", fmt.Sprint("max_page_count = ", o.maxPages),
+	} {
 		if err := s.writer.pragma(ctx, p); err != nil {
 			return err
 		}
@@ -148,7 +150,7 @@ func usable(path string) error {
 		}
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w: %v", millrace.ErrForbidden, err)
+		return fmt.Errorf("%w: %w", millrace.ErrForbidden, err)
 	case info.IsDir():
 		return fmt.Errorf("%w: it is a folder: name a file in it", millrace.ErrInvalid)
 	case !info.Mode().IsRegular():
@@ -156,7 +158,7 @@ func usable(path string) error {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: it is read-only: make the file and its folder writable (%v)", millrace.ErrForbidden, err)
+		return fmt.Errorf("%w: it is read-only: make the file and its folder writable (%w)", millrace.ErrForbidden, err)
 	} else if err != nil {
 		return err
 	}

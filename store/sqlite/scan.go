@@ -83,7 +83,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 				}
 				rows = append(rows, r)
 				if size += len(r.meta); size > chunkBytes {
-					return stop
+					return errEnough
 				}
 				return nil
 			})
@@ -105,7 +105,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		}
 		left -= len(rows)
 		if len(rows) == 0 || s.Limit > 0 && left <= 0 || len(rows) < n && size <= chunkBytes {
-			return nil
+			return v.whole(ctx)
 		}
 	}
 }
@@ -141,6 +141,9 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 				}
 			}
 			if len(tags) < chunk {
+				if err := v.whole(ctx); err != nil {
+					yield(millrace.Tag{}, explain("tags of room "+room, err))
+				}
 				return
 			}
 		}
@@ -154,7 +157,7 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 	return func(yield func(millrace.Change, error) bool) {
 		mark := millrace.Change{Kind: millrace.Mark, Time: v.info.Time, Mark: &millrace.Milestone{Cursor: v.site.cursor(v.seq)}}
 		var err error
-		more := true
+		var more bool
 		if since == "" {
 			mark.Mark.Whole = true
 			more, err = v.everything(ctx, yield)
@@ -206,7 +209,7 @@ func (v *view) everything(ctx context.Context, yield func(millrace.Change, error
 			}
 		}
 		if len(rows) < chunk {
-			return true, nil
+			return true, v.whole(ctx)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // of what is not committed
+	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // of what is not committed
 	// Another process may have done it in between.
 	if version, err = fileVersion(ctx, c); err != nil || version == len(migrations) {
 		return err

@@ -138,11 +138,14 @@ func (r *row) scan(scan scanner) error {
 
 // entry finds the entry of a page that the view shows.
 func (v *view) entry(ctx context.Context, identity string) (r row, err error) {
-	var q = "SELECT " + rowColumns + " FROM entry WHERE site = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
+	q := "SELECT " + rowColumns + " FROM entry WHERE site = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
 	err = r.scan(func(dest ...any) error {
 		return v.site.store.read.row(ctx, q, []any{v.site.id, identity, v.seq, v.site.entryID(v.seq)}, dest...)
 	})
 	if absent(err) || err == nil && identity == "" {
+		if err := v.whole(ctx); err != nil {
+			return r, err
+		}
 		return r, millrace.ErrNotFound
 	}
 	if err == nil && r.meta == nil {
@@ -154,6 +157,17 @@ func (v *view) entry(ctx context.Context, identity string) (r row, err error) {
 // gone is the error of a view that outlived what Compact keeps.
 func (v *view) gone() error {
 	return fmt.Errorf("%w: the view of sequence number %d has been compacted away", millrace.ErrConflict, v.seq)
+}
+
+// whole gives an error if Compact may have taken something from the view: what
+// it does not find may then have been there.
+func (v *view) whole(ctx context.Context) error {
+	var floor int64
+	err := v.site.store.read.row(ctx, "SELECT floor FROM site WHERE id = ?", []any{v.site.id}, &floor)
+	if err == nil && floor > v.seq {
+		err = v.gone()
+	}
+	return err
 }
 
 // page makes the page of an entry.
@@ -205,8 +219,11 @@ func (v *view) Tag(ctx context.Context, room, url string) (millrace.Tag, error) 
 			[]any{v.site.id, room, identity, v.seq}, &t.until, &t.n, &t.modified, &t.value)
 	}
 	if absent(err) || err == nil && t.until <= v.seq {
-		return millrace.Tag{}, fmt.Errorf("tag of %s in %s: %w", url, room, millrace.ErrNotFound)
-	} else if err != nil {
+		if err = v.whole(ctx); err == nil {
+			err = millrace.ErrNotFound
+		}
+	}
+	if err != nil {
 		return millrace.Tag{}, explain("tag of "+url+" in "+room, err)
 	}
 	return millrace.Tag{URL: v.site.absolute(identity), Value: t.value, N: t.n, Modified: instant(t.modified)}, nil
