@@ -140,8 +140,8 @@ type span struct {
 // Begin starts an object at the end of dst, which belongs to the Object until
 // End.
 func (o *Object) Begin(dst []byte) {
-	o.start = len(dst)
-	o.dst = append(dst, '{')
+	o.start, o.dst = len(dst), dst
+	o.dst = append(o.dst, '{')
 	o.spans = o.spans[:0]
 	o.sorted = true
 }
@@ -207,9 +207,9 @@ func (o *Object) End() []byte {
 	if !o.sorted {
 		o.sort()
 	}
-	dst := append(o.dst, '}')
+	dst := o.dst
 	o.dst = nil
-	return dst
+	return append(dst, '}')
 }
 
 func (o *Object) begin(name string) {

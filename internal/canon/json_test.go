@@ -23,8 +23,10 @@ const (
 
 func TestObjectVector(t *testing.T) {
 	members := [][2]string{
-		{"title", "Hello World"}, {"profile", "tct-1"},
-		{"content", "Hello World"}, {"canonical_url", "https://example.com/hello-world/"},
+		{"title", "Hello World"},
+		{"profile", "tct-1"},
+		{"content", "Hello World"},
+		{"canonical_url", "https://example.com/hello-world/"},
 	}
 	var o Object
 	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 0, 3, 2}} {
@@ -183,8 +185,10 @@ func TestJCS(t *testing.T) {
 		{`-0`, `0`},
 		{`[-0.0,1E3,1e-7,333333333.33333329,4.50,2e-3,1e30]`, `[0,1000,1e-7,333333333.3333333,4.5,0.002,1e+30]`},
 		{`9007199254740993`, `9007199254740992`},
-		{`{"\ufb33":1,"\ud83d\ude00":2,"\u20ac":3,"\r":4,"1":5,"\u0080":6,"ö":7}`,
-			"{\"\\r\":4,\"1\":5,\"\u0080\":6,\"ö\":7,\"€\":3,\"\U0001F600\":2,\"\ufb33\":1}"},
+		{
+			`{"\ufb33":1,"\ud83d\ude00":2,"\u20ac":3,"\r":4,"1":5,"\u0080":6,"ö":7}`,
+			"{\"\\r\":4,\"1\":5,\"\u0080\":6,\"ö\":7,\"€\":3,\"\U0001F600\":2,\"\ufb33\":1}",
+		},
 		{`"\u2028\u2029\/\u003c\u000f\u0041"`, "\"\u2028\u2029/<\\u000fA\""},
 		{`[{"b":[],"a":{}}]`, `[{"a":{},"b":[]}]`},
 	} {
