@@ -31,7 +31,7 @@ func refused(t *testing.T, name string, err, kind error, says ...string) {
 	if !errors.Is(err, kind) {
 		t.Errorf("%s: %v is not %q", name, err, kind)
 	}
-	if f, ok := errors.AsType[*millrace.FormatError](err); ok != (kind == millrace.ErrInvalid) || ok && f.Position == "" {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok != errors.Is(kind, millrace.ErrInvalid) || ok && f.Position == "" {
 		t.Errorf("%s: %#v", name, err)
 	}
 	for _, want := range says {
@@ -133,7 +133,7 @@ func TestBroken(t *testing.T) {
 		r = NewReader(strings.NewReader(c.doc), nil)
 		_, err := r.Raw()
 		refused(t, c.name+", Raw", err, millrace.ErrInvalid, c.says...)
-		if again := r.Skip(); again != err {
+		if again := r.Skip(); !errors.Is(again, err) {
 			t.Errorf("%s: then %v, want the first error again", c.name, again)
 		}
 		refused(t, c.name+", Skip", NewReader(strings.NewReader(c.doc), nil).Skip(), millrace.ErrInvalid, c.says...)

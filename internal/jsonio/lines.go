@@ -44,9 +44,9 @@ func Lines(r io.Reader, limits *Limits) iter.Seq2[Line, error] {
 			line.Data = trimEnd(data)
 			at := place{line: line.Number, offset: line.Offset}
 			switch {
-			case src.err == errSize && err != nil:
+			case errors.Is(src.err, errSize) && err != nil:
 				err = limitError(at, "the input is longer than %d bytes", l.Size)
-			case err == errValue || len(line.Data) > l.Value:
+			case errors.Is(err, errValue) || len(line.Data) > l.Value:
 				err = limitError(at, "the line is longer than %d bytes", l.Value)
 			case err != nil && err != io.EOF:
 				err = fmt.Errorf("read JSON line %d: %w", line.Number, err)

@@ -361,9 +361,9 @@ func (r *Reader) limit(at place, format string, args ...any) error {
 // fail ends the walk with an error of the decoder or the source.
 func (r *Reader) fail(err error) error {
 	switch e, ok := errors.AsType[*jsontext.SyntacticError](err); {
-	case r.src.err == errSize:
+	case errors.Is(r.src.err, errSize):
 		return r.limit(r.next(), "the input is longer than %d bytes", r.limits.Size)
-	case r.src.err == errValue:
+	case errors.Is(r.src.err, errValue):
 		return r.limit(r.next(), "a value is longer than %d bytes", r.limits.Value)
 	case r.src.err != nil:
 		r.err = fmt.Errorf("read JSON: %w", r.src.err)
