@@ -33,7 +33,7 @@ func (l *located) furniture(b *box, m *meta) string {
 			return "tag nav"
 		}
 	case atom.Header:
-		if small && l.isFurnitureHeader(b, m) {
+		if small && l.isFurnitureHeader(b) {
 			return "tag header"
 		}
 	case atom.Footer:
@@ -116,7 +116,7 @@ func isComments(n *html.Node) bool {
 
 // isFurnitureHeader reports whether a header belongs to the page or to its
 // title, not to a part of the text.
-func (l *located) isFurnitureHeader(b *box, m *meta) bool {
+func (l *located) isFurnitureHeader(b *box) bool {
 	if b.flags&inContent == 0 {
 		return b.prose < 60
 	}

@@ -21,8 +21,11 @@ var blockCases = []struct {
 }{
 	{"text with spans", `<p>See <a href="b.html#x y">the <em>best</em> page</a> and <code>go  run</code>, <strong><em>now</em></strong>.`, []block{
 		{Type: "text", Text: "See the best page and go run, now.", Spans: []span{
-			{Type: "link", Start: 4, End: 17, URL: "https://example.com/a/b.html#x%20y"}, {Type: "emphasis", Start: 8, End: 12}, {Type: "code", Start: 22, End: 28},
-			{Type: "strong", Start: 30, End: 33}, {Type: "emphasis", Start: 30, End: 33},
+			{Type: "link", Start: 4, End: 17, URL: "https://example.com/a/b.html#x%20y"},
+			{Type: "emphasis", Start: 8, End: 12},
+			{Type: "code", Start: 22, End: 28},
+			{Type: "strong", Start: 30, End: 33},
+			{Type: "emphasis", Start: 30, End: 33},
 		}},
 	}},
 	{"line breaks", `<p>one<br>two<br><br>three`, []block{{Type: "text", Text: "one\ntwo"}, {Type: "text", Text: "three"}}},
@@ -38,8 +41,12 @@ var blockCases = []struct {
 		{Type: "link", Text: "Text of it", URL: "https://example.com/x"},
 	}},
 	{"headings", `<h2 id=one>One <a class=headerlink href="#one">¶</a></h2><p>x</p><section id=two><h3>Two</h3></section><p>x</p><h4><a href="#three">#</a> Three</h4><p>x</p><div role=heading aria-level=5>Four</div>`, []block{
-		{Type: "heading", Level: 2, Text: "One", Anchor: "one"}, {Type: "text", Text: "x"}, {Type: "heading", Level: 3, Text: "Two", Anchor: "two"},
-		{Type: "text", Text: "x"}, {Type: "heading", Level: 4, Text: "Three", Anchor: "three"}, {Type: "text", Text: "x"},
+		{Type: "heading", Level: 2, Text: "One", Anchor: "one"},
+		{Type: "text", Text: "x"},
+		{Type: "heading", Level: 3, Text: "Two", Anchor: "two"},
+		{Type: "text", Text: "x"},
+		{Type: "heading", Level: 4, Text: "Three", Anchor: "three"},
+		{Type: "text", Text: "x"},
 		{Type: "heading", Level: 5, Text: "Four"},
 	}},
 	{"nested lists", `<ol start=3><li>a<ul><li>b</li></ul></li><li><p>c</p><p>d</p></li></ol>`, []block{
@@ -67,7 +74,9 @@ var blockCases = []struct {
 	}},
 	{"code", "<pre><code class=\"language-go hljs\">\tif a &lt; b {\n\t}\n</code></pre>", []block{{Type: "code", Language: "go", Text: "\tif a < b {\n\t}\n"}}},
 	{"code, language above", `<div class="highlight-source-shell"><div><pre>ls</pre></div></div><pre data-lang=SQL>SELECT</pre><pre class="brush: js; gutter: true">x()</pre><div class="sourceCode"><pre class="sourceCode haskell">x</pre></div>`, []block{
-		{Type: "code", Language: "shell", Text: "ls"}, {Type: "code", Language: "sql", Text: "SELECT"}, {Type: "code", Language: "js", Text: "x()"},
+		{Type: "code", Language: "shell", Text: "ls"},
+		{Type: "code", Language: "sql", Text: "SELECT"},
+		{Type: "code", Language: "js", Text: "x()"},
 		{Type: "code", Language: "haskell", Text: "x"},
 	}},
 	{"code with gutters", "<pre><span class=lineno>1</span>a\n<span style=\"user-select: none\">2 </span>b<button>Copy</button></pre>", []block{{Type: "code", Text: "a\nb"}}},
@@ -89,24 +98,32 @@ var blockCases = []struct {
 		}},
 	}},
 	{"layout table", `<table><tr><td><h2>Left</h2><p>text</p></td><td><table><tr><th>a<th>b<tr><td>c<td>d</table></td></tr></table>`, []block{
-		{Type: "heading", Level: 2, Text: "Left"}, {Type: "text", Text: "text"},
+		{Type: "heading", Level: 2, Text: "Left"},
+		{Type: "text", Text: "text"},
 		{Type: "table", Rows: [][]cell{{{Text: "a", Header: true}, {Text: "b", Header: true}}, {{Text: "c"}, {Text: "d"}}}},
 	}},
 	{"quote", `<blockquote cite="/src"><p>Said.</p><footer>— <cite>Who</cite></footer></blockquote>`, []block{
 		{Type: "quote", URL: "https://example.com/src", Cite: "Who", Blocks: []block{{Type: "text", Text: "Said."}}},
 	}},
 	{"call-outs", `<div class="admonition warning"><p class="admonition-title">Mind</p><p>gap</p></div><p>x</p><div class=note><h3 class=title>Note</h3><p>n</p></div><p>x</p><aside class="callout callout-tip"><p>t</p></aside>`, []block{
-		{Type: "callout", Kind: "warning", Title: "Mind", Blocks: []block{{Type: "text", Text: "gap"}}}, {Type: "text", Text: "x"},
-		{Type: "callout", Kind: "note", Title: "Note", Blocks: []block{{Type: "text", Text: "n"}}}, {Type: "text", Text: "x"},
+		{Type: "callout", Kind: "warning", Title: "Mind", Blocks: []block{{Type: "text", Text: "gap"}}},
+		{Type: "text", Text: "x"},
+		{Type: "callout", Kind: "note", Title: "Note", Blocks: []block{{Type: "text", Text: "n"}}},
+		{Type: "text", Text: "x"},
 		{Type: "callout", Kind: "tip", Blocks: []block{{Type: "text", Text: "t"}}},
 	}},
 	{"figure", `<figure><img src="a.png" alt="An A"><figcaption>Fig. <b>1</b></figcaption></figure><figure><pre>x</pre><figcaption>Listing</figcaption></figure><figure><blockquote>q</blockquote><figcaption>— Me</figcaption></figure>`, []block{
-		{Type: "image", URL: "https://example.com/a/a.png", Alt: "An A", Caption: "Fig. 1"}, {Type: "code", Text: "x", Caption: "Listing"},
+		{Type: "image", URL: "https://example.com/a/a.png", Alt: "An A", Caption: "Fig. 1"},
+		{Type: "code", Text: "x", Caption: "Listing"},
 		{Type: "quote", Cite: "Me", Blocks: []block{{Type: "text", Text: "q"}}},
 	}},
 	{"images", `<p>a <img src="1.png"> b</p><img src="data:image/gif;base64,AA" data-src="/2.png"><img src=3.png srcset="3-s.png 100w, 3-l.png 900w"><picture><source srcset="4.avif 2x"><img src=4.png></picture><img src=5.png width=1 height=1><img src="data:,"><noscript><img src=6.png></noscript>`, []block{
-		{Type: "text", Text: "a b"}, {Type: "image", URL: "https://example.com/a/1.png"}, {Type: "image", URL: "https://example.com/2.png"},
-		{Type: "image", URL: "https://example.com/a/3-l.png"}, {Type: "image", URL: "https://example.com/a/4.avif"}, {Type: "image", URL: "https://example.com/a/6.png"},
+		{Type: "text", Text: "a b"},
+		{Type: "image", URL: "https://example.com/a/1.png"},
+		{Type: "image", URL: "https://example.com/2.png"},
+		{Type: "image", URL: "https://example.com/a/3-l.png"},
+		{Type: "image", URL: "https://example.com/a/4.avif"},
+		{Type: "image", URL: "https://example.com/a/6.png"},
 	}},
 	{"video and audio", `<video poster=p.jpg><source src=v.mp4 type=video/mp4><source src=v.webm><track src=t.vtt kind=captions srclang=en label=English></video><audio src=a.mp3></audio><video></video>`, []block{
 		{Type: "video", URL: "https://example.com/a/v.mp4", Poster: "https://example.com/a/p.jpg", Sources: []millrace.MediaSource{
@@ -124,11 +141,15 @@ var blockCases = []struct {
 	}},
 	{"no footnotes", `<p>See <a href="#eq1">(1)</a> and <a href="#s">2</a>.</p><p id=eq1>x = y (1)</p><h2 id=s>Section</h2><p>text`, []block{
 		{Type: "text", Text: "See (1) and 2.", Spans: []span{{Type: "link", Start: 4, End: 7, URL: "https://example.com/a/page.html#eq1"}, {Type: "link", Start: 12, End: 13, URL: "https://example.com/a/page.html#s"}}},
-		{Type: "text", Text: "x = y (1)"}, {Type: "heading", Level: 2, Text: "Section", Anchor: "s"}, {Type: "text", Text: "text"},
+		{Type: "text", Text: "x = y (1)"},
+		{Type: "heading", Level: 2, Text: "Section", Anchor: "s"},
+		{Type: "text", Text: "text"},
 	}},
 	{"math", `<p>So <span class=katex><span class=katex-mathml><math><semantics><mrow><mi>x</mi></mrow><annotation encoding="application/x-tex">x^2</annotation></semantics></math></span><span class=katex-html aria-hidden=true>x2</span></span> and <script type="math/tex">y</script>.</p><script type="math/tex; mode=display"> a = b </script><math display=block><mi>z</mi></math><p><math><mi>q</mi><mo>=</mo><mn>1</mn></math></p>`, []block{
 		{Type: "text", Text: "So x^2 and y.", Spans: []span{{Type: "math", Start: 3, End: 6}, {Type: "math", Start: 11, End: 12}}},
-		{Type: "math", Text: "a = b", Language: "tex"}, {Type: "math", Text: `<math display="block"><mi>z</mi></math>`, Language: "mathml"}, {Type: "text", Text: "q=1"},
+		{Type: "math", Text: "a = b", Language: "tex"},
+		{Type: "math", Text: `<math display="block"><mi>z</mi></math>`, Language: "mathml"},
+		{Type: "text", Text: "q=1"},
 	}},
 	{"a link that stands alone", `<p>x</p><p><a href="/more"><b>Read more</b></a></p>`, []block{
 		{Type: "text", Text: "x"},

@@ -12,12 +12,31 @@ var generators = []struct {
 	prefix string
 	kind   millrace.PageKind
 }{
-	{"docbook", millrace.Documentation}, {"sphinx", millrace.Documentation}, {"mkdocs", millrace.Documentation}, {"docusaurus", millrace.Documentation},
-	{"vitepress", millrace.Documentation}, {"vuepress", millrace.Documentation}, {"gitbook", millrace.Documentation}, {"mdbook", millrace.Documentation},
-	{"doxygen", millrace.Documentation}, {"javadoc", millrace.Documentation}, {"antora", millrace.Documentation}, {"asciidoctor", millrace.Documentation},
-	{"starlight", millrace.Documentation}, {"nextra", millrace.Documentation}, {"docsy", millrace.Documentation}, {"mintlify", millrace.Documentation},
-	{"discourse", millrace.Forum}, {"phpbb", millrace.Forum}, {"vbulletin", millrace.Forum}, {"xenforo", millrace.Forum}, {"flarum", millrace.Forum},
-	{"nodebb", millrace.Forum}, {"mybb", millrace.Forum}, {"smf", millrace.Forum}, {"invision", millrace.Forum},
+	{"docbook", millrace.Documentation},
+	{"sphinx", millrace.Documentation},
+	{"mkdocs", millrace.Documentation},
+	{"docusaurus", millrace.Documentation},
+	{"vitepress", millrace.Documentation},
+	{"vuepress", millrace.Documentation},
+	{"gitbook", millrace.Documentation},
+	{"mdbook", millrace.Documentation},
+	{"doxygen", millrace.Documentation},
+	{"javadoc", millrace.Documentation},
+	{"antora", millrace.Documentation},
+	{"asciidoctor", millrace.Documentation},
+	{"starlight", millrace.Documentation},
+	{"nextra", millrace.Documentation},
+	{"docsy", millrace.Documentation},
+	{"mintlify", millrace.Documentation},
+	{"discourse", millrace.Forum},
+	{"phpbb", millrace.Forum},
+	{"vbulletin", millrace.Forum},
+	{"xenforo", millrace.Forum},
+	{"flarum", millrace.Forum},
+	{"nodebb", millrace.Forum},
+	{"mybb", millrace.Forum},
+	{"smf", millrace.Forum},
+	{"invision", millrace.Forum},
 }
 
 // guessKind gives the kind that the page declares, by its data, its generator

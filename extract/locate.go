@@ -31,7 +31,7 @@ func locate(c *collected, m *meta) *located {
 	l.prune(m)
 	c.sum()
 	l.at = l.descend(m)
-	l.trim(m)
+	l.trim()
 	l.root = c.boxes[l.at].n
 	for i := int32(0); i < int32(len(c.boxes)); {
 		b := &c.boxes[i]
@@ -230,7 +230,7 @@ func (l *located) dominant(at int32, m *meta) int32 {
 		if s.prose >= 40 && i < best {
 			return -1
 		}
-		if lv := l.ownLevel(i, m); lv > 0 && (lv < inner || lv == inner && (i < best || sameForm(s.n, b.n))) && s.plain() > 0 {
+		if lv := l.ownLevel(i); lv > 0 && (lv < inner || lv == inner && (i < best || sameForm(s.n, b.n))) && s.plain() > 0 {
 			return -1
 		}
 	}
@@ -253,7 +253,7 @@ func sameForm(a, b *html.Node) bool {
 
 // ownLevel gives the highest rank of heading inside a box, without the page's
 // title and headings that are links; 0 for none.
-func (l *located) ownLevel(at int32, m *meta) int {
+func (l *located) ownLevel(at int32) int {
 	best := 0
 	for i := at; i < l.c.boxes[at].end; i++ {
 		b := &l.c.boxes[i]
@@ -266,7 +266,7 @@ func (l *located) ownLevel(at int32, m *meta) int {
 
 // trim marks what is no content inside the root: groups that are all links,
 // and those whose class says so while their form does not contradict.
-func (l *located) trim(m *meta) {
+func (l *located) trim() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
 	links := l.kind == millrace.Documentation || l.kind == millrace.Archive || root.links*2 > root.words

@@ -125,8 +125,11 @@ func (m *meta) firstNamed(names ...string) string {
 
 func (m *meta) language() {
 	for _, p := range []struct{ source, value string }{
-		{"html lang", attr(m.c.html, "lang")}, {"html xml:lang", attr(m.c.html, "xml:lang")}, {"meta content-language", m.firstNamed("content-language")},
-		{"meta og:locale", m.firstNamed("og:locale")}, {"json-ld inLanguage", m.first("language", "json-ld inLanguage")},
+		{"html lang", attr(m.c.html, "lang")},
+		{"html xml:lang", attr(m.c.html, "xml:lang")},
+		{"meta content-language", m.firstNamed("content-language")},
+		{"meta og:locale", m.firstNamed("og:locale")},
+		{"json-ld inLanguage", m.first("language", "json-ld inLanguage")},
 	} {
 		if tag := languageTag(p.value); tag != "" {
 			m.page.Language = tag

@@ -62,7 +62,7 @@ func (m *meta) title() {
 			if score == 0 && level == 1 && (alike(t, m.c.title) || alike(t, m.firstNamed("og:title"))) {
 				score = 1
 			}
-			if score > best || score == best && score == 2 && len(l) > length {
+			if score > best || score == 2 && best == 2 && len(l) > length {
 				length, best, m.c.titleNode, text, source = len(l), score, h, t, h.Data
 			}
 		}
@@ -143,9 +143,8 @@ func letters(s string) string {
 // withoutSite cuts the name of the site off a title.
 func withoutSite(title, site string) string {
 	for _, sep := range []string{" | ", " - ", " – ", " — ", " · ", " » ", " « ", " :: ", " / ", " • "} {
-		head, tail := title, ""
 		if i := strings.LastIndex(title, sep); i > 0 {
-			head, tail = title[:i], title[i+len(sep):]
+			head, tail := title[:i], title[i+len(sep):]
 			switch {
 			case site != "" && letters(tail) == letters(site):
 				return head
