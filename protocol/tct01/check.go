@@ -35,7 +35,7 @@ import (
 //	1.8.1  zero-fetch: clients
 //	1.8.2  a 304 has no body: HTTP ends it at its header, so no client sees one
 //	1.8.3  HEAD is optional; conditional GET SHOULD be primary: clients
-//	1.9.1  CDNs SHOULD honor tags and 304: seen through 1.8.2 and 1.10/etag-intact
+//	1.9.1  CDNs SHOULD honour tags and 304: seen through 1.8.2 and 1.10/etag-intact
 //	1.9.2, 1.9.3, 1.9.4  no keyword that binds a publisher
 //	1.10   clients SHOULD validate TLS, MUST treat JSON as untrusted: the reader's
 //	1.10   the concerned SHOULD limit entries: who is concerned is not on the wire

@@ -267,7 +267,7 @@ func counting(h http.Handler) http.Handler {
 	})(h)
 }
 
-// reordered serializes a page in falling order of names, with a hash last.
+// reordered writes a page in falling order of names, with a hash last.
 func reordered(m map[string]any, hash string) []byte {
 	var b bytes.Buffer
 	sep := byte('{')
