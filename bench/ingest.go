@@ -116,7 +116,7 @@ func take(ctx context.Context, dir, file string) (first, second float64, err err
 	if err != nil {
 		return 0, 0, err
 	}
-	defer st.Close()
+	defer func() { _ = st.Close() }()
 	conf := store.Config{Base: benchSite}
 	for _, room := range all.Protocols() {
 		conf.Taggers = append(conf.Taggers, room.Tagger)
@@ -129,7 +129,7 @@ func take(ctx context.Context, dir, file string) (first, second float64, err err
 	if err != nil {
 		return 0, 0, err
 	}
-	defer src.Close()
+	defer func() { _ = src.Close() }()
 	look := func() (float64, millrace.Tally, error) {
 		start := time.Now()
 		r, err := mirror.Sync(ctx, "folder", src, site, nil)

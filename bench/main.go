@@ -31,10 +31,10 @@ func main() {
 	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *large, *only, *manual, time.Duration(*seconds)*time.Second); err != nil {
+	err := run(ctx, *large, *only, *manual, time.Duration(*seconds)*time.Second)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		stop()
 		os.Exit(1)
 	}
 }
@@ -59,7 +59,7 @@ func run(ctx context.Context, large bool, only, manual string, wrk time.Duration
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	b := &bench{dir: dir, binary: filepath.Join(dir, "millrace"), wrk: wrk, manual: manual}
 	build := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/millrace")
 	build.Dir = ".."

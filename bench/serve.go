@@ -156,7 +156,7 @@ type response struct {
 
 // startPeer starts this program as the peer: a process of its own, like ours.
 func startPeer(ctx context.Context, r response) (url string, stop func(), err error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
@@ -208,7 +208,7 @@ func peer(addr string) {
 	} else {
 		r.Header.Set("Content-Length", strconv.Itoa(len(r.Body)))
 	}
-	ln, err := net.Listen("tcp", addr)
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		panic("bench: " + err.Error())
 	}

@@ -31,7 +31,7 @@ func (b *bench) fill(ctx context.Context, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer st.Close()
+	defer func() { _ = st.Close() }()
 	site, err := st.Site(ctx, benchSite, store.Config{Base: benchSite})
 	if err != nil {
 		return "", err
