@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-func (l *located) furniture(b *box, m *meta) string {
+func (l *located) furniture(b *box) string {
 	n := b.n
 	small := b.plain()*3 < l.total.plain() || b.plain() < 8 && l.total.plain() >= 8
 	role := strings.ToLower(attr(n, "role"))

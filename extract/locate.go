@@ -28,9 +28,9 @@ const minDropped = 10
 // of links and the like inside it.
 func locate(c *collected, m *meta) *located {
 	l := &located{c: c, skip: map[*html.Node]bool{}, total: c.boxes[0], kind: m.guess}
-	l.prune(m)
+	l.prune()
 	c.sum()
-	l.at = l.descend(m)
+	l.at = l.descend()
 	l.trim()
 	l.root = c.boxes[l.at].n
 	for i := int32(0); i < int32(len(c.boxes)); {
@@ -61,11 +61,11 @@ func (l *located) emptyReason() string {
 }
 
 // prune marks the subtrees that are furniture by their tag, role or position.
-func (l *located) prune(m *meta) {
+func (l *located) prune() {
 	boxes := l.c.boxes
 	for i := int32(1); i < int32(len(boxes)); {
 		b := &boxes[i]
-		if b.drop = l.furniture(b, m); b.drop != "" {
+		if b.drop = l.furniture(b); b.drop != "" {
 			i = b.end
 			continue
 		}
@@ -108,7 +108,7 @@ func isAncestor(a, n *html.Node) bool {
 
 // descend finds the root: the main element or the article if there is one
 // that carries the text, else the innermost container that still does.
-func (l *located) descend(m *meta) int32 {
+func (l *located) descend() int32 {
 	boxes := l.c.boxes
 	at := int32(0)
 	if i := l.largest(at, func(b *box) bool { return b.n.DataAtom == atom.Main || attr(b.n, "role") == "main" }); i > 0 &&
@@ -127,7 +127,7 @@ func (l *located) descend(m *meta) int32 {
 		}
 	}
 	for {
-		next := l.dominant(at, m)
+		next := l.dominant(at)
 		if next < 0 {
 			return at
 		}
@@ -175,7 +175,7 @@ func (l *located) hasTwin(at int32) bool {
 
 // dominant gives the child that carries nearly all of a box's text and may
 // take its place, or -1.
-func (l *located) dominant(at int32, m *meta) int32 {
+func (l *located) dominant(at int32) int32 {
 	boxes := l.c.boxes
 	cur := &boxes[at]
 	text := (*box).plain
