@@ -43,7 +43,8 @@ func blockMarkdown(b Block) string {
 		if h == "" {
 			return ""
 		}
-		if strings.HasSuffix(h, "#") {
+		// A "#" at the end closes a heading only after a space.
+		if body := strings.TrimRight(h, "#"); body != h && strings.HasSuffix(body, " ") {
 			h = h[:len(h)-1] + `\#`
 		}
 		return strings.Repeat("#", min(max(b.Level, 1), 6)) + " " + h
@@ -97,7 +98,7 @@ func blockMarkdown(b Block) string {
 		if b.Language == "mathml" {
 			return fence(b.Text, "xml")
 		}
-		return "$$\n" + strings.ReplaceAll(strings.Trim(foldLines(b.Text), "\n"), "\n\n", "\n") + "\n$$"
+		return fence(b.Text, "math") // between dollars, TeX could turn into markup
 	}
 	return inline(b.Text, b.Spans)
 }
@@ -106,7 +107,8 @@ func titled(s, def string) string {
 	if s == "" {
 		return def
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
 
 func oneLine(s string) string {
@@ -178,9 +180,14 @@ func listMarkdown(b Block) string {
 	return strings.Join(lines, "\n")
 }
 
-// fence gives a fenced code block, byte for byte, with a fence that the code
-// does not contain.
+// lineEnds makes every line end "\n": to Markdown a lone "\r" is one too, and
+// what follows it would leave the quote or the code that it stands in.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// fence gives a fenced code block, byte for byte but for its line ends, with a
+// fence that the code does not contain.
 func fence(code, language string) string {
+	code = lineEnds.Replace(code)
 	run, longest := 0, 2
 	for _, c := range []byte(code) {
 		if c == '`' {
@@ -200,29 +207,42 @@ func fence(code, language string) string {
 	return f + language + "\n" + strings.TrimSuffix(code, "\n") + "\n" + f
 }
 
-// tableMarkdown gives a GitHub table. Column spans repeat as empty cells; a
-// table without a header row gets an empty one, because the format wants one.
+// tableMarkdown gives a GitHub table. Spans become empty cells; a table without
+// a header row gets an empty one, because the format wants one. Only the header
+// is as wide as the widest row, so that the whole grows with the table's cells
+// and not with rows times columns.
 func tableMarkdown(b Block) string {
+	spare := 1000 // empty cells; spans that want more are ignored
+	for _, row := range b.Rows {
+		spare += 4 * len(row)
+	}
 	var rows [][]string
 	width := 0
-	down := map[[2]int]bool{} // cells taken by a rowspan above
+	var free []int // by column: the first row that no cell from above reaches into
 	for y, row := range b.Rows {
 		var cells []string
-		x := 0
-		for _, c := range row {
-			for down[[2]int{y, x}] {
-				cells = append(cells, "")
-				x++
+		empty := func() bool {
+			if spare == 0 {
+				return false
 			}
+			spare--
+			cells = append(cells, "")
+			return true
+		}
+		for _, c := range row {
+			for len(cells) < len(free) && free[len(cells)] > y && empty() {
+			}
+			x := len(cells)
 			cells = append(cells, strings.ReplaceAll(oneLine(inline(c.Text, c.Spans)), "|", `\|`))
-			for dx := range min(max(c.Colspan, 1), 1000) {
-				if dx > 0 {
-					cells = append(cells, "")
+			for n := min(c.Colspan, 1000); n > 1 && empty(); n-- { // HTML's own limit
+			}
+			if c.Rowspan > 1 {
+				for len(free) < len(cells) {
+					free = append(free, 0)
 				}
-				for dy := 1; dy < min(max(c.Rowspan, 1), len(b.Rows)-y); dy++ {
-					down[[2]int{y + dy, x}] = true
+				for ; x < len(cells); x++ {
+					free[x] = y + min(c.Rowspan, len(b.Rows))
 				}
-				x++
 			}
 		}
 		width = max(width, len(cells))
@@ -235,11 +255,9 @@ func tableMarkdown(b Block) string {
 	if !header {
 		rows = append([][]string{nil}, rows...)
 	}
+	rows[0] = append(rows[0], make([]string, width-len(rows[0]))...)
 	var lines []string
 	for i, cells := range rows {
-		for len(cells) < width {
-			cells = append(cells, "")
-		}
 		lines = append(lines, "| "+strings.Join(cells, " | ")+" |")
 		if i == 0 {
 			lines = append(lines, strings.Repeat("| --- ", width)+"|")
@@ -291,7 +309,16 @@ func inline(text string, spans []Span) string {
 		}
 		lines[i] = escapeStart(l)
 	}
-	return strings.Trim(strings.Join(lines, "\n"), "\n")
+	// Breaks at the ends break nothing, and the last backslash would escape
+	// what comes after the text.
+	for len(lines) > 1 && lines[0] == `\` {
+		lines = lines[1:]
+	}
+	s = strings.Join(lines, "\n")
+	for strings.HasSuffix(s, "\\\n") {
+		s = strings.TrimRight(s[:len(s)-2], " \t")
+	}
+	return s
 }
 
 func inlineRange(w *strings.Builder, text string, spans []Span, pos, end int) {
@@ -316,18 +343,7 @@ func spanMarkdown(w *strings.Builder, text string, s Span, inner []Span) {
 	content := text[s.Start:s.End]
 	switch s.Type {
 	case CodeSpan:
-		if strings.TrimSpace(content) == "" {
-			return
-		}
-		ticks := "`"
-		for strings.Contains(content, ticks) {
-			ticks += "`"
-		}
-		pad := ""
-		if strings.HasPrefix(content, "`") || strings.HasSuffix(content, "`") || strings.HasPrefix(content, " ") && strings.HasSuffix(content, " ") {
-			pad = " "
-		}
-		w.WriteString(ticks + pad + strings.ReplaceAll(content, "\n", " ") + pad + ticks)
+		w.WriteString(codeSpan(content))
 		return
 	case LinkSpan:
 		if dest, ok := destination(s.URL); ok {
@@ -340,7 +356,9 @@ func spanMarkdown(w *strings.Builder, text string, s Span, inner []Span) {
 		w.WriteString("[^" + footnoteLabel(content) + "]")
 		return
 	case MathSpan:
-		w.WriteString("$" + strings.ReplaceAll(content, "\n", " ") + "$")
+		if code := codeSpan(content); code != "" {
+			w.WriteString("$" + code + "$") // GitHub's form in which TeX stays as it is
+		}
 		return
 	case EmphasisSpan, StrongSpan:
 		mark := "*"
@@ -360,6 +378,27 @@ func spanMarkdown(w *strings.Builder, text string, s Span, inner []Span) {
 		return
 	}
 	inlineRange(w, text, inner, s.Start, s.End)
+}
+
+// codeSpan gives code inside a line, "" for nothing but space.
+func codeSpan(code string) string {
+	if strings.TrimSpace(code) == "" {
+		return ""
+	}
+	code = strings.ReplaceAll(lineEnds.Replace(code), "\n", " ")
+	run, longest := 0, 0
+	for _, c := range []byte(code) {
+		if run++; c != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	pad := ""
+	if strings.HasPrefix(code, "`") || strings.HasSuffix(code, "`") || strings.HasPrefix(code, " ") && strings.HasSuffix(code, " ") {
+		pad = " "
+	}
+	ticks := strings.Repeat("`", longest+1)
+	return ticks + pad + code + pad + ticks
 }
 
 // escape writes text[from:to] so that Markdown reads it as text. A line end
@@ -398,7 +437,7 @@ func escapeStart(l string) string {
 	if l == "" {
 		return l
 	}
-	if strings.ContainsRune("#+-=", rune(l[0])) {
+	if strings.ContainsRune("#+-=:|", rune(l[0])) {
 		return `\` + l
 	}
 	n := 0

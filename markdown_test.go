@@ -1,6 +1,7 @@
 package millrace_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,9 +55,7 @@ The wheel
 
 [^1]: Since 1412.
 
-$$
-P = \rho g Q h
-$$
+` + "```math\nP = \\rho g Q h\n```" + `
 
 [Next page](https://example.com/next)
 `
@@ -96,6 +95,14 @@ func TestMarkdownEscapes(t *testing.T) {
 		{"span out of range", millrace.Block{Type: millrace.TextBlock, Text: "ab", Spans: []millrace.Span{{Type: millrace.StrongSpan, Start: 1, End: 9}}}, "ab"},
 		{"heading with a closing sequence", millrace.Block{Type: millrace.HeadingBlock, Level: 9, Text: "C #\nnext #"}, `###### C # next \#`},
 		{"code that contains a fence", millrace.Block{Type: millrace.CodeBlock, Text: "```\nx\n```", Language: "a`b c"}, "````abc\n```\nx\n```\n````"},
+		{"a lone hash as a heading", millrace.Block{Type: millrace.HeadingBlock, Level: 1, Text: "#"}, `# \#`},
+		{"a table in a paragraph", text("a | b\n:-- | --\n| c"), "a | b\\\n\\:-- | --\\\n\\| c"},
+		{"a line end at the end of a label", millrace.Block{Type: millrace.LinkBlock, Text: "\na\n", URL: "https://example.com/"}, "[a](https://example.com/)"},
+		{"line ends of another system in code", span(millrace.CodeSpan, "a\r\r<b>", "a\r\r<b>", ""), "`a  <b>`"},
+		{"and in quoted code", millrace.Block{Type: millrace.QuoteBlock, Blocks: []millrace.Block{{Type: millrace.CodeBlock, Text: "a\r<b>\r\nc"}}}, "> ```\n> a\n> <b>\n> c\n> ```"},
+		{"HTML as TeX", span(millrace.MathSpan, "so <img src=x> [a](javascript:b)", "<img src=x> [a](javascript:b)", ""), "so $`<img src=x> [a](javascript:b)`$"},
+		{"HTML as a formula", millrace.Block{Type: millrace.MathBlock, Text: "x\n\n<script>\n```"}, "````math\nx\n\n<script>\n```\n````"},
+		{"a call-out of another alphabet", millrace.Block{Type: millrace.CalloutBlock, Kind: "übung"}, "> **Übung**"},
 		{"image with a bad URL", millrace.Block{Type: millrace.ImageBlock, URL: "javascript:x", Alt: "a", Caption: "c"}, "c"},
 		{"table without a header, with spans", millrace.Block{Type: millrace.TableBlock, Rows: [][]millrace.Cell{
 			{{Text: "a", Rowspan: 2}, {Text: "b", Colspan: 2}}, {{Text: "c"}, {Text: "d\ne"}},
@@ -107,6 +114,19 @@ func TestMarkdownEscapes(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// What a table costs grows with its cells, not with rows times columns.
+func TestMarkdownTableSize(t *testing.T) {
+	wide := make([]millrace.Cell, 10_000)
+	short := []millrace.Cell{{Text: "a"}}
+	spanned := slices.Repeat([]millrace.Cell{{Text: "a", Colspan: 1000, Rowspan: 65534}}, 1000)
+	for name, first := range map[string][]millrace.Cell{"one wide row": wide, "cells that span everything": spanned} {
+		rows := append([][]millrace.Cell{first}, slices.Repeat([][]millrace.Cell{short}, 10_000)...)
+		if n := len(millrace.Markdown([]millrace.Block{{Type: millrace.TableBlock, Rows: rows}})); n > 1<<20 {
+			t.Errorf("%s: %d bytes", name, n)
+		}
 	}
 }
 

@@ -7,13 +7,14 @@ import (
 
 // Text gives blocks as plain text: blocks are separated by one empty line,
 // rows and items by a line end, cells by " | ". No markup is added but the
-// "- " and "1. " of items. The result has no empty line at either end and no
-// two in a row, so that Text(TextBlocks(Text(b))) == Text(b).
+// "- " and "1. " of items. A line of white space is an empty one. The result
+// has no empty line at either end and no two in a row, so that
+// Text(TextBlocks(Text(b))) == Text(b).
 func Text(blocks []Block) string {
 	var w strings.Builder
 	for _, b := range blocks {
-		t := strings.Trim(blockText(b), "\n")
-		if strings.TrimSpace(t) == "" {
+		t := foldLines(blockText(b))
+		if t == "" {
 			continue
 		}
 		if w.Len() > 0 {
@@ -21,38 +22,41 @@ func Text(blocks []Block) string {
 		}
 		w.WriteString(t)
 	}
-	return foldLines(w.String())
+	return w.String()
 }
 
 // TextBlocks gives plain text as one text block per paragraph, the form that
 // content of [DetailText] has. Paragraphs are separated by empty lines.
 func TextBlocks(text string) []Block {
-	text = foldLines(strings.ReplaceAll(text, "\r\n", "\n"))
+	if text = foldLines(text); text == "" {
+		return nil
+	}
 	var out []Block
 	for p := range strings.SplitSeq(text, "\n\n") {
-		if p = strings.Trim(p, "\n"); strings.TrimSpace(p) != "" {
-			out = append(out, Block{Type: TextBlock, Text: p})
-		}
+		out = append(out, Block{Type: TextBlock, Text: p})
 	}
 	return out
 }
 
-// foldLines leaves at most one empty line in a row.
+// foldLines leaves at most one empty line in a row and none at the ends. A line
+// of white space is an empty one, and every line ends in "\n".
 func foldLines(s string) string {
-	if !strings.Contains(s, "\n\n\n") {
-		return s
-	}
 	var w strings.Builder
-	run := 0
-	for _, c := range []byte(s) {
-		if c == '\n' {
-			if run++; run > 2 {
-				continue
-			}
-		} else {
-			run = 0
+	w.Grow(len(s))
+	gap := false
+	for line := range strings.SplitSeq(lineEnds.Replace(s), "\n") {
+		if strings.TrimSpace(line) == "" {
+			gap = true
+			continue
 		}
-		w.WriteByte(c)
+		if w.Len() > 0 {
+			w.WriteByte('\n')
+			if gap {
+				w.WriteByte('\n')
+			}
+		}
+		gap = false
+		w.WriteString(line)
 	}
 	return w.String()
 }

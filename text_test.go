@@ -108,11 +108,14 @@ func TestText(t *testing.T) {
 }
 
 func FuzzTextBlocks(f *testing.F) {
-	for _, s := range []string{"", "a\n\nb", "\n\n\na\r\n\r\n\r\nb\n", "  x\n \n\ny  ", "\n \n", everyBlockText} {
+	for _, s := range []string{"", "a\n\nb", "\n\n\na\r\n\r\n\r\nb\n", "  x\n \n\ny  ", "\n \n", "a\n\n \n\nb", "a\rb\r\r\n\nc", everyBlockText} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		once := millrace.Text(millrace.TextBlocks(s))
+		once := millrace.Text([]millrace.Block{{Type: millrace.CodeBlock, Text: s}})
+		if blocks := millrace.Text(millrace.TextBlocks(s)); blocks != once {
+			t.Errorf("%q: %q as one block, %q as paragraphs", s, once, blocks)
+		}
 		if twice := millrace.Text(millrace.TextBlocks(once)); twice != once {
 			t.Errorf("Text(TextBlocks(%q)) = %q, then %q", s, once, twice)
 		}
