@@ -105,8 +105,11 @@ func (r *reader) machine(ctx context.Context, murl, version string, curls ...str
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotModified && version == "" {
-		return nil, r.bad(murl, "1.8.2", "304 for a request without a condition", nil)
+	if resp.StatusCode == http.StatusNotModified {
+		if version == "" {
+			return nil, r.bad(murl, "1.8.2", "304 for a request without a condition", nil)
+		}
+		r.parity(murl, version)
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
@@ -173,19 +176,30 @@ func (r *reader) document(resp *http.Response, body []byte, murl string, curls [
 	case opaque != hash:
 		r.note("1.5.2/hash-equals-etag", murl, "hash is "+short(hash)+", ETag is "+short(etag))
 	}
+	version := etag
 	if !hashHolds(body, hash) {
 		r.note("1.6.2/hash-recomputed", murl, "hash is not that of the document: "+short(hash))
+	} else if version == "" {
+		// The hash is what the tag would say (1.5.2). What the list says may
+		// be of another body, which would then never be asked for.
+		version = `"` + hash + `"`
 	}
-	if listed, ok := r.listed.get(murl); ok && listed != "" && etag != "" && listed != strings.TrimPrefix(etag, "W/") {
-		r.note("1.7.3/parity", murl, "the list says "+short(listed)+", the document "+short(etag))
-	}
+	r.parity(murl, version)
 	d.CanonicalURL = curls[0]
 	if samePage(curl, curls[len(curls)-1]) == exact {
 		d.CanonicalURL = curl // where the page's URL was redirected to
 	}
 	p := d.page()
-	p.Version = etag
+	p.Version = version
 	return p, nil
+}
+
+// parity notes that a list and a document disagree, which is no error (1.7.3).
+func (r *reader) parity(murl, version string) {
+	listed, ok := r.listed.get(murl)
+	if ok && listed != "" && version != "" && listed != strings.TrimPrefix(version, "W/") {
+		r.note("1.7.3/parity", murl, "the list says "+short(listed)+", the document "+short(version))
+	}
 }
 
 // leadsBack checks that what a document calls its page is the page that it
