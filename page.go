@@ -156,12 +156,13 @@ func (p *Page) Text() string { return Text(p.Blocks) }
 // Markdown gives the page's content as Markdown; see [Markdown].
 func (p *Page) Markdown() string { return Markdown(p.Blocks) }
 
-// second cuts a time to what a page keeps of it: UTC and whole seconds.
+// second cuts a time to what a page keeps of it: UTC and whole seconds. A year
+// that has not four digits cannot be written (RFC 3339), and is none.
 func second(t time.Time) time.Time {
-	if t.IsZero() {
+	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}
 	}
-	return t.UTC().Truncate(time.Second)
+	return t
 }
 
 // Merge gives what is held of a page once in has arrived, and whether that

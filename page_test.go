@@ -51,6 +51,12 @@ func TestRevision(t *testing.T) {
 	if hint.Modified = hint.Modified.Add(time.Hour); hint.Revision() != r {
 		t.Error("the revision moved with a Modified that the source does not speak for")
 	}
+	far := fullPage()
+	far.Published, base = time.Unix(1e12, 0), func() string { p := fullPage(); p.Published = time.Time{}; return p.Revision() }()
+	if far.Revision() != base {
+		t.Error("a date that cannot be written is one")
+	}
+	base = fullPage().Revision()
 	broken := fullPage()
 	broken.Schema = append(broken.Schema, json.RawMessage("{"))
 	if broken.Revision() != base {
@@ -130,6 +136,17 @@ func TestVisibility(t *testing.T) {
 			t.Errorf("%s: hidden = %v", url, !want)
 		}
 	}
+	v = millrace.Visibility{Exclude: []string{"drafts", "", "/café", "/a b"}}
+	for url, want := range map[string]bool{
+		"/drafts/x": true, "/caf%C3%A9/x": true, "/CAF%C3%89": true, "/a%20b": true, "/draft": false, "/": false, "/100%": false,
+	} {
+		if hidden(v, url) != want {
+			t.Errorf("%s: hidden = %v", url, !want)
+		}
+	}
+	if !hidden(millrace.Visibility{Exclude: []string{"/caf%c3%a9"}}, "/caf%C3%A9") || !hidden(millrace.Visibility{Exclude: []string{"/"}}, "/x") {
+		t.Error("an escaped path, or the root, hides nothing")
+	}
 	if !hidden(millrace.Visibility{}, "/wp-admin/x") || hidden(millrace.Visibility{Exclude: []string{}}, "/wp-admin/x") {
 		t.Error("the default list is not the default")
 	}
@@ -155,20 +172,23 @@ func TestScrub(t *testing.T) {
 		Author: "Ann Miller <ann@example.com>",
 		Schema: []json.RawMessage{
 			json.RawMessage(`{"@type":"Article","headline":"<b>","wordCount":1e3,"author":{"@type":"Person","name":"Ann","email":"a@example.com","@id":"#ann","address":{"x":1}},"identifier":"42","publisher":{"@type":"Organization","telephone":"1","name":"Mill"},"url":"mailto:x@example.com"}`),
+			json.RawMessage(`{"@context":{"s":"http://schema.org/"},"s:email":"a@example.com","http://schema.org/telephone":"1","contact":"MAILTO:a@example.com","schema:author":"Ann","kind":"tel","s:reviewer":{"@type":"schema:Person","@id":"#ann","name":"Ann"},"x":1}`),
 			json.RawMessage(`not json`), json.RawMessage(`[1]`),
 		},
 	}
 	got, _ := millrace.Visibility{}.Apply(in)
 	want := `{"@type":"Article","author":{"@type":"Person","name":"Ann"},"headline":"<b>","publisher":{"@type":"Organization","name":"Mill"},"wordCount":1e3}`
-	if len(got.Schema) != 1 || string(got.Schema[0]) != want {
-		t.Errorf("got  %s\nwant %s", got.Schema, want)
+	want2 := `{"@context":{"s":"http://schema.org/"},"kind":"tel","s:reviewer":{"@type":"schema:Person","name":"Ann"},"schema:author":"Ann","x":1}`
+	if len(got.Schema) != 2 || string(got.Schema[0]) != want || string(got.Schema[1]) != want2 {
+		t.Errorf("got  %s\nwant %s\n     %s", got.Schema, want, want2)
 	}
 	if got.Author != "Ann Miller" {
 		t.Errorf("author %q", got.Author)
 	}
 	got, _ = millrace.Visibility{Authors: millrace.AuthorHidden}.Apply(in)
 	want = `{"@type":"Article","headline":"<b>","publisher":{"@type":"Organization","name":"Mill"},"wordCount":1e3}`
-	if len(got.Schema) != 1 || string(got.Schema[0]) != want || got.Author != "" {
+	want2 = `{"@context":{"s":"http://schema.org/"},"kind":"tel","x":1}`
+	if len(got.Schema) != 2 || string(got.Schema[0]) != want || string(got.Schema[1]) != want2 || got.Author != "" {
 		t.Errorf("with authors hidden: %q, %s", got.Author, got.Schema)
 	}
 	again, _ := millrace.Visibility{}.Apply(got)

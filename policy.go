@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -35,8 +36,9 @@ const (
 // nothing else.
 type Visibility struct {
 	// Exclude lists paths under the base to hide, each with everything below
-	// it; whole segments, any case: "/account" hides "/Account/x" and not
-	// "/accounting". nil = DefaultExclude; an empty, non-nil list hides none.
+	// it; whole segments, any case, percent-encoded or not: "/account" hides
+	// "/Account/x" and not "/accounting", "/" hides all, "" nothing.
+	// nil = DefaultExclude; an empty, non-nil list hides none.
 	Exclude []string
 	Kinds   []PageKind    // kinds of pages to hide
 	Authors AuthorDisplay // zero = display names
@@ -57,13 +59,27 @@ func (v Visibility) Excluded(identity string) bool {
 		list = DefaultExclude
 	}
 	path, _, _ := strings.Cut(identity, "?")
+	segments := strings.Split(unescape(path), "/")
 	for _, ex := range list {
-		ex = strings.TrimRight(ex, "/")
-		if len(path) >= len(ex) && strings.EqualFold(path[:len(ex)], ex) && (len(path) == len(ex) || path[len(ex)] == '/') {
+		if ex == "" {
+			continue
+		}
+		ex = strings.TrimSuffix("/"+strings.Trim(unescape(ex), "/"), "/")
+		n := strings.Count(ex, "/") + 1
+		if len(segments) >= n && strings.EqualFold(strings.Join(segments[:n], "/"), ex) {
 			return true
 		}
 	}
 	return false
+}
+
+// unescape gives a path without percent-encoding, or as it is when that is
+// broken.
+func unescape(path string) string {
+	if plain, err := url.PathUnescape(path); err == nil {
+		return plain
+	}
+	return path
 }
 
 // Apply gives the page as the public may see it, or false when the public may
@@ -86,7 +102,7 @@ func (v Visibility) Fingerprint() string {
 	if v.Exclude == nil {
 		v.Exclude = DefaultExclude
 	}
-	const format = "visibility 1\n" // moves when Apply does
+	const format = "visibility 2\n" // moves when Apply does
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("millrace: strings do not encode: " + err.Error())
@@ -144,7 +160,7 @@ func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
 func scrubValue(v any, persons bool) any {
 	switch v := v.(type) {
 	case string:
-		if strings.HasPrefix(v, "mailto:") || strings.HasPrefix(v, "tel:") {
+		if scheme, _, ok := strings.Cut(v, ":"); ok && (strings.EqualFold(scheme, "mailto") || strings.EqualFold(scheme, "tel")) {
 			return nil
 		}
 		return v
@@ -165,8 +181,9 @@ func scrubValue(v any, persons bool) any {
 			return nil
 		}
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			drop := private[k] || person && (k == "@id" || k == "sameAs") ||
-				persons && (k == "author" || k == "creator" || k == "editor" || k == "contributor")
+			term := k[strings.LastIndexAny(k, ":/#")+1:] // "schema:email" and "https://schema.org/email" are email
+			drop := private[term] || person && (term == "@id" || term == "sameAs") ||
+				persons && (term == "author" || term == "creator" || term == "editor" || term == "contributor")
 			if drop {
 				delete(v, k)
 				continue
@@ -185,7 +202,7 @@ func scrubValue(v any, persons bool) any {
 func isPerson(t any) bool {
 	switch t := t.(type) {
 	case string:
-		return t == "Person" || strings.HasSuffix(t, "/Person")
+		return t[strings.LastIndexAny(t, ":/#")+1:] == "Person"
 	case []any:
 		return slices.ContainsFunc(t, isPerson)
 	}
