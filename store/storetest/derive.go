@@ -120,7 +120,7 @@ func deriveCases() []testCase {
 		{"a new room gets its tags, a room that goes loses them", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/a/", "/b")
 			seq := f.head().Site().Seq
-			f.reopen(func(c *store.Config) { c.Taggers = []millrace.Tagger{slashes("one")} })
+			f.reopen(func(c *store.Config) { c.Taggers = []millrace.Tagger{slashes()} })
 			f.derive()
 			want(f, "tags", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b 1"))
 			want(f, "one entry says so", f.head().Site().Seq, seq+1)
@@ -128,7 +128,7 @@ func deriveCases() []testCase {
 			f.derive()
 			f.untagged(f.head(), "one", "/a")
 			f.apply(gone("/a"), put(article("/c", "c")))
-			f.reopen(func(c *store.Config) { c.Taggers = []millrace.Tagger{slashes("one")} })
+			f.reopen(func(c *store.Config) { c.Taggers = []millrace.Tagger{slashes()} })
 			f.derive()
 			want(f, "tags again", f.tags(f.head(), "one", ""), set("/a/ 1", "/b 1", "/c 1"))
 		}},
@@ -172,7 +172,7 @@ func deriveCases() []testCase {
 			want(f, "changes", len(list), 500)
 		}},
 		{"what comes while a derivation is interrupted is right after it", func(t *testing.T, f *fixture) {
-			f.config.Taggers = []millrace.Tagger{slashes("one")}
+			f.config.Taggers = []millrace.Tagger{slashes()}
 			f.reopen(nil)
 			f.derive()
 			var batch []millrace.Change
@@ -209,7 +209,7 @@ func deriveCases() []testCase {
 			}
 		}},
 		{"a derivation does not reach into older views", func(t *testing.T, f *fixture) {
-			f.config.Taggers = []millrace.Tagger{slashes("one")}
+			f.config.Taggers = []millrace.Tagger{slashes()}
 			f.reopen(nil)
 			f.derive()
 			f.puts("/a", "/a/", "/x/b")
@@ -259,7 +259,7 @@ func deriveCases() []testCase {
 			want(f, "pages", f.head().Site().Pages, 600)
 		}},
 		{"changes that come before the derivation are right after it", func(t *testing.T, f *fixture) {
-			f.config.Taggers = []millrace.Tagger{slashes("one")}
+			f.config.Taggers = []millrace.Tagger{slashes()}
 			f.reopen(nil)
 			f.derive()
 			f.puts("/a/", "/b", "/private/x", "/z/")

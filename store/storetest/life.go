@@ -38,7 +38,7 @@ func (f *fixture) published() millrace.View {
 func lifeCases() []testCase {
 	return []testCase{
 		{"everything is there after a restart", func(t *testing.T, f *fixture) {
-			f.config.Taggers = []millrace.Tagger{slashes("one")}
+			f.config.Taggers = []millrace.Tagger{slashes()}
 			f.reopen(nil)
 			f.derive()
 			library(f)

@@ -25,7 +25,10 @@ func logCases() []testCase {
 			v := f.head()
 			list, _ := f.changes(v, "")
 			want(f, "changes", list, set("+/Z", "+/b", "+/c", "+/c/d", "+/none", "+/old"))
-			for c := range v.Changes(t.Context(), "") {
+			for c, err := range v.Changes(t.Context(), "") {
+				if err != nil {
+					t.Fatal(err)
+				}
 				if c.Kind == millrace.Put {
 					want(f, c.URL, c.Version, f.page(v, c.URL).Version)
 				}

@@ -28,8 +28,10 @@ func mergeCases() []testCase {
 		{"thin content that says the same keeps the rich form", func(t *testing.T, f *fixture) {
 			rich := article("/a", "text")
 			f.apply(put(rich))
-			thin := &millrace.Page{URL: base + "a", Known: millrace.FieldContent, Detail: millrace.DetailText,
-				Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: rich.Text()}}}
+			thin := &millrace.Page{
+				URL: base + "a", Known: millrace.FieldContent, Detail: millrace.DetailText,
+				Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: rich.Text()}},
+			}
 			want(f, "same", f.from(other, put(thin)), millrace.Tally{Unchanged: 1})
 			want(f, "detail", f.page(f.head(), "/a").Detail, millrace.DetailBlocks)
 			thin = thin.Clone()

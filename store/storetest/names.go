@@ -145,7 +145,8 @@ func nameCases() []testCase {
 			f.apply(put(article("/a", "a")), mark)
 			want(f, "then", cursor(), "c1")
 			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{
-				{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "c2"}}, {Kind: millrace.Put}})
+				{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "c2"}}, {Kind: millrace.Put},
+			})
 			if err == nil {
 				t.Error("a bad batch was taken")
 			}

@@ -96,7 +96,7 @@ type glance struct {
 func randomCase(seed uint64) testCase {
 	return testCase{fmt.Sprint("random changes agree with a model, seed ", seed), func(t *testing.T, f *fixture) {
 		rng := rand.New(rand.NewPCG(seed, 42))
-		f.config.Taggers = []millrace.Tagger{slashes("one")}
+		f.config.Taggers = []millrace.Tagger{slashes()}
 		f.reopen(nil)
 		f.derive()
 		m := &model{raw: make(map[string]*millrace.Page), names: map[string]map[string]name{"s0": {}, "s1": {}}}

@@ -85,7 +85,7 @@ func newFixture(t *testing.T, e Engine) *fixture {
 	}
 	f.config = store.Config{Base: base}
 	f.open()
-	t.Cleanup(func() { f.store.Close() })
+	t.Cleanup(func() { _ = f.store.Close() })
 	return f
 }
 

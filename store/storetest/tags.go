@@ -24,9 +24,9 @@ func tagger(room string) millrace.Tagger {
 	}}
 }
 
-// slashes is a room where /a and /a/ claim one name, and /a has it first.
-func slashes(room string) millrace.Tagger {
-	t := tagger(room)
+// slashes is room one, where /a and /a/ claim one name, and /a has it first.
+func slashes() millrace.Tagger {
+	t := tagger("one")
 	t.Rivals = func(identity string) (before, after []string) {
 		if trimmed, ok := strings.CutSuffix(identity, "/"); ok {
 			return []string{trimmed}, nil
@@ -78,8 +78,10 @@ func tagCases() []testCase {
 			f.apply(put(p))
 			v := f.head()
 			modified := f.page(v, "/a").Modified
-			exp := millrace.Tag{URL: base + "a", N: 1, Modified: modified,
-				Value: fmt.Sprint(base, "a|Ada|", modified.Format(time.RFC3339), "|", base, "|", len(p.Text()))}
+			exp := millrace.Tag{
+				URL: base + "a", N: 1, Modified: modified,
+				Value: fmt.Sprint(base, "a|Ada|", modified.Format(time.RFC3339), "|", base, "|", len(p.Text())),
+			}
 			want(f, "by identity", f.tag(v, "one", "/a"), exp)
 			want(f, "by URL", f.tag(v, "two", base+"a"), exp)
 			f.untagged(v, "three", "/a")
@@ -139,7 +141,7 @@ func tagCases() []testCase {
 			want(f, "unknown room", f.tags(f.head(), "none", ""), set())
 		}},
 		{"rivals are numbered by their presence", func(t *testing.T, f *fixture) {
-			f.reopen(with(slashes("one"), tagger("two")))
+			f.reopen(with(slashes(), tagger("two")))
 			f.derive()
 			f.apply(put(article("/a/", "late")))
 			alone := f.head()
@@ -158,7 +160,7 @@ func tagCases() []testCase {
 			want(f, "the view between", f.tags(both, "one", ""), set("/a 1", "/a/ 2"))
 		}},
 		{"rivals in one batch are numbered alike in any order", func(t *testing.T, f *fixture) {
-			f.reopen(with(slashes("one")))
+			f.reopen(with(slashes()))
 			f.derive()
 			f.apply(put(article("/a", "x")), put(article("/a/", "y")), put(article("/b/", "y")), put(article("/b", "x")))
 			want(f, "tags", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b 1", "/b/ 2"))

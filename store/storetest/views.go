@@ -19,8 +19,13 @@ func library(f *fixture) {
 		path, section string
 		published     time.Time
 	}{
-		{"/b", "docs", day(2)}, {"/a", "docs", day(2)}, {"/Z", "", day(9)}, {"/c/d", "blog", day(3)}, {"/c", "blog", time.Time{}},
-		{"/old", "blog", time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)}, {"/none", "", time.Time{}},
+		{"/b", "docs", day(2)},
+		{"/a", "docs", day(2)},
+		{"/Z", "", day(9)},
+		{"/c/d", "blog", day(3)},
+		{"/c", "blog", time.Time{}},
+		{"/old", "blog", time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{"/none", "", time.Time{}},
 	} {
 		a := article(p.path, "Text of "+p.path)
 		a.Section, a.Published = p.section, p.published
@@ -126,7 +131,10 @@ func viewCases() []testCase {
 		}},
 		{"a scan may be left early and the store written from within", func(t *testing.T, f *fixture) {
 			library(f)
-			for p := range f.head().Scan(t.Context(), millrace.Scan{}) {
+			for p, err := range f.head().Scan(t.Context(), millrace.Scan{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				f.apply(gone(relative(p.URL)))
 				break
 			}
