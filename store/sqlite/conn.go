@@ -165,7 +165,7 @@ func (r *reader) stmt(query string) (*sql.Stmt, error) {
 		return nil, err
 	}
 	if old, ok := r.stmts.LoadOrStore(query, st); ok {
-		st.Close()
+		st.Close() //nolint:sqlclosecheck // the other one is kept
 		return old.(*sql.Stmt), nil
 	}
 	return st, nil
