@@ -76,8 +76,10 @@ func TestReady(t *testing.T) {
 			t.Errorf("%s: %d, want %d", target, w.Code, want)
 		}
 	}
-	if w := ask(setup{unready: true}.gateway(t), "GET", "/"); w.Code != 503 {
-		t.Errorf("mirror: %d", w.Code)
+	for _, target := range []string{"/", "/llm-pages.json", "/a/llm.json"} {
+		if w := ask(setup{unready: true}.gateway(t), "GET", target); w.Code != 503 {
+			t.Errorf("mirror: %s: %d", target, w.Code)
+		}
 	}
 }
 
@@ -198,7 +200,7 @@ func TestBasesWithPaths(t *testing.T) {
 	g := setup{base: "https://x.test/blog/", docs: "https://x.test/do%20cs/", files: site()}.gateway(t)
 	for target, want := range map[string]int{
 		"/do%20cs/a/llm.json": 200, "/do%20cs/llm-pages.json": 200, "/a/llm.json": 404, "/do%20csa/llm.json": 404, "/do%20cs": 404,
-		"/blog/": 200, "/blog/a/": 200, "/a/": 404, "/blog": 404, "/healthz": 200, "/blog/healthz": 404, "/": 404,
+		"/blog/": 200, "/blog/a/": 200, "/a/": 404, "/blog": 302, "/healthz": 200, "/blog/healthz": 404, "/": 302, "/?x": 302,
 	} {
 		if w := ask(g, "GET", target); w.Code != want {
 			t.Errorf("%s: %d, want %d", target, w.Code, want)
@@ -206,6 +208,10 @@ func TestBasesWithPaths(t *testing.T) {
 	}
 	if w := ask(g, "GET", "/blog/a"); w.Header().Get("Location") != "/blog/a/" {
 		t.Errorf("redirect to %s", w.Header().Get("Location"))
+	}
+	// TCT draft-01, section 1.4.1: the lists are found from the origin's root.
+	if w := ask(g, "HEAD", "/"); w.Header().Get("Location") != "/blog/" {
+		t.Errorf("the root leads to %q", w.Header().Get("Location"))
 	}
 	if w := ask(g, "GET", "/blog/"); !strings.Contains(strings.Join(w.Header()["Link"], ","), "</do%20cs/llm-pages.json>") {
 		t.Errorf("%v", w.Header())

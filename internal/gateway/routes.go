@@ -17,6 +17,7 @@ import (
 //	DOCS/…       the large documents of the edition, then what the rooms find
 //	BASE/…       the site's own pages and files, with discovery links
 //	BASE/        without an own home page: one that names the site and its documents
+//	/, BASE      with a path in BASE: a redirect to BASE/, because clients start at the root
 //
 // DOCS and BASE are the paths of the two base URLs.
 func (g *Gateway) route(w *response, r *http.Request) {
@@ -42,6 +43,11 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	if inner := under(r, g.base); inner != nil {
 		g.page(w, inner)
+		return
+	}
+	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
+		w.Header().Set("Location", g.base+"/")
+		plain(w, r, http.StatusFound, "")
 		return
 	}
 	notFound(w, r)
