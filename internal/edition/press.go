@@ -222,13 +222,14 @@ func (p *Press) put(view millrace.View, m *manifest) error {
 func (p *Press) Publish(ctx context.Context) (bool, error) {
 	p.building.Lock()
 	defer p.building.Unlock()
-	head, err := p.site.Head(ctx)
-	if err != nil {
-		return false, fmt.Errorf("publishing: %w", err)
-	}
 	from, prev, err := p.refresh(ctx)
 	whole := err == nil
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrConflict) {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	// Only now: a head from before could be older than what is published.
+	head, err := p.site.Head(ctx)
+	if err != nil {
 		return false, fmt.Errorf("publishing: %w", err)
 	}
 	if prev != nil && !p.verified {
