@@ -165,7 +165,7 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 		Logger:   p.log,
 		Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
 		Fallback: func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
-			pg, err := page(ctx, client.HTTP(), ref.URL)
+			pg, err := page(ctx, client.HTTP(), root, ref.URL)
 			return pg, "crawl", err
 		},
 	})

@@ -69,8 +69,12 @@ func siteRoot(raw string) (string, error) {
 	return root.Scheme + "://" + root.Host + "/", nil
 }
 
-// page gets one page from its HTML.
-func page(ctx context.Context, client *http.Client, pageURL string) (*millrace.Page, error) {
+// page gets one page of a site from its HTML. What an https site lists over
+// http is refused.
+func page(ctx context.Context, client *http.Client, root, pageURL string) (*millrace.Page, error) {
+	if strings.HasPrefix(root, "https:") && !strings.HasPrefix(pageURL, "https:") {
+		return nil, fmt.Errorf("page %s of %s: it leaves https for http: %w", pageURL, root, millrace.ErrForbidden)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, pageURL, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)

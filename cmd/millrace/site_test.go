@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -390,4 +394,56 @@ func TestOddFolder(t *testing.T) {
 		}
 	}
 	fmt.Fprintln(t.Output(), s.out)
+}
+
+// A page whose M-URL fails comes from its C-URL, the report says so, and no
+// validator is sent for it; an item that is nowhere is skipped.
+func TestPullFallsBack(t *testing.T) {
+	var mu sync.Mutex
+	conditions := map[string]string{}
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		conditions[r.URL.Path] += r.Header.Get("If-None-Match")
+		mu.Unlock()
+		mux.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", `</list>; rel="index"; type="application/json"`)
+	})
+	mux.HandleFunc("/list", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		fmt.Fprintf(w, `{"version":1,"items":[`+
+			`{"cUrl":"%[1]s/page/","mUrl":"%[1]s/page/llm.json","etag":"sha256-1"},`+
+			`{"cUrl":"%[1]s/none/","mUrl":"%[1]s/none/llm.json","etag":"sha256-2"}]}`, srv.URL)
+	})
+	mux.HandleFunc("/page/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<!DOCTYPE html><title>A page</title><main><h1>A page</h1><p>The words of a page without a document.</p></main>")
+	})
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	for _, added := range []int{1, 0} {
+		r := pull(t, srv.URL, mirror)
+		if r.Added != added || len(r.Skipped) != 1 || r.Skipped[0].URL != srv.URL+"/none/" || len(r.Ways) != 2 ||
+			r.Ways[1].Protocol != "crawl" || r.Ways[1].Pages != 1 || !strings.Contains(r.Ways[1].Error, "404") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if p := held(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/page/"]; p == nil || !strings.Contains(p.Text(), "The words") {
+		t.Errorf("held: %+v", p)
+	}
+	for path, tags := range conditions {
+		if tags != "" {
+			t.Errorf("%s was asked for with If-None-Match: %s", path, tags)
+		}
+	}
+}
+
+func TestPageNeverLeavesHTTPS(t *testing.T) {
+	client := &http.Client{Transport: http.NewFileTransport(nil)} // nobody may use it
+	_, err := page(t.Context(), client, "https://example.com/", "http://example.com/page")
+	if !errors.Is(err, millrace.ErrForbidden) {
+		t.Error(err)
+	}
 }
