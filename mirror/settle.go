@@ -3,8 +3,11 @@ package mirror
 import (
 	"context"
 	"encoding/json"
+	"hash/fnv"
 	"hash/maphash"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/millrace/millrace"
 )
@@ -13,6 +16,7 @@ import (
 type state struct {
 	Cursor millrace.Cursor `json:"cursor,omitempty"`
 	Doubt  int             `json:"doubt,omitempty"` // pages whose absence the last run did not believe
+	Odd    uint64          `json:"odd,omitempty"`   // the pages that were of another version than named; see run.oddity
 }
 
 func (s state) encode() millrace.Cursor {
@@ -86,14 +90,14 @@ func (r *run) covers(ref millrace.Ref) bool {
 
 // end applies what is left, with the state for the next run.
 func (r *run) end(ctx context.Context, doubt bool) error {
-	next := r.state // keep: a page is missing, or the list is not believed
+	next := r.state // keep: a page is missing or odd, or the list is not believed
 	switch {
 	case doubt:
 		next.Doubt = r.report.Doubted
-	case r.failed:
-		next.Doubt = 0
-	case len(r.whole) > 0:
-		next = state{Cursor: r.last.Cursor}
+	case r.failed, !r.agreed():
+		next.Doubt, next.Odd = 0, r.odd
+	case len(r.whole) > 0, r.odd != 0 && r.last != nil:
+		next = state{Cursor: r.last.Cursor, Odd: r.odd}
 	default: // marks that were not whole have been applied as they came
 		return r.flush(ctx)
 	}
@@ -103,6 +107,24 @@ func (r *run) end(ctx context.Context, doubt bool) error {
 	r.batch.changes = append(r.batch.changes, markChange(next))
 	return r.flush(ctx)
 }
+
+// oddity notes a page that came in another version than the source had named.
+// The list may be newer than the page, from another replica or a cache: then
+// the cursor must not move past the list, or the page would stay as it is for
+// as long as the list does. A site whose pages never have the versions of its
+// lists is believed when a second run finds exactly the same.
+func (r *run) oddity(url, named, got string) {
+	named, got = strings.TrimPrefix(named, "W/"), strings.TrimPrefix(got, "W/")
+	if named == "" || got == "" || named == got {
+		return
+	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, url+"\x00"+named+"\x00"+got)
+	r.odd += h.Sum64() // in any order
+}
+
+// agreed reports whether the cursor may pass the pages that are odd.
+func (r *run) agreed() bool { return r.odd == 0 || r.odd == r.state.Odd }
 
 // seen is the set of the URLs that a source has named, as 64-bit hashes under
 // a random seed: 8 bytes a page, which is all the memory of a run that grows

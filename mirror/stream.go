@@ -17,6 +17,8 @@ type step struct {
 	err    error  // asked: of this page; otherwise the stream's end
 	asked  bool   // the source was asked for the page
 	same   bool   // the page stands as it is held
+	listed string // asked: the version that the source named
+	got    string // and the one that the page has
 	via    string // the page came by this other protocol
 	cause  error  // with via: why
 	named  int    // pages named so far
@@ -204,14 +206,15 @@ func (rd *reader) ask(j job) step {
 	} else {
 		rd.row.Store(0)
 	}
+	s.listed = j.change.Version
 	if err == nil {
-		s.change.Page = p
+		s.change.Page, s.got = p, p.Version
 		return s
 	}
 	if errors.Is(err, millrace.ErrUnmodified) {
 		// The list named another version than the page's own: the page's own
 		// counts, and is what is held.
-		s.change.Version = j.have.Version
+		s.change.Version, s.got = j.have.Version, j.have.Version
 		return s
 	}
 	if cause := context.Cause(rd.ctx); cause != nil {

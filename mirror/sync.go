@@ -55,7 +55,8 @@ const maxSkips = 1000
 //
 // Whatever is applied is durable, so a run that is cut off goes on where it
 // was: at most the pages in flight and one batch are asked for twice. The
-// source's cursor moves on only when every page that it covers has arrived.
+// source's cursor moves on only when every page that it covers has arrived, in
+// the version that the source had named.
 //
 // Pages that a whole list no longer names are deleted. But a list that is
 // suddenly empty, or has lost a fifth, is believed only when the next run
@@ -108,6 +109,7 @@ type run struct {
 	whole  []millrace.Milestone // complete listings, settled when the stream has ended
 	last   *millrace.Milestone  // the newest mark of the stream
 	failed bool                 // a page is missing: the cursor stays
+	odd    uint64               // stands for the pages of another version than named; see oddity
 	row    atomic.Int32         // pages unavailable in a row
 	prog   Progress
 }
@@ -135,7 +137,7 @@ func (r *run) do(ctx context.Context) error {
 		}
 		r.state = parseState(stored)
 	}
-	r.seen, r.whole, r.last, r.failed, r.prog, r.batch = seen{}, nil, nil, false, Progress{}, batch{}
+	r.seen, r.whole, r.last, r.failed, r.odd, r.prog, r.batch = seen{}, nil, nil, false, 0, Progress{}, batch{}
 	r.row.Store(0)
 
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -183,6 +185,7 @@ func (r *run) take(ctx context.Context, s step) error {
 	}
 	if s.asked {
 		r.report.Asked++
+		r.oddity(s.change.URL, s.listed, s.got)
 	}
 	if s.via != "" {
 		if r.report.Fallbacks == nil {
@@ -252,11 +255,14 @@ func (r *run) flush(ctx context.Context) error {
 }
 
 // mark applies the batch together with the cursor that it reaches, unless a
-// page is missing that the cursor would cover, or deletions are still to come.
+// page is missing or odd that the cursor would cover, or deletions are still
+// to come.
 func (r *run) mark(ctx context.Context, c millrace.Cursor) error {
-	if !r.failed && len(r.whole) == 0 {
-		r.batch.changes = append(r.batch.changes, markChange(state{Cursor: c}))
+	if r.failed || r.odd != 0 || len(r.whole) > 0 {
+		return r.flush(ctx)
 	}
+	r.state.Cursor = c
+	r.batch.changes = append(r.batch.changes, markChange(state{Cursor: c, Odd: r.state.Odd}))
 	return r.flush(ctx)
 }
 

@@ -1,0 +1,132 @@
+package mirror_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+)
+
+// lagging is a source behind a balancer: its list is whole and has one cursor,
+// and pages may be of an older state than the list, or say no versions that
+// the list knows.
+type lagging struct {
+	list, pages map[string]string // URL -> version
+	cursor      millrace.Cursor
+	since       millrace.Cursor
+	asked       []string
+}
+
+func (l *lagging) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	l.since = since
+	return func(yield func(millrace.Change, error) bool) {
+		if since == l.cursor { // not modified
+			yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: l.cursor}}, nil)
+			return
+		}
+		for u, v := range l.list {
+			if !yield(millrace.Change{Ref: millrace.Ref{URL: u, Version: v}}, nil) {
+				return
+			}
+		}
+		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: l.cursor, Whole: true}}, nil)
+	}
+}
+
+func (l *lagging) Page(_ context.Context, have millrace.Ref) (*millrace.Page, error) {
+	l.asked = append(l.asked, have.URL)
+	v := l.pages[have.URL]
+	if v == have.Version {
+		return nil, millrace.ErrUnmodified
+	}
+	return &millrace.Page{URL: have.URL, Title: v, Version: v, Known: millrace.FieldTitle}, nil
+}
+
+func (l *lagging) run(t *testing.T, to *sink) []string {
+	t.Helper()
+	l.asked = nil
+	run(t, l, to, &mirror.Options{Concurrency: 1})
+	slices.Sort(l.asked)
+	return l.asked
+}
+
+// A page that is older than its list is asked for again, although the list
+// stays as it is: whether it came as a whole or as "not modified".
+func TestPageBehindItsList(t *testing.T) {
+	old := map[string]string{"/a": "1", "/b": "1"}
+	src := &lagging{list: old, pages: old, cursor: "one"}
+	to := newSink()
+	src.run(t, to)
+	src.list, src.cursor = map[string]string{"/a": "2", "/b": "1", "/c": "2"}, "two"
+	src.pages = map[string]string{"/a": "1", "/b": "1", "/c": "1"}
+	if asked := src.run(t, to); !slices.Equal(asked, []string{"/a", "/c"}) {
+		t.Fatalf("asked for %v", asked)
+	}
+	src.pages = src.list
+	if asked := src.run(t, to); !slices.Equal(asked, []string{"/a", "/c"}) || to.titles["/a"] != "2" || to.titles["/c"] != "2" {
+		t.Errorf("asked for %v, held are %v", asked, to.titles)
+	}
+	if src.run(t, to); src.since != "two" || len(src.asked) > 0 {
+		t.Errorf("resumes at %q and asks for %v", src.since, src.asked)
+	}
+}
+
+// A site whose pages never have the versions of its list is read twice, then
+// believed, and again as soon as another page is odd.
+func TestPagesAlwaysOdd(t *testing.T) {
+	src := &lagging{list: map[string]string{"/a": "1", "/b": "1"}, pages: map[string]string{"/a": "x", "/b": "y"}, cursor: "one"}
+	to := newSink()
+	for i, want := range []string{"", "", "one"} {
+		src.run(t, to)
+		if src.since != millrace.Cursor(want) {
+			t.Fatalf("run %d resumes at %q, want %q", i, src.since, want)
+		}
+	}
+	src.list, src.cursor = map[string]string{"/a": "1", "/b": "1", "/c": "1"}, "two"
+	src.pages["/c"] = "1"
+	src.run(t, to)
+	if src.run(t, to); src.since != "two" {
+		t.Errorf("what was odd before makes it read the list again: it resumes at %q", src.since)
+	}
+	src.list, src.cursor = map[string]string{"/a": "1", "/b": "1", "/c": "2"}, "three"
+	src.run(t, to)
+	if src.run(t, to); src.since != "two" {
+		t.Errorf("another odd page is believed at once: it resumes at %q", src.since)
+	}
+}
+
+// A cache that weakens validators changes nothing.
+func TestWeakVersionIsNotOdd(t *testing.T) {
+	src := &lagging{list: map[string]string{"/a": `"1"`}, pages: map[string]string{"/a": `W/"1"`}, cursor: "one"}
+	to := newSink()
+	src.run(t, to)
+	if src.run(t, to); src.since != "one" {
+		t.Errorf("it resumes at %q", src.since)
+	}
+}
+
+// A mark says from where to go on even if the run fails later.
+func TestMarkBeforeAFailure(t *testing.T) {
+	to := newSink()
+	run(t, stream{{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "before"}}}, to, nil)
+	src := failing{stream{
+		{Kind: millrace.Mark, Mark: &millrace.Milestone{}},
+		{Ref: millrace.Ref{URL: "/a", Version: "1"}},
+		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "after", Whole: true}},
+	}}
+	run(t, src, to, nil)
+	if strings.Contains(string(to.cursor), "before") || strings.Contains(string(to.cursor), "after") {
+		t.Errorf("the cursor is %s", to.cursor)
+	}
+}
+
+// failing gives no page.
+type failing struct{ stream }
+
+func (failing) Page(context.Context, millrace.Ref) (*millrace.Page, error) {
+	return nil, millrace.ErrForbidden
+}
