@@ -81,6 +81,9 @@ type list struct {
 }
 
 func (c cursor) encode() millrace.Cursor {
+	if c.Root == "" {
+		return "" // from the start
+	}
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic("tct01: strings and a time do not encode: " + err.Error())
@@ -98,7 +101,9 @@ func (c cursor) urls() []string {
 
 // Changes yields the items of every list that has changed. When the site's
 // lists are those of the cursor, a milestone ends each of them; otherwise one
-// ends them all, because no section of before says what has gone.
+// ends them all, because no section of before says what has gone. Before those
+// comes one that says to start over: whoever has applied only some of them holds
+// pages of sections that no cursor knows.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		if err := r.changes(ctx, since, yield); err != nil {
@@ -154,6 +159,9 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 			return err
 		}
 		is.Lists = listsOf(files)
+	}
+	if since != "" && !yield(mark(cursor{}, false, ""), nil) {
+		return nil
 	}
 	return r.yieldAll(ctx, files, is, yield)
 }
