@@ -26,7 +26,7 @@ type Room struct {
 
 // Options configure a [Press]. The zero value works.
 type Options struct {
-	// CacheBytes bounds the cache of page documents; 0 = 32 MB.
+	// CacheBytes bounds the cache of page documents; 0 = 56 MB.
 	CacheBytes int64
 	// Key names whatever decides about large documents beside the store and
 	// the names of the rooms, such as their options: a manifest that was made
@@ -88,7 +88,7 @@ func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, er
 	p := &Press{
 		site: site, rooms: rooms, dir: dir,
 		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), hides: o.Hides, log: o.Log,
-		cache: newCache(cmp.Or(o.CacheBytes, 32<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
+		cache: newCache(cmp.Or(o.CacheBytes, 56<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if p.log == nil {
 		p.log = slog.Default()
@@ -296,16 +296,19 @@ func (p *Press) Changed() {
 const (
 	restMin     = time.Second      // between the end of a build and the next
 	restPerWork = 20               // and at least so many times as long as the last took
-	lookEvery   = 10 * time.Second // whether another process has published
+	lookEvery   = time.Second      // whether another process has published: as often as that may publish
 	retryEvery  = 10 * time.Second // after an error
 )
 
 // Run publishes whenever [Press.Changed] was called, at most every second and
 // at most every twenty times as long as the last build took; in between it
-// follows what other processes publish. It returns when the context ends.
+// follows what other processes publish, so that it is never more than one of
+// their editions behind. It returns when the context ends.
 func (p *Press) Run(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	changed := p.changed // nil while it rests
+	var rested <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -314,21 +317,18 @@ func (p *Press) Run(ctx context.Context) {
 			if err := p.follow(ctx); err != nil && ctx.Err() == nil {
 				p.log.Warn("looking for a new edition", "err", err)
 			}
-			continue
-		case <-p.changed:
-		}
-		start := time.Now()
-		_, err := p.Publish(ctx)
-		rest := max(restMin, restPerWork*time.Since(start))
-		if err != nil && ctx.Err() == nil {
-			p.log.Warn("not published", "err", err)
-			rest = max(rest, retryEvery)
-			p.Changed()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(rest):
+		case <-rested:
+			changed = p.changed
+		case <-changed:
+			start := time.Now()
+			_, err := p.Publish(ctx)
+			rest := max(restMin, restPerWork*time.Since(start))
+			if err != nil && ctx.Err() == nil {
+				p.log.Warn("not published", "err", err)
+				rest = max(rest, retryEvery)
+				p.Changed()
+			}
+			changed, rested = nil, time.After(rest)
 		}
 	}
 }
