@@ -11,7 +11,7 @@ import (
 )
 
 // welcome answers "/" of a site that has no home page here: it names the site
-// and its documents. Everything else is not there.
+// and its documents. Everything else is not there, once there is an edition.
 type welcome struct{ g *Gateway }
 
 var welcomePage = template.Must(template.New("welcome").Parse(`<!DOCTYPE html>
@@ -48,16 +48,16 @@ li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; 
 func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ed := p.g.press.Current()
 	switch {
+	case ed == nil: // nobody knows yet what there is
+		w.Header().Set("Retry-After", "5")
+		failure(w, r, http.StatusServiceUnavailable, "no edition is published yet")
+		return
 	case r.URL.Path != "/":
 		notFound(w, r)
 		return
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		failure(w, r, http.StatusMethodNotAllowed, "")
-		return
-	case ed == nil:
-		w.Header().Set("Retry-After", "5")
-		failure(w, r, http.StatusServiceUnavailable, "no edition is published yet")
 		return
 	}
 	data := struct {
