@@ -60,7 +60,7 @@ func (r *run) settle(ctx context.Context) error {
 			}
 		}
 	}
-	if lost > 0 && (lost == held || lost*5 >= held) && r.state.Doubt == 0 {
+	if lost > 0 && sudden(lost, r.state.Doubt, held) {
 		r.report.Doubted = lost
 		r.o.Logger.Warn("the source has suddenly lost many pages: not believed until the next run says the same",
 			"from", r.from, "held", held, "lost", lost)
@@ -79,6 +79,13 @@ func (r *run) settle(ctx context.Context) error {
 		}
 	}
 	return r.end(ctx, false)
+}
+
+// sudden reports whether a list has lost too much to be believed at once: a
+// fifth of what is held, or everything that was left, beyond what the last run
+// has doubted already.
+func sudden(lost, doubted, held int) bool {
+	return (lost-doubted)*5 >= held || lost == held && doubted < held
 }
 
 // covers reports whether a whole list of this run would name the ref.

@@ -39,6 +39,10 @@ type reader struct {
 	named   int
 }
 
+// ahead is how many steps, most of them with their pages, may wait for the one
+// that applies.
+const ahead = 16
+
 // job is one page to ask for: its change, and what is held of it.
 type job struct {
 	change millrace.Change
@@ -49,7 +53,7 @@ type job struct {
 // stream starts the goroutines that read and ask, and gives what they find.
 // The channel is closed when all of them are gone.
 func (r *run) stream(ctx context.Context) <-chan step {
-	rd := &reader{run: r, ctx: ctx, steps: make(chan step, r.o.Batch), jobs: make(chan job)}
+	rd := &reader{run: r, ctx: ctx, steps: make(chan step, ahead), jobs: make(chan job)}
 	rd.busy.init()
 	var workers sync.WaitGroup
 	for range r.o.Concurrency {

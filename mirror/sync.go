@@ -230,14 +230,29 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	}
 	r.batch.changes = append(r.batch.changes, c)
 	if c.Page != nil {
-		for _, b := range c.Page.Blocks {
-			r.batch.size += len(b.Text) + 64
-		}
+		r.batch.size += weigh(c.Page.Blocks)
 	}
 	if len(r.batch.changes) >= r.o.Batch || r.batch.size >= batchBytes || time.Since(r.batch.since) > batchAge {
 		return r.flush(ctx)
 	}
 	return nil
+}
+
+// weigh gives the bytes of text in blocks and all that is in them, roughly.
+func weigh(blocks []millrace.Block) int {
+	n := 0
+	for _, b := range blocks {
+		n += 64 + len(b.Text) + weigh(b.Blocks)
+		for _, it := range b.Items {
+			n += 64 + len(it.Term) + len(it.Text) + weigh(it.Blocks)
+		}
+		for _, row := range b.Rows {
+			for _, c := range row {
+				n += 64 + len(c.Text)
+			}
+		}
+	}
+	return n
 }
 
 // flush applies the batch.

@@ -1,0 +1,88 @@
+package mirror_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+)
+
+// A list that loses much again is not believed because it has lost much before.
+func TestRollRuleDoubtsAgain(t *testing.T) {
+	src, to := &site{pages: pages(100)}, newSink()
+	run(t, src, to, nil)
+	lose := func(left, doubted, deleted int) {
+		t.Helper()
+		src.pages = pages(left)
+		if r := run(t, src, to, nil); r.Doubted != doubted || r.Deleted != deleted {
+			t.Errorf("with %d pages left: doubted %d, deleted %d, want %d and %d", left, r.Doubted, r.Deleted, doubted, deleted)
+		}
+	}
+	lose(75, 25, 0)
+	lose(10, 90, 0) // another 65
+	lose(0, 100, 0) // suddenly empty
+	lose(0, 0, 100)
+}
+
+// stuck is a sink that takes nothing until it is told to.
+type stuck struct {
+	*sink
+	once  sync.Once
+	start chan struct{}
+	sizes []int
+}
+
+func (s *stuck) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+	s.once.Do(func() { <-s.start })
+	s.sizes = append(s.sizes, len(batch))
+	return s.sink.Apply(ctx, from, batch)
+}
+
+// A sink that is slower than the source does not fill the memory with pages.
+func TestPagesAheadAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, to := &site{pages: pages(999)}, &stuck{sink: newSink(), start: make(chan struct{})}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			run(t, src, to, nil)
+		}()
+		synctest.Wait()
+		if n := len(src.takeAsked()); n > 250 {
+			t.Errorf("%d pages were asked for before the first batch is applied", n)
+		}
+		close(to.start)
+		<-done
+	})
+}
+
+// big is a source of pages whose text is all in tables, lists and quotes.
+type big struct{ *site }
+
+func (b big) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	p, err := b.site.Page(ctx, have)
+	if err == nil {
+		text := strings.Repeat("x", 200<<10)
+		p.Blocks = []millrace.Block{
+			{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: text}, {Text: text}}}},
+			{Type: millrace.ListBlock, Items: []millrace.Item{{Text: text, Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: text}}}}},
+			{Type: millrace.QuoteBlock, Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: text}}},
+		}
+	}
+	return p, err
+}
+
+func TestBatchesAreBoundedInBytes(t *testing.T) {
+	to := &stuck{sink: newSink(), start: make(chan struct{})}
+	close(to.start)
+	run(t, big{&site{pages: pages(20)}}, to, &mirror.Options{Batch: 1000})
+	for _, n := range to.sizes {
+		if n > 6 {
+			t.Errorf("%d pages of 1 MB in one batch", n)
+		}
+	}
+}
