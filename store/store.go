@@ -23,6 +23,9 @@ import (
 //   - A page goes when the last name that its source has for it is deleted or
 //     means another page now; then every other source forgets it too. This is
 //     settled at the end of the batch.
+//     When another name is left, the memory forgets the Version of that name,
+//     unless the batch has brought its page: what the store holds of the page
+//     may be what the name that went has said.
 //   - The date of a visible page is the source's, never in the future of the
 //     store's clock, else the time of the change; it strictly rises with every
 //     change, also over a deletion. A page that says nothing new writes

@@ -19,7 +19,7 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 		return tally, nil
 	}
 	err := s.change(ctx, func(w *work) error {
-		a := &application{work: w, from: from, orphans: make(map[string]int)}
+		a := &application{work: w, from: from, orphans: make(map[string]int), brought: make(map[string]bool)}
 		if err := a.open(); err != nil {
 			return err
 		}
@@ -52,6 +52,7 @@ type application struct {
 	// Delete changes that did; whether any name is left shows at the end.
 	orphans map[string]int
 	order   []string
+	brought map[string]bool // names whose page came with this batch
 }
 
 func (a *application) open() error {
@@ -133,6 +134,7 @@ func (a *application) put(c *millrace.Change) error {
 		row.identity = a.identity(c.URL)
 	}
 	row.mute = c.Page.Known == 0
+	a.brought[c.URL] = true
 	if err := a.take(c, row.identity); err != nil {
 		return err
 	}
@@ -286,11 +288,14 @@ func (a *application) orphan(url string, deletes int) {
 // settle removes the pages that the source has no name for any more.
 func (a *application) settle() error {
 	for _, url := range a.order {
-		claimed, err := a.claimed(url)
+		names, err := a.claims(url)
 		if err != nil {
 			return err
 		}
-		if claimed {
+		if len(names) > 0 {
+			if err := a.askAgain(names); err != nil {
+				return err
+			}
 			continue
 		}
 		gone, err := a.remove(url)

@@ -44,12 +44,31 @@ func (a *application) remember(name string, old, r recollection, known bool) err
 		a.source, name, identity, r.mute, r.version, r.location, r.section)
 }
 
-// claimed reports whether the source still has a name for a page.
-func (a *application) claimed(url string) (bool, error) {
-	var n int
-	err := a.row(`SELECT EXISTS (SELECT 1 FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0)
-		OR EXISTS (SELECT 1 FROM memory WHERE identity = ?2 AND source = ?1 AND mute = 0)`, []any{a.source, url}, &n)
-	return n != 0, err
+// claims gives the names that the source still has for a page.
+func (a *application) claims(url string) (names []string, err error) {
+	err = a.rows(`SELECT url FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0
+		UNION ALL SELECT url FROM memory WHERE identity = ?2 AND source = ?1 AND mute = 0`, []any{a.source, url},
+		func(scan scanner) error {
+			var name string
+			err := scan(&name)
+			names = append(names, name)
+			return err
+		})
+	return names, err
+}
+
+// askAgain makes the source be asked for the page by these names of it. What is
+// held may be what another name said that has gone.
+func (a *application) askAgain(names []string) error {
+	for _, name := range names {
+		if a.brought[name] {
+			continue
+		}
+		if err := a.exec("UPDATE memory SET version = '' WHERE source = ? AND url = ?", a.source, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetPage takes a page out of the memory of every source, so that each of

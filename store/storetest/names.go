@@ -44,6 +44,20 @@ func nameCases() []testCase {
 			want(f, "last name", f.apply(gone("/dup")), millrace.Tally{Deleted: 1})
 			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
 		}},
+		{"when one of a page's names goes, the others are asked for again", func(t *testing.T, f *fixture) {
+			named := func(name, version, text string) millrace.Change {
+				p := article("/x", text)
+				p.Version = version
+				return alias(name, p)
+			}
+			f.apply(named("/1", "v1", "first"), named("/2", "v2", "second"))
+			f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/2"}})
+			want(f, "what it says may be what has gone", f.held(origin), set("/1="))
+			f.apply(named("/1", "v1", "first"))
+			want(f, "text", f.page(f.head(), "/x").Text(), "Heading\n\nfirst")
+			f.apply(named("/3", "v3", "third"), millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/1"}})
+			want(f, "one of the same batch is not", f.held(origin), set("/3=v3"))
+		}},
 		{"a duplicate keeps no page alive, and is asked for again", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			f.apply(alias("/dup", &millrace.Page{URL: base + "main", Version: "d1"}))
