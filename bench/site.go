@@ -24,7 +24,7 @@ var words = strings.Fields(`the gate of a mill opens slowly and water runs along
 buckets fill one after another while the miller listens for the stones because a dry stone sounds different from one that
 has grain between it and its fellow a good spring day gives eight hours of grinding before the pond is low`)
 
-// fill makes a mirror of n pages of about 4 kB, or finds the one of this run.
+// fill makes a mirror of n pages, whose M-URLs have about 4 kB, or finds the one of this run.
 func (b *bench) fill(ctx context.Context, n int) (string, error) {
 	file := filepath.Join(b.dir, fmt.Sprintf("pages-%d.db", n))
 	st, err := sqlite.Open(ctx, file, nil)
@@ -61,7 +61,7 @@ func synthetic(i int, url string) *millrace.Page {
 		Known: millrace.AllFields &^ millrace.FieldModified, Detail: millrace.DetailBlocks,
 	}
 	seed := uint32(i)*2654435761 + 1
-	for size := 0; size < 4000; {
+	for size := 0; size < 3500; { // the M-URL is about 4 kB
 		var w strings.Builder
 		for range 60 {
 			seed = seed*1664525 + 1013904223

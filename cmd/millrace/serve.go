@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,8 @@ type serveReport struct {
 }
 
 const (
+	gcPercent = 20
+
 	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
 	recheck = 10 * time.Second // the second look at a list that is not believed
 	upkeep  = time.Hour        // between two compactions
@@ -56,6 +59,11 @@ const (
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	p.start(&c.common)
 	start := time.Now()
+	if _, set := p.lookup("GOGC"); !set {
+		// Most of the heap is the cache of bodies, which holds no pointers: to
+		// collect it often costs little, and to let it double costs memory.
+		debug.SetGCPercent(gcPercent)
+	}
 	kind, err := c.kind()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -128,6 +129,8 @@ func quality(params string) (int, bool) {
 // encoders keeps encoders for reuse; the zero value is ready and safe for
 // concurrent use.
 type encoders struct {
+	turnsOnce             sync.Once
+	turns                 chan struct{} // as many encoders at once as there are processors
 	gzip, brotli, buffers sync.Pool
 	zstdOnce              sync.Once
 	zstd                  *zstd.Encoder
@@ -140,16 +143,28 @@ const (
 	brotliLevel = 5
 	zstdLevel   = zstd.SpeedBetterCompression
 	zstdWindow  = 4 << 20
+	// A page is small, and a brotli encoder as large as its window.
+	brotliPageWindow = 18
 )
+
+// turn waits until an encoder may run: each takes megabytes, and more of them
+// than processors are no faster. Call what it gives to make room.
+func (e *encoders) turn() (done func()) {
+	e.turnsOnce.Do(func() { e.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
+	e.turns <- struct{}{}
+	return func() { <-e.turns }
+}
 
 // encode gives b in a coding, in a slice without spare room.
 func (e *encoders) encode(c coding, b []byte) ([]byte, error) {
+	if c == identity {
+		return bytes.Clone(b), nil
+	}
+	defer e.turn()()
 	buf := e.buffer()
 	defer e.free(buf)
 	var err error
 	switch c {
-	case identity:
-		return bytes.Clone(b), nil
 	case gzipCoding:
 		w, _ := e.gzip.Get().(*gzip.Writer)
 		if w == nil {
@@ -164,7 +179,7 @@ func (e *encoders) encode(c coding, b []byte) ([]byte, error) {
 	case brotliCoding:
 		w, _ := e.brotli.Get().(*brotli.Writer)
 		if w == nil {
-			w = brotli.NewWriterLevel(buf, brotliLevel)
+			w = brotli.NewWriterOptions(buf, brotli.WriterOptions{Quality: brotliLevel, LGWin: brotliPageWindow})
 		} else {
 			w.Reset(buf)
 		}
@@ -172,7 +187,7 @@ func (e *encoders) encode(c coding, b []byte) ([]byte, error) {
 		e.brotli.Put(w)
 	case zstdCoding:
 		e.zstdOnce.Do(func() {
-			e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(2),
+			e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1),
 				zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(zstdWindow/4))
 		})
 		if err != nil || e.zstd == nil {

@@ -26,7 +26,7 @@ type Room struct {
 
 // Options configure a [Press]. The zero value works.
 type Options struct {
-	// CacheBytes bounds the cache of page documents; 0 = 56 MB.
+	// CacheBytes bounds the cache of page documents; 0 = 52 MB.
 	CacheBytes int64
 	// Key names whatever decides about large documents beside the store and
 	// the names of the rooms, such as their options: a manifest that was made
@@ -88,7 +88,7 @@ func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, er
 	p := &Press{
 		site: site, rooms: rooms, dir: dir,
 		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), hides: o.Hides, log: o.Log,
-		cache: newCache(cmp.Or(o.CacheBytes, 56<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
+		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if p.log == nil {
 		p.log = slog.Default()

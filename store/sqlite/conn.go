@@ -63,6 +63,17 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 	return err
 }
 
+// rest gives back the memory of the writer's cache: most of the time nobody
+// writes. That it cannot be given back just now is no failure.
+func (w *writer) rest(ctx context.Context) {
+	select {
+	case w.turn <- struct{}{}:
+		_ = w.pragma(ctx, "shrink_memory")
+		<-w.turn
+	default: // somebody writes again
+	}
+}
+
 func (w *writer) close() error {
 	w.turn <- struct{}{} // whoever writes may end
 	defer func() { <-w.turn }()

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type Options struct {
 	Now    func() time.Time // the clock; nil = time.Now
 	Wait   time.Duration    // how long to wait for another process that writes; 0 = 5 s
 	// Readers is the number of connections that read, each with a cache of
-	// 8 MB; 0 = 4.
+	// 4 MB; 0 = one per processor, at most 4.
 	Readers int
 
 	maxPages int // of the file, 0 = no limit: how tests fill a disk
@@ -61,7 +62,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 		opts.Wait = 5 * time.Second
 	}
 	if opts.Readers <= 0 {
-		opts.Readers = 4
+		opts.Readers = min(runtime.NumCPU(), 4)
 	}
 	what := "store " + path
 	if err := usable(path); err != nil {
@@ -99,7 +100,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 		}
 	}
 	for _, p := range []string{
-		"journal_mode = WAL", "synchronous = FULL", "cache_size = -16000", "journal_size_limit = 67108864",
+		"journal_mode = WAL", "synchronous = FULL", "cache_size = -8000", "journal_size_limit = 67108864",
 		"wal_autocheckpoint = 8000", fmt.Sprint("max_page_count = ", o.maxPages),
 	} {
 		if err := s.writer.pragma(ctx, p); err != nil {
@@ -112,7 +113,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err := s.writer.conn.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch); err != nil {
 		return err
 	}
-	db, err = connect(s.path, o.Readers, wait, "query_only(1)", "cache_size(-8000)")
+	db, err = connect(s.path, o.Readers, wait, "query_only(1)", "cache_size(-4000)")
 	if err != nil {
 		return err
 	}

@@ -71,5 +71,9 @@ func (s *Site) Publish(ctx context.Context, from, to uint64, manifest []byte) er
 		return w.exec("INSERT INTO published (site, number, seq, time, fingerprint, state, manifest) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			s.id, number+1, to, w.now.UnixMilli(), s.fingerprint, state, manifest)
 	})
-	return explain(fmt.Sprintf("publish sequence number %d of site %s", to, s.name), err)
+	if err != nil {
+		return explain(fmt.Sprintf("publish sequence number %d of site %s", to, s.name), err)
+	}
+	s.store.writer.rest(ctx)
+	return nil
 }
