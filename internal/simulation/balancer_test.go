@@ -1,0 +1,65 @@
+package simulation
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// balancer sends each request to one of the replicas, and shows every answer
+// to the oracle.
+type balancer struct{ n *network }
+
+// ServeHTTP passes a request on. When the replica cannot be reached or breaks
+// off, the client sees a 502 or a broken connection, as from any proxy.
+func (b *balancer) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	w := b.n.w
+	var l *life
+	b.n.dice(func(rng *rand.Rand) { l = w.pick(rng) })
+	if l == nil {
+		w.logf("%s %s: no replica", r.Method, r.URL)
+		http.Error(to, "no replica", http.StatusServiceUnavailable)
+		return
+	}
+	x := w.oracle.ask(l, r)
+	out := r.Clone(r.Context())
+	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", host, ""
+	resp, err := l.transport.RoundTrip(out)
+	if err != nil {
+		w.logf("%s %s at %s: %v", r.Method, r.URL, l.name, err)
+		http.Error(to, "bad gateway", http.StatusBadGateway)
+		return
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if w.broken.oldBody && l.name == replicaName(0) && strings.HasSuffix(r.URL.Path, ".json") && resp.StatusCode == http.StatusOK {
+		body = w.oracle.first(r, resp, body)
+	}
+	if err == nil {
+		x.answered(resp, body)
+	}
+	h := to.Header()
+	for name, v := range resp.Header {
+		h[name] = v
+	}
+	to.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(to, bytes.NewReader(body))
+	if err != nil {
+		w.logf("%s %s at %s breaks off: %v", r.Method, r.URL, l.name, err)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// exchange is one request, and what was published when it was sent.
+type exchange struct {
+	o     *oracle
+	l     *life
+	r     *http.Request
+	at    time.Time
+	lo    int // index of the replica's edition; -1 = it has none
+	known int // index of what it must know by now; -1 = nothing
+	turn  int // of the requests and answers, in order
+}

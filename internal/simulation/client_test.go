@@ -1,0 +1,274 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// mirrored is a sink whose pages can be looked at.
+type mirrored interface {
+	millrace.Sink
+	millrace.Memory
+	// restart forgets what is not durable.
+	restart(ctx context.Context) error
+	pages(ctx context.Context) (map[string]*millrace.Page, error)
+	exact() bool // keeps dates as they came
+}
+
+// client keeps a mirror of the site in one protocol. It never loses a page
+// that is there: one that is missing after a pull was missing in an edition
+// that the pull may have seen.
+type client struct {
+	w     *world
+	p     protocol.Protocol
+	name  string
+	rng   *rand.Rand
+	http  *fetch.Client
+	sink  mirrored
+	src   millrace.Source
+	held  map[string]*millrace.Page
+	pulls int
+	whole int // of the pulls, those that came to their end
+}
+
+func newClient(w *world, p protocol.Protocol, sink mirrored) *client {
+	c := &client{w: w, p: p, sink: sink, name: fmt.Sprintf("client %s %T", p.Name, sink)}
+	c.rng = w.rand(c.name)
+	jitter := w.rand(c.name + " jitter")
+	var mu sync.Mutex
+	c.http = fetch.New(&fetch.Options{Dial: w.net.dial, Rand: func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return jitter.Float64()
+	}})
+	return c
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// run pulls at random times until the world is calm.
+func (c *client) run(ctx context.Context) {
+	for !c.w.calm.Load() && ctx.Err() == nil {
+		sleep(ctx, between(c.rng, 0, 12*time.Second))
+		if c.src == nil || c.rng.IntN(4) == 0 {
+			if err := c.sink.restart(ctx); err != nil {
+				c.w.broke("%s: %v", c.name, err)
+				return
+			}
+			c.src = c.p.NewReader(c.http.HTTP(), base, nil)
+		}
+		life, kill := context.WithCancel(ctx)
+		var killer *time.Timer
+		if c.w.chance(c.rng, .3) {
+			killer = time.AfterFunc(between(c.rng, 0, 10*time.Second), kill)
+			c.src = nil // it is another process the next time
+		}
+		c.pull(life)
+		if killer != nil {
+			killer.Stop()
+		}
+		kill()
+	}
+}
+
+// slack is how old an edition may be that a pull sees: what a replica is held
+// up by, and what a change of the configuration takes.
+const slack = 20 * time.Second
+
+// pull does one pull, and looks whether anything was lost.
+func (c *client) pull(ctx context.Context) *mirror.Report {
+	start := time.Now()
+	var src, sink = c.src, millrace.Sink(&lossy{c.sink, c})
+	if src == nil {
+		src = c.p.NewReader(c.http.HTTP(), base, nil)
+	}
+	if c.w.broken.hideWhole {
+		src = unending{src}
+	}
+	report, err := mirror.Sync(ctx, c.p.Name+" "+base, src, sink, &mirror.Options{
+		Batch: 1 + c.rng.IntN(10), Concurrency: 1 + c.rng.IntN(4),
+	})
+	c.w.logf("%s: %+v, asked %d, skipped %d, doubted %d, %v", c.name, report.Tally, report.Asked, report.SkippedN, report.Doubted, err)
+	c.pulls++
+	if err == nil {
+		c.whole++
+	}
+	now, err := c.sink.pages(context.WithoutCancel(ctx))
+	if err != nil {
+		c.w.broke("%s: %v", c.name, err)
+		return report
+	}
+	for u := range c.held {
+		if now[u] == nil && !c.w.oracle.lacked(c.p.Name, u, start.Add(-slack)) {
+			c.w.fail("%s has lost %s, which was there all the time", c.name, u)
+		}
+	}
+	c.held = now
+	return report
+}
+
+// lossy is a sink whose replies are lost now and then.
+type lossy struct {
+	mirrored
+	c *client
+}
+
+// Apply applies a batch, or says that it has not although it has.
+func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+	w, rng := s.c.w, s.c.rng
+	if w.chance(rng, .01) {
+		return millrace.Tally{}, fmt.Errorf("nothing is applied: %w", millrace.ErrUnavailable)
+	}
+	if w.broken.forget && rng.IntN(3) == 0 {
+		batch = slices.Clone(batch)
+		batch[0].Page = nil
+	}
+	t, err := s.mirrored.Apply(ctx, from, batch)
+	if err == nil && w.chance(rng, .02) {
+		err = errForgotten
+	}
+	return t, err
+}
+
+// unending is a source that never says that a list was whole.
+type unending struct{ millrace.Source }
+
+// Changes gives the marks without what they are good for.
+func (u unending) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		for c, err := range u.Source.Changes(ctx, since) {
+			if c.Mark != nil {
+				m := *c.Mark
+				m.Whole = false
+				c.Mark = &m
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// memorySink keeps pages as they came.
+type memorySink struct {
+	mu     sync.Mutex
+	cursor millrace.Cursor
+	refs   map[string]millrace.Ref
+	held   map[string]*millrace.Page
+}
+
+func (s *memorySink) exact() bool                   { return true }
+func (s *memorySink) restart(context.Context) error { return nil }
+
+// Apply implements millrace.Sink.
+func (s *memorySink) Apply(ctx context.Context, _ string, batch []millrace.Change) (t millrace.Tally, err error) {
+	if err := ctx.Err(); err != nil {
+		return t, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refs == nil {
+		s.refs, s.held = make(map[string]millrace.Ref), make(map[string]*millrace.Page)
+	}
+	for _, c := range batch {
+		switch c.Kind {
+		case millrace.Put:
+			if c.Page != nil {
+				if c.Page.Version != "" {
+					c.Version = c.Page.Version
+				}
+				s.held[c.URL] = c.Page
+				t.Updated++
+			}
+			s.refs[c.URL] = c.Ref
+		case millrace.Delete:
+			delete(s.refs, c.URL)
+			delete(s.held, c.URL)
+			t.Deleted++
+		case millrace.Mark:
+			s.cursor = c.Mark.Cursor
+		}
+	}
+	return t, nil
+}
+
+// Cursor implements millrace.Memory.
+func (s *memorySink) Cursor(context.Context, string) (millrace.Cursor, error) { return s.cursor, nil }
+
+// Held implements millrace.Memory.
+func (s *memorySink) Held(_ context.Context, _ string, urls ...string) iter.Seq2[millrace.Ref, error] {
+	return func(yield func(millrace.Ref, error) bool) {
+		s.mu.Lock()
+		refs := maps.Clone(s.refs)
+		s.mu.Unlock()
+		if len(urls) == 0 {
+			urls = slices.Sorted(maps.Keys(refs))
+		}
+		for _, u := range urls {
+			if ref, ok := refs[u]; ok && !yield(ref, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *memorySink) pages(context.Context) (map[string]*millrace.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.held), nil
+}
+
+// fileSink is a mirror in a store, as `millrace pull` keeps one.
+type fileSink struct {
+	w *world
+	*sqlite.Site
+}
+
+func (s *fileSink) exact() bool { return false }
+
+func (s *fileSink) restart(ctx context.Context) error {
+	db, err := sqlite.Open(ctx, filepath.Join(s.w.dir, "mirror.db"), &sqlite.Options{Now: time.Now, Readers: 2})
+	if err != nil {
+		return err
+	}
+	s.w.mu.Lock()
+	s.w.morgue = append(s.w.morgue, db)
+	s.w.mu.Unlock()
+	c := store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{}}}
+	s.Site, err = db.Site(ctx, "mirror of "+base, c)
+	return errors.Join(err, s.Derive(ctx, nil))
+}
+
+func (s *fileSink) pages(ctx context.Context) (map[string]*millrace.Page, error) {
+	v, err := s.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return scan(ctx, v)
+}
+
+func scan(ctx context.Context, v millrace.View) (map[string]*millrace.Page, error) {
+	out := make(map[string]*millrace.Page)
+	for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		if err != nil {
+			return nil, err
+		}
+		out[p.URL] = p
+	}
+	return out, nil
+}

@@ -1,0 +1,142 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// listener is a place in the network in memory.
+type listener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newListener() *listener {
+	return &listener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+// Accept gives the next connection.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close refuses what comes from now on.
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+// Addr gives an address that says nothing.
+func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+func (l *listener) connect(ctx context.Context, wrap func(net.Conn) net.Conn) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- wrap(server):
+		return client, nil
+	case <-l.done:
+		return nil, fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// network is everything between the clients and the replicas: connections
+// that break and are slow, and the load balancer.
+type network struct {
+	w      *world
+	front  *listener
+	server *http.Server
+	served chan struct{}
+	cuts   atomic.Int64
+
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func newNetwork(w *world) *network {
+	n := &network{w: w, front: newListener(), served: make(chan struct{}), rng: w.rand("network")}
+	n.server = &http.Server{Handler: &balancer{n}}
+	go func() {
+		defer close(n.served)
+		_ = n.server.Serve(n.front)
+	}()
+	return n
+}
+
+func (n *network) close() {
+	_ = n.server.Close()
+	<-n.served
+}
+
+// dice gives the network's randomness to one caller at a time.
+func (n *network) dice(f func(rng *rand.Rand)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(n.rng)
+}
+
+// dial connects a client with the site.
+func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	if addr != host+":80" {
+		return nil, fmt.Errorf("no such host: %s", addr)
+	}
+	return n.front.connect(ctx, n.wire)
+}
+
+// wire makes one end of a connection as unreliable as the network is.
+func (n *network) wire(c net.Conn) net.Conn {
+	f := &frail{Conn: c, n: n, left: -1}
+	n.dice(func(rng *rand.Rand) {
+		if n.w.chance(rng, .25) {
+			f.left = 1 + rng.IntN(8<<10)
+		}
+	})
+	return f
+}
+
+// frail is a connection that is slow now and then, and may break after some
+// bytes of what is written to it.
+type frail struct {
+	net.Conn
+	n    *network
+	left int // bytes until it breaks; negative = it does not
+}
+
+// Write writes what gets through.
+func (f *frail) Write(b []byte) (int, error) {
+	var wait time.Duration
+	f.n.dice(func(rng *rand.Rand) {
+		if f.n.w.chance(rng, .15) {
+			wait = between(rng, time.Millisecond, 400*time.Millisecond)
+		}
+	})
+	if wait > 0 {
+		time.Sleep(wait)
+	}
+	if f.left < 0 || f.n.w.calm.Load() {
+		return f.Conn.Write(b)
+	}
+	if len(b) < f.left {
+		f.left -= len(b)
+		return f.Conn.Write(b)
+	}
+	n, _ := f.Conn.Write(b[:f.left])
+	f.left = 0
+	f.n.cuts.Add(1)
+	_ = f.Close()
+	return n, fmt.Errorf("write: %w", syscall.ECONNRESET)
+}

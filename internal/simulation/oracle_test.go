@@ -1,0 +1,355 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// oracle knows every edition that was published, and judges every answer by
+// them:
+//
+//   - it is of the edition that its replica had when the request arrived, or
+//     of a newer one: validator, body, absence;
+//   - that edition is at most one look of the replica behind what is
+//     published;
+//   - a replica's editions and the dates of its documents never go back;
+//   - a replica says nothing of pages that its configuration hides.
+type oracle struct {
+	w *world
+
+	mu       sync.Mutex
+	editions []*published // in order
+	index    map[uint64]int
+	docs     map[string]bool // that any edition had
+	turns    int
+	checked  int
+	newest   map[string]int     // replica: index of its newest edition
+	dated    map[[3]string]date // replica, path and canonical link
+	bodies   map[string][]byte  // the first of each path, for what is broken
+}
+
+// date is the Last-Modified of an answer.
+type date struct {
+	at   time.Time
+	turn int // when it had arrived
+}
+
+// published is one edition.
+type published struct {
+	seq   uint64
+	conf  int
+	at    time.Time
+	docs  map[string]doc             // by path and query
+	pages map[string]map[string]bool // by protocol: the C-URLs that it carries
+}
+
+type doc struct {
+	etag  string
+	large bool
+	sum   [sha256.Size]byte
+	body  []byte // only while the edition is being described
+}
+
+func (o *oracle) init(w *world) {
+	o.w = w
+	o.index, o.docs = make(map[uint64]int), make(map[string]bool)
+	o.newest, o.dated, o.bodies = make(map[string]int), make(map[[3]string]date), make(map[string][]byte)
+}
+
+// describe writes down what an edition of a view has to look like.
+func (o *oracle) describe(ctx context.Context, v millrace.View, l *life) (*published, error) {
+	ed := &published{
+		seq: v.Site().Seq, conf: l.conf,
+		docs: make(map[string]doc), pages: make(map[string]map[string]bool),
+	}
+	for _, p := range o.w.rooms {
+		var links []string
+		pub := p.NewPublisher(&protocol.PublisherOptions{ListItems: o.w.items})
+		for d, err := range pub.All(ctx, v) {
+			if err != nil {
+				return nil, err
+			}
+			var b bytes.Buffer
+			if err := d.Write(ctx, &b); err != nil {
+				return nil, err
+			}
+			sum := sha256.Sum256(b.Bytes())
+			etag := d.ETag
+			if etag == "" {
+				etag = fmt.Sprintf("sha256-%x", sum)
+			}
+			ed.docs[d.Path] = doc{etag, d.Large, sum, b.Bytes()}
+		}
+		for _, link := range pub.Announce(v).Root {
+			links = append(links, link.String())
+		}
+		ed.pages[p.Name] = make(map[string]bool)
+		for page, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+			if err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(hidden(l.conf), func(dir string) bool { return strings.HasPrefix(page.URL, base+dir[1:]+"/") }) {
+				o.w.fail("edition %d of %s shows the hidden page %s", ed.seq, l.name, page.URL)
+			}
+			if p.Carry(page) != nil {
+				ed.pages[p.Name][page.URL] = true
+			}
+		}
+		if err := o.parity(ctx, p, ed, links); err != nil {
+			return nil, err
+		}
+	}
+	for path, d := range ed.docs {
+		d.body = nil
+		ed.docs[path] = d
+	}
+	return ed, nil
+}
+
+// parity reads an edition as a client would, without a network: every page is
+// named, by a document that is there under the validator that is named.
+func (o *oracle) parity(ctx context.Context, p protocol.Protocol, ed *published, links []string) error {
+	named := make(map[string]bool)
+	reader := p.NewReader(&http.Client{Transport: &frozen{ed, links}}, base, nil)
+	for c, err := range reader.Changes(ctx, "") {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			o.w.fail("the lists of edition %d: %v", ed.seq, err)
+			return err
+		}
+		if c.Kind != millrace.Put {
+			continue
+		}
+		named[c.URL] = true
+		d, ok := ed.docs["/"+strings.TrimPrefix(c.Location, base)]
+		if !ok || strings.Trim(c.Version, `"`) != d.etag {
+			o.w.fail("edition %d names %s with %s, and has %q", ed.seq, c.Location, c.Version, d.etag)
+		}
+	}
+	carried := ed.pages[p.Name]
+	for u := range carried {
+		if !named[u] {
+			o.w.fail("edition %d does not name %s", ed.seq, u)
+		}
+	}
+	for u := range named {
+		if !carried[u] && u != base { // a site without a home page has an overview there
+			o.w.fail("edition %d names %s, which it has not", ed.seq, u)
+		}
+	}
+	return nil
+}
+
+// frozen answers from one edition.
+type frozen struct {
+	ed    *published
+	links []string
+}
+
+// RoundTrip gives the document that a request names.
+func (f *frozen) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r}
+	d, ok := f.ed.docs[r.URL.RequestURI()]
+	switch {
+	case r.URL.Path == "/":
+		resp.Header["Link"] = f.links
+	case !ok:
+		resp.StatusCode = http.StatusNotFound
+	}
+	resp.Header.Set("ETag", `"`+d.etag+`"`)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(d.body)), int64(len(d.body))
+	return resp, nil
+}
+
+// add says that an edition is published.
+func (o *oracle) add(ed *published) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, again := o.index[ed.seq]; again {
+		return // only its files were made again
+	}
+	if n := len(o.editions); n > 0 && o.editions[n-1].seq > ed.seq {
+		o.w.fail("edition %d is published after %d", ed.seq, o.editions[n-1].seq)
+	}
+	ed.at = time.Now()
+	o.index[ed.seq] = len(o.editions)
+	o.editions = append(o.editions, ed)
+	for path := range ed.docs {
+		o.docs[path] = true
+	}
+}
+
+// of gives the index of the edition that a replica has, -1 if it has none.
+func (o *oracle) of(l *life) int {
+	ed := l.press.Current()
+	if ed == nil {
+		return -1
+	}
+	// Whoever published it may not have come to add it yet.
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i, ok := o.index[ed.View.Site().Seq]
+	if !ok {
+		o.w.fail("%s has edition %d, which nobody has published", l.name, ed.View.Site().Seq)
+		return -1
+	}
+	return i
+}
+
+// last gives the index of the newest edition at a time.
+func (o *oracle) last(t time.Time) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := len(o.editions) - 1
+	for i >= 0 && o.editions[i].at.After(t) {
+		i--
+	}
+	return i
+}
+
+// ask notes what a request may be answered with.
+func (o *oracle) ask(l *life, r *http.Request) *exchange {
+	now := time.Now()
+	x := &exchange{o: o, l: l, r: r, at: now, lo: o.of(l), known: o.last(l.held.before(now))}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.turns++
+	x.turn = o.turns
+	if x.lo < 0 {
+		return x
+	}
+	if before, ok := o.newest[l.name]; ok && before > x.lo {
+		o.w.fail("%s goes back from edition %d to %d", l.name, o.editions[before].seq, o.editions[x.lo].seq)
+	}
+	o.newest[l.name] = x.lo
+	if x.known > x.lo && o.editions[x.known].conf == l.conf {
+		o.w.fail("%s is older than it may be: it has edition %d since %s, and %d was published at %s", l.name,
+			o.editions[x.lo].seq, o.editions[x.lo].at.Sub(o.w.start), o.editions[x.known].seq, o.editions[x.known].at.Sub(o.w.start))
+	}
+	return x
+}
+
+// answered judges a whole answer.
+func (x *exchange) answered(resp *http.Response, body []byte) {
+	o, uri := x.o, x.r.URL.RequestURI()
+	hi := o.of(x.l)
+	text, err := content(resp, body)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.turns++
+	o.checked++
+	where := fmt.Sprintf("%s %s at %s: %s", x.r.Method, uri, x.l.name, resp.Status)
+	o.w.logf("%s %s", where, resp.Header.Get("ETag"))
+	if x.l.ctx.Err() != nil {
+		return // a process that is being killed may say anything but a wrong document
+	}
+	for _, dir := range hidden(x.l.conf) {
+		if bytes.Contains(text, []byte(host+dir+"/")) {
+			o.w.fail("%s: it tells of pages under %s, which are hidden", where, dir)
+		}
+	}
+	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
+	var fits func(*published) bool
+	switch {
+	case err != nil:
+		o.w.fail("%s: %v", where, err)
+		return
+	case resp.StatusCode >= 500:
+		if x.lo >= 0 {
+			o.w.fail("%s, and nothing is wrong", where)
+		}
+		return
+	case !o.docs[uri]:
+		return // a page of the site, or nothing that ever was
+	case resp.StatusCode == http.StatusOK:
+		sum := sha256.Sum256(text)
+		for _, ed := range o.editions {
+			if d, ok := ed.docs[uri]; ok && d.etag == etag && d.sum != sum {
+				o.w.fail("%s: the body is not what its validator stands for", where)
+				return
+			}
+		}
+		fits = func(ed *published) bool { return ed.docs[uri].etag == etag }
+	case resp.StatusCode == http.StatusNotModified:
+		if !strings.Contains(x.r.Header.Get("If-None-Match"), etag) {
+			o.w.fail("%s for If-None-Match: %s is of %s", where, x.r.Header.Get("If-None-Match"), etag)
+		}
+		fits = func(ed *published) bool { return ed.docs[uri].etag == etag }
+	case resp.StatusCode == http.StatusNotFound:
+		fits = func(ed *published) bool { _, ok := ed.docs[uri]; return !ok }
+	default:
+		o.w.fail("%s", where)
+		return
+	}
+	if hi < 0 || !slices.ContainsFunc(o.editions[max(0, x.lo):hi+1], fits) {
+		o.w.fail("%s %s is of no edition from number %d to %d", where, etag, x.lo, hi)
+	}
+	o.date(x, resp, uri, where)
+}
+
+// date checks that a document's date does not go back, and is not ahead. A
+// name may pass from one page to another: /a and /a/ both want /a/llm.json.
+func (o *oracle) date(x *exchange, resp *http.Response, uri, where string) {
+	at, err := http.ParseTime(resp.Header.Get("Last-Modified"))
+	if err != nil {
+		return
+	}
+	if at.After(time.Now()) {
+		o.w.fail("%s is of the future: %s", where, at)
+	}
+	k := [3]string{x.l.name, uri, resp.Header.Get("Link")}
+	if before, ok := o.dated[k]; ok && before.turn < x.turn && at.Before(before.at) {
+		o.w.fail("%s: its date goes back from %s to %s", where, before.at, at)
+	}
+	o.dated[k] = date{at, o.turns}
+}
+
+// content gives the identity bytes of an answer, verified by its digest.
+func content(resp *http.Response, body []byte) ([]byte, error) {
+	c := *resp
+	c.Body = io.NopCloser(bytes.NewReader(body))
+	return fetch.ReadBody(&c, 0)
+}
+
+// first gives the first body that a path was answered with, coded as it was
+// then.
+func (o *oracle) first(r *http.Request, resp *http.Response, body []byte) []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	k := r.URL.RequestURI() + resp.Header.Get("Content-Encoding")
+	if old, ok := o.bodies[k]; ok {
+		resp.Header.Del("Content-Digest")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength = int64(len(old))
+		return old
+	}
+	o.bodies[k] = body
+	return body
+}
+
+// lacked reports whether any edition since a time did not carry a page.
+func (o *oracle) lacked(room, url string, since time.Time) bool {
+	from := max(0, o.last(since))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.editions[from:], func(ed *published) bool { return !ed.pages[room][url] })
+}
+
+var errForgotten = errors.New("the reply is lost")

@@ -1,0 +1,285 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+func replicaName(i int) string { return fmt.Sprint("replica ", i) }
+
+// gate is what a replica has while it serves.
+type gate struct {
+	press     *edition.Press
+	transport *http.Transport // to it, over the network
+	held      excuse          // while we hold it up
+}
+
+// excuse is the last time that a replica was held up and could not look at
+// what others publish.
+type excuse struct {
+	mu       sync.Mutex
+	from, to time.Time
+}
+
+// hold waits, and excuses the replica meanwhile.
+func (e *excuse) hold(ctx context.Context, d time.Duration) {
+	now := time.Now()
+	e.mu.Lock()
+	if now.After(e.to) {
+		e.from = now
+	}
+	e.to = now.Add(d)
+	e.mu.Unlock()
+	sleep(ctx, d)
+}
+
+// before gives the time that the replica's knowledge may be of at t.
+func (e *excuse) before(t time.Time) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t.After(e.from) && !t.After(e.to.Add(lookEvery)) {
+		t = e.from
+	}
+	return t.Add(-lookEvery)
+}
+
+// lookEvery is how often a replica looks at what others have published, with
+// a little for the looking.
+const lookEvery = time.Second + 10*time.Millisecond
+
+// replica serves the site until it is killed, as `millrace serve` does.
+func (w *world) replica(i int) func(l *life) error {
+	return func(l *life) error {
+		site, err := w.open(l)
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(w.dir, "files")
+		if w.seed%2 == 0 {
+			dir += fmt.Sprint(i)
+			w.lose(l, dir)
+		}
+		g := &gate{}
+		via := &publishing{Site: site, w: w, l: l, g: g, views: make(map[uint64]millrace.View)}
+		o := &edition.Options{Key: fmt.Sprint(w.items), Grace: time.Minute, Log: w.logger(l.name)}
+		if g.press, err = edition.NewPress(via, w.published(l, g), dir, o); err != nil {
+			return err
+		}
+		surface, err := gateway.New(g.press, &gateway.Options{Base: base, Log: w.logger(l.name), StopTimeout: time.Millisecond})
+		if err != nil {
+			return err
+		}
+		ln := newListener()
+		var conns killer
+		g.transport = &http.Transport{
+			DisableCompression: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return ln.connect(ctx, func(c net.Conn) net.Conn { return conns.add(w.net.wire(c)) })
+			},
+		}
+		w.mu.Lock()
+		l.gate = g
+		w.mu.Unlock()
+		var ingest sync.WaitGroup
+		ingest.Go(func() {
+			if err := site.Derive(l.ctx, nil); err != nil {
+				w.logf("%s derives: %v", l.name, err)
+			}
+			g.press.Changed()
+		})
+		undo := context.AfterFunc(l.ctx, conns.kill)
+		defer undo()
+		err = surface.Run(l.ctx, ln)
+		ingest.Wait()
+		w.mu.Lock()
+		l.gate = nil
+		w.mu.Unlock()
+		g.transport.CloseIdleConnections()
+		return err
+	}
+}
+
+// lose takes a file of the replica's own away, as a cleaner of folders might.
+func (w *world) lose(l *life, dir string) {
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) == 0 || !w.chance(l.rng, .3) {
+		return
+	}
+	name := files[l.rng.IntN(len(files))].Name()
+	w.logf("%s has lost %s", l.name, name)
+	_ = os.Remove(filepath.Join(dir, name))
+}
+
+// killer closes the connections of a process that is killed.
+type killer struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	dead  bool
+}
+
+func (k *killer) add(c net.Conn) net.Conn {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.dead {
+		_ = c.Close()
+	}
+	k.conns = append(k.conns, c)
+	return c
+}
+
+func (k *killer) kill() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dead = true
+	for _, c := range k.conns {
+		_ = c.Close()
+	}
+}
+
+// published gives the rooms of a replica; listing a site's documents takes
+// them a while now and then.
+func (w *world) published(l *life, g *gate) []edition.Room {
+	var out []edition.Room
+	for _, p := range w.rooms {
+		pub := p.NewPublisher(&protocol.PublisherOptions{ListItems: w.items})
+		out = append(out, edition.Room{Name: p.Name, Publisher: slowPublisher{pub, w, l, g}})
+	}
+	return out
+}
+
+// holdup is how long a build is held up. A press rests twenty times as long.
+func holdup(rng *rand.Rand) time.Duration {
+	if rng.IntN(6) == 0 {
+		return between(rng, 0, 3*time.Second)
+	}
+	return between(rng, 0, 150*time.Millisecond)
+}
+
+type slowPublisher struct {
+	millrace.Publisher
+	w *world
+	l *life
+	g *gate
+}
+
+// All is slow at times.
+func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	if p.w.chance(p.l.rng, .2) {
+		p.g.held.hold(ctx, holdup(p.l.rng))
+	}
+	return p.Publisher.All(ctx, v)
+}
+
+// publishing is a site whose editions are written down, with what may happen
+// to a process that publishes one. Only the goroutine of Press.Run is in it,
+// so that it may wait.
+type publishing struct {
+	store.Site
+	w     *world
+	l     *life
+	g     *gate
+	views map[uint64]millrace.View
+}
+
+// Head gives the newest view.
+func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
+	v, err := p.Site.Head(ctx)
+	if err == nil {
+		p.views[v.Site().Seq] = v
+	}
+	return v, err
+}
+
+// Published gives the published view.
+func (p *publishing) Published(ctx context.Context) (millrace.View, []byte, error) {
+	if p.w.broken.deaf && p.l.name == replicaName(1) && p.g.press.Current() != nil {
+		ed := p.g.press.Current()
+		return ed.View, nil, fmt.Errorf("deaf: %w", millrace.ErrNotFound)
+	}
+	v, manifest, err := p.Site.Published(ctx)
+	if err == nil {
+		p.views[v.Site().Seq] = v
+	}
+	return v, manifest, err
+}
+
+// Publish publishes an edition, or dies before or after.
+func (p *publishing) Publish(ctx context.Context, from, to uint64, manifest []byte) error {
+	w, rng := p.w, p.l.rng
+	if w.chance(rng, .2) {
+		p.g.held.hold(ctx, holdup(rng))
+	}
+	if w.chance(rng, .05) {
+		w.logf("%s dies before it publishes %d", p.l.name, to)
+		p.l.kill()
+		return ctx.Err()
+	}
+	ed, err := w.oracle.describe(ctx, p.views[to], p.l)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	if p.l.crashes != w.crashes || p.l.ctx.Err() != nil {
+		err = errors.New("dead")
+	} else if err = p.Site.Publish(ctx, from, to, manifest); err == nil {
+		w.oracle.add(ed)
+	}
+	w.mu.Unlock()
+	w.logf("%s publishes %d over %d, %d pages: %v", p.l.name, to, from, len(ed.pages), err)
+	switch {
+	case err != nil:
+		return err
+	case w.chance(rng, .05):
+		w.logf("%s dies after it has published %d", p.l.name, to)
+		p.l.kill()
+		return ctx.Err()
+	case w.chance(rng, .05):
+		w.logf("%s is not told that it has published %d", p.l.name, to)
+		return fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
+	}
+	return nil
+}
+
+// alive gives the replicas that run, ready or not.
+func (w *world) alive() []*life {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*life
+	for i := range replicas {
+		if l := w.lives[replicaName(i)]; l != nil && l.gate != nil && l.ctx.Err() == nil {
+			c := *l
+			out = append(out, &c)
+		}
+	}
+	return out
+}
+
+// pick chooses a replica for a request: seldom one that is not ready.
+func (w *world) pick(rng *rand.Rand) *life {
+	all := w.alive()
+	for range 3 {
+		if len(all) == 0 {
+			return nil
+		}
+		l := all[rng.IntN(len(all))]
+		if l.press.Current() != nil || rng.IntN(4) == 0 {
+			return l
+		}
+	}
+	return nil
+}

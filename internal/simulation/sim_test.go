@@ -1,0 +1,134 @@
+package simulation
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	simSeed = flag.Uint64("sim.seed", 1, "the first seed to run")
+	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 16, or 1 with -sim.seed")
+)
+
+// TestSimulation runs the seeds.
+func TestSimulation(t *testing.T) {
+	n := *simN
+	if n == 0 {
+		n = 16
+		flag.Visit(func(f *flag.Flag) {
+			if f.Name == "sim.seed" {
+				n = 1
+			}
+		})
+	}
+	for seed := *simSeed; seed < *simSeed+n; seed++ {
+		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			t.Parallel()
+			w := simulate(t, seed, broken{})
+			t.Log(w.stats())
+			if len(w.violations) > 0 {
+				t.Errorf("seed %d: %s\nthe last events:\n%s", seed, strings.Join(w.violations, "\n"), w.lastEvents())
+			}
+		})
+	}
+}
+
+// broken says which part is broken on purpose.
+type broken struct {
+	dropDeletion bool // the origin goes on naming pages that are gone
+	hideWhole    bool // clients never learn that a list was whole
+	oldBody      bool // one replica sends the first body that it had under every validator
+	forget       bool // sinks remember pages that they drop
+	deaf         bool // one replica never sees what the other publishes
+	exposed      bool // one replica hides nothing
+}
+
+// TestBroken breaks one part at a time, and expects the invariant to trip
+// that watches over it. A run may be lucky: one of several seeds will do.
+func TestBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		broken
+		want string // in the violation
+	}{
+		"a source that drops deletions":         {broken{dropDeletion: true}, "the store is not what its sources say"},
+		"a client that is told of no deletions": {broken{hideWhole: true}, "is not map(Carry, view)"},
+		"a handler that serves old bodies":      {broken{oldBody: true}, "the body is not what its validator stands for"},
+		"a sink that forgets":                   {broken{forget: true}, "is not map(Carry, view)"},
+		"a replica that does not follow":        {broken{deaf: true}, "is older than"},
+		"a replica that hides nothing":          {broken{exposed: true}, "hidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen []string
+			for seed := uint64(1); seed <= 5; seed++ {
+				w := simulate(t, seed, c.broken)
+				if slices.ContainsFunc(w.violations, func(v string) bool { return strings.Contains(v, c.want) }) {
+					return
+				}
+				seen = append(seen, w.violations...)
+			}
+			t.Errorf("no invariant says %q; found were %q", c.want, seen)
+		})
+	}
+}
+
+// How long the parts of a run take, on the bubble's clock.
+const (
+	runFor   = 60 * time.Second
+	settling = 30 * time.Second
+)
+
+// simulate runs one seed to its end, or to its first violation.
+func simulate(t *testing.T, seed uint64, b broken) *world {
+	t.Helper()
+	var w *world
+	dir := workplace(t)
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(t.Context(), dir, seed, b)
+		defer w.end()
+		for i := range replicas {
+			w.spawn(replicaName(i), w.replica(i))
+		}
+		w.spawn("folder writer", w.folderWriter)
+		w.spawn("api writer", w.apiWriter)
+		for _, c := range w.clients {
+			w.actors.Go(func() { c.run(w.ctx) })
+		}
+		w.actors.Go(w.chaos)
+		w.sleep(runFor)
+		w.calm.Store(true)
+		w.actors.Wait() // the clients have ended their last pull, no restart is under way
+		w.settle()
+	})
+	return w
+}
+
+// workplace gives a folder for the files of a run, in memory if there is a
+// place for such: syncing a disk is most of the time of a run, and no file
+// outlives it.
+func workplace(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "millrace-simulation-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// sleep waits on the bubble's clock, or until the run ends.
+func (w *world) sleep(d time.Duration) { sleep(w.ctx, d) }
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,309 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+const (
+	host     = "site.example"
+	base     = "http://" + host + "/"
+	siteName = "site"
+	replicas = 2
+)
+
+// world is one run.
+type world struct {
+	seed   uint64
+	dir    string
+	broken broken
+	rooms  []protocol.Protocol
+	items  int // of a list, before it is split
+
+	ctx    context.Context
+	stop   context.CancelFunc
+	start  time.Time
+	calm   atomic.Bool    // no more faults, no more changes
+	actors sync.WaitGroup // clients and chaos
+	procs  sync.WaitGroup // processes
+
+	origin  *origin
+	api     *api
+	net     *network
+	clients []*client
+	oracle  oracle
+
+	logMu      sync.Mutex // guards events and violations
+	events     []string
+	violations []string
+
+	mu      sync.Mutex // guards the rest; held while an edition is published
+	path    string     // of the store's file
+	crashes int        // of the machine: the number of the present one
+	power   context.Context
+	off     context.CancelFunc
+	conf    int // generation of the configuration
+	lives   map[string]*life
+	morgue  []io.Closer // what killed processes have left open
+
+	fuse atomic.Int64 // tags until the power fails; negative = it does not
+}
+
+func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
+	w := &world{
+		seed: seed, dir: dir, broken: b, rooms: all.Protocols(), start: time.Now(),
+		path: filepath.Join(dir, "store-0.db"), lives: make(map[string]*life),
+	}
+	w.fuse.Store(-1)
+	if seed%4 == 3 {
+		w.items = 12 // several lists
+	}
+	w.ctx, w.stop = context.WithCancel(ctx)
+	w.power, w.off = context.WithCancel(w.ctx)
+	w.origin = newOrigin(w.rand("origin"))
+	w.api = newAPI(w.rand("api"))
+	w.net = newNetwork(w)
+	w.oracle.init(w)
+	for _, p := range w.rooms {
+		w.clients = append(w.clients, newClient(w, p, &memorySink{}), newClient(w, p, &fileSink{w: w}))
+	}
+	return w
+}
+
+// end stops everything, so that no goroutine is left.
+func (w *world) end() {
+	w.stop()
+	w.actors.Wait()
+	w.procs.Wait()
+	w.net.close()
+	for _, c := range w.clients {
+		c.close()
+	}
+	for _, c := range w.morgue {
+		_ = c.Close()
+	}
+	time.Sleep(time.Minute) // what the servers have left of closed connections
+}
+
+// rand gives a source of randomness that depends on the seed and a name only.
+func (w *world) rand(name string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name)
+	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
+}
+
+// chance is true with probability p, and never once the world is calm.
+func (w *world) chance(rng *rand.Rand, p float64) bool { return rng.Float64() < p && !w.calm.Load() }
+
+func between(rng *rand.Rand, from, to time.Duration) time.Duration {
+	return from + time.Duration(rng.Int64N(int64(to-from)))
+}
+
+const maxEvents = 100
+
+func (w *world) logf(format string, args ...any) {
+	w.logMu.Lock()
+	defer w.logMu.Unlock()
+	if len(w.events) == 4*maxEvents {
+		w.events = append(w.events[:0], w.events[3*maxEvents:]...)
+	}
+	w.events = append(w.events, fmt.Sprintf("%10.3f %s", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...)))
+}
+
+// fail reports a violation of an invariant and ends the run.
+func (w *world) fail(format string, args ...any) {
+	w.logf("VIOLATION "+format, args...)
+	w.logMu.Lock()
+	defer w.logMu.Unlock()
+	w.violations = append(w.violations, fmt.Sprintf("after %s: ", time.Since(w.start).Round(time.Millisecond))+fmt.Sprintf(format, args...))
+	w.stop()
+}
+
+func (w *world) lastEvents() string {
+	return strings.Join(w.events[max(0, len(w.events)-maxEvents):], "\n")
+}
+
+// Write makes the log lines of the packages events.
+func (w *world) Write(b []byte) (int, error) {
+	w.logf("  %s", strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+func (w *world) logger(who string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: slog.LevelInfo,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})).With("by", who)
+}
+
+// life is one run of a process, until it ends or is killed.
+type life struct {
+	name    string
+	ctx     context.Context
+	kill    context.CancelFunc
+	conf    int
+	crashes int
+	path    string
+	rng     *rand.Rand
+	*gate   // nil unless it serves
+}
+
+// spawn keeps a process running: it starts it again whenever it has ended,
+// until run gives errDone.
+func (w *world) spawn(name string, run func(l *life) error) {
+	rng := w.rand(name)
+	w.procs.Go(func() {
+		for w.ctx.Err() == nil {
+			w.mu.Lock()
+			l := &life{name: name, conf: w.conf, crashes: w.crashes, path: w.path, rng: rng}
+			l.ctx, l.kill = context.WithCancel(w.power)
+			w.lives[name] = l
+			w.mu.Unlock()
+			w.logf("%s starts with configuration %d", name, l.conf)
+			err := run(l)
+			l.kill()
+			w.logf("%s has ended: %v", name, err)
+			if errors.Is(err, errDone) {
+				return
+			}
+			w.sleep(between(rng, time.Second, 3*time.Second))
+		}
+	})
+}
+
+var errDone = errors.New("nothing left to do")
+
+// killOne ends a process as kill -9 does, as far as one in a test can.
+func (w *world) killOne(name string) {
+	w.mu.Lock()
+	l := w.lives[name]
+	w.mu.Unlock()
+	if l != nil {
+		w.logf("%s is killed", name)
+		l.kill()
+	}
+}
+
+// open opens the store for a process. Nothing closes it before the run ends:
+// a process that is killed does not either.
+func (w *world) open(l *life) (*sqlite.Site, error) {
+	db, err := sqlite.Open(l.ctx, l.path, &sqlite.Options{Now: time.Now, Logger: w.logger(l.name), Readers: 2})
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	w.morgue = append(w.morgue, db)
+	w.mu.Unlock()
+	return db.Site(l.ctx, siteName, w.config(l))
+}
+
+// hidden gives the paths that a generation of the configuration hides.
+func hidden(conf int) []string {
+	return [][]string{{}, {"/h1"}, {"/h2"}, {"/h1", "/h2"}}[conf%4]
+}
+
+func (w *world) config(l *life) store.Config {
+	c := store.Config{Base: base, Visibility: millrace.Visibility{Exclude: hidden(l.conf)}}
+	if w.broken.exposed && l.name == replicaName(1) {
+		c.Visibility.Exclude = []string{}
+	}
+	for _, p := range w.rooms {
+		t := p.Tagger
+		inner := t.Tag
+		t.Tag = func(site millrace.Site, p *millrace.Page) (string, error) {
+			w.burn(l)
+			return inner(site, p)
+		}
+		c.Taggers = append(c.Taggers, t)
+	}
+	return c
+}
+
+// burn is called in the middle of a transaction, and cuts the power when its
+// time has come: the files as they are go to another machine, and every
+// process of this one is dead.
+func (w *world) burn(l *life) {
+	if w.fuse.Add(-1) != 0 || w.calm.Load() || !w.mu.TryLock() {
+		return
+	}
+	defer w.mu.Unlock()
+	if l.crashes != w.crashes || w.ctx.Err() != nil {
+		return
+	}
+	next := filepath.Join(w.dir, fmt.Sprintf("store-%d.db", w.crashes+1))
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(w.path + suffix)
+		if err == nil {
+			err = os.WriteFile(next+suffix, b, 0o600)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			w.fail("copying the store: %v", err)
+		}
+	}
+	w.logf("the power fails while %s writes", l.name)
+	w.off()
+	w.path, w.crashes = next, w.crashes+1
+	w.power, w.off = context.WithCancel(w.ctx)
+}
+
+// chaos kills, cuts the power and changes the configuration.
+func (w *world) chaos() {
+	rng := w.rand("chaos")
+	for {
+		w.sleep(between(rng, 2*time.Second, 12*time.Second))
+		if w.calm.Load() || w.ctx.Err() != nil {
+			return
+		}
+		switch p := rng.IntN(10); {
+		case p < 3:
+			w.killOne(replicaName(rng.IntN(replicas)))
+		case p < 5:
+			w.killOne([]string{"folder writer", "api writer"}[rng.IntN(2)])
+		case p < 7:
+			w.fuse.Store(1 + rng.Int64N(20))
+		default:
+			w.rollOut(rng)
+		}
+	}
+}
+
+// rollOut changes the configuration: one process after the other is restarted
+// with the new one.
+func (w *world) rollOut(rng *rand.Rand) {
+	w.mu.Lock()
+	w.conf++
+	w.logf("configuration %d hides %v", w.conf, hidden(w.conf))
+	var names []string
+	for name := range w.lives {
+		names = append(names, name)
+	}
+	w.mu.Unlock()
+	sortAndShuffle(rng, names)
+	for _, name := range names {
+		w.sleep(between(rng, 0, 2*time.Second))
+		w.killOne(name)
+	}
+	w.sleep(5 * time.Second) // until all are back
+}
