@@ -138,7 +138,11 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 		tag = "W/" + tag // it may change again without a trace
 	}
 	h.Set("Etag", tag)
-	http.ServeContent(w, r, name, info.ModTime(), content)
+	modified := info.ModTime()
+	if modified.After(time.Now()) {
+		modified = time.Time{} // RFC 9110, section 8.8.2.1: never later than Date
+	}
+	http.ServeContent(w, r, name, modified, content)
 	return nil
 }
 
