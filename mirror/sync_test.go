@@ -139,7 +139,9 @@ func (s *sink) Apply(_ context.Context, _ string, batch []millrace.Change) (t mi
 		case millrace.Put:
 			ref := c.Ref
 			if c.Page != nil {
-				ref.Version = c.Page.Version
+				if c.Page.Version != "" { // as a store does
+					ref.Version = c.Page.Version
+				}
 				switch old, ok := s.titles[c.URL]; {
 				case !ok:
 					t.Added++

@@ -234,6 +234,11 @@ func TestOverview(t *testing.T) {
 	if other := large(t, view(pages(31)[1:]), 0)["/llm.json"]; other.ETag == hash {
 		t.Error("the overview of a larger site is the same")
 	}
+	site := millrace.Site{Base: base, Title: "The site", Seq: 99, Time: v.Site().Time.Add(time.Hour)}
+	later := protocoltest.NewView(site, pages(30)[1:], Protocol().Tagger)
+	if other := large(t, later, 0)["/llm.json"]; other.ETag != hash {
+		t.Error("the overview moves although no page has changed")
+	}
 }
 
 func TestAnnounce(t *testing.T) {
