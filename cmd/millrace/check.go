@@ -11,7 +11,7 @@ import (
 type checkCommand struct {
 	common
 	remote
-	URL      string `arg:"" name:"url" help:"Site to check."`
+	URL      string `arg:"" name:"url" help:"Site to check, by its root or any page of it."`
 	Protocol string `placeholder:"NAME" help:"Check this protocol only."`
 }
 
@@ -22,11 +22,11 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	root, err := siteRoot(c.URL)
+	site, err := siteURL(c.URL)
 	if err != nil {
 		return err
 	}
-	target, err := check.NewTarget(root, c.client(p).HTTP(), &check.TargetOptions{Decode: fetch.Decode})
+	target, err := check.NewTarget(site, c.client(p).HTTP(), &check.TargetOptions{Decode: fetch.Decode})
 	if err != nil {
 		return usageError(err.Error())
 	}

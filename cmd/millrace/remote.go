@@ -53,14 +53,23 @@ func rooms(name string) ([]protocol.Protocol, error) {
 	return nil, usageError(fmt.Sprintf("unknown protocol %q; there is %s", name, strings.Join(names, ", ")))
 }
 
-// siteRoot gives the root of the origin that a URL is on.
-func siteRoot(raw string) (string, error) {
+// siteURL gives a URL from the command line in canonical form.
+func siteURL(raw string) (string, error) {
 	if !strings.Contains(raw, "://") {
 		return "", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw))
 	}
 	u, err := canon.URL(raw)
 	if err != nil {
 		return "", usageError(err.Error())
+	}
+	return u, nil
+}
+
+// siteRoot gives the root of the origin that a URL is on.
+func siteRoot(raw string) (string, error) {
+	u, err := siteURL(raw)
+	if err != nil {
+		return "", err
 	}
 	root, err := url.Parse(u)
 	if err != nil {

@@ -447,3 +447,20 @@ func TestPageNeverLeavesHTTPS(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A page is checked where its site has no list: the URL keeps its path.
+func TestCheckPage(t *testing.T) {
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	mux.HandleFunc("/page/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", `<llm.json>; rel="alternate"; type="application/json"`)
+	})
+	mux.HandleFunc("/page/llm.json", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"canonical_url":%q,"hash":"sha256-1"}`, srv.URL+"/page/")
+	})
+	code, out, errs := command(t, nil, "check", srv.URL+"/page/", "--protocol", "tct-01", "--allow-private", "--json")
+	if code != 1 || !strings.Contains(out, `"found": true`) || !strings.Contains(out, "1.5.2/hash-form") {
+		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	}
+}
