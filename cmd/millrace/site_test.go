@@ -173,6 +173,47 @@ func TestHandbookCarried(t *testing.T) {
 	carried(t, copySite(t, "handbook"), "articles/reading-a-river/index.html", "Two numbers say", "about/index.html")
 }
 
+// A new template is no new content (TCT draft-01, section 1.4.3): with every
+// file written anew, only the item of the one edited page moves.
+func TestTemplateInvariance(t *testing.T) {
+	dir := copySite(t, "handbook")
+	s := serve(t, dir)
+	_, header, before := get(t, s.url+"llm-pages.json")
+	list := header.Get("Etag")
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".html" {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		html := strings.Replace(string(b), "Written by the people", "Put down by the folk", 1)
+		html = strings.Replace(html, "</head>", "<style>main { color: teal }</style><script>let x</script></head>", 1)
+		html = strings.Replace(html, "Two numbers say", "These two numbers say", 1)
+		write(t, name, html)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the edit is published", func() bool { return published(t, s, &list) })
+	_, _, after := get(t, s.url+"llm-pages.json")
+	was, is := strings.Split(before, "\n"), strings.Split(after, "\n")
+	if len(was) != len(is) {
+		t.Fatalf("%d lines, then %d", len(was), len(is))
+	}
+	for i := range is {
+		if moved := was[i] != is[i]; moved != strings.Contains(is[i], "/reading-a-river/") {
+			t.Errorf("moved: %t: %s", moved, is[i])
+		}
+	}
+	_, _, page := get(t, s.url+"articles/reading-a-river/")
+	if !strings.Contains(page, "Put down by the folk") {
+		t.Error("the template did not change")
+	}
+}
+
 // pgdoc gives a copy of the PostgreSQL manual, a real site of 1,100 pages.
 func pgdoc(t *testing.T) string {
 	t.Helper()
