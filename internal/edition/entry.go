@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -45,7 +46,8 @@ type entry struct {
 	offer    codingSet       // in which codings it can be had
 	dir      string          // of the files of a large document
 
-	mu       sync.Mutex // one rendering at a time
+	mu       sync.Mutex                 // one rendering at a time
+	lent     [codings]weak.Pointer[rep] // what responses under way are made of, kept or not; guarded by mu
 	standing atomic.Pointer[standing]
 	reps     [codings]atomic.Pointer[rep]
 
@@ -251,6 +253,9 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	if r := e.reps[c].Load(); r != nil {
 		return r, nil
 	}
+	if r := e.lent[c].Value(); r != nil {
+		return r, nil // too large to keep: its readers share it, however slow they are
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -276,6 +281,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 		return nil, fmt.Errorf("rendering %s: %w", e.key.path, err)
 	}
 	r := newRep(real, coded)
+	e.lent[c] = weak.Make(r)
 	if k != nil {
 		k.keep(e, c, r)
 	}

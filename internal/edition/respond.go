@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -158,7 +159,9 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	}
 	if content == nil {
 		w.WriteHeader(status)
-		if _, err := w.Write(rp.body[from : from+n]); err != nil {
+		_, err := w.Write(rp.body[from : from+n])
+		runtime.KeepAlive(rp) // others share it as long as it lives
+		if err != nil {
 			return fmt.Errorf("%w: %w", ErrBroken, err)
 		}
 		return nil
