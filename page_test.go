@@ -173,14 +173,16 @@ func TestScrub(t *testing.T) {
 		Schema: []json.RawMessage{
 			json.RawMessage(`{"@type":"Article","headline":"<b>","wordCount":1e3,"author":{"@type":"Person","name":"Ann","email":"a@example.com","@id":"#ann","address":{"x":1}},"identifier":"42","publisher":{"@type":"Organization","telephone":"1","name":"Mill"},"url":"mailto:x@example.com"}`),
 			json.RawMessage(`{"@context":{"s":"http://schema.org/"},"s:email":"a@example.com","http://schema.org/telephone":"1","contact":"MAILTO:a@example.com","schema:author":"Ann","kind":"tel","s:reviewer":{"@type":"schema:Person","@id":"#ann","name":"Ann"},"x":1}`),
+			json.RawMessage(`{"author":["Ann <ann@example.com>",{"@type":"Person","name":"Bo, bo@example.com"},"cy@example.com"],"creator":"dan@example.com","name":"a@b.example"}`),
 			json.RawMessage(`not json`), json.RawMessage(`[1]`),
 		},
 	}
 	got, _ := millrace.Visibility{}.Apply(in)
 	want := `{"@type":"Article","author":{"@type":"Person","name":"Ann"},"headline":"<b>","publisher":{"@type":"Organization","name":"Mill"},"wordCount":1e3}`
 	want2 := `{"@context":{"s":"http://schema.org/"},"kind":"tel","s:reviewer":{"@type":"schema:Person","name":"Ann"},"schema:author":"Ann","x":1}`
-	if len(got.Schema) != 2 || string(got.Schema[0]) != want || string(got.Schema[1]) != want2 {
-		t.Errorf("got  %s\nwant %s\n     %s", got.Schema, want, want2)
+	want3 := `{"author":["Ann",{"@type":"Person","name":"Bo"}],"name":"a@b.example"}`
+	if len(got.Schema) != 3 || string(got.Schema[0]) != want || string(got.Schema[1]) != want2 || string(got.Schema[2]) != want3 {
+		t.Errorf("got  %s\nwant %s\n     %s\n     %s", got.Schema, want, want2, want3)
 	}
 	if got.Author != "Ann Miller" {
 		t.Errorf("author %q", got.Author)
@@ -188,7 +190,8 @@ func TestScrub(t *testing.T) {
 	got, _ = millrace.Visibility{Authors: millrace.AuthorHidden}.Apply(in)
 	want = `{"@type":"Article","headline":"<b>","publisher":{"@type":"Organization","name":"Mill"},"wordCount":1e3}`
 	want2 = `{"@context":{"s":"http://schema.org/"},"kind":"tel","x":1}`
-	if len(got.Schema) != 2 || string(got.Schema[0]) != want || string(got.Schema[1]) != want2 || got.Author != "" {
+	if len(got.Schema) != 3 || string(got.Schema[0]) != want || string(got.Schema[1]) != want2 ||
+		string(got.Schema[2]) != `{"name":"a@b.example"}` || got.Author != "" {
 		t.Errorf("with authors hidden: %q, %s", got.Author, got.Schema)
 	}
 	again, _ := millrace.Visibility{}.Apply(got)

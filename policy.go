@@ -102,7 +102,7 @@ func (v Visibility) Fingerprint() string {
 	if v.Exclude == nil {
 		v.Exclude = DefaultExclude
 	}
-	const format = "visibility 2\n" // moves when Apply does
+	const format = "visibility 3\n" // moves when Apply does
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("millrace: strings do not encode: " + err.Error())
@@ -182,17 +182,42 @@ func scrubValue(v any, persons bool) any {
 		}
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			term := k[strings.LastIndexAny(k, ":/#")+1:] // "schema:email" and "https://schema.org/email" are email
-			drop := private[term] || person && (term == "@id" || term == "sameAs") ||
-				persons && (term == "author" || term == "creator" || term == "editor" || term == "contributor")
-			if drop {
+			byline := term == "author" || term == "creator" || term == "editor" || term == "contributor"
+			if private[term] || person && (term == "@id" || term == "sameAs") || persons && byline {
 				delete(v, k)
 				continue
 			}
-			if s := scrubValue(v[k], persons); s == nil && v[k] != nil {
+			s := scrubValue(v[k], persons)
+			if byline || person && term == "name" {
+				s = displayNames(s)
+			}
+			if s == nil && v[k] != nil {
 				delete(v, k)
 			} else {
 				v[k] = s
 			}
+		}
+		return v
+	}
+	return v
+}
+
+// displayNames makes display names of a string and of those in an array, as
+// [displayName] does; nil when nothing is left.
+func displayNames(v any) any {
+	switch v := v.(type) {
+	case string:
+		if name := displayName(v); name != "" {
+			return name
+		}
+		return nil
+	case []any:
+		v = slices.DeleteFunc(slices.Clone(v), func(e any) bool { return displayNames(e) == nil })
+		for i, e := range v {
+			v[i] = displayNames(e)
+		}
+		if len(v) == 0 {
+			return nil
 		}
 		return v
 	}
