@@ -38,6 +38,11 @@
 //   - The draft lets a client send the list's etag as If-None-Match for a body
 //     that it does not hold (1.8.1). The reader never does: a 304 would then
 //     stand for nothing.
+//   - All content codings of a document have one strong ETag, against RFC 9110:
+//     the draft's tag is that of the uncoded bytes (1.6.2, 1.9.1). That is why
+//     there are no ranges.
+//   - Read without an ETag, a document has its hash as its validator, if that
+//     holds: the list's etag may be of another body.
 //   - A list that is announced but is no M-Sitemap is passed over silently
 //     while another one is (rel="index" has other uses, 1.4.1). A list with
 //     an unknown version makes TCT unavailable.
