@@ -58,9 +58,22 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 				return nil, err
 			}
 		}
+		if last := before[d.Path]; last != nil && last.ETag != next.ETag {
+			// Last-Modified has whole seconds, and some clients go by it alone.
+			next.Modified = later(next.Modified, last.Modified)
+		}
 		m.Documents = append(m.Documents, next)
 	}
 	return m, nil
+}
+
+// later gives t, or the next whole second after another time if t is not in a
+// later second.
+func later(t, other time.Time) time.Time {
+	if t.Unix() > other.Unix() {
+		return t
+	}
+	return other.Truncate(time.Second).Add(time.Second)
 }
 
 // roomDocument is a large document with the name of its room.

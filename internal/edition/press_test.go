@@ -85,6 +85,23 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// Two editions of one second have two dates: a client may have no validator
+// but the date.
+func TestTwoEditionsInOneSecond(t *testing.T) {
+	site, room := newMemSite(10), &memRoom{}
+	p := newTestPress(t, site, room, nil)
+	publish(t, p)
+	for i, body := range []string{"changed", "changed again", "and again"} {
+		seq := site.set("/1", body)
+		site.log[seq].Time = timeOf(11).Add(time.Duration(i) * 300 * time.Millisecond)
+		publish(t, p)
+		got := ask(t, p, "GET", "/odd.txt").Header().Get("Last-Modified")
+		if want := timeOf(uint64(11 + i)).Format(http.TimeFormat); got != want {
+			t.Errorf("edit %d: %s, want %s", i, got, want)
+		}
+	}
+}
+
 // Bodies stay when the next edition has the same document.
 func TestBodiesSurviveEditions(t *testing.T) {
 	site, room := newMemSite(4), &memRoom{}
