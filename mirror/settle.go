@@ -83,9 +83,10 @@ func (r *run) settle(ctx context.Context) error {
 
 // sudden reports whether a list has lost too much to be believed at once: a
 // fifth of what is held, or everything that was left, beyond what the last run
-// has doubted already.
+// has doubted already. A loss that shrinks is doubted until it does no more: a
+// site that is being built anew is on its way back.
 func sudden(lost, doubted, held int) bool {
-	return (lost-doubted)*5 >= held || lost == held && doubted < held
+	return lost < doubted || (lost-doubted)*5 >= held || lost == held && doubted < held
 }
 
 // covers reports whether a whole list of this run would name the ref.
