@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +51,8 @@ const (
 	gcPercent = 20
 
 	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
-	recheck = 10 * time.Second // the second look at a list that is not believed
+	look    = 5 * time.Second  // a look at a mirror that others write
+	recheck = 30 * time.Second // the second look at a list that is not believed
 	upkeep  = time.Hour        // between two compactions
 	keep    = time.Hour        // how long what is superseded may still be read
 	horizon = 30 * 24 * time.Hour
@@ -66,6 +69,9 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	kind, err := c.kind()
 	if err != nil {
+		return err
+	}
+	if err := c.validate(); err != nil {
 		return err
 	}
 	ln, err := gateway.Listen(ctx, c.Listen)
@@ -174,13 +180,44 @@ func (c *serveCommand) kind() (string, error) {
 		return "", fmt.Errorf("source: %w", err)
 	}
 	kind := "mirror"
-	if info.IsDir() {
+	switch ext := strings.ToLower(filepath.Ext(c.Source)); {
+	case info.IsDir():
 		kind = "folder"
+	case ext == ".html" || ext == ".htm" || ext == ".xhtml":
+		return "", usageError(fmt.Sprintf("%s is one page; SOURCE is the folder that it is in, such as %s", c.Source, filepath.Dir(c.Source)))
 	}
 	if c.As != "" && c.As != kind {
 		return "", usageError(fmt.Sprintf("--as %s: %s is a %s", c.As, c.Source, kind))
 	}
 	return kind, nil
+}
+
+// hideable are the kinds of pages that --hide-kinds can name.
+var hideable = []millrace.PageKind{
+	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product,
+	millrace.Listing, millrace.Collection, millrace.Archive,
+}
+
+// validate refuses values that would be taken for something else. What hides
+// pages has to be right: a slip would publish them.
+func (c *serveCommand) validate() error {
+	switch {
+	case c.Listen == "":
+		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
+	case c.ListItems < 1:
+		return usageError(fmt.Sprintf("--list-items %d: a list has at least one page", c.ListItems))
+	}
+	for _, path := range c.Exclude {
+		if !strings.HasPrefix(path, "/") {
+			return usageError(fmt.Sprintf("--exclude: %q hides nothing: a path starts with /, such as /drafts", path))
+		}
+	}
+	for _, kind := range c.HideKinds {
+		if !slices.Contains(hideable, millrace.PageKind(kind)) {
+			return usageError(fmt.Sprintf("--hide-kinds: there is no kind %q; the kinds are %q", kind, hideable))
+		}
+	}
+	return nil
 }
 
 // docs gives the base URL of the machine documents.
