@@ -125,6 +125,16 @@ type Document struct {
 	Touched func(url string) bool
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
+	// Group says which large documents can be written together for less than
+	// one by one; nil = none.
+	Group *Group
+}
+
+// Group is a set of large documents that take one pass over the site together,
+// such as the shards of a list.
+type Group struct {
+	// Write writes the identity bytes of some of the documents, by path.
+	Write func(ctx context.Context, to map[string]io.Writer) error
 }
 
 // Notice is what a protocol wants announced: the gateway composes the origin's

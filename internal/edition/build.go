@@ -38,6 +38,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 			before[prev.Documents[i].Path] = &prev.Documents[i]
 		}
 	}
+	todo := make([]*millrace.Document, len(docs)) // nil: what was built before stands
 	for i, d := range docs {
 		old := before[d.Path]
 		if old != nil && (old.Room != d.room || old.OneTag != d.OneTag || d.ETag != "" && old.ETag != d.ETag || old.Own != (d.ETag != "")) {
@@ -54,17 +55,72 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 			}
 		}
 		if next.Files == nil {
-			if err := p.press(ctx, d.Document, &next); err != nil {
-				return nil, err
-			}
-		}
-		if last := before[d.Path]; last != nil && last.ETag != next.ETag {
-			// Last-Modified has whole seconds, and some clients go by it alone.
-			next.Modified = later(next.Modified, last.Modified)
+			todo[i] = d.Document
 		}
 		m.Documents = append(m.Documents, next)
 	}
+	spooled, done, err := p.spool(ctx, todo)
+	defer done()
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range spooled {
+		next := &m.Documents[i]
+		if d != nil {
+			if err := p.press(ctx, d, next); err != nil {
+				return nil, err
+			}
+		}
+		if last := before[next.Path]; last != nil && last.ETag != next.ETag {
+			// Last-Modified has whole seconds, and some clients go by it alone.
+			next.Modified = later(next.Modified, last.Modified)
+		}
+	}
 	return m, nil
+}
+
+// spool writes the documents of each group to temporary files, in one pass
+// each, and gives the documents as they are to be read from there. A document
+// alone in its group is given as it is. done removes the files; call it always.
+func (p *Press) spool(ctx context.Context, docs []*millrace.Document) (out []*millrace.Document, done func(), err error) {
+	var files []*os.File
+	done = func() {
+		for _, f := range files {
+			f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}
+	out = slices.Clone(docs)
+	groups := make(map[*millrace.Group][]int)
+	for i, d := range docs {
+		if d != nil && d.Group != nil {
+			groups[d.Group] = append(groups[d.Group], i)
+		}
+	}
+	for group, members := range groups {
+		if len(members) < 2 {
+			continue
+		}
+		to := make(map[string]io.Writer, len(members))
+		for _, i := range members {
+			f, err := os.CreateTemp(p.dir, unfinished+"*")
+			if err != nil {
+				return nil, done, err
+			}
+			files = append(files, f)
+			to[docs[i].Path] = &stoppable{ctx, f}
+			spooled := *docs[i]
+			spooled.Write = func(_ context.Context, w io.Writer) error {
+				_, err := io.Copy(w, io.NewSectionReader(f, 0, 1<<62))
+				return err
+			}
+			out[i] = &spooled
+		}
+		if err := group.Write(ctx, to); err != nil {
+			return nil, done, fmt.Errorf("building %d documents together: %w", len(members), err)
+		}
+	}
+	return out, done, nil
 }
 
 // later gives t, or the next whole second after another time if t is not in a

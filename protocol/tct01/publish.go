@@ -68,8 +68,9 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			return
 		}
 		shards := p.shards(site)
+		group := p.group(v, shards, over)
 		for i := range shards {
-			if !yield(p.list(v, i, shards, over), nil) {
+			if !yield(p.list(v, i, shards, over, group), nil) {
 				return
 			}
 		}

@@ -51,24 +51,32 @@ func shardOf(identity string, shards int) int {
 
 // list gives one M-Sitemap (1.7). Its items are in the order of identities;
 // an overview comes first in the first list.
-func (p *publisher) list(v millrace.View, i, shards int, over *overview) *millrace.Document {
-	site := v.Site()
+func (p *publisher) list(v millrace.View, i, shards int, over *overview, group *millrace.Group) *millrace.Document {
+	site, path := v.Site(), listName(i, shards)
 	d := &millrace.Document{
-		Path:   listName(i, shards),
+		Path:   path,
 		Header: header(site.Time),
 		OneTag: true,
 		Large:  true,
+		Group:  group,
 		Write: func(ctx context.Context, w io.Writer) error {
-			if err := writeList(ctx, w, v, i, shards, over); err != nil {
-				return fmt.Errorf("%s: list %s: %w", Name, listName(i, shards), err)
-			}
-			return nil
+			return group.Write(ctx, map[string]io.Writer{path: w})
 		},
 	}
 	if i > 0 || over == nil {
 		d.Touched = func(url string) bool { return touches(canon.Relative(site.Base, url), i, shards) }
 	}
 	return d
+}
+
+// group writes lists of one view together.
+func (p *publisher) group(v millrace.View, shards int, over *overview) *millrace.Group {
+	return &millrace.Group{Write: func(ctx context.Context, to map[string]io.Writer) error {
+		if err := writeLists(ctx, v, shards, over, to); err != nil {
+			return fmt.Errorf("%s: lists: %w", Name, err)
+		}
+		return nil
+	}}
 }
 
 // touches reports whether a change of a page can change the list: the page is
@@ -87,25 +95,31 @@ func touches(identity string, i, shards int) bool {
 	return false
 }
 
-func writeList(ctx context.Context, w io.Writer, v millrace.View, i, shards int, over *overview) error {
+// writeLists writes some of the lists in one pass over the tags.
+func writeLists(ctx context.Context, v millrace.View, shards int, over *overview, to map[string]io.Writer) error {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.Docs, "/")
-	out := bufio.NewWriterSize(w, 64<<10)
-	_, _ = out.WriteString(listHead) // an error stays until Flush
+	lists := make([]*bufio.Writer, shards) // nil: not asked for
+	sep := make([]bool, shards)
+	for i := range lists {
+		if w := to[listName(i, shards)]; w != nil {
+			lists[i] = bufio.NewWriterSize(w, 64<<10)
+			_, _ = lists[i].WriteString(listHead) // an error stays until Flush
+		}
+	}
 	buf := make([]byte, 0, 512)
-	sep := false
-	write := func(it item) error {
+	write := func(i int, it item) error {
 		buf = buf[:0]
-		if sep {
+		if sep[i] {
 			buf = append(buf, ',')
 		}
-		sep = true
+		sep[i] = true
 		buf = it.append(append(buf, '\n'))
-		_, err := out.Write(buf)
+		_, err := lists[i].Write(buf)
 		return err
 	}
-	if i == 0 && over != nil {
-		if err := write(item{CURL: over.doc.CanonicalURL, MURL: docs + over.name, ETag: over.hash}); err != nil {
+	if lists[0] != nil && over != nil {
+		if err := write(0, item{CURL: over.doc.CanonicalURL, MURL: docs + over.name, ETag: over.hash}); err != nil {
 			return err
 		}
 	}
@@ -114,15 +128,24 @@ func writeList(ctx context.Context, w io.Writer, v millrace.View, i, shards int,
 			return err
 		}
 		identity := canon.Relative(site.Base, t.URL)
-		if shards > 1 && shardOf(identity, shards) != i {
+		i := shardOf(identity, shards)
+		if lists[i] == nil {
 			continue
 		}
-		if err := write(item{CURL: t.URL, MURL: docs + nameOf(identity, t.N), ETag: t.Value}); err != nil {
+		if err := write(i, item{CURL: t.URL, MURL: docs + nameOf(identity, t.N), ETag: t.Value}); err != nil {
 			return err
 		}
 	}
-	_, _ = out.WriteString(listTail)
-	return out.Flush()
+	for _, out := range lists {
+		if out == nil {
+			continue
+		}
+		_, _ = out.WriteString(listTail)
+		if err := out.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // overview is the document of a home page that is not published.
