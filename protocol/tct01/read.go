@@ -127,10 +127,10 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	now := r.o.Now().UTC().Truncate(time.Second)
 	is := was
 	age := now.Sub(was.Found)
-	remembered := since != "" && age >= 0 && age < discoveryAge
+	remembered, whole := since != "" && age >= 0 && age < discoveryAge, false
 	if remembered {
 		var err error
-		if files, err = r.load(ctx, was.Lists, was); err != nil {
+		if files, whole, err = r.load(ctx, was.Lists, was); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -142,20 +142,23 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 		if err != nil {
 			return err
 		}
-		if files, err = r.load(ctx, found, was); err != nil {
+		if files, whole, err = r.load(ctx, found, was); err != nil {
 			return err
 		}
 		is.Found = now
+		if !whole {
+			is.Found = time.Time{} // look for the others again next time
+		}
 	}
 	is.Lists = listsOf(files)
 	if slices.Equal(is.urls(), was.urls()) {
-		return r.yieldEach(ctx, files, was, is, yield)
+		return r.yieldEach(ctx, files, whole, was, is, yield)
 	}
 	if slices.ContainsFunc(files, func(f *listFile) bool { return f.spool == nil }) {
 		// A list among others than before says nothing by its 304 alone.
 		closeAll(files)
 		var err error
-		if files, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
+		if files, _, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
 			return err
 		}
 		is.Lists = listsOf(files)
@@ -163,7 +166,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	if since != "" && !yield(mark(cursor{}, false, ""), nil) {
 		return nil
 	}
-	return r.yieldAll(ctx, files, is, yield)
+	return r.yieldAll(ctx, files, whole, is, yield)
 }
 
 func listsOf(files []*listFile) []list {
@@ -188,21 +191,21 @@ var errStop = errors.New("stopped")
 
 // yieldAll yields the items of all lists and one milestone.
 func (r *reader) yieldAll(
-	ctx context.Context, files []*listFile, is cursor, yield func(millrace.Change, error) bool,
+	ctx context.Context, files []*listFile, whole bool, is cursor, yield func(millrace.Change, error) bool,
 ) error {
 	for _, f := range files {
 		if err := r.items(ctx, f, len(files) > 1, yield); err != nil {
 			return unlessStop(err)
 		}
 	}
-	yield(mark(is, true, ""), nil)
+	yield(mark(is, whole, ""), nil)
 	return nil
 }
 
 // yieldEach yields the items of each list that has changed, with a milestone
 // whose cursor covers what has been yielded up to it.
 func (r *reader) yieldEach(
-	ctx context.Context, files []*listFile, was, is cursor, yield func(millrace.Change, error) bool,
+	ctx context.Context, files []*listFile, whole bool, was, is cursor, yield func(millrace.Change, error) bool,
 ) error {
 	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists)}
 	last := -1
@@ -229,7 +232,7 @@ func (r *reader) yieldEach(
 		if len(files) > 1 {
 			section = f.URL
 		}
-		if !yield(mark(so, true, section), nil) {
+		if !yield(mark(so, whole, section), nil) {
 			return nil
 		}
 	}

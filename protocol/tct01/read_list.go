@@ -1,6 +1,7 @@
 package tct01
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,10 @@ func closeAll(files []*listFile) {
 
 // load gets the lists that have changed since a cursor, and gives only what
 // is whole and valid. Of several, one that is no M-Sitemap is passed over,
-// unless the cursor knows that it was one.
-func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*listFile, err error) {
+// unless the cursor knows that it was one. whole is false when one of them may
+// not be read: then what no list names may be named there.
+func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*listFile, whole bool, err error) {
+	whole = true
 	defer func() {
 		if err != nil {
 			closeAll(files)
@@ -57,15 +60,16 @@ func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*l
 		case err == nil:
 			files = append(files, f)
 		case known || !isOther(err):
-			return files, err
-		case other == nil:
-			other = err
+			return files, false, err
+		default:
+			whole = whole && !errors.Is(err, millrace.ErrForbidden)
+			other = cmp.Or(other, err)
 		}
 	}
 	if len(files) == 0 {
-		return nil, other
+		return nil, false, other
 	}
-	return files, nil
+	return files, whole, nil
 }
 
 // isOther reports whether the error says that a target is something else than

@@ -105,6 +105,9 @@ func (r *reader) machine(ctx context.Context, murl, version string, curls ...str
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
 	defer resp.Body.Close()
+	if final, err := canon.URL(resp.Request.URL.String()); err != nil || originOf(final) != originOf(murl) {
+		return nil, r.bad(murl, "1.7.3", "it redirects to another origin: "+originOf(final), nil)
+	}
 	if resp.StatusCode == http.StatusNotModified {
 		if version == "" {
 			return nil, r.bad(murl, "1.8.2", "304 for a request without a condition", nil)
