@@ -117,7 +117,6 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log}
 	if o.folder != nil {
 		defer func() { err = errors.Join(err, o.folder.Close()) }()
-		po.Hides = gateway.Hides(o.folder, o.base, docs)
 		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
 			return err
 		}

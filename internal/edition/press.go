@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,10 +33,6 @@ type Options struct {
 	Key string
 	// Grace is how long the files of a superseded edition stay; 0 = an hour.
 	Grace time.Duration
-	// Hides reports whether the site has a resource of its own at a path
-	// (percent-encoded, under the documents' base): it beats a document. It is
-	// asked once per document and edition. nil = never.
-	Hides func(path string) bool
 	// Log is told of publishing; nil = slog.Default().
 	Log *slog.Logger
 }
@@ -63,7 +58,6 @@ type Press struct {
 	dir   string
 	key   string
 	grace time.Duration
-	hides func(string) bool
 	log   *slog.Logger
 
 	current atomic.Pointer[Edition]
@@ -87,14 +81,11 @@ func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, er
 	}
 	p := &Press{
 		site: site, rooms: rooms, dir: dir,
-		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), hides: o.Hides, log: o.Log,
+		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), log: o.Log,
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if p.log == nil {
 		p.log = slog.Default()
-	}
-	if p.hides == nil {
-		p.hides = func(string) bool { return false }
 	}
 	for _, room := range rooms {
 		p.key += "\n" + room.Name
@@ -201,9 +192,7 @@ func (p *Press) put(view millrace.View, m *manifest) error {
 		if err != nil {
 			return err
 		}
-		if path, _, _ := strings.Cut(m.Documents[i].Path, "?"); !p.hides(path) {
-			ed.large[k] = e
-		}
+		ed.large[k] = e
 	}
 	for _, room := range p.rooms {
 		ed.Notices = append(ed.Notices, room.Publisher.Announce(view))

@@ -205,16 +205,6 @@ func TestVaryingDocumentsAreNotKept(t *testing.T) {
 	}
 }
 
-func TestHidden(t *testing.T) {
-	p := newTestPress(t, newMemSite(3), &memRoom{}, &Options{Hides: func(p string) bool { return p == "/1.txt" || p == "/odd.txt" }})
-	publish(t, p)
-	for target, want := range map[string]int{"/1.txt": 0, "/odd.txt": 0, "/2.txt": 200, "/even.txt": 200} {
-		if w := ask(t, p, "GET", target); w.Code != want {
-			t.Errorf("%s: %d, want %d", target, w.Code, want)
-		}
-	}
-}
-
 func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 	site := newMemSite(1)
 	site.set("/a/b", "slash")

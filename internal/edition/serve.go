@@ -71,7 +71,7 @@ func (p *Press) ask(ed *Edition, r *http.Request) (*millrace.Document, error) {
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("%s of %s: %w", r.URL.Path, room.Name, err)
-		case d.Large || p.hides(r.URL.EscapedPath()):
+		case d.Large:
 			// A large document is served from the edition or not at all.
 			return nil, nil
 		}

@@ -39,22 +39,6 @@ func NewFiles(files Files, base string, log *slog.Logger) (http.Handler, error) 
 	return &static{files, prefix, log}, nil
 }
 
-// Hides gives what [edition.Options] wants to know: whether files have
-// something of their own at the path of a document. base and docs are the base
-// URLs of the pages and of the documents.
-func Hides(files Files, base, docs string) func(string) bool {
-	from, errBase := pathOf(base)
-	to, errDocs := pathOf(docs)
-	return func(p string) bool {
-		rest, ok := strings.CutPrefix(to+p, from)
-		if errBase != nil || errDocs != nil || !ok || !strings.HasPrefix(rest, "/") {
-			return false
-		}
-		file, _, err := files.Lookup(rest)
-		return err == nil && file != ""
-	}
-}
-
 type static struct {
 	files  Files
 	prefix string

@@ -221,25 +221,6 @@ func TestBasesWithPaths(t *testing.T) {
 	}
 }
 
-func TestHides(t *testing.T) {
-	f := inMemory("x/llm.json", "{}", "dir/index.html", "")
-	for _, c := range []struct {
-		base, docs, path string
-		want             bool
-	}{
-		{"https://x.test/", "https://x.test/", "/x/llm.json", true},
-		{"https://x.test/", "https://x.test/", "/y/llm.json", false},
-		{"https://x.test/", "https://x.test/", "/dir", false},
-		{"https://x.test/b/", "https://x.test/", "/x/llm.json", false},
-		{"https://x.test/b/", "https://x.test/", "/b/x/llm.json", true},
-		{"https://x.test/", "https://x.test/x/", "/llm.json", true},
-	} {
-		if got := Hides(f, c.base, c.docs)(c.path); got != c.want {
-			t.Errorf("%+v: %t", c, got)
-		}
-	}
-}
-
 // rogue is a room whose documents misbehave.
 type rogue struct{}
 

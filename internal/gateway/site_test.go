@@ -111,7 +111,6 @@ func (s setup) gateway(t testing.TB) *Gateway {
 	rooms := append([]edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}}, s.rooms...)
 	eo := &edition.Options{Log: log, CacheBytes: s.cache}
 	if s.files != nil {
-		eo.Hides = Hides(s.files, s.base, s.docs)
 		origin, err := NewFiles(s.files, s.base, log)
 		if err != nil {
 			t.Fatal(err)

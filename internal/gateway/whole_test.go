@@ -61,7 +61,7 @@ func TestFolderToClient(t *testing.T) {
 	newGateway := func() (*Gateway, *edition.Press) {
 		t.Helper()
 		press, err := edition.NewPress(site, []edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}},
-			filepath.Join(state, "files"), &edition.Options{Log: log, Hides: Hides(f, base, base)})
+			filepath.Join(state, "files"), &edition.Options{Log: log})
 		if err != nil {
 			t.Fatal(err)
 		}
