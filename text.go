@@ -3,6 +3,7 @@ package millrace
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Text gives blocks as plain text: blocks are separated by one empty line,
@@ -41,6 +42,9 @@ func TextBlocks(text string) []Block {
 // foldLines leaves at most one empty line in a row and none at the ends. A line
 // of white space is an empty one, and every line ends in "\n".
 func foldLines(s string) string {
+	if folded(s) {
+		return s
+	}
 	var w strings.Builder
 	w.Grow(len(s))
 	gap := false
@@ -59,6 +63,33 @@ func foldLines(s string) string {
 		w.WriteString(line)
 	}
 	return w.String()
+}
+
+// folded reports whether foldLines would change nothing; it may miss some such
+// text, but not much.
+func folded(s string) bool {
+	if s == "" {
+		return true
+	}
+	gap := true // an empty line may not come now
+	for rest, more := s, true; more; {
+		var line string
+		line, rest, more = strings.Cut(rest, "\n")
+		switch {
+		case line == "":
+			if gap {
+				return false
+			}
+			gap = true
+			continue
+		case line[0] <= ' ' || line[0] >= utf8.RuneSelf:
+			if strings.TrimSpace(line) == "" {
+				return false
+			}
+		}
+		gap = false
+	}
+	return !gap && strings.IndexByte(s, '\r') < 0
 }
 
 func blockText(b Block) string {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace"
 )
 
@@ -124,6 +126,19 @@ func FuzzTextBlocks(f *testing.F) {
 		}
 		if got := strings.Join(strings.Fields(once), " "); got != strings.Join(strings.Fields(s), " ") {
 			t.Errorf("words of %q became %q", s, got)
+		}
+	})
+}
+
+func FuzzFold(f *testing.F) {
+	for _, s := range []string{"", "a", "a\n\nb", "a\n\n\nb", "\na", "a\n", "a\rb", "a\n \nb", "\u00a0\nb", "a\n\u2003\n\nb", "a\u2028b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		// A line end in front takes the slow way, and changes nothing else.
+		fast, slow := millrace.TextBlocks(s), millrace.TextBlocks("\n"+s)
+		if d := cmp.Diff(slow, fast); d != "" {
+			t.Errorf("%q: (-slow +fast) %s", s, d)
 		}
 	})
 }
