@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ func main() {
 		peer(addr)
 		return
 	}
+	// As `millrace serve` does; the peers in this process gain by it as well.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(96 << 20)
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	only := flag.String("only", "", "one part: serve, ingest, memory, start")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")

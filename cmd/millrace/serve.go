@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -48,8 +47,6 @@ type serveReport struct {
 }
 
 const (
-	gcPercent = 20
-
 	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
 	look    = 5 * time.Second  // a look at a mirror that others write
 	recheck = 30 * time.Second // the second look at a list that is not believed
@@ -62,11 +59,7 @@ const (
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	p.start(&c.common)
 	start := time.Now()
-	if _, set := p.lookup("GOGC"); !set {
-		// Most of the heap is the cache of bodies, which holds no pointers: to
-		// collect it often costs little, and to let it double costs memory.
-		debug.SetGCPercent(gcPercent)
-	}
+	p.limitMemory()
 	kind, err := c.kind()
 	if err != nil {
 		return err
