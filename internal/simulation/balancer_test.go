@@ -3,7 +3,6 @@ package simulation
 import (
 	"bytes"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -17,8 +16,7 @@ type balancer struct{ n *network }
 // off, the client sees a 502 or a broken connection, as from any proxy.
 func (b *balancer) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w := b.n.w
-	var l *life
-	b.n.dice(func(rng *rand.Rand) { l = w.pick(rng) })
+	l := w.pick(b.n.rng)
 	if l == nil {
 		w.logf("%s %s: no replica", r.Method, r.URL)
 		http.Error(to, "no replica", http.StatusServiceUnavailable)

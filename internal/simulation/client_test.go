@@ -49,13 +49,7 @@ type client struct {
 func newClient(w *world, p protocol.Protocol, sink mirrored) *client {
 	c := &client{w: w, p: p, sink: sink, name: fmt.Sprintf("client %s %T", p.Name, sink)}
 	c.rng = w.rand(c.name)
-	jitter := w.rand(c.name + " jitter")
-	var mu sync.Mutex
-	c.http = fetch.New(&fetch.Options{Dial: w.net.dial, Rand: func() float64 {
-		mu.Lock()
-		defer mu.Unlock()
-		return jitter.Float64()
-	}})
+	c.http = fetch.New(&fetch.Options{Dial: w.net.dial, Rand: c.rng.Float64})
 	return c
 }
 

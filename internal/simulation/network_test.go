@@ -62,9 +62,7 @@ type network struct {
 	server *http.Server
 	served chan struct{}
 	cuts   atomic.Int64
-
-	mu  sync.Mutex
-	rng *rand.Rand
+	rng    *rand.Rand
 }
 
 func newNetwork(w *world) *network {
@@ -82,13 +80,6 @@ func (n *network) close() {
 	<-n.served
 }
 
-// dice gives the network's randomness to one caller at a time.
-func (n *network) dice(f func(rng *rand.Rand)) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	f(n.rng)
-}
-
 // dial connects a client with the site.
 func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if addr != host+":80" {
@@ -100,11 +91,9 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 // wire makes one end of a connection as unreliable as the network is.
 func (n *network) wire(c net.Conn) net.Conn {
 	f := &frail{Conn: c, n: n, left: -1}
-	n.dice(func(rng *rand.Rand) {
-		if n.w.chance(rng, .25) {
-			f.left = 1 + rng.IntN(8<<10)
-		}
-	})
+	if n.w.chance(n.rng, .25) {
+		f.left = 1 + n.rng.IntN(8<<10)
+	}
 	return f
 }
 
@@ -118,14 +107,8 @@ type frail struct {
 
 // Write writes what gets through.
 func (f *frail) Write(b []byte) (int, error) {
-	var wait time.Duration
-	f.n.dice(func(rng *rand.Rand) {
-		if f.n.w.chance(rng, .15) {
-			wait = between(rng, time.Millisecond, 400*time.Millisecond)
-		}
-	})
-	if wait > 0 {
-		time.Sleep(wait)
+	if f.n.w.chance(f.n.rng, .15) {
+		time.Sleep(between(f.n.rng, time.Millisecond, 400*time.Millisecond))
 	}
 	if f.left < 0 || f.n.w.calm.Load() {
 		return f.Conn.Write(b)

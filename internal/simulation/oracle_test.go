@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -222,6 +223,13 @@ func (o *oracle) last(t time.Time) int {
 		i--
 	}
 	return i
+}
+
+// end gives the newest edition, and every path that a document ever had.
+func (o *oracle) end() (*published, []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.editions[len(o.editions)-1], slices.Sorted(maps.Keys(o.docs))
 }
 
 // ask notes what a request may be answered with.

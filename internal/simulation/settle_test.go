@@ -2,17 +2,17 @@ package simulation
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 )
 
 // settle lets the last changes through, with no more faults, and compares:
@@ -32,30 +32,74 @@ func (w *world) settle() {
 		w.broke("opening the store at the end: %v", err)
 		return
 	}
+	for range rounds {
+		if w.ctx.Err() != nil || !w.round(l, site) {
+			return
+		}
+	}
+}
+
+// rounds is how often the end is looked at, each time after some changes.
+const rounds = 3
+
+// round changes the site once more, pulls while one replica is ahead of the
+// other, and compares when both are there.
+func (w *world) round(l *life, site store.Site) bool {
+	for range 8 {
+		w.logf("origin: %s", w.origin.change())
+	}
 	if !w.sync(l, site, false) {
 		w.broke("the last look at the origin has failed")
-		return
+		return false
 	}
-	for _, l := range w.alive() {
-		l.press.Changed()
-		break // the other one follows
-	}
-	w.sleep(settling)
 	v, err := site.Head(w.ctx)
 	if err != nil {
 		w.broke("the store at the end: %v", err)
-		return
+		return false
 	}
 	pages, err := scan(w.ctx, v)
 	if err != nil {
 		w.broke("the store at the end: %v", err)
-		return
+		return false
 	}
 	w.compareStore(l, pages)
+	alive := w.alive()
+	if len(alive) != replicas {
+		w.broke("%d replicas are left", len(alive))
+		return false
+	}
+	alive[l.rng.IntN(replicas)].press.Changed()
+	// What these pulls see of the older replica must not stay.
+	w.await(v.Site().Seq, 1)
+	var pulls sync.WaitGroup
+	for _, c := range w.clients {
+		pulls.Go(func() { c.pull(w.ctx) })
+	}
+	pulls.Wait()
+	w.await(v.Site().Seq, replicas)
 	w.compareReplicas(v.Site().Seq)
 	for _, c := range w.clients {
 		c.compare(v, pages)
 	}
+	return true
+}
+
+// await waits until so many replicas have an edition. A press that was held up
+// rests for a minute before it publishes again.
+func (w *world) await(seq uint64, n int) {
+	for range 1200 {
+		have := 0
+		for _, l := range w.alive() {
+			if ed := l.press.Current(); ed != nil && ed.View.Site().Seq >= seq {
+				have++
+			}
+		}
+		if have >= n || w.ctx.Err() != nil {
+			return
+		}
+		w.sleep(100 * time.Millisecond)
+	}
+	w.broke("edition %d has not come to %d replicas", seq, n)
 }
 
 // broke reports a failure of what must work, unless the run has ended.
@@ -89,21 +133,17 @@ func (w *world) compareReplicas(seq uint64) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	last := w.oracle.editions[len(w.oracle.editions)-1]
+	last, paths := w.oracle.end()
 	if last.seq != seq {
 		w.fail("edition %d is the last one, the store is at %d", last.seq, seq)
 		return
 	}
-	alive := w.alive()
-	if len(alive) != replicas {
-		w.fail("%d replicas are left", len(alive))
-	}
-	for _, l := range alive {
+	for _, l := range w.alive() {
 		if now := l.press.Current(); now == nil || now.View.Site().Seq != seq {
 			w.fail("%s has not come to edition %d", l.name, seq)
 			continue
 		}
-		for _, path := range slices.Sorted(maps.Keys(w.oracle.docs)) {
+		for _, path := range paths {
 			r := httptest.NewRequestWithContext(w.ctx, http.MethodGet, path, nil)
 			x, a := w.oracle.ask(l, r), httptest.NewRecorder()
 			found, err := l.press.Serve(a, r)

@@ -14,7 +14,7 @@ import (
 
 var (
 	simSeed = flag.Uint64("sim.seed", 1, "the first seed to run")
-	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 16, or 1 with -sim.seed")
+	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 16, 4 with -short, or 1 with -sim.seed")
 )
 
 // TestSimulation runs the seeds.
@@ -22,6 +22,9 @@ func TestSimulation(t *testing.T) {
 	n := *simN
 	if n == 0 {
 		n = 16
+		if testing.Short() {
+			n = 4
+		}
 		flag.Visit(func(f *flag.Flag) {
 			if f.Name == "sim.seed" {
 				n = 1
@@ -79,11 +82,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// How long the parts of a run take, on the bubble's clock.
-const (
-	runFor   = 60 * time.Second
-	settling = 30 * time.Second
-)
+// runFor is how long there are changes and faults, on the bubble's clock.
+const runFor = 40 * time.Second
 
 // simulate runs one seed to its end, or to its first violation.
 func simulate(t *testing.T, seed uint64, b broken) *world {

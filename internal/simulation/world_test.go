@@ -106,7 +106,20 @@ func (w *world) end() {
 func (w *world) rand(name string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name)
-	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
+	return rand.New(&locked{src: rand.NewPCG(w.seed, h.Sum64())})
+}
+
+// locked is a source of randomness for several goroutines.
+type locked struct {
+	mu  sync.Mutex
+	src *rand.PCG
+}
+
+// Uint64 gives the next number.
+func (l *locked) Uint64() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.src.Uint64()
 }
 
 // chance is true with probability p, and never once the world is calm.
