@@ -87,7 +87,7 @@ const slack = 20 * time.Second
 // pull does one pull, and looks whether anything was lost.
 func (c *client) pull(ctx context.Context) *mirror.Report {
 	start := time.Now()
-	var src, sink = c.src, millrace.Sink(&lossy{c.sink, c})
+	src, sink := c.src, &lossy{c.sink, c}
 	if src == nil {
 		src = c.p.NewReader(c.http.HTTP(), base, nil)
 	}

@@ -22,7 +22,6 @@ type entry struct {
 	noIndex  bool
 	archive  bool
 	modified time.Time // zero = the origin has no date
-	broken   bool      // cannot be read at present
 }
 
 // page gives what the entry says. Everything follows from its fields.
@@ -62,7 +61,6 @@ type origin struct {
 	entries map[string]entry
 	rev     int
 	zombies map[string]entry // what a broken source does not let go
-	drops   bool
 }
 
 func newOrigin(rng *rand.Rand) *origin {

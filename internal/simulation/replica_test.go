@@ -248,7 +248,7 @@ func (p *publishing) Publish(ctx context.Context, from, to uint64, manifest []by
 		w.logf("%s dies after it has published %d", p.l.name, to)
 		p.l.kill()
 		return ctx.Err()
-	case w.chance(rng, .05):
+	case w.chance(rng, .06):
 		w.logf("%s is not told that it has published %d", p.l.name, to)
 		return fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}
