@@ -38,7 +38,7 @@ func (c *config) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 	if flag.Name == "config" || flag.Name == "help" {
 		return nil, nil
 	}
-	if v, ok := c.lookup(variable(flag.Name)); ok {
+	if v, ok := c.lookup(variable(flag.Name)); ok && v != "" {
 		return v, nil
 	}
 	if s, ok := c.keys[flag.Name]; ok {
@@ -52,13 +52,13 @@ func variable(flag string) string {
 	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// flagNames lists the flags of all commands.
+// flagNames lists the flags of all commands; true are those that take a list.
 func flagNames(k *kong.Kong) map[string]bool {
 	names := map[string]bool{}
 	for _, command := range k.Model.Leaves(false) {
 		for _, group := range command.AllFlags(false) {
 			for _, f := range group {
-				names[f.Name] = true
+				names[f.Name] = f.IsSlice()
 			}
 		}
 	}
@@ -101,9 +101,13 @@ func (c *config) load(args []string, known map[string]bool) error {
 }
 
 func (c *config) set(kv *ast.MappingValueNode, known map[string]bool) error {
-	key, place := kv.Key.String(), c.place(kv.Key)
-	if !known[key] {
+	key, place := kv.Key.GetToken().Value, c.place(kv.Key) // the token has no quotes
+	list, ok := known[key]
+	if !ok {
 		return fmt.Errorf("%s: unknown key %q; the keys are the names of the flags, such as base-url", place, key)
+	}
+	if _, ok := c.keys[key]; ok {
+		return fmt.Errorf("%s: key %q is set twice", place, key)
 	}
 	var v any
 	if err := yaml.NodeToValue(kv.Value, &v); err != nil {
@@ -115,8 +119,15 @@ func (c *config) set(kv *ast.MappingValueNode, known map[string]bool) error {
 	case map[string]any:
 		return fmt.Errorf("%s: key %q wants a value or a list, not keys below it", place, key)
 	case []any:
+		if !list {
+			return fmt.Errorf("%s: key %q wants one value, not a list", place, key)
+		}
 		parts := make([]any, len(v))
 		for i, e := range v {
+			switch e.(type) {
+			case nil, []any, map[string]any:
+				return fmt.Errorf("%s: key %q wants a list of plain values", place, key)
+			}
 			parts[i] = fmt.Sprint(e)
 		}
 		c.keys[key] = setting{parts, place}

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -96,9 +97,12 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 	if args[0] == "help" {
 		args = append(args[1:len(args):len(args)], "--help")
 	}
-	if err := conf.load(args, flagNames(k)); err != nil {
-		fmt.Fprintln(stderr, "millrace:", err)
-		return exitUsage
+	// Help is there also for whoever has to mend the configuration.
+	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+		if err := conf.load(args, flagNames(k)); err != nil {
+			fmt.Fprintln(stderr, "millrace:", err)
+			return exitUsage
+		}
 	}
 	kctx, err := k.Parse(args)
 	if err != nil {

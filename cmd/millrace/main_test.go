@@ -154,7 +154,17 @@ func TestUsage(t *testing.T) {
 	write(t, typed, "authors: name\nlist-items: many\n")
 	broken := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, broken, "listen: [a\n")
+	listed := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, listed, "authors: name\nlisten: [a, b]\n")
+	nested := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, nested, "exclude:\n  - /a\n  - {b: c}\n")
+	documents := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, documents, "store: a\n---\n\"store\": b\n")
+	quoted := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, quoted, "\"json\": true\n")
 	site := copySite(t, "handbook")
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
 	for _, tt := range []struct {
 		name string
 		env  map[string]string
@@ -178,6 +188,18 @@ func TestUsage(t *testing.T) {
 		{"unknown key", nil, []string{"serve", site, "--config", bad}, 2, bad + `:2:1: unknown key "base_url"`},
 		{"key set twice", nil, []string{"version", "--config", twice}, 2, twice + ":2:1"},
 		{"bad value in the file", nil, []string{"serve", site, "--config", typed}, 2, typed + ":2:1"},
+		{"a list for a value", nil, []string{"version", "--config", listed}, 2, listed + `:2:1: key "listen" wants one value`},
+		{"keys in a list", nil, []string{"version", "--config", nested}, 2, nested + `:1:1: key "exclude" wants a list`},
+		{"key set in two documents", nil, []string{"version", "--config", documents}, 2, documents + ":3:1"},
+		{"a key in quotes", nil, []string{"version", "--config", quoted}, 0, `"version"`},
+		{"help beside a bad file", nil, []string{"help", "serve", "--config", bad}, 0, "Usage:"},
+		{"no address", nil, []string{"serve", site, "--listen", ""}, 2, "--listen"},
+		{"a path that hides nothing", nil, []string{"serve", site, "--exclude", "/a,drafts"}, 2, `"drafts"`},
+		{"an unknown kind", nil, []string{"serve", site, "--hide-kinds", "forums"}, 2, "forum"},
+		{"an empty list", nil, []string{"serve", site, "--list-items", "0"}, 2, "--list-items"},
+		{"a page for a source", nil, []string{"serve", filepath.Join(site, "index.html")}, 2, site},
+		{"a store for everybody", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--store", filepath.Join(site, "css", "s.db")}, 2, "--store"},
+		{"no home to write to", map[string]string{"HOME": file}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "--store FILE"},
 		{"broken YAML", nil, []string{"version", "--config", broken}, 2, broken},
 		{"no such configuration", nil, []string{"version", "--config", bad + "x"}, 2, bad + "x"},
 		{"bad value in the environment", map[string]string{"MILLRACE_LIST_ITEMS": "many"}, []string{"serve", site}, 2, "MILLRACE_LIST_ITEMS"},
@@ -214,6 +236,11 @@ func TestConfigOrder(t *testing.T) {
 	if _, out, _ := command(t, env, "version"); strings.HasPrefix(out, "{") {
 		t.Errorf("the file won over the environment: %s", out)
 	}
+	env["MILLRACE_JSON"] = ""
+	if _, out, _ := command(t, env, "version"); !strings.HasPrefix(out, "{") {
+		t.Errorf("an empty variable counts as one that is set: %s", out)
+	}
+	env["MILLRACE_JSON"] = "false"
 	if _, out, _ := command(t, env, "version", "--json"); !strings.HasPrefix(out, "{") {
 		t.Errorf("the environment won over the command line: %s", out)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,14 +35,33 @@ func (o *origin) openFolder(c *serveCommand, p *process) error {
 		return err
 	}
 	o.name, o.path = "folder "+dir, c.Store
-	if o.path != "" {
-		return nil
+	if o.path == "" {
+		if o.path, err = p.storePath(dir); err != nil {
+			return err
+		}
 	}
-	if o.path, err = p.storePath(dir); err != nil {
-		return err
+	if exposed(dir, o.path) {
+		return usageError(fmt.Sprintf("--store %s: it is in the folder that is served, so that everybody could read what is hidden; keep it elsewhere", o.path))
 	}
-	p.log.Info("store", "file", o.path)
-	return os.MkdirAll(filepath.Dir(o.path), 0o700)
+	return nil
+}
+
+// exposed reports whether a file is in a folder, and under no name there that
+// is hidden from visitors.
+func exposed(dir, file string) bool {
+	var names [2]string
+	for i, name := range []string{dir, filepath.Dir(file)} {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return false
+		}
+		if real, err := filepath.EvalSymlinks(abs); err == nil {
+			abs = real
+		}
+		names[i] = abs
+	}
+	rel, err := filepath.Rel(names[0], filepath.Join(names[1], filepath.Base(file)))
+	return err == nil && !strings.HasPrefix(rel, ".") && !strings.Contains(rel, string(filepath.Separator)+".")
 }
 
 func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) error {
@@ -94,8 +113,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		return err
 	}
 	if o.folder == nil {
-		press.Changed()
-		return nil
+		return o.follow(ctx, p, site, press)
 	}
 	wake := make(chan struct{}, 1)
 	go func() {
@@ -112,6 +130,9 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		case <-wake:
 		case <-time.After(rescan):
 		}
+		if err := mine(ctx, site); err != nil {
+			return err
+		}
 		report, err := o.sync(ctx, p, site)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // stopping is no failure
@@ -125,7 +146,54 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		}
 		press.Changed()
 		if report.Doubted > 0 {
-			time.AfterFunc(recheck, func() { notify(wake) })
+			// The folder may be in the middle of a deployment, which tells of
+			// itself again and again: the second look has to be a later one.
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(recheck):
+				notify(wake)
+			}
+		}
+	}
+}
+
+// mine says so when another process has given the store a configuration of
+// its own: neither of the two could publish any more.
+func mine(ctx context.Context, site store.Site) error {
+	_, err := site.Head(ctx)
+	if errors.Is(err, millrace.ErrConflict) {
+		return fmt.Errorf("another millrace uses this store with another --base-url, --listen or rule of what to hide: "+
+			"start this one again, and give each its own --store FILE: %w", err)
+	}
+	return nil // anything else comes up again, where it can be told better
+}
+
+// follow publishes what others put into a mirror.
+func (o *origin) follow(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
+	seq := uint64(math.MaxUint64) // none
+	for {
+		start := time.Now()
+		v, err := site.Head(ctx)
+		if errors.Is(err, millrace.ErrConflict) {
+			// Whoever pulls knows nothing of what this server hides.
+			if err = site.Derive(ctx, nil); err == nil {
+				v, err = site.Head(ctx)
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // stopping is no failure
+		case err != nil:
+			p.log.Error("looking for changes of the mirror; what was published stays", "error", err)
+		case v.Site().Seq != seq:
+			seq = v.Site().Seq
+			press.Changed()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(look, 20*time.Since(start))):
 		}
 	}
 }
@@ -151,7 +219,7 @@ func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror
 	}
 	if report.Added+report.Updated+report.Deleted > 0 {
 		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
-			"unchanged", report.Unchanged, "skipped", report.SkippedN, "seconds", time.Since(start).Round(time.Millisecond).Seconds())
+			"unchanged", report.Unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
 		for i, s := range report.Skipped {
 			if i == shownSkips {
 				p.log.Warn("and more were skipped", "count", report.SkippedN-i)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -84,10 +82,6 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 		if path, err = p.storePath(roots[0]); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		p.log.Info("store", "file", path)
 	}
 	st, err := sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log})
 	if err != nil {
@@ -218,6 +212,9 @@ func printPull(w io.Writer, reports []*pullReport) error {
 		via := ""
 		if r.Via != "" {
 			via = " by " + r.Via
+		}
+		if r.Error != "" {
+			via = " failed"
 		}
 		b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
 		b = fmt.Appendf(b, "  %d requests, %s received, %.1f s\n", r.Requests, bytesText(r.BytesReceived), r.Seconds)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -109,7 +110,7 @@ func page(ctx context.Context, client *http.Client, root, pageURL string) (*mill
 }
 
 // storePath gives the default store of a source: a file under the user's
-// state folder, named after the source.
+// state folder, named after the source. It makes the folder and tells the user.
 func (p *process) storePath(source string) (string, error) {
 	dir, ok := p.lookup("XDG_STATE_HOME")
 	if !ok || !filepath.IsAbs(dir) {
@@ -127,5 +128,10 @@ func (p *process) storePath(source string) (string, error) {
 	}, strings.Trim(source, "/"))
 	// The hash keeps two long or odd names apart.
 	name = name[max(0, len(name)-60):] + "-" + canon.SHA256Hex([]byte(source))[:8]
-	return filepath.Join(dir, "millrace", name+".db"), nil
+	file := filepath.Join(dir, "millrace", name+".db")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", fmt.Errorf("there is no folder to keep the store in (%w): make %s writable, or name a file with --store FILE", err, dir)
+	}
+	p.log.Info("store", "file", file)
+	return file, nil
 }

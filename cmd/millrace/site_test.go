@@ -339,6 +339,71 @@ func TestServeMirror(t *testing.T) {
 	}
 }
 
+// A server of a mirror publishes what is pulled into it, by its own rules.
+func TestServeMirrorFollows(t *testing.T) {
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir)
+	pull(t, s.url, mirror)
+	s2 := serve(t, mirror, "--exclude", "/docs")
+	write(t, filepath.Join(dir, "new.html"), "<title>New</title><main><p>A page that is new, with words of its own.</main>")
+	eventually(t, "the site has the page", func() bool {
+		code, _, _ := get(t, s.url+"new.html/llm.json")
+		return code == 200
+	})
+	if r := pull(t, s.url, mirror); r.Added != 1 {
+		t.Fatalf("%+v", r)
+	}
+	eventually(t, "the server of the mirror has the page", func() bool {
+		code, _, _ := get(t, s2.url+"new.html/llm.json")
+		return code == 200
+	})
+	if code, _, _ := get(t, s2.url+"docs/leat/install/llm.json"); code != 404 {
+		t.Errorf("what the server hides: %d", code)
+	}
+}
+
+// Two servers that want different things of one store would keep each other
+// from publishing: the older one ends, and says why.
+func TestTwoServers(t *testing.T) {
+	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db")
+	older := serve(t, dir, "--store", file)
+	newer := serve(t, dir, "--store", file) // another port is another base URL
+	eventually(t, "the newer one publishes", func() bool {
+		_, _, list := get(t, newer.url+"llm-pages.json")
+		return strings.Contains(list, newer.url+"about/")
+	})
+	if err := os.Remove(filepath.Join(dir, "about", "index.html")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the older one says why it ends", func() bool { return strings.Contains(older.out.String(), "--store FILE") })
+	if code := older.stop(); code != 1 {
+		t.Errorf("exit %d", code)
+	}
+	eventually(t, "the newer one goes on", func() bool {
+		code, _, _ := get(t, newer.url+"about/llm.json")
+		return code == 404
+	})
+}
+
+// A folder that is emptied step by step, as a deployment does it, tells of
+// itself again and again: that is not a second look.
+func TestDeployment(t *testing.T) {
+	dir := copySite(t, "handbook")
+	s := serve(t, dir)
+	for _, part := range []string{"docs", "articles", "blog"} {
+		if err := os.RemoveAll(filepath.Join(dir, part)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Millisecond)
+	}
+	if !strings.Contains(s.out.String(), "suddenly lost many pages") {
+		t.Fatalf("the loss was not seen:\n%s", s.out)
+	}
+	if code, _, _ := get(t, s.url+"docs/leat/install/llm.json"); code != 200 {
+		t.Errorf("gone after a moment: %d\n%s", code, s.out)
+	}
+}
+
 func TestCheckServed(t *testing.T) {
 	s := serve(t, copySite(t, "handbook"))
 	code, out, errs := command(t, nil, "check", s.url, "--protocol", "tct-01", "--allow-private", "--json")

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 type versionCommand struct {
@@ -34,7 +35,7 @@ func (c *versionCommand) Run(p *process) error {
 		}
 	}
 	return p.report(r, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, "millrace", r.Version, r.Revision, r.Go, r.Platform)
+		_, err := fmt.Fprintln(w, strings.Join(strings.Fields("millrace "+r.Version+" "+r.Revision+" "+r.Go+" "+r.Platform), " "))
 		return err
 	})
 }
