@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -501,5 +502,20 @@ func TestClock(t *testing.T) {
 	target, err := check.NewTarget("http://localhost/", new(http.Client), &check.TargetOptions{Now: func() time.Time { return at }})
 	if err != nil || !target.Now().Equal(at) {
 		t.Error(err)
+	}
+}
+
+// A site that is out of order says nothing about its protocols.
+func TestRunOutOfOrder(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		target, err := check.NewTarget(srv.URL, srv.Client(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := check.Run(t.Context(), target, nil, nil); err == nil || !strings.Contains(err.Error(), strconv.Itoa(status)) {
+			t.Errorf("%d: %v, %v", status, r, err)
+		}
+		srv.Close()
 	}
 }

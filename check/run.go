@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 )
 
 // RunOptions changes [Run]. The zero value works.
@@ -13,14 +14,19 @@ type RunOptions struct {
 }
 
 // Run runs the rules of every suite, in order, and reports. It fails when the
-// site cannot be reached at all and when the context ends; whatever else goes
+// site cannot be reached at all or is out of order (5xx), and when the context ends; whatever else goes
 // wrong is in the report.
 func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report, error) {
 	if o == nil {
 		o = new(RunOptions)
 	}
-	if _, err := t.Get(ctx, t.Site()); err != nil {
+	resp, err := t.Get(ctx, t.Site())
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("check %s: %w", t.Site(), err)
+	case resp.Status >= 500:
+		// It says nothing about what the site has when it is well.
+		return nil, fmt.Errorf("check %s: the site answers %d %s: try again later", t.Site(), resp.Status, http.StatusText(resp.Status))
 	}
 	r := &Report{Site: t.Site(), Protocols: make(map[string]*Result, len(suites)), Findings: []Finding{}}
 	for _, s := range suites {
