@@ -98,7 +98,7 @@ func (f *Folder) Open(name string) (fs.File, error) {
 }
 
 func (f *Folder) openNamed(name string) (*os.File, error) {
-	if !fs.ValidPath(name) {
+	if !fs.ValidPath(strings.ToValidUTF8(name, "?")) { // a file system knows no UTF-8
 		return nil, fs.ErrInvalid
 	}
 	for n := range strings.SplitSeq(name, "/") {

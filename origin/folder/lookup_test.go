@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -104,6 +106,21 @@ func TestOpen(t *testing.T) {
 	}
 	b, err := fs.ReadFile(f, "a/b.txt")
 	if err != nil || string(b) != "text of b" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// TestOpenLatin1: where names are bytes, a page may have one that is no UTF-8.
+func TestOpenLatin1(t *testing.T) {
+	f, dir := site(t, map[string]string{"index.html": "home"})
+	if err := os.WriteFile(filepath.Join(dir, "caf\xe9.html"), []byte("coffee"), 0o600); err != nil {
+		return // this file system wants UTF-8
+	}
+	file, _, err := f.Lookup("/caf%E9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := fs.ReadFile(f, file); err != nil || string(b) != "coffee" {
 		t.Errorf("%q, %v", b, err)
 	}
 }
