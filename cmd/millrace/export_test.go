@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,4 +21,27 @@ func TestOldExport(t *testing.T) {
 	if r := pull(t, s.url, filepath.Join(t.TempDir(), "m.db")); r.Added < 10 || len(r.Notes) > 0 || len(r.Skipped) > 0 {
 		t.Errorf("%+v", r)
 	}
+}
+
+// A mirror that is served follows the pulls into it.
+func TestServedMirrorFollows(t *testing.T) {
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	site := serve(t, dir)
+	pull(t, site.url, mirror)
+	again := serve(t, mirror)
+	_, header, _ := get(t, site.url+"llm-pages.json")
+	etag := header.Get("Etag")
+	name := filepath.Join(dir, "about", "index.html")
+	html, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, strings.Replace(string(html), "Alderford is a mill", "Alderford was a mill", 1))
+	eventually(t, "the edit is published", func() bool { return published(t, site, &etag) })
+	_, _, list := get(t, again.url+"llm-pages.json")
+	pull(t, site.url, mirror)
+	eventually(t, "the pull is published", func() bool {
+		_, _, now := get(t, again.url+"llm-pages.json")
+		return now != list
+	})
 }
