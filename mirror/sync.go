@@ -37,6 +37,7 @@ type Report struct {
 	Asked     int            // pages asked of the source
 	Skipped   []Skip         // at most 1,000 of them
 	SkippedN  int            // all of them
+	Missed    int            // of those, the pages that the source could not give for now: the next run asks again
 	Fallbacks map[string]int // pages that came by another protocol, by its name
 	Fallback  error          // why the first of those was needed
 	Doubted   int            // pages whose absence is not believed yet; see Sync
@@ -217,6 +218,9 @@ func (r *run) miss(s step) error {
 	r.prog.Done++
 	r.failed = true
 	r.skip(s.change.URL, s.err)
+	if errors.Is(s.err, millrace.ErrUnavailable) {
+		r.report.Missed++
+	}
 	if n := int(r.row.Load()); n >= r.o.Failures {
 		return fmt.Errorf("gave up after %d pages in a row: %w", n, s.err)
 	}

@@ -46,7 +46,7 @@ type commands struct {
 // common are the flags of every command.
 type common struct {
 	JSON     bool   `name:"json" help:"Print the report as JSON on standard output, and nothing else there."`
-	Quiet    bool   `short:"q" help:"Print no progress, and errors only."`
+	Quiet    bool   `short:"q" help:"Print no progress, and log errors only."`
 	LogLevel string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: ${enum}."`
 	Config   string `placeholder:"FILE" help:"Configuration file (default: millrace.yaml in this folder, if there is one)."`
 }

@@ -141,7 +141,9 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		case err != nil && first && press.Current() == nil:
 			return err
 		case err != nil:
-			p.log.Error("the folder could not be read; what was published stays", "error", err)
+			p.log.Error("the folder could not be taken in; what was published stays", "error", err)
+			// What stood in the way, such as a full disk, need not be in the folder.
+			time.AfterFunc(retry, func() { notify(wake) })
 			continue
 		}
 		press.Changed()

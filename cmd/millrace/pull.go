@@ -164,6 +164,9 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 		},
 	})
 	bar.end()
+	if err == nil && rep.Missed > 0 {
+		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	w := way{Protocol: room.Name, Part: "all", Pages: rep.Added + rep.Updated + rep.Unchanged}

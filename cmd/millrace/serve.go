@@ -49,6 +49,7 @@ type serveReport struct {
 const (
 	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
 	look    = 5 * time.Second  // a look at a mirror that others write
+	retry   = time.Minute      // after a look that has failed
 	recheck = 30 * time.Second // the second look at a list that is not believed
 	upkeep  = time.Hour        // between two compactions
 	keep    = time.Hour        // how long what is superseded may still be read

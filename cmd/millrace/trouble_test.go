@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A server of a mirror publishes what is pulled into it, by its own rules.
+func TestServeMirrorFollows(t *testing.T) {
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir)
+	pull(t, s.url, mirror)
+	s2 := serve(t, mirror, "--exclude", "/docs")
+	write(t, filepath.Join(dir, "new.html"), "<title>New</title><main><p>A page that is new, with words of its own.</main>")
+	eventually(t, "the site has the page", func() bool {
+		code, _, _ := get(t, s.url+"new.html/llm.json")
+		return code == 200
+	})
+	if r := pull(t, s.url, mirror); r.Added != 1 {
+		t.Fatalf("%+v", r)
+	}
+	eventually(t, "the server of the mirror has the page", func() bool {
+		code, _, _ := get(t, s2.url+"new.html/llm.json")
+		return code == 200
+	})
+	if code, _, _ := get(t, s2.url+"docs/leat/install/llm.json"); code != 404 {
+		t.Errorf("what the server hides: %d", code)
+	}
+}
+
+// Two servers that want different things of one store would keep each other
+// from publishing: the older one ends, and says why.
+func TestTwoServers(t *testing.T) {
+	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db")
+	older := serve(t, dir, "--store", file)
+	newer := serve(t, dir, "--store", file) // another port is another base URL
+	eventually(t, "the newer one publishes", func() bool {
+		_, _, list := get(t, newer.url+"llm-pages.json")
+		return strings.Contains(list, newer.url+"about/")
+	})
+	if err := os.Remove(filepath.Join(dir, "about", "index.html")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the older one says why it ends", func() bool { return strings.Contains(older.out.String(), "--store FILE") })
+	if code := older.stop(); code != 1 {
+		t.Errorf("exit %d", code)
+	}
+	eventually(t, "the newer one goes on", func() bool {
+		code, _, _ := get(t, newer.url+"about/llm.json")
+		return code == 404
+	})
+}
+
+// A folder that is emptied step by step, as a deployment does it, tells of
+// itself again and again: that is not a second look.
+func TestDeployment(t *testing.T) {
+	dir := copySite(t, "handbook")
+	s := serve(t, dir)
+	for _, part := range []string{"docs", "articles", "blog"} {
+		if err := os.RemoveAll(filepath.Join(dir, part)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Millisecond)
+	}
+	if !strings.Contains(s.out.String(), "suddenly lost many pages") {
+		t.Fatalf("the loss was not seen:\n%s", s.out)
+	}
+	if code, _, _ := get(t, s.url+"docs/leat/install/llm.json"); code != 200 {
+		t.Errorf("gone after a moment: %d\n%s", code, s.out)
+	}
+}
+
+// A site that goes away in the middle of a pull is a failure, however few
+// pages were left; what came is kept, and the next pull asks for the rest.
+func TestPullCutOff(t *testing.T) {
+	var down atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch site := "http://" + r.Host; {
+		case r.URL.Path == "/":
+			w.Header().Set("Link", `</list>; rel="index"; type="application/json"`)
+		case r.URL.Path == "/list":
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			fmt.Fprintf(w, `{"version":1,"items":[{"cUrl":"%[1]s/a/","mUrl":"%[1]s/a/llm.json","etag":"sha256-1"},`+
+				`{"cUrl":"%[1]s/b/","mUrl":"%[1]s/b/llm.json","etag":"sha256-2"}]}`, site)
+		case down.Load() && strings.HasPrefix(r.URL.Path, "/b/"):
+			panic(http.ErrAbortHandler)
+		case r.URL.Path == "/a/" || r.URL.Path == "/b/": // the pages come from their HTML
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<!DOCTYPE html><title>A page</title><main><h1>A page</h1><p>The words of a page without a document.</p></main>")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	down.Store(true)
+	args := []string{"pull", srv.URL, "--allow-private", "--store", filepath.Join(t.TempDir(), "m.db")}
+	code, out, errs := command(t, nil, args...)
+	if code != 1 || !strings.Contains(out, "failed: 1 added") || !strings.Contains(out, "1 pages could not be had") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	down.Store(false)
+	if code, out, errs := command(t, nil, args...); code != 0 || !strings.Contains(out, "1 added") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
