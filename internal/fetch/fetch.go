@@ -25,8 +25,9 @@ const (
 
 // Options changes a [Client]. The zero value is right for strangers' sites.
 type Options struct {
-	// AllowPrivate allows loopback, private, link-local and cloud metadata
-	// addresses. False refuses them with an [*AddressError].
+	// AllowPrivate allows loopback and private addresses. False refuses them
+	// with an [*AddressError]; link-local addresses and those of a cloud's
+	// metadata are refused in any case.
 	AllowPrivate bool
 	// UserAgent names the client; "" is millrace/VERSION (+URL; Contact).
 	UserAgent string

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,8 +22,12 @@ type AddressError struct {
 	Class string     // what it is, such as "a loopback address"
 }
 
-// Error gives "refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it".
+// Error gives "refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it",
+// without the advice where nothing allows it.
 func (e *AddressError) Error() string {
+	if forbidden(e.Addr) {
+		return fmt.Sprintf("refused: %s is %s", e.Addr, e.Class)
+	}
 	return fmt.Sprintf("refused: %s is %s; pass --allow-private to allow it", e.Addr, e.Class)
 }
 
@@ -32,26 +37,40 @@ func (e *AddressError) Unwrap() error { return millrace.ErrForbidden }
 // azurePlatform answers metadata requests on Azure, from a public range.
 var azurePlatform = netip.MustParsePrefix("168.63.129.16/32")
 
+// metadata lists the addresses at which clouds tell a machine its secrets.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), // most of them
+	netip.MustParseAddr("fd00:ec2::254"),   // Amazon
+	netip.MustParseAddr("100.100.100.200"), // Alibaba
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
+	azurePlatform.Addr(),
+}
+
+// forbidden reports whether an address is refused even where private ones are
+// allowed: no site is there, and a redirect must not lead there.
+func forbidden(ip netip.Addr) bool {
+	if ssrf.IPv6NAT64Prefix.Contains(ip) {
+		b := ip.As16()
+		ip = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return ip.IsLinkLocalUnicast() || ip.IsMulticast() || slices.Contains(metadata, ip)
+}
+
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // guardedDial checks each address just before the system connects to it. A
 // nil resolver is the system's.
 func guardedDial(allowPrivate bool, r *net.Resolver) dialFunc {
+	g := newGuard(allowPrivate)
 	d := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Resolver: r}
-	if !allowPrivate {
-		g := newGuard()
-		d.Control = func(_, addr string, _ syscall.RawConn) error { return g.check(addr) }
-	}
+	d.Control = func(_, addr string, _ syscall.RawConn) error { return g.check(addr) }
 	return d.DialContext
 }
 
 // hookedDial guards a dial function of the caller as far as it deals in IP
 // addresses: the one asked for and the one at the other end.
 func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
-	if allowPrivate {
-		return dial
-	}
-	g := newGuard()
+	g := newGuard(allowPrivate)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if _, err := netip.ParseAddrPort(addr); err == nil {
 			if err := g.check(addr); err != nil {
@@ -72,10 +91,13 @@ func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
 	}
 }
 
-type guard struct{ rules *ssrf.Guardian }
+type guard struct {
+	rules        *ssrf.Guardian
+	allowPrivate bool
+}
 
-func newGuard() guard {
-	return guard{ssrf.New(ssrf.WithDeniedV4Prefixes(azurePlatform))}
+func newGuard(allowPrivate bool) guard {
+	return guard{ssrf.New(ssrf.WithDeniedV4Prefixes(azurePlatform)), allowPrivate}
 }
 
 // check takes "ip:port", with any port. An IPv4-mapped address counts as the IPv4 address
@@ -86,7 +108,7 @@ func (g guard) check(addr string) error {
 		return fmt.Errorf("refused: %q is not an address and a port: %w", addr, millrace.ErrForbidden)
 	}
 	ip := ap.Addr().Unmap()
-	if g.rules.SafeAddr(ip) == nil {
+	if g.rules.SafeAddr(ip) == nil || g.allowPrivate && !forbidden(ip) {
 		return nil
 	}
 	return &AddressError{Addr: ip, Class: class(ip)}
@@ -98,7 +120,7 @@ func class(ip netip.Addr) string {
 		return "a loopback address"
 	case ip.IsUnspecified():
 		return "the unspecified address"
-	case ip == netip.MustParseAddr("169.254.169.254"), ip == azurePlatform.Addr():
+	case slices.Contains(metadata, ip):
 		return "a cloud metadata address"
 	case ip.IsLinkLocalUnicast():
 		return "a link-local address"

@@ -28,14 +28,14 @@ func TestGuardCheck(t *testing.T) {
 		"172.31.0.1:80":                 "a private address",
 		"192.168.1.1:80":                "a private address",
 		"[::ffff:10.0.0.1]:80":          "a private address",
-		"[fd00:ec2::254]:80":            "a private address", // metadata on EC2
+		"[fd00:ec2::254]:80":            "a cloud metadata address",
 		"169.254.169.254:80":            "a cloud metadata address",
 		"[::ffff:169.254.169.254]:80":   "a cloud metadata address",
 		"168.63.129.16:80":              "a cloud metadata address",
 		"169.254.1.1:80":                "a link-local address",
 		"[fe80::1%eth0]:80":             "a link-local address",
-		"100.100.100.200:80":            "not a public address", // metadata on Alibaba
-		"192.0.0.192:80":                "not a public address", // metadata on Oracle
+		"100.100.100.200:80":            "a cloud metadata address",
+		"192.0.0.192:80":                "a cloud metadata address",
 		"[64:ff9b::a9fe:a9fe]:80":       "a NAT64 address",
 		"[64:ff9b::8.8.8.8]:80":         "a NAT64 address",
 		"[2002:7f00:1::]:80":            "not a public address", // 6to4
@@ -51,7 +51,7 @@ func TestGuardCheck(t *testing.T) {
 		"172.32.0.1:80":                 "",
 		"[2a00:1450:4001:80b::200e]:80": "",
 	} {
-		err := newGuard().check(addr)
+		err := newGuard(false).check(addr)
 		refused, ok := errors.AsType[*AddressError](err)
 		if class == "" {
 			if err != nil {
@@ -64,8 +64,24 @@ func TestGuardCheck(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "example.com:80", "127.0.0.1", "127.1:80"} {
-		if err := newGuard().check(bad); !errors.Is(err, millrace.ErrForbidden) {
+		if err := newGuard(false).check(bad); !errors.Is(err, millrace.ErrForbidden) {
 			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// What is allowed with AllowPrivate, and what never is.
+func TestGuardAllowsPrivate(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"127.0.0.1:80": true, "[::1]:80": true, "10.1.2.3:80": true, "192.168.1.1:80": true, "[fd00::1]:80": true,
+		"100.64.0.1:80": true, "0.0.0.0:80": true, "8.8.8.8:80": true, "[64:ff9b::8.8.8.8]:80": true,
+		"169.254.169.254:80": false, "[::ffff:169.254.169.254]:80": false, "[64:ff9b::a9fe:a9fe]:80": false,
+		"169.254.1.1:80": false, "[fe80::1%eth0]:80": false, "168.63.129.16:80": false, "[fd00:ec2::254]:80": false,
+		"100.100.100.200:80": false, "224.0.0.1:80": false,
+	} {
+		err := newGuard(true).check(addr)
+		if want && err != nil || !want && (!errors.Is(err, millrace.ErrForbidden) || strings.Contains(err.Error(), "--allow-private")) {
+			t.Errorf("%s: %v", addr, err)
 		}
 	}
 }
@@ -77,7 +93,7 @@ func TestGuardRefusesConnections(t *testing.T) {
 	defer srv.Close()
 	_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
 	c := newClient(t, Options{})
-	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"} {
 		_, err := Do(t.Context(), c.HTTP(), get(t, "http://"+host+":"+port+"/"))
 		refused, ok := errors.AsType[*AddressError](err)
 		if !ok {
@@ -90,7 +106,7 @@ func TestGuardRefusesConnections(t *testing.T) {
 	if hits.Load() != 0 {
 		t.Errorf("the server got %d requests", hits.Load())
 	}
-	if s := c.Stats(); s.Failed != 6 || s.Requests != 6 || s.Retries != 0 {
+	if s := c.Stats(); s.Failed != 5 || s.Requests != 5 || s.Retries != 0 {
 		t.Errorf("stats %+v", s)
 	}
 	if body, err := fetchBody(t, newClient(t, Options{AllowPrivate: true}), srv.URL); err != nil || body != "" || hits.Load() != 1 {
