@@ -15,7 +15,8 @@ type checkCommand struct {
 	Protocol string `placeholder:"NAME" help:"Check this protocol only."`
 }
 
-// Run checks a site; a broken MUST is a failure.
+// Run checks a site; a broken MUST is a failure, and so is the absence of
+// a protocol that was asked for.
 func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
 	ways, err := rooms(c.Protocol)
@@ -41,7 +42,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err := p.report(report, func(w io.Writer) error { return report.WriteText(w) }); err != nil {
 		return err
 	}
-	if report.Failed() {
+	if report.Failed() || c.Protocol != "" && !report.Protocols[c.Protocol].Found {
 		return errReported
 	}
 	return nil

@@ -164,15 +164,19 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 		},
 	})
 	bar.end()
-	if err == nil && rep.Missed > 0 {
-		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
-	}
 	mu.Lock()
 	defer mu.Unlock()
 	w := way{Protocol: room.Name, Part: "all", Pages: rep.Added + rep.Updated + rep.Unchanged}
 	if v, headErr := site.Head(ctx); headErr == nil {
 		// A list that answers 304 names no page, and every page stands.
 		w.Pages = v.Site().Pages
+	}
+	switch {
+	case err != nil:
+	case w.Pages == 0 && rep.SkippedN > 0:
+		err = fmt.Errorf("%w: none of the %d pages that the site names could be read", millrace.ErrInvalid, rep.SkippedN)
+	case rep.Missed > 0:
+		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
 	}
 	if err != nil {
 		w.Error = err.Error()
