@@ -1,6 +1,7 @@
 package edition
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"sync"
@@ -33,7 +34,7 @@ func TestLargeBodiesAreShared(t *testing.T) {
 	for range clients {
 		done.Go(func() {
 			w := slowWriter{httptest.NewRecorder(), &arrived, release}
-			if ok, err := p.Serve(w, httptest.NewRequest("GET", "/1.txt", nil)); !ok || err != nil || w.Body.Len() < 1<<20 {
+			if ok, err := p.Serve(w, httptest.NewRequest(http.MethodGet, "/1.txt", nil)); !ok || err != nil || w.Body.Len() < 1<<20 {
 				t.Errorf("%v %v, %d bytes", ok, err, w.Body.Len())
 			}
 		})
