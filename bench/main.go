@@ -28,7 +28,7 @@ func main() {
 	}
 	// As `millrace serve` does; the peers in this process gain by it as well.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(108 << 20)
+	debug.SetMemoryLimit(104 << 20)
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	only := flag.String("only", "", "one part: serve, ingest, memory, start")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")

@@ -36,6 +36,8 @@ type entry struct {
 	key      key
 	shape    *shape
 	own      []field         // as shape.all, of this document alone
+	inline   [2]field        // where own lies if it is short: fewer objects for the collector
+	values   [2]string       // where the values of inline lie
 	tag      string          // without quotes
 	tags     [codings]string // the validators, with quotes
 	modified int64           // of Last-Modified, in Unix seconds; 0 = none
@@ -120,6 +122,7 @@ func prepare(d *millrace.Document, number uint64, now time.Time) (*entry, error)
 	e := &entry{tag: d.ETag, oneTag: d.OneTag, offer: allCodings, shared: true, shape: new(shape)}
 	e.standing.Store(&standing{number, d.Write})
 	quoted := `"` + d.ETag + `"`
+	e.tag = quoted[1 : len(quoted)-1]
 	for c := range codings {
 		e.tags[c] = quoted
 		if !d.OneTag && c != identity {
@@ -185,6 +188,14 @@ func (e *entry) complete(d *millrace.Document) {
 	slices.SortFunc(e.shape.all, byName)
 	slices.SortFunc(e.shape.full, byName)
 	slices.SortFunc(e.own, byName)
+	if len(e.own) > len(e.inline) || slices.ContainsFunc(e.own, func(f field) bool { return len(f.value) != 1 }) {
+		return
+	}
+	for i, f := range e.own {
+		e.values[i] = f.value[0]
+		e.inline[i] = field{f.name, e.values[i : i+1 : i+1]}
+	}
+	e.own = e.inline[:len(e.own)]
 }
 
 // addVary makes sure that caches tell the codings apart.
