@@ -221,8 +221,8 @@ func (r *run) miss(s step) error {
 	if errors.Is(s.err, millrace.ErrUnavailable) {
 		r.report.Missed++
 	}
-	if n := int(r.row.Load()); n >= r.o.Failures {
-		return fmt.Errorf("gave up after %d pages in a row: %w", n, s.err)
+	if int(r.row.Load()) >= r.o.Failures {
+		return fmt.Errorf("gave up after %d pages in a row: %w", r.o.Failures, s.err)
 	}
 	return nil
 }

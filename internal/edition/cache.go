@@ -25,8 +25,11 @@ const shards = 8
 
 // cache keeps entries and their bodies, bounded in bytes. Who is dropped is
 // decided by the clock algorithm: an entry that was used since the hand passed
-// is spared once, then loses its bodies, then goes. A hit takes a read lock
-// and writes at most one flag.
+// is spared once, then loses its bodies, then goes. Entries without a body have
+// a clock of their own with a smaller bound: they are many small objects, which
+// cost the collector more than their bytes, and a 304 of a page that nobody asks
+// for twice must not fill the cache with them. A hit takes a read lock and writes
+// at most one flag.
 type cache struct {
 	seed   maphash.Seed
 	limit  int64 // of one shard
@@ -37,12 +40,50 @@ type cache struct {
 }
 
 type shard struct {
-	mu    sync.RWMutex
-	m     map[key]*entry
+	mu     sync.RWMutex
+	m      map[key]*entry
+	bare   clock // entries without a body
+	bodies clock // entries with one
+	_      [24]byte
+}
+
+// bareShare is the part of the limit that entries without a body may take.
+const bareShare = 3
+
+// clock is a ring of entries with a hand.
+type clock struct {
 	ring  []*entry
 	hand  int
 	bytes int64
-	_     [40]byte // a cache line of its own
+}
+
+func (c *clock) add(e *entry) {
+	e.clock, e.place = c, len(c.ring)
+	c.ring = append(c.ring, e)
+	c.bytes += e.cost
+}
+
+func (c *clock) remove(e *entry) {
+	last := len(c.ring) - 1
+	c.ring[e.place] = c.ring[last]
+	c.ring[e.place].place = e.place
+	c.ring[last] = nil
+	c.ring = c.ring[:last]
+	c.bytes -= e.cost
+	e.clock = nil
+}
+
+// next moves the hand to an entry that was not used since it passed.
+func (c *clock) next() *entry {
+	for {
+		if c.hand >= len(c.ring) {
+			c.hand = 0
+		}
+		if e := c.ring[c.hand]; !e.used.Swap(false) {
+			return e
+		}
+		c.hand++
+	}
 }
 
 func newCache(limit int64) *cache {
@@ -92,11 +133,13 @@ func (c *cache) put(e, old *entry) *entry {
 			e.cost += r.weight()
 		}
 	}
-	e.place = len(s.ring)
 	e.used.Store(true)
-	s.ring = append(s.ring, e)
 	s.m[e.key] = e
-	s.bytes += e.cost
+	if e.cost > e.weight() {
+		s.bodies.add(e)
+	} else {
+		s.bare.add(e)
+	}
 	s.shrink(c.limit)
 	return e
 }
@@ -120,8 +163,9 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 	if s.m[e.key] != e || r.weight() > c.limit/4 {
 		return
 	}
+	e.clock.remove(e)
 	e.cost += r.weight()
-	s.bytes += r.weight()
+	s.bodies.add(e)
 	e.used.Store(true)
 	e.reps[at].Store(r)
 	s.shrink(c.limit)
@@ -129,43 +173,32 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 
 // shrink drops what was not used until the shard fits. The lock is held.
 func (s *shard) shrink(limit int64) {
-	for s.bytes > limit && len(s.ring) > 0 {
-		if s.hand >= len(s.ring) {
-			s.hand = 0
-		}
-		e := s.ring[s.hand]
+	for {
+		over := s.bare.bytes+s.bodies.bytes > limit
 		switch {
-		case e.used.Swap(false):
-			s.hand++
-		case s.strip(e):
-			s.hand++
+		case s.bare.bytes > limit/bareShare, over && len(s.bodies.ring) == 0 && len(s.bare.ring) > 0:
+			s.drop(s.bare.next())
+		case over && len(s.bodies.ring) > 0:
+			s.strip(s.bodies.next())
 		default:
-			s.drop(e)
+			return
 		}
 	}
 }
 
-// strip takes an entry's bodies away, and reports whether it had any.
-func (s *shard) strip(e *entry) bool {
-	freed := int64(0)
+// strip takes an entry's bodies away.
+func (s *shard) strip(e *entry) {
+	e.clock.remove(e)
 	for i := range e.reps {
-		if r := e.reps[i].Swap(nil); r != nil {
-			freed += r.weight()
-		}
+		e.reps[i].Store(nil)
 	}
-	e.cost -= freed
-	s.bytes -= freed
-	return freed > 0
+	e.cost = e.weight()
+	s.bare.add(e)
 }
 
 func (s *shard) drop(e *entry) {
 	delete(s.m, e.key)
-	last := len(s.ring) - 1
-	s.ring[e.place] = s.ring[last]
-	s.ring[e.place].place = e.place
-	s.ring[last] = nil
-	s.ring = s.ring[:last]
-	s.bytes -= e.cost
+	e.clock.remove(e)
 	e.cost = 0
 }
 
@@ -175,7 +208,7 @@ func (c *cache) bytes() int64 {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.RLock()
-		n += s.bytes
+		n += s.bare.bytes + s.bodies.bytes
 		s.mu.RUnlock()
 	}
 	return n

@@ -173,12 +173,20 @@ func TestHammer(t *testing.T) {
 	wg.Wait()
 	for i := range p.cache.shards {
 		s := &p.cache.shards[i]
-		sum := int64(0)
-		for _, e := range s.ring {
-			sum += e.cost
+		for name, c := range map[string]*clock{"bare": &s.bare, "bodies": &s.bodies} {
+			sum := int64(0)
+			for _, e := range c.ring {
+				sum += e.cost
+				if bare := e.cost == e.weight(); e.clock != c || bare != (name == "bare") {
+					t.Errorf("shard %d: %s is on the wrong clock", i, e.key.path)
+				}
+			}
+			if sum != c.bytes {
+				t.Errorf("shard %d: %s counts %d bytes, has %d", i, name, c.bytes, sum)
+			}
 		}
-		if sum != s.bytes || len(s.ring) != len(s.m) {
-			t.Errorf("shard %d counts %d bytes in %d entries, has %d in %d", i, s.bytes, len(s.m), sum, len(s.ring))
+		if n := len(s.bare.ring) + len(s.bodies.ring); n != len(s.m) {
+			t.Errorf("shard %d has %d entries, %d on its clocks", i, len(s.m), n)
 		}
 	}
 }

@@ -55,7 +55,8 @@ type entry struct {
 
 	used  atomic.Bool // since the cache looked last
 	cost  int64       // in bytes; guarded by the cache
-	place int         // in the cache's ring; guarded by the cache
+	clock *clock      // of the cache that it is in; guarded by the cache
+	place int         // in the clock's ring; guarded by the cache
 }
 
 // standing says in which edition an entry was found last, and how it is
