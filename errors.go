@@ -116,10 +116,14 @@ func (e *FormatError) Unwrap() []error {
 }
 
 // SkipError reports one entry that a source could not stand behind. The
-// stream goes on after it, and the entry does not count as absent.
+// stream goes on after it, and the entry does not count as absent unless the
+// source says so.
 type SkipError struct {
 	URL string // the entry
 	Err error  // why
+	// Absent: the source is sure that it has no such page. A page that is
+	// held goes with the next whole milestone that does not name it either.
+	Absent bool
 }
 
 // Error gives "skipped URL: why".

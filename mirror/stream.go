@@ -94,7 +94,9 @@ func (rd *reader) read() error {
 		var skip *millrace.SkipError
 		switch {
 		case errors.As(err, &skip):
-			rd.name(skip.URL)
+			if !skip.Absent {
+				rd.name(skip.URL)
+			}
 			rd.send(step{skip: skip, named: rd.named})
 		case err != nil:
 			return errors.Join(err, rd.compare())

@@ -27,6 +27,7 @@ type site struct {
 	broken   map[string]error // Page fails
 	listErr  error            // the stream breaks after the first half
 	skips    []string
+	absent   bool // of the skips: there is no such page
 	asked    []string // URLs asked for
 	have     map[string]string
 	since    []millrace.Cursor
@@ -56,7 +57,7 @@ func (s *site) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millr
 			sections[""] = nil
 		}
 		for _, u := range s.skips {
-			if !yield(millrace.Change{}, &millrace.SkipError{URL: u, Err: millrace.ErrInvalid}) {
+			if !yield(millrace.Change{}, &millrace.SkipError{URL: u, Err: millrace.ErrInvalid, Absent: s.absent}) {
 				return
 			}
 		}
@@ -402,6 +403,10 @@ func TestSkippedEntryIsNotAbsent(t *testing.T) {
 	src.skips = []string{"/p003"}
 	if r := run(t, src, to, nil); r.Deleted != 0 || r.SkippedN != 1 || to.titles["/p003"] == "" {
 		t.Errorf("report %+v", r)
+	}
+	src.absent = true
+	if r := run(t, src, to, nil); r.Deleted != 1 || r.SkippedN != 1 || to.titles["/p003"] != "" {
+		t.Errorf("the source is sure of it, report %+v", r)
 	}
 }
 
