@@ -27,7 +27,7 @@ type site struct {
 	broken   map[string]error // Page fails
 	listErr  error            // the stream breaks after the first half
 	skips    []string
-	absent   bool // of the skips: there is no such page
+	absent   bool     // of the skips: there is no such page
 	asked    []string // URLs asked for
 	have     map[string]string
 	since    []millrace.Cursor
