@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, ingest, memory, start
+//	go run . -only serve     one part: serve, ingest, crawl, memory, start
 package main
 
 import (
@@ -26,11 +26,15 @@ func main() {
 		peer(addr)
 		return
 	}
+	if what := os.Getenv("MILLRACE_BENCH_SITE"); what != "" {
+		serveSite(what)
+		return
+	}
 	// As `millrace serve` does; the peers in this process gain by it as well.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
-	only := flag.String("only", "", "one part: serve, ingest, memory, start")
+	only := flag.String("only", "", "one part: serve, ingest, crawl, memory, start")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
 	flag.Parse()
@@ -79,6 +83,7 @@ func run(ctx context.Context, large bool, only, manual string, wrk time.Duration
 		run  func(context.Context) error
 	}{
 		{"ingest", b.ingest},
+		{"crawl", func(ctx context.Context) error { return b.crawl(ctx, sizes[0]) }},
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000, "warm", 0.8) }},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
@@ -97,7 +102,7 @@ func run(ctx context.Context, large bool, only, manual string, wrk time.Duration
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, ingest, memory or start")
+		return errors.New("nothing was measured; -only takes serve, ingest, crawl, memory or start")
 	}
 	b.print()
 	return nil
