@@ -217,6 +217,3 @@ func generated(n int) http.Handler {
 		http.ServeContent(w, r, "", modified, strings.NewReader(s.String()))
 	})
 }
-
-var words = strings.Fields("water wheel stone grain flour sluice weir channel paddle gear axle dam pond river stream mill race meadow bank bridge")
-
