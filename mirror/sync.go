@@ -35,7 +35,7 @@ type Progress struct {
 type Report struct {
 	millrace.Tally
 	Asked     int            // pages asked of the source
-	Skipped   []Skip         // at most 1,000 of them
+	Skipped   []Skip         // at most 100,000 of them
 	SkippedN  int            // all of them
 	Missed    int            // of those, the pages that the source could not give for now: the next run asks again
 	Fallbacks map[string]int // pages that came by another protocol, by its name
@@ -49,7 +49,7 @@ type Skip struct {
 	Reason string `json:"reason"`
 }
 
-const maxSkips = 1000
+const maxSkips = 100_000
 
 // Sync applies to a sink what has changed at a source since the last run.
 // from names the source in the sink: its origin and protocol.
