@@ -1,0 +1,176 @@
+package sitemap
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Entry is one URL of a list, and what the list says about it.
+type Entry struct {
+	URL        string    // as found, without white space around it: neither resolved nor canonical; at most canon.MaxURL bytes
+	Sitemap    bool      // the URL is of another list, not of a page
+	Modified   time.Time // UTC, perhaps in the future; zero = not given, or not understood
+	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never; "" = not given, or none of these
+	Priority   float64   // 0 to 1; 0.5 = not given, or not understood
+	Line       int       // where the entry starts, from 1
+}
+
+// Options are what [Parse] may be told. The zero value works.
+type Options struct {
+	MaxBytes   int64 // the most bytes of the list, without gzip; 0 = 50 MiB
+	MaxEntries int   // the most entries; 0 = 50,000
+}
+
+// The limits of sitemaps.org, and those that nobody needs to move.
+const (
+	defaultBytes   = 50 << 20
+	defaultEntries = 50_000
+
+	maxURL   = canon.MaxURL
+	maxDepth = 32      // elements inside each other
+	maxToken = 1 << 20 // bytes of one tag, text or comment, about
+	maxRatio = 100     // of gzip, beyond ratioFloor
+	minRatio = 1 << 20 // bytes that no ratio limits
+)
+
+// The two kinds of documents that are often met in place of a list. They are
+// the cause in a *millrace.FormatError.
+var (
+	ErrHTML = errors.New("it is HTML, not a sitemap") // such as an error page that is sent with status 200
+	ErrFeed = errors.New("it is a feed, not a sitemap")
+)
+
+// Parse yields the entries of a list in their order, while it reads r. It can
+// be ranged over once.
+//
+// At most one error is yielded, and it is the last of all: what was yielded
+// before it counts. It is a *[millrace.FormatError] whose Position reads
+// "line 3" for what is broken, and for entries that were left out (no URL, or
+// one that is too long), of which it tells the number and the first. It wraps
+// [millrace.ErrTooLarge] where a limit was met and the rest was not read. An
+// error of r comes through, wrapped. What follows the end of the root element
+// is not read.
+func Parse(r io.Reader, o *Options) iter.Seq2[Entry, error] {
+	if o == nil {
+		o = &Options{}
+	}
+	return func(yield func(Entry, error) bool) {
+		p := &parser{
+			in:    &input{raw: counter{r: r}, max: cmp.Or(o.MaxBytes, defaultBytes)},
+			most:  cmp.Or(o.MaxEntries, defaultEntries),
+			yield: yield,
+		}
+		if err := p.run(); err != nil && !errors.Is(err, errStop) {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// errStop ends the work when the caller wants no more.
+var errStop = errors.New("stop")
+
+// parser is one list being read.
+type parser struct {
+	in    *input
+	most  int
+	yield func(Entry, error) bool
+
+	count   int // entries yielded
+	left    int // entries left out
+	line    int // of the first of them
+	because string
+}
+
+func (p *parser) run() error {
+	r, err := p.in.open()
+	if err != nil {
+		return p.in.fail(1, err)
+	}
+	head, _ := r.Peek(sniffSize) // an error comes again with the first read
+	head = bytes.TrimLeft(head, " \t\r\n")
+	switch {
+	case bytes.HasPrefix(head, []byte("<")):
+		err = p.markup(r)
+	case bytes.IndexByte(head, 0) >= 0:
+		return formatError(1, "it is binary", nil)
+	default:
+		err = p.lines(r)
+	}
+	if err == nil && p.left > 0 {
+		err = formatError(p.line, fmt.Sprintf("entries were left out, %d in all, this one first: %s", p.left, p.because), nil)
+	}
+	return err
+}
+
+// emit yields an entry, or the error that ends the stream.
+func (p *parser) emit(e Entry) error {
+	if p.count == p.most {
+		return limitError(e.Line, "more than %d entries, the rest is not read", p.most)
+	}
+	p.count++
+	if !p.yield(e, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// leave notes an entry that is left out.
+func (p *parser) leave(line int, because string) {
+	if p.left++; p.left == 1 {
+		p.line, p.because = line, because
+	}
+}
+
+func formatError(line int, reason string, err error) error {
+	return &millrace.FormatError{Position: fmt.Sprintf("line %d", line), Reason: reason, Err: err}
+}
+
+func limitError(line int, format string, args ...any) error {
+	return fmt.Errorf("sitemap at line %d: %s: %w", line, fmt.Sprintf(format, args...), millrace.ErrTooLarge)
+}
+
+// lines reads a list in plain text.
+func (p *parser) lines(r *bufio.Reader) error {
+	p.in.token = p.in.max + 1
+	for line := 1; ; line++ {
+		s, err := r.ReadSlice('\n')
+		long := false
+		for errors.Is(err, bufio.ErrBufferFull) {
+			long = true
+			_, err = r.ReadSlice('\n')
+		}
+		if err != nil && !errors.Is(err, io.EOF) || p.in.err != nil {
+			return p.in.fail(line, err)
+		}
+		switch s = bytes.TrimSpace(s); {
+		case len(s) == 0 && !long:
+		case long || len(s) > maxURL:
+			p.leave(line, errLong)
+		case !isURL(s):
+			p.leave(line, "it is no URL")
+		default:
+			if err := p.emit(Entry{URL: string(s), Priority: 0.5, Line: line}); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if p.count == 0 && p.left > 0 {
+		return formatError(p.line, "it is neither XML nor a list of URLs", nil)
+	}
+	if p.count == 0 {
+		return formatError(1, "it is empty", nil)
+	}
+	return nil
+}
