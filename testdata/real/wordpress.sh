@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# A real WordPress in a scratch folder, on loopback, with a MariaDB of its own:
+#
+#   wordpress.sh [--subfolder] [--no-rest] [--plain] [--pages N] FOLDER   sets it up, and prints the URL of its home
+#   wordpress.sh wp FOLDER COMMAND [ID]                                   runs wordpress/wp.php, see there
+#   wordpress.sh stop FOLDER                                              ends what it has started
+#
+# --subfolder puts it under /blog/, --no-rest has its REST API refuse everybody, --plain gives it links such as /?p=1,
+# --pages sets how many posts it has (300). It needs Debian's wordpress, mariadb-server, php-cli and php-mysql.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+die() {
+	echo "wordpress.sh: $*" >&2
+	exit 1
+}
+
+# A data base does not run as root; neither should a web server.
+as=()
+if [ "$(id -u)" = 0 ]; then
+	as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+fi
+
+# stop ends the processes whose ids are in the folder, if they still are what they were.
+stop() {
+	local file pid
+	for file in "$1"/php.pid "$1"/mariadb.pid; do
+		[ -s "$file" ] || continue
+		pid=$(cat "$file")
+		if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$1"; then
+			# PHP's workers are children, and outlive their parent.
+			kill $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null || true
+			for _ in $(seq 100); do
+				kill -0 "$pid" 2>/dev/null || break
+				sleep 0.1
+			done
+		fi
+		rm -f "$file"
+	done
+}
+
+# wp runs the helper with the site's WordPress.
+wp() {
+	local folder=$1
+	shift
+	HOME=$folder "${as[@]}" php -d display_errors=stderr -d error_reporting=22527 "$here/wordpress/wp.php" "$(cat "$folder/wp-load")" "$@"
+}
+
+case ${1-} in
+stop)
+	stop "$(cd "${2:?a folder}" && pwd)"
+	exit
+	;;
+wp)
+	folder=$(cd "${2:?a folder}" && pwd)
+	shift 2
+	wp "$folder" "$@"
+	exit
+	;;
+esac
+
+path=/ rest=1 plain=0 pages=300
+while [ $# -gt 0 ]; do
+	case $1 in
+	--subfolder) path=/blog/ ;;
+	--no-rest) rest=0 ;;
+	--plain) plain=1 ;;
+	--pages) pages=$2 && shift ;;
+	-*) die "unknown option $1" ;;
+	*) break ;;
+	esac
+	shift
+done
+[ $# = 1 ] || die "want one folder"
+for tool in mariadbd mariadb-install-db mariadb php curl; do
+	command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || die "there is no $tool"
+done
+PATH=$PATH:/usr/sbin
+source=/usr/share/wordpress
+[ -f $source/wp-load.php ] || die "there is no $source"
+
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+[ -z "$(ls -A "$folder")" ] || die "$folder is not empty"
+chmod a+rx "$folder"
+www=$folder/www$path
+mkdir -p "$www/wp-content/mu-plugins" "$www/wp-content/themes/mill" "$folder/db" "$folder/tmp"
+[ ${#as[@]} = 0 ] || chown nobody:nogroup "$folder/db" "$folder/tmp"
+trap 'stop "$folder"; tail -n 20 "$folder"/tmp/*.log >&2 || true' ERR
+
+# The data base, with a socket and no port.
+"${as[@]}" mariadb-install-db --no-defaults --datadir="$folder/db" --auth-root-authentication-method=normal \
+	--skip-test-db >"$folder/tmp.log" 2>&1 || { cat "$folder/tmp.log" >&2; die "mariadb-install-db has failed"; }
+"${as[@]}" mariadbd --no-defaults --datadir="$folder/db" --socket="$folder/db/s" --skip-networking --skip-grant-tables \
+	--innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=32M --performance-schema=off --skip-log-bin \
+	--log-error="$folder/tmp/mariadb.log" --pid-file="$folder/db/pid" </dev/null >/dev/null 2>&1 &
+echo $! >"$folder/mariadb.pid"
+for _ in $(seq 200); do
+	mariadb --no-defaults --socket="$folder/db/s" -e 'CREATE DATABASE wordpress CHARACTER SET utf8mb4' 2>/dev/null && break
+	sleep 0.1
+done
+mariadb --no-defaults --socket="$folder/db/s" -e 'USE wordpress' || die "MariaDB does not answer"
+
+# The program, without what only browsers need.
+tar -C $source -h --exclude=./.htaccess --exclude=./wp-config.php --exclude=./wp-content --exclude=./wp-includes/js \
+	--exclude=./wp-includes/images --exclude=./wp-admin/css --exclude=./wp-admin/js --exclude=./wp-admin/images -cf - . |
+	tar -C "$www" --no-same-owner -xf -
+port=$(php -r '$s = stream_socket_server("tcp://127.0.0.1:0"); echo preg_replace("/.*:/", "", stream_socket_get_name($s, false));')
+home=http://127.0.0.1:$port$path
+cat >"$www/wp-config.php" <<PHP
+<?php
+define('DB_NAME', 'wordpress');
+define('DB_USER', 'root');
+define('DB_PASSWORD', '');
+define('DB_HOST', 'localhost:$folder/db/s');
+define('DB_CHARSET', 'utf8mb4');
+define('DB_COLLATE', '');
+define('WP_HOME', '${home%/}');
+define('WP_SITEURL', '${home%/}');
+define('DISABLE_WP_CRON', true);
+define('WP_HTTP_BLOCK_EXTERNAL', true);
+define('AUTOMATIC_UPDATER_DISABLED', true);
+define('MILL_REST', (bool) $rest);
+define('MILL_PLAIN', (bool) $plain);
+define('MILL_POSTS', $pages);
+foreach (['AUTH_KEY', 'SECURE_AUTH_KEY', 'LOGGED_IN_KEY', 'NONCE_KEY', 'AUTH_SALT', 'SECURE_AUTH_SALT', 'LOGGED_IN_SALT', 'NONCE_SALT'] as \$key) {
+	define(\$key, 'of a test, on loopback: ' . \$key);
+}
+\$table_prefix = 'wp_';
+if (!defined('ABSPATH')) {
+	define('ABSPATH', __DIR__ . '/');
+}
+require_once ABSPATH . 'wp-settings.php';
+PHP
+cp "$here/wordpress/plugin.php" "$www/wp-content/mu-plugins/mill.php"
+cp "$here"/wordpress/theme/* "$www/wp-content/themes/mill/"
+[ $path = / ] || echo '<!DOCTYPE html><title>Not the blog</title><p>The blog is <a href="/blog/">elsewhere</a>.' >"$folder/www/index.html"
+chmod -R a+rX "$folder/www"
+echo "$www/wp-load.php" >"$folder/wp-load"
+wp "$folder" install >"$folder/tmp.log"
+
+PHP_CLI_SERVER_WORKERS=4 MILL_PATH=$path HOME=$folder "${as[@]}" php -d opcache.enable=1 -d opcache.validate_timestamps=0 \
+	-d display_errors=stderr -d error_reporting=22527 -S "127.0.0.1:$port" -t "$folder/www" "$here/wordpress/router.php" \
+	</dev/null >"$folder/tmp/php.log" 2>&1 &
+echo $! >"$folder/php.pid"
+for _ in $(seq 200); do
+	curl -sfo /dev/null "$home" && break
+	sleep 0.1
+done
+curl -sfo /dev/null "$home" || die "the site does not answer"
+echo "$home"

@@ -1,0 +1,18 @@
+<?php
+// What the site of the tests has beside posts and pages.
+add_action('init', function () {
+	register_post_type('recipe', [
+		'public' => true, 'label' => 'Recipes', 'show_in_rest' => true, 'rest_base' => 'recipes', 'has_archive' => true,
+		'supports' => ['title', 'editor', 'author', 'excerpt'], 'taxonomies' => ['post_tag'],
+	]);
+	// It has a place in the API, and no page on the site.
+	register_post_type('ledger', [
+		'public' => false, 'label' => 'Ledgers', 'show_in_rest' => true, 'rest_base' => 'ledgers', 'supports' => ['title', 'editor'],
+	]);
+	// It is public, and no business of the API.
+	register_post_type('errand', ['public' => true, 'label' => 'Errands', 'show_in_rest' => false]);
+});
+add_filter('rest_authentication_errors', function ($error) {
+	return MILL_REST ? $error : new WP_Error('rest_disabled', 'The API of this site is closed.', ['status' => 403]);
+});
+add_filter('wp_untrash_post_status', 'wp_untrash_post_set_previous_status', 10, 3);
