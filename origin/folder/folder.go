@@ -3,7 +3,6 @@ package folder
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -16,11 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tree"
 )
 
 // format is the version of this package's own part in a page. It rises
@@ -50,17 +48,16 @@ type Folder struct {
 	max  int64
 	log  *slog.Logger
 
-	now     func() time.Time
-	open    func(file string) // told of every page that is read; nil = nobody
-	watcher func() (*fsnotify.Watcher, error)
+	now  func() time.Time
+	open func(file string) // told of every page that is read; nil = nobody
 
-	mu   sync.Mutex // of refresh
-	tree atomic.Pointer[tree]
+	mu      sync.Mutex // of refresh
+	present atomic.Pointer[snapshot]
 }
 
-// tree is one state of the folder: what is open, and what was learned of it.
+// snapshot is one state of the folder: what is open, and what was learned of it.
 // It never changes; a folder that is replaced gets a new one.
-type tree struct {
+type snapshot struct {
 	root  *os.Root
 	info  fs.FileInfo // of the folder itself
 	home  string      // canonical, ends with "/"; "" = unknown
@@ -70,8 +67,6 @@ type tree struct {
 	probes []probe
 }
 
-var errNoFolder = errors.New("it is not a folder")
-
 // New opens a folder. Errors: [millrace.ErrNotFound] for a folder that does
 // not exist, [millrace.ErrForbidden] for one that may not be read, and
 // [millrace.ErrInvalid] for what is no folder, has no HTML page in it, or for a
@@ -80,7 +75,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &Folder{max: o.MaxFile, log: o.Logger, now: time.Now, watcher: fsnotify.NewWatcher}
+	f := &Folder{max: o.MaxFile, log: o.Logger, now: time.Now}
 	if f.max <= 0 {
 		f.max = 50 << 20
 	}
@@ -100,21 +95,21 @@ func New(dir string, o *Options) (*Folder, error) {
 	}
 	t, err := f.refresh(context.Background())
 	if err != nil {
-		return nil, fmt.Errorf("folder %s: %w", dir, pathError(err))
+		return nil, fmt.Errorf("folder %s: %w", dir, tree.PathError(err))
 	}
-	w := f.walker(t)
-	for range pages(w.walk(context.Background(), ".")) {
+	w := f.walker(t.root)
+	for range tree.Pages(w.Walk(context.Background(), ".")) {
 		return f, nil
 	}
 	t.root.Close()
-	if w.failed != nil {
-		return nil, fmt.Errorf("folder %s: no page of it can be read: %w", dir, w.failed)
+	if w.Failed != nil {
+		return nil, fmt.Errorf("folder %s: no page of it can be read: %w", dir, w.Failed)
 	}
 	return nil, fmt.Errorf("folder %s: %w: there is no HTML page in it (.html, .htm, .xhtml)", dir, millrace.ErrInvalid)
 }
 
 // Close gives the open folder back. No other method may be called after it.
-func (f *Folder) Close() error { return f.tree.Load().root.Close() }
+func (f *Folder) Close() error { return f.present.Load().root.Close() }
 
 // Changes walks the whole folder, whatever since is, in the bytewise order of
 // the URLs, and holds the entries of one directory (and those above it) at a
@@ -132,15 +127,15 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			yield(millrace.Change{}, fmt.Errorf("folder %s: %w", f.dir, err))
 			return
 		}
-		w := f.walker(t)
-		for e := range w.walk(ctx, ".") {
-			if e.err != nil {
-				if !yield(millrace.Change{}, &millrace.SkipError{URL: e.url, Err: e.err}) {
+		w := f.walker(t.root)
+		for e := range w.Walk(ctx, ".") {
+			if e.Err != nil {
+				if !yield(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: e.Err}) {
 					return
 				}
 				continue
 			}
-			ref := millrace.Ref{URL: e.url, Version: t.version(e.info, f.now())}
+			ref := millrace.Ref{URL: e.URL, Version: t.version(e.Info, f.now())}
 			if !yield(millrace.Change{Kind: millrace.Put, Ref: ref}, nil) {
 				return
 			}
@@ -151,7 +146,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 		}
 		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{
 			Cursor: "walked", // every walk is a whole one: there is no place to resume from
-			Whole:  w.failed == nil,
+			Whole:  w.Failed == nil,
 		}}, nil)
 	}
 }
@@ -159,7 +154,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 // refresh gives the present tree. A folder that was replaced by another one of
 // its name, as deployments do, is opened anew; the old one is closed by the
 // garbage collector, once nobody reads from it any more.
-func (f *Folder) refresh(ctx context.Context) (*tree, error) {
+func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	info, err := os.Stat(f.dir)
@@ -167,10 +162,10 @@ func (f *Folder) refresh(ctx context.Context) (*tree, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, errNoFolder
+		return nil, tree.ErrNoFolder
 	}
-	next := &tree{}
-	if t := f.tree.Load(); t != nil && os.SameFile(t.info, info) {
+	next := &snapshot{}
+	if t := f.present.Load(); t != nil && os.SameFile(t.info, info) {
 		if t.unchanged() {
 			return t, nil
 		}
@@ -189,57 +184,12 @@ func (f *Folder) refresh(ctx context.Context) (*tree, error) {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %d %q %q", format, extract.Version, next.home, next.base)
 	next.rules = strconv.FormatUint(h.Sum64(), 36)
-	f.tree.Store(next)
+	f.present.Store(next)
 	return next, nil
-}
-
-// racy is how long after a change a file may change again with the same size
-// and the same times, on the file systems with the coarsest clocks.
-const racy = 2 * time.Second
-
-// stamp is what tells two states of a file apart without reading it.
-type stamp struct {
-	size, modified, changed int64 // bytes, nanoseconds since 1970
-	inode                   uint64
-}
-
-// stampOf gives the stamp of a file, and whether it will move with the next
-// change for certain.
-func stampOf(info fs.FileInfo, now time.Time) (stamp, bool) {
-	changed, inode := status(info)
-	return stamp{info.Size(), info.ModTime().UnixNano(), changed.UnixNano(), inode}, now.Sub(changed) >= racy
 }
 
 // version gives the validator of a file in a state, "" if that may still
 // change without a trace.
-func (t *tree) version(info fs.FileInfo, now time.Time) string {
-	s, sure := stampOf(info, now)
-	if !sure {
-		return ""
-	}
-	b := make([]byte, 0, 64)
-	b = append(b, t.rules...)
-	for _, n := range [...]uint64{uint64(s.size), uint64(s.modified), uint64(s.changed), s.inode} {
-		b = append(b, '.')
-		b = strconv.AppendUint(b, n, 36)
-	}
-	return string(b)
-}
-
-// pathError gives a file system's error the sentinel that says what to do,
-// without the path: the caller names the file, as the site knows it.
-func pathError(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	switch {
-	case errors.Is(err, errNoFolder):
-		return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %w", millrace.ErrNotFound, err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %w", millrace.ErrForbidden, err)
-	}
-	return fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
+func (t *snapshot) version(info fs.FileInfo, now time.Time) string {
+	return tree.Version(t.rules, info, now)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tree"
 )
 
 // maxProbes is how many pages are read to learn the home of a folder.
@@ -15,7 +16,7 @@ const maxProbes = 8
 // probe is a page that the home was learned from, as it was then.
 type probe struct {
 	file  string
-	stamp stamp
+	stamp tree.Stamp
 	sure  bool // a change will show
 }
 
@@ -23,24 +24,24 @@ type probe struct {
 // its first pages in the order of the walk. The page at "/" decides alone if
 // it has one, else most of the others do. What is learned depends on the files
 // only, never on the order in which pages are asked for.
-func (f *Folder) learn(ctx context.Context, t *tree) error {
+func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 	votes, best := map[string]int{}, ""
-	for e := range pages(f.walker(t).walk(ctx, ".")) {
-		s, sure := stampOf(e.info, f.now())
-		t.probes = append(t.probes, probe{e.file, s, sure})
-		data, _, err := f.read(t, e.file)
+	for e := range tree.Pages(f.walker(t.root).Walk(ctx, ".")) {
+		s, sure := tree.StampOf(e.Info, f.now())
+		t.probes = append(t.probes, probe{e.File, s, sure})
+		data, _, err := f.read(t, e.File)
 		if err != nil {
 			continue // Page says what is wrong with it
 		}
-		res, err := extract.HTML(ctx, data, e.url, &extract.Options{Base: t.base})
+		res, err := extract.HTML(ctx, data, e.URL, &extract.Options{Base: t.base})
 		if err == nil && res.Canonical != "" {
-			if h := t.homeBy(e.url, res.Canonical); h != "" {
+			if h := t.homeBy(e.URL, res.Canonical); h != "" {
 				if votes[h]++; votes[h] > votes[best] {
 					best = h
 				}
 			}
 		}
-		if len(t.probes) == maxProbes || e.url == "/" && best != "" {
+		if len(t.probes) == maxProbes || e.URL == "/" && best != "" {
 			break
 		}
 	}
@@ -50,13 +51,13 @@ func (f *Folder) learn(ctx context.Context, t *tree) error {
 
 // unchanged reports whether the pages that the home was learned from are as
 // they were.
-func (t *tree) unchanged() bool {
+func (t *snapshot) unchanged() bool {
 	for _, p := range t.probes {
 		info, err := t.root.Stat(p.file)
 		if err != nil || !p.sure {
 			return false
 		}
-		if s, _ := stampOf(info, info.ModTime()); s != p.stamp {
+		if s, _ := tree.StampOf(info, info.ModTime()); s != p.stamp {
 			return false
 		}
 	}
@@ -65,7 +66,7 @@ func (t *tree) unchanged() bool {
 
 // homeBy gives the home that a page's canonical link tells of, "" if the link
 // leads to another page.
-func (t *tree) homeBy(own, canonical string) string {
+func (t *snapshot) homeBy(own, canonical string) string {
 	if _, ok := under(noBase, canonical); ok {
 		return "" // a link without a host
 	}
@@ -95,7 +96,7 @@ func (t *tree) homeBy(own, canonical string) string {
 
 // identity gives what the page of a file is called, and whether that is the
 // name of another file of the folder, of which the page is a duplicate.
-func (t *tree) identity(file, own, canonical string) (id string, duplicate bool) {
+func (t *snapshot) identity(file, own, canonical string) (id string, duplicate bool) {
 	if canonical == "" {
 		return own, false
 	}
@@ -131,7 +132,7 @@ func (t *tree) identity(file, own, canonical string) (id string, duplicate bool)
 
 // target gives the page's file that a path of the folder leads to, "" if there
 // is none.
-func (t *tree) target(p string) string {
+func (t *snapshot) target(p string) string {
 	file, redirect, err := t.find(p)
 	if redirect != "" {
 		file, _, err = t.find(redirect)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tree"
 )
 
 // Lookup gives the file that a web server answers a path with: urlPath is the
@@ -23,10 +24,10 @@ import (
 //
 // [millrace.ErrNotFound]: there is no such file, or its name is hidden.
 func (f *Folder) Lookup(urlPath string) (file, redirect string, err error) {
-	return f.tree.Load().find(urlPath)
+	return f.present.Load().find(urlPath)
 }
 
-func (t *tree) find(urlPath string) (file, redirect string, err error) {
+func (t *snapshot) find(urlPath string) (file, redirect string, err error) {
 	p, _, _ := strings.Cut(urlPath, "?")
 	names, slash, ok := segments(p)
 	if !ok {
@@ -65,14 +66,14 @@ func (t *tree) find(urlPath string) (file, redirect string, err error) {
 func pathOf(names []string) string {
 	p := "/"
 	for _, n := range names {
-		p += escape(n) + "/"
+		p += tree.Escape(n) + "/"
 	}
 	return p
 }
 
 // index gives the index file of a directory ("" is the root), "" if it has
 // none.
-func (t *tree) index(dir string) string {
+func (t *snapshot) index(dir string) string {
 	for _, n := range []string{"index.html", "index.htm"} {
 		if n = path.Join(dir, n); t.regular(n) {
 			return n
@@ -81,7 +82,7 @@ func (t *tree) index(dir string) string {
 	return ""
 }
 
-func (t *tree) regular(name string) bool {
+func (t *snapshot) regular(name string) bool {
 	info, err := t.root.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }
@@ -102,9 +103,9 @@ func (f *Folder) openNamed(name string) (*os.File, error) {
 		return nil, fs.ErrInvalid
 	}
 	for n := range strings.SplitSeq(name, "/") {
-		if hidden(n) {
+		if tree.Hidden(n) {
 			return nil, fs.ErrNotExist
 		}
 	}
-	return openRegular(f.tree.Load().root, name)
+	return tree.Open(f.present.Load().root, name)
 }

@@ -2,12 +2,16 @@ package folder
 
 import (
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tree"
 )
 
 // Why a name is no page's.
@@ -15,13 +19,9 @@ var (
 	errPrivate = fmt.Errorf("%w: a name that starts with an underscore is a draft's or a part's", millrace.ErrInvalid)
 	errStatus  = fmt.Errorf("%w: the page of an HTTP error", millrace.ErrInvalid)
 	errStub    = fmt.Errorf("%w: the stub by which a search engine knows the owner", millrace.ErrInvalid)
-	errLong    = fmt.Errorf("%w: the path is longer than %d bytes", millrace.ErrTooLarge, maxURL)
 )
 
 var stub = regexp.MustCompile(`^(google|yandex_)[0-9a-f]{12,20}\.html$`)
-
-// hidden reports whether a name is left out without a word.
-func hidden(name string) bool { return strings.HasPrefix(name, ".") && name != ".well-known" }
 
 // isHTML reports whether a file name is that of an HTML page.
 func isHTML(name string) bool {
@@ -45,21 +45,27 @@ func fileReason(name string) error {
 	return nil
 }
 
-// escape writes one segment of a path as canonical URLs have it: every byte
-// that is no pchar of RFC 3986, section 3.3, percent-encoded. A "%" of a file
-// name is one.
-func escape(segment string) string {
-	const hexDigits = "0123456789ABCDEF"
-	b := make([]byte, 0, len(segment)+8)
-	for _, c := range []byte(segment) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~!$&'()*+,;=:@", c) >= 0:
-			b = append(b, c)
-		default:
-			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
-		}
+// walker gives a walker over the pages of a folder.
+func (f *Folder) walker(root *os.Root) *tree.Walker {
+	return &tree.Walker{Root: root, Max: f.max, Name: entryOf}
+}
+
+// entryOf says what a directory's entry is; see [tree.Walker].
+func entryOf(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error) {
+	name = path.Base(name)
+	key = tree.Escape(name)
+	switch {
+	case folder && strings.HasPrefix(name, "_"):
+		return key, true, errPrivate
+	case folder:
+		return key, true, nil
+	case !isHTML(name):
+		return "", false, nil
+	case name == "index.html" || name == "index.htm" &&
+		!slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == "index.html" && !e.IsDir() }):
+		key = ""
 	}
-	return string(b)
+	return key, true, fileReason(name)
 }
 
 // segments gives the names of a URL path, decoded, and whether the path ends
@@ -76,7 +82,7 @@ func segments(urlPath string) (names []string, slash, ok bool) {
 	rest, slash = strings.CutSuffix(rest, "/")
 	for s := range strings.SplitSeq(rest, "/") {
 		name, err := url.PathUnescape(s)
-		if err != nil || name == "" || strings.ContainsAny(name, "/\x00") || hidden(name) {
+		if err != nil || name == "" || strings.ContainsAny(name, "/\x00") || tree.Hidden(name) {
 			return nil, false, false
 		}
 		names = append(names, name)

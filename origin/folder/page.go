@@ -3,15 +3,13 @@ package folder
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"path"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/tree"
 )
 
 // Page reads the page of one file, by its URL in the stream. A file that has
@@ -32,7 +30,7 @@ func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 }
 
 func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	t := f.tree.Load()
+	t := f.present.Load()
 	file, ok := t.source(have.URL)
 	if !ok {
 		return nil, fmt.Errorf("%w: no page has such a URL", millrace.ErrNotFound)
@@ -40,7 +38,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if have.Version != "" {
 		info, err := t.root.Stat(file)
 		if err != nil {
-			return nil, pathError(err)
+			return nil, tree.PathError(err)
 		}
 		if t.version(info, f.now()) == have.Version {
 			return nil, millrace.ErrUnmodified
@@ -70,14 +68,14 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 }
 
 // source gives the file of a URL as the stream has it.
-func (t *tree) source(u string) (string, bool) {
+func (t *snapshot) source(u string) (string, bool) {
 	names, slash, ok := segments(u)
 	if !ok {
 		return "", false
 	}
 	own := "/"
 	for i, n := range names {
-		own += escape(n)
+		own += tree.Escape(n)
 		if last := i == len(names)-1; !last || slash {
 			own += "/"
 			if strings.HasPrefix(n, "_") {
@@ -104,61 +102,17 @@ type state struct {
 }
 
 // read reads a file that may be a page's.
-func (f *Folder) read(t *tree, file string) ([]byte, state, error) {
+func (f *Folder) read(t *snapshot, file string) ([]byte, state, error) {
 	if f.open != nil {
 		f.open(file)
 	}
-	h, err := openRegular(t.root, file)
+	data, before, after, err := tree.Read(t.root, file, f.max)
 	if err != nil {
 		return nil, state{}, err
 	}
-	defer h.Close()
-	info, err := h.Stat()
-	if err != nil {
-		return nil, state{}, pathError(err)
-	}
-	if err := stateReason(info, f.max); err != nil {
-		return nil, state{}, err
-	}
-	s := state{t.version(info, f.now()), info.ModTime()}
-	data := make([]byte, 0, info.Size()+1)
-	for {
-		n, err := h.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, state{}, pathError(err)
-		}
-		if len(data) == cap(data) {
-			if int64(len(data)) > f.max {
-				return nil, state{}, fmt.Errorf("%w: the limit is %d bytes", millrace.ErrTooLarge, f.max)
-			}
-			data = append(data, 0)[:len(data)]
-		}
-	}
-	if info, err = h.Stat(); err != nil || t.version(info, f.now()) != s.version {
+	s := state{t.version(before, f.now()), before.ModTime()}
+	if t.version(after, f.now()) != s.version {
 		s.version = "" // written to while it was read
 	}
 	return data, s, nil
-}
-
-// openRegular opens a regular file under a root. It never waits, as opening a
-// named pipe would.
-func openRegular(root *os.Root, file string) (*os.File, error) {
-	h, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, pathError(err)
-	}
-	info, err := h.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		h.Close()
-		return nil, fmt.Errorf("%w: it is no regular file", millrace.ErrInvalid)
-	}
-	if err != nil {
-		h.Close()
-		return nil, pathError(err)
-	}
-	return h, nil
 }

@@ -131,7 +131,7 @@ func TestHome(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, tt.files)
 		f := open(t, dir, &Options{Base: tt.base})
-		if got := f.tree.Load().home; got != tt.want {
+		if got := f.present.Load().home; got != tt.want {
 			t.Errorf("%s: home %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestHomeReadsLittle(t *testing.T) {
 		write(t, dir, map[string]string{fmt.Sprintf("p%d.html", i): html("P", "")})
 	}
 	f := open(t, dir, nil)
-	f.tree.Store(nil)
+	f.present.Store(nil)
 	if _, err := f.refresh(t.Context()); err != nil || len(f.files) != maxProbes {
 		t.Errorf("%d files read, %v", len(f.files), err)
 	}
@@ -301,7 +301,7 @@ func TestSites(t *testing.T) {
 	} {
 		f := open(t, filepath.Join(sites, name), &Options{Base: "http://127.0.0.1:8080/"})
 		w := walk(t, f)
-		if home := f.tree.Load().home; home != want.home || len(w.urls) != want.pages || len(w.skipped) != want.skipped {
+		if home := f.present.Load().home; home != want.home || len(w.urls) != want.pages || len(w.skipped) != want.skipped {
 			t.Errorf("%s: home %q, %d pages, %d skipped; want %+v", name, home, len(w.urls), len(w.skipped), want)
 		}
 		var mu sync.Mutex
@@ -420,7 +420,7 @@ func FuzzIdentity(f *testing.F) {
 		"index.html": html("Home", "https://mill.example/p/"), "a.html": html("A", ""), "b/index.html": html("B", ""), "style.css": "p{}",
 	})
 	src := open(f, dir, nil)
-	t := src.tree.Load()
+	t := src.present.Load()
 	f.Add("/a.html", "https://mill.example/p/a")
 	f.Add("/b/", "https://other.example/b")
 	f.Add("/", "https://mill.example/p/index.html?x")

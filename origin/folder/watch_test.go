@@ -1,21 +1,17 @@
 package folder
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
+
+// quiet is how long the watch waits for more.
+const quiet = 300 * time.Millisecond
 
 // watching starts a watch and gives a function that waits for its next call.
 func watching(t *testing.T, f *Folder) (next func(what string), calls *atomic.Int64) {
@@ -99,70 +95,4 @@ func TestWatchReplacedFolder(t *testing.T) {
 	if got := page(t, f, "/").Title; got != "Two" {
 		t.Errorf("title %q", got)
 	}
-}
-
-func TestDebounce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		events := make(chan struct{})
-		start := time.Now()
-		var calls []time.Duration
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			debounce(ctx, events, func() { calls = append(calls, time.Since(start)) })
-		}()
-		events <- struct{}{} // one event
-		time.Sleep(time.Second)
-		for range 25 { // a row of events without quiet, for 5 s
-			events <- struct{}{}
-			time.Sleep(200 * time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		cancel()
-		<-done
-		want := []time.Duration{quiet, time.Second + longest}
-		for i, w := range want {
-			if len(calls) <= i || calls[i] != w {
-				t.Fatalf("called at %v, want %v first", calls, want)
-			}
-		}
-		if len(calls) < 3 || len(calls) > 5 {
-			t.Errorf("called at %v", calls)
-		}
-	})
-}
-
-// TestWatchFallsBack: the system has no watches left.
-func TestWatchFallsBack(t *testing.T) {
-	f, dir := site(t, map[string]string{"index.html": html("Home", "")})
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		f.log = slog.New(slog.NewTextHandler(&log, nil))
-		f.now = func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
-		f.watcher = func() (*fsnotify.Watcher, error) { return nil, syscall.ENOSPC }
-		ctx, cancel := context.WithCancel(t.Context())
-		var calls atomic.Int64
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			f.Watch(ctx, func() { calls.Add(1) })
-		}()
-		time.Sleep(5 * pollEvery)
-		synctest.Wait()
-		if n := calls.Load(); n != 1 {
-			t.Errorf("%d calls for an unchanged folder, want the first one only", n)
-		}
-		must(t, os.WriteFile(filepath.Join(dir, "new.html"), []byte(html("New", "")), 0o644))
-		time.Sleep(pollEvery + longest)
-		synctest.Wait()
-		if n := calls.Load(); n != 2 {
-			t.Errorf("%d calls after a change, want 2", n)
-		}
-		cancel()
-		<-done
-		if !strings.Contains(log.String(), "every few seconds") {
-			t.Errorf("log %q", log.String())
-		}
-	})
 }

@@ -1,6 +1,6 @@
 //go:build !(linux || openbsd || dragonfly || solaris || darwin || freebsd || netbsd)
 
-package folder
+package tree
 
 import (
 	"io/fs"

@@ -1,6 +1,6 @@
-//go:build darwin || freebsd || netbsd
+//go:build linux || openbsd || dragonfly || solaris
 
-package folder
+package tree
 
 import (
 	"io/fs"
@@ -12,7 +12,7 @@ import (
 // back, and its inode; its modification time and 0 where there are none.
 func status(info fs.FileInfo) (changed time.Time, inode uint64) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return time.Unix(s.Ctimespec.Unix()), uint64(s.Ino)
+		return time.Unix(s.Ctim.Unix()), s.Ino
 	}
 	return info.ModTime(), 0
 }

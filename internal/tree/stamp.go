@@ -1,0 +1,40 @@
+package tree
+
+import (
+	"io/fs"
+	"strconv"
+	"time"
+)
+
+// Racy is how long after a change a file may change again with the same size
+// and the same times, on the file systems with the coarsest clocks.
+const Racy = 2 * time.Second
+
+// Stamp is what tells two states of a file apart without reading it.
+type Stamp struct {
+	size, modified, changed int64 // bytes, nanoseconds since 1970
+	inode                   uint64
+}
+
+// StampOf gives the stamp of a file, and whether it will move with the next
+// change for certain.
+func StampOf(info fs.FileInfo, now time.Time) (Stamp, bool) {
+	changed, inode := status(info)
+	return Stamp{info.Size(), info.ModTime().UnixNano(), changed.UnixNano(), inode}, now.Sub(changed) >= Racy
+}
+
+// Version gives the validator of a file in a state, which starts with what
+// decides beside the file; "" if the file may still change without a trace.
+func Version(rules string, info fs.FileInfo, now time.Time) string {
+	s, sure := StampOf(info, now)
+	if !sure {
+		return ""
+	}
+	b := make([]byte, 0, 64)
+	b = append(b, rules...)
+	for _, n := range [...]uint64{uint64(s.size), uint64(s.modified), uint64(s.changed), s.inode} {
+		b = append(b, '.')
+		b = strconv.AppendUint(b, n, 36)
+	}
+	return string(b)
+}

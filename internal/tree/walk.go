@@ -1,0 +1,243 @@
+package tree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// MaxDepth is the most directories inside each other that a walk enters.
+const MaxDepth = 100
+
+// Entry is one page of a walk, or one thing that is none.
+type Entry struct {
+	File string // slash-separated, under the root
+	URL  string
+	Info fs.FileInfo
+	Err  error // it is no page, and why
+}
+
+// Walker walks a tree. Root, Max and Name are required.
+type Walker struct {
+	Root *os.Root
+	Max  int64 // the most bytes that a page may have
+	// Name says what an entry of a directory is that has list in it: key is
+	// the last part of its URL, percent-encoded and without a slash. use is
+	// false for what is left out without a word, err says why something else
+	// is left out. folder is true for a directory and a link to one; name is
+	// the entry's under the root.
+	Name func(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error)
+	// Dir is told of every directory before it is read; nil = nobody.
+	Dir func(name string)
+	// Failed is the first directory that could not be read: the walk was not
+	// whole.
+	Failed error
+
+	yield func(Entry) bool
+}
+
+// Walk yields every page under a directory ("." is the root), and what looks
+// like one and is none, in the bytewise order of the URLs. It holds the
+// entries of one directory, and of those above it, at a time, and ends early
+// when the context does. Links are followed, but not out of the root, not in a
+// circle, and not below another link. One walk at a time.
+func (w *Walker) Walk(ctx context.Context, from string) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		w.yield = yield
+		url := "/"
+		if from != "." {
+			for n := range strings.SplitSeq(from, "/") {
+				url += Escape(n) + "/"
+			}
+		}
+		w.folder(ctx, place{name: from, url: url})
+	}
+}
+
+// Pages leaves out what is no page.
+func Pages(all iter.Seq[Entry]) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for e := range all {
+			if e.Err == nil && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// place is a directory on the way down.
+type place struct {
+	name   string        // slash-separated, under the root; "." is the root
+	url    string        // ends with "/"
+	above  []fs.FileInfo // the directories that it is in
+	linked bool          // a symbolic link was followed to get here
+}
+
+// item is one entry of a directory, in the order of the walk.
+type item struct {
+	fs.DirEntry
+	key    string // the last part of its URL
+	folder bool
+	linked bool
+	info   fs.FileInfo // of what a symbolic link leads to
+	err    error
+}
+
+// folder walks one directory; false ends the walk.
+func (w *Walker) folder(ctx context.Context, p place) bool {
+	if w.Dir != nil {
+		w.Dir(p.name)
+	}
+	sub, info, list, err := w.list(p.name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && p.name != "." {
+			return true // removed since its parent was read
+		}
+		if w.Failed == nil {
+			w.Failed = PathError(err)
+		}
+		return w.skip(p.name, p.url, PathError(err))
+	}
+	defer sub.Close()
+	if p.linked && slices.ContainsFunc(p.above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
+		return w.skip(p.name, p.url, fmt.Errorf("%w: a symbolic link in a circle", millrace.ErrInvalid))
+	}
+	for _, it := range w.items(p, list) {
+		if ctx.Err() != nil {
+			return false
+		}
+		name, url := path.Join(p.name, it.Name()), p.url+it.key
+		var ok bool
+		switch {
+		case it.err != nil:
+			ok = w.skip(name, url, it.err)
+		case it.folder:
+			next := place{name, url, append(slices.Clip(p.above), info), p.linked || it.linked}
+			ok = w.folder(ctx, next)
+		default:
+			ok = w.file(sub, name, url, it)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// list opens a directory and reads the names in it.
+func (w *Walker) list(name string) (*os.Root, fs.FileInfo, []fs.DirEntry, error) {
+	sub, err := w.Root.OpenRoot(name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := sub.Open(".")
+	if err != nil {
+		sub.Close()
+		return nil, nil, nil, err
+	}
+	defer d.Close()
+	info, err := d.Stat()
+	if err == nil {
+		var list []fs.DirEntry
+		if list, err = d.ReadDir(-1); err == nil {
+			return sub, info, list, nil
+		}
+	}
+	sub.Close()
+	return nil, nil, nil, err
+}
+
+// items gives what a walk visits of a directory, in the order of the URLs.
+func (w *Walker) items(p place, list []fs.DirEntry) []item {
+	items := make([]item, 0, len(list))
+	for _, e := range list {
+		it := item{DirEntry: e, folder: e.IsDir(), linked: e.Type()&fs.ModeSymlink != 0}
+		if Hidden(e.Name()) {
+			continue
+		}
+		var broken error
+		if it.linked {
+			it.info, broken = w.Root.Stat(path.Join(p.name, e.Name()))
+			if broken == nil {
+				it.folder = it.info.IsDir()
+			} else {
+				broken = fmt.Errorf("a symbolic link: %w", PathError(broken))
+			}
+		}
+		var use bool
+		it.key, use, it.err = w.Name(path.Join(p.name, e.Name()), it.folder, list)
+		switch {
+		case broken != nil && path.Ext(e.Name()) == "":
+			it.key, it.err = Escape(e.Name()), broken // it may have been a directory
+		case !use:
+			continue
+		case broken != nil:
+			it.err = broken
+		}
+		if it.folder {
+			it.key += "/"
+			it.err = cmp.Or(it.err, w.enter(p, it))
+		}
+		if it.err == nil && len(p.url)+len(it.key) > MaxURL {
+			it.err = ErrLong
+		}
+		items = append(items, it)
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.key, b.key) })
+	return items
+}
+
+// enter says why a directory is not walked.
+func (w *Walker) enter(p place, it item) error {
+	switch {
+	case it.linked && p.linked:
+		// Links to directories with links to directories would multiply.
+		return fmt.Errorf("%w: a symbolic link below another one", millrace.ErrInvalid)
+	case len(p.above) >= MaxDepth:
+		return fmt.Errorf("%w: more than %d directories inside each other", millrace.ErrTooLarge, MaxDepth)
+	}
+	return nil
+}
+
+// file yields one file; false ends the walk.
+func (w *Walker) file(sub *os.Root, name, url string, it item) bool {
+	info := it.info
+	if info == nil {
+		var err error
+		if info, err = sub.Lstat(it.Name()); errors.Is(err, fs.ErrNotExist) {
+			return true // removed since the directory was read
+		} else if err != nil {
+			return w.skip(name, url, PathError(err))
+		}
+	}
+	if err := stateReason(info, w.Max); err != nil {
+		return w.skip(name, url, err)
+	}
+	return w.yield(Entry{File: name, URL: url, Info: info})
+}
+
+// stateReason says why a file of this state is no page.
+func stateReason(info fs.FileInfo, limit int64) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%w: it is no regular file", millrace.ErrInvalid)
+	case info.Size() == 0:
+		return fmt.Errorf("%w: the file is empty", millrace.ErrInvalid)
+	case info.Size() > limit:
+		return fmt.Errorf("%w: %d bytes, the limit is %d", millrace.ErrTooLarge, info.Size(), limit)
+	}
+	return nil
+}
+
+func (w *Walker) skip(name, url string, err error) bool {
+	return w.yield(Entry{File: name, URL: url, Err: err})
+}

@@ -1,0 +1,224 @@
+// Package watch tells of changes in a folder, by the system's watches or,
+// where there are none left, by looking.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/millrace/millrace/internal/tree"
+)
+
+const (
+	quiet     = 300 * time.Millisecond // without an event: what was going on is over
+	longest   = 2 * time.Second        // that an event waits for quiet
+	look      = 2 * time.Second        // between looks whether the folder was replaced
+	pollEvery = 3 * time.Second        // between two walks when nothing tells of changes
+)
+
+// Folder is what is watched. All fields are required.
+type Folder struct {
+	Dir string // absolute
+	// Root gives the folder as it is open now, and its state, after it was
+	// looked at anew.
+	Root func(ctx context.Context) (*os.Root, fs.FileInfo, error)
+	// Walk tells add of a directory, by its slash-separated name, and of
+	// every one below it that is a part of the site.
+	Walk func(ctx context.Context, root *os.Root, name string, add func(name string) (more bool))
+	// Sum gives a number that moves with every change, for looking.
+	Sum    func(ctx context.Context) uint64
+	Logger *slog.Logger
+}
+
+// watcher makes the system's watch; another one in tests.
+type watcher func() (*fsnotify.Watcher, error)
+
+// Watch calls changed whenever something in the folder may have changed, once
+// things have been quiet for 300 ms, or after 2 s; and once at the start, when
+// it has begun to watch, so that nothing is missed between a walk before and
+// the watch. It never calls twice at once, and returns the context's error.
+//
+// Where the system has no watches (left), it says so in the log and walks the
+// folder every few seconds instead.
+func (f *Folder) Watch(ctx context.Context, changed func()) error {
+	return f.run(ctx, fsnotify.NewWatcher, changed)
+}
+
+func (f *Folder) run(ctx context.Context, w watcher, changed func()) error {
+	events := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.watch(ctx, w, func() {
+			select {
+			case events <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	debounce(ctx, events, changed)
+	<-ended
+	return ctx.Err()
+}
+
+// debounce calls changed once for every row of events, until ctx ends.
+func debounce(ctx context.Context, events <-chan struct{}, changed func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-events:
+		}
+		limit := time.After(longest)
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-events:
+			case <-limit:
+				waiting = false
+			case <-time.After(quiet):
+				waiting = false
+			}
+		}
+		changed()
+	}
+}
+
+// watch calls event for everything that happens, until ctx ends. A folder that
+// was replaced is watched anew; one that cannot be watched is polled.
+func (f *Folder) watch(ctx context.Context, w watcher, event func()) {
+	for ctx.Err() == nil {
+		err := f.notify(ctx, w, event)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+		case errors.Is(err, tree.ErrNoFolder), errors.Is(err, fs.ErrNotExist):
+			wait(ctx, look)
+		default:
+			f.Logger.Warn("cannot watch the folder for changes: looking every few seconds instead", "folder", f.Dir, "error", err)
+			f.poll(ctx, event)
+			return
+		}
+	}
+}
+
+// notify watches until the folder is another one (nil), or watching fails.
+func (f *Folder) notify(ctx context.Context, w watcher, event func()) error {
+	root, self, err := f.Root(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := w()
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if err := f.add(ctx, n, root, "."); err != nil {
+		return err
+	}
+	event()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if info, err := os.Stat(f.Dir); err != nil || !os.SameFile(info, self) {
+				event()
+				return nil
+			}
+		case err, ok := <-n.Errors:
+			if !ok {
+				return fmt.Errorf("the watch has ended")
+			}
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return err
+			}
+			event() // events were lost, perhaps those of new directories too
+			return nil
+		case e, ok := <-n.Events:
+			if !ok {
+				return fmt.Errorf("the watch has ended")
+			}
+			rel, err := filepath.Rel(f.Dir, e.Name)
+			if err != nil {
+				rel = "."
+			}
+			rel = filepath.ToSlash(rel)
+			if rel != "." && tree.Hidden(path.Base(rel)) {
+				continue
+			}
+			event()
+			if info, err := root.Stat(rel); err == nil && info.IsDir() && e.Has(fsnotify.Create) {
+				if err := f.add(ctx, n, root, rel); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// add watches a directory with all below it.
+func (f *Folder) add(ctx context.Context, n *fsnotify.Watcher, root *os.Root, name string) error {
+	var failed error
+	f.Walk(ctx, root, name, func(name string) bool {
+		err := n.Add(filepath.Join(f.Dir, filepath.FromSlash(name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			failed = err
+		}
+		return failed == nil
+	})
+	if errors.Is(failed, syscall.ENOSPC) {
+		return fmt.Errorf("the system's limit of watches is reached: %w", failed)
+	}
+	return failed
+}
+
+// poll calls event whenever a walk sees something else than the one before,
+// until ctx ends. Walks take at most a twentieth of the time.
+func (f *Folder) poll(ctx context.Context, event func()) {
+	var last uint64
+	for ctx.Err() == nil {
+		start := time.Now()
+		if sum := f.Sum(ctx); sum != last && ctx.Err() == nil {
+			last = sum
+			event()
+		}
+		wait(ctx, max(pollEvery, 20*time.Since(start)))
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// Walk is the Walk of a [Folder] of which a walker walks everything.
+func Walk(walker func(root *os.Root) *tree.Walker) func(context.Context, *os.Root, string, func(string) bool) {
+	return func(ctx context.Context, root *os.Root, name string, add func(string) bool) {
+		more, w := true, walker(root)
+		w.Dir = func(name string) { more = more && add(name) }
+		for range w.Walk(ctx, name) {
+			if !more {
+				return
+			}
+		}
+	}
+}
