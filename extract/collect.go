@@ -48,6 +48,10 @@ type collected struct {
 	titleNode *html.Node   // the heading that is the page's title; set by meta
 	heads     []*html.Node // meta and link elements
 	jsons     []*html.Node // JSON-LD scripts
+	passwords []*html.Node // the first fields for one
+
+	references []reference    // what the document leads to, in document order
+	referred   map[string]int // the place of each
 
 	boxes      []box
 	headings   []*html.Node    // h1 and h2
@@ -114,6 +118,9 @@ func (c *collected) headElement(e *html.Node) {
 		}
 	case atom.Meta, atom.Link:
 		c.heads = append(c.heads, e)
+		if rel := attr(e, "rel"); hasToken(rel, "next") || hasToken(rel, "prev") {
+			c.refer(e, "href")
+		}
 	case atom.Base:
 		if c.base == nil && attr(e, "href") != "" {
 			c.base = e
@@ -162,6 +169,11 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	case atom.A:
 		link = link || hasAttr(n, "href")
 		c.anchor(n, at)
+		c.refer(n, "href")
+	case atom.Area:
+		c.refer(n, "href")
+	case atom.Frame:
+		c.refer(n, "src")
 	case atom.Time:
 		c.times = append(c.times, n)
 	}
@@ -187,6 +199,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			}
 			if isNothing(e) || isInline(e.DataAtom) && isHidden(e) != "" {
 				c.headElement(e)
+				c.unseen(e)
 				continue
 			}
 			if e.DataAtom == atom.Meta || e.DataAtom == atom.Link {

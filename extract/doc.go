@@ -2,7 +2,7 @@
 // page says, without its menus, banners and footers. It is pure: no I/O, no
 // state, and the same input gives the same page.
 //
-// [HTML] works in five steps, each in files of its own:
+// [HTML] works in these steps, each in files of its own:
 //
 //   - charset.go and parse.go: bytes to a tree. The character set comes from
 //     the byte order mark, the HTTP header, the document and its bytes. Input
@@ -14,12 +14,15 @@
 //     classes break ties. Ids count only where a tool's own elements are
 //     known by them, such as a consent dialogue's.
 //   - walk.go, walk_*.go, inline.go: one walk over what is left, to blocks.
+//   - links.go, login.go: what a crawler needs beside the page.
 //   - meta.go, title.go, author.go, date.go, schema.go, kind.go: the other
 //     fields, each with its source.
+//
+// [Fragment] does the walk alone, for HTML that is content from end to end.
 //
 // Time and memory grow linearly with the input.
 package extract
 
 // Version is the version of the extractor. It rises whenever the same HTML
 // may give another page, and is a part of fingerprints.
-const Version = 1
+const Version = 2

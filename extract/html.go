@@ -10,11 +10,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Options are what [HTML] may be told. The zero value works.
+// Options are what [HTML] and [Fragment] may be told. The zero value works.
 type Options struct {
 	// ContentType is the value of the HTTP header, for the character set and
 	// to refuse what is no HTML; "" = unknown.
 	ContentType string
+	// Robots are the values of the HTTP header X-Robots-Tag, which say the
+	// same as the robots meta elements of a document.
+	Robots []string
 	// Base is the absolute URL of the site, against which a page URL that is
 	// a path is resolved; "" = page URLs are absolute.
 	Base string
@@ -30,6 +33,25 @@ const (
 	defaultMaxNodes = 5_000_000
 )
 
+// fits says whether a document is within the limit of bytes.
+func (o *Options) fits(data []byte) error {
+	limit := o.MaxBytes
+	if limit <= 0 {
+		limit = defaultMaxBytes
+	}
+	if len(data) > limit {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), limit)
+	}
+	return nil
+}
+
+func (o *Options) nodes() int {
+	if o.MaxNodes <= 0 {
+		return defaultMaxNodes
+	}
+	return o.MaxNodes
+}
+
 // Result is what a document gave, and why.
 type Result struct {
 	Page      *millrace.Page
@@ -38,6 +60,20 @@ type Result struct {
 	Root      string            // selector of the element that the content was taken from
 	Dropped   []Dropped         // large subtrees that were left out, in document order
 	Reason    string            // why there is no content; "" when there is some
+
+	// What a crawler needs beside the page. It costs next to nothing.
+
+	// Links are the distinct targets of links, image maps, frames, rel=next
+	// and rel=prev, in document order: those of menus and footers and hidden
+	// ones, too, but neither downloads nor what only scripts make. A link
+	// within the document is none. There are at most 10,000.
+	Links    []Link
+	Feeds    []string // RSS, Atom and JSON feeds that the document announces, absolute; those of comments, too
+	NoFollow bool     // robots directives forbid to follow any link; Page.Access.NoIndex is their other half
+	Refresh  string   // where a meta refresh leads at once, absolute: a redirect in all but name; "" = nowhere
+	// Login: the page is there to log in, or to ask for a password. It has
+	// little else to say.
+	Login bool
 }
 
 // Dropped is a subtree that was left out of the content.
@@ -71,21 +107,14 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if err != nil {
 		return nil, err
 	}
-	maxBytes, maxNodes := o.MaxBytes, o.MaxNodes
-	if maxBytes <= 0 {
-		maxBytes = defaultMaxBytes
-	}
-	if maxNodes <= 0 {
-		maxNodes = defaultMaxNodes
-	}
-	if len(data) > maxBytes {
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), maxBytes)
+	if err := o.fits(data); err != nil {
+		return nil, err
 	}
 	text, err := decode(data, o.ContentType)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := parse(ctx, text, maxNodes)
+	doc, err := parse(ctx, text, o.nodes())
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +122,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if err != nil {
 		return nil, err
 	}
+	at := base
 	if ref := attr(c.base, "href"); ref != "" {
 		if abs, err := canon.Resolve(base, ref); err == nil {
 			if u, err := url.Parse(abs); err == nil {
@@ -101,10 +131,12 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 		}
 	}
 	res := &Result{Page: &millrace.Page{URL: pageURL}, Sources: map[string]string{}}
-	m := &meta{c: c, base: base, page: res.Page, res: res}
+	m := &meta{c: c, url: at, base: base, page: res.Page, res: res}
 	m.read()
+	m.robots(o.Robots)
+	m.links()
 	l := locate(c, m)
-	res.Root, res.Dropped = l.selector(), l.dropped
+	res.Root, res.Dropped, res.Login = l.selector(), l.dropped, l.login
 	w := newWalker(ctx, c, l, base, pageURL)
 	res.Page.Blocks, err = w.run(l.root)
 	if err != nil {

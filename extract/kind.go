@@ -73,7 +73,7 @@ func (m *meta) guessKind() millrace.PageKind {
 	if len(m.c.html.Attr) > 0 && (hasAttr(m.c.html, "data-content_root") || hasAttr(m.c.body, "data-md-color-scheme")) {
 		return millrace.Documentation
 	}
-	host, path := strings.ToLower(m.base.Hostname()), strings.ToLower(m.base.Path)
+	host, path := strings.ToLower(m.url.Hostname()), strings.ToLower(m.url.Path)
 	label, _, _ := strings.Cut(host, ".")
 	switch label {
 	case "docs", "doc", "documentation", "developer", "developers", "devdocs":
@@ -108,7 +108,7 @@ func isArchive(m *meta) bool {
 	if hasClass(m.c.body, "archive", "search-results", "paged") && !hasClass(m.c.body, "single", "page-template") {
 		return true
 	}
-	return archivePath(m.base)
+	return archivePath(m.url)
 }
 
 func archivePath(u *url.URL) bool {

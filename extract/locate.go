@@ -17,6 +17,7 @@ type located struct {
 	skip    map[*html.Node]bool // subtrees that the walk leaves out
 	dropped []Dropped
 	kind    millrace.PageKind
+	login   bool
 	total   box // the body before anything was left out
 }
 
@@ -30,6 +31,7 @@ func locate(c *collected, m *meta) *located {
 	l := &located{c: c, skip: map[*html.Node]bool{}, total: c.boxes[0], kind: m.guess}
 	l.prune()
 	c.sum()
+	l.login = l.isLogin(m)
 	l.at = l.descend()
 	l.trim()
 	l.root = c.boxes[l.at].n

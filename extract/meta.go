@@ -14,7 +14,8 @@ import (
 // meta reads the fields beside the content.
 type meta struct {
 	c      *collected
-	base   *url.URL
+	url    *url.URL // of the page
+	base   *url.URL // which references are resolved against
 	page   *millrace.Page
 	res    *Result
 	named  map[string][]string // content of meta elements by name or property, lower case
@@ -31,12 +32,18 @@ func (m *meta) read() {
 	m.named = map[string][]string{}
 	for _, e := range m.c.heads {
 		if e.DataAtom == atom.Link {
+			if hasToken(attr(e, "rel"), "alternate") {
+				m.feed(e)
+			}
 			if m.res.Canonical == "" && hasToken(attr(e, "rel"), "canonical") {
 				if abs, err := canon.Resolve(m.base, attr(e, "href")); err == nil && strings.TrimSpace(attr(e, "href")) != "" {
 					m.res.Canonical = abs
 				}
 			}
 			continue
+		}
+		if strings.EqualFold(attr(e, "http-equiv"), "refresh") {
+			m.refresh(e)
 		}
 		value := oneLine(attr(e, "content"))
 		for _, key := range []string{"name", "property", "http-equiv", "itemprop"} {
@@ -59,13 +66,6 @@ func (m *meta) read() {
 	m.language()
 	m.page.Section = m.first("section", "json-ld articleSection", "meta article:section", "meta section")
 	m.tags()
-	for _, v := range m.named["robots"] {
-		v = strings.ToLower(v)
-		if strings.Contains(v, "noindex") || hasToken(v, "none") {
-			m.page.Access.NoIndex = true
-			m.res.Sources["access"] = "meta robots"
-		}
-	}
 	m.guess = m.guessKind()
 }
 

@@ -1,0 +1,90 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// Fragment gives the blocks of HTML that is content from end to end, such as
+// the rendered content of a post that a REST interface gives, or an entry of a
+// feed. Nothing is located and nothing is weighed: what is left out is what
+// never is content, which is scripts, styles, forms, what is hidden, and what
+// plugins add to share a post and to recommend others. Every heading stays:
+// the title of the post is elsewhere.
+//
+// data is UTF-8; [Options.ContentType] and [Options.Robots] do not count.
+// References are resolved against pageURL, which is absolute or a path under
+// [Options.Base]. Errors are those of [HTML]. A fragment without content has
+// no blocks.
+func Fragment(ctx context.Context, data []byte, pageURL string, o *Options) ([]millrace.Block, error) {
+	blocks, err := fragmentBlocks(ctx, data, pageURL, o)
+	if err != nil {
+		return nil, fmt.Errorf("extract %s: %w", pageURL, err)
+	}
+	return blocks, nil
+}
+
+func fragmentBlocks(ctx context.Context, data []byte, pageURL string, o *Options) ([]millrace.Block, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	base, err := pageBase(pageURL, o.Base)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.fits(data); err != nil {
+		return nil, err
+	}
+	// In a body of its own, what comes first does not become a part of the
+	// head, and a frameset is nothing.
+	text := append([]byte("<!DOCTYPE html><body>"), bytes.ToValidUTF8(data, []byte("\uFFFD"))...)
+	doc, err := parse(ctx, text, o.nodes())
+	if err != nil {
+		return nil, err
+	}
+	c, err := collect(ctx, doc)
+	if err != nil {
+		return nil, err
+	}
+	l := &located{c: c, root: c.body, skip: map[*html.Node]bool{}, total: c.boxes[0]}
+	for i := int32(1); i < int32(len(c.boxes)); {
+		b := &c.boxes[i]
+		if l.foreign(b) {
+			l.skip[b.n] = true
+			i = b.end
+			continue
+		}
+		i++
+	}
+	return newWalker(ctx, c, l, base, pageURL).run(l.root)
+}
+
+// foreign reports whether a box is no content wherever it stands.
+func (l *located) foreign(b *box) bool {
+	n := b.n
+	if isHidden(n) != "" {
+		return !l.holdsNotes(n) && !l.c.controlled[attr(n, "id")]
+	}
+	switch attr(n, "role") {
+	case "search", "toolbar", "menu", "menubar", "tooltip", "dialog", "alertdialog":
+		return true
+	}
+	if n.DataAtom == atom.Form {
+		return b.prose < 40
+	}
+	return hasClass(n, pluginClasses...) || consentTools[attr(n, "id")]
+}
+
+// pluginClasses are those of the elements that common plugins add to the
+// content of a post: buttons to share it, lists of others, counts.
+var pluginClasses = []string{
+	"sharedaddy", "jp-relatedposts", "addtoany_share_save_container", "addtoany_content", "heateor_sss_sharing_container", "essb_links",
+	"ssba", "shareaholic-canvas", "social-share", "share-buttons", "post-views", "yarpp", "yarpp-related", "rp4wp-related-posts", "crp_related",
+	"wp-block-search", "wp-block-login", "wp-block-comments", "wp-block-post-comments-form", "post-password-form",
+}

@@ -1,0 +1,200 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Link is something that a document leads to.
+type Link struct {
+	URL string // absolute and canonical, http or https, without its fragment
+	// NoFollow: every link to it says rel=nofollow, ugc or sponsored.
+	NoFollow bool
+}
+
+const (
+	maxLinks = 10_000 // of a document
+	maxFeeds = 100
+)
+
+// product is what robots directives call this program.
+const product = "millrace"
+
+// reference is one distinct target as the document writes it.
+type reference struct {
+	url      string
+	noFollow bool
+}
+
+// refer notes what an element leads to.
+func (c *collected) refer(n *html.Node, key string) {
+	target, noFollow := "", false
+	for i := range n.Attr {
+		switch a := &n.Attr[i]; {
+		case a.Key == key && a.Namespace == "":
+			target, _, _ = strings.Cut(strings.TrimSpace(a.Val), "#")
+		case a.Key == "rel":
+			noFollow = hasToken(a.Val, "nofollow") || hasToken(a.Val, "ugc") || hasToken(a.Val, "sponsored")
+		case a.Key == "download":
+			return
+		}
+	}
+	c.addReference(target, noFollow)
+}
+
+// addReference notes a target; "" is the document itself.
+func (c *collected) addReference(target string, noFollow bool) {
+	if target == "" {
+		return
+	}
+	if at, ok := c.referred[target]; ok {
+		c.references[at].noFollow = c.references[at].noFollow && noFollow
+		return
+	}
+	if len(c.references) >= 2*maxLinks { // not all of them are pages
+		return
+	}
+	if c.referred == nil {
+		c.referred = map[string]int{}
+	}
+	c.referred[target] = len(c.references)
+	c.references = append(c.references, reference{target, noFollow})
+}
+
+// unseen notes the links of a subtree that has no text of the page, and a
+// field for a password.
+func (c *collected) unseen(n *html.Node) {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Template, atom.Noframes, atom.Noembed, atom.Iframe, atom.Title, atom.Textarea:
+		return
+	case atom.A, atom.Area:
+		c.refer(n, "href")
+	case atom.Frame:
+		c.refer(n, "src")
+	case atom.Input:
+		if len(c.passwords) < 8 && strings.EqualFold(attr(n, "type"), "password") && attr(n, "autocomplete") != "new-password" {
+			c.passwords = append(c.passwords, n)
+		}
+	}
+	for e := range children(n) {
+		c.unseen(e)
+	}
+}
+
+// links resolves what was noted.
+func (m *meta) links() {
+	seen := make(map[string]int, len(m.c.references))
+	for _, r := range m.c.references {
+		abs, err := canon.Resolve(m.base, r.url)
+		if err != nil {
+			continue // another scheme, or no URL
+		}
+		if at, ok := seen[abs]; ok {
+			m.res.Links[at].NoFollow = m.res.Links[at].NoFollow && r.noFollow
+			continue
+		}
+		if len(m.res.Links) == maxLinks {
+			continue
+		}
+		seen[abs] = len(m.res.Links)
+		m.res.Links = append(m.res.Links, Link{URL: abs, NoFollow: r.noFollow})
+	}
+}
+
+// feed notes a link element that names a feed.
+func (m *meta) feed(e *html.Node) {
+	mediaType, _, _ := strings.Cut(attr(e, "type"), ";")
+	switch strings.ToLower(strings.TrimSpace(mediaType)) {
+	case "application/rss+xml", "application/atom+xml", "application/feed+json":
+	default:
+		return
+	}
+	abs, err := canon.Resolve(m.base, attr(e, "href"))
+	if err != nil || strings.TrimSpace(attr(e, "href")) == "" || len(m.res.Feeds) == maxFeeds {
+		return
+	}
+	for _, f := range m.res.Feeds {
+		if f == abs {
+			return
+		}
+	}
+	m.res.Feeds = append(m.res.Feeds, abs)
+}
+
+// robots reads the directives of the document and of its HTTP header. They
+// add up: what one forbids, none allows.
+func (m *meta) robots(header []string) {
+	for _, from := range []struct {
+		source string
+		values []string
+	}{
+		{"meta robots", m.named["robots"]},
+		{"meta " + product, m.named[product]},
+		{"X-Robots-Tag", header},
+	} {
+		for _, v := range from.values {
+			noIndex, noFollow := directives(v)
+			m.res.NoFollow = m.res.NoFollow || noFollow
+			if noIndex && !m.page.Access.NoIndex {
+				m.page.Access.NoIndex = true
+				m.res.Sources["access"] = from.source
+			}
+		}
+	}
+}
+
+// directives reads the value of a robots meta element or X-Robots-Tag header:
+// words between commas, some with a value after a colon. In front of them may
+// stand the name of the robot that they are for.
+func directives(value string) (noIndex, noFollow bool) {
+	ours := true
+	for part := range strings.SplitSeq(strings.ToLower(value), ",") {
+		if name, rest, ok := strings.Cut(part, ":"); ok {
+			switch name = strings.TrimSpace(name); name {
+			case "max-snippet", "max-image-preview", "max-video-preview", "unavailable_after":
+				continue
+			}
+			ours, part = name == product || name == "robots" || name == "*", rest
+		}
+		if !ours {
+			continue
+		}
+		for word := range strings.FieldsFuncSeq(part, func(r rune) bool { return r <= ' ' || r == ';' }) {
+			noIndex = noIndex || word == "noindex" || word == "none"
+			noFollow = noFollow || word == "nofollow" || word == "none"
+		}
+	}
+	return noIndex, noFollow
+}
+
+// refresh gives what a meta refresh leads to within ten seconds, "" if it
+// leads nowhere else. For browsers without scripts (noscript) it does not
+// count.
+func (m *meta) refresh(e *html.Node) {
+	if m.res.Refresh != "" || e.Parent != nil && e.Parent.DataAtom == atom.Noscript {
+		return
+	}
+	content := attr(e, "content")
+	i := strings.IndexAny(content, ";,")
+	if i < 0 {
+		return
+	}
+	delay, _, _ := strings.Cut(strings.TrimSpace(content[:i]), ".")
+	target := strings.TrimSpace(content[i+1:])
+	if len(target) > 3 && strings.EqualFold(target[:3], "url") {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(target[3:]), "="); ok {
+			target = rest
+		}
+	}
+	if target = strings.Trim(target, " \t\n\r'\""); target == "" || len(delay) != 1 || !isDigits(delay) {
+		return
+	}
+	if abs, err := canon.Resolve(m.base, target); err == nil && abs != m.url.String() {
+		m.res.Refresh = abs
+		m.c.addReference(abs, false)
+	}
+}

@@ -1,0 +1,98 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// isLogin reports whether the page is there to ask for a password: it has a
+// field for one in plain view, and little text beside the form. Where title,
+// address or form say what the page is for, it may have more. A small form in
+// the header of a page that sells things is none.
+func (l *located) isLogin(m *meta) bool {
+	for _, field := range l.c.passwords {
+		if l.asks(field, m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *located) asks(password *html.Node, m *meta) bool {
+	var form *html.Node
+	for p := password.Parent; p != nil && p != l.c.body; p = p.Parent {
+		if isHidden(p) != "" || isCorner(p) {
+			return false
+		}
+		if form == nil && p.DataAtom == atom.Form {
+			form = p
+		}
+	}
+	rest := l.c.boxes[0] // without what is left out: the form is, usually
+	words, prose := rest.words, rest.prose
+	for i := range l.c.boxes {
+		b := &l.c.boxes[i]
+		// A form around the whole page is not about the password.
+		if b.n == form && b.drop == "" && b.words <= 100 {
+			words, prose = words-b.words, prose-b.prose
+		}
+	}
+	if hasClass(form, "post-password-form") || saysLogin(m.page.Title) || saysLogin(m.c.title) || loginPath(m.url.Path) {
+		return words < 200 && prose < 60
+	}
+	return words < 60 && prose < 25
+}
+
+// isCorner reports whether an element is a part of a page that has another
+// purpose.
+func isCorner(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Header, atom.Nav, atom.Footer, atom.Aside, atom.Dialog, atom.Menu, atom.Details:
+		return true
+	}
+	switch strings.ToLower(attr(n, "role")) {
+	case "banner", "navigation", "contentinfo", "complementary", "dialog", "menu", "menubar", "toolbar", "search":
+		return true
+	}
+	for t := range strings.FieldsSeq(strings.ToLower(attr(n, "class"))) {
+		for word := range strings.FieldsFuncSeq(t, func(r rune) bool { return r == '-' || r == '_' }) {
+			switch word {
+			case "modal", "popup", "popover", "dropdown", "menu", "navbar", "sidebar", "offcanvas", "drawer", "toolbar", "topbar", "widget":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// saysLogin reports whether a title is that of a form to log in.
+func saysLogin(title string) bool {
+	if len(title) > 100 {
+		return false
+	}
+	title = strings.ToLower(title)
+	for _, w := range []string{
+		"log in", "login", "log-in", "log on", "logon", "sign in", "sign-in", "signin", "password",
+		"anmelden", "anmeldung", "einloggen", "passwort", "connexion", "connecter", "identifier", "mot de passe", "iniciar sesi", "acceder", "contraseña",
+		"accedi", "accesso", "inloggen", "aanmelden", "entrar", "logga in", "logg inn", "log ind", "zaloguj", "logowanie", "přihlá", "войти", "вход", "ログイン", "登录", "登入", "로그인",
+	} {
+		if strings.Contains(title, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// loginPath reports whether the last part of a path is the name that programs
+// give their form to log in.
+func loginPath(path string) bool {
+	path = strings.ToLower(strings.Trim(path, "/"))
+	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
+	switch name {
+	case "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "logon", "wp-login", "special:userlogin", "auth", "sso":
+		return true
+	}
+	return false
+}
