@@ -9,7 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// A server on this machine, so AllowPrivate has to be set.
+// A server on this machine, so AllowPrivate has to be set. Of the two requests
+// one is for its robots.txt.
 func Example() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer site.Close()
@@ -20,7 +21,7 @@ func Example() {
 		body, err := fetch.ReadBody(resp, 1000)
 		fmt.Println(string(body), err, client.Stats().Requests)
 	}
-	// Output: hello <nil> 1
+	// Output: hello <nil> 2
 }
 
 // The same server without it.

@@ -51,6 +51,11 @@ type Options struct {
 	// MaxRedirects limits the redirects of one request; 0 is 10, a negative
 	// value refuses every redirect.
 	MaxRedirects int
+	// IgnoreRobots fetches what robots.txt disallows, and does not ask for it.
+	IgnoreRobots bool
+	// Robots remembers robots.txt files across processes; nil remembers them
+	// as long as the client lives.
+	Robots RobotsMemory
 	// Dial connects in place of the network, for networks in memory; nil is
 	// the network. Literal addresses and those of the connections that it
 	// returns are checked like any other.
@@ -67,6 +72,10 @@ type Options struct {
 type Client struct {
 	transport    *http.Transport
 	userAgent    string
+	token        string // what robots.txt calls it
+	ignoreRobots bool
+	memory       RobotsMemory
+	robots       robotsCache
 	timeout      time.Duration
 	maxRedirects int
 	limits       limits
@@ -83,8 +92,10 @@ func New(o *Options) *Client {
 	}
 	c := &Client{
 		userAgent:    o.UserAgent,
+		ignoreRobots: o.IgnoreRobots,
+		memory:       o.Robots,
 		timeout:      cmp.Or(o.Timeout, time.Minute),
-		maxRedirects: cmp.Or(o.MaxRedirects, 10),
+		maxRedirects: max(0, cmp.Or(o.MaxRedirects, 10)),
 		limits:       limits{body: o.MaxBody, ratio: o.MaxRatio}.orDefault(),
 		pace:         pacer{delay: o.Delay},
 		rand:         o.Rand,
@@ -93,6 +104,7 @@ func New(o *Options) *Client {
 	if c.userAgent == "" {
 		c.userAgent = defaultUserAgent(o.Contact)
 	}
+	c.token = productToken(c.userAgent)
 	if c.rand == nil {
 		c.rand = rand.Float64
 	}
@@ -119,31 +131,54 @@ func New(o *Options) *Client {
 
 // HTTP gives an [http.Client] over c: its redirect policy, no cookies.
 func (c *Client) HTTP() *http.Client {
-	return &http.Client{Transport: c, CheckRedirect: c.checkRedirect}
+	return &http.Client{Transport: c, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		return checkRedirect(c.maxRedirects, req, via)
+	}}
 }
 
 // CloseIdleConnections closes the connections that no request uses.
 func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
 
-// RoundTrip does one request: it waits for the host's turn, adds User-Agent
-// and Accept-Encoding where they are absent, and bounds the answer. The body
+// RoundTrip does one request: it asks robots.txt, waits for the host's turn,
+// adds User-Agent and Accept-Encoding where they are absent, and bounds the
+// answer. The body
 // of the response is as it came over the wire, still coded. Reading it fails
 // with a [*BodyError] when it is too long, too slow or cut short.
 //
 // Errors are [millrace.ErrInvalid] for a URL that cannot be fetched,
-// [millrace.ErrForbidden] with an [*AddressError] for a refused address, and
-// [millrace.ErrUnavailable] for the network; a cancelled context gives its
-// own error.
+// [millrace.ErrForbidden] with an [*AddressError] for a refused address or a
+// [*RobotsError] for what robots.txt disallows, and [millrace.ErrUnavailable]
+// for the network and for a robots.txt that cannot be had; a cancelled context
+// gives its own error.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
+	err := checkURL(req.URL)
+	var delay time.Duration
+	if err == nil {
+		delay, err = c.obey(req.Context(), req.URL)
+	}
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	return c.exchange(req, delay, c.limits)
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
+// exchange does a request that robots.txt has nothing against. delay is the
+// least time until the next one.
+func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits) (*http.Response, error) {
 	ctx := req.Context()
 	err := checkURL(req.URL)
 	if err == nil {
 		err = c.pace.wait(ctx, req.URL.Hostname())
 	}
 	if err != nil {
-		if req.Body != nil {
-			_ = req.Body.Close()
-		}
+		closeBody(req)
 		return nil, err
 	}
 
@@ -171,7 +206,7 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	resp.Body = &wireBody{
-		body: resp.Body, watch: watch, limits: c.limits, count: &c.stats.body,
+		body: resp.Body, watch: watch, limits: lim, count: &c.stats.body,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	return resp, nil
@@ -190,14 +225,17 @@ func (c *Client) setHeader(h http.Header) {
 	}
 }
 
-const home = "github.com/millrace/millrace"
+const (
+	home    = "github.com/millrace/millrace"
+	product = "millrace" // what robots.txt calls a client of ours
+)
 
 // defaultUserAgent follows RFC 9110, section 10.1.5: a product, then a comment.
 func defaultUserAgent(contact string) string {
 	if contact != "" {
 		contact = "; " + contact
 	}
-	return fmt.Sprintf("millrace/%s (+https://%s%s)", buildVersion(), home, contact)
+	return fmt.Sprintf("%s/%s (+https://%s%s)", product, buildVersion(), home, contact)
 }
 
 func buildVersion() string {

@@ -279,7 +279,7 @@ func TestDelay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cl := New(&Options{Delay: c.delay, AllowPrivate: true, Dial: memory(t, func(http.ResponseWriter, *http.Request) {})})
+				cl := New(&Options{Delay: c.delay, AllowPrivate: true, IgnoreRobots: true, Dial: memory(t, func(http.ResponseWriter, *http.Request) {})})
 				defer cl.CloseIdleConnections()
 				began := time.Now()
 				var wg sync.WaitGroup

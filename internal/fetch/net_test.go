@@ -69,14 +69,24 @@ func raw(t *testing.T, answer func(net.Conn, *http.Request)) func(context.Contex
 
 func say(c net.Conn, parts ...string) { _, _ = c.Write([]byte(strings.Join(parts, ""))) }
 
-// newClient makes a client without delays that is closed with the test.
+// newClient makes a client without delays that is closed with the test. It
+// asks for no robots.txt; see obedient.
 func newClient(t *testing.T, o Options) *Client {
 	t.Helper()
+	o.IgnoreRobots = true
 	if o.Delay == 0 {
 		o.Delay = -1
 	}
 	c := New(&o)
 	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// obedient makes a client that obeys robots.txt.
+func obedient(t *testing.T, o Options) *Client {
+	t.Helper()
+	c := newClient(t, o)
+	c.ignoreRobots = false
 	return c
 }
 

@@ -25,22 +25,67 @@ func (e *RedirectError) Error() string {
 // Unwrap gives [millrace.ErrInvalid].
 func (e *RedirectError) Unwrap() error { return millrace.ErrInvalid }
 
-// checkRedirect is an [http.Client.CheckRedirect]. The headers of req are
-// those of the first request, copied anew at every hop.
-func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
+// NoRedirects gives a copy of client that follows no redirect: the caller
+// gets the response itself, and [RedirectTarget] says where it leads. All that
+// is the transport's stays: addresses, robots.txt, the host's queue.
+func NoRedirects(client *http.Client) *http.Client {
+	c := *client
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}
+
+// RedirectTarget gives the URL that a response redirects to (RFC 9110, section
+// 15.4), nil if it is not a 301, 302, 303, 307 or 308 with a Location. What a
+// client that follows redirects would refuse by itself, such as to leave https
+// for http, is a [*RedirectError].
+func RedirectTarget(resp *http.Response) (*url.URL, error) {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	location := resp.Header.Get("Location")
+	if location == "" {
+		return nil, nil
+	}
+	from := resp.Request.URL
+	to, err := from.Parse(location)
+	if err != nil {
+		return nil, &RedirectError{From: cleanURL(from), To: "(no URL)", Reason: "its Location cannot be read"}
+	}
+	return to, checkHop(from, to)
+}
+
+// checkHop refuses a redirect for what its two ends are.
+func checkHop(from, to *url.URL) error {
+	reason := ""
+	switch {
+	case to.Scheme != "http" && to.Scheme != "https":
+		reason = "not an http or https URL"
+	case to.User != nil:
+		reason = "the target has a user name or password"
+	case from.Scheme == "https" && to.Scheme == "http":
+		reason = "it leaves https for http"
+	default:
+		return nil
+	}
+	return &RedirectError{From: cleanURL(from), To: cleanURL(to), Reason: reason}
+}
+
+// checkRedirect does the work of an [http.Client.CheckRedirect] that follows a
+// number of redirects. The headers of req are those of the first request,
+// copied anew at every hop.
+func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 	last := via[len(via)-1].URL
 	refuse := func(reason string) error {
 		return &RedirectError{From: cleanURL(last), To: cleanURL(req.URL), Reason: reason}
 	}
-	switch {
-	case len(via) > max(c.maxRedirects, 0):
-		return refuse(fmt.Sprintf("more than %d redirects", max(c.maxRedirects, 0)))
-	case req.URL.Scheme != "http" && req.URL.Scheme != "https":
-		return refuse("not an http or https URL")
-	case req.URL.User != nil:
-		return refuse("the target has a user name or password")
-	case last.Scheme == "https" && req.URL.Scheme == "http":
-		return refuse("it leaves https for http")
+	if len(via) > limit {
+		return refuse(fmt.Sprintf("more than %d redirects", limit))
+	}
+	if err := checkHop(last, req.URL); err != nil {
+		return err
 	}
 	first := origin(via[0].URL)
 	away := origin(req.URL) != first

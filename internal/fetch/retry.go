@@ -35,11 +35,15 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 	if err := checkURL(req.URL); err != nil {
 		return nil, err
 	}
-	c, _ := client.Transport.(*Client)
+	c := clientOf(client.Transport)
 	for attempt := 0; ; attempt++ {
 		resp, err := client.Do(req.WithContext(ctx))
 		if err != nil {
-			resp, err = nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), unwrapURL(err))
+			resp, err = nil, unwrapURL(err)
+			if _, ok := errors.AsType[*RobotsError](err); ok {
+				return nil, err // it names the URL
+			}
+			err = fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
 		if !mayPass(resp, err) || !repeatable(req) {
 			return resp, err
@@ -75,6 +79,17 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), ctx.Err())
 		}
 	}
+}
+
+// clientOf gives the [Client] that is a transport, nil if none is.
+func clientOf(t http.RoundTripper) *Client {
+	switch t := t.(type) {
+	case *Client:
+		return t
+	case unruled:
+		return t.c
+	}
+	return nil
 }
 
 // withNote adds note to a final failure.

@@ -1,0 +1,272 @@
+package fetch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+const (
+	robotsPath  = "/robots.txt"
+	robotsAge   = 24 * time.Hour // RFC 9309, section 2.4
+	robotsRetry = time.Minute    // after one that could not be had
+
+	manyRobots     = 256      // origins remembered before all are forgotten
+	manyRobotsText = 32 << 20 // bytes of their files, likewise
+)
+
+// RobotsMemory keeps what robots.txt files said from one process to the next.
+// It must be safe for concurrent use. Its failures are logged, and cost no
+// more than a request.
+type RobotsMemory interface {
+	// Load gives the record of an origin, such as "https://example.com:443",
+	// as it was saved; nil if there is none.
+	Load(ctx context.Context, origin string) ([]byte, error)
+	// Save keeps a record, JSON of at most 1 MiB, in place of the last one.
+	Save(ctx context.Context, origin string, record []byte) error
+}
+
+// RobotsError refuses a URL that the site's robots.txt disallows. It is a
+// [millrace.ErrForbidden].
+type RobotsError struct {
+	URL    string // without credentials
+	Robots string // the URL of the robots.txt
+	Line   int    // of the record that disallows it
+	Rule   string // that record, such as "Disallow: /private"
+}
+
+// Error gives "URL: robots.txt disallows it (line 4: Disallow: /private)".
+func (e *RobotsError) Error() string {
+	return fmt.Sprintf("%s: robots.txt disallows it (line %d: %s)", e.URL, e.Line, e.Rule)
+}
+
+// Unwrap gives [millrace.ErrForbidden].
+func (e *RobotsError) Unwrap() error { return millrace.ErrForbidden }
+
+// robotsFailure is a robots.txt that could not be had, which disallows
+// everything for now (section 2.3.1.4). It hides what kind of failure the
+// cause is: nobody should repeat a request to a page for the sake of it.
+type robotsFailure struct {
+	file  *url.URL
+	cause error
+}
+
+func (e *robotsFailure) Error() string {
+	cause := strings.TrimPrefix(e.cause.Error(), "fetch "+e.file.String()+": ")
+	return fmt.Sprintf("robots.txt of %s://%s could not be had: %s", e.file.Scheme, e.file.Host, cause)
+}
+
+func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
+
+// Robots gives what the robots.txt of u's origin says to the product that the
+// client's User-Agent names, also if the client ignores it. It is asked for
+// when nobody has in the last 24 hours, with at most five redirects, by one
+// caller at a time; others wait for the answer.
+//
+// An answer 4xx other than 429, HTML, or a redirect that leads nowhere says
+// nothing. Otherwise, if the file cannot be had, an older copy counts until
+// it can; without one the error is [millrace.ErrUnavailable], for a minute,
+// and nothing of the origin can be fetched. The errors of
+// [Client.RoundTrip] for a refused address, a resting host and the end of ctx
+// are given as they are.
+func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
+	if err := checkURL(u); err != nil {
+		return nil, err
+	}
+	key := origin(u)
+	for {
+		e, lead := c.robots.get(key)
+		switch {
+		case lead:
+			return c.refreshRobots(ctx, u, key, e)
+		case e.flight == nil:
+			return e.robots, e.err
+		}
+		select {
+		case <-e.flight:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// RobotsOf gives what the robots.txt of u's origin says to a client: as
+// [Client.Robots] does if a [Client] is its transport, else to "millrace" and
+// without a cache.
+func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, error) {
+	if c, ok := client.Transport.(*Client); ok {
+		return c.Robots(ctx, u)
+	}
+	if err := checkURL(u); err != nil {
+		return nil, err
+	}
+	rec, err := askRobots(ctx, client, robotsFile(u), Validators{})
+	if err != nil {
+		return nil, err
+	}
+	return ParseRobots(rec.Body, product), nil
+}
+
+// obey refuses what robots.txt disallows, and gives the delay that it asks for.
+func (c *Client) obey(ctx context.Context, u *url.URL) (time.Duration, error) {
+	if c.ignoreRobots || u.Path == robotsPath {
+		return 0, nil
+	}
+	r, err := c.Robots(ctx, u)
+	if err != nil {
+		return 0, err
+	}
+	if line, rule := r.Rule(u.RequestURI()); line > 0 {
+		return 0, &RobotsError{URL: cleanURL(u), Robots: robotsFile(u).String(), Line: line, Rule: rule}
+	}
+	return r.CrawlDelay(), nil
+}
+
+func robotsFile(u *url.URL) *url.URL {
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: robotsPath}
+}
+
+// robotsCache remembers the files of origins.
+type robotsCache struct {
+	mu      sync.Mutex
+	origins map[string]*robotsEntry
+	size    int // bytes of files
+}
+
+// robotsEntry is what is known of one origin.
+type robotsEntry struct {
+	robots *Robots
+	rec    *robotsRecord // of robots; nil: no copy is at hand
+	err    error         // why robots is nil
+	due    time.Time     // when to ask again; zero: at once
+	flight chan struct{} // closed when the one who asks has done so; nil: nobody asks
+}
+
+// get gives the state of an origin. With lead, the caller has to ask the
+// server and to call put.
+func (c *robotsCache) get(key string) (_ robotsEntry, lead bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.origins[key]
+	switch {
+	case e == nil:
+		if c.origins == nil {
+			c.origins = make(map[string]*robotsEntry)
+		}
+		c.trim()
+		e = new(robotsEntry)
+		c.origins[key] = e
+	case e.flight != nil || time.Now().Before(e.due):
+		return *e, false
+	}
+	e.flight = make(chan struct{})
+	return *e, true
+}
+
+func (c *robotsCache) put(key string, e robotsEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.origins[key]
+	close(was.flight)
+	c.size += e.rec.len() - was.rec.len()
+	e.flight = nil
+	*was = e
+}
+
+// trim makes room. Whoever is forgotten is asked again.
+func (c *robotsCache) trim() {
+	if len(c.origins) < manyRobots && c.size < manyRobotsText {
+		return
+	}
+	for key, e := range c.origins {
+		if e.flight == nil {
+			c.size -= e.rec.len()
+			delete(c.origins, key)
+		}
+	}
+}
+
+// refreshRobots asks for a file on behalf of everybody.
+func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e robotsEntry) (_ *Robots, err error) {
+	// Whatever happens, the others must not wait for ever. A caller who gives
+	// up says nothing about the file: the next one asks.
+	defer func() { c.robots.put(key, e) }()
+	now := time.Now()
+	if e.rec == nil {
+		if rec := c.loadRobots(ctx, key); rec != nil {
+			e.rec, e.robots = rec, ParseRobots(rec.Body, c.token)
+			// A file of the future is one of a clock that was wrong.
+			if age := now.Sub(rec.Time); age >= 0 && age < robotsAge {
+				e.due, e.err = now.Add(robotsAge-age), nil
+				return e.robots, nil
+			}
+		}
+	}
+	client := &http.Client{Transport: unruled{c}}
+	rec, err := askRobots(ctx, client, robotsFile(u), e.rec.validators())
+	now = time.Now()
+	switch {
+	case err == nil:
+		e.rec, e.robots = rec, ParseRobots(rec.Body, c.token)
+	case errors.Is(err, millrace.ErrUnmodified):
+		same := *e.rec
+		same.Time = rec.Time
+		e.rec = &same
+	default:
+		if _, ok := errors.AsType[*robotsFailure](err); !ok {
+			return nil, err
+		}
+		e.due, e.err = now.Add(robotsRetry), err
+		if e.rec != nil {
+			c.log.WarnContext(ctx, "an older copy of robots.txt counts", "origin", key, "of", e.rec.Time, "err", err)
+			e.err = nil
+		}
+		return e.robots, e.err
+	}
+	e.due, e.err = now.Add(robotsAge), nil
+	c.saveRobots(ctx, key, e.rec)
+	return e.robots, nil
+}
+
+func (c *Client) loadRobots(ctx context.Context, key string) *robotsRecord {
+	if c.memory == nil {
+		return nil
+	}
+	data, err := c.memory.Load(ctx, key)
+	if err == nil && data == nil {
+		return nil
+	}
+	rec := new(robotsRecord)
+	if err == nil && len(data) > maxRobotsRecord {
+		err = fmt.Errorf("%d bytes: %w", len(data), millrace.ErrTooLarge)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, rec)
+	}
+	if err != nil {
+		c.log.WarnContext(ctx, "the record of a robots.txt is of no use", "origin", key, "err", err)
+		return nil
+	}
+	return rec
+}
+
+func (c *Client) saveRobots(ctx context.Context, key string, rec *robotsRecord) {
+	if c.memory == nil {
+		return
+	}
+	data, err := json.Marshal(rec)
+	if err == nil {
+		err = c.memory.Save(ctx, key, data)
+	}
+	if err != nil {
+		c.log.WarnContext(ctx, "a robots.txt is not remembered", "origin", key, "err", err)
+	}
+}

@@ -1,0 +1,124 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+const (
+	robotsRedirects = 5       // RFC 9309, section 2.3.1.2
+	maxRobotsRecord = 1 << 20 // bytes of JSON: the body grows by a third
+)
+
+// robotsRecord is a robots.txt as it is remembered.
+type robotsRecord struct {
+	Time time.Time `json:"time"` // when the server last stood by it
+	Validators
+	Body []byte `json:"body,omitempty"` // decoded, at most maxRobots
+}
+
+func (r *robotsRecord) len() int {
+	if r == nil {
+		return 0
+	}
+	return len(r.Body)
+}
+
+func (r *robotsRecord) validators() Validators {
+	if r == nil {
+		return Validators{}
+	}
+	return r.Validators
+}
+
+// unruled sends requests for robots.txt itself, wherever they are redirected
+// to. Of a file of any length a beginning is read.
+type unruled struct{ c *Client }
+
+func (u unruled) RoundTrip(req *http.Request) (*http.Response, error) {
+	return u.c.exchange(req, 0, limits{body: math.MaxInt64, ratio: math.MaxInt64})
+}
+
+// askRobots asks for a robots.txt. A file that cannot be had is a
+// *robotsFailure; one that has not changed is [millrace.ErrUnmodified], with
+// a record that has its time alone.
+func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Validators) (*robotsRecord, error) {
+	moved := false
+	follow := *client
+	follow.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		moved = true
+		return checkRedirect(robotsRedirects, req, via)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, file.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	req.Header.Set("Accept", "text/plain, */*;q=0.5")
+	have.Set(req.Header)
+	rec := &robotsRecord{Time: time.Now().UTC()}
+	resp, err := Do(ctx, &follow, req)
+	if err == nil {
+		switch {
+		case resp.StatusCode == http.StatusNotModified && have != Validators{}:
+			_ = resp.Body.Close()
+			return rec, millrace.ErrUnmodified
+		case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
+			err = CheckStatus(resp)
+		case resp.StatusCode < 200 || resp.StatusCode >= 300:
+			_ = resp.Body.Close()
+			return rec, nil
+		}
+	}
+	if err == nil {
+		rec.Validators = ValidatorsOf(resp)
+		rec.Body, err = readRobots(resp)
+	} else if resp != nil {
+		_ = resp.Body.Close()
+	}
+	if err == nil {
+		return rec, nil
+	}
+	if _, ok := errors.AsType[*RedirectError](err); ok {
+		return rec, nil
+	}
+	if refused, ok := errors.AsType[*AddressError](err); ok && !moved {
+		return nil, refused // the page would be as well
+	}
+	late := errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, millrace.ErrUnavailable)
+	if ctx.Err() != nil || late {
+		return nil, err
+	}
+	return nil, &robotsFailure{file: file, cause: err}
+}
+
+// readRobots reads what counts of the body, and closes it.
+func readRobots(resp *http.Response) ([]byte, error) {
+	r, err := Decode(resp)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	data, err := io.ReadAll(io.LimitReader(r, maxRobots+1))
+	if err != nil {
+		return nil, err
+	}
+	return cutRobots(data), nil
+}
+
+// cutRobots gives the lines that count. Half a line could say something else
+// than the whole one.
+func cutRobots(data []byte) []byte {
+	if len(data) <= maxRobots {
+		return data
+	}
+	return data[:bytes.LastIndexAny(data[:maxRobots], "\r\n")+1]
+}

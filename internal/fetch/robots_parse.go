@@ -1,0 +1,319 @@
+package fetch
+
+import (
+	"bytes"
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxRobots     = 500 << 10 // bytes of a robots.txt that count (RFC 9309, section 2.5)
+	maxCrawlDelay = time.Minute
+)
+
+// Robots is what a robots.txt (RFC 9309) says to one product. A nil *Robots
+// says nothing, so that everything is allowed. It does not change, and is
+// safe for concurrent use.
+type Robots struct {
+	rules    []robotsRule // the most specific first, of equals the allowing
+	delay    time.Duration
+	sitemaps []string
+}
+
+// robotsRule is one Allow or Disallow.
+type robotsRule struct {
+	// pattern is in normal form: '*' is a wildcard, those that mean
+	// themselves are %2A.
+	pattern string
+	anchor  bool // the pattern ended in '$'
+	allow   bool
+	line    int
+	value   string // as written
+}
+
+func (r *robotsRule) octets() int {
+	if r.anchor {
+		return len(r.pattern) + 1
+	}
+	return len(r.pattern)
+}
+
+// ParseRobots reads a robots.txt for the product with the given token, such
+// as "millrace", in any case. The groups that name the product count, all of
+// them together, else those of "*". Bytes after the first 500 KiB, lines that
+// make no sense and records of other kinds are passed over: no input is an
+// error. HTML in place of a robots.txt, as of a login wall, has no rules.
+func ParseRobots(data []byte, token string) *Robots {
+	data = bytes.TrimPrefix(cutRobots(data), []byte("\ufeff"))
+	out := new(Robots)
+	if strings.HasPrefix(http.DetectContentType(data), "text/html") {
+		return out
+	}
+	p := robotsParser{token: token}
+	text := string(data)
+	for line := 1; text != ""; line++ {
+		end := strings.IndexAny(text, "\r\n")
+		if end < 0 {
+			p.line(line, text)
+			break
+		}
+		p.line(line, text[:end])
+		if strings.HasPrefix(text[end:], "\r\n") {
+			end++
+		}
+		text = text[end+1:]
+	}
+	group := &p.groups[others]
+	if p.named {
+		group = &p.groups[own]
+	}
+	out.rules, out.delay, out.sitemaps = group.rules, group.delay, p.sitemaps
+	slices.SortStableFunc(out.rules, func(a, b robotsRule) int {
+		if n := cmp.Compare(b.octets(), a.octets()); n != 0 || a.allow == b.allow {
+			return n
+		}
+		if a.allow {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+const (
+	own    = iota // what is said to the product by name
+	others        // what is said to everybody else
+)
+
+type robotsGroup struct {
+	rules []robotsRule
+	delay time.Duration
+}
+
+type robotsParser struct {
+	token    string
+	named    bool // the product has a group of its own, perhaps without rules
+	groups   [2]robotsGroup
+	open     [2]bool // the group that is being read speaks to them
+	ruled    bool    // it has a rule, so that the next User-agent starts another
+	sitemaps []string
+}
+
+func (p *robotsParser) line(n int, s string) {
+	s, _, _ = strings.Cut(s, "#")
+	name, value, ok := strings.Cut(s, ":")
+	if !ok {
+		return
+	}
+	value = strings.Trim(value, " \t")
+	switch strings.ToLower(strings.Trim(name, " \t")) {
+	case "user-agent":
+		if p.ruled {
+			p.open, p.ruled = [2]bool{}, false
+		}
+		switch {
+		case value == "*" || strings.HasPrefix(value, "* ") || strings.HasPrefix(value, "*\t"):
+			p.open[others] = true
+		case p.token != "" && strings.EqualFold(productToken(value), p.token):
+			p.open[own], p.named = true, true
+		}
+	case "allow":
+		p.rule(robotsRule{allow: true, line: n, value: value})
+	case "disallow":
+		p.rule(robotsRule{line: n, value: value})
+	case "sitemap":
+		// No record but a rule ends the names of a group (section 2.2.4).
+		if value != "" {
+			p.sitemaps = append(p.sitemaps, value)
+		}
+	case "crawl-delay":
+		d := crawlDelay(value)
+		for i, open := range p.open {
+			if open {
+				p.groups[i].delay = max(p.groups[i].delay, d)
+			}
+		}
+	}
+}
+
+func (p *robotsParser) rule(r robotsRule) {
+	p.ruled = true
+	if r.value == "" || p.open == [2]bool{} {
+		return // nothing is matched by it, or nobody is meant
+	}
+	pattern, anchor := strings.CutSuffix(r.value, "$")
+	r.pattern, r.anchor = normalTarget(pattern, true), anchor
+	for i, open := range p.open {
+		if open {
+			p.groups[i].rules = append(p.groups[i].rules, r)
+		}
+	}
+}
+
+// crawlDelay reads seconds, perhaps with a fraction. What cannot be read is 0.
+func crawlDelay(s string) time.Duration {
+	sec, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(sec > 0) { // NaN too
+		return 0
+	}
+	return time.Duration(min(sec, maxCrawlDelay.Seconds()) * float64(time.Second))
+}
+
+// productToken gives the name at the start of a User-Agent field, or of the
+// value of a User-agent record: "millrace/1.2 (+https://…)" is "millrace".
+// Digits and dots are more than RFC 9309, section 2.2.1, has, and keep
+// "bot2" from being taken for "bot".
+func productToken(s string) string {
+	end := strings.IndexFunc(s, func(c rune) bool {
+		return c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
+	if end < 0 {
+		return s
+	}
+	return s[:end]
+}
+
+// Allowed reports whether the product may ask for a target, the path and the
+// query of a URL such as [net/url.URL.RequestURI] gives. The longest pattern
+// that matches decides, and of two of one length the allowing.
+func (r *Robots) Allowed(target string) bool { return r.refusal(target) == nil }
+
+// Rule gives the record that disallows a target, with its number of line,
+// such as 4 and "Disallow: /private". It gives 0 and "" if the target is
+// allowed.
+func (r *Robots) Rule(target string) (line int, text string) {
+	rule := r.refusal(target)
+	if rule == nil {
+		return 0, ""
+	}
+	value := strings.ToValidUTF8(rule.value, "\ufffd")
+	if runes := []rune(value); len(runes) > 200 {
+		value = string(runes[:200]) + "…"
+	}
+	value = strings.Map(func(c rune) rune {
+		if !strconv.IsPrint(c) {
+			return '\ufffd'
+		}
+		return c
+	}, value)
+	return rule.line, "Disallow: " + value
+}
+
+// CrawlDelay is the least time between two requests that the site asks for, 0
+// if it asks for none. More than a minute is taken as a minute: a hundred
+// pages an hour are not what an owner means, who has Disallow to say no.
+func (r *Robots) CrawlDelay() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return r.delay
+}
+
+// Sitemaps gives the values of the Sitemap records as they are written, in
+// their order: mostly absolute URLs, perhaps of other hosts, perhaps of none.
+func (r *Robots) Sitemaps() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.sitemaps)
+}
+
+// refusal gives the rule that disallows a target.
+func (r *Robots) refusal(target string) *robotsRule {
+	if r == nil || len(r.rules) == 0 {
+		return nil
+	}
+	if target = normalTarget(target, false); target == "" {
+		target = "/"
+	}
+	if target == robotsPath {
+		return nil
+	}
+	for i := range r.rules {
+		if rule := &r.rules[i]; rule.matches(target) {
+			if rule.allow {
+				return nil
+			}
+			return rule
+		}
+	}
+	return nil
+}
+
+// matches takes each piece between wildcards where it is found first. That is
+// enough, and costs no more than the lengths of both.
+func (r *robotsRule) matches(s string) bool {
+	piece, rest, more := strings.Cut(r.pattern, "*")
+	if !strings.HasPrefix(s, piece) {
+		return false
+	}
+	s = s[len(piece):]
+	for more {
+		piece, rest, more = strings.Cut(rest, "*")
+		if !more && r.anchor {
+			return strings.HasSuffix(s, piece)
+		}
+		i := strings.Index(s, piece)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(piece):]
+	}
+	return !r.anchor || s == ""
+}
+
+// normalTarget gives the form in which patterns and targets are compared
+// (section 2.2.2): what is unreserved (RFC 3986, section 2.3) stands for
+// itself; reserved characters stay as they are written; all others are
+// percent-encoded in upper case. '$' and, outside of patterns, '*' are encoded
+// too, so that those of a pattern which mean themselves are told apart.
+func normalTarget(s string, pattern bool) string {
+	clean := func(c byte) bool {
+		return isUnreserved(c) || strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 || pattern && c == '*'
+	}
+	i := 0
+	for i < len(s) && clean(s[i]) {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	const hex = "0123456789ABCDEF"
+	out := append(make([]byte, 0, len(s)+16), s[:i]...)
+	for ; i < len(s); i++ {
+		c := s[i]
+		if clean(c) {
+			out = append(out, c)
+			continue
+		}
+		if c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+			c = unhex(s[i+1])<<4 | unhex(s[i+2])
+			i += 2
+			if isUnreserved(c) {
+				out = append(out, c)
+				continue
+			}
+		}
+		out = append(out, '%', hex[c>>4], hex[c&15])
+	}
+	return string(out)
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&7 + 9
+}

@@ -1,0 +1,55 @@
+package fetch
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Lengths in bytes beyond which a validator is not worth keeping.
+const (
+	maxETag     = 1024
+	maxModified = 64
+)
+
+// Validators name one state of a resource (RFC 9110, section 8.8), verbatim
+// as its server sent them. They belong to a body that is held: a client that
+// sends others has its old body confirmed.
+type Validators struct {
+	ETag     string `json:"etag,omitempty"`     // quotes and weakness included
+	Modified string `json:"modified,omitempty"` // Last-Modified
+}
+
+// ValidatorsOf gives the validators of a response. One that is over 1024
+// bytes (ETag) or 64 bytes (Last-Modified), or has control characters, counts
+// as absent.
+func ValidatorsOf(resp *http.Response) Validators {
+	return Validators{ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}.sound()
+}
+
+// Set makes a request conditional: If-None-Match and If-Modified-Since. Both
+// are sent, because a server that knows the first must ignore the second
+// (RFC 9110, section 13.1.3), and some know the second only. What
+// [ValidatorsOf] would not give is not sent.
+func (v Validators) Set(h http.Header) {
+	v = v.sound()
+	if v.ETag != "" {
+		h.Set("If-None-Match", v.ETag)
+	}
+	if v.Modified != "" {
+		h.Set("If-Modified-Since", v.Modified)
+	}
+}
+
+func (v Validators) sound() Validators {
+	if !fits(v.ETag, maxETag) {
+		v.ETag = ""
+	}
+	if !fits(v.Modified, maxModified) {
+		v.Modified = ""
+	}
+	return v
+}
+
+func fits(s string, limit int) bool {
+	return len(s) <= limit && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })
+}
