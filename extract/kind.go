@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -42,9 +41,6 @@ var generators = []struct {
 // guessKind gives the kind that the page declares, by its data, its generator
 // or its address; "" if it declares none.
 func (m *meta) guessKind() millrace.PageKind {
-	if isArchive(m) {
-		return millrace.Archive
-	}
 	for i := range m.things {
 		t := &m.things[i]
 		switch {
@@ -87,6 +83,13 @@ func (m *meta) guessKind() millrace.PageKind {
 			return millrace.Documentation
 		case "forum", "forums", "threads", "topic", "viewtopic.php", "showthread.php", "discussion", "discussions", "questions":
 			return millrace.Forum
+		}
+	}
+	if m.list == pageOf {
+		return millrace.Archive
+	}
+	for segment := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		switch segment {
 		case "products", "product", "dp":
 			return millrace.Product
 		case "collections", "collection":
@@ -102,54 +105,21 @@ func (m *meta) guessKind() millrace.PageKind {
 	return ""
 }
 
-// isArchive reports whether the page is a list of other pages by the address
-// that tools give such lists, or by what WordPress says of its body.
-func isArchive(m *meta) bool {
-	if hasClass(m.c.body, "archive", "search-results", "paged") && !hasClass(m.c.body, "single", "page-template") {
-		return true
-	}
-	return archivePath(m.url)
-}
-
-func archivePath(u *url.URL) bool {
-	segments := strings.Split(strings.Trim(strings.ToLower(u.Path), "/"), "/")
-	for i, s := range segments {
-		last := i == len(segments)-1
-		switch s {
-		case "tag", "tags", "category", "categories", "author", "authors":
-			if len(segments)-i <= 2 || segments[len(segments)-2] == "page" {
-				return true
-			}
-		case "page":
-			if !last && isDigits(segments[i+1]) {
-				return true
-			}
-		case "search":
-			if last {
-				return true
-			}
-		}
-	}
-	return u.Query().Get("s") != "" && u.Path == "/"
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
 // kind gives the kind of a page once its content is known, and its source.
 func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, string) {
 	root := &l.c.boxes[l.at]
-	switch m.guess {
-	case millrace.Archive:
-		// A list of links, or of short texts with links; with less than three
-		// of them only if there is hardly anything else.
+	if m.list == isList {
+		return millrace.Archive, "declared"
+	}
+	if m.list == likeList || m.guess == millrace.Archive {
+		// A list of links, or of texts with links; with less than three of
+		// them only if there is hardly anything else.
 		long := root.anchors >= 3 && (root.links*4 > root.words || root.prose < 40*root.anchors)
-		if long || root.anchors > 0 && root.words < 60*root.anchors {
+		if long || root.anchors > 0 && root.words < 60*root.anchors || listsPosts(l.c, l.root) {
 			return millrace.Archive, "structure"
 		}
-	case "":
-	default:
+	}
+	if m.guess != "" && m.guess != millrace.Archive {
 		return m.guess, "declared"
 	}
 	switch {

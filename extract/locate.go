@@ -29,6 +29,9 @@ const minDropped = 10
 // of links and the like inside it.
 func locate(c *collected, m *meta) *located {
 	l := &located{c: c, skip: map[*html.Node]bool{}, total: c.boxes[0], kind: m.guess}
+	if m.list >= likeList {
+		l.kind = millrace.Archive
+	}
 	l.prune()
 	c.sum()
 	l.login = l.isLogin(m)

@@ -20,6 +20,7 @@ type meta struct {
 	res    *Result
 	named  map[string][]string // content of meta elements by name or property, lower case
 	things []thing
+	list   evidence          // that the page only lists others
 	guess  millrace.PageKind // by what the page declares, before its content is known
 }
 
@@ -66,6 +67,7 @@ func (m *meta) read() {
 	m.language()
 	m.page.Section = m.first("section", "json-ld articleSection", "meta article:section", "meta section")
 	m.tags()
+	m.list = listEvidence(m.c.body, m.url)
 	m.guess = m.guessKind()
 }
 
