@@ -1,0 +1,92 @@
+package folder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/origin/origintest"
+)
+
+// shelf is a folder that the suite changes.
+type shelf struct{ top, dir string }
+
+func (s *shelf) Place() string          { return s.dir }
+func (s *shelf) Base() string           { return "https://mill.example/" }
+func (s *shelf) URL(name string) string { return "/" + name + ".html" }
+func (s *shelf) file(name string) string {
+	return filepath.Join(s.dir, name+".html")
+}
+
+// Put writes a file beside the folder and moves it there, as one should.
+func (s *shelf) Put(name, title, text string) error {
+	page := `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>` + title + `</title></head><body>
+<nav><a href="/">Home</a></nav><main><h1>` + title + `</h1><p>` + text + `</p></main></body></html>`
+	draft := filepath.Join(s.top, "draft")
+	if err := os.WriteFile(draft, []byte(page), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(draft, s.file(name))
+}
+
+func (s *shelf) Delete(name string) error { return os.Remove(s.file(name)) }
+
+// Break empties a file, as a generator that has just begun to write it does.
+func (s *shelf) Break(name string) error {
+	if err := os.Rename(s.file(name), filepath.Join(s.top, name)); err != nil {
+		return err
+	}
+	return os.WriteFile(s.file(name), nil, 0o600)
+}
+
+func (s *shelf) Mend(name string) error { return os.Rename(filepath.Join(s.top, name), s.file(name)) }
+
+// Trouble takes the whole folder away for a while.
+func (s *shelf) Trouble(t origintest.Trouble) error {
+	switch away := filepath.Join(s.top, "away"); t {
+	case origintest.Fine:
+		if _, err := os.Stat(s.dir); err == nil {
+			return nil
+		}
+		return os.Rename(away, s.dir)
+	case origintest.Down:
+		return os.Rename(s.dir, away)
+	}
+	return errors.ErrUnsupported
+}
+
+func (s *shelf) Odd() ([]string, error) {
+	for name, text := range map[string]string{"_draft": "a draft", "404": "no such page", "empty": ""} {
+		if err := os.WriteFile(s.file(name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Symlink("nowhere", s.file("dangling")); err != nil {
+		return nil, err
+	}
+	return []string{"/_draft.html", "/404.html", "/empty.html", "/dangling.html"}, nil
+}
+
+func TestOrigin(t *testing.T) {
+	origintest.Run(t, origintest.Origin{
+		New: func(t testing.TB) origintest.Site {
+			top := t.TempDir()
+			s := &shelf{top, filepath.Join(top, "site")}
+			must(t, os.Mkdir(s.dir, 0o755))
+			return s
+		},
+		Open: func(t testing.TB, place string, _ origintest.Held) (millrace.Source, error) {
+			f, err := New(place, nil)
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(func() { f.Close() })
+			// An hour later: what was written in the last two seconds has no version yet.
+			f.now = func() time.Time { return time.Now().Add(time.Hour) }
+			return f, nil
+		},
+	})
+}

@@ -1,0 +1,9 @@
+package origintest
+
+// Cases gives the sentences of the contract.
+func Cases() (names []string) {
+	for _, c := range cases() {
+		names = append(names, c.name)
+	}
+	return names
+}

@@ -1,0 +1,267 @@
+package origintest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// size is the number of pages of a site: enough that one page is no fifth of
+// it, which package mirror would doubt.
+const size = 24
+
+// from names the origin in the stores.
+const from = "origin"
+
+// words are what a page says.
+type words struct{ title, text string }
+
+// fixture is a site with a known content, and stores for copies of it.
+type fixture struct {
+	*testing.T
+	origin Origin
+	site   Site
+	dir    string
+	model  map[string]words   // by name: what the site says now
+	said   map[string][]words // all that it has ever said
+	edits  int                // pages written so far
+	stores int
+}
+
+// newFixture makes a site of the usual size.
+func newFixture(t *testing.T, o Origin) *fixture {
+	f := &fixture{T: t, origin: o, site: o.New(t), dir: t.TempDir(), model: map[string]words{}, said: map[string][]words{}}
+	for i := range size {
+		f.put(fmt.Sprintf("page-%02d", i))
+	}
+	return f
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// next gives words that no page has said yet.
+func (f *fixture) next(name string) words {
+	f.edits++
+	w := words{
+		title: fmt.Sprintf("Entry %d on %s", f.edits, name),
+		text: fmt.Sprintf("Note %d on %s says that the water came down to the wheel, and that %d sacks were ground before the evening.",
+			f.edits, name, f.edits*7),
+	}
+	f.said[name] = append(f.said[name], w)
+	return w
+}
+
+func (f *fixture) put(name string) {
+	f.Helper()
+	f.write(name, f.next(name))
+}
+
+func (f *fixture) write(name string, w words) {
+	f.Helper()
+	f.must(f.site.Put(name, w.title, w.text))
+	f.model[name] = w
+}
+
+func (f *fixture) remove(name string) {
+	f.Helper()
+	f.must(f.site.Delete(name))
+	delete(f.model, name)
+}
+
+// rename moves a page to another name, with its words.
+func (f *fixture) rename(name, to string) {
+	f.Helper()
+	w := f.model[name]
+	f.said[to] = append(f.said[to], w)
+	f.remove(name)
+	f.write(to, w)
+}
+
+// alter changes the site in every way.
+func (f *fixture) alter() {
+	f.Helper()
+	f.put("page-16")
+	f.put("page-17")
+	f.put("page-17-new")
+	f.rename("page-18", "page-18-moved")
+	f.remove("page-19")
+}
+
+// source opens the site.
+func (f *fixture) source(held Held) millrace.Source {
+	f.Helper()
+	src, err := f.origin.Open(f.T, f.site.Place(), held)
+	f.must(err)
+	return src
+}
+
+// place makes the path of a store that there is not yet.
+func (f *fixture) place() string {
+	f.stores++
+	return filepath.Join(f.dir, fmt.Sprintf("%d.db", f.stores))
+}
+
+// process is what one process has open: a store and a source.
+type process struct {
+	store *sqlite.Store
+	site  store.Site
+	src   millrace.Source
+}
+
+// openStore opens one site in the store of a path.
+func openStore(ctx context.Context, path, base string) (*process, error) {
+	st, err := sqlite.Open(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	site, err := st.Site(ctx, "site", store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return &process{store: st, site: site}, nil
+}
+
+// held gives the memory of the store.
+func (p *process) held(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+	return p.site.Held(ctx, from, urls...)
+}
+
+// start opens a store and the site, as a new process.
+func (f *fixture) start(path string) *process {
+	f.Helper()
+	p, err := openStore(f.Context(), path, f.site.Base())
+	f.must(err)
+	f.Cleanup(func() { _ = p.store.Close() })
+	p.src = f.source(p.held)
+	return p
+}
+
+// sync runs once over the site, as a new process; it must work.
+func (f *fixture) sync(path string) *mirror.Report {
+	f.Helper()
+	p := f.start(path)
+	report, err := mirror.Sync(f.Context(), from, p.src, p.site, nil)
+	if err != nil {
+		f.Fatalf("a run over the site: %v", err)
+	}
+	f.must(p.store.Close())
+	return report
+}
+
+// state is all that a store knows of a site.
+type state struct {
+	Pages  map[string]string // by C-URL: revision
+	Held   []millrace.Ref
+	Cursor millrace.Cursor
+	Seq    uint64
+}
+
+// look reads a store: its state, and the suite's pages by name.
+func (f *fixture) look(path string) (s state, pages map[string]*millrace.Page) {
+	f.Helper()
+	ctx := f.Context()
+	p, err := openStore(ctx, path, f.site.Base())
+	f.must(err)
+	defer func() { _ = p.store.Close() }()
+	v, err := p.site.Head(ctx)
+	f.must(err)
+	s = state{Pages: map[string]string{}, Seq: v.Site().Seq}
+	for page, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		f.must(err)
+		s.Pages[page.URL] = revision(page)
+	}
+	for ref, err := range p.held(ctx) {
+		f.must(err)
+		s.Held = append(s.Held, ref)
+	}
+	s.Cursor, err = p.site.Cursor(ctx, from)
+	f.must(err)
+	pages = map[string]*millrace.Page{}
+	for name := range f.said {
+		page, err := v.Page(ctx, millrace.Ref{URL: f.site.URL(name)})
+		if errors.Is(err, millrace.ErrNotFound) {
+			continue
+		}
+		f.must(err)
+		pages[name] = page
+	}
+	return s, pages
+}
+
+// revision tells two pages apart by what they say. Their dates are not
+// compared: a store gives dates that rise.
+func revision(p *millrace.Page) string {
+	c := p.Clone()
+	c.Known &^= millrace.FieldModified
+	return c.Revision()
+}
+
+// check fails unless the store is what a new copy of the site is, and that is
+// what the site says.
+func (f *fixture) check(path, when string) {
+	f.Helper()
+	fresh := f.place()
+	f.sync(fresh)
+	want, pages := f.look(fresh)
+	f.says(pages, when+", in a new copy")
+	got, _ := f.look(path)
+	if diff := cmp.Diff(want.Pages, got.Pages); diff != "" {
+		f.Fatalf("%s: the copy is not what a new one is (-new +copy):\n%s", when, diff)
+	}
+}
+
+// says fails unless the pages are what the site says.
+func (f *fixture) says(pages map[string]*millrace.Page, when string) {
+	f.Helper()
+	for name, w := range f.model {
+		switch p := pages[name]; {
+		case p == nil:
+			f.Errorf("%s: %s (%s) is missing", when, name, f.site.URL(name))
+		case !w.on(p):
+			f.Errorf("%s: %s says %q: %q, want %q: %q", when, name, p.Title, p.Text(), w.title, w.text)
+		}
+	}
+	f.invented(pages, when)
+	for name := range f.said {
+		if _, ok := f.model[name]; !ok && pages[name] != nil {
+			f.Errorf("%s: %s (%s) is still there", when, name, f.site.URL(name))
+		}
+	}
+	if f.Failed() {
+		f.Fatalf("%s: the pages are %q", when, slices.Sorted(maps.Keys(pages)))
+	}
+}
+
+// invented fails if a page says what it has never said.
+func (f *fixture) invented(pages map[string]*millrace.Page, when string) {
+	f.Helper()
+	for name, all := range f.said {
+		p := pages[name]
+		if p != nil && !slices.ContainsFunc(all, func(w words) bool { return w.on(p) }) {
+			f.Errorf("%s: %s has never said %q: %q", when, name, p.Title, p.Text())
+		}
+	}
+}
+
+// on reports whether a page says these words.
+func (w words) on(p *millrace.Page) bool {
+	return p.Title == w.title && strings.Contains(p.Text(), w.text)
+}

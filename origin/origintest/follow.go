@@ -1,0 +1,268 @@
+package origintest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+)
+
+func unchanged(f *fixture) {
+	path := f.place()
+	f.sync(path)
+	before, pages := f.look(path)
+	f.says(pages, "after the first run")
+	for range 2 {
+		report := f.sync(path)
+		after, _ := f.look(path)
+		if diff := cmp.Diff(before, after); diff != "" || report.Added+report.Updated+report.Deleted > 0 {
+			f.Fatalf("nothing changed, and a run has written, %+v (-before +after):\n%s", report.Tally, diff)
+		}
+	}
+	f.check(path, "after runs in which nothing changed")
+}
+
+func followed(f *fixture) {
+	path := f.place()
+	f.sync(path)
+	for _, step := range []struct {
+		name string
+		do   func()
+	}{
+		{"an edit", func() { f.put("page-05") }},
+		{"an edit of the title alone", func() {
+			f.write("page-06", words{f.next("page-06").title, f.model["page-06"].text})
+			f.said["page-06"] = append(f.said["page-06"], f.model["page-06"])
+		}},
+		{"an edit that is taken back", func() {
+			w := f.model["page-07"]
+			f.put("page-07")
+			f.sync(path)
+			f.write("page-07", w)
+		}},
+		{"two new pages", func() { f.put("first-new"); f.put("second-new") }},
+		{"a deletion", func() { f.remove("page-09") }},
+		{"a page that comes back", func() { f.put("page-09") }},
+		{"a rename", func() { f.rename("page-10", "page-10-moved") }},
+		{"a page in place of another", func() { f.remove("page-12"); f.rename("page-13", "page-12") }},
+		{"all of it at once", f.alter},
+	} {
+		step.do()
+		f.sync(path)
+		f.check(path, "after "+step.name)
+	}
+}
+
+// lostAll keeps one process: an origin may refuse to start over a site without
+// pages.
+func lostAll(f *fixture) {
+	path := f.place()
+	p := f.start(path)
+	run := func() *mirror.Report {
+		f.Helper()
+		report, err := mirror.Sync(f.Context(), from, p.src, p.site, nil)
+		f.must(err)
+		return report
+	}
+	run()
+	model := f.model
+	f.model = map[string]words{}
+	for name := range model {
+		f.must(f.site.Delete(name))
+	}
+	report := run()
+	_, pages := f.look(path)
+	if report.Doubted < size || report.Deleted > 0 || len(pages) != size {
+		f.Fatalf("everything is gone, and that is believed at once: %d pages are doubted, %d deleted, %d left",
+			report.Doubted, report.Deleted, len(pages))
+	}
+	run()
+	if _, pages = f.look(path); len(pages) > 0 {
+		f.Fatalf("everything is gone for the second time, and %d pages are left", len(pages))
+	}
+	for name := range model {
+		f.put(name)
+	}
+	run()
+	f.must(p.store.Close())
+	f.check(path, "after everything was gone and came back")
+}
+
+func oddities(f *fixture) {
+	odd, ok := f.site.(Odd)
+	if !ok {
+		return
+	}
+	path := f.place()
+	f.sync(path)
+	urls, err := odd.Odd()
+	f.must(err)
+	f.put("page-04")
+	n := blank(nil)
+	s := n.read(f.Context(), f.source(n.held), "")
+	f.sound(s, "the stream over things that are no pages")
+	for _, u := range urls {
+		if !slices.ContainsFunc(s.skips, func(skip *millrace.SkipError) bool { return skip.URL == u }) {
+			f.Errorf("%s is no page, and is not reported", u)
+		}
+	}
+	report := f.sync(path)
+	for _, u := range urls {
+		if !slices.ContainsFunc(report.Skipped, func(skip mirror.Skip) bool { return skip.URL == u }) {
+			f.Errorf("%s is no page, and the report of a run does not say so", u)
+		}
+	}
+	f.check(path, "after things that are no pages")
+}
+
+func pageFails(f *fixture) {
+	site, ok := f.site.(Fragile)
+	if !ok {
+		return
+	}
+	path := f.place()
+	f.sync(path)
+	f.must(site.Break("page-08"))
+	f.put("page-14")
+	for run := range 3 {
+		report := f.sync(path)
+		_, pages := f.look(path)
+		f.says(pages, fmt.Sprintf("in run %d with a page that fails", run+1))
+		if run == 0 && report.SkippedN == 0 {
+			f.Error("a run says nothing of a page that fails")
+		}
+	}
+	f.must(site.Mend("page-08"))
+	f.sync(path)
+	f.check(path, "when it fails no more")
+	f.must(site.Break("page-08"))
+	f.sync(path)
+	f.must(site.Mend("page-08"))
+	f.put("page-08")
+	f.sync(path)
+	f.check(path, "when it was edited after it failed")
+}
+
+func siteFails(f *fixture) {
+	site, ok := f.site.(Troubled)
+	if !ok {
+		return
+	}
+	for trouble, name := range map[Trouble]string{Down: "down", Hung: "hung"} {
+		path := f.place()
+		f.sync(path)
+		before, _ := f.look(path)
+		p := f.start(path)
+		if err := site.Trouble(trouble); errors.Is(err, errors.ErrUnsupported) {
+			continue
+		} else if err != nil {
+			f.Fatal(err)
+		}
+		for run := range 3 {
+			f.troubled(p, fmt.Sprintf("run %d while the site is %s", run+1, name))
+			if again, err := f.origin.Open(f.T, f.site.Place(), p.held); err == nil {
+				f.troubled(&process{store: p.store, site: p.site, src: again}, fmt.Sprintf("run %d of a process that starts while the site is %s", run+1, name))
+			} else {
+				f.sentinel(err, "a start while the site is "+name)
+			}
+			after, _ := f.look(path)
+			if diff := cmp.Diff(before.Pages, after.Pages); diff != "" {
+				f.Fatalf("the site is %s, and its pages change (-before +after):\n%s", name, diff)
+			}
+		}
+		f.must(site.Trouble(Fine))
+		f.put("page-15")
+		_, err := mirror.Sync(f.Context(), from, p.src, p.site, nil)
+		f.must(err)
+		f.must(p.store.Close())
+		f.check(path, "when the site is no longer "+name)
+	}
+}
+
+// troubled runs over a site that does not work: the run says so, and it ends
+// with its context.
+func (f *fixture) troubled(p *process, when string) {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), 300*time.Millisecond)
+	defer cancel()
+	f.soon(when, func() {
+		report, err := mirror.Sync(ctx, from, p.src, p.site, nil)
+		if err == nil && report.SkippedN == 0 {
+			f.Errorf("%s says nothing of it", when)
+		}
+		if err != nil {
+			f.sentinel(err, when)
+		}
+	})
+}
+
+// soon fails if something does not end: it says where it stands.
+func (f *fixture) soon(what string, do func()) {
+	f.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		f.Fatalf("%s does not end:\n%s", what, stacks())
+	}
+}
+
+// meanwhile changes the site while runs go over it.
+func meanwhile(f *fixture) {
+	path := f.place()
+	rng := rand.New(rand.NewPCG(3, 5))
+	for round := range 4 {
+		ctx, cancel := context.WithCancel(f.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.churn(ctx, rng) }()
+		p := f.start(path)
+		_, err := mirror.Sync(f.Context(), from, p.src, p.site, nil)
+		cancel()
+		f.must(<-ended)
+		if err != nil {
+			f.Fatalf("a run over a site that changes: %v", err)
+		}
+		f.must(p.store.Close())
+		_, pages := f.look(path)
+		f.invented(pages, fmt.Sprintf("in round %d over a site that changes", round+1))
+		f.sync(path)
+		f.check(path, "when it changes no more")
+	}
+}
+
+// churn writes, deletes and brings back pages until its context ends.
+func (f *fixture) churn(ctx context.Context, rng *rand.Rand) error {
+	tick := time.NewTicker(500 * time.Microsecond)
+	defer tick.Stop()
+	for {
+		name := fmt.Sprintf("page-%02d", rng.IntN(size))
+		// At most two pages are missing at a time.
+		if _, ok := f.model[name]; ok && len(f.model) > size-2 && rng.IntN(4) == 0 {
+			delete(f.model, name)
+			if err := f.site.Delete(name); err != nil {
+				return err
+			}
+		} else {
+			f.model[name] = f.next(name)
+			if err := f.site.Put(name, f.model[name].title, f.model[name].text); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,371 @@
+package origintest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// notes are what a sink remembers of a source, in memory.
+type notes struct {
+	mu   sync.Mutex
+	refs map[string]millrace.Ref
+}
+
+// blank gives notes in which refs stand already.
+func blank(refs map[string]millrace.Ref) *notes {
+	n := &notes{refs: map[string]millrace.Ref{}}
+	maps.Copy(n.refs, refs)
+	return n
+}
+
+// held gives them as a sink does.
+func (n *notes) held(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+	return func(yield func(millrace.Ref, error) bool) {
+		n.mu.Lock()
+		refs := maps.Clone(n.refs)
+		n.mu.Unlock()
+		if len(urls) == 0 {
+			urls = slices.Collect(maps.Keys(refs))
+		}
+		for _, u := range slices.Compact(slices.Sorted(slices.Values(urls))) {
+			if ref, ok := refs[u]; ok && !yield(ref, nil) {
+				return
+			}
+		}
+	}
+}
+
+// take remembers a change.
+func (n *notes) take(c millrace.Change) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch ref := c.Ref; c.Kind {
+	case millrace.Put:
+		if c.Page != nil && c.Page.Version != "" {
+			ref.Version = c.Page.Version
+		}
+		n.refs[c.URL] = ref
+	case millrace.Delete:
+		delete(n.refs, c.URL)
+	}
+}
+
+// stream is what one call of Changes yielded.
+type stream struct {
+	puts    []millrace.Change
+	deleted []string
+	skips   []*millrace.SkipError
+	marks   []millrace.Milestone
+	last    millrace.Kind // of the last change
+	err     error         // that ended it
+}
+
+// read reads a stream to its end, and lets n remember it.
+func (n *notes) read(ctx context.Context, src millrace.Source, since millrace.Cursor) (s stream) {
+	for c, err := range src.Changes(ctx, since) {
+		var skip *millrace.SkipError
+		switch {
+		case errors.As(err, &skip):
+			s.skips = append(s.skips, skip)
+			continue
+		case err != nil:
+			s.err = err
+			continue
+		case c.Kind == millrace.Put:
+			s.puts = append(s.puts, c)
+		case c.Kind == millrace.Delete:
+			s.deleted = append(s.deleted, c.URL)
+		case c.Mark != nil:
+			s.marks = append(s.marks, *c.Mark)
+		}
+		n.take(c)
+		s.last = c.Kind
+	}
+	return s
+}
+
+// cursor gives the last cursor of a stream.
+func (s *stream) cursor() millrace.Cursor {
+	if len(s.marks) == 0 {
+		return ""
+	}
+	return s.marks[len(s.marks)-1].Cursor
+}
+
+// names gives the URLs that a stream named, in order.
+func (s *stream) names() (urls []string) {
+	for _, c := range s.puts {
+		urls = append(urls, c.URL)
+	}
+	slices.Sort(urls)
+	return slices.Compact(urls)
+}
+
+// sound fails unless a stream is what millrace.Source says.
+func (f *fixture) sound(s stream, when string) {
+	f.Helper()
+	if s.err != nil {
+		f.Fatalf("%s: the stream ends with %v", when, s.err)
+	}
+	if len(s.marks) == 0 || s.last != millrace.Mark {
+		f.Fatalf("%s: the last of %d changes is no mark", when, len(s.puts)+len(s.deleted)+len(s.marks))
+	}
+	for _, m := range s.marks {
+		if !utf8.ValidString(string(m.Cursor)) || strings.ContainsFunc(string(m.Cursor), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			f.Errorf("%s: the cursor %q is not printable", when, m.Cursor)
+		}
+	}
+	for _, c := range s.puts {
+		f.canonical(c.URL, when)
+		if c.Page != nil {
+			f.speaks(c.Page, when)
+		}
+	}
+	for _, skip := range s.skips {
+		if skip.URL == "" || skip.Err == nil {
+			f.Errorf("%s: something was skipped without a URL or a reason: %+v", when, skip)
+		}
+		f.sentinel(skip.Err, when)
+	}
+}
+
+// canonical fails unless a URL is an identity or absolute, and the only form
+// of itself.
+func (f *fixture) canonical(u, when string) {
+	f.Helper()
+	base, err := url.Parse(f.site.Base())
+	f.must(err)
+	abs := u
+	if strings.HasPrefix(u, "/") {
+		abs = canon.Absolute(base.String(), u)
+	}
+	if c, err := canon.URL(abs); err != nil || c != abs {
+		f.Errorf("%s: %q is not canonical: %q, %v", when, u, c, err)
+	}
+}
+
+// speaks fails unless a page says only what it speaks for.
+func (f *fixture) speaks(p *millrace.Page, when string) {
+	f.Helper()
+	if p.URL != "" {
+		f.canonical(p.URL, when)
+	}
+	for _, field := range []struct {
+		is   millrace.Fields
+		name string
+		said bool
+	}{
+		{millrace.FieldTitle, "title", p.Title != ""},
+		{millrace.FieldDescription, "description", p.Description != ""},
+		{millrace.FieldSummary, "summary", p.Summary != ""},
+		{millrace.FieldAuthor, "author", p.Author != ""},
+		{millrace.FieldPublished, "published", !p.Published.IsZero()},
+		{millrace.FieldLanguage, "language", p.Language != ""},
+		{millrace.FieldSection, "section", p.Section != ""},
+		{millrace.FieldTags, "tags", len(p.Tags) > 0},
+		{millrace.FieldKind, "kind", p.Kind != ""},
+		{millrace.FieldSchema, "schema", len(p.Schema) > 0},
+		{millrace.FieldAccess, "access", p.Access != millrace.Access{}},
+		{millrace.FieldContent, "content", len(p.Blocks) > 0},
+		{millrace.FieldExtra, "extra", len(p.Extra) > 0},
+		{^millrace.AllFields, "fields that there are not", p.Known&^millrace.AllFields != 0},
+	} {
+		if field.said && !p.Known.Has(field.is) {
+			f.Errorf("%s: %s says its %s and does not speak for it", when, p.URL, field.name)
+		}
+	}
+	if p.Title == "" && len(p.Blocks) == 0 && p.Known != 0 && !p.Access.NoIndex && !p.Access.Auth {
+		f.Errorf("%s: %s speaks and says nothing", when, p.URL)
+	}
+}
+
+// sentinel fails unless an error says what to do about it, in one way.
+func (f *fixture) sentinel(err error, when string) {
+	f.Helper()
+	n := 0
+	for _, s := range []error{
+		millrace.ErrNotFound, millrace.ErrInvalid, millrace.ErrConflict, millrace.ErrUnavailable,
+		millrace.ErrUnmodified, millrace.ErrForbidden, millrace.ErrTooLarge, context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, s) {
+			n++
+		}
+	}
+	if n != 1 {
+		f.Errorf("%s: the error wraps %d sentinels, want 1: %v", when, n, err)
+	}
+}
+
+// mute reports whether a change names what is no page of its own: another name
+// of one, or nothing that anybody wants.
+func mute(c millrace.Change) bool { return c.Page != nil && c.Page.Known == 0 }
+
+func streamEnds(f *fixture) {
+	n := blank(nil)
+	src := f.source(n.held)
+	first := n.read(f.Context(), src, "")
+	f.sound(first, "the first stream")
+	if len(first.names()) < size {
+		f.Fatalf("the stream names %d pages, the site has %d", len(first.names()), size)
+	}
+	again := blank(nil)
+	second := again.read(f.Context(), f.source(again.held), "")
+	f.sound(second, "the stream of another process")
+	if !slices.Equal(first.names(), second.names()) {
+		f.Errorf("two streams from the start name %q and %q", first.names(), second.names())
+	}
+	third := n.read(f.Context(), src, first.cursor())
+	f.sound(third, "the next stream of the same source")
+}
+
+func pagesAsked(f *fixture) {
+	ctx, n := f.Context(), blank(nil)
+	s := n.read(ctx, f.source(n.held), "")
+	f.sound(s, "the stream")
+	src := f.source(n.held)
+	found := map[string]bool{}
+	for _, c := range s.puts {
+		if mute(c) {
+			continue
+		}
+		p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location, Section: c.Section})
+		if err != nil {
+			f.Errorf("page %s, which the stream has named: %v", c.URL, err)
+			continue
+		}
+		f.speaks(p, "page "+c.URL)
+		if c.Page != nil && revision(c.Page) != revision(p) {
+			f.Errorf("page %s is another one than in the stream:\n%s\n%s", c.URL, c.Page.Canonical(), p.Canonical())
+		}
+		found[p.Title] = true
+		f.conditional(src, c.Ref, p)
+	}
+	for name, w := range f.model {
+		if !found[w.title] {
+			f.Errorf("no page of the stream is %s", name)
+		}
+	}
+	for _, u := range []string{f.site.URL("no-such-page"), "", "::", "/%zz", "http://"} {
+		p, err := src.Page(ctx, millrace.Ref{URL: u})
+		if err == nil || u != "" && u[0] == '/' && u[1] != '%' && !errors.Is(err, millrace.ErrNotFound) {
+			f.Errorf("page %q, which there is not: %v, %v", u, p, err)
+			continue
+		}
+		f.sentinel(err, "page "+u)
+	}
+}
+
+// conditional asks for a page that is held, and with versions that it never
+// had.
+func (f *fixture) conditional(src millrace.Source, ref millrace.Ref, p *millrace.Page) {
+	f.Helper()
+	if ref.Version = p.Version; ref.Version == "" {
+		return // it may change without a trace
+	}
+	if q, err := src.Page(f.Context(), ref); !errors.Is(err, millrace.ErrUnmodified) {
+		f.Errorf("page %s with its version %q: %v, %v", ref.URL, ref.Version, q, err)
+	}
+	for _, v := range []string{ref.Version + "0", "0", "~", ref.Version[:len(ref.Version)-1]} {
+		ref.Version = v
+		if q, err := src.Page(f.Context(), ref); v != "" && (err != nil || revision(q) != revision(p)) {
+			f.Errorf("page %s with the version %q, which it never had: %v", ref.URL, v, err)
+		}
+	}
+}
+
+func pagesAtOnce(f *fixture) {
+	ctx, n := f.Context(), blank(nil)
+	src := f.source(n.held)
+	s := n.read(ctx, src, "")
+	f.sound(s, "the stream")
+	want := map[string]string{}
+	for _, c := range s.puts {
+		if mute(c) {
+			continue
+		}
+		p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location})
+		f.must(err)
+		want[c.URL] = revision(p)
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for k := range s.puts {
+				c := s.puts[(k+i*3)%len(s.puts)]
+				if mute(c) {
+					continue
+				}
+				p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location})
+				if err != nil || revision(p) != want[c.URL] {
+					f.Errorf("page %s, asked for by eight at once: %v, %v", c.URL, p, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func cursorResumes(f *fixture) {
+	n := blank(nil)
+	s := n.read(f.Context(), f.source(n.held), "")
+	f.sound(s, "the first stream")
+	before := blank(n.refs)
+	f.put("page-03")
+	f.put("page-11")
+	f.put("page-new")
+	s = n.read(f.Context(), f.source(before.held), s.cursor())
+	f.sound(s, "a stream from its cursor")
+	src, changed := f.source(n.held), map[string]bool{}
+	for _, c := range s.puts {
+		if have, ok := before.refs[c.URL]; ok && c.Page == nil && c.Version != "" && c.Version == have.Version {
+			continue // it stands
+		}
+		if mute(c) {
+			continue
+		}
+		p := c.Page
+		if p == nil {
+			var err error
+			p, err = src.Page(f.Context(), millrace.Ref{URL: c.URL, Location: c.Location})
+			f.must(err)
+		}
+		changed[p.Title] = true
+	}
+	for _, name := range []string{"page-03", "page-11", "page-new"} {
+		if !changed[f.model[name].title] {
+			f.Errorf("%s has changed, and the stream from the cursor does not say so", name)
+		}
+	}
+}
+
+func cursorGarbled(f *fixture) {
+	n := blank(nil)
+	s := n.read(f.Context(), f.source(n.held), "")
+	f.sound(s, "the stream")
+	c, want := s.cursor(), s.names()
+	for _, bad := range []millrace.Cursor{
+		"x", "{}", "[]", "null", `""`, "-1", "99999999999999999999", `{"a":`, "%00",
+		millrace.Cursor(strings.Repeat("A", 10000)), c + "~", c[:len(c)/2],
+	} {
+		none := blank(nil)
+		s := none.read(f.Context(), f.source(none.held), bad)
+		if errors.Is(s.err, millrace.ErrConflict) && len(s.marks) == 0 {
+			continue
+		}
+		if s.err != nil || !slices.Equal(s.names(), want) {
+			f.Errorf("from the cursor %.40q the stream names %d of %d pages and ends with %v", bad, len(s.names()), len(want), s.err)
+		}
+	}
+}

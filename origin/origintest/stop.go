@@ -1,0 +1,248 @@
+package origintest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+)
+
+// patience is how long something that ends may take, on a slow machine.
+const patience = 10 * time.Second
+
+// after is how many changes a stream may still yield when its context has
+// ended: what it had at hand.
+const after = 4
+
+func stopped(f *fixture) {
+	before := workers()
+	n := blank(nil)
+	all := n.read(f.Context(), f.source(n.held), "")
+	f.sound(all, "the stream")
+	for stop := 1; stop <= len(all.puts)+len(all.skips)+len(all.marks); stop++ {
+		none, seen := blank(nil), 0
+		for _, err := range f.source(none.held).Changes(f.Context(), "") {
+			var skip *millrace.SkipError
+			if err != nil && !errors.As(err, &skip) {
+				f.Fatalf("a stream that nobody has stopped yet: %v", err)
+			}
+			if seen++; seen == stop {
+				break
+			}
+		}
+		if seen < stop {
+			f.Errorf("a stream has %d changes, another one has had %d", seen, stop)
+			break
+		}
+	}
+	f.noWorkers(before, "consumers that stopped")
+	again := blank(nil)
+	f.sound(again.read(f.Context(), f.source(again.held), ""), "the stream after others were left")
+}
+
+func streamCancelled(f *fixture) {
+	before := workers()
+	for _, stop := range []int{0, 1, 2, size / 2, size - 2*after} {
+		ctx, cancel := context.WithCancel(f.Context())
+		if stop == 0 {
+			cancel()
+		}
+		when, none := fmt.Sprintf("a stream whose context ended after %d changes", stop), blank(nil)
+		src := f.source(none.held)
+		f.soon(when, func() {
+			seen := 0
+			var last error
+			for c, err := range src.Changes(ctx, "") {
+				last = err
+				if seen++; seen == stop {
+					cancel()
+				}
+				switch {
+				case seen <= stop:
+				case err == nil && c.Kind == millrace.Mark:
+					f.Errorf("%s: it says that it is complete", when)
+				case seen > stop+after:
+					f.Errorf("%s: it goes on", when)
+					return
+				}
+			}
+			if !errors.Is(last, context.Canceled) {
+				f.Errorf("%s: it ends with %v", when, last)
+			}
+		})
+		cancel()
+	}
+	f.noWorkers(before, "contexts that ended")
+}
+
+func pageCancelled(f *fixture) {
+	before := workers()
+	n := blank(nil)
+	s := n.read(f.Context(), f.source(n.held), "")
+	f.sound(s, "the stream")
+	src := f.source(n.held)
+	ctx, cancel := context.WithCancel(f.Context())
+	cancel()
+	for _, c := range s.puts[:3] {
+		f.soon("a page", func() {
+			if p, err := src.Page(ctx, millrace.Ref{URL: c.URL}); !errors.Is(err, context.Canceled) {
+				f.Errorf("page %s after its context has ended: %v, %v", c.URL, p, err)
+			}
+		})
+	}
+	rng := rand.New(rand.NewPCG(2, 9))
+	for i := range 60 {
+		c := s.puts[i%len(s.puts)]
+		if mute(c) {
+			continue
+		}
+		ctx, cancel := context.WithCancel(f.Context())
+		stop := time.AfterFunc(time.Duration(rng.IntN(1500))*time.Microsecond, cancel)
+		f.soon("a page", func() {
+			p, err := src.Page(ctx, millrace.Ref{URL: c.URL})
+			if err != nil && !errors.Is(err, context.Canceled) || err == nil && p == nil {
+				f.Errorf("page %s, whose context ends in the middle: %v, %v", c.URL, p, err)
+			}
+		})
+		stop.Stop()
+		cancel()
+	}
+	f.noWorkers(before, "contexts that ended")
+	if site, ok := f.site.(Troubled); ok && site.Trouble(Hung) == nil {
+		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		f.soon("a page of a site that hangs", func() {
+			if p, err := src.Page(ctx, millrace.Ref{URL: s.puts[0].URL}); !errors.Is(err, context.DeadlineExceeded) {
+				f.Errorf("page %s of a site that hangs: %v, %v", s.puts[0].URL, p, err)
+			}
+		})
+		cancel()
+		f.noWorkers(before, "a context that ended while the site hung")
+		f.must(site.Trouble(Fine))
+	}
+}
+
+func runCancelled(f *fixture) {
+	before := workers()
+	path := f.place()
+	for stop := 0; stop < size; stop += 4 {
+		p := f.start(path)
+		ctx, cancel := context.WithCancel(f.Context())
+		if stop == 0 {
+			cancel()
+		}
+		f.soon("a run", func() {
+			_, err := mirror.Sync(ctx, from, p.src, p.site, &mirror.Options{Batch: 3, Progress: func(g mirror.Progress) {
+				if g.Done >= stop {
+					cancel()
+				}
+			}})
+			if ctx.Err() != nil && !errors.Is(err, context.Canceled) {
+				f.Errorf("a run whose context ended after %d pages ends with %v", stop, err)
+			}
+		})
+		cancel()
+		f.must(p.store.Close())
+		f.noWorkers(before, "a run that was cancelled")
+		_, pages := f.look(path)
+		f.invented(pages, "after a run that was cancelled")
+	}
+	f.sync(path)
+	f.check(path, "after runs that were cancelled")
+}
+
+// brittle is a sink that works a number of times.
+type brittle struct {
+	store.Site
+	left int
+}
+
+func (b *brittle) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+	if b.left--; b.left < 0 {
+		return millrace.Tally{}, fmt.Errorf("the disk is full: %w", millrace.ErrUnavailable)
+	}
+	return b.Site.Apply(ctx, from, batch)
+}
+
+// runBroken breaks a run off after every number of batches, once from the
+// start and once over changes.
+func runBroken(f *fixture) {
+	path := f.place()
+	for _, when := range []string{"from the start", "over changes"} {
+		if when == "over changes" {
+			f.alter()
+		}
+		broken := 0
+		for left := 0; ; left++ {
+			p := f.start(path)
+			// One worker and small batches: as many places to break off as there can be.
+			_, err := mirror.Sync(f.Context(), from, p.src, &brittle{p.site, left}, &mirror.Options{Batch: 2, Concurrency: 1})
+			f.must(p.store.Close())
+			if err == nil {
+				break
+			}
+			if broken++; broken > 20*size {
+				f.Fatalf("runs %s never end: %v", when, err)
+			}
+			_, pages := f.look(path)
+			f.invented(pages, "after a run that was broken off")
+		}
+		f.check(path, "after runs "+when+" that were broken off")
+		if broken == 0 {
+			f.Errorf("no run %s was broken off", when)
+		}
+	}
+}
+
+// workers gives the goroutines of this module that are neither tests nor
+// servers, by their ids.
+func workers() map[string]string {
+	out := map[string]string{}
+	for stack := range strings.SplitSeq(stacks(), "\n\n") {
+		id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
+		if strings.Contains(stack, "github.com/millrace/millrace/") && !elsewhere.MatchString(stack) {
+			out[id] = stack
+		}
+	}
+	return out
+}
+
+// elsewhere matches the stacks of goroutines that no origin has started.
+var elsewhere = regexp.MustCompile(`(?m)^(testing\.\(\*[MT]\)|testing\.tRunner|main\.main|net/http\.\(\*conn\)\.serve)`)
+
+// stacks gives the stacks of all goroutines.
+func stacks() string {
+	b := make([]byte, 1<<20)
+	return string(b[:runtime.Stack(b, true)])
+}
+
+// noWorkers fails if goroutines stay that were not there before.
+func (f *fixture) noWorkers(before map[string]string, whose string) {
+	f.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := workers()
+		for id := range before {
+			delete(left, id)
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			for _, stack := range left {
+				f.Errorf("%s left a goroutine behind:\n%s", whose, stack)
+			}
+			return
+		}
+		<-tick.C
+	}
+}
