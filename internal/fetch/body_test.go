@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -310,30 +311,32 @@ func TestDecodeStreams(t *testing.T) {
 
 // Bodies that the network ends early, seen through real framing.
 func TestLyingLength(t *testing.T) {
-	c := newClient(t, Options{Dial: raw(t, func(conn net.Conn, r *http.Request) {
-		switch r.URL.Path {
-		case "/short":
-			say(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfive.")
-		case "/chunked":
-			say(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfive.\r\n")
-		case "/coded":
-			say(conn, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n", encode(t, prose, "gzip")[:30])
-		case "/long":
-			say(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nfive. and more")
+	synctest.Test(t, func(t *testing.T) { // the host is left alone after each
+		c := newClient(t, Options{Dial: raw(t, func(conn net.Conn, r *http.Request) {
+			switch r.URL.Path {
+			case "/short":
+				say(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfive.")
+			case "/chunked":
+				say(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfive.\r\n")
+			case "/coded":
+				say(conn, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n", encode(t, prose, "gzip")[:30])
+			case "/long":
+				say(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nfive. and more")
+			}
+		})})
+		for path, text := range map[string]string{
+			"/short":   "body of http://site.example/short: broken off after 5 bytes: unexpected EOF",
+			"/chunked": "broken off after 5 bytes",
+			"/coded":   "broken off after 30 bytes",
+		} {
+			_, err := fetchBody(t, c, "http://site.example"+path)
+			wantErr(t, err, millrace.ErrUnavailable, text)
+			if _, ok := errors.AsType[*BodyError](err); !ok || errors.Is(err, millrace.ErrInvalid) {
+				t.Errorf("%s: %T", path, err)
+			}
 		}
-	})})
-	for path, text := range map[string]string{
-		"/short":   "body of http://site.example/short: broken off after 5 bytes: unexpected EOF",
-		"/chunked": "broken off after 5 bytes",
-		"/coded":   "broken off after 30 bytes",
-	} {
-		_, err := fetchBody(t, c, "http://site.example"+path)
-		wantErr(t, err, millrace.ErrUnavailable, text)
-		if _, ok := errors.AsType[*BodyError](err); !ok || errors.Is(err, millrace.ErrInvalid) {
-			t.Errorf("%s: %T", path, err)
+		if body, err := fetchBody(t, c, "http://site.example/long"); err != nil || body != "five." {
+			t.Errorf("%q, %v", body, err)
 		}
-	}
-	if body, err := fetchBody(t, c, "http://site.example/long"); err != nil || body != "five." {
-		t.Errorf("%q, %v", body, err)
-	}
+	})
 }

@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"net/url"
 	"runtime/debug"
 	"time"
+
+	"github.com/millrace/millrace"
 )
 
 // Time limits that nobody needs to change. They catch a server that has gone
@@ -36,8 +39,13 @@ type Options struct {
 	Contact string
 	// Delay is the least time between the starts of two requests to one host
 	// name, whatever the port. 0 is none to a loopback host and 250 ms to any
-	// other; a negative value is none.
+	// other; a negative value is none. A longer Crawl-delay in robots.txt,
+	// unless that is ignored, is kept all the same.
 	Delay time.Duration
+	// Concurrency limits the requests in flight to one host name; 0 is 16. One
+	// is in flight until its body has been read to the end or closed. To all
+	// hosts together 256 are.
+	Concurrency int
 	// MaxBody limits a body in bytes, coded and decoded; 0 is 100 MiB.
 	MaxBody int64
 	// MaxRatio limits decoded to coded bytes once a body has decoded to more
@@ -79,7 +87,7 @@ type Client struct {
 	timeout      time.Duration
 	maxRedirects int
 	limits       limits
-	pace         pacer
+	pace         *pacer
 	rand         func() float64
 	log          *slog.Logger
 	stats        counters
@@ -97,7 +105,6 @@ func New(o *Options) *Client {
 		timeout:      cmp.Or(o.Timeout, time.Minute),
 		maxRedirects: max(0, cmp.Or(o.MaxRedirects, 10)),
 		limits:       limits{body: o.MaxBody, ratio: o.MaxRatio}.orDefault(),
-		pace:         pacer{delay: o.Delay},
 		rand:         o.Rand,
 		log:          o.Logger,
 	}
@@ -108,6 +115,7 @@ func New(o *Options) *Client {
 	if c.rand == nil {
 		c.rand = rand.Float64
 	}
+	c.pace = newPacer(o.Delay, o.Concurrency, c.rand)
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -170,12 +178,13 @@ func closeBody(req *http.Request) {
 }
 
 // exchange does a request that robots.txt has nothing against. delay is the
-// least time until the next one.
+// gap to the next one that it asks for.
 func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits) (*http.Response, error) {
 	ctx := req.Context()
 	err := checkURL(req.URL)
+	var turn *pass
 	if err == nil {
-		err = c.pace.wait(ctx, req.URL.Hostname())
+		turn, err = c.pace.start(ctx, req.URL.Hostname(), delay)
 	}
 	if err != nil {
 		closeBody(req)
@@ -183,7 +192,8 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits) (*
 	}
 
 	began := time.Now()
-	watch := startWatch(ctx, c.timeout)
+	// Who forgets to close a body blocks its host for no longer than this.
+	watch := startWatch(ctx, c.timeout, func() { turn.done(unknown) })
 	out := req.WithContext(watch.ctx)
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)
@@ -192,24 +202,43 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits) (*
 	if err != nil {
 		err = watch.explain(err)
 		watch.stop()
+		turn.done(outcomeOfErr(err))
 		c.stats.failed.Add(1)
 		return nil, err
 	}
 	c.stats.count(resp)
 	c.log.DebugContext(ctx, "fetch", "method", req.Method, "url", cleanURL(req.URL),
 		"status", resp.StatusCode, "took", time.Since(began))
+	went := outcomeOf(resp.StatusCode)
+	if went != fine {
+		after := time.Duration(0)
+		if went == failing {
+			after = retryAfter(resp.Header)
+		}
+		wait := turn.report(went, after)
+		c.log.DebugContext(ctx, "host is left alone", "host", req.URL.Hostname(), "for", wait)
+	}
 	// The response belongs to the caller's request, not to our copy.
 	resp.Request = req
 	if resp.Body == nil || resp.Body == http.NoBody {
 		resp.Body = http.NoBody
 		watch.stop()
+		turn.done(went)
 		return resp, nil
 	}
 	resp.Body = &wireBody{
-		body: resp.Body, watch: watch, limits: lim, count: &c.stats.body,
+		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	return resp, nil
+}
+
+// outcomeOfErr judges a request without a response.
+func outcomeOfErr(err error) outcome {
+	if errors.Is(err, millrace.ErrUnavailable) {
+		return failing
+	}
+	return unknown
 }
 
 func (c *Client) setHeader(h http.Header) {

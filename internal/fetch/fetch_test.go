@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -297,46 +296,6 @@ func TestDelay(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestDelayContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pacer{delay: time.Minute}
-		if err := p.wait(t.Context(), "a.example"); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		began := time.Now()
-		err := p.wait(ctx, "a.example")
-		wantErr(t, err, context.DeadlineExceeded, "the turn of a.example comes too late")
-		if time.Since(began) != 0 {
-			t.Error("waited for nothing")
-		}
-		// A caller that gave up does not hold back the next one.
-		ctx, cancel = context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		wantErr(t, p.wait(ctx, "a.example"), context.Canceled, "")
-		if err := p.wait(t.Context(), "a.example"); err != nil || time.Since(began) > time.Minute+time.Millisecond {
-			t.Errorf("after %s: %v", time.Since(began), err)
-		}
-		wantErr(t, p.wait(ctx, "b.example"), context.Canceled, "")
-	})
-}
-
-func TestDelayForgetsHosts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var p pacer
-		for i := range 10 * manyHosts {
-			if err := p.wait(t.Context(), fmt.Sprintf("h%d.example", i)); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Millisecond)
-		}
-		if n := len(p.hosts); n > 2*manyHosts {
-			t.Errorf("%d hosts remembered", n)
-		}
-	})
 }
 
 func TestLog(t *testing.T) {

@@ -1,67 +1,261 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 const (
 	politeDelay = 250 * time.Millisecond
-	manyHosts   = 1024 // hosts remembered before the idle ones are forgotten
+	maxHold     = 5 * time.Minute // of a Retry-After
+	manyHosts   = 1024            // hosts remembered before the idle ones are forgotten
+
+	maxInFlight  = 256 // requests of one client
+	hostInFlight = 16  // of those, to one host
 )
 
-// pacer spaces out the starts of requests to one host.
+// pacer keeps one queue per host, and limits how many requests run at once.
+// Its times have a monotonic reading, so that a clock which is set, forwards
+// or backwards, neither blocks a host nor floods it.
 type pacer struct {
-	delay time.Duration // as in Options
-	mu    sync.Mutex
-	hosts map[string]*rate.Limiter
+	delay time.Duration  // as in Options
+	limit int            // of requests in flight to one host
+	rand  func() float64 // for the jitter of backoff
+	slots chan struct{}  // one is taken by each request in flight
+
+	mu    sync.Mutex // guards what follows, and the hosts but for their channels
+	hosts map[string]*hostQueue
 	sweep int // forget idle hosts at this many
 }
 
-// wait returns when a request to host may start, in the order of asking. A
-// context that would end before then fails at once.
-func (p *pacer) wait(ctx context.Context, host string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+func newPacer(delay time.Duration, limit int, rand func() float64) *pacer {
+	return &pacer{
+		delay: delay, limit: max(1, cmp.Or(limit, hostInFlight)), rand: rand,
+		slots: make(chan struct{}, maxInFlight),
+		hosts: make(map[string]*hostQueue), sweep: manyHosts,
 	}
-	delay := p.delay
-	if delay == 0 && !loopbackName(host) {
-		delay = politeDelay
-	}
-	if delay <= 0 {
-		return nil
-	}
-	err := p.limiter(strings.ToLower(host), delay).Wait(ctx)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("the turn of %s comes too late: %w", host, context.DeadlineExceeded)
-	}
-	return err
 }
 
-func (p *pacer) limiter(host string, delay time.Duration) *rate.Limiter {
+// hostQueue is the queue of one host name, whatever the port.
+type hostQueue struct {
+	name    string
+	turn    chan struct{} // taken by the one who is to start next; others wait for it in order
+	slots   chan struct{} // one is taken by each request in flight
+	users   int           // requests that wait or are in flight
+	waiting int           // of those, that wait
+	next    time.Time     // the gap since the last start ends
+	hold    time.Time     // what a Retry-After asked for ends
+	health
+}
+
+// due is how long the host is left alone.
+func (h *hostQueue) due(now time.Time) time.Duration {
+	at := h.next
+	for _, t := range []time.Time{h.hold, h.retry} {
+		if t.After(at) {
+			at = t
+		}
+	}
+	return at.Sub(now)
+}
+
+// pass is the leave to do one request.
+type pass struct {
+	p        *pacer
+	h        *hostQueue
+	began    time.Time
+	probe    bool // the host rests, and this shows whether it has to
+	reported bool
+	released bool
+}
+
+// start returns when a request to a host may start, in the order of asking.
+// delay is the gap that the host's robots.txt asks for. A context that would
+// end before then fails at once, and a host that rests is a *RestError. Each
+// pass has to be given back by done.
+func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*pass, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	own := p.delay
+	if own == 0 && !loopbackName(name) {
+		own = politeDelay
+	}
+	delay = max(0, delay, own)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l, ok := p.hosts[host]; ok {
-		return l
+	h := p.host(strings.ToLower(strings.TrimSuffix(name, ".")))
+	now := time.Now()
+	wait := h.due(now)
+	if err := h.resting(h.name, now); err != nil {
+		return nil, err
 	}
-	if p.hosts == nil {
-		p.hosts, p.sweep = make(map[string]*rate.Limiter), manyHosts
+	if h.waiting == 0 && wait <= 0 && take(h.slots) {
+		if take(p.slots) {
+			h.users++
+			return p.begin(h, now, delay), nil
+		}
+		<-h.slots
+	}
+	wait = max(0, wait) + time.Duration(h.waiting)*delay
+	if end, ok := ctx.Deadline(); ok && now.Add(wait).After(end) {
+		return nil, fmt.Errorf("the turn of %s comes too late: %w", h.name, context.DeadlineExceeded)
+	}
+	h.users++
+	h.waiting++
+	p.mu.Unlock()
+	out, err := p.queue(ctx, h, delay)
+	p.mu.Lock()
+	h.waiting--
+	if err != nil {
+		h.users--
+	}
+	return out, err
+}
+
+// queue waits for the host's turn, and for room.
+func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_ *pass, err error) {
+	if err := acquire(ctx, h.turn); err != nil {
+		return nil, err
+	}
+	defer func() { <-h.turn }()
+	if err := acquire(ctx, h.slots); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			<-h.slots
+		}
+	}()
+	for {
+		// What happens to the others meanwhile may put the turn off.
+		wait, err := p.look(h)
+		if err != nil {
+			return nil, err
+		}
+		if wait > 0 {
+			if err := sleep(ctx, wait); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := acquire(ctx, p.slots); err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		now := time.Now()
+		if h.due(now) <= 0 && h.resting(h.name, now) == nil {
+			defer p.mu.Unlock()
+			return p.begin(h, now, delay), nil
+		}
+		p.mu.Unlock()
+		<-p.slots
+	}
+}
+
+func (p *pacer) look(h *hostQueue) (time.Duration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	return h.due(now), h.resting(h.name, now)
+}
+
+// begin starts a request that has its slots.
+func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
+	h.next = now.Add(delay)
+	probe := h.rest > 0
+	h.probing = probe
+	return &pass{p: p, h: h, began: now, probe: probe}
+}
+
+// report says how a request went, once, and what Retry-After its answer had.
+// It gives how long the host is left alone now.
+func (x *pass) report(o outcome, after time.Duration) time.Duration {
+	x.p.mu.Lock()
+	defer x.p.mu.Unlock()
+	now := time.Now()
+	x.judge(o, now)
+	if hold := now.Add(min(after, maxHold)); after > 0 && hold.After(x.h.hold) {
+		x.h.hold = hold
+	}
+	return max(x.h.due(now), x.h.until.Sub(now))
+}
+
+// done gives the pass back. It may be called again.
+func (x *pass) done(o outcome) {
+	x.p.mu.Lock()
+	defer x.p.mu.Unlock()
+	x.judge(o, time.Now())
+	if x.released {
+		return
+	}
+	x.released = true
+	if x.probe && !x.reported {
+		x.h.probing = false // nobody knows: the next one is to find out
+	}
+	x.h.users--
+	<-x.h.slots
+	<-x.p.slots
+}
+
+func (x *pass) judge(o outcome, now time.Time) {
+	if !x.reported && o != unknown {
+		x.reported = true
+		x.h.judge(o, x.began, now, x.p.rand)
+		if x.probe {
+			x.h.probing = false
+		}
+	}
+}
+
+func (p *pacer) host(name string) *hostQueue {
+	if h, ok := p.hosts[name]; ok {
+		return h
 	}
 	if len(p.hosts) >= p.sweep {
-		for h, l := range p.hosts {
-			if l.Tokens() >= 1 { // as good as new
-				delete(p.hosts, h)
+		now := time.Now()
+		for name, h := range p.hosts {
+			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // as good as new
+				delete(p.hosts, name)
 			}
 		}
 		// Doubling keeps the cost of sweeping constant per new host.
 		p.sweep = max(manyHosts, 2*len(p.hosts))
 	}
-	l := rate.NewLimiter(rate.Every(delay), 1)
-	p.hosts[host] = l
-	return l
+	h := &hostQueue{name: name, turn: make(chan struct{}, 1), slots: make(chan struct{}, p.limit)}
+	p.hosts[name] = h
+	return h
+}
+
+func take(slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func acquire(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -73,10 +73,10 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			c.stats.retries.Add(1)
 			c.log.LogAttrs(ctx, slog.LevelDebug, "retry", slog.Any("after", err), slog.Duration("wait", wait))
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), ctx.Err())
+		// The host's queue counts from the same moment, so that a Retry-After
+		// is waited for once.
+		if err := sleep(ctx, wait); err != nil {
+			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
 	}
 }
@@ -121,7 +121,11 @@ func mayPass(resp *http.Response, err error) bool {
 		}
 		return false
 	}
-	switch resp.StatusCode {
+	return retryStatus(resp.StatusCode)
+}
+
+func retryStatus(code int) bool {
+	switch code {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
@@ -135,6 +139,9 @@ func backoff(attempt int, c *Client) time.Duration {
 	if c != nil {
 		random = c.rand
 	}
-	whole := firstBackoff << attempt
+	return jitter(firstBackoff<<attempt, random)
+}
+
+func jitter(whole time.Duration, random func() float64) time.Duration {
 	return whole - time.Duration(random()*float64(whole/2))
 }

@@ -93,6 +93,9 @@ func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Val
 	if refused, ok := errors.AsType[*AddressError](err); ok && !moved {
 		return nil, refused // the page would be as well
 	}
+	if _, ok := errors.AsType[*RestError](err); ok {
+		return nil, err
+	}
 	late := errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, millrace.ErrUnavailable)
 	if ctx.Err() != nil || late {
 		return nil, err

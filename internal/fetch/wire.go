@@ -31,17 +31,20 @@ type watch struct {
 	idle   *time.Timer // runs while somebody waits for bytes of the body
 }
 
-func startWatch(parent context.Context, timeout time.Duration) *watch {
+// startWatch starts the clock of the whole exchange; late is called when it
+// runs out.
+func startWatch(parent context.Context, timeout time.Duration, late func()) *watch {
 	w := new(watch)
 	w.ctx, w.cancel = context.WithCancelCause(parent)
-	w.whole = w.timer(timeout, "the whole answer took longer than %s")
-	w.idle = w.timer(bodyIdleTimeout, "no byte of the body for %s")
+	w.whole = time.AfterFunc(timeout, func() {
+		w.cancel(slowError(fmt.Sprintf("the whole answer took longer than %s", timeout)))
+		late()
+	})
+	w.idle = time.AfterFunc(bodyIdleTimeout, func() {
+		w.cancel(slowError(fmt.Sprintf("no byte of the body for %s", bodyIdleTimeout)))
+	})
 	w.idle.Stop()
 	return w
-}
-
-func (w *watch) timer(d time.Duration, format string) *time.Timer {
-	return time.AfterFunc(d, func() { w.cancel(slowError(fmt.Sprintf(format, d))) })
 }
 
 func (w *watch) stop() {
@@ -69,6 +72,7 @@ func (w *watch) explain(err error) error {
 type wireBody struct {
 	body   io.ReadCloser
 	watch  *watch
+	turn   *pass
 	limits limits
 	count  *atomic.Int64
 	url    string
@@ -107,6 +111,12 @@ func (b *wireBody) Read(p []byte) (int, error) {
 func (b *wireBody) end(err error) error {
 	b.err = err
 	b.watch.stop()
+	switch {
+	case ended(err), errors.Is(err, millrace.ErrTooLarge):
+		b.turn.done(fine)
+	default:
+		b.turn.done(outcomeOfErr(err))
+	}
 	return err
 }
 
@@ -117,6 +127,7 @@ func (b *wireBody) Close() error {
 		b.err = errClosed
 	}
 	b.watch.stop()
+	b.turn.done(fine)
 	return err
 }
 

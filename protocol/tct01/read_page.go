@@ -67,6 +67,7 @@ func (r *reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page,
 		links = append(links, htmlLinks(io.LimitReader(body, 1<<20), resp.Request.URL)...)
 		_ = body.Close()
 	}
+	_ = resp.Body.Close() // one answer at a time: what is open is in the way of the others
 	err = fmt.Errorf("%s: %s names no JSON alternate: %w", Name, have.URL, millrace.ErrNotFound)
 	tried := map[string]bool{}
 	for _, l := range links {
