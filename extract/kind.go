@@ -119,6 +119,9 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 			return millrace.Archive, "structure"
 		}
 	}
+	if m.list == pageOf && m.guess == millrace.Article && listsPosts(l.c, l.root) {
+		return millrace.Archive, "structure" // it declares the posts that it lists
+	}
 	if m.guess != "" && m.guess != millrace.Archive {
 		return m.guess, "declared"
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // ordinary is a page of the usual mix, about n bytes long.
@@ -78,6 +79,19 @@ var hostile = map[string]func() string{
 	},
 	"wide JSON-LD": func() string {
 		return `<script type="application/ld+json">[` + strings.Repeat(`{"@type":"Article","keywords":"a,b"},`, 50_000) + `{}]</script><p>text`
+	},
+	"links": func() string {
+		var b strings.Builder
+		for i := range 100_000 {
+			fmt.Fprintf(&b, "<a href=/%d>x</a>", i)
+		}
+		return b.String()
+	},
+	"passwords": func() string {
+		return strings.Repeat("<div><form class='a b c'>", 150) + strings.Repeat("<input type=password><p>x</p>", 50_000)
+	},
+	"headings that are links": func() string {
+		return "<body class=archive>" + strings.Repeat("<div>", 250) + strings.Repeat("<h2><a href=x>a b</a></h2>", 40_000)
 	},
 }
 
@@ -210,11 +224,31 @@ func checkBlocks(t *testing.T, blocks []millrace.Block) {
 	}
 }
 
+// checkLinks holds what Result promises of its URLs: absolute, canonical, each
+// there once.
+func checkLinks(t *testing.T, res *Result) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, l := range res.Links {
+		c, err := canon.URL(l.URL)
+		if err != nil || c != l.URL || seen[c] || strings.Contains(c, "#") {
+			t.Fatalf("link %+v: %q %v", l, c, err)
+		}
+		seen[c] = true
+	}
+	for _, u := range append(res.Feeds, res.Canonical, res.Refresh) {
+		if c, err := canon.URL(u); u != "" && (err != nil || c != u) {
+			t.Fatalf("%q: %q %v", u, c, err)
+		}
+	}
+}
+
 func FuzzHTML(f *testing.F) {
 	for _, c := range blockCases {
 		f.Add([]byte(c.html), "")
 	}
 	f.Add([]byte(ordinary(1000)), "text/html; charset=iso-8859-2")
+	f.Add([]byte(`<base href=/c/><link rel=alternate type=application/rss+xml href=f><a href="//x:1/%7e?#a" rel=ugc>x</a><area href=b><input type=password><meta http-equiv=refresh content="0;url=d">`), "")
 	f.Add([]byte("<?xml version=1.0?><!DOCTYPE html><frameset><frame src=x></frameset>"), "")
 	f.Add([]byte("\xFE\xFF\x00<\x00p\x00>\x00a"), "")
 	f.Fuzz(func(t *testing.T, data []byte, contentType string) {
@@ -230,6 +264,12 @@ func FuzzHTML(f *testing.F) {
 			t.Fatalf("%d blocks, reason %q", len(res.Page.Blocks), res.Reason)
 		}
 		_ = res.Page.Markdown()
+		checkLinks(t, res)
+		blocks, err := Fragment(t.Context(), data, "https://example.com/a/b", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkBlocks(t, blocks)
 		again, err := HTML(t.Context(), data, "https://example.com/a/b", &Options{ContentType: contentType, MaxBytes: 1 << 20})
 		if err != nil || string(again.Page.Canonical()) != string(res.Page.Canonical()) {
 			t.Fatal("not deterministic")

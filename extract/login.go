@@ -30,14 +30,19 @@ func (l *located) asks(password *html.Node, m *meta) bool {
 			form = p
 		}
 	}
-	rest := l.c.boxes[0] // without what is left out: the form is, usually
-	words, prose := rest.words, rest.prose
-	for i := range l.c.boxes {
+	var words, prose int32 // of the rest
+	for i := int32(0); i < int32(len(l.c.boxes)); {
 		b := &l.c.boxes[i]
 		// A form around the whole page is not about the password.
-		if b.n == form && b.drop == "" && b.words <= 100 {
-			words, prose = words-b.words, prose-b.prose
+		if b.drop != "" || i > 0 && isCorner(b.n) || b.n == form && b.words <= 100 {
+			i = b.end
+			continue
 		}
+		words += b.own
+		if b.n.DataAtom == atom.P || b.n.DataAtom == atom.Dd || b.n.DataAtom == atom.Blockquote {
+			prose += b.own - b.ownLinks
+		}
+		i++
 	}
 	if hasClass(form, "post-password-form") || saysLogin(m.page.Title) || saysLogin(m.c.title) || loginPath(m.url.Path) {
 		return words < 200 && prose < 60
