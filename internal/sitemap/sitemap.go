@@ -148,7 +148,7 @@ func (p *parser) lines(r *bufio.Reader) error {
 			long = true
 			_, err = r.ReadSlice('\n')
 		}
-		if err != nil && !errors.Is(err, io.EOF) || p.in.err != nil {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return p.in.fail(line, err)
 		}
 		switch s = bytes.TrimSpace(s); {

@@ -46,11 +46,12 @@ func (p *parser) markup(r io.Reader) error {
 		token, err := d.RawToken()
 		line, _ := d.InputPos()
 		if err != nil {
-			if e, ok := errors.AsType[*xml.SyntaxError](err); ok {
-				err = errors.New(e.Msg)
-			}
-			if errors.Is(err, io.EOF) {
+			e, broken := errors.AsType[*xml.SyntaxError](err)
+			switch {
+			case errors.Is(err, io.EOF), broken && e.Msg == "unexpected EOF":
 				err = errors.New("it ends before its root does")
+			case broken:
+				err = errors.New(e.Msg) // the line is said already
 			}
 			return p.in.fail(line, err)
 		}
