@@ -49,7 +49,10 @@ func TestFragment(t *testing.T) {
 			{Type: "text", Text: "A B C", Spans: []span{
 				{Type: "link", Start: 0, End: 1, URL: "https://example.com/a"}, {Type: "link", Start: 2, End: 3, URL: "https://example.com/b"}, {Type: "link", Start: 4, End: 5, URL: "https://example.com/c"},
 			}},
-			{Type: "text", Text: "Aside"}, {Type: "text", Text: "Meta"}, {Type: "text", Text: "Comments"}, {Type: "text", Text: "Footer"},
+			{Type: "text", Text: "Aside"},
+			{Type: "text", Text: "Meta"},
+			{Type: "text", Text: "Comments"},
+			{Type: "text", Text: "Footer"},
 		}},
 		{"what is never content", `<style>LEAK</style><script>LEAK</script><title>LEAK</title><p>Text<span hidden>LEAK</span></p><div style="display:none"><p>LEAK</p></div><template><p>LEAK</p></template>
 <div class="sharedaddy sd-sharing-enabled"><h3>LEAK</h3><ul><li><a href=/share>LEAK</a></li></ul></div><div id=jp-relatedposts class=jp-relatedposts><h3>LEAK</h3></div>

@@ -20,10 +20,22 @@ func TestLinks(t *testing.T) {
 <template><a href=/template>no</a></template><script>document.write("<a href=/script>no</a>")</script><!-- <a href=/comment>no</a> --><textarea><a href=/area2></textarea><iframe src=/frame></iframe>
 </main><footer><a href=/footer>f</a></footer>`)
 	want := []Link{
-		{URL: "https://example.com/c/?page=2"}, {URL: "https://example.com/menu"}, {URL: "https://example.com/c/rel%20ative"}, {URL: "https://example.com/~ann"},
-		{"https://other.example/x", true}, {"https://example.com/ugc", true}, {"https://example.com/ad", true}, {URL: "https://example.com/both"},
-		{URL: "https://example.com/area"}, {URL: "https://example.com/svg"}, {URL: "https://example.com/button"}, {URL: "https://example.com/terms"},
-		{URL: "https://example.com/hidden"}, {URL: "https://example.com/hidden2"}, {URL: "https://example.com/noscript"}, {URL: "https://example.com/footer"},
+		{URL: "https://example.com/c/?page=2"},
+		{URL: "https://example.com/menu"},
+		{URL: "https://example.com/c/rel%20ative"},
+		{URL: "https://example.com/~ann"},
+		{"https://other.example/x", true},
+		{"https://example.com/ugc", true},
+		{"https://example.com/ad", true},
+		{URL: "https://example.com/both"},
+		{URL: "https://example.com/area"},
+		{URL: "https://example.com/svg"},
+		{URL: "https://example.com/button"},
+		{URL: "https://example.com/terms"},
+		{URL: "https://example.com/hidden"},
+		{URL: "https://example.com/hidden2"},
+		{URL: "https://example.com/noscript"},
+		{URL: "https://example.com/footer"},
 	}
 	if d := cmp.Diff(want, res.Links); d != "" {
 		t.Error(d)
