@@ -1,7 +1,7 @@
 # make check is what CI runs; the other targets are its parts, and the benchmarks.
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: check test race lint fuzz bench bench-large
+.PHONY: check test test-real race lint fuzz bench bench-large
 
 check: test race lint
 
@@ -9,6 +9,10 @@ test:
 	go build ./...
 	go test ./...
 	cd bench && go vet ./... && go test ./...
+
+# The tests over real servers, all of them; testdata/real/*.sh say what each needs.
+test-real:
+	MILLRACE_TEST_REQUIRE=1 MILLRACE_TEST_REAL=1 go test ./... -run Real -count 1
 
 race:
 	go test -race -short ./...
