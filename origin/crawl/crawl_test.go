@@ -1,0 +1,265 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// site is a website for tests, with what it was asked for.
+type site struct {
+	*httptest.Server
+	mu   sync.Mutex
+	mux  map[string]http.HandlerFunc // by path and query, or path alone
+	log  []string
+	cond int // requests that were conditional
+}
+
+func newSite(t *testing.T) *site {
+	s := &site{mux: map[string]http.HandlerFunc{}}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.log = append(s.log, r.URL.RequestURI())
+	if r.Header.Get("If-None-Match")+r.Header.Get("If-Modified-Since") != "" {
+		s.cond++
+	}
+	h := s.mux[r.URL.RequestURI()]
+	if h == nil {
+		h = s.mux[r.URL.Path]
+	}
+	if h == nil {
+		for p, f := range s.mux {
+			if rest, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(r.URL.Path, rest) {
+				h = f
+			}
+		}
+	}
+	s.mu.Unlock()
+	if h == nil {
+		http.NotFound(w, r)
+		return
+	}
+	h(w, r)
+}
+
+// set changes what an address answers; nil = 404.
+func (s *site) set(path string, h http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mux[path] = h
+}
+
+// asked gives what the site was asked for since the last call, sorted.
+func (s *site) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log := s.log
+	s.log, s.cond = nil, 0
+	slices.Sort(log)
+	return log
+}
+
+// html answers with a page of a title, a text and links, with an ETag.
+func html(title, text string, links ...string) http.HandlerFunc {
+	return document(doc(title, text, links...))
+}
+
+func document(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		tag := `"` + hex(hash(fnvStart, body)) + `"`
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprint(w, body)
+	}
+}
+
+func doc(title, text string, links ...string) string {
+	return head(title, "", text, links...)
+}
+
+func head(title, inHead, text string, links ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!DOCTYPE html><html lang=en><head><title>%s</title>%s</head><body><nav>", title, inHead)
+	for _, l := range links {
+		fmt.Fprintf(&b, "<a href=%q>%s</a> ", l, l)
+	}
+	fmt.Fprintf(&b, "</nav><main><h1>%s</h1><p>%s</p></main></body></html>", title, text)
+	return b.String()
+}
+
+// words gives a text of its own for a seed.
+func words(seed string) string {
+	var b strings.Builder
+	h := hash(fnvStart, seed)
+	for range 60 {
+		h = mix(h + 1)
+		fmt.Fprintf(&b, "w%x ", h%5000)
+	}
+	return seed + " says: " + b.String() + "."
+}
+
+// mill is a store that mirrors a site.
+type mill struct {
+	t     *testing.T
+	url   string
+	store *sqlite.Store
+	site  store.Site
+}
+
+func newMill(t *testing.T, url string) *mill {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), t.TempDir()+"/m.db", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	m := &mill{t: t, url: url, store: st}
+	if m.site, err = st.Site(t.Context(), url, store.Config{Base: url}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.site.Derive(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func client() *http.Client {
+	return fetch.New(&fetch.Options{AllowPrivate: true}).HTTP()
+}
+
+const from = "test crawl"
+
+// open makes a crawl as a new process would.
+func (m *mill) open(o Options) *Crawl {
+	m.t.Helper()
+	o.Held = func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+		return m.site.Held(ctx, from, urls...)
+	}
+	c, err := New(client(), m.url, &o)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return c
+}
+
+// run mirrors the site once.
+func (m *mill) run(c *Crawl) *mirror.Report {
+	m.t.Helper()
+	rep, err := m.try(c)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return rep
+}
+
+func (m *mill) try(c *Crawl) (*mirror.Report, error) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), 2*time.Minute)
+	defer cancel()
+	return mirror.Sync(ctx, from, c, m.site, nil)
+}
+
+// pages gives the identities that the store shows.
+func (m *mill) pages() []string {
+	m.t.Helper()
+	v, err := m.site.Head(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	urls := []string{}
+	for p, err := range v.Scan(m.t.Context(), millrace.Scan{}) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		urls = append(urls, strings.TrimPrefix(p.URL, strings.TrimSuffix(m.url, "/")))
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+func (m *mill) seq() uint64 {
+	m.t.Helper()
+	v, err := m.site.Head(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return v.Site().Seq
+}
+
+// reason gives why an address was skipped; "" if it was not.
+func reason(rep *mirror.Report, url string) string {
+	for _, s := range rep.Skipped {
+		if strings.HasSuffix(s.URL, url) {
+			return s.Reason
+		}
+	}
+	return ""
+}
+
+func equal[T any](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
+	}
+}
+
+func TestCrawl(t *testing.T) {
+	s := newSite(t)
+	s.set("/", html("Home", words("home"), "/a", "/b", "/missing", "/pic.jpg", "/doc.pdf", "http://elsewhere.invalid/", "/a?utm_source=x#y"))
+	s.set("/a", html("A", words("a"), "/", "/c"))
+	s.set("/b", html("B", words("b"), "/c"))
+	s.set("/c", html("C", words("c")))
+	s.set("/only-listed", html("L", words("l")))
+	s.set("/sitemap.xml", document(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>`+s.URL+`/only-listed</loc></url></urlset>`))
+	m := newMill(t, s.URL+"/")
+	rep := m.run(m.open(Options{}))
+	equal(t, "pages", m.pages(), []string{"/", "/a", "/b", "/c", "/only-listed"})
+	if got := reason(rep, "/missing"); got != "404 Not Found, linked from "+s.URL+"/" {
+		t.Errorf("the reason is %q", got)
+	}
+	if rep.SkippedN != 1 {
+		t.Errorf("skipped: %v", rep.Skipped)
+	}
+	seq := m.seq()
+	s.asked()
+	rep = m.run(m.open(Options{}))
+	if m.seq() != seq {
+		t.Error("the second run has written")
+	}
+	cond := s.cond
+	got := s.asked()
+	equal(t, "requests of the second run", got, []string{"/", "/a", "/b", "/c", "/only-listed", "/robots.txt", "/sitemap.xml"})
+	if cond != 6 {
+		t.Errorf("%d were conditional", cond)
+	}
+	if rep.Unchanged != 5 || rep.Added+rep.Updated+rep.Deleted != 0 {
+		t.Errorf("%+v", rep)
+	}
+	s.set("/a", html("A", words("a anew"), "/", "/d"))
+	s.set("/d", html("D", words("d")))
+	s.set("/c", nil)
+	m.run(m.open(Options{}))
+	equal(t, "pages", m.pages(), []string{"/", "/a", "/b", "/d", "/only-listed"})
+}

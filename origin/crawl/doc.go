@@ -1,0 +1,80 @@
+// Package crawl is a live website as a [millrace.Source], whatever it is made
+// with.
+//
+//	c, err := crawl.New(client, "https://example.com/", &crawl.Options{Held: held})
+//
+// The site is what lies in the folder of the root: the same origin, and a path
+// under that of the root. It is found by its links, its sitemaps (those of
+// robots.txt, else where they usually are) and the feeds that its home page
+// announces. Addresses are asked for without fragments, tracking parameters
+// and session ids; the order of parameters counts for nothing. Images, scripts,
+// archives and office files are known by their endings and never asked for.
+//
+// # What the stream says
+//
+// A crawl asks for pages in Changes, because a link is no claim that there is
+// a page. What the sink remembers of the crawl ([Options.Held]) is the data
+// base of the crawl, durable together with the pages:
+//
+//   - a page: Put with the page, and a version that holds the server's
+//     validators and a hash of what the page says;
+//   - a page that stands, or is not due yet: Put with the version that is held
+//     and without a page. A page without validators, or with nonces in its
+//     HTML, stands when it says the same;
+//   - an address without a page of its own, such as a redirect, a duplicate or
+//     a file that is no HTML: Put with a page that says only what address is
+//     meant. Such an address is asked for again after a week;
+//   - an address that was found and not looked at yet: the same, with its own
+//     address. It comes before the page that links to it, so that a crawl
+//     that is killed goes on where it was;
+//   - a page that is gone (404, 410 and other refusals), wants a login, is
+//     disallowed by robots.txt now or leads to another address now: a
+//     [*millrace.SkipError] that is Absent. It goes with the Mark at the end,
+//     if package mirror believes it: a site that loses a fifth of its pages
+//     at once is doubted, whichever way it loses them;
+//   - a page that cannot be had for now: a SkipError. It stays;
+//   - addresses that were left out because of robots.txt or a limit: one
+//     SkipError for each shape, with an example and their number;
+//   - one Mark, Whole, because everything that is held was named. It is left
+//     out when the run fails.
+//
+// A later run costs one conditional request for each page and list. Its cursor
+// holds the validators of the lists: an unchanged list names nothing new.
+//
+// # What a page is called
+//
+// Its address, or what its rel=canonical says:
+//
+//   - another page of the site: the page is a duplicate, if the other one is
+//     there and about half of the text is alike. A template that puts the same
+//     canonical link on every page costs no page;
+//   - an address on another site: the page goes by that, unless another page
+//     of different address does already, and unless that is a home page.
+//
+// A page also is a duplicate of its twin, the same address with or without a
+// slash at its end or the name of the directory's default document, if both
+// say the same. A redirect means its target.
+//
+// # What is not believed
+//
+// A page that looks like what the site gives for an address that cannot exist
+// is a soft 404. The time of a change in a sitemap or feed decides only what
+// is asked for first, and when the page itself does not say, it is kept as a
+// hint. Addresses of one shape (the same first name, depth and parameters) are
+// asked for as long as enough of them bring new text or links: an endless
+// calendar or the facets of a shop run out, a forum does not. Sitemaps need no
+// such budget. Paths that repeat themselves, more than 8 parameters and more
+// than 2,048 bytes are left out.
+//
+// # How often a page is asked for
+//
+// The first run of a process asks for every page. Later runs of the same Crawl
+// ask for a page after a tenth of its age, from an hour to a day, then after
+// half as long if it has changed (at least 5 minutes) and half as long again if
+// it has not (at most a week). What lists say is newer is asked for at once.
+//
+// # Memory
+//
+// A run keeps some 30 bytes for each address; the queue goes to a temporary
+// file when it is long. Pages larger than 1 MB are taken apart one at a time.
+package crawl

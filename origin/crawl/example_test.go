@@ -1,0 +1,29 @@
+package crawl_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/origin/crawl"
+)
+
+// start starts a website on this machine, and gives a client that may go there.
+func start() (*http.Client, string) {
+	site := httptest.NewServer(http.FileServer(http.Dir("../../testdata/sites/handbook")))
+	return fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), site.URL + "/"
+}
+
+func ExampleNew() {
+	client, site := start()
+	c, err := crawl.New(client, site, &crawl.Options{MaxPages: 1000})
+	fmt.Println(err)
+	p, err := c.Page(context.Background(), millrace.Ref{URL: site + "about/"})
+	fmt.Println(p.Title, err)
+	// Output:
+	// <nil>
+	// About <nil>
+}

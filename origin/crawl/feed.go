@@ -1,0 +1,110 @@
+package crawl
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/mmcdole/gofeed"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// Limits of a feed.
+const (
+	maxFeed      = 10 << 20 // bytes
+	maxFeedDepth = 100      // elements inside each other
+	maxItems     = 10_000
+)
+
+// item is what one entry of a feed says of a page.
+type item struct {
+	url      string    // as found
+	modified time.Time // zero = not said
+}
+
+// parseFeed reads an RSS, Atom or JSON feed. Errors are [millrace.ErrInvalid]
+// and [millrace.ErrTooLarge].
+func parseFeed(data []byte) ([]item, error) {
+	// The parser follows nesting with its stack.
+	if trimmed := bytes.TrimLeft(data, "\xEF\xBB\xBF \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		if err := checkDepth(data); err != nil {
+			return nil, err
+		}
+	}
+	feed, err := gofeed.NewParser().Parse(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: feed: %w", millrace.ErrInvalid, err)
+	}
+	var items []item
+	for _, it := range feed.Items {
+		if it == nil || it.Link == "" {
+			continue
+		}
+		if len(items) == maxItems {
+			break
+		}
+		i := item{url: it.Link}
+		switch {
+		case it.UpdatedParsed != nil:
+			i.modified = it.UpdatedParsed.UTC()
+		case it.PublishedParsed != nil:
+			i.modified = it.PublishedParsed.UTC()
+		}
+		items = append(items, i)
+	}
+	return items, nil
+}
+
+// checkDepth refuses XML whose elements nest too deeply.
+func checkDepth(data []byte) error {
+	d := xml.NewDecoder(bytes.NewReader(data))
+	d.Strict = false
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // names are ASCII
+	for depth := 0; ; {
+		t, err := d.RawToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: feed: %w", millrace.ErrInvalid, err)
+		}
+		switch t.(type) {
+		case xml.StartElement:
+			depth++
+		case xml.EndElement:
+			depth--
+		}
+		if depth > maxFeedDepth {
+			return fmt.Errorf("%w: feed: elements nest deeper than %d", millrace.ErrTooLarge, maxFeedDepth)
+		}
+	}
+}
+
+// readFeed takes in the pages that a feed names.
+func (r *run) readFeed(n int, resp *http.Response) error {
+	data, err := fetch.ReadBody(resp, maxFeed)
+	if err != nil {
+		return err
+	}
+	items, err := parseFeed(data)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		u, err := canon.Resolve(resp.Request.URL, it.url)
+		if err != nil {
+			continue
+		}
+		if err := r.listed(u, n, it.modified); err != nil {
+			return err
+		}
+	}
+	return nil
+}

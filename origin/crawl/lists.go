@@ -1,0 +1,247 @@
+package crawl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+// Limits of the lists of a site: sitemaps, their indexes, feeds.
+const (
+	maxLists     = 1000 // of one run, and in a cursor
+	maxListDepth = 3    // indexes inside each other
+	maxSiteFeeds = 10
+	absentAge    = 7 * 24 * time.Hour // before a usual name that has no sitemap is tried again
+)
+
+// list is one list of addresses, as a cursor remembers it. An unchanged list
+// names nothing that the sink does not know.
+type list struct {
+	URL string `json:"u"`
+	fetch.Validators
+	Feed   bool   `json:"feed,omitempty"`
+	Parent string `json:"in,omitempty"`   // the index that names it
+	Absent int64  `json:"gone,omitempty"` // there is none, seconds since 1970
+
+	depth   int
+	usual   bool // nobody has named it: it is where sitemaps are found
+	dirty   bool // something that it names was not had: it is read again
+	changed bool
+}
+
+// readLists asks for the site's lists, those of robots.txt and those that the
+// home page announces, and takes in what they name. A list that cannot be had
+// is reported; nothing depends on it.
+func (r *run) readLists(ctx context.Context, feeds []string) error {
+	r.trusted = map[string]bool{r.scope.origin: true}
+	var todo []list
+	for _, s := range r.robots.Sitemaps() {
+		u, err := canon.Resolve(r.home, s)
+		if err != nil {
+			continue
+		}
+		// robots.txt vouches for lists on other hosts (sitemaps.org, "Sitemaps
+		// & Cross Submits"). What they name must be the site's all the same.
+		r.trusted[originOf(u)] = true
+		todo = append(todo, list{URL: u})
+	}
+	if len(todo) == 0 {
+		todo = r.usualLists()
+	}
+	if feeds == nil {
+		for _, l := range r.since.Lists {
+			if l.Feed {
+				feeds = append(feeds, l.URL)
+			}
+		}
+	}
+	for i, f := range feeds {
+		if i < maxSiteFeeds && originOf(f) == r.scope.origin {
+			todo = append(todo, list{URL: f, Feed: true})
+		}
+	}
+	before := map[string]list{}
+	for _, l := range r.since.Lists {
+		before[l.URL] = l
+	}
+	done := map[uint64]bool{}
+	for i := 0; i < len(todo); i++ {
+		l := todo[i]
+		if done[key(l.URL)] || l.usual && r.hasSitemap() {
+			continue
+		}
+		done[key(l.URL)] = true
+		if len(r.lists) == maxLists {
+			return r.skip(l.URL, false, fmt.Errorf("%w: the site has more than %d lists; the rest is not read", millrace.ErrTooLarge, maxLists))
+		}
+		old := before[l.URL]
+		l.Validators, l.Absent = old.Validators, old.Absent
+		if l.usual && l.Absent != 0 && r.now().Sub(time.Unix(l.Absent, 0)).Abs() < absentAge {
+			r.lists = append(r.lists, l)
+			continue
+		}
+		l.Absent = 0
+		r.lists = append(r.lists, l)
+		children, err := r.readList(ctx, len(r.lists)-1)
+		if isFatal(err) || ctx.Err() != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
+		now := &r.lists[len(r.lists)-1]
+		if err != nil {
+			if l.usual && (errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden) || errors.Is(err, sitemap.ErrHTML)) {
+				now.Validators, now.Absent = fetch.Validators{}, r.now().Unix()
+				continue
+			}
+			now.dirty = true
+			if err := r.skip(l.URL, false, err); err != nil {
+				return err
+			}
+		}
+		if !now.changed {
+			for _, c := range r.since.Lists {
+				if c.Parent == l.URL {
+					children = append(children, c.URL)
+				}
+			}
+		}
+		for _, c := range children {
+			if l.depth+1 >= maxListDepth {
+				if err := r.skip(c, false, fmt.Errorf("%w: sitemap indexes inside each other more than %d deep", millrace.ErrTooLarge, maxListDepth)); err != nil {
+					return err
+				}
+				break
+			}
+			todo = append(todo, list{URL: c, Parent: l.URL, depth: l.depth + 1})
+		}
+	}
+	return nil
+}
+
+// usualLists gives the places where sitemaps are found that nobody names: in
+// the folder of the site and, if that is another one, at the host's root.
+func (r *run) usualLists() (lists []list) {
+	for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
+		lists = append(lists, list{URL: r.scope.base + name, usual: true})
+	}
+	if other := r.scope.origin + "/"; other != r.scope.base {
+		lists = append(lists, list{URL: other + "sitemap.xml", usual: true})
+	}
+	return lists
+}
+
+// hasSitemap reports whether one of the usual places has had one.
+func (r *run) hasSitemap() bool {
+	return slices.ContainsFunc(r.lists, func(l list) bool { return l.usual && l.Absent == 0 })
+}
+
+func originOf(u string) string {
+	scheme, rest, _ := strings.Cut(u, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host
+}
+
+// readList asks for the list of a number and takes in what it names. It gives
+// the lists that an index names.
+func (r *run) readList(ctx context.Context, n int) (children []string, err error) {
+	l := &r.lists[n]
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	req.Header.Set("Accept", "application/xml, text/xml, application/rss+xml, application/atom+xml, text/plain, */*;q=0.5")
+	l.Validators.Set(req.Header)
+	resp, err := fetch.Do(ctx, r.client, req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode == http.StatusNotModified && l.Validators != (fetch.Validators{}) {
+		return nil, nil
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, err
+	}
+	final := resp.Request.URL
+	if at := originOf(final.String()); !r.trusted[at] {
+		return nil, fmt.Errorf("%w: the list leads to another site, %s", millrace.ErrForbidden, at)
+	}
+	l.changed = true
+	validators := fetch.ValidatorsOf(resp)
+	l.Validators = fetch.Validators{}
+	if l.Feed {
+		err = r.readFeed(n, resp)
+	} else {
+		children, err = r.readSitemap(n, resp, final)
+	}
+	if err == nil {
+		l.Validators = validators
+	}
+	return children, err
+}
+
+// readSitemap takes in a sitemap, or gives the sitemaps of an index.
+func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []string, err error) {
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	for e, err := range sitemap.Parse(body, nil) {
+		if err != nil {
+			if errors.Is(err, sitemap.ErrFeed) {
+				return children, nil // a feed is as good, and is read as what it is when it is announced
+			}
+			return children, err
+		}
+		u, err := canon.Resolve(at, e.URL)
+		if err != nil {
+			continue
+		}
+		if e.Sitemap {
+			if r.trusted[originOf(u)] && len(children) < maxLists {
+				children = append(children, u)
+			}
+			continue
+		}
+		if err := r.listed(u, n, e.Modified); err != nil {
+			return children, err
+		}
+	}
+	return children, nil
+}
+
+// listed takes in an address that a list names, with the time that the list
+// says it was modified at.
+func (r *run) listed(u string, n int, modified time.Time) error {
+	u, v := r.scope.clean(u)
+	if v == tangled && len(u) <= maxAddress {
+		v = inside // somebody has meant it
+	}
+	if v != inside {
+		return nil
+	}
+	hint := int64(0)
+	if !modified.IsZero() && !modified.After(r.started) {
+		hint = modified.Unix()
+		r.newest = max(r.newest, hint)
+	}
+	return r.found(task{url: u, depth: 1, hint: hint, list: n + 1})
+}
+
+// lost notes that a list names what was not had.
+func (r *run) lost(t *task) {
+	if t.list > 0 && t.list <= len(r.lists) {
+		r.lists[t.list-1].dirty = true
+	}
+}

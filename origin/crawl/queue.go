@@ -1,0 +1,150 @@
+package crawl
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// task is one address to ask for.
+type task struct {
+	url   string
+	from  string // the page that links to it; "" = a list, or nobody knows
+	depth int    // links from the root or a list
+	hint  int64  // when it was modified, as a list says, seconds since 1970; 0 = nothing said
+	list  int    // number of the list that names it, from 1; 0 = none
+
+	held    string // the version that the sink holds
+	version version
+	state   state
+}
+
+// queue is the frontier: addresses to ask for, first in, first out. Beyond two
+// blocks it goes to a temporary file.
+type queue struct {
+	head, tail []task // head is read, tail is written
+	next       int    // of head
+	file       *os.File
+	in, out    int64 // bytes of the file that were written and read
+	blocks     []int64
+	n          int
+}
+
+// block is how many tasks go to the file at once.
+const block = 4096
+
+// push adds a task. Its held version is not kept: what is queued is pending.
+// An error is ErrUnavailable: the temporary file cannot be written.
+func (q *queue) push(t task) error {
+	q.n++
+	q.tail = append(q.tail, t)
+	if len(q.tail) < block || len(q.blocks) == 0 && q.next == len(q.head) {
+		return nil
+	}
+	return q.spill()
+}
+
+// pop takes the oldest task.
+func (q *queue) pop() (task, bool, error) {
+	if q.next == len(q.head) {
+		clear(q.head)
+		q.head, q.next = q.head[:0], 0
+		if len(q.blocks) > 0 {
+			if err := q.load(); err != nil {
+				return task{}, false, err
+			}
+		} else {
+			q.head, q.tail = q.tail, q.head
+		}
+		if len(q.head) == 0 {
+			return task{}, false, nil
+		}
+	}
+	t := q.head[q.next]
+	q.head[q.next] = task{}
+	q.next++
+	q.n--
+	return t, true, nil
+}
+
+// spill moves the tail to the file.
+func (q *queue) spill() error {
+	if q.file == nil {
+		f, err := os.CreateTemp("", "millrace-crawl-*")
+		if err != nil {
+			return fmt.Errorf("the list of addresses to ask for: %w: %w", millrace.ErrUnavailable, err)
+		}
+		q.file = f
+	}
+	w := &strings.Builder{}
+	from := ""
+	for _, t := range q.tail {
+		// Canonical URLs have neither white space nor control characters.
+		w.WriteString(t.url)
+		w.WriteByte('\t')
+		if t.from != from {
+			from = t.from
+			w.WriteString(from)
+		} else {
+			w.WriteByte('=')
+		}
+		for _, n := range []int64{int64(t.depth), t.hint, int64(t.list), int64(t.state)} {
+			w.WriteByte('\t')
+			w.WriteString(strconv.FormatInt(n, 36))
+		}
+		w.WriteByte('\n')
+	}
+	n, err := q.file.WriteAt([]byte(w.String()), q.in)
+	if err != nil {
+		return fmt.Errorf("the list of addresses to ask for: %w: %w", millrace.ErrUnavailable, err)
+	}
+	q.in += int64(n)
+	q.blocks = append(q.blocks, int64(n))
+	clear(q.tail)
+	q.tail = q.tail[:0]
+	return nil
+}
+
+// load reads the oldest block of the file into the head.
+func (q *queue) load() error {
+	size := q.blocks[0]
+	r := bufio.NewReaderSize(io.NewSectionReader(q.file, q.out, size), 64<<10)
+	from := ""
+	for {
+		line, err := r.ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			break
+		}
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if err != nil || len(f) != 6 {
+			return fmt.Errorf("the list of addresses to ask for: %w: the temporary file is broken", millrace.ErrUnavailable)
+		}
+		if f[1] != "=" {
+			from = strings.Clone(f[1])
+		}
+		var n [4]int64
+		for i := range n {
+			n[i], _ = strconv.ParseInt(f[2+i], 36, 64)
+		}
+		q.head = append(q.head, task{url: strings.Clone(f[0]), from: from, depth: int(n[0]), hint: n[1], list: int(n[2]), state: state(n[3])})
+	}
+	q.out += size
+	if q.blocks = q.blocks[1:]; len(q.blocks) == 0 {
+		q.in, q.out, q.blocks = 0, 0, nil // the file is used again from its start
+	}
+	return nil
+}
+
+// close removes the file.
+func (q *queue) close() {
+	if q.file != nil {
+		_ = q.file.Close()
+		_ = os.Remove(q.file.Name())
+	}
+}

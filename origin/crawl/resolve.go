@@ -1,0 +1,281 @@
+package crawl
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// verdicts about what a page goes by.
+type identity uint8
+
+const (
+	own       identity = iota // its own address
+	duplicate                 // another page of the site
+	wait                      // it depends on an address that is not settled yet
+	forNow                    // its own address, until more is known
+)
+
+// resolve settles a page: whether it is one of its own.
+func (r *run) resolve(res *result) error {
+	k := key(res.url)
+	if res.url != r.scope.base && r.soft.Load().matches(res) {
+		if err := r.absent(res, errSoft); err != nil {
+			return err
+		}
+		return r.settled(k)
+	}
+	to, target, verdict, err := r.goesBy(res, k)
+	if err != nil {
+		return err
+	}
+	switch verdict {
+	case wait:
+		r.flights[k].on = target
+		r.flights[target].waiters = append(r.flights[target].waiters, res)
+		r.waiting++
+		return nil
+	case duplicate:
+		err = r.same(res, to, target)
+	case forNow:
+		res.made.revision = "" // it is asked for without conditions next time
+		err = r.keep(res, k)
+	case own:
+		err = r.keep(res, k)
+	}
+	if err != nil {
+		return err
+	}
+	return r.settled(k)
+}
+
+// same settles a duplicate. What it links to counts all the same.
+func (r *run) same(res *result, to string, target uint64) error {
+	if _, err := r.follow(res); err != nil {
+		return err
+	}
+	return r.mute(res, to, target)
+}
+
+// goesBy tells by which address a page goes, and the key of the page there. A canonical link is believed when
+// that page is there and about half of the text is alike: a template that
+// names the home page on every page costs no page. The default document of a
+// directory that something links to is the directory's page.
+func (r *run) goesBy(res *result, k uint64) (to string, target uint64, verdict identity, err error) {
+	if res.canonical != "" {
+		if target, verdict, err = r.compare(res, k, res.canonical); verdict != own || err != nil {
+			return res.canonical, target, verdict, err
+		}
+	}
+	if dir, ok := isDefault(res.url); ok {
+		if e, _ := r.table.get(key(dir)); e.state != unknown {
+			if target, verdict, err = r.compare(res, k, dir); verdict != own || err != nil {
+				return dir, target, verdict, err
+			}
+		}
+	}
+	for _, twin := range r.scope.twins(res.url) {
+		tk := key(twin)
+		if e, _ := r.table.get(tk); tk != k && e.state == had && e.about != 0 && e.about == res.sketch.coarse {
+			return twin, tk, duplicate, nil
+		}
+	}
+	return "", k, own, nil
+}
+
+// compare tells whether a page is a duplicate of the one at another address,
+// which is asked for if nobody knows it.
+func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict identity, err error) {
+	target = key(to)
+	e, _ := r.table.get(target)
+	for hop := 0; e.state == muted && e.about != target && hop < 5; hop++ {
+		target = e.about
+		e, _ = r.table.get(target)
+	}
+	if target == k {
+		return target, own, nil // it leads back
+	}
+	if f := r.flights[target]; f != nil {
+		for on, hop := target, 0; on != 0 && r.flights[on] != nil; hop++ {
+			if on == k || hop > 8 {
+				return target, own, nil // they wait for each other
+			}
+			on = r.flights[on].on
+		}
+		if target != key(to) {
+			return target, forNow, nil // its address is not at hand
+		}
+		return target, wait, nil
+	}
+	switch {
+	case e.state == had && e.about == 0 && e.flags&tried == 0:
+		// Nothing is known of what it says: ask.
+	case e.state == had:
+		if len(res.page.Blocks) == 0 || alike(e.about, res.sketch.coarse) >= notWhollyOther {
+			return target, duplicate, nil
+		}
+		r.mistaken[target]++
+		return target, own, nil
+	case e.state == pending && e.flags&tried != 0:
+		return target, forNow, nil // it could not be had
+	case e.state == gone, e.state == refused, e.state == muted, r.mistaken[target] >= 3, target != key(to), !r.allowed(to):
+		return target, own, nil
+	}
+	if e.state == unknown {
+		if err := r.add(task{url: to, from: res.url, depth: res.depth}, target, e); err != nil {
+			return target, own, err
+		}
+	}
+	r.urgent = append(r.urgent, task{url: to, from: res.url, depth: res.depth, state: pending})
+	r.flights[target] = &flight{}
+	return target, wait, nil
+}
+
+// keep settles a page of its own.
+func (r *run) keep(res *result, k uint64) error {
+	r.pages++
+	leads, err := r.follow(res)
+	if err != nil {
+		return err
+	}
+	e, _ := r.table.get(k)
+	if res.state != had {
+		res.made.barren = !leads && (res.page.Kind == millrace.Archive || !r.traps.novel(res.url, &res.sketch))
+		r.traps.note(res.url, !res.made.barren)
+	}
+	if res.elsewhere != "" {
+		c := key(res.elsewhere)
+		if by, ok := r.table.get(c); ok && by.state == claimed && by.about != k {
+			// Another page goes by that address: one of them would be lost.
+			res.page.URL, res.made.claim = res.url, 0
+			if res.made.revision != "" {
+				res.made.revision = res.page.Revision()[:revisionLength]
+			}
+		} else {
+			r.table.set(c, entry{state: claimed, about: k, flags: named})
+		}
+	}
+	age := time.Duration(0)
+	if !res.page.Modified.IsZero() {
+		age = r.now().Sub(res.page.Modified)
+	}
+	e.checked(r.now(), res.state == had && !res.same, age)
+	e.state, e.about = had, res.sketch.coarse
+	v := res.made.String()
+	if res.state == had && v == res.held {
+		r.done--
+		r.pages--
+		return r.stand(res.task, k, e)
+	}
+	r.table.set(k, e)
+	res.page.Version = v
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v}, Page: res.page})
+}
+
+// follow takes in the links of a page. leads: one of them is new, and of
+// another shape than the page's own address.
+func (r *run) follow(res *result) (leads bool, err error) {
+	if len(res.links) == 0 {
+		return false, nil
+	}
+	mine, _ := r.traps.shapes(res.url)
+	for _, u := range res.links {
+		n := r.known
+		if err := r.found(task{url: u, from: res.url, depth: res.depth + 1}); err != nil {
+			return leads, err
+		}
+		if r.known > n && !leads {
+			shape, _ := r.traps.shapes(u)
+			leads = shape != mine
+		}
+	}
+	res.links = nil
+	return leads, nil
+}
+
+// found takes in an address that a page or a list names.
+func (r *run) found(t task) error {
+	k := key(t.url)
+	e, _ := r.table.get(k)
+	if e.state != unknown {
+		if t.hint > r.since.Newest && r.since.Newest > 0 && e.state == had && e.flags&tried == 0 && len(r.hinted) < maxHinted {
+			r.hinted = append(r.hinted, t)
+		}
+		return nil
+	}
+	if r.known+len(r.flights) >= knownFactor*r.o.MaxPages {
+		return r.refuse(t, k, "", fmt.Sprintf("the site has more than %d addresses", knownFactor*r.o.MaxPages))
+	}
+	shape, any := r.traps.shapes(t.url)
+	if !r.allowed(t.url) {
+		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
+		return r.refuse(t, k, rule, "robots.txt says \""+rule+"\"")
+	}
+	if t.list == 0 {
+		_, v := r.scope.clean(t.url)
+		switch {
+		case v == tangled:
+			return r.refuse(t, k, shape, "too long, or the same names again and again")
+		case t.depth > r.o.MaxDepth:
+			return r.refuse(t, k, shape, fmt.Sprintf("more than %d links away", r.o.MaxDepth))
+		case !r.traps.admit(shape, any):
+			return r.refuse(t, k, shape, "the pages of this shape bring nothing new")
+		}
+	}
+	if err := r.add(t, k, e); err != nil {
+		return err
+	}
+	t.state = pending
+	if err := r.queue.push(t); err != nil {
+		return fatalError{err}
+	}
+	return nil
+}
+
+// add makes an address known: the sink holds it as pending before it holds the
+// page that has led to it.
+func (r *run) add(t task, k uint64, e entry) error {
+	e.state = pending
+	e.flags |= named
+	r.table.set(k, e)
+	r.known++
+	v := version{kind: isPending, depth: t.depth}
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: mute(t.url, &v)})
+}
+
+// refusal is a kind of addresses that were not asked for.
+type refusal struct {
+	example task
+	why     string
+	count   int
+}
+
+// maxRefusals is how many kinds are told apart.
+const maxRefusals = 500
+
+// refuse leaves an address out. Each kind is reported once, at the end.
+func (r *run) refuse(t task, k uint64, kind, why string) error {
+	if len(r.table.m) < 2*knownFactor*r.o.MaxPages {
+		e, _ := r.table.get(k)
+		e.state = refused
+		r.table.set(k, e) // so that each is counted once
+	}
+	r.lost(&t)
+	kind = why + "\x00" + kind
+	f := r.refused[kind]
+	if f == nil && len(r.refused) >= maxRefusals {
+		kind = why
+		f = r.refused[kind]
+	}
+	if f == nil {
+		f = &refusal{example: t, why: why}
+		r.refused[kind] = f
+	}
+	f.count++
+	return nil
+}
+
+// hex writes a key as part of an address.
+func hex(k uint64) string { return strconv.FormatUint(k, 16) }

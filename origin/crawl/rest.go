@@ -1,0 +1,154 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/millrace/millrace"
+)
+
+// rest goes through what the sink holds, after everything that is more urgent:
+// what is due is asked for, the other addresses are named as standing. Nothing
+// of it is kept in memory.
+type rest struct {
+	phase phase
+	next  func() (millrace.Ref, error, bool)
+	end   func()
+	at    string // the last address that was asked for
+}
+
+type phase int
+
+const (
+	resume phase = iota // from where the last run was cut off
+	whole               // all that was neither asked for nor named
+	orphan              // names of pages that turned out to be gone
+	over
+)
+
+func (s *rest) stop() {
+	if s.end != nil {
+		s.end()
+		s.next, s.end = nil, nil
+	}
+}
+
+// pickRest gives the next task of the rest.
+func (r *run) pickRest(ctx context.Context) (task, bool, error) {
+	if r.held == nil {
+		return task{}, false, nil
+	}
+	for r.rest.phase != over {
+		if r.rest.next == nil {
+			if r.rest.phase == orphan && r.flying > 0 {
+				return task{}, false, nil // it is not known yet what is gone
+			}
+			if r.rest.phase == resume && (r.since.At == "" || r.cut) || r.rest.phase == orphan && (r.gone == 0 || r.cut) {
+				r.rest.phase++
+				continue
+			}
+			r.rest.next, r.rest.end = iter.Pull2(r.held(ctx))
+		}
+		ref, err, ok := r.rest.next()
+		if !ok {
+			r.rest.stop()
+			r.rest.phase++
+			continue
+		}
+		if err != nil {
+			return task{}, false, fmt.Errorf("what the sink holds: %w", err)
+		}
+		t, ok, err := r.consider(ref)
+		if ok || err != nil {
+			return t, ok, err
+		}
+		if r.rest.phase == whole && r.cut && ctx.Err() != nil {
+			return task{}, false, ctx.Err()
+		}
+	}
+	return task{}, false, nil
+}
+
+// consider decides about one address that is held.
+func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
+	k := key(ref.URL)
+	e, known := r.table.get(k)
+	if e.flags&tried != 0 || e.flags&stood != 0 && r.rest.phase != orphan {
+		return t, false, nil
+	}
+	t = r.taskOf(ref)
+	switch r.rest.phase {
+	case resume:
+		if ref.URL <= r.since.At {
+			return t, false, nil
+		}
+	case orphan:
+		target, ok := r.table.get(t.version.target)
+		return t, t.state == muted && ok && target.state == gone, nil
+	}
+	if _, v := r.scope.clean(ref.URL); v == outside {
+		return t, false, r.skip(ref.URL, true, fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, r.scope.base))
+	}
+	if !known {
+		e.flags |= named
+		e.state = t.state
+	}
+	switch {
+	case r.cut:
+	case t.state == muted && !t.version.stale:
+		// Its page stands in its own name. A week is divided among them by
+		// their keys, so that they do not come all at once.
+		ask = (today(r.now())+int64(k%7))/7 != (t.version.day+int64(k%7))/7
+	case t.state == had && t.held == "":
+		ask = true
+	default:
+		ask = e.due(r.now())
+	}
+	if ask {
+		r.rest.at = ref.URL
+		r.table.set(k, e)
+		return t, true, nil
+	}
+	return t, false, r.stand(t, k, e)
+}
+
+// stand names an address whose state is as it is held.
+func (r *run) stand(t task, k uint64, e entry) error {
+	e.flags |= stood
+	r.table.set(k, e)
+	if t.held == "" {
+		return r.skip(t.url, false, fmt.Errorf("%w: left for the next run", millrace.ErrUnavailable))
+	}
+	r.done++
+	if t.state == had {
+		r.pages++
+	}
+	if r.done%256 == 0 {
+		r.progress()
+	}
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: t.held}})
+}
+
+func (r *run) progress() {
+	if r.o.Progress != nil {
+		r.o.Progress(r.done, max(r.known, r.done))
+	}
+}
+
+// emit yields a change.
+func (r *run) emit(c millrace.Change) error {
+	if !r.yield(c, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// skip reports an address. gone: the site has no such page.
+func (r *run) skip(u string, gone bool, why error) error {
+	r.last = fmt.Errorf("%s: %w", u, why)
+	if !r.yield(millrace.Change{}, &millrace.SkipError{URL: u, Err: why, Absent: gone}) {
+		return errStop
+	}
+	return nil
+}

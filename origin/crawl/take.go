@@ -1,0 +1,248 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// take settles what a visit brought.
+func (r *run) take(res *result) error {
+	r.done++
+	r.progress()
+	if err := r.count(res); err != nil {
+		return err
+	}
+	var err error
+	switch res.outcome {
+	case stands:
+		err = r.still(res)
+	case page:
+		return r.resolve(res)
+	case moved:
+		err = r.moved(res)
+	case nothing, empty:
+		err = r.nothing(res)
+	case absent:
+		err = r.absent(res, res.err)
+	case failed:
+		err = r.failed(res)
+	}
+	if err != nil {
+		return err
+	}
+	return r.settled(key(res.url))
+}
+
+// count ends the run when the site has stopped answering.
+func (r *run) count(res *result) error {
+	_, refused := errors.AsType[*fetch.AddressError](res.err)
+	if res.outcome != failed || !refused && !errors.Is(res.err, millrace.ErrUnavailable) {
+		r.row = 0
+		return nil
+	}
+	if r.row++; r.row < maxFailures {
+		return nil
+	}
+	if err := r.failed(res); err != nil {
+		return err
+	}
+	// What is wrong may be more than unavailable: a refused address says how
+	// to allow it.
+	return fmt.Errorf("%w: gave up after %d pages in a row, the last one: %w", millrace.ErrUnavailable, r.row, res.err)
+}
+
+// settled takes the results that have waited for an address.
+func (r *run) settled(k uint64) error {
+	f := r.flights[k]
+	if f == nil {
+		return nil
+	}
+	delete(r.flights, k)
+	for _, w := range f.waiters {
+		r.waiting--
+		r.flights[key(w.url)].on = 0
+		if err := r.resolve(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// still settles a page that is as it was.
+func (r *run) still(res *result) error {
+	k := key(res.url)
+	e, _ := r.table.get(k)
+	age := time.Duration(0)
+	if m := res.version.modified; m > 0 {
+		age = r.now().Sub(time.Unix(m, 0))
+	}
+	e.checked(r.now(), false, age)
+	r.done-- // stand counts it
+	return r.stand(res.task, k, e)
+}
+
+// moved settles a redirect.
+func (r *run) moved(res *result) error {
+	to, v := r.scope.clean(res.to)
+	k := key(res.url)
+	switch {
+	case v == inside && key(to) == k:
+		return r.absent(res, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop))
+	case v == inside && isLogin(to) && !isLogin(res.url):
+		return r.absent(res, errLogin)
+	case v != inside:
+		if res.state == had {
+			return r.absent(res, fmt.Errorf("%w: it leads to %s now, which is no page of this site", millrace.ErrNotFound, res.to))
+		}
+		return r.mute(res, res.url, k)
+	}
+	if res.state == had {
+		// By absence, not by another meaning of its name: all pages of a site
+		// that suddenly lead to one are not believed at once.
+		if err := r.absent(res, fmt.Errorf("%w: it leads to %s now", millrace.ErrNotFound, to)); err != nil {
+			return err
+		}
+	} else if err := r.mute(res, to, key(to)); err != nil {
+		return err
+	}
+	return r.found(task{url: to, from: res.url, depth: res.depth + 1, hint: res.hint})
+}
+
+// mute settles a name that has no page of its own: it means the address to.
+func (r *run) mute(res *result, to string, target uint64) error {
+	k := key(res.url)
+	e, _ := r.table.get(k)
+	if res.state != muted {
+		r.traps.note(res.url, false)
+	}
+	e.state, e.about = muted, target
+	e.checked(r.now(), false, 0)
+	r.table.set(k, e)
+	v := version{kind: isMute, day: today(r.now()), target: target}
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: mute(to, &v)})
+}
+
+// nothing settles what is no page, and no redirect.
+func (r *run) nothing(res *result) error {
+	why := res.err
+	if res.outcome == nothing {
+		why = fmt.Errorf("%w: it is no HTML", millrace.ErrInvalid)
+		r.last = fmt.Errorf("%s: %w", res.url, why)
+	}
+	switch {
+	case res.state == had && errors.Is(why, millrace.ErrTooLarge):
+		return r.failed(res)
+	case res.state == had:
+		return r.absent(res, why)
+	case res.outcome == empty:
+		if err := r.skip(res.url, false, why); err != nil {
+			return err
+		}
+	}
+	return r.mute(res, res.url, key(res.url))
+}
+
+// absent settles an address that has no page for us.
+func (r *run) absent(res *result, why error) error {
+	k := key(res.url)
+	e, _ := r.table.get(k)
+	e.state = gone
+	r.table.set(k, e)
+	r.lost(&res.task)
+	switch res.state {
+	case had:
+		r.gone++
+	case muted:
+		// Nobody has a page of this name.
+		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
+	default:
+		r.traps.note(res.url, false)
+		if err := r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}}); err != nil {
+			return err
+		}
+	}
+	return r.skip(res.url, true, linked(why, res.from))
+}
+
+// failed settles an address of which nothing is known: it stays as it is held.
+func (r *run) failed(res *result) error {
+	k := key(res.url)
+	e, _ := r.table.get(k)
+	if res.state == had {
+		r.pages++
+	}
+	e.checked(r.now(), res.state == had, 0)
+	r.table.set(k, e)
+	r.lost(&res.task)
+	return r.skip(res.url, false, linked(res.err, res.from))
+}
+
+// linked says which page links to an address, and leaves out the address
+// itself, which stands in front of the reason.
+func linked(why error, from string) error {
+	if status, ok := errors.AsType[*fetch.StatusError](why); ok {
+		why = shortStatus{status}
+	}
+	if from == "" {
+		return why
+	}
+	return fmt.Errorf("%w, linked from %s", why, from)
+}
+
+// shortStatus is a status without its URL.
+type shortStatus struct{ *fetch.StatusError }
+
+func (e shortStatus) Error() string {
+	short := *e.StatusError
+	short.URL = ""
+	return short.Error()[len(": "):]
+}
+
+func (e shortStatus) Unwrap() error { return e.StatusError }
+
+// probe asks for an address that cannot exist, to know the pages that say so
+// with status 200.
+func (r *run) probe(ctx context.Context) error {
+	const again = 7 * 24 * time.Hour
+	s := r.since.Soft
+	if s != nil && r.now().Sub(time.Unix(s.Time, 0)).Abs() < again {
+		r.soft.Store(s)
+		return nil
+	}
+	s = &soft{Time: r.now().Unix()}
+	u := r.scope.base + "no-such-page-" + hex(key(r.scope.base+" soft"))
+	if r.allowed(u) {
+		if err := r.start(task{url: u}); err != nil {
+			return err
+		}
+		var res *result
+		select {
+		case res = <-r.results:
+			r.flying--
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		k := key(u)
+		delete(r.flights, k)
+		r.table.drop(k)
+		if res.outcome == page {
+			s.Found, s.Title, s.Sketch = true, cutTitle(res.page.Title), res.sketch.coarse
+		}
+	}
+	r.since.Soft = s
+	r.soft.Store(s)
+	return nil
+}
+
+// matches reports whether a page looks like the one for addresses that cannot
+// exist.
+func (s *soft) matches(res *result) bool {
+	return s != nil && s.Found && s.Title == cutTitle(res.page.Title) && alike(s.Sketch, res.sketch.coarse) >= nearlySame
+}
+
+func cutTitle(s string) string { return s[:min(len(s), 200)] }

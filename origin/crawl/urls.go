@@ -1,0 +1,326 @@
+package crawl
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Limits of an address that a link may name. What is longer is made by
+// machines, for machines to get lost in. Sitemaps allow 2,048 bytes.
+const (
+	maxAddress    = 2048
+	maxSegments   = 24
+	maxParameters = 8
+	maxRepeats    = 2 // times that one name may stand in a path
+)
+
+// scope is what belongs to a site: what lies in the folder of its root.
+type scope struct {
+	base   string // canonical, ends with "/"
+	origin string // of base, without a "/" at the end
+	other  string // the same host under the other of http and https; "" = it cannot be the same site
+}
+
+// newScope makes the scope of a root: the folder that the root lies in.
+func newScope(root string) (scope, error) {
+	c, err := canon.URL(root)
+	if err != nil {
+		return scope{}, err
+	}
+	c, _, _ = strings.Cut(c, "?")
+	if last := c[strings.LastIndexByte(c, '/')+1:]; strings.Contains(last, ".") {
+		c = strings.TrimSuffix(c, last)
+	} else if last != "" {
+		c += "/"
+	}
+	scheme, rest, _ := strings.Cut(c, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	s := scope{base: c, origin: scheme + "://" + host}
+	if i := strings.LastIndexByte(host, ':'); i < 0 || strings.HasSuffix(host, "]") {
+		s.other = map[string]string{"http": "https://", "https": "http://"}[scheme] + host
+	}
+	return s, nil
+}
+
+// verdict says what is to be done with an address.
+type verdict uint8
+
+const (
+	inside   verdict = iota // a page may be there
+	outside                 // of the site
+	resource                // an image, a script, an archive: never a page
+	tangled                 // so long or repetitive that only a machine can have made it
+)
+
+// clean gives the form under which a canonical URL is asked for, and whether
+// a page of the site may be there. Addresses on the same host under the other
+// of http and https are taken as the site's own: old links are full of them.
+func (s *scope) clean(abs string) (string, verdict) {
+	if !strings.HasPrefix(abs, s.origin) || len(abs) == len(s.origin) || abs[len(s.origin)] != '/' {
+		rest, ok := strings.CutPrefix(abs, s.other)
+		if s.other == "" || !ok || !strings.HasPrefix(rest, "/") {
+			return "", outside
+		}
+		abs = s.origin + rest
+	}
+	if !strings.HasPrefix(abs, s.base) && !s.isBare(abs) {
+		return "", outside
+	}
+	p, query, asks := strings.Cut(abs[len(s.origin):], "?")
+	if strings.ContainsAny(p, ";(") {
+		if q := cleanPath(p); q != p {
+			p = q
+			abs = s.origin + p
+			if asks {
+				abs += "?" + query
+			}
+			if !strings.HasPrefix(abs, s.base) && !s.isBare(abs) {
+				return "", outside
+			}
+		}
+	}
+	if asks {
+		if q := cleanQuery(query); q == "" {
+			abs = s.origin + p
+		} else if q != query {
+			abs, query = s.origin+p+"?"+q, q
+		}
+	}
+	switch {
+	case isResource(p):
+		return "", resource
+	case len(abs) > maxAddress, asks && strings.Count(query, "&") >= maxParameters, isTangled(p):
+		return abs, tangled
+	}
+	return abs, inside
+}
+
+// isBare reports whether a URL is that of the base without its last slash.
+func (s *scope) isBare(abs string) bool {
+	p, _, _ := strings.Cut(abs, "?")
+	return len(s.base) > len(s.origin)+1 && p == s.base[:len(s.base)-1]
+}
+
+// cleanPath drops session ids from a path: ";jsessionid=…" of Java, and the
+// "/(S(…))" of ASP.NET.
+func cleanPath(p string) string {
+	for {
+		lower := strings.ToLower(p)
+		i := strings.Index(lower, ";jsessionid=")
+		if i < 0 {
+			i = strings.Index(lower, ";phpsessid=")
+		}
+		if i < 0 {
+			break
+		}
+		end := i + 1
+		for end < len(p) && p[end] != '/' && p[end] != ';' {
+			end++
+		}
+		p = p[:i] + p[end:]
+	}
+	if i := strings.Index(p, "/(S("); i >= 0 {
+		if n := strings.Index(p[i:], "))"); n > 0 && strings.IndexByte(p[i+1:i+n], '/') < 0 {
+			if p = p[:i] + p[i+n+2:]; p == "" || p[0] != '/' {
+				p = "/" + p
+			}
+		}
+	}
+	return p
+}
+
+// junk are the parameters, in lower case, that say where a visitor came from
+// or who they are, and never which page is meant. "ref" is not one of them:
+// it names a branch as often as a referrer.
+var junk = map[string]bool{
+	"gclid": true, "gclsrc": true, "dclid": true, "gbraid": true, "wbraid": true, "fbclid": true, "msclkid": true,
+	"mc_cid": true, "mc_eid": true, "igshid": true, "yclid": true, "ttclid": true, "twclid": true, "li_fat_id": true,
+	"_ga": true, "_gl": true, "_hsenc": true, "_hsmi": true, "hsctatracking": true, "mkt_tok": true, "vero_id": true,
+	"oly_anon_id": true, "oly_enc_id": true, "wt_mc": true, "ref_src": true, "replytocom": true,
+	"phpsessid": true, "jsessionid": true, "oscsid": true, "xtcsid": true, "zenid": true, "cfid": true, "cftoken": true,
+	"sessionid": true, "session_id": true, "sess_id": true,
+}
+
+// isJunk reports whether a parameter does not count.
+func isJunk(key, value string) bool {
+	key = strings.ToLower(key)
+	switch {
+	case key == "" && value == "", junk[key]:
+		return true
+	case strings.HasPrefix(key, "utm_"), strings.HasPrefix(key, "mtm_"), strings.HasPrefix(key, "pk_"), strings.HasPrefix(key, "aspsessionid"):
+		return true
+	case key == "sid", key == "s":
+		// Short values name sections, servers and searches.
+		return len(value) >= 26 && !strings.ContainsFunc(value, func(r rune) bool {
+			return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+		})
+	}
+	return false
+}
+
+// cleanQuery drops the parameters that do not count, and keeps the order of
+// the others.
+func cleanQuery(query string) string {
+	dirty := false
+	for pair := range strings.SplitSeq(query, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		dirty = dirty || isJunk(key, value)
+	}
+	if !dirty {
+		return query
+	}
+	var kept []string
+	for pair := range strings.SplitSeq(query, "&") {
+		if key, value, _ := strings.Cut(pair, "="); !isJunk(key, value) {
+			kept = append(kept, pair)
+		}
+	}
+	return strings.Join(kept, "&")
+}
+
+// endings are those of files that are no pages.
+var endings = func() map[string]bool {
+	m := map[string]bool{}
+	for e := range strings.FieldsSeq(`
+		jpg jpeg png gif webp avif svg ico bmp tif tiff heic psd ai eps
+		mp3 mp4 m4a m4v ogg oga ogv opus wav flac webm avi mov mkv wmv mpg mpeg
+		zip gz tgz bz2 xz zst 7z rar tar jar war deb rpm apk dmg iso img exe msi bin
+		woff woff2 ttf otf eot css js mjs map wasm
+		pdf ps djvu epub mobi doc docx docm dot dotx xls xlsx xlsm ppt pptx pps ppsx odt ods odp rtf
+		json rss atom ics vcf csv tsv torrent swf`) {
+		m[e] = true
+	}
+	return m
+}()
+
+// isResource reports whether a path ends like that of a file that is no page.
+// A wiki names pages after files and after things such as Node.js.
+func isResource(p string) bool {
+	ext := path.Ext(p)
+	if len(ext) < 3 || len(ext) > 8 || !endings[strings.ToLower(ext[1:])] {
+		return false
+	}
+	return !strings.Contains(p, "/wiki/") && !strings.Contains(p[strings.LastIndexByte(p, '/'):], ":")
+}
+
+// isTangled reports whether a path goes deeper than any reader would, or round
+// in circles: /a/b/a/b/a/b.
+func isTangled(p string) bool {
+	if strings.Count(p, "/") <= maxRepeats {
+		return false
+	}
+	segments := strings.Split(strings.Trim(p, "/"), "/")
+	if len(segments) > maxSegments {
+		return true
+	}
+	for i, s := range segments {
+		if strings.Trim(s, "0123456789") == "" {
+			continue // dates
+		}
+		n := 0
+		for _, t := range segments[i:] {
+			if s == t {
+				n++
+			}
+		}
+		if n > maxRepeats {
+			return true
+		}
+	}
+	return false
+}
+
+// key stands for a URL wherever only equality counts. The order of parameters
+// does not. Every process gives the same key, because versions have keys in
+// them. Two URLs of a million share one with probability 3e-8; then one of
+// them is not found.
+func key(u string) uint64 {
+	p, query, _ := strings.Cut(u, "?")
+	h := hash(fnvStart, p)
+	if strings.Contains(query, "&") {
+		pairs := strings.Split(query, "&")
+		if !slices.IsSorted(pairs) {
+			slices.Sort(pairs)
+			query = strings.Join(pairs, "&")
+		}
+	}
+	if query != "" {
+		h = hash(h*fnvPrime, query)
+	}
+	return mix(h)
+}
+
+// FNV-1a, 64 bits.
+const (
+	fnvStart uint64 = 14695981039346656037
+	fnvPrime uint64 = 1099511628211
+)
+
+func hash(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return h
+}
+
+// mix spreads the bits of a hash evenly.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// isDefault reports whether a path is that of a directory's default document,
+// and gives the directory's.
+func isDefault(p string) (string, bool) {
+	i := strings.LastIndexByte(p, '/')
+	switch strings.ToLower(p[i+1:]) {
+	case "index.html", "index.htm", "index.xhtml", "index.shtml", "index.php", "index.asp", "index.aspx", "index.jsp",
+		"default.html", "default.htm", "default.asp", "default.aspx":
+		return p[:i+1], true
+	}
+	return p, false
+}
+
+// twins gives the other addresses under which servers give the same page: with
+// and without the slash at the end, the default document of a directory.
+func (s *scope) twins(u string) []string {
+	p, query, asks := strings.Cut(u, "?")
+	if asks {
+		query = "?" + query
+	}
+	dir, ok := isDefault(p)
+	switch {
+	case ok && asks:
+		return nil
+	case ok:
+		return []string{dir, strings.TrimSuffix(dir, "/")}
+	case !strings.HasSuffix(p, "/"):
+		return []string{p + "/" + query, p + "/index.html"}
+	case len(p) == len(s.origin)+1:
+		return []string{p + "index.html" + query, p + "index.htm", p + "index.php"}
+	}
+	return []string{p[:len(p)-1] + query, p + "index.html" + query, p + "index.htm", p + "index.php"}
+}
+
+// isLogin reports whether an address is, by its name, where one has to log in.
+func isLogin(u string) bool {
+	parsed, err := url.Parse(u)
+	if err != nil {
+		return false
+	}
+	for segment := range strings.SplitSeq(strings.ToLower(parsed.Path), "/") {
+		segment = strings.TrimSuffix(segment, path.Ext(segment))
+		switch segment {
+		case "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "wp-login", "logon", "sso", "userlogin", "special:userlogin":
+			return true
+		}
+	}
+	return false
+}

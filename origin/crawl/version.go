@@ -1,0 +1,185 @@
+package crawl
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+)
+
+// format is the version of this package's own part in a page. It rises
+// whenever the same response may give another page or another identity.
+const format = 1
+
+// What a name of a site is, the first byte of its version.
+const (
+	isPage    = 'p' // of a page that was had
+	isMute    = 'm' // no page of its own: a redirect, a duplicate, no HTML
+	isPending = 'q' // found, and not yet looked at
+)
+
+// version is what the sink remembers of a name. Its text form is
+//
+//	p1.1.depth.flags.sketch.modified.claim.revision etag
+//	m1.1.day.target
+//	q1.1.depth
+//
+// where 1.1 are the versions of this package and of the extractor, numbers are
+// in base 36, and the ETag is as the server wrote it.
+type version struct {
+	kind  byte
+	stale bool // of another version of the code: nothing of it may be relied on but kind
+
+	depth  int    // links from the root or a list
+	barren bool   // the page brought nothing new; see traps
+	sketch uint64 // see sketch
+	// revision is the start of the page's Revision; "" = ask without
+	// conditions, because what was decided about the page was for now only.
+	revision string
+	modified int64  // Last-Modified, seconds since 1970; 0 = none
+	claim    uint64 // key of the address on another site that the page goes by; 0 = none
+	etag     string
+
+	day    int64  // when it was last looked at, days since 1970
+	target uint64 // key of the page that is meant
+}
+
+const (
+	revisionLength = 24 // 96 bits
+	maxTag         = 200
+)
+
+var rules = strconv.Itoa(format) + "." + strconv.Itoa(extract.Version)
+
+// String gives the text form.
+func (v *version) String() string {
+	b := make([]byte, 0, 96+len(v.etag))
+	b = append(b, v.kind)
+	b = append(b, rules...)
+	number := func(n uint64) {
+		b = append(b, '.')
+		b = strconv.AppendUint(b, n, 36)
+	}
+	switch v.kind {
+	case isPage:
+		flags := uint64(0)
+		if v.barren {
+			flags |= 1
+		}
+		number(uint64(v.depth))
+		number(flags)
+		number(v.sketch)
+		number(uint64(max(v.modified, 0)))
+		number(v.claim)
+		b = append(b, '.')
+		b = append(b, v.revision...)
+		if v.etag != "" {
+			b = append(b, ' ')
+			b = append(b, v.etag...)
+		}
+	case isMute:
+		number(uint64(v.day))
+		number(v.target)
+	case isPending:
+		number(uint64(v.depth))
+	}
+	return string(b)
+}
+
+// parseVersion reads the text form. "" is a page of which nothing is known.
+func parseVersion(s string) version {
+	v := version{kind: isPage, stale: true}
+	if s == "" {
+		return v
+	}
+	if v.kind = s[0]; v.kind != isMute && v.kind != isPending {
+		v.kind = isPage
+	}
+	head, etag, _ := strings.Cut(s[1:], " ")
+	rest, ok := strings.CutPrefix(head, rules+".")
+	if !ok {
+		return v
+	}
+	fields := strings.Split(rest, ".")
+	numbers := [5]uint64{}
+	for i := range min(len(fields), len(numbers)) {
+		n, err := strconv.ParseUint(fields[i], 36, 64)
+		if err != nil {
+			return v
+		}
+		numbers[i] = n
+	}
+	switch {
+	case v.kind == isPage && len(fields) == 6:
+		v.depth, v.barren, v.sketch = int(min(numbers[0], 1<<16)), numbers[1]&1 != 0, numbers[2]
+		v.modified, v.claim, v.revision, v.etag = int64(min(numbers[3], 1<<40)), numbers[4], fields[5], etag
+	case v.kind == isMute && len(fields) == 2:
+		v.day, v.target = int64(min(numbers[0], 1<<31)), numbers[1]
+	case v.kind == isPending && len(fields) == 1:
+		v.depth = int(min(numbers[0], 1<<16))
+	default:
+		return v
+	}
+	v.stale = false
+	return v
+}
+
+// conditions asks for the page only if it is not what is held. A validator is
+// never sent for a page that this code would make another page of.
+func (v *version) conditions(h http.Header) bool {
+	if v.kind != isPage || v.stale || v.revision == "" {
+		return false
+	}
+	if v.etag != "" {
+		h.Set("If-None-Match", v.etag)
+	}
+	if v.modified > 0 {
+		h.Set("If-Modified-Since", time.Unix(v.modified, 0).UTC().Format(http.TimeFormat))
+	}
+	return v.etag != "" || v.modified > 0
+}
+
+// validators keeps the validators of a response.
+func (v *version) validators(h http.Header) {
+	v.etag, v.modified = "", 0
+	if tag := h.Get("ETag"); len(tag) <= maxTag && isTag(tag) {
+		v.etag = tag
+	}
+	if t, ok := lastModified(h); ok {
+		v.modified = t.Unix()
+	}
+}
+
+// isTag reports whether a value is an entity tag (RFC 9110, section 8.8.3).
+func isTag(s string) bool {
+	s = strings.TrimPrefix(s, "W/")
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
+		return false
+	}
+	for _, c := range []byte(s[1 : len(s)-1]) {
+		if c <= ' ' || c == '"' || c == 0x7F {
+			return false
+		}
+	}
+	return true
+}
+
+// lastModified gives the Last-Modified of a response. One that is the time of
+// the request, as scripts send it, says nothing.
+func lastModified(h http.Header) (time.Time, bool) {
+	t, err := http.ParseTime(h.Get("Last-Modified"))
+	if err != nil || t.Unix() <= 0 {
+		return time.Time{}, false
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil && t.After(date.Add(-2*time.Second)) {
+		return time.Time{}, false
+	}
+	return t.UTC(), true
+}
+
+// mute is a page that speaks for nothing: the name belongs to another page, or
+// to none.
+func mute(u string, v *version) *millrace.Page { return &millrace.Page{URL: u, Version: v.String()} }

@@ -1,0 +1,327 @@
+package crawl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// outcome is what a visit found.
+type outcome uint8
+
+const (
+	stands  outcome = iota // 304: what is held is what there is
+	page                   // an HTML page
+	moved                  // it leads to another address
+	nothing                // no page, and no mistake: another media type, another site
+	empty                  // no page, and worth a word: no content, too large
+	absent                 // not there, or not for us
+	failed                 // nothing is known: the site or the network has a problem
+)
+
+// result is what a visit brought.
+type result struct {
+	task
+	outcome outcome
+	err     error  // why; of empty, absent and failed
+	to      string // moved: canonical, not cleaned
+
+	page      *millrace.Page // with the task's URL and no version
+	made      version        // of the page
+	sketch    sketch
+	same      bool   // the page says what is held of it
+	canonical string // another address of the site by which the page says it goes
+	elsewhere string // the same, on another site
+	links     []string
+	feeds     []string
+}
+
+// maxPage is the most bytes that a page may have.
+const maxPage = 50 << 20
+
+// sniffLength is how much of a body tells its type, and large how much makes a
+// page one that is read and taken apart only while no other such page is.
+const (
+	sniffLength = 1 << 10
+	large       = 1 << 20
+)
+
+// visit asks for one address, without following where it leads.
+func (c *Crawl) visit(ctx context.Context, t task, buf *bytes.Buffer) *result {
+	r := &result{task: t}
+	if err := c.look(ctx, r, buf); err != nil {
+		r.err = err
+		r.outcome = outcomeOf(err)
+	}
+	return r
+}
+
+// outcomeOf tells what an error says of a page.
+func outcomeOf(err error) outcome {
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
+		// What a server says of a request that is right. 425 is Too Early.
+		if status.Code >= 400 && status.Code < 500 && !errors.Is(err, millrace.ErrUnavailable) && status.Code != http.StatusTooEarly {
+			return absent
+		}
+		return failed
+	}
+	if _, ok := errors.AsType[*fetch.RobotsError](err); ok {
+		return absent
+	}
+	if errors.Is(err, errLogin) {
+		return absent
+	}
+	if errors.Is(err, millrace.ErrTooLarge) {
+		return empty
+	}
+	return failed
+}
+
+func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	req.Header.Set("Accept", "text/html, application/xhtml+xml, */*;q=0.1")
+	conditional := r.version.conditions(req.Header)
+	resp, err := fetch.Do(ctx, c.single, req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	to, err := fetch.RedirectTarget(resp)
+	switch {
+	case to != nil:
+		if r.to, err = canon.URL(to.String()); err != nil {
+			return fmt.Errorf("%w: it redirects to no URL that can be asked for: %w", millrace.ErrInvalid, err)
+		}
+		r.outcome = moved
+		return nil
+	case err != nil:
+		return err
+	case resp.StatusCode == http.StatusNotModified && conditional:
+		r.outcome = stands
+		return nil
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return err
+	}
+	mediaType := resp.Header.Get("Content-Type")
+	if !isHTML(mediaType) {
+		r.outcome = nothing
+		return nil
+	}
+	data, release, err := c.read(ctx, resp, mediaType, buf)
+	defer release()
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		r.outcome = nothing
+		return nil
+	}
+	return c.extract(ctx, r, resp, data)
+}
+
+// isHTML reports whether a media type may be that of a page; "" may.
+func isHTML(contentType string) bool {
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		mediaType, _, _ = strings.Cut(contentType, ";")
+		mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	}
+	return mediaType == "" || mediaType == "text/html" || mediaType == "application/xhtml+xml"
+}
+
+// read reads a body, nil if its first bytes say that it is no HTML. What it
+// gives may be used until release is called.
+func (c *Crawl) read(ctx context.Context, resp *http.Response, mediaType string, buf *bytes.Buffer) (_ []byte, release func(), err error) {
+	release = func() {
+		if buf.Cap() > large {
+			*buf = bytes.Buffer{}
+		}
+	}
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return nil, release, err
+	}
+	defer func() { _ = body.Close() }()
+	buf.Reset()
+	n, err := io.CopyN(buf, body, sniffLength)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, release, err
+	}
+	if !sniff(buf.Bytes(), mediaType) {
+		return nil, release, nil
+	}
+	if n == sniffLength {
+		n, err = io.CopyN(buf, body, large)
+	}
+	if n == large {
+		// One at a time: eight trees of 50 MB pages would be gigabytes.
+		select {
+		case c.heavy <- struct{}{}:
+		case <-ctx.Done():
+			return nil, release, ctx.Err()
+		}
+		last := release
+		release = func() { last(); <-c.heavy }
+		if n, err = io.CopyN(buf, body, maxPage-large); n == maxPage-large {
+			return nil, release, fmt.Errorf("%w: a page of more than %d bytes", millrace.ErrTooLarge, maxPage)
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, release, err
+	}
+	return buf.Bytes(), release, nil
+}
+
+// sniff reports whether the first bytes of a body may be those of a page.
+// Servers call everything HTML that a script sends.
+func sniff(head []byte, mediaType string) bool {
+	text := bytes.ToLower(bytes.TrimLeft(head, "\xEF\xBB\xBF \t\r\n"))
+	if bytes.HasPrefix(text, []byte("<?xml")) {
+		if i := bytes.Index(text, []byte("?>")); i > 0 {
+			text = bytes.TrimLeft(text[i+2:], " \t\r\n")
+		}
+	}
+	for _, root := range []string{"<rss", "<feed", "<rdf:rdf", "<urlset", "<sitemapindex", "<svg", "<opensearchdescription"} {
+		if bytes.HasPrefix(text, []byte(root)) {
+			return false
+		}
+	}
+	guess := http.DetectContentType(head)
+	if mediaType == "" {
+		return strings.HasPrefix(guess, "text/html") || strings.HasPrefix(guess, "text/xml")
+	}
+	return strings.HasPrefix(guess, "text/") || guess == "application/octet-stream"
+}
+
+// extract makes the page of a body.
+func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, data []byte) error {
+	robots := resp.Header.Values("X-Robots-Tag")
+	res, err := extract.HTML(ctx, data, r.url, &extract.Options{ContentType: resp.Header.Get("Content-Type"), Robots: robots, MaxBytes: maxPage})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge):
+		r.outcome, r.err = empty, err
+		return nil
+	default:
+		return err
+	}
+	p := res.Page
+	if expired(robots, c.now()) {
+		p.Access.NoIndex = true
+	}
+	r.feeds = res.Feeds
+	if !res.NoFollow {
+		r.links = c.links(res.Links)
+	}
+	switch {
+	case res.Refresh != "" && len(p.Blocks) <= 1:
+		r.outcome, r.to = moved, res.Refresh
+		return nil
+	case res.Login:
+		return errLogin
+	case len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex:
+		r.outcome, r.err = empty, fmt.Errorf("%w: it has no content: %s", millrace.ErrInvalid, res.Reason)
+		return nil
+	}
+	r.outcome, r.page = page, p
+	r.sketch = sketchOf(p)
+	c.canonical(r, res.Canonical)
+	if !p.Known.Has(millrace.FieldModified) {
+		if t, ok := lastModified(resp.Header); ok {
+			p.Modified = t
+		} else if r.hint > 0 {
+			p.Modified = time.Unix(r.hint, 0).UTC()
+		}
+	}
+	held := r.version
+	r.made = version{kind: isPage, depth: r.depth, sketch: r.sketch.coarse}
+	r.made.validators(resp.Header)
+	p.URL = r.url
+	if r.elsewhere != "" {
+		p.URL, r.made.claim = r.elsewhere, key(r.elsewhere)
+	}
+	r.made.revision = p.Revision()[:revisionLength]
+	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
+	if held.kind == isPage && !held.stale {
+		r.made.barren = held.barren
+	}
+	return nil
+}
+
+// canonical reads what a page says it goes by.
+func (c *Crawl) canonical(r *result, canonical string) {
+	if canonical == "" {
+		return
+	}
+	u, v := c.scope.clean(canonical)
+	switch {
+	case v == inside && key(u) != key(r.url):
+		r.canonical = u
+	case v == outside && !strings.HasPrefix(canonical, c.scope.origin+"/"):
+		// A whole site that goes by the home page of another one is a mistake.
+		if at, err := url.Parse(canonical); err == nil && (at.Path != "/" || at.RawQuery != "" || r.url == c.scope.base) {
+			r.elsewhere = canonical
+		}
+	}
+}
+
+// links gives those that may be pages of the site and that nobody has found
+// yet, cleaned.
+func (c *Crawl) links(all []extract.Link) []string {
+	var out []string
+	for _, l := range all {
+		if l.NoFollow {
+			continue
+		}
+		u, v := c.scope.clean(l.URL)
+		if v != inside && v != tangled {
+			continue
+		}
+		if e, ok := c.table.get(key(u)); ok && e.state != unknown {
+			continue
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// expired reports whether an X-Robots-Tag says that the page is out of date
+// ("unavailable_after"). Dates come in the forms of RFC 850, RFC 822 and ISO
+// 8601; one that cannot be read says nothing.
+func expired(tags []string, now time.Time) bool {
+	for _, tag := range tags {
+		_, date, ok := strings.Cut(strings.ToLower(tag), "unavailable_after:")
+		if !ok {
+			continue
+		}
+		fields := strings.Fields(strings.ReplaceAll(date, ",", " , "))
+		for n := len(fields); n > 0; n-- {
+			text := strings.ReplaceAll(strings.Join(fields[:n], " "), " ,", ",")
+			for _, layout := range []string{time.RFC3339, time.DateOnly, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822,
+				"2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006", "2006-01-02 15:04:05"} {
+				if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
+					return t.Before(now)
+				}
+			}
+		}
+	}
+	return false
+}
