@@ -1,7 +1,7 @@
 # make check is what CI runs; the other targets are its parts, and the benchmarks.
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: check test test-real race lint fuzz bench bench-large
+.PHONY: check test test-real race lint fuzz bench bench-large bench-extract
 
 check: test race lint
 
@@ -34,3 +34,7 @@ bench:
 
 bench-large:
 	cd bench && go run . -large
+
+# Extraction beside its peers; DATA or MILLRACE_TEST_DATA names the gold data.
+bench-extract:
+	cd bench && go run . -only extract $(if $(DATA),-data $(abspath $(DATA)))

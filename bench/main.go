@@ -4,6 +4,7 @@
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
 //	go run . -only serve     one part: serve, ingest, crawl, memory, start
+//	go run . -only extract   extraction beside its peers, on the gold data that -data names
 package main
 
 import (
@@ -30,16 +31,32 @@ func main() {
 		serveSite(what)
 		return
 	}
+	if what := os.Getenv("MILLRACE_BENCH_EXTRACT"); what != "" {
+		extractOnce(what)
+		return
+	}
 	// As `millrace serve` does; the peers in this process gain by it as well.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
-	only := flag.String("only", "", "one part: serve, ingest, crawl, memory, start")
+	only := flag.String("only", "", "one part: serve, ingest, crawl, memory, start, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
+	x := &extraction{}
+	flag.StringVar(&x.data, "data", os.Getenv("MILLRACE_TEST_DATA"), "extract: the folder of gold data")
+	flag.BoolVar(&x.verbose, "v", false, "extract: list what is worst instead")
+	flag.StringVar(&x.kind, "kind", "", "extract -v: pages of this kind only")
+	flag.StringVar(&x.page, "page", "", "extract -v: this page only, with the text that is missing or too much")
+	flag.IntVar(&x.lines, "lines", 15, "extract -v: the most lines of a list")
 	flag.Parse()
+	x.manual = *manual
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *large, *only, *manual, time.Duration(*seconds)*time.Second)
+	var err error
+	if *only == "extract" {
+		err = x.run(ctx)
+	} else {
+		err = run(ctx, *large, *only, *manual, time.Duration(*seconds)*time.Second)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+)
+
+// listed is one page of the gold with what ours made of it.
+type listed struct {
+	*goldPage
+	got              *extracted
+	f1               float64
+	missing, surplus []passage
+}
+
+// list prints what is worst, for whoever improves extraction: by kind where
+// words are missing or too many and the worst pages, then the wrong fields and
+// the structure that was lost; or one page word by word.
+func (x *extraction) list(ctx context.Context, pages []goldPage) error {
+	byKind := map[string][]listed{}
+	for i := range pages {
+		p := &pages[i]
+		if x.kind != "" && p.Kind != x.kind || x.page != "" && p.ID != x.page {
+			continue
+		}
+		l, err := look(ctx, p)
+		if err != nil {
+			return fmt.Errorf("page %s: %w", p.ID, err)
+		}
+		byKind[p.Kind] = append(byKind[p.Kind], l)
+		if x.page != "" {
+			l.print()
+			return nil
+		}
+	}
+	if len(byKind) == 0 {
+		return fmt.Errorf("no page of kind %q with id %q", x.kind, x.page)
+	}
+	for _, k := range slices.Sorted(maps.Keys(byKind)) {
+		x.printKind(k, byKind[k])
+	}
+	if x.kind == "" {
+		return x.printBlocks(ctx)
+	}
+	return nil
+}
+
+// look extracts a page and finds out where it is wrong.
+func look(ctx context.Context, p *goldPage) (listed, error) {
+	l := listed{goldPage: p}
+	data, err := p.html()
+	if err != nil {
+		return l, err
+	}
+	if l.got, err = runMillrace(ctx, data, p.URL); err != nil {
+		return l, err
+	}
+	l.f1 = f1(p.Text, l.got.text)
+	tree, err := html.ParseWithOptions(bytes.NewReader(data), html.ParseOptionEnableScripting(false))
+	if err != nil {
+		tree = &html.Node{Type: html.DocumentNode} // too deep: nothing is known of places
+	}
+	m := newPlaces(tree, l.got.ours)
+	l.missing, l.surplus = m.differ(p.Text, l.got.text), m.differ(l.got.text, p.Text)
+	return l, nil
+}
+
+// print tells all of one page.
+func (l *listed) print() {
+	r := l.got.ours
+	fmt.Printf("%s %s %s\nF1 %.3f, root %s, %s\n", l.ID, l.Kind, l.URL, l.f1, r.Root, cmp.Or(r.Reason, "kind "+string(r.Page.Kind)))
+	for _, f := range [][3]string{
+		{"title", l.Title, l.got.title},
+		{"author", l.Author, l.got.author},
+		{"published", l.Published, day(l.got.published)},
+	} {
+		fmt.Printf("%s: gold %q, ours %q from %q\n", f[0], f[1], f[2], r.Sources[f[0]])
+	}
+	for _, d := range r.Dropped {
+		fmt.Printf("dropped %d words: %s (%s)\n", d.Words, d.Selector, d.Reason)
+	}
+	for _, s := range l.With {
+		if !strings.Contains(fold(l.got.text), fold(s)) {
+			fmt.Printf("wanted, absent: %q\n", s)
+		}
+	}
+	for _, s := range l.Without {
+		if strings.Contains(fold(l.got.text), fold(s)) {
+			fmt.Printf("unwanted, present: %q\n", s)
+		}
+	}
+	for _, side := range []struct {
+		mark string
+		of   []passage
+	}{{"-", l.missing}, {"+", l.surplus}} {
+		for _, s := range side.of {
+			fmt.Printf("%s %d words, %s, %s\n    %s\n", side.mark, s.words, s.cause, s.path, oneLine(s.text))
+		}
+	}
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.DateOnly)
+}
+
+func (x *extraction) printKind(kind string, pages []listed) {
+	slices.SortStableFunc(pages, func(a, b listed) int { return cmp.Compare(a.f1, b.f1) })
+	sum, empty := 0., 0
+	for _, l := range pages {
+		if sum += l.f1; l.got.text == "" {
+			empty++
+		}
+	}
+	fmt.Printf("\n== %s: %d pages, mean F1 %.4f, %d without content\n", kind, len(pages), sum/float64(len(pages)), empty)
+	x.printCauses("missing", pages, func(l *listed) []passage { return l.missing })
+	x.printCauses("surplus", pages, func(l *listed) []passage { return l.surplus })
+	fmt.Println("-- worst pages: id, F1, words of the gold, of ours, root")
+	for _, l := range pages[:min(x.lines, len(pages))] {
+		gold, got := wordPattern.FindAllString(l.Text, -1), wordPattern.FindAllString(l.got.text, -1)
+		fmt.Printf("%s %.3f %6d %6d  %s  %s\n", l.ID, l.f1, len(gold), len(got), l.got.ours.Root, l.URL)
+	}
+	if kind != "article" && kind != "documentation" {
+		return
+	}
+	for _, f := range []struct {
+		name string
+		of   func(*listed) (gold, got string)
+	}{
+		{"title", func(l *listed) (string, string) { return fold(l.Title), fold(l.got.title) }},
+		{"author", func(l *listed) (string, string) { return fold(l.Author), fold(l.got.author) }},
+		{"published", func(l *listed) (string, string) { return l.Published, day(l.got.published) }},
+	} {
+		var lines []string
+		for i := range pages {
+			gold, got := f.of(&pages[i])
+			if gold != got && (gold != "" || f.name == "published") {
+				lines = append(lines, fmt.Sprintf("%s gold %q, ours %q from %q", pages[i].ID, gold, got, pages[i].got.ours.Sources[f.name]))
+			}
+		}
+		fmt.Printf("-- %s: %d wrong\n%s", f.name, len(lines), lead(lines, x.lines))
+	}
+}
+
+// printCauses sums up passages by cause and place.
+func (x *extraction) printCauses(what string, pages []listed, of func(*listed) []passage) {
+	type sum struct{ words, pages, last int }
+	sums := map[string]*sum{}
+	for i := range pages {
+		for _, s := range of(&pages[i]) {
+			key := s.cause + " | " + s.landmark
+			y := sums[key]
+			if y == nil {
+				y = &sum{last: -1}
+				sums[key] = y
+			}
+			if y.words += s.words; y.last != i {
+				y.last = i
+				y.pages++
+			}
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b].words, sums[a].words), strings.Compare(a, b))
+	})
+	fmt.Printf("-- %s words, pages, and where\n", what)
+	for _, k := range keys[:min(x.lines, len(keys))] {
+		fmt.Printf("%7d %4d  %s\n", sums[k].words, sums[k].pages, k)
+	}
+}
+
+// lead gives at most so many lines, each with its end.
+func lead(lines []string, most int) string {
+	var w strings.Builder
+	for _, l := range lines[:min(most, len(lines))] {
+		w.WriteString(l + "\n")
+	}
+	return w.String()
+}
+
+func (x *extraction) printBlocks(ctx context.Context) error {
+	pages, err := readBlockPages(x.data)
+	if err != nil {
+		return err
+	}
+	fmt.Println("\n== blocks: what is missing")
+	for i := range pages {
+		got, err := runMillrace(ctx, pages[i].html, pages[i].url)
+		if err != nil {
+			return fmt.Errorf("%s: %w", pages[i].name, err)
+		}
+		var k kept
+		k.note(&pages[i], got)
+		for _, m := range k.missed {
+			fmt.Printf("%s: %s (root %s)\n", pages[i].name, m, got.ours.Root)
+		}
+	}
+	return nil
+}
