@@ -193,6 +193,47 @@ func TestGuardHook(t *testing.T) {
 	wantErr(t, err, millrace.ErrForbidden, "is a loopback address")
 }
 
+// A name that means a public address for robots.txt and the first page, and
+// another one by the next connection.
+func TestGuardWhenDNSFlips(t *testing.T) {
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
+	defer inside.Close()
+	outside := memory(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+		}
+	})
+	var dials atomic.Int64
+	c := obedient(t, Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dials.Add(1) <= 2 {
+			return outside(ctx, network, addr)
+		}
+		return new(net.Dialer).DialContext(ctx, network, inside.Listener.Addr().String())
+	}})
+	if _, err := fetchBody(t, c, "http://site.example/1"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, err := fetchBody(t, c, "http://site.example/2")
+		wantErr(t, err, millrace.ErrForbidden, "refused: 127.0.0.1 is a loopback address")
+	}
+	if dials.Load() != 5 {
+		t.Errorf("%d connections", dials.Load())
+	}
+
+	// The same by the system's own way: robots.txt says nothing about it.
+	c = obedient(t, Options{})
+	ip := netip.MustParseAddr("127.0.0.1")
+	c.transport.DialContext = guardedDial(false, fakeDNS(t, ip))
+	_, port, _ := net.SplitHostPort(inside.Listener.Addr().String())
+	_, err := fetchBody(t, c, "http://rebound.example:"+port+"/")
+	wantErr(t, err, millrace.ErrForbidden, "refused: 127.0.0.1 is a loopback address")
+	if _, ok := errors.AsType[*AddressError](err); !ok {
+		t.Errorf("%T", err)
+	}
+}
+
 func TestCheckURL(t *testing.T) {
 	c := newClient(t, Options{Dial: raw(t, func(net.Conn, *http.Request) { t.Error("connected") })})
 	for url, text := range map[string]string{

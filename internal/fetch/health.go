@@ -58,8 +58,8 @@ func outcomeOf(code int) outcome {
 // wave of them by twice as much; many make it rest: then requests fail at
 // once, but for one now and then that shows whether it is well again.
 //
-// A wave are the failures of requests that began before the first of them
-// failed: that many run at once says nothing about how long a host is down.
+// A wave is made of the failures of requests that began before the first of
+// them failed: that many run at once says nothing about how long a host is down.
 type health struct {
 	failures, waves int           // in a row
 	failed          time.Time     // when the last wave began to fail

@@ -54,12 +54,15 @@ func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	if err != nil {
 		return nil, &RedirectError{From: cleanURL(from), To: "(no URL)", Reason: "its Location cannot be read"}
 	}
-	return to, checkHop(from, to)
+	if err := checkHop(from, to); err != nil {
+		return nil, err
+	}
+	return to, nil
 }
 
 // checkHop refuses a redirect for what its two ends are.
 func checkHop(from, to *url.URL) error {
-	reason := ""
+	var reason string
 	switch {
 	case to.Scheme != "http" && to.Scheme != "https":
 		reason = "not an http or https URL"

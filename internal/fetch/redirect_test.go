@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/millrace/millrace"
 )
@@ -134,4 +136,91 @@ func TestRedirectCredentials(t *testing.T) {
 			t.Errorf("%s got %q (asked: %t), want %q", at, got, ok, want)
 		}
 	}
+}
+
+func TestRedirectTarget(t *testing.T) {
+	for name, c := range map[string]struct {
+		code         int
+		from, to     string
+		want, reason string
+	}{
+		"200":         {code: 200, to: "/b"},
+		"304":         {code: 304, to: "/b"},
+		"300":         {code: 300, to: "/b"},
+		"301":         {code: 301, to: "/b#c", want: "http://site.example/b#c"},
+		"302":         {code: 302, to: "?q", want: "http://site.example/x/a?q"},
+		"303":         {code: 303, to: "b", want: "http://site.example/x/b"},
+		"307":         {code: 307, to: "//other.example", want: "http://other.example"},
+		"308":         {code: 308, to: "https://site.example/x/a", want: "https://site.example/x/a"},
+		"none":        {code: 301},
+		"unreadable":  {code: 301, to: "http://[x/%zz", reason: "its Location cannot be read"},
+		"not the web": {code: 301, to: "file:///etc/passwd", reason: "not an http or https URL"},
+		"downgrade":   {code: 301, from: "https://site.example/", to: "http://site.example/", reason: "it leaves https for http"},
+		"credentials": {code: 301, to: "http://hidden:secret@site.example/", reason: "user name"},
+	} {
+		if c.from == "" {
+			c.from = "http://site.example/x/a"
+		}
+		resp := response("", "Location", c.to)
+		resp.StatusCode, resp.Request = c.code, get(t, c.from)
+		got, err := RedirectTarget(resp)
+		switch {
+		case c.reason != "":
+			wantErr(t, err, millrace.ErrInvalid, c.reason)
+			if e, ok := errors.AsType[*RedirectError](err); !ok || e.From != c.from || got != nil || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+		case err != nil, c.want == "" && got != nil, c.want != "" && (got == nil || got.String() != c.want):
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// Who follows redirects by himself still goes through every guard.
+func TestNoRedirects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := obedient(t, Options{Delay: time.Second, Rand: zero, Dial: memory(t, func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/robots.txt":
+				_, _ = w.Write([]byte("user-agent: *\ndisallow: /private\ncrawl-delay: 7"))
+			case "/1":
+				http.Redirect(w, r, "/2", http.StatusFound)
+			case "/2":
+				http.Redirect(w, r, "/private", http.StatusFound)
+			case "/3":
+				http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
+			}
+		})})
+		followed := c.HTTP()
+		client := NoRedirects(followed)
+		began := time.Now()
+		step := func(u, text string, kind error, took time.Duration) string {
+			t.Helper()
+			resp, err := Do(t.Context(), client, get(t, u))
+			if d := time.Since(began); d != took {
+				t.Errorf("%s after %s, want %s", u, d, took)
+			}
+			if kind != nil {
+				wantErr(t, err, kind, text)
+				return ""
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			to, err := RedirectTarget(resp)
+			if err != nil || to.String() != text {
+				t.Fatalf("%v, %v", to, err)
+			}
+			return to.String()
+		}
+		u := step("http://site.example/1", "http://site.example/2", nil, time.Second)
+		u = step(u, "http://site.example/private", nil, 8*time.Second)
+		step(u, "robots.txt disallows it (line 2", millrace.ErrForbidden, 8*time.Second)
+		u = step("http://site.example/3", "http://10.0.0.1/", nil, 15*time.Second)
+		step(u, "refused: 10.0.0.1 is a private address", millrace.ErrForbidden, 15*time.Second)
+		if _, err := Do(t.Context(), followed, get(t, "http://site.example/1")); !errors.Is(err, millrace.ErrForbidden) {
+			t.Errorf("the client that was copied: %v", err)
+		}
+	})
 }

@@ -28,7 +28,7 @@ const (
 // more than a request.
 type RobotsMemory interface {
 	// Load gives the record of an origin, such as "https://example.com:443",
-	// as it was saved; nil if there is none.
+	// as it was saved; nothing if there is none.
 	Load(ctx context.Context, origin string) ([]byte, error)
 	// Save keeps a record, JSON of at most 1 MiB, in place of the last one.
 	Save(ctx context.Context, origin string, record []byte) error
@@ -241,7 +241,7 @@ func (c *Client) loadRobots(ctx context.Context, key string) *robotsRecord {
 		return nil
 	}
 	data, err := c.memory.Load(ctx, key)
-	if err == nil && data == nil {
+	if err == nil && len(data) == 0 {
 		return nil
 	}
 	rec := new(robotsRecord)

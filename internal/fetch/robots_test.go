@@ -1,0 +1,563 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+)
+
+// asked counts the requests to paths.
+type asked struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (a *asked) add(r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.n == nil {
+		a.n = map[string]int{}
+	}
+	a.n[r.URL.Path]++
+}
+
+func (a *asked) want(t *testing.T, want map[string]int) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if diff := cmp.Diff(want, a.n); diff != "" {
+		t.Error(diff)
+	}
+	a.n = nil
+}
+
+func parse(t *testing.T, s string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestRobotsAreObeyed(t *testing.T) {
+	var asked asked
+	dial := memory(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.add(r)
+		switch r.URL.Path {
+		case "/robots.txt":
+			_, _ = io.WriteString(w, "# all\nuser-agent: *\ndisallow: /private\ndisallow: /?q=\nuser-agent: own\ndisallow: /mine")
+		case "/moved":
+			http.Redirect(w, r, "/private/2", http.StatusFound)
+		}
+	})
+	c := obedient(t, Options{Dial: dial})
+	refused := func(c *Client, u, text string, line int, rule string) {
+		t.Helper()
+		_, err := fetchBody(t, c, u)
+		wantErr(t, err, millrace.ErrForbidden, "")
+		e, ok := errors.AsType[*RobotsError](err)
+		if !ok || err.Error() != text {
+			t.Fatal(err)
+		}
+		want := RobotsError{URL: strings.Split(text, ": ")[0], Robots: "http://site.example/robots.txt", Line: line, Rule: rule}
+		if diff := cmp.Diff(want, *e); diff != "" {
+			t.Error(diff)
+		}
+	}
+	refused(c, "http://site.example/private/1#x", "http://site.example/private/1: robots.txt disallows it (line 3: Disallow: /private)", 3, "Disallow: /private")
+	refused(c, "http://site.example/?q=1", "http://site.example/?q=1: robots.txt disallows it (line 4: Disallow: /?q=)", 4, "Disallow: /?q=")
+	refused(c, "http://site.example/moved", "http://site.example/private/2: robots.txt disallows it (line 3: Disallow: /private)", 3, "Disallow: /private")
+	for _, u := range []string{"http://site.example", "http://SITE.example:80/mine", "http://site.example/robots.txt"} {
+		if _, err := fetchBody(t, c, u); err != nil {
+			t.Error(err)
+		}
+	}
+	asked.want(t, map[string]int{"/": 1, "/mine": 1, "/moved": 1, "/robots.txt": 2})
+	if n := c.Stats().Requests; n != 5 {
+		t.Errorf("%d requests counted", n)
+	}
+	// A request with a body gives it up.
+	body := &closer{Reader: strings.NewReader("x")}
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://site.example/private", body)
+	if _, err := c.RoundTrip(req); !errors.Is(err, millrace.ErrForbidden) || !body.closed {
+		t.Errorf("closed: %t, %v", body.closed, err)
+	}
+	refused(obedient(t, Options{Dial: dial, UserAgent: "Own/2 (x)"}), "http://site.example/mine", "http://site.example/mine: robots.txt disallows it (line 6: Disallow: /mine)", 6, "Disallow: /mine")
+	// Another port is another site. Who ignores the rules can still see them.
+	asked.want(t, map[string]int{"/robots.txt": 1})
+	if _, err := fetchBody(t, c, "http://site.example:8080/"); err != nil {
+		t.Error(err)
+	}
+	asked.want(t, map[string]int{"/robots.txt": 1, "/": 1})
+	c = newClient(t, Options{Dial: dial})
+	if _, err := fetchBody(t, c, "http://site.example/private"); err != nil {
+		t.Error(err)
+	}
+	asked.want(t, map[string]int{"/private": 1})
+	if r, err := c.Robots(t.Context(), parse(t, "http://site.example/x")); err != nil || r.Allowed("/private") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	_, err := c.Robots(t.Context(), parse(t, "ftp://site.example/x"))
+	wantErr(t, err, millrace.ErrInvalid, `scheme "ftp"`)
+}
+
+type closer struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closer) Close() error { c.closed = true; return nil }
+
+// Every way to answer for robots.txt. The page is had, refused by a rule, or
+// cannot be had for now.
+func TestRobotsAnswers(t *testing.T) {
+	const rules = "user-agent: *\ndisallow: /page"
+	head := func(status string, fields ...string) string {
+		return "HTTP/1.1 " + status + "\r\nConnection: close\r\n" + strings.Join(fields, "") + "\r\n"
+	}
+	to := func(u string) string { return head("302 x", "Location: "+u+"\r\n") }
+	zeros := strings.Repeat("\n", 50<<20)
+	const had, rule = "", "robots.txt disallows it (line 2: Disallow: /page)"
+	for name, c := range map[string]struct {
+		answer string // to /robots.txt
+		want   string // "" = the page, or text of the error
+	}{
+		"rules":              {head("200 x") + rules, rule},
+		"203":                {head("203 x") + rules, rule},
+		"204":                {head("204 x"), had},
+		"empty":              {head("200 x"), had},
+		"400":                {head("400 x") + rules, had},
+		"401":                {head("401 x") + rules, had},
+		"403":                {head("403 x") + rules, had},
+		"404":                {head("404 x") + rules, had},
+		"410":                {head("410 x") + rules, had},
+		"304 without a need": {head("304 x"), had},
+		"429":                {head("429 x"), "robots.txt of http://site.example could not be had: http://site.example/robots.txt: 429 Too Many Requests, gave up after 4 attempts"},
+		"500":                {head("500 x") + rules, "robots.txt of http://site.example could not be had: http://site.example/robots.txt: 500 Internal Server Error"},
+		"503":                {head("503 x") + rules, "could not be had: http://site.example/robots.txt: 503 Service Unavailable, gave up after 4 attempts"},
+		"503, long":          {head("503 x", "Retry-After: 3600\r\n"), "gave up: longer than 30s"},
+		"no answer":          {"", "could not be had: EOF, gave up after 4 attempts"},
+		"no HTTP":            {"SSH-2.0-x\r\n", "could not be had: "},
+		"login wall":         {head("200 x", "Content-Type: text/plain\r\n") + "<!doctype html>\n" + rules, had},
+		"rules as HTML":      {head("200 x", "Content-Type: text/html\r\n") + rules, rule},
+		"gzip":               {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip"), rule},
+		"gzip that is none":  {head("200 x", "Content-Encoding: gzip\r\n") + rules, rule},
+		"gzip bomb":          {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules+zeros, "gzip"), rule},
+		"broken gzip":        {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip")[:20], "could not be had: body of http://site.example/robots.txt: the content coding ends too early"},
+		"10 MB":              {head("200 x") + rules + "\n" + strings.Repeat("# 34567\n", 10<<20/8), rule},
+		"10 MB, announced":   {head("200 x", "Content-Length: 104857600\r\n") + rules + "\n" + strings.Repeat("# 34567\n", 1<<20/8), rule},
+		"cut short":          {head("200 x", "Content-Length: 1000\r\n") + rules, "could not be had: body of http://site.example/robots.txt: broken off after 29 bytes"},
+		"digest":             {head("200 x", "Content-Digest: "+sha256Digest("other")+"\r\n") + rules, "Content-Digest sha-256 does not match"},
+		"1 MB header":        {head("200 x", "X: "+strings.Repeat("x", 1<<20)+"\r\n") + rules, "headers exceeded"},
+		"moved":              {to("/rules.txt"), rule},
+		"moved away":         {to("http://other.example/rules.txt"), rule},
+		"5 redirects":        {to("/hop5"), rule},
+		"6 redirects":        {to("/hop6"), had},
+		"a loop":             {to("/robots.txt"), had},
+		"a loop of two":      {to("/hop"), had},
+		"no location":        {head("302 x"), had},
+		"no web":             {to("ftp://site.example/"), had},
+		"private address":    {to("http://10.0.0.1/robots.txt"), "could not be had: refused: 10.0.0.1 is a private address"},
+		"300":                {head("300 x") + rules, had},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pages := 0
+				cl := obedient(t, Options{MaxBody: 1 << 20, MaxRatio: 10, Dial: raw(t, func(conn net.Conn, r *http.Request) {
+					n := 0
+					switch _, err := fmt.Sscanf(r.URL.Path, "/hop%d", &n); {
+					case r.URL.Path == "/robots.txt":
+						say(conn, c.answer)
+					case err == nil && n > 1:
+						say(conn, to(fmt.Sprintf("/hop%d", n-1)))
+					case err == nil, r.URL.Path == "/rules.txt":
+						say(conn, head("200 x")+rules)
+					case r.URL.Path == "/hop":
+						say(conn, to("/robots.txt"))
+					default:
+						pages++
+						say(conn, head("200 x")+"page")
+					}
+				})})
+				for range 2 { // the second time from memory
+					before := cl.Stats().Requests
+					body, err := fetchBody(t, cl, "http://site.example/page")
+					switch c.want {
+					case had:
+						if err != nil || body != "page" {
+							t.Errorf("%q, %v", body, err)
+						}
+					case rule:
+						wantErr(t, err, millrace.ErrForbidden, c.want)
+					default:
+						wantErr(t, err, millrace.ErrUnavailable, c.want)
+						if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
+							t.Errorf("%v is more than unavailable", err)
+						}
+					}
+					if n := cl.Stats().Requests - before; before > 0 && n > 1 {
+						t.Errorf("%d requests the second time", n)
+					}
+				}
+				if want := map[bool]int{true: 2}[c.want == had]; pages != want {
+					t.Errorf("%d pages were asked for, want %d", pages, want)
+				}
+			})
+		})
+	}
+}
+
+// What is wrong with the page's own address is said of the page.
+func TestRobotsOfARefusedAddress(t *testing.T) {
+	c := New(nil)
+	defer c.CloseIdleConnections()
+	for range 2 {
+		_, err := fetchBody(t, c, "http://127.0.0.1:9/page")
+		if want := "fetch http://127.0.0.1:9/page: refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it"; err == nil || err.Error() != want {
+			t.Error(err)
+		}
+		wantErr(t, err, millrace.ErrForbidden, "")
+	}
+}
+
+// server is a robots.txt that changes.
+type server struct {
+	asked
+	rules string // "" = 503
+	etag  string
+	date  string
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/robots.txt" {
+		return
+	}
+	s.add(r)
+	if s.rules == "" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if s.etag != "" {
+		w.Header().Set("ETag", s.etag)
+	}
+	if s.date != "" {
+		w.Header().Set("Last-Modified", s.date)
+	}
+	if s.etag != "" && r.Header.Get("If-None-Match") == s.etag || s.etag == "" && s.date != "" && r.Header.Get("If-Modified-Since") == s.date {
+		r.URL.Path = "304"
+		s.add(r)
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = io.WriteString(w, s.rules)
+}
+
+// allowed gives which of /a and /b may be fetched, or the error.
+func allowed(t *testing.T, c *Client) string {
+	t.Helper()
+	out := ""
+	for _, path := range []string{"/a", "/b"} {
+		_, err := fetchBody(t, c, "http://site.example"+path)
+		if err == nil {
+			out += path
+		} else if _, ok := errors.AsType[*RobotsError](err); !ok {
+			return err.Error()
+		}
+	}
+	return out
+}
+
+func TestRobotsAreRemembered(t *testing.T) {
+	for name, validators := range map[string][2]string{"ETag": {`W/"1"`, ""}, "Last-Modified": {"", "Sat, 01 Jan 2000 00:00:00 GMT"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{rules: "user-agent: *\ndisallow: /a", etag: validators[0], date: validators[1]}
+				c := obedient(t, Options{Rand: zero, Dial: memory(t, s.ServeHTTP)})
+				want := func(text string, n map[string]int) {
+					t.Helper()
+					if got := allowed(t, c); !strings.Contains(got, text) || text == "" && got != "" {
+						t.Errorf("%q, want %q", got, text)
+					}
+					s.want(t, n)
+				}
+				want("/b", map[string]int{"/robots.txt": 1})
+				time.Sleep(robotsAge - time.Second)
+				want("/b", nil)
+				time.Sleep(2 * time.Second)
+				want("/b", map[string]int{"/robots.txt": 1, "304": 1})
+				time.Sleep(robotsAge - time.Second)
+				want("/b", nil)
+				s.etag, s.date, s.rules = "", "", "user-agent: *\ndisallow: /"
+				time.Sleep(2 * time.Second)
+				want("", map[string]int{"/robots.txt": 1})
+				// The old copy counts while there is no other.
+				s.rules = ""
+				time.Sleep(robotsAge)
+				want("", map[string]int{"/robots.txt": 4})
+				want("", nil)
+				s.rules = "user-agent: *\ndisallow: /b"
+				time.Sleep(robotsRetry)
+				want("/a", map[string]int{"/robots.txt": 1})
+			})
+		})
+	}
+}
+
+// A failure without a copy is tried again, but not by every page.
+func TestRobotsFailureIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		c := obedient(t, Options{Rand: zero, Dial: memory(t, s.ServeHTTP)})
+		for range 5 {
+			began := time.Now()
+			if got := allowed(t, c); !strings.Contains(got, "http://site.example/a: robots.txt of http://site.example could not be had") {
+				t.Error(got)
+			}
+			if n := s.n["/robots.txt"]; n != 4 {
+				t.Errorf("%d requests after %s", n, time.Since(began))
+			}
+		}
+		s.want(t, map[string]int{"/robots.txt": 4})
+		s.rules = "user-agent: *"
+		time.Sleep(robotsRetry)
+		if got := allowed(t, c); got != "/a/b" {
+			t.Error(got)
+		}
+	})
+}
+
+// Many ask at once: one request. Who asks for them may give up.
+func TestRobotsOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked asked
+		c := obedient(t, Options{Dial: memory(t, func(w http.ResponseWriter, r *http.Request) {
+			if asked.add(r); r.URL.Path == "/robots.txt" {
+				select {
+				case <-time.After(10 * time.Second):
+				case <-r.Context().Done():
+				}
+				_, _ = io.WriteString(w, "user-agent: *\ndisallow: /x")
+			}
+		})})
+		first, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		ask := func(ctx context.Context, want error) {
+			wg.Go(func() {
+				r, err := c.Robots(ctx, parse(t, "http://site.example/x"))
+				if !errors.Is(err, want) || want != nil && errors.Is(err, millrace.ErrUnavailable) || want == nil && r.Allowed("/x") {
+					t.Errorf("%v, want %v", err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		ask(first, context.DeadlineExceeded) // asks
+		ask(first, context.DeadlineExceeded) // waits
+		for range 20 {
+			ask(t.Context(), nil)
+		}
+		began := time.Now()
+		wg.Wait()
+		asked.want(t, map[string]int{"/robots.txt": 2})
+		if took := time.Since(began); took != 15*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// diary is a RobotsMemory.
+type diary struct {
+	mu      sync.Mutex
+	records map[string]string
+	fail    error
+}
+
+func (d *diary) Load(_ context.Context, origin string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return []byte(d.records[origin]), d.fail
+}
+
+func (d *diary) Save(_ context.Context, origin string, record []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail == nil {
+		d.records[origin] = string(record)
+	}
+	return d.fail
+}
+
+func TestRobotsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{rules: "user-agent: *\ndisallow: /a", etag: `"1"`}
+		d := &diary{records: map[string]string{}}
+		var log bytes.Buffer
+		want := func(text string, n map[string]int) {
+			t.Helper()
+			c := obedient(t, Options{Rand: zero, Robots: d, Logger: slog.New(slog.NewTextHandler(&log, nil)), Dial: memory(t, s.ServeHTTP)})
+			if got := allowed(t, c); got != text {
+				t.Errorf("%q, want %q", got, text)
+			}
+			c.CloseIdleConnections()
+			s.want(t, n)
+		}
+		const key = "http://site.example:80"
+		want("/b", map[string]int{"/robots.txt": 1})
+		want("/b", nil)
+		time.Sleep(robotsAge)
+		want("/b", map[string]int{"/robots.txt": 1, "304": 1})
+		want("/b", nil)
+		// An older copy is at hand.
+		s.rules = ""
+		time.Sleep(robotsAge)
+		want("/b", map[string]int{"/robots.txt": 4})
+		// A clock that was ahead.
+		s.rules, s.etag = "user-agent: *\ndisallow: /b", `"2"`
+		d.records[key] = strings.Replace(d.records[key], `"time":"2000`, `"time":"2999`, 1)
+		want("/a", map[string]int{"/robots.txt": 1})
+		want("/a", nil)
+		if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "an older copy of robots.txt counts") {
+			t.Error(log.String())
+		}
+		// What is of no use is as if it were not there.
+		for _, record := range []string{"{", `"x"`, "\x00", strings.Repeat(" ", maxRobotsRecord+1) + "{}", `{"time":"yesterday"}`} {
+			log.Reset()
+			d.records[key] = record
+			want("/a", map[string]int{"/robots.txt": 1})
+			if !strings.Contains(log.String(), "the record of a robots.txt is of no use") {
+				t.Errorf("%.20q: %s", record, log.String())
+			}
+		}
+		log.Reset()
+		d.fail = errors.New("disk full")
+		want("/a", map[string]int{"/robots.txt": 1})
+		if strings.Count(log.String(), "disk full") != 2 {
+			t.Error(log.String())
+		}
+		// The largest file fits.
+		d.fail, d.records[key] = nil, ""
+		s.rules = "user-agent: *\ndisallow: /b\n" + strings.Repeat("# 34567\n", 1<<20/8)
+		want("/a", map[string]int{"/robots.txt": 1})
+		want("/a", nil)
+		if n := len(d.records[key]); n > maxRobotsRecord || n < maxRobots {
+			t.Errorf("a record of %d bytes", n)
+		}
+		if len(d.records) != 1 {
+			t.Errorf("records of %d origins", len(d.records))
+		}
+	})
+}
+
+// The Crawl-delay of a site is the gap between its pages, whatever Delay says.
+func TestCrawlDelay(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    Options
+		want time.Duration // of robots.txt and three pages
+	}{
+		"none":    {Options{Delay: -1}, 20 * time.Second},
+		"shorter": {Options{Delay: time.Second}, 21 * time.Second},
+		"longer":  {Options{Delay: 20 * time.Second}, 60 * time.Second},
+		"ignored": {Options{Delay: time.Second, IgnoreRobots: true}, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.o.Dial = memory(t, func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/robots.txt" {
+						_, _ = io.WriteString(w, "user-agent: *\ncrawl-delay: 10")
+					}
+				})
+				cl := New(&c.o)
+				defer cl.CloseIdleConnections()
+				began := time.Now()
+				var wg sync.WaitGroup
+				for range 3 {
+					wg.Go(func() {
+						if _, err := fetchBody(t, cl, "http://site.example/"); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(began); took != c.want {
+					t.Errorf("took %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRobotsOf(t *testing.T) {
+	var asked asked
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		switch asked.add(r); r.URL.Path {
+		case "/robots.txt":
+			http.Redirect(w, r, "/rules", http.StatusMovedPermanently)
+		case "/rules":
+			_, _ = io.WriteString(w, "user-agent: millrace\ndisallow: /a\nsitemap: /s")
+		}
+	}
+	c, base := loopback(t, handler)
+	u := parse(t, base+"/x?y")
+	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for name, want := range map[string]int{"plain": 2, "ours": 1} {
+		client := map[string]*http.Client{"plain": plain, "ours": c.HTTP()}[name]
+		for range 2 {
+			r, err := RobotsOf(t.Context(), client, u)
+			if err != nil || r.Allowed("/a") || !r.Allowed("/b") || fmt.Sprint(r.Sitemaps()) != "[/s]" {
+				t.Errorf("%s: %+v, %v", name, r, err)
+			}
+		}
+		asked.want(t, map[string]int{"/robots.txt": want, "/rules": want})
+	}
+	if plain.CheckRedirect != nil {
+		t.Error("the caller's client was changed")
+	}
+	_, err := RobotsOf(t.Context(), plain, parse(t, "file:///x"))
+	wantErr(t, err, millrace.ErrInvalid, "scheme")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = RobotsOf(ctx, plain, u)
+	wantErr(t, err, context.Canceled, "")
+}
+
+// A crowd of hosts, such as one that redirects to ever new names, is forgotten.
+func TestRobotsOfManyHosts(t *testing.T) {
+	large := "user-agent: *\ndisallow: /x\n" + strings.Repeat("# 34567\n", 450<<10/8)
+	body := "user-agent: *\ndisallow: /x"
+	c := obedient(t, Options{Dial: memory(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })})
+	for i := range 3 * manyRobots {
+		if i == 2*manyRobots {
+			body = large
+		}
+		r, err := c.Robots(t.Context(), parse(t, fmt.Sprintf("http://h%d.example/", i)))
+		if err != nil || r.Allowed("/x") {
+			t.Fatal(err)
+		}
+		if n := len(c.robots.origins); n > manyRobots || c.robots.size > manyRobotsText+maxRobots {
+			t.Fatalf("%d origins, %d bytes", n, c.robots.size)
+		}
+		c.CloseIdleConnections()
+	}
+	size := 0
+	for _, e := range c.robots.origins {
+		size += e.rec.len()
+	}
+	if size != c.robots.size {
+		t.Errorf("%d bytes, counted as %d", size, c.robots.size)
+	}
+}
