@@ -124,7 +124,7 @@ func (c *Crawl) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mi
 		}
 		r := newRun(c, cur, yield)
 		err := r.do(ctx)
-		if err == nil || errors.Is(err, errStop) {
+		if err == nil || r.stopped {
 			return
 		}
 		if cause := context.Cause(ctx); cause != nil {

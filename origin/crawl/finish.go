@@ -125,8 +125,5 @@ func (r *run) finish() error {
 
 // report is a skip that is no problem of a page.
 func (r *run) report(u string, why error) error {
-	if !r.yield(millrace.Change{}, &millrace.SkipError{URL: u, Err: why}) {
-		return errStop
-	}
-	return nil
+	return r.give(millrace.Change{}, &millrace.SkipError{URL: u, Err: why})
 }

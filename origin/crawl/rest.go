@@ -136,19 +136,26 @@ func (r *run) progress() {
 	}
 }
 
-// emit yields a change.
-func (r *run) emit(c millrace.Change) error {
-	if !r.yield(c, nil) {
+// give yields one thing, unless nobody wants it any more.
+func (r *run) give(c millrace.Change, err error) error {
+	if r.stopped {
+		return errStop
+	}
+	if err := r.ended(); err != nil {
+		return fatalError{err}
+	}
+	if !r.yield(c, err) {
+		r.stopped = true
 		return errStop
 	}
 	return nil
 }
 
+// emit yields a change.
+func (r *run) emit(c millrace.Change) error { return r.give(c, nil) }
+
 // skip reports an address. gone: the site has no such page.
 func (r *run) skip(u string, gone bool, why error) error {
 	r.last = fmt.Errorf("%s: %w", u, why)
-	if !r.yield(millrace.Change{}, &millrace.SkipError{URL: u, Err: why, Absent: gone}) {
-		return errStop
-	}
-	return nil
+	return r.give(millrace.Change{}, &millrace.SkipError{URL: u, Err: why, Absent: gone})
 }

@@ -18,6 +18,8 @@ import (
 type run struct {
 	*Crawl
 	yield   func(millrace.Change, error) bool
+	stopped bool         // yield said so
+	ended   func() error // of the context
 	since   cursor
 	started time.Time
 	home    *url.URL
@@ -96,6 +98,7 @@ func (c *Crawl) width() int { return 2 * c.o.Concurrency }
 
 func (r *run) do(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	r.ended = ctx.Err
 	var workers sync.WaitGroup
 	defer func() {
 		cancel()

@@ -51,9 +51,7 @@ func (r *run) count(res *result) error {
 	if err := r.failed(res); err != nil {
 		return err
 	}
-	// What is wrong may be more than unavailable: a refused address says how
-	// to allow it.
-	return fmt.Errorf("%w: gave up after %d pages in a row, the last one: %w", millrace.ErrUnavailable, r.row, res.err)
+	return fmt.Errorf("gave up after %d pages in a row, the last one: %w", r.row, res.err)
 }
 
 // settled takes the results that have waited for an address.

@@ -123,7 +123,8 @@ func parseVersion(s string) version {
 	default:
 		return v
 	}
-	v.stale = false
+	// What this code did not write stands for no state of a page.
+	v.stale = v.String() != s
 	return v
 }
 

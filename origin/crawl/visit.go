@@ -315,8 +315,10 @@ func expired(tags []string, now time.Time) bool {
 		fields := strings.Fields(strings.ReplaceAll(date, ",", " , "))
 		for n := len(fields); n > 0; n-- {
 			text := strings.ReplaceAll(strings.Join(fields[:n], " "), " ,", ",")
-			for _, layout := range []string{time.RFC3339, time.DateOnly, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822,
-				"2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006", "2006-01-02 15:04:05"} {
+			for _, layout := range []string{
+				time.RFC3339, time.DateOnly, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822,
+				"2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006", "2006-01-02 15:04:05",
+			} {
 				if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
 					return t.Before(now)
 				}
