@@ -1,0 +1,494 @@
+package markdown
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// maxBlocks is how many blocks may be inside each other; what is deeper stands
+// beside what it would be in.
+const maxBlocks = 40
+
+// writer makes blocks of a parsed text.
+type writer struct {
+	ctx   context.Context
+	l     *linker
+	src   []byte
+	slugs slugger
+
+	line    textLine
+	out     []millrace.Block
+	pending []millrace.Block // met inside a line: they follow its text
+	flat    int              // inside a heading or a cell: no blocks there
+	inner   int              // inside an item: a link is text there
+	depth   int
+	limit   ast.Node // inline nodes from here on belong to another element
+	steps   int
+	err     error
+}
+
+// blocks gives the blocks of a text. Errors: [millrace.ErrTooLarge] and the
+// context's own.
+func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) ([]millrace.Block, error) {
+	c := s.cleaner(l, m)
+	src, err := c.clean(src)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	doc := newParser(c.script).Parse(text.NewReader(src))
+	w := &writer{ctx: ctx, l: l, src: src, slugs: slugger{kind: s.kind}}
+	w.children(doc)
+	w.flush()
+	if w.err != nil || len(w.out) == 0 {
+		return nil, w.err
+	}
+	return w.out, nil
+}
+
+// flush ends the line of text that is being built.
+func (w *writer) flush() {
+	if w.flat > 0 {
+		w.line.breaks = true
+		return
+	}
+	if text, spans := w.line.take(); text != "" {
+		if w.inner == 0 && len(spans) == 1 && spans[0].Type == millrace.LinkSpan && spans[0].Start == 0 && spans[0].End == len(text) {
+			w.out = append(w.out, millrace.Block{Type: millrace.LinkBlock, URL: spans[0].URL, Text: text})
+		} else {
+			w.out = append(w.out, millrace.Block{Type: millrace.TextBlock, Text: text, Spans: spans})
+		}
+	}
+	if len(w.pending) > 0 {
+		w.out = append(w.out, w.pending...)
+		w.pending = nil
+	}
+}
+
+// aside adds a block that does not interrupt the line.
+func (w *writer) aside(b ...millrace.Block) {
+	if w.line.empty() && w.flat == 0 {
+		w.out = append(w.out, b...)
+		return
+	}
+	w.pending = append(w.pending, b...)
+}
+
+// inside gives the blocks that a function makes.
+func (w *writer) inside(f func()) []millrace.Block {
+	line, out, pending, flat := w.line, w.out, w.pending, w.flat
+	w.line, w.out, w.pending, w.flat = textLine{}, nil, nil, 0
+	f()
+	w.flush()
+	made := w.out
+	w.line, w.out, w.pending, w.flat = line, out, pending, flat
+	return made
+}
+
+// lineOf gives the text of a node as one line. Media in it follow the block
+// that the line is for.
+func (w *writer) lineOf(n ast.Node) (string, []millrace.Span) {
+	line := w.line
+	w.line = textLine{}
+	w.flat++
+	w.inlines(n)
+	w.flat--
+	text, spans := w.line.take()
+	w.line = line
+	return text, spans
+}
+
+// after puts what a line has left over behind the block that it was for.
+func (w *writer) after() {
+	w.out = append(w.out, w.pending...)
+	w.pending = nil
+}
+
+func (w *writer) children(n ast.Node) {
+	for c := n.FirstChild(); c != nil && w.err == nil; c = c.NextSibling() {
+		if h, ok := c.(*ast.HTMLBlock); ok {
+			c = w.html(h)
+			continue
+		}
+		w.block(c)
+	}
+}
+
+// block writes one block. Inside too many others, what it holds stands beside
+// them.
+func (w *writer) block(n ast.Node) {
+	if w.steps++; w.steps&0xFF == 0 && w.err == nil {
+		w.err = w.ctx.Err()
+	}
+	if w.err != nil {
+		return
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	if w.depth > maxBlocks {
+		switch n.(type) {
+		case *ast.Blockquote, *ast.List, *ast.ListItem, *east.DefinitionList, *east.DefinitionDescription, *insertion:
+			w.flush()
+			w.children(n)
+			return
+		}
+	}
+	switch n := n.(type) {
+	case *ast.Heading:
+		w.heading(n)
+	case *ast.List:
+		w.list(n)
+	case *ast.FencedCodeBlock:
+		info := ""
+		if n.Info != nil {
+			info = unescaped(n.Info.Segment.Value(w.src))
+		}
+		w.code(w.raw(n), info)
+	case *ast.CodeBlock:
+		w.code(w.raw(n), "")
+	case *ast.Blockquote:
+		w.quote(n)
+	case *ast.HTMLBlock:
+		w.html(n)
+	case *ast.ThematicBreak, *ast.LinkReferenceDefinition:
+	case *insertion:
+		w.insertion(n.kind, n.title, n)
+	case *formula:
+		if s := strings.TrimSpace(w.raw(n)); s != "" {
+			w.out = append(w.out, millrace.Block{Type: millrace.MathBlock, Text: s, Language: "tex"})
+		}
+	case *east.Table:
+		w.table(n)
+	case *east.DefinitionList:
+		w.definitions(n)
+	case *east.FootnoteList:
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			if f, ok := c.(*east.Footnote); ok {
+				w.footnote(f)
+			}
+		}
+	case *ast.Paragraph, *ast.TextBlock, *east.DefinitionTerm:
+		w.inlines(n)
+		w.flush()
+	default:
+		w.children(n)
+	}
+}
+
+// raw gives the lines of a block as they are.
+func (w *writer) raw(n ast.Node) string {
+	var b strings.Builder
+	lines := n.Lines()
+	for i := range lines.Len() {
+		s := lines.At(i)
+		b.Write(s.Value(w.src))
+	}
+	return b.String()
+}
+
+func (w *writer) heading(n *ast.Heading) {
+	b := millrace.Block{Type: millrace.HeadingBlock, Level: n.Level}
+	b.Text, b.Spans = w.lineOf(n)
+	if id, ok := n.AttributeString("id"); ok {
+		if id, ok := id.([]byte); ok {
+			b.Anchor = string(id)
+		}
+	}
+	b.Text = strings.ReplaceAll(b.Text, "\n", " ")
+	// What goldmark does not take for attributes: {#Über}, {: #a }.
+	if m := headingID.FindStringSubmatchIndex(b.Text); m != nil && b.Anchor == "" {
+		b.Anchor = b.Text[m[2]:m[3]]
+		b.Text = b.Text[:m[0]]
+		b.Spans = cut(b.Spans, len(b.Text))
+	}
+	if b.Anchor == "" {
+		b.Anchor = w.slugs.of(b.Text)
+	} else {
+		w.slugs.taken(b.Anchor)
+	}
+	if b.Text != "" {
+		w.out = append(w.out, b)
+	}
+	w.after()
+}
+
+var headingID = regexp.MustCompile(`\s*\{:?\s*#([^\s{}]+)[^{}]*\}\s*$`)
+
+// cut ends spans where their text ends now.
+func cut(spans []millrace.Span, end int) []millrace.Span {
+	return slices.DeleteFunc(spans, func(s millrace.Span) bool { return s.End > end })
+}
+
+func (w *writer) list(n *ast.List) {
+	b := millrace.Block{Type: millrace.ListBlock, Ordered: n.IsOrdered()}
+	if b.Ordered && n.Start != 1 {
+		b.Start = n.Start
+	}
+	for c := n.FirstChild(); c != nil && w.err == nil; c = c.NextSibling() {
+		it := w.item(c)
+		if box := checkbox(c); box != nil {
+			it.Task, it.Done = true, box.IsChecked
+		}
+		if it.Text != "" || len(it.Blocks) > 0 {
+			b.Items = append(b.Items, it)
+		}
+	}
+	if len(b.Items) > 0 {
+		w.out = append(w.out, b)
+	}
+}
+
+// item gives what a node holds as an item: the text that it starts with is the
+// item's own.
+func (w *writer) item(n ast.Node) millrace.Item {
+	w.inner++
+	w.depth++
+	blocks := w.inside(func() { w.children(n) })
+	w.depth--
+	w.inner--
+	if len(blocks) == 0 {
+		return millrace.Item{}
+	}
+	if blocks[0].Type != millrace.TextBlock {
+		return millrace.Item{Blocks: blocks}
+	}
+	it := millrace.Item{Text: blocks[0].Text, Spans: blocks[0].Spans}
+	if len(blocks) > 1 {
+		it.Blocks = blocks[1:]
+	}
+	return it
+}
+
+func checkbox(n ast.Node) *east.TaskCheckBox {
+	if first := n.FirstChild(); first != nil {
+		box, _ := first.FirstChild().(*east.TaskCheckBox)
+		return box
+	}
+	return nil
+}
+
+var (
+	infoWord  = regexp.MustCompile(`^[^\s{},:]+`)
+	infoTitle = regexp.MustCompile(`(?:^|[\s{,])(?:title|caption|file|filename)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+	infoClass = regexp.MustCompile(`^\{\s*\.?([\w+#-]+)`)
+)
+
+// code adds a code block: info is what stands behind its fence, such as
+// go title="a.go", python{1,3} or {.ruby}.
+func (w *writer) code(source, info string) {
+	if strings.TrimSpace(source) == "" {
+		return
+	}
+	b := millrace.Block{Type: millrace.CodeBlock, Text: source}
+	info = strings.TrimSpace(info)
+	if m := infoClass.FindStringSubmatch(info); m != nil {
+		b.Language = strings.ToLower(m[1])
+	} else {
+		b.Language = strings.ToLower(infoWord.FindString(info))
+	}
+	if strings.Contains(b.Language, "=") || b.Language == "text" || b.Language == "plain" || b.Language == "plaintext" || b.Language == "nohighlight" {
+		b.Language = ""
+	}
+	if m := infoTitle.FindStringSubmatch(info); m != nil {
+		b.Caption = strings.Join(strings.Fields(m[1]+m[2]), " ")
+	}
+	if b.Language == "math" {
+		w.out = append(w.out, millrace.Block{Type: millrace.MathBlock, Text: strings.TrimSpace(source), Language: "tex"})
+		return
+	}
+	w.out = append(w.out, b)
+}
+
+func (w *writer) quote(n *ast.Blockquote) {
+	if kind, ok := n.AttributeString("kind"); ok {
+		title, _ := n.AttributeString("title")
+		w.insertion(fmt.Sprint(kind), fmt.Sprint(title), n)
+		return
+	}
+	if blocks := w.inside(func() { w.children(n) }); len(blocks) > 0 {
+		w.out = append(w.out, millrace.Block{Type: millrace.QuoteBlock, Blocks: blocks})
+	}
+}
+
+// insertion adds a call-out, or what another container holds after its title.
+func (w *writer) insertion(kind, title string, n ast.Node) {
+	title = strings.Join(strings.Fields(unescaped([]byte(title))), " ")
+	if kind == "" {
+		if title != "" {
+			w.out = append(w.out, millrace.Block{Type: millrace.TextBlock, Text: title, Spans: []millrace.Span{{Type: millrace.StrongSpan, End: len(title)}}})
+		}
+		w.children(n)
+		return
+	}
+	b := millrace.Block{Type: millrace.CalloutBlock, Kind: kind, Title: title}
+	if b.Blocks = w.inside(func() { w.children(n) }); b.Title != "" || len(b.Blocks) > 0 {
+		w.out = append(w.out, b)
+	}
+}
+
+func (w *writer) table(n *east.Table) {
+	b := millrace.Block{Type: millrace.TableBlock}
+	for r := n.FirstChild(); r != nil; r = r.NextSibling() {
+		_, header := r.(*east.TableHeader)
+		var row []millrace.Cell
+		for c := r.FirstChild(); c != nil; c = c.NextSibling() {
+			cell := millrace.Cell{Header: header}
+			cell.Text, cell.Spans = w.lineOf(c)
+			row = append(row, cell)
+		}
+		if header && !slices.ContainsFunc(row, func(c millrace.Cell) bool { return c.Text != "" }) {
+			continue // the format wants a header, the table has none
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	if len(b.Rows) > 0 {
+		w.out = append(w.out, b)
+	}
+	w.after()
+}
+
+func (w *writer) definitions(n *east.DefinitionList) {
+	b := millrace.Block{Type: millrace.DefinitionsBlock}
+	var terms []string
+	for c := n.FirstChild(); c != nil && w.err == nil; c = c.NextSibling() {
+		if _, ok := c.(*east.DefinitionTerm); ok {
+			if t, _ := w.lineOf(c); t != "" {
+				terms = append(terms, strings.ReplaceAll(t, "\n", " "))
+			}
+			continue
+		}
+		it := w.item(c)
+		it.Term, terms = strings.Join(terms, "\n"), nil
+		if it.Term != "" || it.Text != "" || len(it.Blocks) > 0 {
+			b.Items = append(b.Items, it)
+		}
+	}
+	if len(terms) > 0 {
+		b.Items = append(b.Items, millrace.Item{Term: strings.Join(terms, "\n")})
+	}
+	if len(b.Items) > 0 {
+		w.out = append(w.out, b)
+	}
+	w.after()
+}
+
+func (w *writer) footnote(n *east.Footnote) {
+	w.inner++
+	blocks := w.inside(func() { w.children(n) })
+	w.inner--
+	if len(blocks) > 0 {
+		w.out = append(w.out, millrace.Block{Type: millrace.FootnoteBlock, Anchor: footnoteAnchor(n.Index), Text: fmt.Sprint(n.Index), Blocks: blocks})
+	}
+}
+
+func footnoteAnchor(index int) string { return fmt.Sprintf("fn:%d", index) }
+
+// html writes raw HTML, with that which follows at once, and gives the last
+// node that it has taken. What stands between an opening and a closing tag in
+// Markdown is written as if there were no tags.
+func (w *writer) html(n *ast.HTMLBlock) ast.Node {
+	var b bytes.Buffer
+	var last ast.Node = n
+	for {
+		b.WriteString(w.raw(n))
+		if n.HasClosure() {
+			b.Write(n.ClosureLine.Value(w.src))
+		}
+		b.WriteByte('\n')
+		next, ok := n.NextSibling().(*ast.HTMLBlock)
+		if !ok {
+			break
+		}
+		n, last = next, next
+	}
+	w.flush()
+	w.out = append(w.out, w.fragment(b.Bytes())...)
+	return last
+}
+
+// fragment gives the blocks of HTML.
+func (w *writer) fragment(source []byte) []millrace.Block {
+	base := w.l.base
+	if w.l.s.kind == Plain {
+		base = w.l.own
+	}
+	blocks, err := extract.Fragment(w.ctx, source, base.String(), nil)
+	if err != nil {
+		if w.err == nil {
+			w.err = w.ctx.Err()
+		}
+		return nil
+	}
+	if w.l.s.kind == Plain {
+		w.relink(blocks)
+	}
+	if w.inner > 0 {
+		for i := range blocks {
+			if b := &blocks[i]; b.Type == millrace.LinkBlock {
+				*b = millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: []millrace.Span{{Type: millrace.LinkSpan, End: len(b.Text), URL: b.URL}}}
+			}
+		}
+	}
+	return blocks
+}
+
+// relink makes links to files of the folder links to their pages.
+func (w *writer) relink(blocks []millrace.Block) {
+	spans := func(list []millrace.Span) {
+		for i := range list {
+			list[i].URL = w.page(list[i].URL)
+		}
+	}
+	for i := range blocks {
+		b := &blocks[i]
+		b.URL = w.page(b.URL)
+		spans(b.Spans)
+		w.relink(b.Blocks)
+		for i := range b.Items {
+			spans(b.Items[i].Spans)
+			w.relink(b.Items[i].Blocks)
+		}
+		for _, row := range b.Rows {
+			for i := range row {
+				spans(row[i].Spans)
+			}
+		}
+	}
+}
+
+// page gives the URL of the page of a file that a URL names, other URLs as they
+// are.
+func (w *writer) page(u string) string {
+	bare, fragment, ok := strings.Cut(u, "#")
+	id := canon.Relative(w.l.s.base, bare)
+	if !isMarkdown(bare) || !strings.HasPrefix(id, "/") {
+		return u
+	}
+	name, err := url.PathUnescape(id)
+	if err != nil {
+		return u
+	}
+	page := w.l.document(name)
+	if page == "" {
+		return u
+	}
+	if ok {
+		page += "#" + fragment
+	}
+	return page
+}

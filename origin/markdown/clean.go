@@ -1,0 +1,251 @@
+package markdown
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+const (
+	maxLines  = 1_000_000
+	maxCost   = 4_000_000 // lines times the depth of containers: what the parser remembers
+	maxInside = 32        // containers opened in one line, or by indentation
+)
+
+// cleaner writes a text again without what is no Markdown: shortcodes, Liquid,
+// components and imports. Code stays as it is.
+type cleaner struct {
+	l      *linker
+	m      matter
+	hugo   bool // shortcodes in {{< >}} and {{% %}}
+	liquid bool // tags in {% %}
+	values bool // Liquid's values in {{ }}
+	script bool // components and imports
+	braces bool // expressions in { }
+	attrs  bool // lines of attributes: {: .class}
+
+	out    []byte
+	prose  []byte // lines that are no code, not yet written
+	ends   map[string]int
+	open   []string // call-outs that were opened, by the tag that ends them
+	raw    bool     // inside {% raw %}
+	hidden string   // the tag that ends what is left out; "" = nothing is
+	absent map[string]int
+}
+
+func (s *snapshot) cleaner(l *linker, m matter) *cleaner {
+	mdx := strings.EqualFold(path.Ext(l.file), ".mdx")
+	return &cleaner{
+		l: l, m: m, hugo: s.kind == Hugo || s.kind == Plain, liquid: s.kind == Jekyll || s.kind == Plain, values: s.kind == Jekyll,
+		script: mdx || s.kind == Docusaurus, braces: mdx, attrs: s.kind != Hugo && s.kind != Docusaurus,
+	}
+}
+
+var (
+	fenceLine   = regexp.MustCompile("^([\\s>]*(?:(?:[-*+]|\\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3,})([^\n]*)$")
+	highlight   = regexp.MustCompile(`^([ \t]*)(?:\{\{[<%]-?\s*(?:highlight|code)\s+(.*?)-?[>%]\}\}|\{%-?\s*highlight\s+(.*?)-?%\})(.*)$`)
+	unhighlight = regexp.MustCompile(`^(.*?)(?:\{\{[<%]-?\s*/\s*(?:highlight|code)\s*-?[>%]\}\}|\{%-?\s*endhighlight\s*-?%\})`)
+	attribute   = regexp.MustCompile(`^[\s>]*\{:.*\}\s*$`)
+	listLine    = regexp.MustCompile(`^\s*(?:[-*+]|\d+\.)\s`)
+	contents    = regexp.MustCompile(`(?i)^\s*(?:\[TOC\]|\[\[_?TOC_?\]\]|--8<--.*|\{\{[<%]\s*toc\s*[>%]\}\})\s*$`)
+	rawTag      = regexp.MustCompile(`\{%-?\s*(?:end)?raw\s*-?%\}`)
+	escapedTag  = regexp.MustCompile(`\{\{([<%])/\*(.*?)\*/([>%])\}\}`)
+	container   = regexp.MustCompile(`(?i)<(?:div|section|figure|details|summary|aside|article|p|span|td|li)\b[^<>]*\smarkdown(?:\s*=\s*["']?(?:1|block|span|true)["']?)?[^<>]*>`)
+)
+
+// clean gives the text as the parser gets it. Error: [millrace.ErrTooLarge].
+func (c *cleaner) clean(text []byte) ([]byte, error) {
+	lines := bytes.Split(text, []byte("\n"))
+	if len(lines) > maxLines {
+		return nil, fmt.Errorf("%w: %d lines, the limit is %d", millrace.ErrTooLarge, len(lines), maxLines)
+	}
+	c.out, c.absent = make([]byte, 0, len(text)+64), map[string]int{}
+	c.ends = countEnds(text)
+	inside := min(maxInside, max(4, maxCost/len(lines)))
+	fence, code := "", highlighted{}
+	for i, line := range lines {
+		line = shallower(line, inside, fence == "")
+		switch {
+		case code.open:
+			if m := unhighlight.FindSubmatch(line); m != nil {
+				c.code(code, m[1])
+				code = highlighted{}
+			} else {
+				code.lines = append(code.lines, line)
+			}
+		case fence != "":
+			if closes(line, fence) {
+				fence = ""
+			}
+			c.literal(line)
+		case c.hugo || c.liquid || c.values:
+			if m := highlight.FindSubmatch(line); m != nil {
+				c.flush()
+				code = highlighted{open: true, indent: m[1], args: string(append(m[2], m[3]...))}
+				if end := unhighlight.FindSubmatch(m[4]); end != nil {
+					c.code(code, end[1])
+					code = highlighted{}
+				} else if len(m[4]) > 0 {
+					code.lines = append(code.lines, m[4])
+				}
+				continue
+			}
+			fallthrough
+		default:
+			if m := fenceLine.FindSubmatch(line); m != nil && c.hidden == "" && !(m[2][0] == '`' && bytes.IndexByte(m[3], '`') >= 0) {
+				c.flush()
+				fence = string(m[2])
+				c.out = append(append(c.out, line...), '\n')
+				continue
+			}
+			c.line(line, i+1 < len(lines) && bytes.HasPrefix(bytes.TrimSpace(lines[i+1]), []byte("{:toc")))
+		}
+	}
+	if code.open {
+		c.code(code, nil)
+	}
+	c.flush()
+	return c.out, nil
+}
+
+// line takes a line of text. What a table of contents replaces is left out.
+func (c *cleaner) line(line []byte, replaced bool) {
+	switch {
+	case c.attrs && attribute.Match(line), contents.Match(line), c.attrs && replaced && listLine.Match(line):
+		line = nil
+	case c.attrs && bytes.Contains(line, []byte("markdown")):
+		line = container.ReplaceAll(line, nil)
+	}
+	if len(line) == 0 && bytes.HasSuffix(c.prose, []byte("\n\n\n")) {
+		return
+	}
+	c.prose = append(append(c.prose, line...), '\n')
+}
+
+// literal writes a line of code.
+func (c *cleaner) literal(line []byte) {
+	if c.hidden != "" {
+		return
+	}
+	if c.hugo && bytes.Contains(line, []byte("/*")) {
+		line = escapedTag.ReplaceAll(line, []byte("{{$1$2$3}}"))
+	}
+	if c.values && bytes.Contains(line, []byte("raw")) {
+		if l := rawTag.ReplaceAll(line, nil); len(l) != len(line) {
+			if line = l; len(bytes.TrimSpace(line)) == 0 {
+				return
+			}
+		}
+	}
+	c.out = append(append(c.out, line...), '\n')
+}
+
+// flush writes the lines of text so far.
+func (c *cleaner) flush() {
+	if len(c.prose) > 0 {
+		c.text(string(c.prose))
+		c.prose = c.prose[:0]
+	}
+}
+
+// highlighted is a code block that a shortcode or a tag makes.
+type highlighted struct {
+	open   bool
+	indent []byte
+	args   string
+	lines  [][]byte
+}
+
+func (c *cleaner) code(h highlighted, last []byte) {
+	if len(bytes.TrimSpace(last)) > 0 {
+		h.lines = append(h.lines, last)
+	}
+	run, longest := 0, 2
+	for _, l := range h.lines {
+		for _, b := range l {
+			if run++; b != '`' {
+				run = 0
+			}
+			longest = max(longest, run)
+		}
+		run = 0
+	}
+	fence := strings.Repeat("`", longest+1)
+	args := arguments(h.args)
+	if c.hidden == "" {
+		c.out = fmt.Appendf(c.out, "\n%s%s%s\n", h.indent, fence, args.at(0, "lang"))
+		for _, l := range h.lines {
+			c.out = append(append(c.out, l...), '\n')
+		}
+		c.out = fmt.Appendf(c.out, "%s%s\n\n", h.indent, fence)
+	}
+}
+
+// closes reports whether a line ends a fenced code block.
+func closes(line []byte, fence string) bool {
+	line = bytes.TrimLeft(line, " \t>")
+	rest := bytes.TrimLeft(line, fence[:1])
+	return len(line)-len(rest) >= len(fence) && len(bytes.TrimSpace(rest)) == 0
+}
+
+// shallower cuts from the start of a line what opens more quotes and lists
+// inside each other than anybody reads. A parser keeps all of them.
+func shallower(line []byte, inside int, indents bool) []byte {
+	var kept []byte
+	depth, columns, from := 0, 0, 0
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == ' ' || c == '\t':
+			if columns++; c == '\t' {
+				columns += 3
+			}
+			if columns > 4*inside && indents {
+				kept = append(kept, line[from:i]...)
+				from = i + 1
+			}
+			continue
+		case c == '>', (c == '-' || c == '*' || c == '+') && (i+1 == len(line) || line[i+1] == ' ' || line[i+1] == '\t'):
+			if depth++; depth > inside {
+				kept = append(kept, line[from:i]...)
+				from = i + 1
+			}
+			continue
+		case c >= '0' && c <= '9':
+			j := i
+			for j < len(line) && j < i+9 && line[j] >= '0' && line[j] <= '9' {
+				j++
+			}
+			if j+1 < len(line) && (line[j] == '.' || line[j] == ')') && (line[j+1] == ' ' || line[j+1] == '\t') {
+				if depth++; depth > inside {
+					kept = append(kept, line[from:i]...)
+					from = j + 1
+				}
+				i = j
+				continue
+			}
+		}
+		break
+	}
+	if from == 0 {
+		return line
+	}
+	return append(kept, line[from:]...)
+}
+
+var endTag = regexp.MustCompile(`\{\{[<%]-?\s*/\s*([\w./-]+)|\{%-?\s*end([\w-]+)`)
+
+// countEnds counts the tags that end something, by what they end.
+func countEnds(text []byte) map[string]int {
+	ends := map[string]int{}
+	for _, m := range endTag.FindAllSubmatch(text, -1) {
+		if len(ends) < 1000 {
+			ends[string(m[1])+string(m[2])]++
+		}
+	}
+	return ends
+}

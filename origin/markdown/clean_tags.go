@@ -1,0 +1,499 @@
+package markdown
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+var (
+	importLine = regexp.MustCompile(`^import\s+(?:['"{*]|[\w$]+\s*(?:,|\sfrom\s))`)
+	exportLine = regexp.MustCompile(`^export\s+(?:const|let|var|function|default|async|class|\{|\*)`)
+	component  = regexp.MustCompile(`^</?(?:[A-Z][\w.]*|[a-z]\w*\.[\w.]+)?[\s/>]`)
+	tagName    = regexp.MustCompile(`^[\w./-]+`)
+)
+
+// text writes lines of text without the tags in them.
+func (c *cleaner) text(s string) {
+	clear(c.absent)
+	for i := 0; i < len(s); {
+		start := i == 0 || s[i-1] == '\n'
+		if c.hidden != "" {
+			i = c.hide(s, i)
+			continue
+		}
+		if c.raw {
+			end := rawTag.FindStringIndex(s[i:])
+			if end == nil {
+				c.out = append(c.out, s[i:]...)
+				return
+			}
+			c.out = append(c.out, s[i:i+end[0]]...)
+			i += end[1]
+			c.raw = false
+			continue
+		}
+		n := 0
+		switch s[i] {
+		case '\\':
+			if i+1 < len(s) {
+				c.out = append(c.out, s[i:i+2]...)
+				i += 2
+				continue
+			}
+		case '`':
+			n = c.span(s, i)
+		case '$':
+			n = c.formula(s, i)
+		case '{':
+			n = c.brace(s, i)
+		case '<':
+			if c.script && component.MatchString(s[i:min(len(s), i+200)]) {
+				n = c.component(s, i, start)
+			}
+		case 'i', 'e':
+			if c.script && start && (i < 2 || s[i-2] == '\n') && (importLine.MatchString(line(s[i:])) || exportLine.MatchString(line(s[i:]))) {
+				n = module(s[i:])
+			}
+		}
+		if n == 0 {
+			// Most bytes start nothing.
+			n = 1
+			for i+n < len(s) && strings.IndexByte("\\`${<ie", s[i+n]) < 0 {
+				n++
+			}
+			c.out = append(c.out, s[i:i+n]...)
+		}
+		i += n
+	}
+}
+
+// hide leaves out text until the tag that ends it, and gives where that is.
+func (c *cleaner) hide(s string, i int) int {
+	for at := i; ; {
+		k := strings.Index(s[at:], "{")
+		if k < 0 {
+			return len(s)
+		}
+		at += k
+		if m := endTag.FindStringSubmatch(s[at:min(len(s), at+200)]); m != nil && strings.HasPrefix(s[at:], m[0]) && m[1]+m[2] == c.hidden {
+			c.hidden = ""
+			if end := strings.Index(s[at:], "}"); end >= 0 {
+				at += end + 1
+				return at + len(s[at:]) - len(strings.TrimLeft(s[at:], "}"))
+			}
+			return len(s)
+		}
+		at++
+	}
+}
+
+// find gives the offset of what ends something that starts at i, -1 if there
+// is no such end. That there is none is remembered: a text full of beginnings
+// costs no more than another.
+func (c *cleaner) find(s string, i int, end string) int {
+	if from, ok := c.absent[end]; ok && i >= from {
+		return -1
+	}
+	k := strings.Index(s[i:], end)
+	if k < 0 {
+		c.absent[end] = i
+		return -1
+	}
+	return i + k
+}
+
+// span copies code in a line, or the marks that start none, and gives their
+// length.
+func (c *cleaner) span(s string, i int) int {
+	n := 1
+	for i+n < len(s) && s[i+n] == '`' {
+		n++
+	}
+	mark := s[i : i+n]
+	end := -1
+	for at := i + n; n < 100; {
+		k := c.find(s, at, mark)
+		if k < 0 {
+			break
+		}
+		if k+n >= len(s) || s[k+n] != '`' {
+			end = k + n
+			break
+		}
+		for at = k; at < len(s) && s[at] == '`'; at++ {
+		}
+	}
+	if end < 0 || strings.Contains(s[i:min(end, i+10_000)], "\n\n") || end > i+10_000 {
+		c.out = append(c.out, mark...)
+		return n
+	}
+	c.literalSpan(s[i:end])
+	return end - i
+}
+
+func (c *cleaner) literalSpan(s string) {
+	if c.hugo {
+		s = escapedTag.ReplaceAllString(s, "{{$1$2$3}}")
+	}
+	c.out = append(c.out, s...)
+}
+
+// formula copies TeX, in which braces are its own.
+func (c *cleaner) formula(s string, i int) int {
+	if !c.braces {
+		return 0
+	}
+	mark := "$"
+	if strings.HasPrefix(s[i:], "$$") {
+		mark = "$$"
+	}
+	end := c.find(s, i+len(mark), mark)
+	if end < 0 || end > i+5000 || mark == "$" && strings.Contains(s[i:end], "\n") {
+		return 0
+	}
+	c.out = append(c.out, s[i:end+len(mark)]...)
+	return end + len(mark) - i
+}
+
+// brace replaces what starts with "{" and gives its length, 0 if it is text.
+func (c *cleaner) brace(s string, i int) int {
+	rest := s[i:]
+	switch {
+	case c.hugo && (strings.HasPrefix(rest, "{{<") || strings.HasPrefix(rest, "{{%")):
+		end := c.find(s, i+3, map[byte]string{'<': ">}}", '%': "%}}"}[rest[2]])
+		if end < 0 {
+			return 0
+		}
+		if inner := s[i+3 : end]; strings.HasPrefix(inner, "/*") && strings.HasSuffix(inner, "*/") && len(inner) >= 4 {
+			c.out = append(append(append(c.out, s[i:i+3]...), inner[2:len(inner)-2]...), s[end:end+3]...)
+		} else {
+			c.tag(strings.Trim(inner, "- \t\n"), s, i, end+3)
+		}
+		return end + 3 - i
+	case c.hugo && strings.HasPrefix(rest, "{{/*"), c.hugo && strings.HasPrefix(rest, "{{- /*"):
+		if end := c.find(s, i, "}}"); end >= 0 {
+			return end + 2 - i
+		}
+	case c.liquid && strings.HasPrefix(rest, "{%"):
+		end := c.find(s, i+2, "%}")
+		if end < 0 {
+			return 0
+		}
+		c.liquidTag(strings.Trim(s[i+2:end], "- \t\n"), s, i, end+2)
+		return end + 2 - i
+	case c.values && strings.HasPrefix(rest, "{{"):
+		if end := c.find(s, i+2, "}}"); end >= 0 {
+			c.out = append(c.out, c.value(strings.Trim(s[i+2:end], "- \t\n"))...)
+			return end + 2 - i
+		}
+	case c.script && strings.HasPrefix(rest, "{/*"):
+		if end := c.find(s, i, "*/}"); end >= 0 {
+			return end + 3 - i
+		}
+	case c.braces && !strings.HasPrefix(rest, "{#"):
+		if end := balanced(rest); end > 0 {
+			inner := strings.TrimSpace(rest[1 : end-1])
+			if n := len(inner); n >= 2 && strings.IndexByte("'\"`", inner[0]) >= 0 && inner[n-1] == inner[0] {
+				c.out = append(c.out, inner[1:n-1]...)
+			}
+			return end
+		}
+	}
+	return 0
+}
+
+// tag replaces a shortcode that stands at s[from:to].
+func (c *cleaner) tag(inner, s string, from, to int) {
+	if name, ok := strings.CutPrefix(inner, "/"); ok {
+		c.close(strings.TrimSpace(name))
+		return
+	}
+	name := tagName.FindString(inner)
+	args := arguments(strings.TrimSuffix(strings.TrimPrefix(inner, name), "/"))
+	switch name {
+	case "ref", "relref":
+		c.address(c.l.reference(args.at(0, "path")))
+	case "comment":
+		if c.ends[name] > 0 {
+			c.hidden = name
+		}
+	case "figure", "img", "image":
+		c.figure(args)
+	case "youtube":
+		c.frame("https://www.youtube.com/embed/"+url.PathEscape(args.at(0, "id")), args["title"])
+	case "vimeo":
+		c.frame("https://player.vimeo.com/video/"+url.PathEscape(args.at(0, "id")), args["title"])
+	case "tweet", "x":
+		if args["user"] != "" {
+			c.autolink("https://x.com/" + args["user"] + "/status/" + args["id"])
+		}
+	case "instagram":
+		c.autolink("https://www.instagram.com/p/" + args.at(0, "id") + "/")
+	case "gist":
+		c.autolink("https://gist.github.com/" + args["0"] + "/" + args["1"])
+	case "tab":
+		c.label(args.at(0, "header", "name", "title", "tabname"))
+	case "details", "expand", "collapse", "spoiler":
+		c.label(args.at(0, "summary", "title", "text"))
+	default:
+		c.callout(name, args, s, from)
+	}
+}
+
+// liquidTag replaces a tag of Liquid.
+func (c *cleaner) liquidTag(inner, s string, from, to int) {
+	name := tagName.FindString(inner)
+	rest := strings.TrimSpace(strings.TrimPrefix(inner, name))
+	switch name {
+	case "link", "post_url":
+		c.address(c.l.reference(strings.Trim(rest, `"'`)))
+	case "raw":
+		c.raw = c.ends["raw"] > 0
+	case "comment":
+		if c.ends[name] > 0 {
+			c.hidden = name
+		}
+	case "tab":
+		c.label(arguments(rest).at(0, "title"))
+	case "hint", "note", "tip", "warning":
+		c.callout(name, arguments(rest), s, from)
+	default:
+		if end, ok := strings.CutPrefix(name, "end"); ok {
+			c.close(end)
+		}
+	}
+}
+
+// value gives what Liquid puts in the place of a value, as far as it is known.
+func (c *cleaner) value(expr string) string {
+	base, _ := url.Parse(c.l.s.base)
+	prefix, origin := strings.TrimSuffix(base.EscapedPath(), "/"), ""
+	if c.l.s.base != noBase {
+		origin = base.Scheme + "://" + base.Host
+	}
+	parts := strings.Split(expr, "|")
+	v := strings.TrimSpace(parts[0])
+	switch {
+	case len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0]:
+		v = v[1 : len(v)-1]
+	case v == "site.baseurl":
+		v = prefix
+	case v == "site.url":
+		v = origin
+	case strings.HasPrefix(v, "page."):
+		v = c.m.text(strings.ToLower(strings.TrimPrefix(v, "page.")))
+	default:
+		v = ""
+	}
+	for _, f := range parts[1:] {
+		switch f = strings.TrimSpace(f); f {
+		case "relative_url":
+			v = prefix + "/" + strings.TrimPrefix(v, "/")
+		case "absolute_url":
+			v = canon.Absolute(c.l.s.base, "/"+strings.TrimPrefix(v, "/"))
+		}
+	}
+	return v
+}
+
+// address writes the URL of a link.
+func (c *cleaner) address(u string) {
+	c.out = append(c.out, strings.NewReplacer("(", `\(`, ")", `\)`).Replace(u)...)
+}
+
+func (c *cleaner) autolink(u string) {
+	if u, err := canon.URL(u); err == nil {
+		c.out = append(c.out, "<"+u+">"...)
+	}
+}
+
+// label writes a line of its own for what a component shows as its name.
+func (c *cleaner) label(s string) {
+	if s = strings.Join(strings.Fields(s), " "); s != "" {
+		c.out = append(c.out, "\n\n**"+escapeText(s)+"**\n\n"...)
+	}
+}
+
+// escapeText writes text so that Markdown reads it as such.
+func escapeText(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < 0x80 && strings.ContainsRune("\\`*_{}[]<>#|~$&!:", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (c *cleaner) figure(args args) {
+	src := args.at(0, "src")
+	if src == "" {
+		return
+	}
+	caption := strings.TrimSpace(args["title"] + " " + args["caption"])
+	c.out = fmt.Appendf(c.out, "\n\n<figure><img src=\"%s\" alt=\"%s\">", html.EscapeString(src), html.EscapeString(args["alt"]))
+	if caption != "" {
+		c.out = append(c.out, "<figcaption>"+html.EscapeString(caption)+"</figcaption>"...)
+	}
+	c.out = append(c.out, "</figure>\n\n"...)
+}
+
+func (c *cleaner) frame(src, title string) {
+	if !strings.HasSuffix(src, "/") {
+		c.out = fmt.Appendf(c.out, "\n\n<iframe src=\"%s\" title=\"%s\"></iframe>\n\n", html.EscapeString(src), html.EscapeString(title))
+	}
+}
+
+// callout opens a call-out if the tag is one that starts a line and is ended
+// later.
+func (c *cleaner) callout(name string, args args, s string, from int) {
+	switch name {
+	case "notice", "alert", "hint", "callout", "admonition", "note", "tip", "info", "warning", "danger", "caution", "important", "attention", "Admonition":
+	default:
+		return
+	}
+	if c.ends[name] == 0 && name != "Admonition" || strings.TrimSpace(s[strings.LastIndexByte(s[:from], '\n')+1:from]) != "" {
+		return
+	}
+	kind := calloutKinds[strings.ToLower(cmp.Or(args["type"], args["style"], args["color"], args["0"]))]
+	title := cmp.Or(args["title"], args["1"])
+	if kind == "" {
+		kind = cmp.Or(calloutKinds[strings.ToLower(name)], "note")
+		title = cmp.Or(args["title"], args["0"])
+	}
+	c.open = append(c.open, name)
+	c.out = append(c.out, "\n\n:::"+kind+" "+strings.Join(strings.Fields(title), " ")+"\n\n"...)
+}
+
+// close ends a call-out that callout has opened.
+func (c *cleaner) close(name string) {
+	if n := len(c.open); n > 0 && c.open[n-1] == name {
+		c.open = c.open[:n-1]
+		c.out = append(c.out, "\n\n:::\n\n"...)
+	}
+}
+
+// component replaces the tag of a component and gives its length, 0 if it is
+// none.
+func (c *cleaner) component(s string, i int, start bool) int {
+	end := tagEnd(s[i:])
+	if end == 0 {
+		return 0
+	}
+	inner := strings.TrimSuffix(strings.Trim(s[i:i+end], "<>"), "/")
+	name := tagName.FindString(strings.TrimPrefix(inner, "/"))
+	switch {
+	case strings.HasPrefix(inner, "/"):
+		c.close(name)
+	case name == "TabItem" || name == "Tab":
+		a := arguments(strings.TrimPrefix(inner, name))
+		c.label(cmp.Or(a["label"], a["title"], a["value"]))
+	case name == "Admonition":
+		c.callout(name, arguments(strings.TrimPrefix(inner, name)), s, i)
+	}
+	return end
+}
+
+// tagEnd gives the length of the tag that a text starts with, quotes and
+// braces minded; 0 if it does not end soon.
+func tagEnd(s string) int {
+	var quote byte
+	depth := 0
+	for i := 1; i < len(s) && i < 5000; i++ {
+		switch c := s[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'' || c == '`' && depth > 0:
+			quote = c
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == '>' && depth <= 0:
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// balanced gives the length of the braces that a text starts with; 0 if they
+// do not end soon.
+func balanced(s string) int {
+	depth := 0
+	for i := 0; i < len(s) && i < 2000; i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+func line(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// module gives the length of imports and exports: up to an empty line outside
+// of brackets.
+func module(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '{', '(', '[':
+			depth++
+		case '}', ')', ']':
+			depth--
+		case '\n':
+			if depth <= 0 && i+1 < len(s) && s[i+1] == '\n' {
+				return i
+			}
+		}
+	}
+	return len(s)
+}
+
+// args are the arguments of a tag: those without a name are "0", "1" and so
+// on.
+type args map[string]string
+
+// at gives a named argument, or the one at a position.
+func (a args) at(position int, names ...string) string {
+	for _, n := range names {
+		if v := a[n]; v != "" {
+			return v
+		}
+	}
+	return a[fmt.Sprint(position)]
+}
+
+var argument = regexp.MustCompile("([\\w-]+)\\s*=\\s*(?:\"((?:[^\"\\\\]|\\\\.)*)\"|'([^']*)'|`([^`]*)`|\\{\\s*[\"'`]([^\"'`]*)[\"'`]\\s*\\}|([^\\s\"'{}]+))|\"((?:[^\"\\\\]|\\\\.)*)\"|'([^']*)'|`([^`]*)`|([^\\s\"']+)")
+
+func arguments(s string) args {
+	a := args{}
+	position := 0
+	for _, m := range argument.FindAllStringSubmatch(s, 50) {
+		if m[1] != "" {
+			a[m[1]] = unquoted(m[2] + m[3] + m[4] + m[5] + m[6])
+			continue
+		}
+		a[fmt.Sprint(position)] = unquoted(m[7] + m[8] + m[9] + m[10])
+		position++
+	}
+	return a
+}
+
+func unquoted(s string) string { return strings.ReplaceAll(s, `\"`, `"`) }

@@ -1,0 +1,181 @@
+package markdown
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// speaks are the fields that front matter speaks for: what it does not say, it
+// says is empty.
+const speaks = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
+	millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldAccess | millrace.FieldContent
+
+// fields sets all but the title and the blocks.
+func (s *snapshot) fields(p *millrace.Page, sp spot, h *head) {
+	m := h.matter
+	p.Known, p.Detail = speaks, millrace.DetailBlocks
+	p.Description = m.text("description", "subtitle")
+	p.Summary = m.text("summary", "excerpt")
+	p.Author = author(m)
+	p.Published = m.date("publishdate", "publish_date", "date", "pubdate", "published_at", "created")
+	if p.Published.IsZero() {
+		p.Published = sp.date
+	}
+	p.Published = whole(p.Published)
+	p.Modified = m.date("lastmod", "last_modified_at", "updated", "modified", "updated_at", "date_updated", "last_updated")
+	for _, part := range []string{"last_update", "date"} { // Docusaurus; Material for MkDocs
+		if sub := m.under(part); sub != nil {
+			p.Modified = cmp.Or(p.Modified, sub.date("date", "updated"))
+			if p.Published.IsZero() {
+				p.Published = whole(sub.date("created"))
+			}
+		}
+	}
+	if p.Modified = whole(p.Modified); !p.Modified.IsZero() {
+		p.Known |= millrace.FieldModified
+	}
+	p.Language = languageTag(cmp.Or(m.text("lang", "language", "locale"), sp.language, s.language))
+	p.Section = cmp.Or(m.text("section"), sp.section)
+	for _, name := range []string{"tags", "tag", "categories", "category", "keywords"} {
+		for _, t := range m.list(name, s.kind == Jekyll && name != "keywords" && name != "category") {
+			if len(t) <= 80 && len(p.Tags) < 50 && !slices.Contains(p.Tags, t) {
+				p.Tags = append(p.Tags, t)
+			}
+		}
+	}
+	p.Kind = sp.kind
+	if p.Kind == "" {
+		p.Kind = kindOf(sp.url, m)
+	}
+	p.Access.NoIndex = hiddenFromSearch(m)
+	p.Access.Auth = m.text("password") != "" || m.is("protected")
+}
+
+func whole(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(time.Second)
+}
+
+// kindOf gives the kind that a page's address tells of, as in extract.
+func kindOf(u string, m matter) millrace.PageKind {
+	for segment := range strings.SplitSeq(strings.Trim(strings.ToLower(u), "/"), "/") {
+		switch segment {
+		case "docs", "documentation", "manual", "reference", "handbook":
+			return millrace.Documentation
+		case "products", "product":
+			return millrace.Product
+		}
+	}
+	if strings.EqualFold(m.text("layout", "type"), "post") || strings.EqualFold(m.text("layout", "type"), "article") {
+		return millrace.Article
+	}
+	return ""
+}
+
+// author gives the names of the authors, never an address.
+func author(m matter) string {
+	var names []string
+	add := func(v any) {
+		var name string
+		switch v := v.(type) {
+		case string:
+			name = v
+		case map[string]any:
+			name = lowered(v).text("name", "display_name", "title")
+		}
+		name, _, _ = strings.Cut(name, "<")
+		if name = strings.Join(strings.Fields(valid(name)), " "); name != "" && !strings.Contains(name, "@") && len(names) < 20 && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, key := range []string{"author", "authors"} {
+		if list, ok := m[key].([]any); ok {
+			for _, v := range list {
+				add(v)
+			}
+		} else {
+			add(m[key])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// hiddenFromSearch reports whether front matter asks that no public list has
+// the page, in one of the ways that tools know.
+func hiddenFromSearch(m matter) bool {
+	robots := strings.ToLower(m.text("robots"))
+	if r := m.under("robots"); r != nil && r.isNot("index") {
+		return true
+	}
+	sitemap := m.under("sitemap")
+	return strings.Contains(robots, "noindex") || robots == "none" || m.is("noindex") || m.is("no_index") || m.is("robotsnoindex") || m.is("unlisted") ||
+		m.is("private") || m.isNot("sitemap") || m.is("sitemap_exclude") || m.is("sitemapexclude") || sitemap.is("exclude") || sitemap.is("disable")
+}
+
+// languageTag gives a BCP 47 tag in the usual case, "" for what is none.
+func languageTag(s string) string {
+	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(s), "_", "-"), "-")
+	for i, p := range parts {
+		plain := strings.IndexFunc(p, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) < 0
+		if !plain || p == "" || len(p) > 8 || i == 0 && (len(p) < 2 || len(p) > 3) {
+			return ""
+		}
+		switch {
+		case i == 0:
+			parts[i] = strings.ToLower(p)
+		case len(p) == 2:
+			parts[i] = strings.ToUpper(p)
+		case len(p) == 4:
+			parts[i] = strings.ToUpper(p[:1]) + strings.ToLower(p[1:])
+		}
+	}
+	return strings.Join(parts, "-")
+}
+
+// title sets the title: of the front matter, else of the first heading of the
+// first level, else of the navigation, else of the file name. The heading that
+// says it is no block any more.
+func title(p *millrace.Page, sp spot, m matter, file string) {
+	p.Title = m.text("title")
+	at := slices.IndexFunc(p.Blocks, func(b millrace.Block) bool { return b.Type == millrace.HeadingBlock && b.Level == 1 })
+	if at >= 0 {
+		text := strings.Join(strings.Fields(p.Blocks[at].Text), " ")
+		switch {
+		case p.Title == "":
+			p.Title = text
+			fallthrough
+		case strings.EqualFold(p.Title, text):
+			p.Blocks = slices.Delete(p.Blocks, at, at+1)
+		}
+		if len(p.Blocks) == 0 {
+			p.Blocks = nil
+		}
+	}
+	if p.Title == "" {
+		p.Title = sp.title
+	}
+	if p.Title != "" {
+		return
+	}
+	stem := stemOf(path.Base(file))
+	if s := strings.TrimPrefix(stem, "_"); s == "index" || isReadme(stem) {
+		if stem = path.Base(path.Dir(file)); stem == "." {
+			stem = "Home"
+		}
+	}
+	if d := fileDate.FindStringSubmatch(stem); d != nil {
+		stem = d[2]
+	}
+	stem = strings.Join(strings.FieldsFunc(stem, func(r rune) bool { return r == '-' || r == '_' || unicode.IsSpace(r) }), " ")
+	r, n := utf8.DecodeRuneInString(stem)
+	p.Title = valid(string(unicode.ToUpper(r)) + stem[n:])
+}

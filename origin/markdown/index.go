@@ -1,0 +1,354 @@
+package markdown
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"iter"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/tree"
+)
+
+// index is what is known of the pages without reading them again.
+type index struct {
+	rules string  // start of every version: all that decides beside the file
+	setup uint64  // of the configuration alone
+	known []known // by key
+	// lost are the files whose URL another one has, and which one.
+	lost map[string]string
+	// names are the folders of pages by the hash of their names, for links by
+	// name alone; folders are these.
+	names   map[uint64]uint32
+	folders []string
+}
+
+// known is a file in a state, and the URL that it had then.
+type known struct{ key, url uint64 }
+
+func hash(parts ...string) uint64 {
+	h := fnv.New64a()
+	for _, p := range parts {
+		io.WriteString(h, p)
+		h.Write([]byte{0})
+	}
+	return h.Sum64()
+}
+
+// starts gives the folders to walk: those of some roots that are in a folder,
+// or that folder where it is in one of them.
+func starts(roots []string, sub string) []string {
+	var out []string
+	for _, r := range roots {
+		switch {
+		case within(sub, r):
+			out = append(out, r)
+		case within(r, sub):
+			out = append(out, sub)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	all := slices.Clone(out)
+	out = slices.DeleteFunc(out, func(a string) bool {
+		return slices.ContainsFunc(all, func(b string) bool { return a != b && within(b, a) })
+	})
+	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(escapePath(a)+"/", escapePath(b)+"/") })
+	return out
+}
+
+// walk is one walk over the folders of a site.
+type walk struct {
+	entries iter.Seq[tree.Entry]
+	failed  error
+}
+
+func (s *snapshot) walk(ctx context.Context) *walk {
+	w := &walk{}
+	w.entries = func(yield func(tree.Entry) bool) {
+		for _, start := range s.starts {
+			t := s.walker()
+			for e := range t.Walk(ctx, start) {
+				if !yield(e) {
+					return
+				}
+			}
+			w.failed = cmp.Or(w.failed, t.Failed)
+		}
+	}
+	return w
+}
+
+// folders tells of all folders of a walk.
+func (s *snapshot) folders(ctx context.Context, start string, add func(string) bool) {
+	more, t := true, s.walker()
+	t.Dir = func(name string) { more = more && add(name) }
+	for range t.Walk(ctx, start) {
+		if !more {
+			return
+		}
+	}
+}
+
+func (s *snapshot) walker() *tree.Walker {
+	return &tree.Walker{Root: s.root, Max: s.max, Name: func(name string, folder bool, list []fs.DirEntry) (string, bool, error) {
+		use, err := s.entry(name, folder, func(n string) bool {
+			return slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == n })
+		})
+		return tree.Escape(path.Base(name)), use, err
+	}}
+}
+
+// learn finds out where all pages are. Of a file that is as it was when old was
+// made, nothing is read.
+func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
+	x := &index{lost: map[string]string{}}
+	x.setup = hash(fmt.Sprint(format, extract.Version, s.kind, s.base, s.language, s.drafts, s.future, s.expired), fmt.Sprintf("%+v", s.convention))
+	s.index = &index{setup: x.setup}
+	if old != nil && old.index.setup == x.setup {
+		s.index.known = old.index.known
+	}
+	if s.bare {
+		x.names = map[uint64]uint32{}
+	}
+	var odd uint64 // stands for all pages that are not where their names say
+	w := s.walk(ctx)
+	for e := range tree.Pages(w.entries) {
+		k, err := s.address(e)
+		if err != nil {
+			continue // a walk says why
+		}
+		x.known = append(x.known, k)
+		if sp, err := s.spot(e.File, &head{any: true}); err != nil || hash(sp.url) != k.url {
+			odd += hash(e.File, strconv.FormatUint(k.url, 36))
+		}
+		if s.bare {
+			x.name(e.File)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	slices.SortFunc(x.known, func(a, b known) int { return cmp.Compare(a.url, b.url) })
+	twice := map[uint64]string{}
+	for i := 1; i < len(x.known); i++ {
+		if x.known[i].url == x.known[i-1].url {
+			twice[x.known[i].url] = ""
+		}
+	}
+	slices.SortFunc(x.known, func(a, b known) int { return cmp.Compare(a.key, b.key) })
+	s.index.known = x.known
+	if len(twice) > 0 {
+		s.settle(ctx, x, twice)
+	}
+	for loser, winner := range x.lost {
+		odd += hash(loser, winner, "lost")
+	}
+	x.rules = strconv.FormatUint(hash(strconv.FormatUint(x.setup, 36), strconv.FormatUint(odd, 36)), 36)
+	s.index = x
+	return ctx.Err()
+}
+
+// settle decides which of the files with one URL has it: the first one in the
+// order of the names, but no README beside an index.
+func (s *snapshot) settle(ctx context.Context, x *index, twice map[uint64]string) {
+	weak := func(file string) bool {
+		sp, err := s.spot(file, &head{any: true})
+		return err == nil && sp.weak
+	}
+	both := func(use func(file string, url uint64)) {
+		for e := range tree.Pages(s.walk(ctx).entries) {
+			if k, err := s.address(e); err == nil {
+				if _, ok := twice[k.url]; ok {
+					use(e.File, k.url)
+				}
+			}
+		}
+	}
+	both(func(file string, url uint64) {
+		if winner := twice[url]; winner == "" || weak(winner) && !weak(file) {
+			twice[url] = file
+		}
+	})
+	both(func(file string, url uint64) {
+		if twice[url] != file {
+			x.lost[file] = twice[url]
+		}
+	})
+}
+
+// name notes the folder of a page by the names that links have for it.
+func (x *index) name(file string) {
+	dir := path.Dir(file)
+	if len(x.folders) == 0 || x.folders[len(x.folders)-1] != dir {
+		x.folders = append(x.folders, dir)
+	}
+	stem, _, _ := strings.Cut(path.Base(file), ".")
+	if stem == "index" || stem == "_index" {
+		stem = path.Base(dir)
+	}
+	if key := hash(strings.ToLower(stem)); len(x.folders) < 1<<32 {
+		if _, ok := x.names[key]; !ok {
+			x.names[key] = uint32(len(x.folders) - 1)
+		}
+	}
+}
+
+// find gives the folder of the page that a name alone stands for.
+func (x *index) find(stem string) (string, bool) {
+	i, ok := x.names[hash(strings.ToLower(stem))]
+	if !ok {
+		return "", false
+	}
+	return x.folders[i], true
+}
+
+// address gives what is known of a file of a walk: the hash of its URL. The
+// file is read if that is not known of its present state.
+func (s *snapshot) address(e tree.Entry) (known, error) {
+	if winner := s.index.lost[e.File]; winner != "" {
+		return known{}, unpublished("another file has its URL: " + winner)
+	}
+	now := s.now()
+	version := tree.Version("", e.Info, now)
+	k := known{key: hash(strconv.FormatUint(s.index.setup, 36), e.File, version)}
+	if version == "" {
+		k.key = hash("?", e.File)
+	} else if i, ok := slices.BinarySearchFunc(s.index.known, k, func(a, b known) int { return cmp.Compare(a.key, b.key) }); ok {
+		return s.index.known[i], nil
+	}
+	h, err := s.head(e.File)
+	if err != nil {
+		return known{}, err
+	}
+	sp, timed, err := s.place(e.File, &h, now)
+	if err != nil {
+		return known{}, err
+	}
+	if timed {
+		k.key = hash("?", e.File) // look again
+	}
+	k.url = hash(sp.url)
+	return k, nil
+}
+
+// place gives the place of a page, and whether time may take it away. The
+// error is an [unpublished] for what is to be seen by nobody.
+func (s *snapshot) place(file string, h *head, now time.Time) (sp spot, timed bool, err error) {
+	if h.matter == nil {
+		h.matter = matter{}
+	}
+	if sp, err = s.spot(file, h); err != nil {
+		return sp, false, err
+	}
+	timed, err = s.release(h.matter, sp.date, now)
+	return sp, timed, err
+}
+
+// head reads the front matter of a file.
+func (s *snapshot) head(file string) (head, error) {
+	if s.open != nil {
+		s.open(file)
+	}
+	h, err := tree.Open(s.root, file)
+	if err != nil {
+		return head{}, err
+	}
+	defer h.Close()
+	data := make([]byte, 4<<10)
+	n, err := io.ReadFull(h, data)
+	if err == nil && needsMore(data) {
+		more := make([]byte, maxMatter+1)
+		copy(more, data)
+		var m int
+		m, err = io.ReadFull(h, more[n:])
+		data, n = more, n+m
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return head{}, tree.PathError(err)
+	}
+	return named(file)(parseHead(data[:n]))
+}
+
+// needsMore reports whether front matter does not end in what was read of it.
+func needsMore(data []byte) bool {
+	if text := bytes.TrimPrefix(data, []byte("\uFEFF")); len(text) == 0 || !bytes.ContainsRune([]byte("-+{"), rune(text[0])) {
+		return false
+	}
+	h, err := parseHead(data)
+	return err != nil || !h.any
+}
+
+// named gives an error of front matter its file.
+func named(file string) func(head, error) (head, error) {
+	return func(h head, err error) (head, error) {
+		var fe *millrace.FormatError
+		if errors.As(err, &fe) {
+			fe.Position = file + ":" + fe.Position
+		}
+		return h, err
+	}
+}
+
+// file gives the file of a URL as the stream has it, if a walk would name it.
+func (s *snapshot) file(u string) (string, error) {
+	rest, ok := strings.CutPrefix(u, "/")
+	names := strings.Split(rest, "/")
+	for i, n := range names {
+		name, err := url.PathUnescape(n)
+		if err != nil || name == "" || tree.Hidden(name) || strings.ContainsAny(name, "/\x00") || tree.Escape(name) != n {
+			ok = false
+			break
+		}
+		names[i] = name
+	}
+	name := strings.Join(names, "/")
+	if !ok || !isMarkdown(name) {
+		return "", fmt.Errorf("%w: no page has such a name", millrace.ErrNotFound)
+	}
+	return name, s.allowed(name)
+}
+
+// allowed says why a walk would not come to a name.
+func (s *snapshot) allowed(name string) error {
+	at := slices.IndexFunc(s.starts, func(start string) bool { return within(start, name) })
+	if at < 0 {
+		return fmt.Errorf("%w: it is in no folder of the site", millrace.ErrNotFound)
+	}
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		n := path.Join(parts[:i+1]...)
+		if within(n, s.starts[at]) && s.starts[at] != "." {
+			continue
+		}
+		use, err := s.entry(n, i < len(parts)-1, func(beside string) bool {
+			_, err := s.root.Stat(path.Join(path.Dir(n), beside))
+			return err == nil
+		})
+		if err != nil {
+			return err
+		}
+		if !use {
+			return fmt.Errorf("%w: it is no page by the convention", millrace.ErrNotFound)
+		}
+	}
+	return nil
+}
+
+// exists reports whether a name is that of a regular file.
+func (s *snapshot) exists(name string) bool {
+	info, err := s.root.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}

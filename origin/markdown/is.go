@@ -1,0 +1,69 @@
+package markdown
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/millrace/millrace/internal/tree"
+)
+
+// maxLook is how many names Is looks at.
+const maxLook = 20_000
+
+// Is reports whether a folder is a site in Markdown rather than a built one: it
+// has the configuration of a generator, or is the content of one, and there is
+// Markdown; or there are pages in Markdown, no index.html at its top, and fewer
+// pages in HTML than in Markdown. A built site with a README.md is none, and a
+// project's public folder is none.
+func Is(dir string) bool {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	top, sub, s, config, err := detect(dir, "")
+	if err != nil {
+		return false
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	folders := starts(s.roots(), sub)
+	markdown, pages := 0, 0
+	for _, start := range folders {
+		left := maxLook
+		_ = fs.WalkDir(root.FS(), start, func(name string, e fs.DirEntry, err error) error {
+			switch left--; {
+			case err != nil:
+				return nil
+			case left < 0:
+				return fs.SkipAll
+			case name != start && tree.Hidden(e.Name()) || e.IsDir() && e.Name() == "node_modules":
+				if e.IsDir() {
+					return fs.SkipDir
+				}
+				return nil
+			case e.IsDir():
+				return nil
+			case isMarkdown(name):
+				markdown++
+				if config != "" {
+					return fs.SkipAll
+				}
+			}
+			switch strings.ToLower(path.Ext(name)) {
+			case ".html", ".htm", ".xhtml":
+				pages++
+				if path.Dir(name) == start && stemOf(path.Base(name)) == "index" {
+					pages = maxLook
+				}
+			}
+			return nil
+		})
+	}
+	return markdown > 0 && (config != "" || pages < markdown)
+}

@@ -1,0 +1,278 @@
+package markdown
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tree"
+	"github.com/millrace/millrace/internal/watch"
+)
+
+// format is the version of this package's own part in a page. It rises
+// whenever the same files may give another page or another identity.
+const format = 1
+
+// noBase is what links are resolved against when nobody knows where the site
+// is deployed. The name never resolves (RFC 6761, section 6.4). It is that of
+// origin/folder, so that a site keeps its links when it is built.
+const noBase = "http://folder.invalid/"
+
+// Options of [New]. The zero value works.
+type Options struct {
+	// Kind is the convention by which files become pages; "" = that of the
+	// generator whose configuration file is in the folder or in the one above
+	// it, else [Plain].
+	Kind Kind
+	// Base is the absolute URL at which the site is served: links are resolved
+	// against it. "" = the one that the configuration names, else a host that
+	// does not exist.
+	Base string
+	// MaxFile is the most bytes that a page may have; 0 = 10 MB.
+	MaxFile int64
+	Logger  *slog.Logger // nil = discard
+}
+
+// Folder is a folder of Markdown. It is a [millrace.Source]; all methods are
+// safe for concurrent use.
+type Folder struct {
+	dir  string // absolute
+	kind Kind   // as asked for
+	base string // as asked for; canonical, ends with "/"; "" = unknown
+	max  int64
+	log  *slog.Logger
+
+	now  func() time.Time
+	open func(file string) // told of every page that is read, if only its head; nil = nobody
+
+	mu      sync.Mutex // of refresh
+	present atomic.Pointer[snapshot]
+}
+
+// snapshot is one state of the folder: what is open, by what rules it is read,
+// and which pages it has. It never changes.
+type snapshot struct {
+	*site
+	root   *os.Root // of the project
+	info   fs.FileInfo
+	top    string   // the project, absolute
+	starts []string // the folders of it that are walked
+	base   string   // what links are resolved against
+	max    int64
+	now    func() time.Time
+	open   func(file string)
+	index  *index
+}
+
+// New opens a folder; its files are read later. Errors: [millrace.ErrNotFound]
+// for a folder that does not exist, [millrace.ErrForbidden] for one that may
+// not be read, and [millrace.ErrInvalid] for what is no folder, has no Markdown
+// in it, has a broken configuration, for an unknown kind, or for a base that is
+// no http(s) URL.
+func New(dir string, o *Options) (*Folder, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	f := &Folder{kind: o.Kind, max: cmp.Or(max(o.MaxFile, 0), 10<<20), log: o.Logger, now: time.Now}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if o.Base != "" {
+		if f.base, err = canon.URL(o.Base); err != nil {
+			return nil, fmt.Errorf("markdown %s: base: %w: %w", dir, millrace.ErrInvalid, err)
+		}
+		f.base = asFolder(f.base)
+	}
+	if f.dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("markdown %s: %w", dir, err)
+	}
+	s, err := f.look()
+	if err != nil {
+		return nil, fmt.Errorf("markdown %s: %w", dir, err)
+	}
+	w := s.walk(context.Background())
+	for range tree.Pages(w.entries) {
+		s.root.Close()
+		return f, nil
+	}
+	s.root.Close()
+	if w.failed != nil {
+		return nil, fmt.Errorf("markdown %s: no page of it can be read: %w", dir, w.failed)
+	}
+	return nil, fmt.Errorf("markdown %s: %w: there is no page in it (.md, .markdown, .mdx)", dir, millrace.ErrInvalid)
+}
+
+// Kind gives the convention by which the folder is read.
+func (f *Folder) Kind() Kind {
+	if s, err := f.state(context.Background()); err == nil {
+		return s.kind
+	}
+	return f.kind
+}
+
+// Base gives the URL at which the site is served, as the options or the
+// configuration say; "" if nobody says it.
+func (f *Folder) Base() string {
+	if s, err := f.state(context.Background()); err == nil && s.base != noBase {
+		return s.base
+	}
+	return f.base
+}
+
+// Close gives the open folder back. No other method may be called after it.
+func (f *Folder) Close() error {
+	if s := f.present.Load(); s != nil {
+		return s.root.Close()
+	}
+	return nil
+}
+
+// Changes walks the whole folder, whatever since is, in the bytewise order of
+// the names, which are the URLs in the stream, and holds some 16 bytes a page.
+// It yields a Put without a page for every page and ends with one Mark, which
+// is Whole unless a directory could not be read. What is no page is a
+// [*millrace.SkipError], which is Absent if that is what the front matter or the
+// convention wants. A folder that is gone is [millrace.ErrUnavailable]: nothing
+// is known of its pages.
+func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		s, err := f.refresh(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				err = fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
+			}
+			yield(millrace.Change{}, fmt.Errorf("markdown %s: %w", f.dir, err))
+			return
+		}
+		w := s.walk(ctx)
+		for e := range w.entries {
+			err := e.Err
+			if err == nil {
+				_, err = s.address(e)
+			}
+			var u unpublished
+			if err != nil {
+				if !yield(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: err, Absent: errors.As(err, &u)}) {
+					return
+				}
+				continue
+			}
+			ref := millrace.Ref{URL: e.URL, Version: tree.Version(s.index.rules, e.Info, f.now())}
+			if !yield(millrace.Change{Kind: millrace.Put, Ref: ref}, nil) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(millrace.Change{}, fmt.Errorf("markdown %s: %w", f.dir, err))
+			return
+		}
+		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{
+			Cursor: "walked", // every walk is a whole one: there is no place to resume from
+			Whole:  w.failed == nil,
+		}}, nil)
+	}
+}
+
+// Watch calls changed whenever something in the folder may have changed, as
+// [github.com/millrace/millrace/origin/folder.Folder.Watch] does.
+func (f *Folder) Watch(ctx context.Context, changed func()) error {
+	s, err := f.state(ctx)
+	if err != nil {
+		return fmt.Errorf("markdown %s: %w", f.dir, err)
+	}
+	w := watch.Folder{
+		Dir: s.top,
+		Root: func(ctx context.Context) (*os.Root, fs.FileInfo, error) {
+			s, err := f.refresh(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			return s.root, s.info, nil
+		},
+		Walk: func(ctx context.Context, _ *os.Root, name string, add func(string) bool) {
+			s, err := f.state(ctx)
+			if err != nil || name == "." && !add(".") { // the configuration is there
+				return
+			}
+			for _, start := range s.starts {
+				switch {
+				case name == "." || within(name, start):
+					s.folders(ctx, start, add)
+				case within(start, name):
+					s.folders(ctx, name, add)
+				}
+			}
+		},
+		Sum:    watch.Sum(f),
+		Logger: f.log,
+	}
+	return w.Watch(ctx, changed)
+}
+
+// state gives the present state, or makes it if nobody has looked yet.
+func (f *Folder) state(ctx context.Context) (*snapshot, error) {
+	if s := f.present.Load(); s != nil {
+		return s, nil
+	}
+	return f.refresh(ctx)
+}
+
+// refresh looks at the folder anew. A folder that was replaced by another one
+// of its name is opened anew; the old one is closed by the garbage collector,
+// once nobody reads from it any more.
+func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next, err := f.look()
+	if err != nil {
+		return nil, err
+	}
+	old := f.present.Load()
+	if old != nil && os.SameFile(old.info, next.info) {
+		next.root.Close()
+		next.root = old.root
+	}
+	if err := next.learn(ctx, old); err != nil {
+		return nil, err
+	}
+	f.present.Store(next)
+	return next, nil
+}
+
+// look opens the folder and reads its configuration.
+func (f *Folder) look() (*snapshot, error) {
+	info, err := os.Stat(f.dir)
+	if err != nil {
+		return nil, tree.PathError(err)
+	}
+	if !info.IsDir() {
+		return nil, tree.PathError(tree.ErrNoFolder)
+	}
+	top, sub, site, _, err := detect(f.dir, f.kind)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{site: site, top: top, max: f.max, now: f.now, open: f.open}
+	if s.root, err = os.OpenRoot(top); err != nil {
+		return nil, tree.PathError(err)
+	}
+	if s.info, err = s.root.Stat("."); err != nil {
+		s.root.Close()
+		return nil, tree.PathError(err)
+	}
+	s.base = cmp.Or(f.base, site.base, noBase)
+	s.starts = starts(site.roots(), sub)
+	return s, nil
+}

@@ -1,0 +1,210 @@
+package markdown
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+const (
+	maxValues = 20_000 // in a front matter or a configuration, aliases expanded
+	maxNested = 64     // lists and maps inside each other
+)
+
+// position gives the line and the column of front matter in its file, which
+// has a line above it.
+func position(line, column int) string { return fmt.Sprintf("%d:%d", line+1, column) }
+
+func decodeTOML(src []byte) (matter, error) {
+	if err := shallow(src); err != nil {
+		return nil, err
+	}
+	var v map[string]any
+	if err := toml.Unmarshal(src, &v); err != nil {
+		var de *toml.DecodeError
+		if errors.As(err, &de) {
+			row, column := de.Position()
+			return nil, &millrace.FormatError{Position: position(row, column), Reason: strings.TrimPrefix(de.Error(), "toml: ")}
+		}
+		return nil, &millrace.FormatError{Position: position(1, 1), Reason: strings.TrimPrefix(err.Error(), "toml: ")}
+	}
+	plain(v)
+	return lowered(v), nil
+}
+
+func decodeJSON(src []byte) (matter, error) {
+	var v map[string]any
+	if err := jsonio.Unmarshal(src, &jsonio.Limits{Depth: maxNested}, &v); err != nil {
+		return nil, err
+	}
+	plain(v)
+	return lowered(v), nil
+}
+
+// shallow refuses what opens more brackets inside each other than anybody
+// does: decoders go down with them.
+func shallow(src []byte) error {
+	depth, line := 0, 1
+	for _, c := range src {
+		switch c {
+		case '\n':
+			line++
+		case '[', '{':
+			if depth++; depth > maxNested {
+				return &millrace.FormatError{Position: position(line, 1), Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
+			}
+		case ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return nil
+}
+
+// decodeYAML reads YAML. Tags that it does not know are ignored, and aliases
+// may not make more of a text than somebody would write.
+func decodeYAML(src []byte) (matter, error) {
+	if err := shallow(src); err != nil {
+		return nil, err
+	}
+	f, err := parseYAML(src)
+	if err != nil {
+		var se *yaml.SyntaxError
+		if errors.As(err, &se) && se.Token != nil {
+			return nil, at(se.Token, se.Message)
+		}
+		return nil, &millrace.FormatError{Position: position(1, 1), Reason: firstLine(err.Error())}
+	}
+	d := yamlDecoder{anchors: map[string]ast.Node{}, left: maxValues}
+	for _, doc := range f.Docs {
+		v, err := d.value(doc.Body, 0)
+		if err != nil {
+			return nil, err
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			return lowered(v), nil
+		case nil:
+			continue
+		}
+		return nil, at(doc.Body.GetToken(), "the front matter is no list of names with values")
+	}
+	return matter{}, nil
+}
+
+// parseYAML parses, and makes an error of a panic: the parser has paths that
+// nobody has walked.
+func parseYAML(src []byte) (f *ast.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f, err = nil, fmt.Errorf("it cannot be parsed: %v", r)
+		}
+	}()
+	return parser.ParseBytes(src, 0)
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}
+
+func at(t *token.Token, reason string) error {
+	line, column := 1, 1
+	if t != nil && t.Position != nil {
+		line, column = t.Position.Line, t.Position.Column
+	}
+	return &millrace.FormatError{Position: position(line, column), Reason: reason}
+}
+
+// yamlDecoder makes values of a parsed document.
+type yamlDecoder struct {
+	anchors map[string]ast.Node
+	left    int // values that may still be made
+}
+
+func (d *yamlDecoder) value(n ast.Node, depth int) (any, error) {
+	if n == nil {
+		return nil, nil
+	}
+	if d.left--; d.left < 0 || depth > maxNested {
+		return nil, at(n.GetToken(), fmt.Sprintf("it has more than %d values or nests deeper than %d levels", maxValues, maxNested))
+	}
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return d.mapping(n.Values, depth)
+	case *ast.MappingValueNode:
+		return d.mapping([]*ast.MappingValueNode{n}, depth)
+	case *ast.SequenceNode:
+		out := make([]any, 0, len(n.Values))
+		for _, e := range n.Values {
+			v, err := d.value(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	case *ast.AnchorNode:
+		if n.Name != nil {
+			d.anchors[n.Name.GetToken().Value] = n.Value
+		}
+		return d.value(n.Value, depth+1)
+	case *ast.AliasNode:
+		if n.Value == nil {
+			return nil, nil
+		}
+		target, ok := d.anchors[n.Value.GetToken().Value]
+		if !ok {
+			return nil, at(n.GetToken(), "an alias of nothing: "+n.Value.GetToken().Value)
+		}
+		return d.value(target, depth+1)
+	case *ast.TagNode:
+		return d.value(n.Value, depth+1)
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.BoolNode:
+		return n.Value, nil
+	case *ast.NullNode:
+		return nil, nil
+	}
+	if t := n.GetToken(); t != nil {
+		return t.Value, nil // a number stays as it was written
+	}
+	return nil, nil
+}
+
+func (d *yamlDecoder) mapping(values []*ast.MappingValueNode, depth int) (any, error) {
+	out := make(map[string]any, len(values))
+	for _, kv := range values {
+		v, err := d.value(kv.Value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := kv.Key.(*ast.MergeKeyNode); ok {
+			if m, ok := v.(map[string]any); ok {
+				for k, v := range m {
+					if _, has := out[k]; !has {
+						out[k] = v
+					}
+				}
+			}
+			continue
+		}
+		key := kv.Key.GetToken().Value
+		if s, ok := kv.Key.(*ast.StringNode); ok {
+			key = s.Value
+		}
+		out[key] = v
+	}
+	return out, nil
+}

@@ -1,0 +1,129 @@
+package markdown
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tree"
+)
+
+// Page reads the page of one file, by its URL in the stream, which is its
+// name. A file that has just changed gives a page without a version. Where the
+// front matter does not say when the page was modified, its Modified is the
+// file's, as a hint only: it does not speak for the field.
+//
+// Errors: [millrace.ErrUnmodified], [millrace.ErrNotFound], also for what its
+// owner does not publish, [millrace.ErrInvalid] for broken front matter and for
+// what is no UTF-8, with line and column, [millrace.ErrTooLarge],
+// [millrace.ErrForbidden] for a file that may not be read,
+// [millrace.ErrUnavailable] for other failures of the file system.
+func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	p, err := f.page(ctx, have)
+	if err != nil {
+		return nil, fmt.Errorf("page %s: %w", have.URL, err)
+	}
+	return p, nil
+}
+
+func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	s, err := f.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.file(have.URL)
+	if err != nil {
+		return nil, err
+	}
+	if winner := s.index.lost[file]; winner != "" {
+		return nil, unpublished("another file has its URL: " + winner)
+	}
+	version := func(info fs.FileInfo) string { return tree.Version(s.index.rules, info, s.now()) }
+	if have.Version != "" {
+		info, err := s.root.Stat(file)
+		if err != nil {
+			return nil, tree.PathError(err)
+		}
+		if version(info) == have.Version {
+			return nil, millrace.ErrUnmodified
+		}
+	}
+	if s.open != nil {
+		s.open(file)
+	}
+	data, before, after, err := tree.Read(s.root, file, s.max)
+	if err != nil {
+		return nil, err
+	}
+	h, err := named(file)(parseHead(data))
+	if err != nil {
+		return nil, err
+	}
+	sp, _, err := s.place(file, &h, s.now())
+	if err != nil {
+		return nil, err
+	}
+	if err := encoded(file, data); err != nil {
+		return nil, err
+	}
+	p := &millrace.Page{URL: sp.url}
+	if p.Version = version(before); p.Version != version(after) {
+		p.Version = "" // written to while it was read
+	}
+	l, err := s.linker(file, sp.url)
+	if err != nil {
+		return nil, err
+	}
+	text := lineEnds(data[h.body:])
+	if p.Blocks, err = s.blocks(ctx, text, l, h.matter); err != nil {
+		return nil, err
+	}
+	s.fields(p, sp, &h)
+	title(p, sp, h.matter, file)
+	if modified := before.ModTime(); !p.Known.Has(millrace.FieldModified) && modified.Year() > 1980 { // reproducible builds set the clock back
+		p.Modified = modified.UTC().Truncate(time.Second)
+	}
+	return p, nil
+}
+
+// encoded says where a file is no text in UTF-8.
+func encoded(file string, data []byte) error {
+	reason := "it is no UTF-8"
+	at := -1
+	for i := 0; i < len(data); {
+		c := data[i]
+		if c == 0 {
+			at, reason = i, "it has a NUL: it is no text, or is in UTF-16"
+			break
+		}
+		if c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			at = i
+			break
+		}
+		i += n
+	}
+	if at < 0 {
+		return nil
+	}
+	line := bytes.Count(data[:at], []byte("\n"))
+	column := at - bytes.LastIndexByte(data[:at], '\n')
+	return &millrace.FormatError{Position: fmt.Sprintf("%s:%d:%d", file, line+1, column), Reason: reason}
+}
+
+// lineEnds makes every line end a line feed.
+func lineEnds(text []byte) []byte {
+	if bytes.IndexByte(text, '\r') < 0 {
+		return text
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
+}

@@ -1,0 +1,365 @@
+package markdown
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tree"
+)
+
+// Kind is the convention of a generator by which files become pages.
+type Kind string
+
+// The kinds that there are. The zero value finds out by the configuration
+// file.
+const (
+	Plain      Kind = "plain" // no generator: a.md is /a/
+	Hugo       Kind = "hugo"
+	Jekyll     Kind = "jekyll"
+	MkDocs     Kind = "mkdocs"
+	Docusaurus Kind = "docusaurus"
+)
+
+// maxConfig is the most bytes of a configuration file.
+const maxConfig = 1 << 20
+
+// spot is where a page is, and what its place says of it.
+type spot struct {
+	url      string // identity
+	section  string
+	language string
+	title    string // of the navigation
+	date     time.Time
+	kind     millrace.PageKind
+	weak     bool // gives way to another file with the URL
+}
+
+// convention says by what rules files become pages. All names are
+// slash-separated and under the project.
+type convention interface {
+	// roots gives the folders that pages are in; "." is the project.
+	roots() []string
+	// entry says whether something in a root is of interest, and why not:
+	// an [unpublished] is reported. has tells of the names beside it.
+	entry(name string, folder bool, has func(string) bool) (use bool, err error)
+	// spot gives the place of a page. What the front matter says that the
+	// configuration adds is in the matter after it.
+	spot(name string, h *head) (spot, error)
+}
+
+// site is a project and its convention.
+type site struct {
+	convention
+	kind     Kind
+	base     string // of the configuration, canonical, ends with "/"; "" = none
+	language string
+	// drafts, future and expired are published as well.
+	drafts, future, expired bool
+	// names of pages may be looked up without their folder, see [index.find].
+	bare bool
+}
+
+// unpublished is a file that is no page by the will of its owner or by the
+// convention. The source is sure of it.
+type unpublished string
+
+func (u unpublished) Error() string { return string(u) }
+
+// Unwrap gives [millrace.ErrNotFound].
+func (u unpublished) Unwrap() error { return millrace.ErrNotFound }
+
+const (
+	errPrivate  = unpublished("a name that starts with an underscore is a draft's or a part's")
+	errNoMatter = unpublished("it has no front matter, and Jekyll makes no page of such a file")
+)
+
+// configs are the files by which a generator is known, in the order in which
+// they are tried.
+var configs = []struct {
+	kind  Kind
+	names []string
+	load  func(p *project) (*site, error)
+}{
+	{Hugo, []string{
+		"hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config/_default/hugo.toml", "config/_default/hugo.yaml",
+		"config/_default/config.toml", "config/_default/config.yaml", "config/_default/config.yml", "config/_default/config.json",
+		"config.toml", "config.yaml", "config.yml", "config.json",
+	}, loadHugo},
+	{Jekyll, []string{"_config.yml", "_config.yaml", "_config.toml"}, loadJekyll},
+	{MkDocs, []string{"mkdocs.yml", "mkdocs.yaml"}, loadMkDocs},
+	{Docusaurus, []string{"docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs"}, loadDocusaurus},
+	{Plain, nil, loadPlain},
+}
+
+// project is a folder whose configuration is being read.
+type project struct {
+	root *os.Root
+	file string // the configuration; "" = none
+	conf matter // of a file that is YAML, TOML or JSON
+	text string // of another one
+}
+
+// isFolder reports whether a folder of the project exists.
+func (p *project) isFolder(name string) bool {
+	info, err := p.root.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// read reads a configuration file, nil if there is none.
+func (p *project) read(name string) (matter, error) {
+	data, _, _, err := tree.Read(p.root, name, maxConfig)
+	if errors.Is(err, millrace.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var m matter
+	switch path.Ext(name) {
+	case ".toml":
+		m, err = decodeTOML(data)
+	case ".json":
+		m, err = decodeJSON(data)
+	case ".yaml", ".yml":
+		m, err = decodeYAML(data)
+	default:
+		p.text = string(data)
+		return matter{}, nil
+	}
+	var fe *millrace.FormatError
+	if errors.As(err, &fe) {
+		fe.URL = name
+		var line, column int
+		if n, _ := fmt.Sscanf(fe.Position, "%d:%d", &line, &column); n == 2 {
+			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // it has no line above
+		}
+	}
+	if m == nil && err == nil {
+		m = matter{}
+	}
+	return m, err
+}
+
+// detect gives the project that a folder is, or is a part of, and the folder's
+// name in it.
+func detect(dir string, kind Kind) (top, sub string, s *site, config string, err error) {
+	for _, top := range []string{dir, filepath.Dir(dir)} {
+		sub, err := filepath.Rel(top, dir)
+		if err != nil {
+			continue
+		}
+		s, config, err := load(top, kind, top == dir && kind != "")
+		switch {
+		case err != nil && top == dir:
+			return "", "", nil, "", err
+		case err != nil || s == nil:
+			continue // what lies above is not what was asked for
+		}
+		sub = filepath.ToSlash(sub)
+		if sub != "." && !slices.ContainsFunc(s.roots(), func(r string) bool { return within(r, sub) || r != "." && within(sub, r) }) {
+			continue
+		}
+		if sub != "." && s.kind != Docusaurus && slices.Contains(s.roots(), ".") {
+			continue // any folder of such a project is under its root
+		}
+		return top, sub, s, config, nil
+	}
+	s, _, err = load(dir, Plain, true)
+	return dir, ".", s, "", err
+}
+
+// load reads the configuration of a folder; a nil site means that it has none.
+// By force, it does without.
+func load(dir string, kind Kind, force bool) (*site, string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, "", tree.PathError(err)
+	}
+	defer root.Close()
+	for _, c := range configs {
+		if kind != "" && c.kind != kind {
+			continue
+		}
+		p := &project{root: root}
+		for _, name := range c.names {
+			m, err := p.read(name)
+			if err != nil {
+				return nil, "", err
+			}
+			if m != nil && (c.kind != Hugo || strings.Contains(name, "hugo.") || isHugo(p, m)) {
+				p.file, p.conf = name, m
+				break
+			}
+		}
+		if p.file == "" && !force {
+			continue
+		}
+		s, err := c.load(p)
+		if err != nil {
+			return nil, "", err
+		}
+		s.kind = c.kind
+		return s, p.file, nil
+	}
+	if kind != "" && force {
+		return nil, "", fmt.Errorf("%w: there is no kind %q", millrace.ErrInvalid, kind)
+	}
+	return nil, "", nil
+}
+
+// isHugo reports whether a configuration file with a general name is Hugo's.
+func isHugo(p *project, m matter) bool {
+	for _, name := range []string{"baseurl", "theme", "languagecode", "defaultcontentlanguage", "contentdir", "permalinks", "taxonomies", "markup"} {
+		if _, ok := m[name]; ok {
+			return true
+		}
+	}
+	return p.isFolder("content") && (p.isFolder("themes") || p.isFolder("layouts") || p.isFolder("archetypes"))
+}
+
+// within reports whether a name is that of a folder or of something in it.
+func within(folder, name string) bool {
+	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// below gives a name under one of some folders, and the folder: the innermost.
+func below(roots []string, name string) (root, rel string, ok bool) {
+	for _, r := range roots {
+		if within(r, name) && (!ok || len(r) > len(root)) {
+			root, ok = r, true
+		}
+	}
+	if root == "." {
+		return root, name, ok
+	}
+	return root, strings.TrimPrefix(strings.TrimPrefix(name, root), "/"), ok
+}
+
+// isMarkdown reports whether a file name is that of a page.
+func isMarkdown(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".mdx", ".mdown", ".mkd", ".mkdn":
+		return true
+	}
+	return false
+}
+
+// stemOf gives a name without its last ending.
+func stemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
+
+// isReadme reports whether a file is the page of its folder on the sites that
+// show folders.
+func isReadme(stem string) bool { return strings.EqualFold(stem, "readme") }
+
+// join gives the path of a folder's page: "/" and "a/b/" in front of a name.
+func join(parts ...string) string {
+	return "/" + strings.TrimLeft(path.Join(parts...), "/")
+}
+
+// asFolder gives a path that ends with a slash.
+func asFolder(p string) string { return strings.TrimSuffix(p, "/") + "/" }
+
+// identity makes a page's URL of a path that a convention or an owner wrote.
+func identity(p string) (string, error) {
+	p = strings.NewReplacer("?", "%3F", "#", "%23", `\`, "/").Replace(p)
+	for strings.Contains(p, "//") {
+		p = strings.ReplaceAll(p, "//", "/")
+	}
+	c, err := canon.URL(strings.TrimSuffix(noBase, "/") + "/" + strings.TrimPrefix(p, "/"))
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	id := canon.Relative(noBase, c)
+	if len(id) > tree.MaxURL {
+		return "", tree.ErrLong
+	}
+	return id, nil
+}
+
+// baseOf makes a base of what a configuration says, "" of what is none.
+func baseOf(s string) string {
+	c, err := canon.URL(strings.TrimSpace(s))
+	if err != nil || strings.Contains(c, "?") {
+		return ""
+	}
+	return asFolder(c)
+}
+
+// release says whether a page is to be seen, and until when that is certain:
+// timed is true for a page that time alone may show or hide.
+func (s *site) release(m matter, date, now time.Time) (timed bool, err error) {
+	if !s.drafts && (m.is("draft") || m.isNot("published") || strings.EqualFold(m.text("status"), "draft")) {
+		return false, unpublished("it is a draft")
+	}
+	from := m.date("publishdate", "publish_date")
+	if from.IsZero() && (s.kind == Hugo || s.kind == Jekyll) {
+		from = cmp.Or(m.date("date"), date)
+	}
+	if !s.future && from.After(now) {
+		return true, unpublished("it is to be published at " + from.UTC().Format(time.RFC3339))
+	}
+	until := m.date("expirydate", "expiry_date", "unpublishdate", "expires")
+	if !s.expired && !until.IsZero() && !until.After(now) {
+		return true, unpublished("it has expired at " + until.UTC().Format(time.RFC3339))
+	}
+	return !until.IsZero(), nil
+}
+
+// plainSite is a tree without a generator.
+type plainSite struct{}
+
+func loadPlain(*project) (*site, error) { return &site{convention: plainSite{}}, nil }
+
+func (plainSite) roots() []string { return []string{"."} }
+
+func (plainSite) entry(name string, folder bool, _ func(string) bool) (bool, error) {
+	base := path.Base(name)
+	switch {
+	case folder && base == "node_modules":
+		return false, nil
+	case !folder && !isMarkdown(base):
+		return false, nil
+	case strings.HasPrefix(base, "_"):
+		return true, errPrivate
+	}
+	return true, nil
+}
+
+func (plainSite) spot(name string, h *head) (spot, error) {
+	dir, file := path.Split(name)
+	stem := stemOf(file)
+	sp := spot{weak: isReadme(stem)}
+	own := h.matter.text("permalink", "url", "slug")
+	switch {
+	case strings.HasPrefix(own, "/"):
+		sp.url = own
+	case stem == "index" || sp.weak:
+		sp.url = asFolder(join(escapePath(dir)))
+	case h.matter.text("slug") != "":
+		sp.url = asFolder(join(escapePath(dir), h.matter.text("slug")))
+	default:
+		sp.url = asFolder(join(escapePath(dir), tree.Escape(stem)))
+	}
+	var err error
+	sp.url, err = identity(sp.url)
+	return sp, err
+}
+
+// escapePath escapes the names of a path.
+func escapePath(p string) string {
+	parts := strings.Split(p, "/")
+	for i := range parts {
+		parts[i] = tree.Escape(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
