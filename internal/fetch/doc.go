@@ -44,11 +44,11 @@
 // A Retry-After of a 429, 502, 503 or 504 holds the whole host, for at most
 // five minutes. So do failures in a row, which are the network's, 429 and 5xx:
 // 1 s, 2 s, and so on to 30 s, less a jitter of up to half. Many requests that
-// fail together count as one step; another 5xx, which may be one page's alone,
-// counts for one step less. After eight failures the host rests: requests fail
-// at once with a [*RestError] that says for how long. Then one is let through;
-// if that fails too, the rest doubles, up to five minutes. A success ends all
-// of it.
+// fail together, and those that [Do] repeats, count as one step; another 5xx,
+// which may be one page's alone, counts for one step less. After eight failures
+// in three steps the host rests: requests fail at once with a [*RestError] that
+// says for how long, half a minute at first. Then one is let through; if that
+// fails too, the rest doubles, up to five minutes. A success ends all of it.
 //
 // # Redirects
 //

@@ -191,6 +191,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits) (*
 		return nil, err
 	}
 
+	turn.repeated = ctx.Value(repeated{}) != nil
 	began := time.Now()
 	// Who forgets to close a body blocks its host for no longer than this.
 	watch := startWatch(ctx, c.timeout, func() { turn.done(unknown) })

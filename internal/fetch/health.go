@@ -59,7 +59,8 @@ func outcomeOf(code int) outcome {
 // once, but for one now and then that shows whether it is well again.
 //
 // A wave is made of the failures of requests that began before the first of
-// them failed: that many run at once says nothing about how long a host is down.
+// them failed: that many run at once says nothing about how long a host is
+// down. A request that is repeated begins none either: it may be the trouble.
 type health struct {
 	failures, waves int           // in a row
 	failed          time.Time     // when the last wave began to fail
@@ -83,7 +84,7 @@ func (h *health) resting(host string, now time.Time) error {
 }
 
 // judge notes how a request went that began at a time.
-func (h *health) judge(o outcome, began, now time.Time, rand func() float64) {
+func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func() float64) {
 	news := h.failures == 0 || began.After(h.failed)
 	if o == fine {
 		if news {
@@ -95,7 +96,9 @@ func (h *health) judge(o outcome, began, now time.Time, rand func() float64) {
 	if !news {
 		return
 	}
-	h.waves++
+	if !repeated || h.waves == 0 {
+		h.waves++
+	}
 	h.failed = now
 	if h.failures >= restAfter && h.waves >= restWaves {
 		h.rest = min(max(firstRest, 2*h.rest), maxRest)

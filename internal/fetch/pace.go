@@ -69,6 +69,7 @@ type pass struct {
 	h        *hostQueue
 	began    time.Time
 	probe    bool // the host rests, and this shows whether it has to
+	repeated bool // it has failed before
 	reported bool
 	released bool
 }
@@ -205,7 +206,7 @@ func (x *pass) done(o outcome) {
 func (x *pass) judge(o outcome, now time.Time) {
 	if !x.reported && o != unknown {
 		x.reported = true
-		x.h.judge(o, x.began, now, x.p.rand)
+		x.h.judge(o, x.repeated, x.began, now, x.p.rand)
 		if x.probe {
 			x.h.probing = false
 		}

@@ -383,6 +383,34 @@ func TestProbe(t *testing.T) {
 	})
 }
 
+// One page that always breaks holds its host up for a moment; the third in a
+// row is trouble of the host.
+func TestRepeatedFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, Options{Rand: zero, Dial: raw(t, func(conn net.Conn, r *http.Request) {
+			if r.URL.Path == "/fine" {
+				say(conn, "HTTP/1.1 204 x\r\nConnection: close\r\n\r\n")
+			}
+		})})
+		began := time.Now()
+		ask := func(path, text string, want time.Duration) {
+			t.Helper()
+			_, err := fetchBody(t, c, "http://site.example"+path)
+			if err == nil != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+				t.Error(err)
+			}
+			if took := time.Since(began); took != want*time.Second {
+				t.Errorf("%s after %s, want %s", path, took, want*time.Second)
+			}
+		}
+		ask("/1", "EOF, gave up after 4 attempts", 7)
+		ask("/fine", "", 8)
+		ask("/1", "EOF, gave up after 4 attempts", 8+7)
+		ask("/2", "EOF, gave up after 4 attempts", 15+1+2+2+4)
+		ask("/3", "resting after 9 failures in a row; next try in 29s", 24+2+1)
+	})
+}
+
 // A moment of trouble in which many requests fail at once is no reason to rest.
 func TestBlip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,8 +36,9 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 		return nil, err
 	}
 	c := clientOf(client.Transport)
+	asking := ctx
 	for attempt := 0; ; attempt++ {
-		resp, err := client.Do(req.WithContext(ctx))
+		resp, err := client.Do(req.WithContext(asking))
 		if err != nil {
 			resp, err = nil, unwrapURL(err)
 			if _, ok := errors.AsType[*RobotsError](err); ok {
@@ -78,8 +79,12 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 		if err := sleep(ctx, wait); err != nil {
 			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
+		asking = context.WithValue(ctx, repeated{}, true)
 	}
 }
+
+// repeated marks the context of a request that has been sent before.
+type repeated struct{}
 
 // clientOf gives the [Client] that is a transport, nil if none is.
 func clientOf(t http.RoundTripper) *Client {
