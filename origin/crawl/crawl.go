@@ -174,11 +174,11 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	}
 	if res.canonical != "" {
 		other := c.visit(ctx, task{url: res.canonical}, &buf)
-		if other.outcome == page && alike(other.sketch.coarse, res.sketch.coarse) >= notWhollyOther {
+		if other.outcome == page && alike(other.sketch, res.sketch) >= notWhollyOther {
 			return c.muted(res, res.canonical)
 		}
 	}
-	if res.same && res.made.String() == have.Version {
+	if res.made.whole() && res.made.String() == have.Version {
 		return nil, millrace.ErrUnmodified
 	}
 	res.page.Version = res.made.String()

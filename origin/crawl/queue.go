@@ -44,7 +44,11 @@ const block = 4096
 func (q *queue) push(t task) error {
 	q.n++
 	q.tail = append(q.tail, t)
-	if len(q.tail) < block || len(q.blocks) == 0 && q.next == len(q.head) {
+	switch {
+	case len(q.tail) < block:
+		return nil
+	case len(q.blocks) == 0 && q.next == len(q.head):
+		q.head, q.tail, q.next = q.tail, q.head[:0], 0
 		return nil
 	}
 	return q.spill()

@@ -78,7 +78,7 @@ func (r *run) goesBy(res *result, k uint64) (to string, target uint64, verdict i
 	}
 	for _, twin := range r.scope.twins(res.url) {
 		tk := key(twin)
-		if e, _ := r.table.get(tk); tk != k && e.state == had && e.about != 0 && e.about == res.sketch.coarse {
+		if e, _ := r.table.get(tk); tk != k && e.state == had && e.about != 0 && e.about == res.sketch {
 			return twin, tk, duplicate, nil
 		}
 	}
@@ -113,7 +113,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict 
 	case e.state == had && e.about == 0 && e.flags&tried == 0:
 		// Nothing is known of what it says: ask.
 	case e.state == had:
-		if len(res.page.Blocks) == 0 || alike(e.about, res.sketch.coarse) >= notWhollyOther {
+		if len(res.page.Blocks) == 0 || alike(e.about, res.sketch) >= notWhollyOther {
 			return target, duplicate, nil
 		}
 		r.mistaken[target]++
@@ -142,7 +142,7 @@ func (r *run) keep(res *result, k uint64) error {
 	}
 	e, _ := r.table.get(k)
 	if res.state != had {
-		res.made.barren = !leads && (res.page.Kind == millrace.Archive || !r.traps.novel(res.url, &res.sketch))
+		res.made.barren = !leads && (res.page.Kind == millrace.Archive || !r.traps.novel(res.url, res.lines))
 		r.traps.note(res.url, !res.made.barren)
 	}
 	if res.elsewhere != "" {
@@ -151,7 +151,7 @@ func (r *run) keep(res *result, k uint64) error {
 			// Another page goes by that address: one of them would be lost.
 			res.page.URL, res.made.claim = res.url, 0
 			if res.made.revision != "" {
-				res.made.revision = res.page.Revision()[:revisionLength]
+				res.made.revise(res)
 			}
 		} else {
 			r.table.set(c, entry{state: claimed, about: k, flags: named})
@@ -162,9 +162,9 @@ func (r *run) keep(res *result, k uint64) error {
 		age = r.now().Sub(res.page.Modified)
 	}
 	e.checked(r.now(), res.state == had && !res.same, age)
-	e.state, e.about = had, res.sketch.coarse
+	e.state, e.about = had, res.sketch
 	v := res.made.String()
-	if res.state == had && v == res.held {
+	if res.state == had && v == res.held && res.made.whole() {
 		r.done--
 		r.pages--
 		return r.stand(res.task, k, e)

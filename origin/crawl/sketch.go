@@ -1,75 +1,139 @@
 package crawl
 
-import "github.com/millrace/millrace"
+import (
+	"regexp"
+	"slices"
+	"strings"
 
-// sketch stands for what a page says, so that two pages can be compared when
-// neither is at hand any more: pairs of neighbouring words are hashed into
-// buckets, and the least hash of each bucket is kept (one permutation
-// MinHash). The share of buckets that agree estimates the share of the pairs
-// that two texts have in common.
-type sketch struct {
-	fine   [64]uint32 // 0 = no pair has come here
-	coarse uint64     // eight buckets of eight bits, made of the fine ones
+	"github.com/millrace/millrace"
+)
+
+// reading is what is kept of a page's text.
+type reading struct {
+	// sketch stands for the text where two pages are compared and neither is
+	// at hand any more: pairs of neighbouring words are hashed into eight
+	// buckets, and a byte of the least hash of each bucket is kept (one
+	// permutation MinHash). The share of buckets that agree estimates the
+	// share of the pairs that two texts have in common. 0 is a text without
+	// pairs.
+	sketch uint64
+	sum    uint64   // of all words
+	lines  []uint64 // hashes of the paragraphs, items and rows, but for headings and empty ones
 }
 
-// How many of the eight coarse buckets agree in pages that are...
+// How many eighths of a sketch agree in pages that are...
 const (
 	notWhollyOther = 4 // about half of the text alike
 	nearlySame     = 6
 )
 
-// sketchOf gives the sketch of a page's text.
-func sketchOf(p *millrace.Page) sketch {
-	var s sketch
-	text := p.Text()
-	var word, last uint64
-	word = fnvStart
-	for i := range len(text) {
-		c := text[i]
-		switch {
+// maxLines is how many lines of a page are compared.
+const maxLines = 256
+
+// read reads the text of a page at an address. What the page only repeats of
+// its address does not count in its lines: the numbers where the address is
+// that of a date, and the values of parameters where there are several.
+func read(p *millrace.Page, u string) reading {
+	f := filter{dates: dated.MatchString(u)}
+	if _, query, _ := strings.Cut(u, "?"); strings.Contains(query, "&") {
+		for pair := range strings.SplitSeq(query, "&") {
+			_, value, _ := strings.Cut(pair, "=")
+			f.echo = append(f.echo, wordHashes(value)...)
+		}
+	}
+	f.scan(p.Title)
+	headings := f.lines
+	for _, b := range p.Blocks {
+		if b.Type == millrace.HeadingBlock && len(headings) < maxLines {
+			f.lines = headings
+			f.scan(b.Text)
+			headings = f.lines
+		}
+	}
+	f.least, f.sum, f.lines, f.headings = [8]uint64{}, fnvStart, nil, headings
+	f.scan(p.Text())
+	r := reading{sum: f.sum, lines: f.lines}
+	for b, h := range f.least {
+		if h != 0 {
+			r.sketch |= (h%255 + 1) << (8 * b)
+		}
+	}
+	return r
+}
+
+// dated are addresses with a date in them: /2024/05, /2024-05-12, month=5.
+var dated = regexp.MustCompile(`[/=-](19|20)\d\d[/-]?(0?[1-9]|1[0-2])([/-]?[0-3]?\d)?([/&-]|$)|(?i:[?&](year|month|day|week|date)=)`)
+
+// filter reads text word by word.
+type filter struct {
+	dates    bool     // numbers do not count in lines
+	echo     []uint64 // these words do not, either
+	headings []uint64 // these lines do not count
+
+	least [8]uint64
+	sum   uint64
+	lines []uint64
+}
+
+// wordBytes gives the bytes of words in lower case, 0 for what separates them.
+// Those above ASCII are of words.
+var wordBytes = func() (t [256]byte) {
+	for i := range t {
+		switch c := byte(i); {
 		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-			fallthrough
+			t[i] = c + 'a' - 'A'
 		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
-			word = (word ^ uint64(c)) * fnvPrime
+			t[i] = c
+		}
+	}
+	return t
+}()
+
+func (f *filter) scan(text string) {
+	var last uint64
+	word, line, digits := fnvStart, fnvStart, true
+	for i := 0; i <= len(text); i++ {
+		c := byte('\n')
+		if i < len(text) {
+			c = text[i]
+		}
+		if b := wordBytes[c]; b != 0 {
+			word = (word ^ uint64(b)) * fnvPrime
+			digits = digits && b <= '9'
 			continue
 		}
 		if word != fnvStart {
-			s.add(last, word)
-			last, word = word, fnvStart
-		}
-	}
-	if word != fnvStart {
-		s.add(last, word)
-	}
-	for i, least := range s.fine {
-		if shift := i / 8 * 8; least != 0 {
-			// The smallest of eight buckets, cut to a byte that is never 0.
-			if b := uint64(least%255 + 1); s.coarse>>shift&0xFF == 0 || s.less(i) {
-				s.coarse = s.coarse&^(0xFF<<shift) | b<<shift
+			h := mix(last*31 ^ word)
+			if b := h >> 61; h < f.least[b] || f.least[b] == 0 {
+				f.least[b] = h
 			}
+			f.sum = (f.sum ^ h) * fnvPrime
+			if !(digits && f.dates) && (f.echo == nil || !slices.Contains(f.echo, word)) {
+				line = (line ^ word) * fnvPrime
+			}
+			last, word, digits = word, fnvStart, true
+		}
+		if c == '\n' {
+			if line != fnvStart && len(f.lines) < maxLines && !slices.Contains(f.headings, line) {
+				f.lines = append(f.lines, line)
+			}
+			line = fnvStart
 		}
 	}
-	return s
 }
 
-func (s *sketch) add(last, word uint64) {
-	h := mix(last*31 ^ word)
-	bucket, value := h>>58, uint32(h)|1
-	if s.fine[bucket] == 0 || value < s.fine[bucket] {
-		s.fine[bucket] = value
-	}
-}
-
-// less reports whether a fine bucket is the least of those that share its
-// coarse one, up to itself.
-func (s *sketch) less(i int) bool {
-	for j := i / 8 * 8; j < i; j++ {
-		if s.fine[j] != 0 && s.fine[j] <= s.fine[i] {
-			return false
+// wordHashes gives the hashes of the words of a text.
+func wordHashes(text string) (all []uint64) {
+	word := fnvStart
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && wordBytes[text[i]] != 0 {
+			word = (word ^ uint64(wordBytes[text[i]])) * fnvPrime
+		} else if word != fnvStart {
+			all = append(all, word)
+			word = fnvStart
 		}
 	}
-	return true
+	return all
 }
 
 // alike tells how many eighths of their buckets two sketches share: 8 for equal

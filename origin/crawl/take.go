@@ -229,7 +229,7 @@ func (r *run) probe(ctx context.Context) error {
 		delete(r.flights, k)
 		r.table.drop(k)
 		if res.outcome == page {
-			s.Found, s.Title, s.Sketch = true, cutTitle(res.page.Title), res.sketch.coarse
+			s.Found, s.Title, s.Sketch = true, cutTitle(res.page.Title), res.sketch
 		}
 	}
 	r.since.Soft = s
@@ -240,7 +240,7 @@ func (r *run) probe(ctx context.Context) error {
 // matches reports whether a page looks like the one for addresses that cannot
 // exist.
 func (s *soft) matches(res *result) bool {
-	return s != nil && s.Found && s.Title == cutTitle(res.page.Title) && alike(s.Sketch, res.sketch.coarse) >= nearlySame
+	return s != nil && s.Found && s.Title == cutTitle(res.page.Title) && alike(s.Sketch, res.sketch) >= nearlySame
 }
 
 func cutTitle(s string) string { return s[:min(len(s), 200)] }

@@ -9,7 +9,7 @@ import (
 // paths. Addresses are grouped by their shape, and each group has a budget of
 // pages that bring nothing new, neither text nor links to other groups. A
 // group whose pages do bring something is never at its end, however many there
-// are. What a sitemap names needs no budget.
+// are; only facets are. What a sitemap names needs no budget.
 type traps struct {
 	base   string // of the site
 	groups map[string]*group
@@ -18,9 +18,10 @@ type traps struct {
 // group is what is known of one shape.
 type group struct {
 	fruit, waste int32
-	// seen are the text samples of the pages so far, as bits. It is made once
-	// the group has some pages, and is started anew when it is half full, so
-	// that it tells texts that come again and again.
+	kinds        int32 // of a path with any parameters: the sets of them
+	// seen are the lines of the pages so far, as a Bloom filter of one hash.
+	// It is made once the group has some pages, and started anew when it is
+	// half full: it finds texts that come again and again.
 	seen []uint64
 	set  int
 }
@@ -31,7 +32,15 @@ const (
 	pathWaste  = 1000   // pages of one path, whatever its parameters
 	fewPages   = 30     // before texts are compared
 	seenBits   = 1 << 14
-	newEighth  = 8 // a text is new if one of so many of its samples is
+	newEighth  = 8 // a page is new if more than one of so many of its lines is
+
+	// A path that is asked with so many sets of parameters has facets, which
+	// make new pages of old texts. With several parameters at once it is asked
+	// so many times for each set, and so many in all.
+	manyKinds  = 12
+	facets     = 3
+	facetPages = 50
+	facetsAll  = 2000
 )
 
 // shapes gives the groups of an address: that of its shape, and that of its
@@ -95,37 +104,49 @@ func (t *traps) group(name string) *group {
 
 // admit reports whether an address may still be asked for.
 func (t *traps) admit(shape, any string) bool {
-	if g := t.group(shape); g.waste >= shapeWaste+2*g.fruit {
+	g := t.group(shape)
+	if g.waste >= shapeWaste+2*g.fruit {
 		return false
 	}
-	if any != "" {
-		if g := t.group(any); g.waste >= pathWaste+2*g.fruit {
-			return false
-		}
+	if any == "" {
+		return true
 	}
-	return true
+	all := t.group(any)
+	if all.kinds > manyKinds && strings.Count(shape, "&") >= facets &&
+		(g.waste+g.fruit >= facetPages || all.waste+all.fruit >= facetsAll) {
+		return false
+	}
+	return all.waste < pathWaste+2*all.fruit
 }
 
 // note counts a page of an address.
 func (t *traps) note(u string, fruitful bool) {
 	shape, any := t.shapes(u)
-	t.count(shape, fruitful)
+	g := t.group(shape)
 	if any != "" {
-		t.count(any, fruitful)
+		all := t.group(any)
+		if g.waste+g.fruit == 0 {
+			all.kinds++
+		}
+		all.count(fruitful)
 	}
+	g.count(fruitful)
 }
 
-func (t *traps) count(name string, fruitful bool) {
-	if g := t.group(name); fruitful {
+func (g *group) count(fruitful bool) {
+	if fruitful {
 		g.fruit++
 	} else {
 		g.waste++
 	}
 }
 
-// novel reports whether a text is new to the group of an address, and
-// remembers it.
-func (t *traps) novel(u string, s *sketch) bool {
+// novel reports whether the lines of a page are new to the group of its
+// address, and remembers them.
+func (t *traps) novel(u string, lines []uint64) bool {
+	if len(lines) == 0 {
+		return false
+	}
 	shape, any := t.shapes(u)
 	if any != "" {
 		shape = any // facets mix what pages of other parameters say
@@ -141,18 +162,14 @@ func (t *traps) novel(u string, s *sketch) bool {
 		clear(g.seen)
 		g.set = 0
 	}
-	fresh, all := 0, 0
-	for i, least := range s.fine {
-		if least == 0 {
-			continue
-		}
-		all++
-		bit := mix(uint64(i)<<32|uint64(least)) % seenBits
+	fresh := 0
+	for _, h := range lines {
+		bit := mix(h) % seenBits
 		if g.seen[bit/64]&(1<<(bit%64)) == 0 {
 			g.seen[bit/64] |= 1 << (bit % 64)
 			g.set++
 			fresh++
 		}
 	}
-	return fresh*newEighth > all
+	return fresh*newEighth > len(lines)
 }

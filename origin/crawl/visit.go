@@ -38,9 +38,11 @@ type result struct {
 	err     error  // why; of empty, absent and failed
 	to      string // moved: canonical, not cleaned
 
-	page      *millrace.Page // with the task's URL and no version
-	made      version        // of the page
-	sketch    sketch
+	page   *millrace.Page // with the task's URL and no version
+	made   version        // of the page
+	sketch uint64         // see sketchOf
+	lines  []uint64       // see linesOf
+	reading
 	same      bool   // the page says what is held of it
 	canonical string // another address of the site by which the page says it goes
 	elsewhere string // the same, on another site
@@ -242,7 +244,7 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 		return nil
 	}
 	r.outcome, r.page = page, p
-	r.sketch = sketchOf(p)
+	r.reading = read(p, r.url)
 	c.canonical(r, res.Canonical)
 	if !p.Known.Has(millrace.FieldModified) {
 		if t, ok := lastModified(resp.Header); ok {
@@ -252,13 +254,13 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 		}
 	}
 	held := r.version
-	r.made = version{kind: isPage, depth: r.depth, sketch: r.sketch.coarse}
+	r.made = version{kind: isPage, depth: r.depth, sketch: r.sketch}
 	r.made.validators(resp.Header)
 	p.URL = r.url
 	if r.elsewhere != "" {
 		p.URL, r.made.claim = r.elsewhere, key(r.elsewhere)
 	}
-	r.made.revision = p.Revision()[:revisionLength]
+	r.made.revise(r)
 	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
 	if held.kind == isPage && !held.stale {
 		r.made.barren = held.barren

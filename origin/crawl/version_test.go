@@ -1,0 +1,65 @@
+package crawl
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	for _, v := range []version{
+		{kind: isPage, depth: 3, barren: true, sketch: 1 << 63, revision: strings.Repeat("a", revisionLength), modified: 1700000000, claim: 7, etag: `W/"a.b c"`},
+		{kind: isPage, revision: "t1x"},
+		{kind: isPage},
+		{kind: isMute, day: 20000, target: 1<<64 - 1},
+		{kind: isPending, depth: 30},
+	} {
+		if got := parseVersion(v.String()); got != v {
+			t.Errorf("%q is read as %+v, want %+v", v.String(), got, v)
+		}
+	}
+	for s, kind := range map[string]byte{"": isPage, "x": isPage, "p0.0.1": isPage, "m1": isMute, "q9.9.9": isPending, `p` + rules + `.0.0.0.0.0. "x`: isPage} {
+		v := parseVersion(s)
+		if v.kind != kind || v.kind == isPage && v.conditions(http.Header{}) {
+			t.Errorf("%q is read as %+v", s, v)
+		}
+	}
+}
+
+func FuzzParseVersion(f *testing.F) {
+	f.Add((&version{kind: isPage, revision: "t1", etag: `"x"`}).String())
+	f.Add((&version{kind: isMute, day: 1, target: 2}).String())
+	f.Add((&version{kind: isPending, depth: 2}).String())
+	f.Add("p1")
+	f.Fuzz(func(t *testing.T, s string) {
+		if v := parseVersion(s); !v.stale && v.String() != s {
+			t.Errorf("%q is read as %q", s, v.String())
+		}
+	})
+}
+
+func TestValidators(t *testing.T) {
+	for _, c := range []struct {
+		name, tag, modified, date string
+		wantTag                   string
+		wantModified              int64
+	}{
+		{name: "both", tag: `W/"x"`, modified: "Sat, 01 Jan 2022 00:00:00 GMT", date: "Sun, 02 Jan 2022 00:00:00 GMT", wantTag: `W/"x"`, wantModified: 1640995200},
+		{name: "the time of the request", modified: "Sat, 01 Jan 2022 00:00:00 GMT", date: "Sat, 01 Jan 2022 00:00:01 GMT"},
+		{name: "no tag", tag: `x`},
+		{name: "two tags", tag: `"x", "y"`},
+		{name: "a long tag", tag: `"` + strings.Repeat("x", 300) + `"`},
+		{name: "no date", modified: "yesterday"},
+	} {
+		h := http.Header{}
+		for k, s := range map[string]string{"ETag": c.tag, "Last-Modified": c.modified, "Date": c.date} {
+			if s != "" {
+				h.Set(k, s)
+			}
+		}
+		var v version
+		if v.validators(h); v.etag != c.wantTag || v.modified != c.wantModified {
+			t.Errorf("%s: %q, %d", c.name, v.etag, v.modified)
+		}
+	}
+}
