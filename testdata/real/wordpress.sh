@@ -16,6 +16,12 @@ die() {
 	exit 1
 }
 
+# absent says what is to be installed. Its status, 3, tells that from a failure.
+absent() {
+	echo "wordpress.sh: there is no $1: apt-get install --no-install-recommends wordpress mariadb-server php-cli php-mysql" >&2
+	exit 3
+}
+
 # A data base does not run as root; neither should a web server.
 as=()
 if [ "$(id -u)" = 0 ]; then
@@ -74,11 +80,11 @@ while [ $# -gt 0 ]; do
 done
 [ $# = 1 ] || die "want one folder"
 for tool in mariadbd mariadb-install-db mariadb php curl; do
-	command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || die "there is no $tool"
+	command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || absent "$tool"
 done
 PATH=$PATH:/usr/sbin
 source=/usr/share/wordpress
-[ -f $source/wp-load.php ] || die "there is no $source"
+[ -f $source/wp-load.php ] || absent "$source"
 
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
@@ -121,6 +127,8 @@ define('WP_SITEURL', '${home%/}');
 define('DISABLE_WP_CRON', true);
 define('WP_HTTP_BLOCK_EXTERNAL', true);
 define('AUTOMATIC_UPDATER_DISABLED', true);
+define('WP_DEBUG_DISPLAY', false);
+ini_set('display_errors', '0');
 define('MILL_REST', (bool) $rest);
 define('MILL_PLAIN', (bool) $plain);
 define('MILL_POSTS', $pages);

@@ -1,5 +1,7 @@
 <?php
 // What the site of the tests has beside posts and pages.
+// It wants a script that is not there.
+remove_action('wp_head', 'print_emoji_detection_script', 7);
 add_action('init', function () {
 	register_post_type('recipe', [
 		'public' => true, 'label' => 'Recipes', 'show_in_rest' => true, 'rest_base' => 'recipes', 'has_archive' => true,

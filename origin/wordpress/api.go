@@ -1,0 +1,186 @@
+package wordpress
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// reply is what an answer of the API says in its header.
+type reply struct {
+	total int       // items of the whole list; -1 = not said
+	date  time.Time // when it was written, by the server's clock
+}
+
+// apiError is an answer of the API that says that something is wrong.
+type apiError struct {
+	status *fetch.StatusError
+	code   string // of WordPress, such as "rest_forbidden"; "" = none
+	text   string
+}
+
+// Error gives "URL: 403 Forbidden: rest_forbidden: Sorry, you are not allowed".
+func (e *apiError) Error() string {
+	s := e.status.Error()
+	for _, part := range []string{e.code, e.text} {
+		if part != "" {
+			s += ": " + part
+		}
+	}
+	return s
+}
+
+func (e *apiError) Unwrap() error { return e.status }
+
+// do sends a request without credentials. The body of the answer is the
+// caller's to close.
+func (s *Site) do(ctx context.Context, method, target string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	return fetch.Do(ctx, s.client, req)
+}
+
+// get asks the API and decodes its answer into v.
+func (s *Site) get(ctx context.Context, target string, v any) (reply, error) {
+	resp, err := s.do(ctx, http.MethodGet, target)
+	if err != nil {
+		return reply{}, err
+	}
+	body, bodyErr := fetch.ReadBody(resp, s.max)
+	if status, ok := errors.AsType[*fetch.StatusError](fetch.CheckStatus(resp)); ok {
+		return reply{}, readError(status, body)
+	}
+	if bodyErr != nil {
+		return reply{}, bodyErr
+	}
+	r := reply{total: -1, date: s.now()}
+	if n, err := strconv.Atoi(resp.Header.Get("X-WP-Total")); err == nil && n >= 0 {
+		r.total = n
+	}
+	if t, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		r.date = t
+	}
+	return r, decode(target, body, s.max, v)
+}
+
+// decode reads an answer. A file of a plugin that was saved with a byte order
+// mark puts it before everything.
+func decode(target string, body []byte, limit int64, v any) error {
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\uFEFF")))
+	if len(body) > 0 && body[0] != '{' && body[0] != '[' {
+		what := "it does not start with JSON, but with %q"
+		if body[0] == '<' && !bytes.HasPrefix(body, []byte("<br")) {
+			what = "it is HTML instead of JSON: %q"
+		}
+		return &millrace.FormatError{URL: target, Reason: fmt.Sprintf(what, start(string(body)))}
+	}
+	err := jsonio.Unmarshal(body, &jsonio.Limits{Size: limit, Depth: 128}, v)
+	if fe, ok := errors.AsType[*millrace.FormatError](err); ok {
+		fe.URL = target
+		return fe
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", target, err)
+	}
+	return nil
+}
+
+// readError gives an answer that is no success with what WordPress says of it.
+func readError(status *fetch.StatusError, body []byte) error {
+	e := &apiError{status: status}
+	var said struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	if jsonio.Unmarshal(body, nil, &said) == nil {
+		e.code, e.text = start(said.Code), start(plain(said.Message))
+	}
+	return e
+}
+
+// start gives the first words of a text from elsewhere, on one line.
+func start(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= 120 {
+		return s
+	}
+	n := 120
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// isStatus reports whether an error is an answer with one of some status codes.
+func isStatus(err error, codes ...int) bool {
+	e, ok := errors.AsType[*fetch.StatusError](err)
+	if !ok {
+		return false
+	}
+	for _, c := range codes {
+		if e.Code == c {
+			return true
+		}
+	}
+	return false
+}
+
+// postType is a type of items that has a place in the API.
+type postType struct {
+	slug  string // "post"
+	name  string // "Posts"
+	route string // "wp/v2/posts"
+}
+
+// builtin are the types that are pages of the site for certain. The others
+// are looked at.
+func (t postType) builtin() bool { return t.slug == "post" || t.slug == "page" }
+
+// internal are types that are parts of pages, or files.
+func internal(slug string) bool {
+	return slug == "attachment" || slug == "nav_menu_item" || strings.HasPrefix(slug, "wp_")
+}
+
+const maxTypes = 200
+
+// askTypes asks for the types that may have pages.
+func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
+	var listed map[string]struct {
+		Slug      string `json:"slug"`
+		Name      string `json:"name"`
+		Base      string `json:"rest_base"`
+		Namespace string `json:"rest_namespace"` // since 5.9
+	}
+	at := f.route("wp/v2/types", nil) // without _fields: they would be taken for the names of types
+	if _, err := s.get(ctx, at, &listed); err != nil {
+		return nil, err
+	}
+	if len(listed) > maxTypes {
+		return nil, fmt.Errorf("%w: %s has %d types", millrace.ErrTooLarge, at, len(listed))
+	}
+	var out []postType
+	for _, t := range listed {
+		if t.Namespace == "" {
+			t.Namespace = "wp/v2"
+		}
+		if t.Slug == "" || t.Base == "" || internal(t.Slug) || strings.ContainsAny(t.Base+t.Namespace, "(?#%") {
+			continue
+		}
+		out = append(out, postType{slug: t.Slug, name: plain(t.Name), route: t.Namespace + "/" + t.Base})
+	}
+	slices.SortFunc(out, func(a, b postType) int { return strings.Compare(a.slug, b.slug) })
+	return out, nil
+}

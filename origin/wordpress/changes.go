@@ -1,0 +1,369 @@
+package wordpress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// overlap is how much before the newest date that is known a list of what was
+// modified begins.
+const overlap = 2 * time.Second
+
+// Changes yields what has changed since a cursor. A first run yields every
+// page, with a milestone after each part of the lists; it goes on where it was
+// cut off. A later one yields, of the types that have changed, what was
+// modified, and names the rest. It ends with milestones that are Whole: one of
+// everything, or one of each type that was named wholly; or, if nothing has
+// changed, with one that is not, at the same cursor.
+//
+// Errors, beside those of [millrace.Source]: [millrace.ErrNotFound] and
+// [millrace.ErrForbidden] if there is no API here, or it is closed.
+func (s *Site) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		r := &run{Site: s, yield: yield, seed: maphash.MakeSeed()}
+		if err := r.do(ctx, since); err != nil && !errors.Is(err, errStop) {
+			yield(millrace.Change{}, fmt.Errorf("wordpress %s: %w", s.root, err))
+		}
+	}
+}
+
+// errStop is a consumer that wants no more.
+var errStop = errors.New("stopped")
+
+// run is one stream.
+type run struct {
+	*Site
+	f       *site
+	yield   func(millrace.Change, error) bool
+	is      cursor
+	settled []string // types that were named wholly, and those that are gone
+	kept    bool     // a type was not listed: it stands as it is held
+
+	broken bool // an item of the type at hand could not be had
+
+	seed maphash.Seed
+	done []uint64 // hashes of the versions that came with their pages
+}
+
+func (r *run) do(ctx context.Context, since millrace.Cursor) error {
+	was, err := r.parseCursor(since)
+	if err != nil {
+		return err
+	}
+	if r.f, err = r.load(ctx, was); err != nil {
+		return err
+	}
+	r.is = cursor{Root: was.Root, API: r.f.api.String(), Home: r.f.home.String(), Rules: r.f.rules, Types: map[string]stand{}}
+	anew := was.Rules != r.f.rules
+	for slug, st := range was.Types {
+		if anew { // all pages come again; what is gone is known when they have
+			st = stand{Open: true}
+		}
+		r.is.Types[slug] = st
+	}
+	for _, t := range r.f.types {
+		if err := r.follow(ctx, t); err != nil {
+			return err
+		}
+	}
+	for slug := range was.Types { // a type that is gone, with all its pages
+		if !slices.ContainsFunc(r.f.types, func(t postType) bool { return t.slug == slug }) {
+			r.settled = append(r.settled, slug)
+			delete(r.is.Types, slug)
+		}
+	}
+	return r.end()
+}
+
+// load finds out about the site.
+func (s *Site) load(ctx context.Context, was cursor) (*site, error) {
+	f, err := s.discover(ctx, s.root, false, was)
+	if err != nil {
+		return nil, err
+	}
+	if f.types, err = s.askTypes(ctx, f); err != nil {
+		return nil, err
+	}
+	s.known.Store(f)
+	return f, nil
+}
+
+// follow yields what has changed of one type.
+func (r *run) follow(ctx context.Context, t postType) error {
+	r.done, r.broken = r.done[:0], false
+	was, known := r.is.Types[t.slug]
+	now, err := r.look(ctx, r.f, t)
+	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) {
+		// The type is listed, and its items are not for strangers.
+		r.kept = true
+		return r.skip(r.f.route(t.route, nil), err, false)
+	}
+	if err != nil {
+		return err
+	}
+	if known && now.stand.settled(was) {
+		r.kept = true
+		return nil
+	}
+	if open, err := r.public(ctx, t, now); err != nil || !open {
+		if known {
+			r.settled = append(r.settled, t.slug)
+		}
+		delete(r.is.Types, t.slug)
+		return err
+	}
+	switch {
+	case !known, was.Open && was.After == 0:
+		if err := r.all(ctx, t, stand{Open: true}); err != nil {
+			return err
+		}
+	case was.Open:
+		if err := r.all(ctx, t, was); err != nil {
+			return err
+		}
+		err = r.names(ctx, t, now)
+	default:
+		if err := r.modified(ctx, t, was, now); err != nil {
+			return err
+		}
+		err = r.names(ctx, t, now)
+	}
+	if r.broken { // it is asked for again
+		now.stand.State = ""
+	}
+	r.is.Types[t.slug] = now.stand
+	r.settled = append(r.settled, t.slug)
+	return err
+}
+
+// public reports whether the items of a type have pages. A plugin may give a
+// type a place in the API although only its own parts are made of it.
+func (r *run) public(ctx context.Context, t postType, now look) (bool, error) {
+	if t.builtin() || len(now.items) == 0 {
+		return true, nil
+	}
+	for _, it := range now.items {
+		at, err := r.place(r.f, it.Link)
+		if err != nil || it.hidden() {
+			continue
+		}
+		resp, err := r.Site.do(ctx, http.MethodHead, at)
+		if err != nil {
+			return false, err
+		}
+		resp.Body.Close()
+		if millrace.StatusErr(resp.StatusCode) != nil {
+			return resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusGone &&
+				resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden, nil
+		}
+		if resp.Request != nil && resp.Request.URL != nil {
+			if led, err := r.place(r.f, resp.Request.URL.String()); err != nil || led != at {
+				return false, nil
+			}
+		}
+		return isOf(resp.Header, r.f, it.ID), nil
+	}
+	return true, nil
+}
+
+// isOf reports whether a page says that it is of an item. A link to a type
+// without pages may lead to the home. Where no link to the API is in the
+// header nothing is said, and the answer will do.
+func isOf(header http.Header, f *site, id int64) bool {
+	says := false
+	for _, l := range headerLinks(header) {
+		switch {
+		case l.rel == apiRel:
+			says = true
+		case l.rel == "alternate" && l.typ == "application/json": // since 5.5
+			if _, n, ok := f.item(l.target); ok {
+				return n == strconv.FormatInt(id, 10)
+			}
+		case l.rel == "shortlink":
+			if u, err := url.Parse(l.target); err == nil && u.Query().Get("p") == strconv.FormatInt(id, 10) {
+				return true
+			}
+		}
+	}
+	return !says
+}
+
+// all yields the pages of a type, from where it stands.
+func (r *run) all(ctx context.Context, t postType, from stand) error {
+	l := &lister{s: r.Site, f: r.f, t: t, full: true, after: from.After, offset: from.Offset}
+	return l.run(ctx, func(p part) error {
+		if err := r.pages(ctx, t, p); err != nil || !p.more {
+			return err
+		}
+		r.is.Types[t.slug] = stand{Open: true, After: l.after, Offset: l.offset}
+		return r.mark(r.is, false, "")
+	})
+}
+
+// modified yields the pages of a type that were modified since it was listed.
+func (r *run) modified(ctx context.Context, t postType, was stand, now look) error {
+	newest, err := time.Parse(gmtLayout, was.Newest)
+	if now.stand.Newest <= was.Newest || err != nil {
+		return nil
+	}
+	l := &lister{s: r.Site, f: r.f, t: t, full: true, since: newest.Add(-overlap).Format(time.RFC3339)}
+	return l.run(ctx, func(p part) error { return r.pages(ctx, t, p) })
+}
+
+// pages yields items with their pages.
+func (r *run) pages(ctx context.Context, t postType, p part) error {
+	for _, it := range p.items {
+		at, err := r.place(r.f, it.Link)
+		switch {
+		case err != nil:
+			err = r.skip(it.Link, err, true)
+		case it.closed():
+			err = r.skip(at, fmt.Errorf("%w: it has a password", millrace.ErrForbidden), true)
+		case it.hidden():
+			continue
+		case p.broken != nil:
+			r.broken = true
+			err = r.skip(at, p.broken, false)
+		default:
+			err = r.put(ctx, t, it, at, p.date)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// put yields one item with its page.
+func (r *run) put(ctx context.Context, t postType, it item, at string, date time.Time) error {
+	p, err := r.convert(ctx, r.f, t, it, at)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.broken = true
+		return r.skip(at, err, false)
+	}
+	ref := r.f.ref(t, it, at, date)
+	p.Version = ref.Version
+	r.done = append(r.done, r.hash(ref))
+	if p.Known == 0 {
+		if err := r.skip(at, errEmpty, true); err != nil {
+			return err
+		}
+	}
+	return r.send(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p})
+}
+
+// names yields the items of a type without their pages, but for those that
+// have come with them.
+func (r *run) names(ctx context.Context, t postType, now look) error {
+	slices.Sort(r.done)
+	take := func(p part) error {
+		for _, it := range p.items {
+			at, err := r.place(r.f, it.Link)
+			if err != nil || it.hidden() {
+				continue
+			}
+			ref := r.f.ref(t, it, at, p.date)
+			if _, ok := slices.BinarySearch(r.done, r.hash(ref)); ok {
+				continue
+			}
+			if err := r.send(millrace.Change{Kind: millrace.Put, Ref: ref}); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	var err error
+	if now.whole {
+		err = take(now.part)
+	} else {
+		l := &lister{s: r.Site, f: r.f, t: t}
+		err = l.run(ctx, take)
+	}
+	return err
+}
+
+// end yields the milestones. Each of several may be resumed from, so a type is
+// settled in its cursor only with its own.
+func (r *run) end() error {
+	switch {
+	case len(r.settled) == 0:
+		return r.mark(r.is, false, "")
+	case !r.kept:
+		return r.mark(r.is, true, "")
+	}
+	so := r.is
+	so.Types = maps.Clone(r.is.Types)
+	for _, slug := range r.settled {
+		st := r.is.Types[slug]
+		st.State = ""
+		so.Types[slug] = st
+	}
+	for _, slug := range r.settled {
+		if st, ok := r.is.Types[slug]; ok {
+			so.Types[slug] = st
+		} else {
+			delete(so.Types, slug)
+		}
+		if err := r.mark(so, true, slug); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) mark(c cursor, whole bool, section string) error {
+	return r.send(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}})
+}
+
+func (r *run) skip(at string, why error, absent bool) error {
+	if !r.yield(millrace.Change{}, &millrace.SkipError{URL: at, Err: why, Absent: absent}) {
+		return errStop
+	}
+	return nil
+}
+
+func (r *run) send(c millrace.Change) error {
+	if !r.yield(c, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// ref names an item. Its version is unknown while it may change again in the
+// second that it says.
+func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref {
+	ref := millrace.Ref{URL: at, Section: t.slug, Location: s.route(fmt.Sprintf("%s/%d", t.route, it.ID), url.Values{})}
+	if !racy(it.Modified, date) {
+		ref.Version = fmt.Sprintf("%s.%d.%s", s.rules, it.ID, it.Modified)
+	}
+	return ref
+}
+
+func (r *run) hash(ref millrace.Ref) uint64 {
+	return maphash.String(r.seed, ref.URL+"\x00"+ref.Version)
+}
+
+// gmtLayout is how the API writes the times that it calls GMT.
+const gmtLayout = "2006-01-02T15:04:05"
+
+// racy reports whether what was modified at a time may be modified again with
+// the same time, as far as was known at a date.
+func racy(modified string, date time.Time) bool {
+	t, err := time.Parse(gmtLayout, modified)
+	age := date.Sub(t)
+	return err != nil || age < overlap && age > -overlap
+}

@@ -1,0 +1,228 @@
+package wordpress
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/net/html"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// item is a post, page or item of another type as the API gives it. In lists
+// of names only the first members are there.
+type item struct {
+	ID       int64    `json:"id"`
+	Status   string   `json:"status"`
+	Link     string   `json:"link"`
+	Date     string   `json:"date_gmt"`     // see gmtLayout; "" or null for none
+	Modified string   `json:"modified_gmt"` // the same
+	Title    rendered `json:"title"`
+	Content  rendered `json:"content"`
+	Excerpt  rendered `json:"excerpt"`
+	Embedded struct {
+		Author []struct {
+			Name string `json:"name"`
+		} `json:"author"`
+		// Terms are lists, one for each taxonomy, or what went wrong.
+		Terms []jsonio.Raw `json:"wp:term"`
+	} `json:"_embedded"`
+	// Yoast is an object of the plugin Yoast SEO, or anything.
+	Yoast jsonio.Raw `json:"yoast_head_json"`
+}
+
+// rendered is a text as HTML.
+type rendered struct {
+	HTML      string `json:"rendered"`
+	Protected bool   `json:"protected"`
+}
+
+// term is a category, a tag, or of another taxonomy.
+type term struct {
+	Name     string `json:"name"`
+	Slug     string `json:"slug"`
+	Taxonomy string `json:"taxonomy"`
+}
+
+// yoast is what Yoast SEO says of an item.
+type yoast struct {
+	Description string `json:"description"`
+	Locale      string `json:"og_locale"`
+	Robots      struct {
+		Index string `json:"index"`
+	} `json:"robots"`
+}
+
+// closed reports whether an item has a password.
+func (it item) closed() bool { return it.Content.Protected || it.Excerpt.Protected }
+
+// hidden reports whether an item is none for strangers.
+func (it item) hidden() bool {
+	return it.closed() || it.ID <= 0 || it.Status != "" && it.Status != "publish"
+}
+
+var errEmpty = fmt.Errorf("%w: it has no content of its own", millrace.ErrNotFound)
+
+// fields are those that every item speaks for.
+const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldPublished |
+	millrace.FieldModified | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldContent
+
+// convert makes a page of an item. A page that speaks for nothing is of an
+// item without content.
+func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at string) (*millrace.Page, error) {
+	blocks, err := extract.Fragment(ctx, []byte(dropShortcodes(it.Content.HTML)), at, nil)
+	if err != nil {
+		return nil, err
+	}
+	p := &millrace.Page{URL: at}
+	excerpt := ownExcerpt(it.Excerpt.HTML, it.Content.HTML)
+	if len(blocks) == 0 && excerpt == "" {
+		return p, nil
+	}
+	p.Known, p.Detail, p.Blocks = fields, millrace.DetailBlocks, blocks
+	p.Title, p.Summary, p.Description = plain(it.Title.HTML), excerpt, excerpt
+	p.Published, p.Modified = readTime(it.Date), readTime(it.Modified)
+	p.Kind = kinds[t.slug]
+	if a := it.Embedded.Author; len(a) > 0 && a[0].Name != "" {
+		p.Known |= millrace.FieldAuthor
+		// Who has never chosen a name may go by an address.
+		if name := plain(a[0].Name); !strings.Contains(name, "@") {
+			p.Author = name
+		}
+	}
+	p.Section, p.Tags = it.terms(t)
+	p.Language, p.Access.NoIndex = f.lang, f.noindex
+	if f.noindex {
+		p.Known |= millrace.FieldAccess
+	}
+	it.yoast(p)
+	if p.Language != "" {
+		p.Known |= millrace.FieldLanguage
+	}
+	return p, nil
+}
+
+// kinds are those of types that say what they are.
+var kinds = map[string]millrace.PageKind{
+	"post": millrace.Article, "product": millrace.Product, "topic": millrace.Forum, "forum": millrace.Forum, "reply": millrace.Forum,
+	"docs": millrace.Documentation,
+}
+
+// terms gives the section and the tags of an item.
+func (it item) terms(t postType) (section string, tags []string) {
+	for _, raw := range it.Embedded.Terms {
+		var terms []term
+		if jsonio.Unmarshal(raw, nil, &terms) != nil {
+			continue
+		}
+		for _, term := range terms {
+			name := plain(term.Name)
+			switch {
+			case name == "", term.Taxonomy == "post_format", term.Slug == "uncategorized",
+				strings.HasPrefix(term.Taxonomy, "product_") && term.Taxonomy != "product_cat" && term.Taxonomy != "product_tag":
+			case section == "" && (term.Taxonomy == "category" || term.Taxonomy == "product_cat"):
+				section = name
+			case !slices.Contains(tags, name):
+				tags = append(tags, name)
+			}
+		}
+	}
+	return cmp.Or(section, t.name, t.slug), tags
+}
+
+// yoast takes over what Yoast SEO says.
+func (it item) yoast(p *millrace.Page) {
+	var y yoast
+	if len(it.Yoast) == 0 || jsonio.Unmarshal(it.Yoast, nil, &y) != nil {
+		return
+	}
+	p.Description = cmp.Or(plain(y.Description), p.Description)
+	if l := strings.ReplaceAll(y.Locale, "_", "-"); language.MatchString(l) {
+		p.Language = l
+	}
+	if y.Robots.Index != "" {
+		p.Known |= millrace.FieldAccess
+		p.Access.NoIndex = y.Robots.Index == "noindex"
+	}
+}
+
+// readTime reads a time of the API; the zero time for none.
+func readTime(s string) time.Time {
+	t, err := time.Parse(gmtLayout, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// ownExcerpt gives an excerpt as text if somebody has written it. One that
+// WordPress has made is how the content begins, and ends in "[…]" or in a link
+// to the rest; or it is all of a short content, but for blocks such as images.
+func ownExcerpt(excerpt, content string) string {
+	text := plain(excerpt)
+	if text == "" || strings.HasSuffix(text, "[…]") || strings.Contains(excerpt, "more-link") || strings.Contains(excerpt, "read-more") {
+		return ""
+	}
+	whole := plain(content)
+	if strings.HasPrefix(noSpace(whole), strings.TrimSuffix(noSpace(text), "…")) {
+		return ""
+	}
+	some, all := strings.Fields(text), strings.Fields(whole)
+	if rest := some; 2*len(some) >= len(all) {
+		for _, word := range all {
+			if len(rest) > 0 && rest[0] == word {
+				rest = rest[1:]
+			}
+		}
+		if len(rest) == 0 {
+			return ""
+		}
+	}
+	return text
+}
+
+func noSpace(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// plain gives the text of a line of HTML.
+func plain(s string) string {
+	if !strings.ContainsAny(s, "<&") {
+		return strings.Join(strings.Fields(s), " ")
+	}
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(s))
+	skip := ""
+	for {
+		tt := z.Next()
+		if tt == html.ErrorToken {
+			return strings.Join(strings.Fields(b.String()), " ")
+		}
+		name, _ := z.TagName()
+		switch {
+		case tt == html.TextToken && skip == "":
+			b.WriteString(html.UnescapeString(string(z.Raw())))
+		case tt == html.StartTagToken && skip == "":
+			switch string(name) {
+			case "script", "style":
+				skip = string(name)
+			case "br", "p", "div", "li":
+				b.WriteByte(' ')
+			}
+		case tt == html.EndTagToken && string(name) == skip:
+			skip = ""
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package wordpress
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// perPage are the sizes that a list is asked for in, the later ones when a
+// server cannot give the earlier ones. 100 is WordPress's own limit.
+var perPage = [...]int{100, 10, 1}
+
+// maxRequests bounds the requests of one list.
+const maxRequests = 200_000
+
+// The members of an item that are asked for.
+const (
+	lightFields = "id,status,link,date_gmt,modified_gmt,content.protected,excerpt.protected"
+	fullFields  = lightFields + ",title.rendered,content.rendered,excerpt.rendered,_links.author,_links.wp:term,_embedded," +
+		"yoast_head_json.description,yoast_head_json.og_locale,yoast_head_json.robots"
+	embedded = "author,wp:term"
+)
+
+func query(full bool) url.Values {
+	q := url.Values{"context": {"view"}, "_fields": {lightFields}}
+	if full {
+		q["_fields"], q["_embed"] = []string{fullFields}, []string{embedded}
+	}
+	return q
+}
+
+// lister reads one list of items in the order of their ids, whole, although it
+// may change meanwhile.
+type lister struct {
+	s     *Site
+	f     *site
+	t     postType
+	full  bool
+	since string // modified_after; "" = all
+
+	after  int64 // the id of the last item that was given
+	offset int   // where to go on
+	size   int   // index into perPage
+}
+
+// page asks for one part of the list.
+func (l *lister) page(ctx context.Context, offset, size int, full bool) ([]item, reply, error) {
+	q := query(full)
+	q.Set("orderby", "id")
+	q.Set("order", "asc")
+	q.Set("per_page", strconv.Itoa(size))
+	q.Set("offset", strconv.Itoa(offset))
+	if l.since != "" {
+		q.Set("modified_after", l.since)
+	}
+	var items []item
+	r, err := l.s.get(ctx, l.f.route(l.t.route, q), &items)
+	if err == nil && len(items) > size {
+		err = fmt.Errorf("%w: %s: %d items, %d were asked for", millrace.ErrInvalid, l.f.route(l.t.route, q), len(items), size)
+	}
+	return items, r, err
+}
+
+// part is one part of a list.
+type part struct {
+	items  []item
+	date   time.Time // by the server's clock
+	broken error     // why the only item, which is light, cannot be had
+	more   bool      // others follow: then lister.after and lister.offset say where
+}
+
+// run calls take with each part of the list, in order.
+func (l *lister) run(ctx context.Context, take func(part) error) error {
+	var gap int64 = -1 // there is a hole in the list after this item
+	back, loose, alone := false, false, false
+	total, least := -1, 0
+	for range maxRequests {
+		size := perPage[l.size]
+		items, r, err := l.page(ctx, l.offset, size, l.full)
+		if err != nil {
+			if !tooMuch(err) {
+				return err
+			}
+			if l.size+1 < len(perPage) {
+				if l.size++; isStatus(err, http.StatusBadRequest) { // more are never allowed
+					least = l.size
+				}
+				continue
+			}
+			light, r, lerr := l.page(ctx, l.offset, 1, false)
+			if !l.full || lerr != nil || len(light) == 0 {
+				return err
+			}
+			l.offset++
+			back, alone = false, true
+			if light[0].ID > l.after {
+				l.after = light[0].ID
+				if err := take(part{light, r.date, err, true}); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		l.size = max(least, l.size-1)
+		if !loose && !slices.IsSortedFunc(items, byID) {
+			// A plugin has its own order, in which nothing has a place to
+			// step back to. The list is whole if it stays as long.
+			if loose = true; l.offset > 0 {
+				l.after, l.offset = 0, 0
+				continue
+			}
+		}
+		if loose {
+			if total >= 0 && total != r.total {
+				return fmt.Errorf("%w: the list of %s has changed while it was read", millrace.ErrUnavailable, l.t.route)
+			}
+			total = r.total
+			l.offset += len(items)
+			more := len(items) > 0 && (l.offset < r.total || r.total < 0)
+			if err := take(part{items, r.date, nil, more}); err != nil || !more {
+				return err
+			}
+			continue
+		}
+		first := int64(math.MaxInt64)
+		if len(items) > 0 {
+			first = items[0].ID
+		}
+		// One item has no room for the one before it, which may be broken.
+		if l.offset > 0 && first > l.after && gap != l.after && !alone {
+			back = true
+			l.offset = max(0, l.offset-size)
+			continue
+		}
+		if back {
+			back, gap = false, l.after
+		}
+		alone = size == 1
+		fresh := items
+		for len(fresh) > 0 && fresh[0].ID <= l.after {
+			fresh = fresh[1:]
+		}
+		more := l.offset+size < r.total || r.total < 0 && len(fresh) > 0
+		if len(fresh) > 0 {
+			l.after = fresh[len(fresh)-1].ID
+		}
+		// The next part begins with the last item of this one.
+		l.offset += max(1, len(items)-1)
+		if len(items) == 0 {
+			l.offset += size - 1
+		}
+		if err := take(part{fresh, r.date, nil, more}); err != nil || !more {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: the list of %s has not ended after %d requests", millrace.ErrTooLarge, l.t.route, maxRequests)
+}
+
+func byID(a, b item) int { return cmp.Compare(a.ID, b.ID) }
+
+// tooMuch reports whether a shorter list may work where this one has failed.
+func tooMuch(err error) bool {
+	return errors.Is(err, millrace.ErrTooLarge) || isStatus(err, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
+		http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout)
+}
+
+// look is a first look at a type.
+type look struct {
+	part       // the items that were modified last, light
+	whole bool // these are all, by their ids
+	stand stand
+}
+
+// look asks what was modified last, and, if that is not all, what was published
+// last.
+func (s *Site) look(ctx context.Context, f *site, t postType) (look, error) {
+	items, r, err := s.newest(ctx, f, t, "modified")
+	if err != nil {
+		return look{}, err
+	}
+	l := look{part: part{items: items, date: r.date}, whole: r.total == len(items), stand: stand{Total: r.total}}
+	for _, it := range items {
+		l.stand.Newest = max(l.stand.Newest, it.Modified)
+	}
+	h := fnv.New64a()
+	digest(h, items, l.whole, func(it item) string { return it.Modified })
+	if l.whole {
+		slices.SortFunc(items, byID)
+	} else {
+		published, _, err := s.newest(ctx, f, t, "date")
+		if err != nil {
+			return look{}, err
+		}
+		digest(h, published, false, func(it item) string { return it.Date })
+	}
+	if !racy(l.stand.Newest, r.date) {
+		l.stand.State = strconv.FormatUint(h.Sum64(), 36)
+	}
+	return l, nil
+}
+
+// newest asks for the items that are the last by one of their dates.
+func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]item, reply, error) {
+	q := query(false)
+	q.Set("orderby", by)
+	q.Set("order", "desc")
+	for i, size := range perPage {
+		q.Set("per_page", strconv.Itoa(size))
+		var items []item
+		r, err := s.get(ctx, f.route(t.route, q), &items)
+		if err == nil || !tooMuch(err) || i == len(perPage)-1 {
+			return items, r, err
+		}
+	}
+	panic("wordpress: the last size is not the last")
+}
+
+// digest writes what a list names. In a list by a date nobody says in what
+// order items of one date are, so the last date of a list that goes on does
+// not count.
+func digest(w io.Writer, items []item, whole bool, date func(item) string) {
+	var lines []string
+	for _, it := range items {
+		if whole || date(it) != date(items[len(items)-1]) {
+			lines = append(lines, fmt.Sprintf("%d %q %q %t\n", it.ID, it.Link, it.Modified, it.hidden()))
+		}
+	}
+	slices.Sort(lines)
+	for _, line := range append(lines, "\n") {
+		_, _ = io.WriteString(w, line)
+	}
+}

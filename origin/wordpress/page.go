@@ -1,0 +1,152 @@
+package wordpress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// Page asks for one item by its Location, or, without one, by what the page at
+// its URL says that it is of, or by the last name in the URL. A page that is
+// no longer public, or has got a password, is [millrace.ErrNotFound].
+func (s *Site) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	p, err := s.page(ctx, have)
+	if err != nil {
+		return nil, fmt.Errorf("wordpress %s: %w", have.URL, err)
+	}
+	return p, nil
+}
+
+func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	f := s.known.Load()
+	if f == nil {
+		var err error
+		if f, err = s.load(ctx, cursor{}); err != nil {
+			return nil, err
+		}
+	}
+	location, link := have.Location, ""
+	if location == "" {
+		abs, err := canon.Resolve(s.root, have.URL)
+		if err == nil && have.URL == "" {
+			err = errors.New("there is no URL")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+		}
+		if link, err = s.place(f, abs); err != nil {
+			return nil, err
+		}
+		if location, err = s.locate(ctx, f, link); err != nil {
+			return nil, err
+		}
+	}
+	t, id, ok := f.item(location)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s is no item of a public type", millrace.ErrNotFound, location)
+	}
+	q := query(true)
+	var it item
+	r, err := s.get(ctx, f.route(t.route+"/"+id, q), &it)
+	if isStatus(err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone) {
+		return nil, fmt.Errorf("%w: %v", millrace.ErrNotFound, err) //nolint:errorlint // one sentinel
+	}
+	if err != nil {
+		return nil, err
+	}
+	if it.hidden() {
+		return nil, fmt.Errorf("%w: it is not public", millrace.ErrNotFound)
+	}
+	at, err := s.place(f, it.Link)
+	if err != nil {
+		return nil, err
+	}
+	if link != "" && at != link { // the page at the link shows another one
+		return nil, fmt.Errorf("%w: no item has this link", millrace.ErrNotFound)
+	}
+	ref := f.ref(t, it, at, r.date)
+	if ref.Version != "" && ref.Version == have.Version && at == have.URL {
+		return nil, millrace.ErrUnmodified
+	}
+	p, err := s.convert(ctx, f, t, it, at)
+	if err != nil {
+		return nil, err
+	}
+	p.Version = ref.Version
+	return p, nil
+}
+
+// item says what item of which type a URL of the API is.
+func (f *site) item(location string) (t postType, id string, ok bool) {
+	path, ok := f.path(location)
+	if !ok {
+		return t, "", false
+	}
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return t, "", false
+	}
+	if _, err := strconv.ParseUint(path[i+1:], 10, 63); err != nil {
+		return t, "", false
+	}
+	at := slices.IndexFunc(f.types, func(t postType) bool { return t.route == path[:i] })
+	if at < 0 {
+		return t, "", false
+	}
+	return f.types[at], path[i+1:], true
+}
+
+// locate finds the item that the page at a URL says it is of, or that has its
+// last name.
+func (s *Site) locate(ctx context.Context, f *site, abs string) (string, error) {
+	resp, err := s.do(ctx, http.MethodHead, abs)
+	if err != nil {
+		return "", err
+	}
+	resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return "", err
+	}
+	for _, l := range headerLinks(resp.Header) {
+		if l.rel == "alternate" && l.typ == "application/json" {
+			if _, _, ok := f.item(l.target); ok {
+				return l.target, nil
+			}
+		}
+	}
+	u, err := url.Parse(abs)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	slug := path[strings.LastIndexByte(path, '/')+1:]
+	for _, t := range f.types {
+		if slug == "" {
+			break
+		}
+		q := query(false)
+		q.Set("slug", slug)
+		var items []item
+		if _, err := s.get(ctx, f.route(t.route, q), &items); err != nil {
+			if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) {
+				continue
+			}
+			return "", err
+		}
+		for _, it := range items {
+			if at, err := s.place(f, it.Link); err == nil && at == abs {
+				return f.ref(t, it, at, s.now()).Location, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%w: no item has this link", millrace.ErrNotFound)
+}

@@ -1,0 +1,71 @@
+package wordpress
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// shortcode is what WordPress leaves in a text of a plugin that is gone: a
+// name with attributes, a name of several words, or an end. What a writer puts
+// into brackets, such as [1], [sic] or [a link], is none of these.
+var shortcode = regexp.MustCompile(`\[/?[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+(?:\s[^\[\]]*)?/?\]` +
+	`|\[[a-z][a-z0-9_-]*(?:\s+[a-z][a-z0-9_-]*\s*=\s*(?:"[^"\[\]]*"|'[^'\[\]]*'|[“”″][^“”″\[\]]*[“”″]|[^\s"'\[\]]+))+\s*/?\]` +
+	`|\[/[a-z][a-z0-9_-]*\]`)
+
+// bare is one without attributes: it is a shortcode where its end is about.
+var bare = regexp.MustCompile(`\[([a-z][a-z0-9]*)\]`)
+
+// alone is a shortcode without attributes that is all there is between two tags.
+var alone = regexp.MustCompile(`^\s*\[[a-z][a-z0-9]*\]\s*$`)
+
+// dropShortcodes takes what is left of shortcodes out of HTML, but not out of
+// code.
+func dropShortcodes(s string) string {
+	if !strings.Contains(s, "[") {
+		return s
+	}
+	drop := func(text string) string {
+		text = shortcode.ReplaceAllString(text, "")
+		return bare.ReplaceAllStringFunc(text, func(code string) string {
+			if strings.Contains(s, "[/"+code[1:]) {
+				return ""
+			}
+			return code
+		})
+	}
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(s))
+	code := 0
+	for {
+		tt := z.Next()
+		raw := string(z.Raw())
+		if tt == html.ErrorToken {
+			b.WriteString(raw)
+			return b.String()
+		}
+		switch tt {
+		case html.StartTagToken, html.EndTagToken:
+			name, _ := z.TagName()
+			switch string(name) {
+			case "pre", "code", "kbd", "samp", "textarea", "script", "style", "math":
+				if tt == html.StartTagToken {
+					code++
+				} else {
+					code = max(0, code-1)
+				}
+			}
+		case html.TextToken:
+			if code == 0 && strings.Contains(raw, "[") {
+				text := html.UnescapeString(raw)
+				if short := drop(text); short != text {
+					raw = html.EscapeString(short)
+				} else if alone.MatchString(text) {
+					raw = ""
+				}
+			}
+		}
+		b.WriteString(raw)
+	}
+}
