@@ -151,7 +151,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 		s, err := f.refresh(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				err = fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
+				err = fmt.Errorf("%w: %v", millrace.ErrUnavailable, err) //nolint:errorlint // one sentinel
 			}
 			yield(millrace.Change{}, fmt.Errorf("markdown %s: %w", f.dir, err))
 			return

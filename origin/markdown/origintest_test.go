@@ -1,0 +1,122 @@
+package markdown
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/origin/origintest"
+)
+
+// shelf is a folder of Markdown that the suite changes: without a generator, or
+// a Hugo site whose posts have permalinks.
+type shelf struct {
+	top, dir string
+	hugo     bool
+}
+
+func newShelf(t testing.TB, hugo bool) *shelf {
+	top := t.TempDir()
+	s := &shelf{top, filepath.Join(top, "site"), hugo}
+	err := os.MkdirAll(filepath.Join(s.dir, "content", "posts"), 0o755)
+	if hugo && err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, "config.toml"), []byte("baseURL = 'https://mill.example/'\n[permalinks]\nposts = '/:year/:slug/'\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *shelf) Place() string { return s.dir }
+func (s *shelf) Base() string  { return "https://mill.example/" }
+
+func (s *shelf) URL(name string) string {
+	if s.hugo {
+		return "/2026/" + name + "/"
+	}
+	return "/content/posts/" + name + "/"
+}
+
+// name gives what the source calls the page.
+func (s *shelf) name(name string) string { return "/content/posts/" + name + ".md" }
+
+func (s *shelf) file(name string) string {
+	return filepath.Join(s.dir, filepath.FromSlash(s.name(name)))
+}
+
+// put writes a file beside the folder and moves it there, as one should.
+func (s *shelf) put(name, text string) error {
+	draft := filepath.Join(s.top, "draft")
+	if err := os.WriteFile(draft, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(draft, s.file(name))
+}
+
+func (s *shelf) Put(name, title, text string) error {
+	if s.hugo {
+		return s.put(name, "---\ntitle: "+title+"\ndate: 2026-02-03\nslug: "+name+"\n---\n\n"+text+"\n")
+	}
+	return s.put(name, "# "+title+"\n\n"+text+"\n")
+}
+
+func (s *shelf) Delete(name string) error { return os.Remove(s.file(name)) }
+
+// Break breaks the front matter, as somebody does who has not finished.
+func (s *shelf) Break(name string) error {
+	if err := os.Rename(s.file(name), filepath.Join(s.top, name)); err != nil {
+		return err
+	}
+	return s.put(name, "---\ntitle: [\n---\n\nText.\n")
+}
+
+func (s *shelf) Mend(name string) error {
+	return os.Rename(filepath.Join(s.top, name), s.file(name))
+}
+
+// Trouble takes the whole folder away for a while.
+func (s *shelf) Trouble(t origintest.Trouble) error {
+	switch away := filepath.Join(s.top, "away"); t {
+	case origintest.Fine:
+		return os.Rename(away, s.dir)
+	case origintest.Down:
+		return os.Rename(s.dir, away)
+	}
+	return errors.ErrUnsupported
+}
+
+func (s *shelf) Odd() ([]string, error) {
+	err := errors.Join(
+		s.put("unready", "---\ntitle: Unready\ndraft: true\ndate: 2026-02-03\n---\n\nA draft.\n"),
+		s.put("broken", "+++\ntitle = \n+++\n\nText.\n"),
+		os.WriteFile(s.file("empty"), nil, 0o600),
+		os.Symlink("nowhere", s.file("dangling")))
+	return []string{s.name("unready"), s.name("broken"), s.name("empty"), s.name("dangling")}, err
+}
+
+func TestOrigin(t *testing.T) {
+	for kind, hugo := range map[Kind]bool{Plain: false, Hugo: true} {
+		t.Run(string(kind), func(t *testing.T) {
+			origintest.Run(t, origintest.Origin{
+				New: func(t testing.TB) origintest.Site { return newShelf(t, hugo) },
+				Open: func(t testing.TB, place string, _ origintest.Held) (millrace.Source, error) {
+					f, err := New(place, nil)
+					if err != nil {
+						return nil, err
+					}
+					if f.Kind() != kind {
+						t.Errorf("the folder is taken for one of kind %s", f.Kind())
+					}
+					t.Cleanup(func() { f.Close() })
+					// An hour later: what was written in the last two seconds has no version yet.
+					f.now = func() time.Time { return time.Now().Add(time.Hour) }
+					return f, nil
+				},
+			})
+		})
+	}
+}
