@@ -1,0 +1,245 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// server is a robots.txt that changes.
+type server struct {
+	asked
+	rules string // "" = 503
+	etag  string
+	date  string
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/robots.txt" {
+		return
+	}
+	s.add(r)
+	if s.rules == "" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if s.etag != "" {
+		w.Header().Set("ETag", s.etag)
+	}
+	if s.date != "" {
+		w.Header().Set("Last-Modified", s.date)
+	}
+	if s.etag != "" && r.Header.Get("If-None-Match") == s.etag || s.etag == "" && s.date != "" && r.Header.Get("If-Modified-Since") == s.date {
+		r.URL.Path = "304"
+		s.add(r)
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = io.WriteString(w, s.rules)
+}
+
+// allowed gives which of /a and /b may be fetched, or the error.
+func allowed(t *testing.T, c *Client) string {
+	t.Helper()
+	out := ""
+	for _, path := range []string{"/a", "/b"} {
+		_, err := fetchBody(t, c, "http://site.example"+path)
+		if err == nil {
+			out += path
+		} else if _, ok := errors.AsType[*RobotsError](err); !ok {
+			return err.Error()
+		}
+	}
+	return out
+}
+
+func TestRobotsAreRemembered(t *testing.T) {
+	for name, validators := range map[string][2]string{"ETag": {`W/"1"`, ""}, "Last-Modified": {"", "Sat, 01 Jan 2000 00:00:00 GMT"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{rules: "user-agent: *\ndisallow: /a", etag: validators[0], date: validators[1]}
+				c := obedient(t, Options{Rand: zero, Dial: memory(t, s.ServeHTTP)})
+				want := func(text string, n map[string]int) {
+					t.Helper()
+					if got := allowed(t, c); !strings.Contains(got, text) || text == "" && got != "" {
+						t.Errorf("%q, want %q", got, text)
+					}
+					s.want(t, n)
+				}
+				want("/b", map[string]int{"/robots.txt": 1})
+				time.Sleep(robotsAge - time.Second)
+				want("/b", nil)
+				time.Sleep(2 * time.Second)
+				want("/b", map[string]int{"/robots.txt": 1, "304": 1})
+				time.Sleep(robotsAge - time.Second)
+				want("/b", nil)
+				s.etag, s.date, s.rules = "", "", "user-agent: *\ndisallow: /"
+				time.Sleep(2 * time.Second)
+				want("", map[string]int{"/robots.txt": 1})
+				// The old copy counts while there is no other.
+				s.rules = ""
+				time.Sleep(robotsAge)
+				want("", map[string]int{"/robots.txt": 4})
+				want("", nil)
+				s.rules = "user-agent: *\ndisallow: /b"
+				time.Sleep(robotsRetry)
+				want("/a", map[string]int{"/robots.txt": 1})
+			})
+		})
+	}
+}
+
+// A failure without a copy is tried again, but not by every page.
+func TestRobotsFailureIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		c := obedient(t, Options{Rand: zero, Dial: memory(t, s.ServeHTTP)})
+		for range 5 {
+			began := time.Now()
+			if got := allowed(t, c); !strings.Contains(got, "http://site.example/a: robots.txt of http://site.example could not be had") {
+				t.Error(got)
+			}
+			if n := s.n["/robots.txt"]; n != 4 {
+				t.Errorf("%d requests after %s", n, time.Since(began))
+			}
+		}
+		s.want(t, map[string]int{"/robots.txt": 4})
+		s.rules = "user-agent: *"
+		time.Sleep(robotsRetry)
+		if got := allowed(t, c); got != "/a/b" {
+			t.Error(got)
+		}
+	})
+}
+
+// Many ask at once: one request. Who asks for them may give up.
+func TestRobotsOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked asked
+		c := obedient(t, Options{Dial: memory(t, func(w http.ResponseWriter, r *http.Request) {
+			if asked.add(r); r.URL.Path == "/robots.txt" {
+				select {
+				case <-time.After(10 * time.Second):
+				case <-r.Context().Done():
+				}
+				_, _ = io.WriteString(w, "user-agent: *\ndisallow: /x")
+			}
+		})})
+		first, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		ask := func(ctx context.Context, want error) {
+			wg.Go(func() {
+				r, err := c.Robots(ctx, parse(t, "http://site.example/x"))
+				if !errors.Is(err, want) || want != nil && errors.Is(err, millrace.ErrUnavailable) || want == nil && r.Allowed("/x") {
+					t.Errorf("%v, want %v", err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		ask(first, context.DeadlineExceeded) // asks
+		ask(first, context.DeadlineExceeded) // waits
+		for range 20 {
+			ask(t.Context(), nil)
+		}
+		began := time.Now()
+		wg.Wait()
+		asked.want(t, map[string]int{"/robots.txt": 2})
+		if took := time.Since(began); took != 15*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// diary is a RobotsMemory.
+type diary struct {
+	mu      sync.Mutex
+	records map[string]string
+	fail    error
+}
+
+func (d *diary) Load(_ context.Context, origin string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return []byte(d.records[origin]), d.fail
+}
+
+func (d *diary) Save(_ context.Context, origin string, record []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail == nil {
+		d.records[origin] = string(record)
+	}
+	return d.fail
+}
+
+func TestRobotsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{rules: "user-agent: *\ndisallow: /a", etag: `"1"`}
+		d := &diary{records: map[string]string{}}
+		var log bytes.Buffer
+		want := func(text string, n map[string]int) {
+			t.Helper()
+			c := obedient(t, Options{Rand: zero, Robots: d, Logger: slog.New(slog.NewTextHandler(&log, nil)), Dial: memory(t, s.ServeHTTP)})
+			if got := allowed(t, c); got != text {
+				t.Errorf("%q, want %q", got, text)
+			}
+			c.CloseIdleConnections()
+			s.want(t, n)
+		}
+		const key = "http://site.example:80"
+		want("/b", map[string]int{"/robots.txt": 1})
+		want("/b", nil)
+		time.Sleep(robotsAge)
+		want("/b", map[string]int{"/robots.txt": 1, "304": 1})
+		want("/b", nil)
+		// An older copy is at hand.
+		s.rules = ""
+		time.Sleep(robotsAge)
+		want("/b", map[string]int{"/robots.txt": 4})
+		// A clock that was ahead.
+		s.rules, s.etag = "user-agent: *\ndisallow: /b", `"2"`
+		d.records[key] = strings.Replace(d.records[key], `"time":"2000`, `"time":"2999`, 1)
+		want("/a", map[string]int{"/robots.txt": 1})
+		want("/a", nil)
+		if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "an older copy of robots.txt counts") {
+			t.Error(log.String())
+		}
+		// What is of no use is as if it were not there.
+		for _, record := range []string{"{", `"x"`, "\x00", strings.Repeat(" ", maxRobotsRecord+1) + "{}", `{"time":"yesterday"}`} {
+			log.Reset()
+			d.records[key] = record
+			want("/a", map[string]int{"/robots.txt": 1})
+			if !strings.Contains(log.String(), "the record of a robots.txt is of no use") {
+				t.Errorf("%.20q: %s", record, log.String())
+			}
+		}
+		log.Reset()
+		d.fail = errors.New("disk full")
+		want("/a", map[string]int{"/robots.txt": 1})
+		if strings.Count(log.String(), "disk full") != 2 {
+			t.Error(log.String())
+		}
+		// The largest file fits.
+		d.fail, d.records[key] = nil, ""
+		s.rules = "user-agent: *\ndisallow: /b\n" + strings.Repeat("# 34567\n", 1<<20/8)
+		want("/a", map[string]int{"/robots.txt": 1})
+		want("/a", nil)
+		if n := len(d.records[key]); n > maxRobotsRecord || n < maxRobots {
+			t.Errorf("a record of %d bytes", n)
+		}
+		if len(d.records) != 1 {
+			t.Errorf("records of %d origins", len(d.records))
+		}
+	})
+}
