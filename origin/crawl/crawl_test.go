@@ -176,7 +176,7 @@ func (m *mill) run(c *Crawl) *mirror.Report {
 
 func (m *mill) try(c *Crawl) (*mirror.Report, error) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(m.t.Context(), 20*time.Minute)
 	defer cancel()
 	return mirror.Sync(ctx, from, c, m.site, nil)
 }

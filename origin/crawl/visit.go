@@ -38,10 +38,8 @@ type result struct {
 	err     error  // why; of empty, absent and failed
 	to      string // moved: canonical, not cleaned
 
-	page   *millrace.Page // with the task's URL and no version
-	made   version        // of the page
-	sketch uint64         // see sketchOf
-	lines  []uint64       // see linesOf
+	page *millrace.Page // with the task's URL and no version
+	made version        // of the page
 	reading
 	same      bool   // the page says what is held of it
 	canonical string // another address of the site by which the page says it goes
