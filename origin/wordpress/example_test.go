@@ -5,14 +5,30 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/origin/wordpress"
 )
 
+// mill is a WordPress with one post, as far as the example asks.
+func mill() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := "http://" + r.Host
+		w.Header().Set("Link", `<`+at+`/wp-json/>; rel="https://api.w.org/", <`+at+`/wp-json/wp/v2/posts/7>; rel="alternate"; type="application/json"`)
+		fmt.Fprint(w, strings.ReplaceAll(map[string]string{
+			"/wp-json/":              `{"home":"AT","namespaces":["wp/v2"]}`,
+			"/wp-json/wp/v2/types":   `{"post":{"slug":"post","name":"Posts","rest_base":"posts"}}`,
+			"/wp-json/wp/v2/posts/7": `{"id":7,"link":"AT/2026/leats/","title":{"rendered":"Leats &amp; sluices"},"content":{"rendered":"<p>Water."}}`,
+		}[r.URL.Path], "AT", at))
+	}))
+}
+
 func ExampleFind() {
-	site := httptest.NewServer(http.NotFoundHandler()) // stands for one without WordPress
-	defer site.Close()
-	root, err := wordpress.Find(context.Background(), site.Client(), site.URL)
-	fmt.Println(root == "", err != nil)
-	// Output: true true
+	site := mill()
+	root, _ := wordpress.Find(context.Background(), site.Client(), site.URL+"/2026/leats/")
+	s, _ := wordpress.New(site.Client(), root, nil)
+	p, err := s.Page(context.Background(), millrace.Ref{URL: "/2026/leats/"})
+	fmt.Println(p.Title, err)
+	// Output: Leats & sluices <nil>
 }

@@ -197,6 +197,12 @@ func noSpace(s string) string {
 	}, s)
 }
 
+// inline are the elements that may begin and end inside a word.
+var inline = map[string]bool{
+	"a": true, "abbr": true, "b": true, "bdi": true, "cite": true, "code": true, "del": true, "em": true, "font": true, "i": true, "ins": true,
+	"kbd": true, "mark": true, "q": true, "s": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true, "wbr": true,
+}
+
 // plain gives the text of a line of HTML.
 func plain(s string) string {
 	if !strings.ContainsAny(s, "<&") {
@@ -211,18 +217,17 @@ func plain(s string) string {
 			return strings.Join(strings.Fields(b.String()), " ")
 		}
 		name, _ := z.TagName()
-		switch {
-		case tt == html.TextToken && skip == "":
-			b.WriteString(html.UnescapeString(string(z.Raw())))
-		case tt == html.StartTagToken && skip == "":
-			switch string(name) {
-			case "script", "style":
-				skip = string(name)
-			case "br", "p", "div", "li":
-				b.WriteByte(' ')
+		switch tag := string(name); {
+		case tt == html.TextToken:
+			if skip == "" {
+				b.WriteString(html.UnescapeString(string(z.Raw())))
 			}
-		case tt == html.EndTagToken && string(name) == skip:
+		case tt == html.EndTagToken && tag == skip:
 			skip = ""
+		case tt == html.StartTagToken && skip == "" && (tag == "script" || tag == "style"):
+			skip = tag
+		case !inline[tag]:
+			b.WriteByte(' ')
 		}
 	}
 }
