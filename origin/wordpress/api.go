@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +54,7 @@ func (s *Site) do(ctx context.Context, method, target string) (*http.Response, e
 
 // get asks the API and decodes its answer into v.
 func (s *Site) get(ctx context.Context, target string, v any) (reply, error) {
-	resp, err := s.do(ctx, http.MethodGet, target)
+	resp, err := s.do(ctx, http.MethodGet, target) //nolint:bodyclose // ReadBody does
 	if err != nil {
 		return reply{}, err
 	}
@@ -136,51 +135,4 @@ func isStatus(err error, codes ...int) bool {
 		}
 	}
 	return false
-}
-
-// postType is a type of items that has a place in the API.
-type postType struct {
-	slug  string // "post"
-	name  string // "Posts"
-	route string // "wp/v2/posts"
-}
-
-// builtin are the types that are pages of the site for certain. The others
-// are looked at.
-func (t postType) builtin() bool { return t.slug == "post" || t.slug == "page" }
-
-// internal are types that are parts of pages, or files.
-func internal(slug string) bool {
-	return slug == "attachment" || slug == "nav_menu_item" || strings.HasPrefix(slug, "wp_")
-}
-
-const maxTypes = 200
-
-// askTypes asks for the types that may have pages.
-func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
-	var listed map[string]struct {
-		Slug      string `json:"slug"`
-		Name      string `json:"name"`
-		Base      string `json:"rest_base"`
-		Namespace string `json:"rest_namespace"` // since 5.9
-	}
-	at := f.route("wp/v2/types", nil) // without _fields: they would be taken for the names of types
-	if _, err := s.get(ctx, at, &listed); err != nil {
-		return nil, err
-	}
-	if len(listed) > maxTypes {
-		return nil, fmt.Errorf("%w: %s has %d types", millrace.ErrTooLarge, at, len(listed))
-	}
-	var out []postType
-	for _, t := range listed {
-		if t.Namespace == "" {
-			t.Namespace = "wp/v2"
-		}
-		if t.Slug == "" || t.Base == "" || internal(t.Slug) || strings.ContainsAny(t.Base+t.Namespace, "(?#%") {
-			continue
-		}
-		out = append(out, postType{slug: t.Slug, name: plain(t.Name), route: t.Namespace + "/" + t.Base})
-	}
-	slices.SortFunc(out, func(a, b postType) int { return strings.Compare(a.slug, b.slug) })
-	return out, nil
 }

@@ -7,10 +7,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -147,58 +144,6 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	return err
 }
 
-// public reports whether the items of a type have pages. A plugin may give a
-// type a place in the API although only its own parts are made of it.
-func (r *run) public(ctx context.Context, t postType, now look) (bool, error) {
-	if t.builtin() || len(now.items) == 0 {
-		return true, nil
-	}
-	for _, it := range now.items {
-		at, err := r.place(r.f, it.Link)
-		if err != nil || it.hidden() {
-			continue
-		}
-		resp, err := r.Site.do(ctx, http.MethodHead, at)
-		if err != nil {
-			return false, err
-		}
-		resp.Body.Close()
-		if millrace.StatusErr(resp.StatusCode) != nil {
-			return resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusGone &&
-				resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden, nil
-		}
-		if resp.Request != nil && resp.Request.URL != nil {
-			if led, err := r.place(r.f, resp.Request.URL.String()); err != nil || led != at {
-				return false, nil
-			}
-		}
-		return isOf(resp.Header, r.f, it.ID), nil
-	}
-	return true, nil
-}
-
-// isOf reports whether a page says that it is of an item. A link to a type
-// without pages may lead to the home. Where no link to the API is in the
-// header nothing is said, and the answer will do.
-func isOf(header http.Header, f *site, id int64) bool {
-	says := false
-	for _, l := range headerLinks(header) {
-		switch {
-		case l.rel == apiRel:
-			says = true
-		case l.rel == "alternate" && l.typ == "application/json": // since 5.5
-			if _, n, ok := f.item(l.target); ok {
-				return n == strconv.FormatInt(id, 10)
-			}
-		case l.rel == "shortlink":
-			if u, err := url.Parse(l.target); err == nil && u.Query().Get("p") == strconv.FormatInt(id, 10) {
-				return true
-			}
-		}
-	}
-	return !says
-}
-
 // all yields the pages of a type, from where it stands.
 func (r *run) all(ctx context.Context, t postType, from stand) error {
 	l := &lister{s: r.Site, f: r.f, t: t, full: true, after: from.After, offset: from.Offset}
@@ -213,8 +158,8 @@ func (r *run) all(ctx context.Context, t postType, from stand) error {
 
 // modified yields the pages of a type that were modified since it was listed.
 func (r *run) modified(ctx context.Context, t postType, was stand, now look) error {
-	newest, err := time.Parse(gmtLayout, was.Newest)
-	if now.stand.Newest <= was.Newest || err != nil {
+	newest := readTime(was.Newest)
+	if now.stand.Newest <= was.Newest || newest.IsZero() {
 		return nil
 	}
 	l := &lister{s: r.Site, f: r.f, t: t, full: true, since: newest.Add(-overlap).Format(time.RFC3339)}
@@ -343,27 +288,6 @@ func (r *run) send(c millrace.Change) error {
 	return nil
 }
 
-// ref names an item. Its version is unknown while it may change again in the
-// second that it says.
-func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref {
-	ref := millrace.Ref{URL: at, Section: t.slug, Location: s.route(fmt.Sprintf("%s/%d", t.route, it.ID), url.Values{})}
-	if !racy(it.Modified, date) {
-		ref.Version = fmt.Sprintf("%s.%d.%s", s.rules, it.ID, it.Modified)
-	}
-	return ref
-}
-
 func (r *run) hash(ref millrace.Ref) uint64 {
 	return maphash.String(r.seed, ref.URL+"\x00"+ref.Version)
-}
-
-// gmtLayout is how the API writes the times that it calls GMT.
-const gmtLayout = "2006-01-02T15:04:05"
-
-// racy reports whether what was modified at a time may be modified again with
-// the same time, as far as was known at a date.
-func racy(modified string, date time.Time) bool {
-	t, err := time.Parse(gmtLayout, modified)
-	age := date.Sub(t)
-	return err != nil || age < overlap && age > -overlap
 }

@@ -3,7 +3,6 @@ package wordpress
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/millrace/millrace"
 )
@@ -43,13 +42,6 @@ func (c cursor) encode() millrace.Cursor {
 		panic("wordpress: strings and numbers do not encode: " + err.Error())
 	}
 	return millrace.Cursor(b)
-}
-
-// with gives the cursor with another stand of one type.
-func (c cursor) with(slug string, s stand) cursor {
-	c.Types = maps.Clone(c.Types)
-	c.Types[slug] = s
-	return c
 }
 
 // parseCursor reads a cursor of this site. ErrConflict: it is none.

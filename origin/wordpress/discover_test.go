@@ -83,7 +83,7 @@ func TestFind(t *testing.T) {
 		{"no page", map[string]answer{}, "", millrace.ErrNotFound, "404", 1},
 		{"down", map[string]answer{"/blog/a/": {status: 500}}, "", millrace.ErrUnavailable, "500", 1},
 		{"API down", map[string]answer{"/blog/a/": {header: header}, "/blog/wp-json/": {status: 500}}, "", millrace.ErrUnavailable, "500", 2},
-		{"API closed", map[string]answer{"/blog/a/": {header: header}, "/blog/wp-json/": closed}, "", millrace.ErrForbidden, "401 Unauthorized: rest_login_required: Log in first.", 2},
+		{"API closed", map[string]answer{"/blog/a/": {header: header}, "/blog/wp-json/": closed}, "", millrace.ErrForbidden, "rest_login_required: Log in first.", 2},
 		{"API gone", map[string]answer{"/blog/a/": {header: header}}, "", millrace.ErrNotFound, "/blog/wp-json/?_fields=home,namespaces: 404 Not Found", 2},
 		{"HTML instead of an API", map[string]answer{
 			"/blog/a/": {header: header}, "/blog/wp-json/": {body: "<!DOCTYPE html><p>Welcome"},

@@ -46,7 +46,7 @@ type fakePost struct {
 	excerpt         string
 	date, modified  time.Time
 	closed, broken  bool
-	status, lang    string
+	status          string
 	author, section string
 }
 

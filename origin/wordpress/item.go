@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -151,6 +152,27 @@ func (it item) yoast(p *millrace.Page) {
 		p.Known |= millrace.FieldAccess
 		p.Access.NoIndex = y.Robots.Index == "noindex"
 	}
+}
+
+// ref names an item. Its version is unknown while it may change again in the
+// second that it says.
+func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref {
+	ref := millrace.Ref{URL: at, Section: t.slug, Location: s.route(fmt.Sprintf("%s/%d", t.route, it.ID), url.Values{})}
+	if !racy(it.Modified, date) {
+		ref.Version = fmt.Sprintf("%s.%d.%s", s.rules, it.ID, it.Modified)
+	}
+	return ref
+}
+
+// gmtLayout is how the API writes the times that it calls GMT.
+const gmtLayout = "2006-01-02T15:04:05"
+
+// racy reports whether what was modified at a time may be modified again with
+// the same time, as far as was known at a date.
+func racy(modified string, date time.Time) bool {
+	t, err := time.Parse(gmtLayout, modified)
+	age := date.Sub(t)
+	return err != nil || age < overlap && age > -overlap
 }
 
 // readTime reads a time of the API; the zero time for none.

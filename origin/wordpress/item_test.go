@@ -31,7 +31,8 @@ func TestConvert(t *testing.T) {
 		item string
 		want millrace.Page
 	}{
-		"everything": {`{"title":{"rendered":"Leats &#038; <em>sluices<\/em> &lt;b&gt;"},"content":{"rendered":"<p>Water.<\/p>"},
+		"everything": {
+			`{"title":{"rendered":"Leats &#038; <em>sluices<\/em> &lt;b&gt;"},"content":{"rendered":"<p>Water.<\/p>"},
 			"excerpt":{"rendered":"<p>On&nbsp;water &hellip; in short.<\/p>\n"},
 			"_embedded":{"author":[{"name":"M&uuml;ller","slug":"login"}],"wp:term":[
 				[{"name":"Stone &amp; Iron","slug":"stone","taxonomy":"category"},{"name":"Water","slug":"water","taxonomy":"category"}],
@@ -40,22 +41,33 @@ func TestConvert(t *testing.T) {
 			millrace.Page{
 				Title: "Leats & sluices <b>", Summary: "On water … in short.", Description: "On water … in short.",
 				Author: "Müller", Section: "Stone & Iron", Tags: []string{"Water", "wheel"}, Language: "en-GB", Known: fields | millrace.FieldAuthor | millrace.FieldLanguage,
-			}},
-		"of the plugin Yoast": {`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},
+			},
+		},
+		"of the plugin Yoast": {
+			`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},
 			"yoast_head_json":{"description":"About &amp; more","og_locale":"de_CH","robots":{"index":"noindex","follow":"follow"}}}`,
 			millrace.Page{
 				Title: "A", Description: "About & more", Section: "Posts", Language: "de-CH", Access: millrace.Access{NoIndex: true},
 				Known: fields | millrace.FieldLanguage | millrace.FieldAccess,
-			}},
-		"of a plugin that says nothing": {`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},"yoast_head_json":[]}`,
-			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage}},
-		"an address as a name": {`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},"_embedded":{"author":[{"name":"a@mill.example","slug":"a"}]}}`,
-			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage | millrace.FieldAuthor}},
-		"an author who is closed": {`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},"_embedded":{"author":[{"code":"rest_user_cannot_view"}]}}`,
-			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage}},
-		"no category": {`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},
+			},
+		},
+		"of a plugin that says nothing": {
+			`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},"yoast_head_json":[]}`,
+			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage},
+		},
+		"an address as a name": {
+			`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},"_embedded":{"author":[{"name":"a@mill.example","slug":"a"}]}}`,
+			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage | millrace.FieldAuthor},
+		},
+		"an author who is closed": {
+			`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},"_embedded":{"author":[{"code":"rest_user_cannot_view"}]}}`,
+			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage},
+		},
+		"no category": {
+			`{"title":{"rendered":"A"},"content":{"rendered":"<p>Water."},
 			"_embedded":{"wp:term":[[{"name":"Allgemein","slug":"uncategorized","taxonomy":"category"}]]}}`,
-			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage}},
+			millrace.Page{Title: "A", Section: "Posts", Language: "en-GB", Known: fields | millrace.FieldLanguage},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var it item
