@@ -62,7 +62,7 @@ func fragmentBlocks(ctx context.Context, data []byte, pageURL string, o *Options
 		}
 		i++
 	}
-	return newWalker(ctx, c, l, base, pageURL).run(l.root)
+	return newWalker(ctx, c, l, base, base.String()).run(l.root)
 }
 
 // foreign reports whether a box is no content wherever it stands.

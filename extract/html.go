@@ -107,6 +107,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if err != nil {
 		return nil, err
 	}
+	own := base.String() // whatever a base element says
 	if err := o.fits(data); err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	m.links()
 	l := locate(c, m)
 	res.Root, res.Dropped, res.Login = l.selector(), l.dropped, l.login
-	w := newWalker(ctx, c, l, base, pageURL)
+	w := newWalker(ctx, c, l, base, own)
 	res.Page.Blocks, err = w.run(l.root)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 )
 
 // walker turns the content into blocks in one walk.
@@ -36,9 +35,6 @@ type walker struct {
 
 func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
 	w := &walker{ctx: ctx, c: c, l: l, base: base, pageURL: pageURL}
-	if strings.HasPrefix(pageURL, "/") {
-		w.pageURL = canon.Absolute(base.Scheme+"://"+base.Host, pageURL)
-	}
 	w.notes = findNotes(c, l.root)
 	w.out = make([]millrace.Block, 0, min(max(len(c.boxes)/4, 8), 256))
 	return w

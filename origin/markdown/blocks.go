@@ -36,6 +36,7 @@ type writer struct {
 	inner   int              // inside an item: a link is text there
 	depth   int
 	limit   ast.Node // inline nodes from here on belong to another element
+	gone    int      // the source up to here is no text
 	steps   int
 	err     error
 }
@@ -51,6 +52,7 @@ func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	src = tame(src)
 	doc := newParser(c.script).Parse(text.NewReader(src))
 	w := &writer{ctx: ctx, l: l, src: src, slugs: slugger{kind: s.kind}}
 	w.children(doc)

@@ -35,6 +35,9 @@ type cleaner struct {
 	raw    bool     // inside {% raw %}
 	hidden string   // the tag that ends what is left out; "" = nothing is
 	absent map[string]int
+
+	depth  int // components that are open
+	indent int // columns that the fence of a code block was moved
 }
 
 func (s *snapshot) cleaner(l *linker, m matter) *cleaner {
@@ -68,6 +71,9 @@ func (c *cleaner) clean(text []byte) ([]byte, error) {
 	inside := min(maxInside, max(4, maxCost/len(lines)))
 	fence, code := "", highlighted{}
 	for i, line := range lines {
+		if c.script {
+			line = c.outdent(line, fence != "")
+		}
 		line = shallower(line, inside, fence == "")
 		switch {
 		case code.open:
@@ -110,6 +116,29 @@ func (c *cleaner) clean(text []byte) ([]byte, error) {
 	}
 	c.flush()
 	return c.out, nil
+}
+
+var (
+	opensComponent  = regexp.MustCompile(`<[A-Z][\w.]*(?:\s[^<>]*[^<>/]|)>`)
+	closesComponent = regexp.MustCompile(`</[A-Z][\w.]*>`)
+)
+
+// outdent takes from a line the two columns by which each component around it is
+// indented: as much from the lines of a code block as from its fence.
+func (c *cleaner) outdent(line []byte, code bool) []byte {
+	rest := bytes.TrimLeft(line, " ")
+	blank := len(line) - len(rest)
+	if code {
+		return line[min(blank, c.indent):]
+	}
+	if bytes.HasPrefix(rest, []byte("</")) {
+		c.depth = max(c.depth-len(closesComponent.FindAllIndex(rest, 100)), 0)
+		rest = nil
+	}
+	c.indent = min(blank, 2*c.depth)
+	line = line[c.indent:]
+	c.depth = max(c.depth+len(opensComponent.FindAllIndex(rest, 100))-len(closesComponent.FindAllIndex(rest, 100)), 0)
+	return line
 }
 
 // line takes a line of text. What a table of contents replaces is left out.

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"html"
@@ -302,8 +303,16 @@ func (c *cleaner) value(expr string) string {
 	return v
 }
 
-// address writes the URL of a link.
+// address writes the URL of a link. Before Jekyll 4 its tags gave paths, so that
+// many texts still write the base in front of them.
 func (c *cleaner) address(u string) {
+	if base, _ := url.Parse(c.l.s.base); c.values {
+		for _, p := range []string{strings.TrimSuffix(c.l.s.base, "/"), strings.TrimSuffix(base.EscapedPath(), "/")} {
+			if p != "" {
+				c.out = bytes.TrimSuffix(c.out, []byte(p))
+			}
+		}
+	}
 	c.out = append(c.out, strings.NewReplacer("(", `\(`, ")", `\)`).Replace(u)...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // inlines writes the text that a node holds.
@@ -56,7 +57,7 @@ func (w *writer) inlineNode(n ast.Node) {
 		}
 		w.span(n, kind, "")
 	case *ast.Link:
-		w.link(n, unescaped(n.Destination))
+		w.link(n)
 	case *ast.AutoLink:
 		target, label := string(n.URL(w.src)), string(n.Label(w.src))
 		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(target), "mailto:") {
@@ -98,12 +99,16 @@ func (w *writer) span(n ast.Node, kind millrace.SpanType, url string) {
 var attributes = regexp.MustCompile(`^\{(?::\s*|\s*[.#]|\s*[a-z-]+=)[^{}\n]*\}`)
 
 func (w *writer) text(n *ast.Text) {
-	value := n.Segment.Value(w.src)
-	if len(value) > 0 && value[0] == '{' && n.PreviousSibling() != nil && w.l.s.kind != Hugo {
+	segment := n.Segment
+	value := segment.Value(w.src)
+	if len(value) > 0 && value[0] == '{' && w.l.s.kind != Hugo {
 		switch n.PreviousSibling().(type) {
 		case *ast.Link, *ast.Image, *ast.CodeSpan, *ast.Emphasis:
-			value = value[len(attributes.Find(value)):]
+			w.gone = segment.Start + len(attributes.Find(w.src[segment.Start:min(len(w.src), segment.Start+500)]))
 		}
+	}
+	if segment.Start < w.gone {
+		value = value[min(len(value), w.gone-segment.Start):]
 	}
 	if n.IsRaw() {
 		w.line.text(string(value))
@@ -139,8 +144,11 @@ func visibleCode(s string) string {
 	}, s)
 }
 
-func (w *writer) link(n *ast.Link, ref string) {
-	u := w.l.link(ref)
+func (w *writer) link(n *ast.Link) {
+	u := ""
+	if len(n.Destination) <= canon.MaxURL { // one definition may serve many links
+		u = w.l.link(unescaped(n.Destination))
+	}
 	if u == "" {
 		w.inlines(n)
 		return
@@ -150,7 +158,10 @@ func (w *writer) link(n *ast.Link, ref string) {
 
 // image adds the block of an image, or of what else stands behind "!".
 func (w *writer) image(n *ast.Image) {
-	src := w.l.resource(unescaped(n.Destination))
+	src := ""
+	if len(n.Destination) <= canon.MaxURL {
+		src = w.l.resource(unescaped(n.Destination))
+	}
 	if src == "" || strings.HasPrefix(src, "data:") {
 		return
 	}
@@ -202,6 +213,9 @@ func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 	switch t.DataAtom {
 	case atom.Video, atom.Audio, atom.Iframe, atom.Picture, atom.Svg, atom.Math, atom.Object, atom.Script, atom.Style:
 		last, whole := w.until(n, t.Data)
+		if last == nil {
+			return n
+		}
 		for _, b := range w.fragment(whole) {
 			if b.Type == millrace.TextBlock {
 				w.line.text(b.Text)
@@ -261,40 +275,37 @@ func (w *writer) segments(n *ast.RawHTML) []byte {
 
 // closing gives the tag that ends an element, not endlessly far; nil if there
 // is none. Elements of the name inside it are minded.
-func (w *writer) closing(n *ast.RawHTML, name string) ast.Node {
+func (w *writer) closing(n *ast.RawHTML, name string) *ast.RawHTML {
 	depth, steps := 1, 0
-	for c := n.NextSibling(); c != nil && c != w.limit && steps < 200; c, steps = c.NextSibling(), steps+1 {
+	for c := n.NextSibling(); c != nil && c != w.limit && steps < 100; c, steps = c.NextSibling(), steps+1 {
 		raw, ok := c.(*ast.RawHTML)
-		if !ok {
+		if !ok || raw.Segments.Len() == 0 {
 			continue
 		}
-		s := w.segments(raw)
-		switch {
-		case hasTag(s, "</"+name):
-			if depth--; depth == 0 {
-				return c
-			}
-		case hasTag(s, "<"+name):
+		first := raw.Segments.At(0)
+		s, end := bytes.CutPrefix(bytes.TrimPrefix(first.Value(w.src), []byte("<")), []byte("/"))
+		if len(s) <= len(name) || !strings.EqualFold(string(s[:len(name)]), name) || strings.IndexByte(" \t\n/>", s[len(name)]) < 0 {
+			continue
+		}
+		if !end {
 			depth++
+		} else if depth--; depth == 0 {
+			return raw
 		}
 	}
 	return nil
 }
 
-func hasTag(s []byte, start string) bool {
-	return len(s) > len(start) && strings.EqualFold(string(s[:len(start)]), start) && strings.IndexByte(" \t\n/>", s[len(start)]) >= 0
-}
-
 // until gives the source of an element with all that is in it, and its last
-// node.
+// node; nil if it does not end.
 func (w *writer) until(n *ast.RawHTML, name string) (ast.Node, []byte) {
-	end, ok := w.closing(n, name).(*ast.RawHTML)
-	if !ok || n.Segments.Len() == 0 || end.Segments.Len() == 0 {
-		return n, w.segments(n)
+	end := w.closing(n, name)
+	if end == nil || n.Segments.Len() == 0 {
+		return nil, nil
 	}
 	from, to := n.Segments.At(0).Start, end.Segments.At(end.Segments.Len()-1).Stop
 	if from > to || to > len(w.src) {
-		return n, w.segments(n)
+		return nil, nil
 	}
 	return end, w.src[from:to]
 }

@@ -1,8 +1,10 @@
 package markdown
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -75,7 +77,7 @@ func decodeYAML(src []byte) (matter, error) {
 	if err := shallow(src); err != nil {
 		return nil, err
 	}
-	f, err := parseYAML(src)
+	f, err := parseYAML(tagged(src))
 	if err != nil {
 		var se *yaml.SyntaxError
 		if errors.As(err, &se) && se.Token != nil {
@@ -108,7 +110,35 @@ func parseYAML(src []byte) (f *ast.File, err error) {
 			f, err = nil, fmt.Errorf("it cannot be parsed: %v", r)
 		}
 	}()
-	return parser.ParseBytes(src, 0)
+	return parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey()) // the last one counts, as in Ruby
+}
+
+var lastTag = regexp.MustCompile(`^(\s*)(?:.*[:-]\s+)?!\S*\s*$`)
+
+// tagged gives a tag without a value an empty one: the parser would give it the
+// next line.
+func tagged(src []byte) []byte {
+	if !bytes.Contains(src, []byte("!")) {
+		return src
+	}
+	lines := bytes.Split(src, []byte("\n"))
+	for i, l := range lines {
+		m := lastTag.FindSubmatch(bytes.TrimRight(l, "\r"))
+		if m == nil {
+			continue
+		}
+		for _, next := range lines[i+1:] {
+			rest := bytes.TrimLeft(next, " ")
+			if len(bytes.TrimSpace(rest)) == 0 {
+				continue
+			}
+			if indent := len(next) - len(rest); indent < len(m[1]) || indent == len(m[1]) && !bytes.HasPrefix(rest, []byte("- ")) {
+				lines[i] = append(bytes.TrimRight(bytes.Clone(l), " \r"), " ''"...)
+			}
+			break
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
 }
 
 func firstLine(s string) string {

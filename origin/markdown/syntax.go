@@ -19,7 +19,11 @@ import (
 func newParser(components bool) parser.Parser {
 	var blocks []util.PrioritizedValue
 	for _, b := range parser.DefaultBlockParsers() {
-		if !components || b.Priority != 500 { // that of indented code
+		switch {
+		case components && b.Priority == 500: // that of indented code
+		case components && b.Priority == 1000:
+			blocks = append(blocks, util.Prioritized(anywhere{parser.NewParagraphParser()}, b.Priority))
+		default:
 			blocks = append(blocks, b)
 		}
 	}
@@ -38,6 +42,12 @@ func newParser(components bool) parser.Parser {
 	))
 	return m.Parser()
 }
+
+// anywhere lets a paragraph start on an indented line. A line that no parser
+// takes would end the text.
+type anywhere struct{ parser.BlockParser }
+
+func (anywhere) CanAcceptIndentedLine() bool { return true }
 
 // insertion is a call-out, a tab or another container with a title.
 type insertion struct {
@@ -73,6 +83,9 @@ var (
 func (*indentedParser) Trigger() []byte { return []byte("!?=") }
 
 func (*indentedParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	if len(pc.OpenedBlocks()) > 3*maxInside {
+		return nil, parser.NoChildren
+	}
 	line, _ := reader.PeekLine()
 	rest := bytes.TrimRight(line[max(pc.BlockOffset(), 0):], "\n")
 	n := &insertion{}
@@ -116,6 +129,9 @@ var colonLine = regexp.MustCompile(`^(:{3,})[ \t]*(?:\{\s*\.?)?([A-Za-z][\w-]*)(
 func (*colonParser) Trigger() []byte { return []byte{':'} }
 
 func (*colonParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	if len(pc.OpenedBlocks()) > 3*maxInside {
+		return nil, parser.NoChildren
+	}
 	line, _ := reader.PeekLine()
 	m := colonLine.FindSubmatch(bytes.TrimRight(line[max(pc.BlockOffset(), 0):], "\n"))
 	if m == nil {

@@ -1,0 +1,134 @@
+package markdown
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// What the parser does with emphasis and links grows with their marks times the
+// length of the paragraph, and with tables and footnotes it is much alike. Texts
+// that people write are far below these.
+const (
+	maxMarks     = 500_000_000 // marks times bytes, of all paragraphs
+	fewMarks     = 200         // that every paragraph may have
+	maxFootnotes = 1000
+	maxPadding   = 50_000 // cells of a table that are not written
+)
+
+var (
+	footnoteLine = regexp.MustCompile(`^[\s>]*\[\^[^\]]+\]:`)
+	delimiterRow = regexp.MustCompile(`^[\s>]*\|?\s*:?-+:?\s*(\|\s*:?-*:?\s*)*$`)
+)
+
+// tame escapes what would keep the parser busy without end. Other texts come
+// back as they are.
+func tame(text []byte) []byte {
+	if !wild(text) {
+		return text
+	}
+	var lengths []int // of the paragraphs
+	length := 0
+	eachLine(text, func(line []byte, code bool) {
+		if length += len(line); ends(line, code) {
+			lengths, length = append(lengths, length), 0
+		}
+	})
+	lengths = append(lengths, length)
+	out := make([]byte, 0, len(text)+len(text)/4)
+	budget := maxMarks
+	marks, notes, columns, cells, pipes := 0, 0, 0, 0, 0
+	eachLine(text, func(line []byte, code bool) {
+		if ends(line, code) {
+			budget -= min(marks, max(fewMarks, budget/max(lengths[0], 1))) * lengths[0]
+			lengths, marks, columns = lengths[1:], 0, 0
+		}
+		if code {
+			out = append(append(out, line...), '\n')
+			return
+		}
+		allowed := max(fewMarks, budget/max(lengths[0], 1))
+		if delimiterRow.Match(line) && bytes.IndexByte(line, '|') >= 0 {
+			columns, cells, pipes = bytes.Count(line, []byte("|")), 0, 0
+		}
+		if columns > 0 {
+			cells += columns
+			if pipes += bytes.Count(line, []byte("|")); cells-pipes > maxPadding {
+				out = append(out, '\n')
+				columns = 0
+			}
+		}
+		if footnoteLine.Match(line) {
+			if notes++; notes > maxFootnotes {
+				line = bytes.Replace(line, []byte("["), []byte(`\[`), 1)
+			}
+		}
+		for i, c := range line {
+			if isMark(c) && (i == 0 || line[i-1] != '\\') {
+				if marks++; marks > allowed {
+					out = append(out, '\\')
+				}
+			}
+			out = append(out, c)
+		}
+		out = append(out, '\n')
+	})
+	return out
+}
+
+func isMark(c byte) bool { return c == '*' || c == '_' || c == '[' || c == ']' || c == '~' }
+
+// ends reports whether a line ends a paragraph.
+func ends(line []byte, code bool) bool { return code || len(bytes.TrimSpace(line)) == 0 }
+
+// wild reports whether a text may be one of those.
+func wild(text []byte) bool {
+	budget, marks, length, notes, columns, padding := maxMarks, 0, 0, 0, 0, 0
+	eachLine(text, func(line []byte, code bool) {
+		if ends(line, code) {
+			budget -= marks * length
+			marks, length, columns, padding = 0, 0, 0, 0
+			return
+		}
+		length += len(line)
+		for _, c := range line {
+			if isMark(c) {
+				marks++
+			}
+		}
+		if pipes := bytes.Count(line, []byte("|")); pipes > 0 || columns > 0 {
+			columns = max(columns, pipes)
+			padding += columns - pipes
+		}
+		if padding > maxPadding {
+			budget = -1
+		}
+		if bytes.Contains(line, []byte("[^")) {
+			if notes++; notes > maxFootnotes {
+				budget = -1
+			}
+		}
+	})
+	return budget-marks*length < 0
+}
+
+// eachLine goes through the lines of a text and tells which are code.
+func eachLine(text []byte, use func(line []byte, code bool)) {
+	fence := ""
+	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
+		switch {
+		case fence != "":
+			if closes(line, fence) {
+				fence = ""
+			}
+			use(line, true)
+			continue
+		case bytes.Contains(line, []byte("```")) || bytes.Contains(line, []byte("~~~")):
+			if m := fenceLine.FindSubmatch(line); m != nil && !(m[2][0] == '`' && bytes.IndexByte(m[3], '`') >= 0) {
+				fence = string(m[2])
+				use(line, true)
+				continue
+			}
+		}
+		use(line, false)
+	}
+}
