@@ -27,7 +27,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	target, err := check.NewTarget(site, c.client(p).HTTP(), &check.TargetOptions{Decode: fetch.Decode})
+	target, err := check.NewTarget(site, c.client(p, nil).HTTP(), &check.TargetOptions{Decode: fetch.Decode})
 	if err != nil {
 		return usageError(err.Error())
 	}

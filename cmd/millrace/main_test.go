@@ -94,6 +94,7 @@ func serve(t *testing.T, args ...string) *served {
 		}
 		select {
 		case code := <-done:
+			done <- code // for stop
 			t.Fatalf("serve ended with %d:\n%s", code, s.out.String())
 		case <-deadline:
 			t.Fatalf("serve was not ready in time:\n%s", s.out.String())
@@ -177,7 +178,7 @@ func TestUsage(t *testing.T) {
 		{"bad choice", nil, []string{"serve", site, "--authors", "some"}, 2, "--authors"},
 		{"no source", nil, []string{"serve"}, 2, "source"},
 		{"no such folder", nil, []string{"serve", filepath.Join(site, "nowhere")}, 1, "no such file"},
-		{"a live site", nil, []string{"serve", "https://example.com/"}, 2, "millrace pull https://example.com/"},
+		{"a live site as a folder", nil, []string{"serve", "https://example.com/", "--as", "folder"}, 2, "wordpress or crawl"},
 		{"empty folder", nil, []string{"serve", t.TempDir(), "--listen", "127.0.0.1:0"}, 1, "HTML"},
 		{"not a URL", nil, []string{"pull", "example.com"}, 2, "http://"},
 		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "credentials"},

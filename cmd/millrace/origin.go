@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,89 +18,26 @@ import (
 
 // origin is where the pages come from, and the store that keeps them.
 type origin struct {
-	name   string         // of the site in the store
-	base   string         // of the C-URLs
-	path   string         // of the store
-	folder *folder.Folder // nil: a mirror, that somebody else keeps fresh
-	store  *sqlite.Store  // nil: not open yet
-}
+	kind  string // folder, markdown, wordpress, crawl or mirror
+	name  string // of the site in the store
+	from  string // of the source in the site's memory
+	title string // for people
+	base  string // of the C-URLs
+	path  string // of the store
+	store *sqlite.Store
 
-func (o *origin) openFolder(c *serveCommand, p *process) error {
-	dir, err := filepath.Abs(c.Source)
-	if err != nil {
-		return err
-	}
-	if o.folder, err = folder.New(dir, &folder.Options{Base: o.base, Logger: p.log}); err != nil {
-		return err
-	}
-	o.name, o.path = "folder "+dir, c.Store
-	if o.path == "" {
-		if o.path, err = p.storePath(dir); err != nil {
-			return err
-		}
-	}
-	if exposed(dir, o.path) {
-		return usageError(fmt.Sprintf("--store %s: it is in the folder that is served, so that everybody could read what is hidden; keep it elsewhere", o.path))
-	}
-	return nil
-}
-
-// exposed reports whether a file is in a folder, and under no name there that
-// is hidden from visitors.
-func exposed(dir, file string) bool {
-	var names [2]string
-	for i, name := range []string{dir, filepath.Dir(file)} {
-		abs, err := filepath.Abs(name)
-		if err != nil {
-			return false
-		}
-		if real, err := filepath.EvalSymlinks(abs); err == nil {
-			abs = real
-		}
-		names[i] = abs
-	}
-	rel, err := filepath.Rel(names[0], filepath.Join(names[1], filepath.Base(file)))
-	return err == nil && !strings.HasPrefix(rel, ".") && !strings.Contains(rel, string(filepath.Separator)+".")
-}
-
-func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) error {
-	if c.Store != "" {
-		return usageError("--store: a mirror is its own store")
-	}
-	var err error
-	o.path = c.Source
-	if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
-		return err
-	}
-	names, err := o.store.Sites(ctx)
-	if err == nil {
-		o.name, err = choose(names, c.Site, c.Source)
-	}
-	if err != nil {
-		return errors.Join(err, o.store.Close())
-	}
-	o.base = o.name
-	return nil
-}
-
-// choose gives the one site of a mirror that is meant.
-func choose(names []string, want, file string) (string, error) {
-	var sites []string
-	for _, n := range names {
-		if strings.Contains(n, "://") {
-			sites = append(sites, n)
-		}
-		if want != "" && strings.TrimSuffix(n, "/") == strings.TrimSuffix(want, "/") {
-			return n, nil
-		}
-	}
-	switch {
-	case len(sites) == 0:
-		return "", fmt.Errorf("%s: %w: no mirrored site in it", file, millrace.ErrNotFound)
-	case want != "" || len(sites) > 1:
-		return "", usageError(fmt.Sprintf("name one of the sites in %s with --site: %s", file, strings.Join(sites, ", ")))
-	}
-	return sites[0], nil
+	folder *folder.Folder  // the files of a folder of HTML
+	source millrace.Source // nil: a mirror, that somebody else keeps fresh
+	close  func() error    // of source; nil = nothing to close
+	// watch calls back when something may have changed; nil = nothing tells.
+	watch func(ctx context.Context, changed func()) error
+	// next says when another look is worth it; nil = every rescan.
+	next func() time.Time
+	// other gives another source in place of one that turns out not to be
+	// there; nil = there is no other.
+	other func(error) bool
+	// shown takes the progress bar in place of the mirror's own count.
+	shown *progress
 }
 
 // ingest keeps the store equal to the source, and tells the press.
@@ -112,28 +48,35 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 	if err != nil {
 		return err
 	}
-	if o.folder == nil {
+	if o.source == nil {
 		return o.follow(ctx, p, site, press)
 	}
 	wake := make(chan struct{}, 1)
-	go func() {
-		// It calls back at once, so the first look comes from here too.
-		if err := o.folder.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
-			p.log.Error("watching the folder", "error", err)
-			notify(wake)
-		}
-	}()
+	if o.watch == nil {
+		notify(wake)
+	} else {
+		go func() {
+			// It calls back at once, so the first look comes from here too.
+			if err := o.watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
+				p.log.Error("watching the source", "error", err)
+				notify(wake)
+			}
+		}()
+	}
 	for first := true; ; first = false {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-wake:
-		case <-time.After(rescan):
+		case <-time.After(o.rest()):
 		}
 		if err := mine(ctx, site); err != nil {
 			return err
 		}
 		report, err := o.sync(ctx, p, site)
+		if err != nil && o.other != nil && o.other(err) {
+			report, err = o.sync(ctx, p, site)
+		}
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // stopping is no failure
 		}
@@ -141,14 +84,14 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		case err != nil && first && press.Current() == nil:
 			return err
 		case err != nil:
-			p.log.Error("the folder could not be taken in; what was published stays", "error", err)
-			// What stood in the way, such as a full disk, need not be in the folder.
+			p.log.Error("the source could not be taken in; what was published stays", "error", err)
+			// What stood in the way, such as a full disk, need not be in the source.
 			time.AfterFunc(retry, func() { notify(wake) })
 			continue
 		}
 		press.Changed()
 		if report.Doubted > 0 {
-			// The folder may be in the middle of a deployment, which tells of
+			// The site may be in the middle of a deployment, which tells of
 			// itself again and again: the second look has to be a later one.
 			select {
 			case <-ctx.Done():
@@ -158,6 +101,14 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			}
 		}
 	}
+}
+
+// rest is how long nothing needs to be looked at.
+func (o *origin) rest() time.Duration {
+	if o.next == nil {
+		return rescan
+	}
+	return min(max(time.Until(o.next()), soonest), rescan)
 }
 
 // mine says so when another process has given the store a configuration of
@@ -208,27 +159,86 @@ func notify(c chan<- struct{}) {
 	}
 }
 
-// sync takes one look at the whole folder.
+// sync takes one look at the whole source.
 func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
-	start, bar := time.Now(), p.progress("reading "+filepath.Base(strings.TrimPrefix(o.name, "folder ")))
-	report, err := mirror.Sync(ctx, o.name, o.folder, site, &mirror.Options{
-		Logger:   p.log,
-		Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
-	})
+	start, bar := time.Now(), p.progress("reading "+o.title)
+	mo := &mirror.Options{Logger: p.log}
+	if o.kind == "crawl" {
+		o.shown = bar // the crawl itself knows what is left to do
+	} else {
+		mo.Progress = func(g mirror.Progress) { bar.show(g.Done, g.Named) }
+	}
+	report, err := mirror.Sync(ctx, o.from, o.source, site, mo)
 	bar.end()
 	if err != nil {
 		return report, err
+	}
+	if report.Doubted == 0 {
+		if err := retire(ctx, site, o.from, rolls(o.name)...); err != nil {
+			return report, err
+		}
 	}
 	if report.Added+report.Updated+report.Deleted > 0 {
 		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
 			"unchanged", report.Unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
 		for i, s := range report.Skipped {
 			if i == shownSkips {
-				p.log.Warn("and more were skipped", "count", report.SkippedN-i)
-				break
+				p.log.Warn("and more were skipped; --log-level debug names them", "count", report.SkippedN-i)
 			}
-			p.log.Warn("skipped", "url", s.URL, "reason", s.Reason)
+			if i < shownSkips {
+				p.log.Warn("skipped", "url", s.URL, "reason", s.Reason)
+			} else {
+				p.log.Debug("skipped", "url", s.URL, "reason", s.Reason)
+			}
 		}
 	}
 	return report, nil
+}
+
+// rolls are the sources that may have decided which pages a site has.
+func rolls(site string) []string {
+	if !strings.Contains(site, "://") {
+		return nil
+	}
+	names := []string{site + " crawl", site + " wordpress"}
+	every, _ := rooms("")
+	for _, room := range every {
+		names = append(names, site+" "+room.Name)
+	}
+	return names
+}
+
+// retire lets the source from alone decide which pages there are: what only
+// another one has named, in the days when it was the site's roll, goes.
+func retire(ctx context.Context, site store.Site, from string, others ...string) error {
+	for _, other := range others {
+		if other == from {
+			continue
+		}
+		var gone []millrace.Change
+		for ref, err := range site.Held(ctx, other) {
+			if err != nil {
+				return err
+			}
+			kept := false
+			for _, err := range site.Held(ctx, from, ref.URL) {
+				if err != nil {
+					return err
+				}
+				kept = true
+			}
+			if !kept {
+				gone = append(gone, millrace.Change{Kind: millrace.Delete, Ref: ref})
+			}
+		}
+		if len(gone) == 0 {
+			continue
+		}
+		// The cursor goes too: should the source come back, it starts over.
+		gone = append(gone, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{}})
+		if _, err := site.Apply(ctx, other, gone); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
@@ -20,10 +21,13 @@ import (
 type pullCommand struct {
 	common
 	remote
+	crawling
 	URL     []string `arg:"" name:"url" help:"Sites to mirror."`
 	Store   string   `placeholder:"FILE" help:"Mirror to write (default: a file under the user's state folder, named after the first site)."`
-	Via     string   `placeholder:"PROTOCOL" help:"Use this protocol only."`
+	Via     string   `placeholder:"PROTOCOL" help:"Use this protocol only, or crawl for the plain web."`
 	Purpose string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"What the content is for: ${enum}."`
+
+	IgnorePolicy bool `help:"Take also what the site's robots.txt does not allow."`
 }
 
 // pullReport is what `millrace pull --json` prints of one site.
@@ -67,19 +71,26 @@ const maxNotes = 1000
 // others.
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
-	ways, err := rooms(c.Via)
-	if err != nil {
-		return err
+	p.limitMemory()
+	var ways []protocol.Protocol
+	if c.Via != webCrawl {
+		var err error
+		if ways, err = rooms(c.Via, webCrawl); err != nil {
+			return err
+		}
 	}
-	roots := make([]string, len(c.URL))
-	for i, u := range c.URL {
-		if roots[i], err = siteRoot(u); err != nil {
+	for _, u := range c.URL {
+		if _, err := siteRoot(u); err != nil {
 			return err
 		}
 	}
 	path := c.Store
 	if path == "" {
-		if path, err = p.storePath(roots[0]); err != nil {
+		root, err := siteRoot(c.URL[0])
+		if err == nil {
+			path, err = p.storePath(root)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -87,11 +98,10 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	client := c.client(p)
 	var reports []*pullReport
 	failed := false
-	for _, root := range roots {
-		r, err := c.pull(ctx, p, st, client, root, ways)
+	for _, u := range c.URL {
+		r, err := c.pull(ctx, p, st, u, ways)
 		reports = append(reports, r)
 		if err != nil {
 			failed, r.Error = true, err.Error()
@@ -116,31 +126,72 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	return nil
 }
 
-// pull mirrors one site by the first protocol that it offers.
-func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, client *fetch.Client, root string, ways []protocol.Protocol) (*pullReport, error) {
+// pull mirrors the site that a URL is of, by the first protocol that it offers,
+// else by crawling what is in the URL's folder.
+func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pageURL string, ways []protocol.Protocol) (*pullReport, error) {
+	root, err := siteRoot(pageURL)
 	r := &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose)}
-	start, before := time.Now(), client.Stats()
-	defer func() {
-		after := client.Stats()
-		r.Requests = after.Requests - before.Requests
-		r.BytesReceived = after.Received() - before.Received()
-		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
-	}()
-	// A mirror keeps what the site made public; nothing is hidden a second time.
-	site, err := st.Site(ctx, root, store.Config{Base: root, Visibility: millrace.Visibility{Exclude: []string{}}})
 	if err != nil {
 		return r, err
 	}
-	if err := site.Derive(ctx, nil); err != nil {
+	folder, err := siteFolder(pageURL)
+	if err != nil {
 		return r, err
 	}
+	site, err := mirrored(ctx, st, root)
+	if err != nil {
+		return r, err
+	}
+	client := c.client(p, robotsMemory{site})
+	if c.IgnorePolicy {
+		client = c.client(p, nil)
+	}
+	start := time.Now()
+	defer func() {
+		stats := client.Stats()
+		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
+		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
+	}()
 	for _, room := range ways {
 		err = c.by(ctx, p, site, client, root, room, r)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, millrace.ErrNotFound) {
 			return r, err
 		}
 	}
-	return r, err
+	if c.Via != "" && c.Via != webCrawl {
+		return r, err
+	}
+	if r.Site = folder; folder != root {
+		if site, err = mirrored(ctx, st, folder); err != nil {
+			return r, err
+		}
+	}
+	return r, c.crawl(ctx, p, site, client, folder, r)
+}
+
+// mirrored opens a site of a mirror, which keeps what the site made public:
+// nothing is hidden a second time.
+func mirrored(ctx context.Context, st *sqlite.Store, name string) (store.Site, error) {
+	site, err := st.Site(ctx, name, store.Config{Base: name, Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err != nil {
+		return nil, err
+	}
+	return site, site.Derive(ctx, nil)
+}
+
+// crawl mirrors one site by its pages and their links.
+func (c *pullCommand) crawl(ctx context.Context, p *process, site store.Site, client *fetch.Client, root string, r *pullReport) error {
+	from := root + " " + webCrawl
+	bar := p.progress("crawling " + root)
+	o := c.options(p, site, from, bar.show)
+	o.IgnoreRobots = c.IgnorePolicy
+	src, err := crawl.New(client.HTTP(), root, o)
+	if err != nil {
+		return err
+	}
+	rep, err := mirror.Sync(ctx, from, src, site, &mirror.Options{Logger: p.log})
+	bar.end()
+	return c.done(ctx, site, webCrawl, root, r, rep, err)
 }
 
 // by mirrors one site by one protocol.
@@ -166,8 +217,21 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 	bar.end()
 	mu.Lock()
 	defer mu.Unlock()
-	w := way{Protocol: room.Name, Part: "all", Pages: rep.Added + rep.Updated + rep.Unchanged}
-	if v, headErr := site.Head(ctx); headErr == nil {
+	err = c.done(ctx, site, room.Name, root, r, rep, err)
+	for name, n := range rep.Fallbacks {
+		r.Ways = append(r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: n, Error: rep.Fallback.Error()})
+	}
+	slices.SortFunc(r.Notes, func(a, b protocolNote) int {
+		return cmpStrings(a.Rule, b.Rule, a.URL, b.URL)
+	})
+	return err
+}
+
+// done enters into the report what one way has brought, and gives the error
+// that the pull ends with.
+func (c *pullCommand) done(ctx context.Context, site store.Site, name, root string, r *pullReport, rep *mirror.Report, err error) error {
+	w := way{Protocol: name, Part: "all", Pages: rep.Added + rep.Updated + rep.Unchanged}
+	if v, headErr := site.Head(ctx); headErr == nil && err == nil {
 		// A list that answers 304 names no page, and every page stands.
 		w.Pages = v.Site().Pages
 	}
@@ -177,23 +241,19 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 		err = fmt.Errorf("%w: none of the %d pages that the site names could be read", millrace.ErrInvalid, rep.SkippedN)
 	case rep.Missed > 0:
 		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
+	case rep.Doubted == 0:
+		err = retire(ctx, site, root+" "+name, rolls(root)...)
 	}
 	if err != nil {
 		w.Error = err.Error()
 	} else {
-		r.Via = room.Name
+		r.Via = name
 	}
 	r.Ways = append(r.Ways, w)
-	for name, n := range rep.Fallbacks {
-		r.Ways = append(r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: n, Error: rep.Fallback.Error()})
-	}
 	r.Added, r.Updated, r.Deleted = rep.Added, rep.Updated, rep.Deleted
-	r.Unchanged = w.Pages - rep.Added - rep.Updated
+	r.Unchanged = max(0, w.Pages-rep.Added-rep.Updated)
 	r.Doubted, r.skipped = rep.Doubted, rep.SkippedN
 	r.Skipped = append(r.Skipped, rep.Skipped...)
-	slices.SortFunc(r.Notes, func(a, b protocolNote) int {
-		return cmpStrings(a.Rule, b.Rule, a.URL, b.URL)
-	})
 	return err
 }
 
@@ -209,6 +269,9 @@ func cmpStrings(pairs ...string) int {
 	}
 	return 0
 }
+
+// webCrawl is the way that is left when a site speaks no protocol.
+const webCrawl = "crawl"
 
 const shownSkips = 20
 

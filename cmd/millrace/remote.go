@@ -27,9 +27,14 @@ type remote struct {
 	Contact      string         `placeholder:"ADDRESS" help:"Mail address or URL for the owners of sites, sent with the name."`
 }
 
-// client makes the guarded client that the flags ask for.
-func (r *remote) client(p *process) *fetch.Client {
-	o := &fetch.Options{AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log}
+// client makes the guarded client that the flags ask for. It obeys the
+// robots.txt of sites and remembers it in robots; nil = it is no crawler, and
+// asks for what a person has named.
+func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
+	o := &fetch.Options{
+		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact,
+		Robots: robots, IgnoreRobots: robots == nil, Logger: p.log,
+	}
 	if r.Delay != nil {
 		if o.Delay = *r.Delay; o.Delay == 0 {
 			o.Delay = -1
@@ -38,8 +43,9 @@ func (r *remote) client(p *process) *fetch.Client {
 	return fetch.New(o)
 }
 
-// rooms gives the protocols with one of the names, or all of them.
-func rooms(name string) ([]protocol.Protocol, error) {
+// rooms gives the protocols with one of the names, or all of them. also are
+// names that the caller knows beside them.
+func rooms(name string, also ...string) ([]protocol.Protocol, error) {
 	every := all.Protocols()
 	if name == "" {
 		return every, nil
@@ -51,6 +57,7 @@ func rooms(name string) ([]protocol.Protocol, error) {
 		}
 		names = append(names, p.Name)
 	}
+	names = append(names, also...)
 	return nil, usageError(fmt.Sprintf("unknown protocol %q; there is %s", name, strings.Join(names, ", ")))
 }
 
@@ -64,6 +71,16 @@ func siteURL(raw string) (string, error) {
 		return "", usageError(err.Error())
 	}
 	return u, nil
+}
+
+// siteFolder gives the folder that a URL is in: the URL up to its last "/".
+func siteFolder(raw string) (string, error) {
+	u, err := siteURL(raw)
+	if err != nil {
+		return "", err
+	}
+	u, _, _ = strings.Cut(u, "?")
+	return u[:strings.LastIndexByte(u, '/')+1], nil
 }
 
 // siteRoot gives the root of the origin that a URL is on.

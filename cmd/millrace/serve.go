@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,11 +24,13 @@ import (
 
 type serveCommand struct {
 	common
-	Source    string   `arg:"" help:"What to publish: a folder of HTML, or a mirror FILE."`
+	remote
+	crawling
+	Source    string   `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Listen    string   `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
 	BaseURL   string   `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address)."`
-	As        string   `enum:",folder,mirror" default:"" placeholder:"KIND" help:"What the source is, when a look does not tell: folder or mirror."`
-	Store     string   `placeholder:"FILE" help:"Store of a folder (default: a file under the user's state folder, named after it)."`
+	As        string   `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
+	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
 	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
 	Exclude   []string `placeholder:"PATH" help:"Paths to hide, with everything below (default: accounts, carts, logins and administration)."`
 	HideKinds []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
@@ -48,6 +49,7 @@ type serveReport struct {
 
 const (
 	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
+	soonest = time.Minute      // between two looks at a live site
 	look    = 5 * time.Second  // a look at a mirror that others write
 	retry   = time.Minute      // after a look that has failed
 	recheck = 30 * time.Second // the second look at a list that is not believed
@@ -78,13 +80,8 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	o := origin{base: docs}
-	if kind == "folder" {
-		err = o.openFolder(c, p)
-	} else {
-		err = o.openMirror(ctx, c, p)
-	}
-	if err != nil {
+	o := origin{kind: kind, base: docs}
+	if err := o.open(ctx, c, p); err != nil {
 		return err
 	}
 	if o.store == nil {
@@ -109,8 +106,13 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	po := &edition.Options{Key: fmt.Sprint("list-items ", c.ListItems), Log: p.log}
 	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log}
+	if err := o.connect(ctx, c, p, site); err != nil {
+		return err
+	}
+	if o.close != nil {
+		defer func() { err = errors.Join(err, o.close()) }()
+	}
 	if o.folder != nil {
-		defer func() { err = errors.Join(err, o.folder.Close()) }()
 		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
 			return err
 		}
@@ -161,28 +163,6 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	return nil
-}
-
-// kind tells what the source is.
-func (c *serveCommand) kind() (string, error) {
-	if strings.Contains(c.Source, "://") {
-		return "", usageError("SOURCE is a folder of HTML or a mirror FILE; pull a live site into a mirror first: millrace pull " + c.Source)
-	}
-	info, err := os.Stat(c.Source)
-	if err != nil {
-		return "", fmt.Errorf("source: %w", err)
-	}
-	kind := "mirror"
-	switch ext := strings.ToLower(filepath.Ext(c.Source)); {
-	case info.IsDir():
-		kind = "folder"
-	case ext == ".html" || ext == ".htm" || ext == ".xhtml":
-		return "", usageError(fmt.Sprintf("%s is one page; SOURCE is the folder that it is in, such as %s", c.Source, filepath.Dir(c.Source)))
-	}
-	if c.As != "" && c.As != kind {
-		return "", usageError(fmt.Sprintf("--as %s: %s is a %s", c.As, c.Source, kind))
-	}
-	return kind, nil
 }
 
 // hideable are the kinds of pages that --hide-kinds can name.

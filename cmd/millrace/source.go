@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/origin/crawl"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/origin/markdown"
+	"github.com/millrace/millrace/origin/wordpress"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// kind tells what the source is: folder, markdown, mirror, wordpress, crawl,
+// or live for a URL of which only a request can tell.
+func (c *serveCommand) kind() (string, error) {
+	if strings.Contains(c.Source, "://") {
+		switch c.As {
+		case "":
+			return "live", nil
+		case "crawl", "wordpress":
+			return c.As, nil
+		}
+		return "", usageError(fmt.Sprintf("--as %s: %s is a live site; it can be read as wordpress or crawl", c.As, c.Source))
+	}
+	info, err := os.Stat(c.Source)
+	if err != nil {
+		return "", fmt.Errorf("source: %w", err)
+	}
+	switch ext := strings.ToLower(filepath.Ext(c.Source)); {
+	case !info.IsDir() && (ext == ".html" || ext == ".htm" || ext == ".xhtml" || ext == ".md"):
+		return "", usageError(fmt.Sprintf("%s is one page; SOURCE is the folder that it is in, such as %s", c.Source, filepath.Dir(c.Source)))
+	case !info.IsDir() && (c.As == "" || c.As == "mirror"):
+		return "mirror", nil
+	case info.IsDir() && (c.As == "folder" || c.As == "markdown"):
+		return c.As, nil
+	case info.IsDir() && c.As == "":
+		if markdown.Is(c.Source) {
+			return "markdown", nil
+		}
+		return "folder", nil
+	case info.IsDir():
+		return "", usageError(fmt.Sprintf("--as %s: %s is a folder; it can be read as folder or markdown", c.As, c.Source))
+	}
+	return "", usageError(fmt.Sprintf("--as %s: %s is a file, which can only be a mirror", c.As, c.Source))
+}
+
+// open gets the origin as far as it goes without its store.
+func (o *origin) open(ctx context.Context, c *serveCommand, p *process) error {
+	switch o.kind {
+	case "mirror":
+		return o.openMirror(ctx, c, p)
+	case "folder", "markdown":
+		return o.openFolder(c, p)
+	}
+	root, err := siteFolder(c.Source)
+	if err != nil {
+		return err
+	}
+	// The pages stay where they are; only the documents are here.
+	o.name, o.title, o.base, o.path = root, root, root, c.Store
+	if o.path == "" {
+		o.path, err = p.storePath(root)
+	}
+	return err
+}
+
+func (o *origin) openFolder(c *serveCommand, p *process) error {
+	dir, err := filepath.Abs(c.Source)
+	if err != nil {
+		return err
+	}
+	o.name, o.title, o.path = "folder "+dir, filepath.Base(dir), c.Store
+	o.from = o.name
+	if o.kind == "markdown" {
+		f, err := markdown.New(dir, &markdown.Options{Base: o.base, Logger: p.log})
+		if err != nil {
+			return err
+		}
+		o.name += " markdown"
+		o.from, o.source, o.watch, o.close = o.name, f, f.Watch, f.Close
+	} else {
+		if o.folder, err = folder.New(dir, &folder.Options{Base: o.base, Logger: p.log}); err != nil {
+			return err
+		}
+		o.source, o.watch, o.close = o.folder, o.folder.Watch, o.folder.Close
+	}
+	if o.path == "" {
+		if o.path, err = p.storePath(strings.TrimPrefix(o.name, "folder ")); err != nil {
+			return err
+		}
+	}
+	if exposed(dir, o.path) {
+		return usageError(fmt.Sprintf("--store %s: it is in the folder that is served, so that everybody could read what is hidden; keep it elsewhere", o.path))
+	}
+	return nil
+}
+
+// exposed reports whether a file is in a folder, and under no name there that
+// is hidden from visitors.
+func exposed(dir, file string) bool {
+	var names [2]string
+	for i, name := range []string{dir, filepath.Dir(file)} {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return false
+		}
+		if real, err := filepath.EvalSymlinks(abs); err == nil {
+			abs = real
+		}
+		names[i] = abs
+	}
+	rel, err := filepath.Rel(names[0], filepath.Join(names[1], filepath.Base(file)))
+	return err == nil && !strings.HasPrefix(rel, ".") && !strings.Contains(rel, string(filepath.Separator)+".")
+}
+
+func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) error {
+	if c.Store != "" {
+		return usageError("--store: a mirror is its own store")
+	}
+	var err error
+	o.path = c.Source
+	if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+		return err
+	}
+	names, err := o.store.Sites(ctx)
+	if err == nil {
+		o.name, err = choose(names, c.Site, c.Source)
+	}
+	if err != nil {
+		return errors.Join(err, o.store.Close())
+	}
+	o.base, o.title = o.name, o.name
+	return nil
+}
+
+// choose gives the one site of a mirror that is meant.
+func choose(names []string, want, file string) (string, error) {
+	var sites []string
+	for _, n := range names {
+		if strings.Contains(n, "://") {
+			sites = append(sites, n)
+		}
+		if want != "" && strings.TrimSuffix(n, "/") == strings.TrimSuffix(want, "/") {
+			return n, nil
+		}
+	}
+	switch {
+	case len(sites) == 0:
+		return "", fmt.Errorf("%s: %w: no mirrored site in it", file, millrace.ErrNotFound)
+	case want != "" || len(sites) > 1:
+		return "", usageError(fmt.Sprintf("name one of the sites in %s with --site: %s", file, strings.Join(sites, ", ")))
+	}
+	return sites[0], nil
+}
+
+// connect finds out how a live site is read. It does nothing for the others.
+func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site store.Site) error {
+	if o.source != nil || o.kind == "mirror" {
+		return nil
+	}
+	client := c.client(p, robotsMemory{site}).HTTP()
+	if o.kind == "live" {
+		o.kind = "crawl"
+		home, err := wordpress.Find(ctx, client, o.name)
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case err == nil && home == o.name:
+			o.kind = "wordpress"
+		case err == nil:
+			p.log.Info("this is a part of a WordPress site: crawling this part; the whole is read faster", "site", home)
+		case errors.Is(err, millrace.ErrForbidden):
+			p.log.Warn("the site's WordPress REST API is closed: crawling the site instead", "error", err)
+		}
+	}
+	if o.kind == "crawl" {
+		return o.crawl(client, c, p, site)
+	}
+	src, err := wordpress.New(client, o.name, &wordpress.Options{Logger: p.log})
+	if err != nil {
+		return err
+	}
+	p.log.Info("reading the site by WordPress's REST API", "site", o.name)
+	o.source, o.from = src, o.name+" wordpress"
+	o.other = func(err error) bool {
+		if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) {
+			return false
+		}
+		p.log.Warn("there is no WordPress REST API to read: crawling the site instead", "error", err)
+		o.kind, o.other = "crawl", nil
+		return o.crawl(client, c, p, site) == nil
+	}
+	return nil
+}
+
+func (o *origin) crawl(client *http.Client, c *serveCommand, p *process, site store.Site) error {
+	o.from = o.name + " crawl"
+	src, err := crawl.New(client, o.name, c.options(p, site, o.from, func(done, known int) {
+		if o.shown != nil {
+			o.shown.show(done, known)
+		}
+	}))
+	if err != nil {
+		return err
+	}
+	o.source, o.next = src, src.Next
+	return nil
+}
+
+// crawling are the flags of every command that crawls.
+type crawling struct {
+	MaxPages int           `placeholder:"N" help:"Most addresses that a crawl asks for (default: 1000000)."`
+	MaxDepth int           `placeholder:"N" help:"Most links between the start of a crawl and a page (default: 30)."`
+	MaxTime  time.Duration `placeholder:"DURATION" help:"Longest time that one crawl takes; the next one goes on (default: no limit)."`
+}
+
+// options are those of a crawl into a site.
+func (c *crawling) options(p *process, site store.Site, from string, progress func(done, known int)) *crawl.Options {
+	return &crawl.Options{
+		Held: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+			return site.Held(ctx, from, urls...)
+		},
+		MaxPages: c.MaxPages, MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
+		Progress: progress, Logger: p.log,
+	}
+}
+
+// robotsMemory keeps the robots.txt of origins in the memory of a site.
+type robotsMemory struct{ site store.Site }
+
+var _ fetch.RobotsMemory = robotsMemory{}
+
+// Load gives what was saved of an origin, nil if nothing was.
+func (m robotsMemory) Load(ctx context.Context, origin string) ([]byte, error) {
+	c, err := m.site.Cursor(ctx, "robots.txt of "+origin)
+	return []byte(c), err
+}
+
+// Save keeps a record of an origin.
+func (m robotsMemory) Save(ctx context.Context, origin string, record []byte) error {
+	_, err := m.site.Apply(ctx, "robots.txt of "+origin, []millrace.Change{
+		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(record)}},
+	})
+	return err
+}
