@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -74,7 +75,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 			return err
 		}
 	}
-	for slug := range was.Types { // a type that is gone, with all its pages
+	for _, slug := range slices.Sorted(maps.Keys(was.Types)) { // a type that is gone, with all its pages
 		if !slices.ContainsFunc(r.f.types, func(t postType) bool { return t.slug == slug }) {
 			r.settled = append(r.settled, slug)
 			delete(r.is.Types, slug)
@@ -93,6 +94,7 @@ func (s *Site) load(ctx context.Context, was cursor) (*site, error) {
 		return nil, err
 	}
 	s.known.Store(f)
+	s.log.DebugContext(ctx, "found the API of WordPress", "site", s.root, "api", f.api, "types", len(f.types))
 	return f, nil
 }
 
@@ -101,8 +103,10 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	r.done, r.broken = r.done[:0], false
 	was, known := r.is.Types[t.slug]
 	now, err := r.look(ctx, r.f, t)
-	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) {
-		// The type is listed, and its items are not for strangers.
+	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) ||
+		!t.builtin() && (errors.Is(err, millrace.ErrInvalid) || isStatus(err, http.StatusInternalServerError)) {
+		// The type is listed, and its items are not for strangers, or the
+		// plugin that it is of has an interface of its own.
 		r.kept = true
 		return r.skip(r.f.route(t.route, nil), err, false)
 	}
@@ -117,6 +121,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 		if known {
 			r.settled = append(r.settled, t.slug)
 		}
+		r.log.DebugContext(ctx, "a type without pages of its own", "site", r.root, "type", t.slug)
 		delete(r.is.Types, t.slug)
 		return err
 	}

@@ -176,12 +176,13 @@ func TestAnew(t *testing.T) {
 	f := newFake(t)
 	f.fill(5)
 	s := f.run(t, nil, "")
+	robots := `<meta name="robots" content="noindex, nofollow">`
 	f.serve = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/" {
 			return false
 		}
 		w.Header().Set("Link", `</wp-json/>; rel="https://api.w.org/"`)
-		fmt.Fprint(w, `<html lang="fr">`)
+		fmt.Fprint(w, `<html lang="fr">`+robots)
 		return true
 	}
 	next := f.run(t, nil, s.cursor())
@@ -191,6 +192,15 @@ func TestAnew(t *testing.T) {
 	for u, c := range next.puts {
 		if c.Page == nil || c.Page.Language != "fr" || c.Version == s.puts[u].Version {
 			t.Errorf("%+v", c)
+		}
+		if !c.Page.Access.NoIndex {
+			t.Errorf("%s may be indexed", u)
+		}
+	}
+	robots = ""
+	for u, c := range f.run(t, nil, next.cursor()).puts {
+		if c.Page == nil || c.Page.Access.NoIndex || !c.Page.Known.Has(millrace.FieldAccess) {
+			t.Errorf("%s may be indexed again: %+v", u, c.Page)
 		}
 	}
 	for _, c := range []millrace.Cursor{"x", `{"root":"https://mill.example/"}`, "[]"} {
@@ -291,6 +301,29 @@ func TestServers(t *testing.T) {
 				t.Errorf("%v wraps %d sentinels", s.err, sentinels(s.err))
 			}
 		})
+	}
+}
+
+// A type whose interface is its plugin's own does not keep others away.
+func TestStrangeType(t *testing.T) {
+	for _, status := range []int{400, 401, 404, 500} {
+		f := newFake(t)
+		f.fill(3)
+		f.types = map[string]map[string]string{"booking": {"slug": "booking", "name": "Bookings", "rest_base": "bookings", "rest_namespace": "plugin/v1"}}
+		f.serve = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/wp-json/plugin/v1/bookings" {
+				wrong(w, status, "rest_invalid_param", "")
+				return true
+			}
+			return false
+		}
+		s := f.run(t, nil, "")
+		if len(s.puts) != 3 || s.err != nil || s.skips["/wp-json/plugin/v1/bookings"] == nil {
+			t.Errorf("%d: %d puts, skips %v, %v", status, len(s.puts), s.skips, s.err)
+		}
+		if m := s.marks; len(m) != 1 || !m[0].Whole || m[0].Section != "post" {
+			t.Errorf("%d: marks %+v", status, m)
+		}
 	}
 }
 

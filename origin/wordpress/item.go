@@ -73,7 +73,7 @@ var errEmpty = fmt.Errorf("%w: it has no content of its own", millrace.ErrNotFou
 
 // fields are those that every item speaks for.
 const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldPublished |
-	millrace.FieldModified | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldContent
+	millrace.FieldModified | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldAccess | millrace.FieldContent
 
 // convert makes a page of an item. A page that speaks for nothing is of an
 // item without content.
@@ -100,9 +100,6 @@ func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at str
 	}
 	p.Section, p.Tags = it.terms(t)
 	p.Language, p.Access.NoIndex = f.lang, f.noindex
-	if f.noindex {
-		p.Known |= millrace.FieldAccess
-	}
 	it.yoast(p)
 	if p.Language != "" {
 		p.Known |= millrace.FieldLanguage
@@ -149,7 +146,6 @@ func (it item) yoast(p *millrace.Page) {
 		p.Language = l
 	}
 	if y.Robots.Index != "" {
-		p.Known |= millrace.FieldAccess
 		p.Access.NoIndex = y.Robots.Index == "noindex"
 	}
 }

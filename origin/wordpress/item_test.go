@@ -48,7 +48,7 @@ func TestConvert(t *testing.T) {
 			"yoast_head_json":{"description":"About &amp; more","og_locale":"de_CH","robots":{"index":"noindex","follow":"follow"}}}`,
 			millrace.Page{
 				Title: "A", Description: "About & more", Section: "Posts", Language: "de-CH", Access: millrace.Access{NoIndex: true},
-				Known: fields | millrace.FieldLanguage | millrace.FieldAccess,
+				Known: fields | millrace.FieldLanguage,
 			},
 		},
 		"of a plugin that says nothing": {
