@@ -44,10 +44,11 @@ func (a *application) remember(name string, old, r recollection, known bool) err
 		a.source, name, identity, r.mute, r.version, r.location, r.section)
 }
 
-// claims gives the names that the source still has for a page.
+// claims gives the names that the source still has for a page. The plus keeps
+// SQLite from going through all names of the source.
 func (a *application) claims(url string) (names []string, err error) {
 	err = a.rows(`SELECT url FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0
-		UNION ALL SELECT url FROM memory WHERE identity = ?2 AND source = ?1 AND mute = 0`, []any{a.source, url},
+		UNION ALL SELECT url FROM memory WHERE identity = ?2 AND +source = ?1 AND mute = 0`, []any{a.source, url},
 		func(scan scanner) error {
 			var name string
 			err := scan(&name)
