@@ -236,7 +236,7 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 		hint = modified.Unix()
 		r.newest = max(r.newest, hint)
 	}
-	return r.found(task{url: u, depth: 1, hint: hint, list: n + 1})
+	return r.found(task{url: u, depth: 1, hint: hint, list: n + 1, listed: true})
 }
 
 // lost notes that a list names what was not had.

@@ -18,7 +18,9 @@ type task struct {
 	from  string // the page that links to it; "" = a list, or nobody knows
 	depth int    // links from the root or a list
 	hint  int64  // when it was modified, as a list says, seconds since 1970; 0 = nothing said
-	list  int    // number of the list that names it, from 1; 0 = none
+	list  int    // number of the list of this run that names it, from 1; 0 = none
+	// listed: some list named it, perhaps in another run.
+	listed bool
 
 	held    string // the version that the sink holds
 	version version
@@ -98,7 +100,7 @@ func (q *queue) spill() error {
 		} else {
 			w.WriteByte('=')
 		}
-		for _, n := range []int64{int64(t.depth), t.hint, int64(t.list), int64(t.state)} {
+		for _, n := range []int64{int64(t.depth), t.hint, int64(t.list), int64(t.state), flag(t.listed)} {
 			w.WriteByte('\t')
 			w.WriteString(strconv.FormatInt(n, 36))
 		}
@@ -115,6 +117,13 @@ func (q *queue) spill() error {
 	return nil
 }
 
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // load reads the oldest block of the file into the head.
 func (q *queue) load() error {
 	size := q.blocks[0]
@@ -126,17 +135,17 @@ func (q *queue) load() error {
 			break
 		}
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if err != nil || len(f) != 6 {
+		if err != nil || len(f) != 7 {
 			return fmt.Errorf("the list of addresses to ask for: %w: the temporary file is broken", millrace.ErrUnavailable)
 		}
 		if f[1] != "=" {
 			from = strings.Clone(f[1])
 		}
-		var n [4]int64
+		var n [5]int64
 		for i := range n {
 			n[i], _ = strconv.ParseInt(f[2+i], 36, 64)
 		}
-		q.head = append(q.head, task{url: strings.Clone(f[0]), from: from, depth: int(n[0]), hint: n[1], list: int(n[2]), state: state(n[3])})
+		q.head = append(q.head, task{url: strings.Clone(f[0]), from: from, depth: int(n[0]), hint: n[1], list: int(n[2]), state: state(n[3]), listed: n[4] != 0})
 	}
 	q.out += size
 	if q.blocks = q.blocks[1:]; len(q.blocks) == 0 {

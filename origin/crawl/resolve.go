@@ -174,8 +174,8 @@ func (r *run) keep(res *result, k uint64) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v}, Page: res.page})
 }
 
-// follow takes in the links of a page. leads: one of them is new, and of
-// another shape than the page's own address.
+// follow takes in the links of a page. leads: one of them is new, and its
+// shape has nothing in common with that of the page's own address.
 func (r *run) follow(res *result) (leads bool, err error) {
 	if len(res.links) == 0 {
 		return false, nil
@@ -188,7 +188,7 @@ func (r *run) follow(res *result) (leads bool, err error) {
 		}
 		if r.known > n && !leads {
 			shape, _ := r.traps.shapes(u)
-			leads = shape != mine
+			leads = apart(mine, shape)
 		}
 	}
 	res.links = nil
@@ -208,20 +208,21 @@ func (r *run) found(t task) error {
 	if r.known+len(r.flights) >= knownFactor*r.o.MaxPages {
 		return r.refuse(t, k, "", fmt.Sprintf("the site has more than %d addresses", knownFactor*r.o.MaxPages))
 	}
-	shape, any := r.traps.shapes(t.url)
 	if !r.allowed(t.url) {
 		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
 		return r.refuse(t, k, rule, "robots.txt says \""+rule+"\"")
 	}
-	if t.list == 0 {
+	if !t.listed {
 		_, v := r.scope.clean(t.url)
+		shape, any := r.traps.shapes(t.url)
 		switch {
 		case v == tangled:
 			return r.refuse(t, k, shape, "too long, or the same names again and again")
 		case t.depth > r.o.MaxDepth:
 			return r.refuse(t, k, shape, fmt.Sprintf("more than %d links away", r.o.MaxDepth))
-		case !r.traps.admit(shape, any):
-			return r.refuse(t, k, shape, "the pages of this shape bring nothing new")
+		}
+		if !r.traps.admit(shape, any) {
+			return r.refuse(t, k, shape, barren)
 		}
 	}
 	if err := r.add(t, k, e); err != nil {
@@ -234,6 +235,25 @@ func (r *run) found(t task) error {
 	return nil
 }
 
+const barren = "the pages of this shape bring nothing new"
+
+// withdraw leaves out an address that has waited while the budget of its shape
+// ran out.
+func (r *run) withdraw(t task) (bool, error) {
+	shape, any := r.traps.shapes(t.url)
+	if t.listed || t.state != pending || r.traps.admit(shape, any) {
+		return false, nil
+	}
+	k := key(t.url)
+	e, _ := r.table.get(k)
+	e.flags |= tried
+	r.table.set(k, e)
+	if err := r.refuse(t, k, shape, barren); err != nil {
+		return true, err
+	}
+	return true, r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: t.url}})
+}
+
 // add makes an address known: the sink holds it as pending before it holds the
 // page that has led to it.
 func (r *run) add(t task, k uint64, e entry) error {
@@ -241,7 +261,7 @@ func (r *run) add(t task, k uint64, e entry) error {
 	e.flags |= named
 	r.table.set(k, e)
 	r.known++
-	v := version{kind: isPending, depth: t.depth}
+	v := version{kind: isPending, depth: t.depth, listed: t.listed}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: mute(t.url, &v)})
 }
 

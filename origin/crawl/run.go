@@ -198,7 +198,7 @@ func (r *run) recall(ctx context.Context) error {
 			e.about = t.version.target
 			r.traps.note(t.url, false)
 		case pending:
-			if err := r.queue.push(task{url: t.url, depth: t.depth, state: pending, held: ""}); err != nil {
+			if err := r.queue.push(task{url: t.url, depth: t.depth, state: pending, listed: t.version.listed}); err != nil {
 				return err
 			}
 		}
@@ -287,9 +287,16 @@ func (r *run) pick(ctx context.Context) (task, bool, error) {
 		if !ok {
 			return r.pickRest(ctx)
 		}
-		if !r.tried(t.url) {
-			return t, true, nil
+		if r.tried(t.url) {
+			continue
 		}
+		if gone, err := r.withdraw(t); gone || err != nil {
+			if err != nil {
+				return t, false, err
+			}
+			continue
+		}
+		return t, true, nil
 	}
 	return task{}, false, nil
 }

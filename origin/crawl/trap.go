@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -74,6 +75,22 @@ func (t *traps) shapes(u string) (shape, any string) {
 		b.WriteByte('&')
 	}
 	return b.String(), any
+}
+
+// apart reports whether two shapes have nothing in common: their paths differ,
+// or no parameter of one is one of the other.
+func apart(a, b string) bool {
+	p, names, _ := strings.Cut(a, "?")
+	q, others, _ := strings.Cut(b, "?")
+	if p != q {
+		return true
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(names, "&"), "&") {
+		if name == "" || others == "" || slices.Contains(strings.Split(others, "&"), name) {
+			return false
+		}
+	}
+	return true
 }
 
 // fold writes a name with every run of digits as one 0.

@@ -25,7 +25,7 @@ const (
 //
 //	p1.1.depth.flags.sketch.modified.claim.revision etag
 //	m1.1.day.target
-//	q1.1.depth
+//	q1.1.depth.listed
 //
 // where 1.1 are the versions of this package and of the extractor, numbers are
 // in base 36, and the ETag is as the server wrote it.
@@ -34,6 +34,7 @@ type version struct {
 	stale bool // of another version of the code: nothing of it may be relied on but kind
 
 	depth  int    // links from the root or a list
+	listed bool   // a list names it
 	barren bool   // the page brought nothing new; see traps
 	sketch uint64 // see sketch
 	// revision is the start of the page's Revision or, where the server has
@@ -87,6 +88,7 @@ func (v *version) String() string {
 		number(v.target)
 	case isPending:
 		number(uint64(v.depth))
+		number(uint64(flag(v.listed)))
 	}
 	return string(b)
 }
@@ -120,8 +122,8 @@ func parseVersion(s string) version {
 		v.modified, v.claim, v.revision, v.etag = int64(min(numbers[3], 1<<40)), numbers[4], fields[5], etag
 	case v.kind == isMute && len(fields) == 2:
 		v.day, v.target = int64(min(numbers[0], 1<<31)), numbers[1]
-	case v.kind == isPending && len(fields) == 1:
-		v.depth = int(min(numbers[0], 1<<16))
+	case v.kind == isPending && len(fields) == 2:
+		v.depth, v.listed = int(min(numbers[0], 1<<16)), numbers[1] != 0
 	default:
 		return v
 	}

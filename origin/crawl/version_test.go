@@ -12,7 +12,7 @@ func TestVersion(t *testing.T) {
 		{kind: isPage, revision: "t1x"},
 		{kind: isPage},
 		{kind: isMute, day: 20000, target: 1<<64 - 1},
-		{kind: isPending, depth: 30},
+		{kind: isPending, depth: 30, listed: true},
 	} {
 		if got := parseVersion(v.String()); got != v {
 			t.Errorf("%q is read as %+v, want %+v", v.String(), got, v)
