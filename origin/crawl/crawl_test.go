@@ -263,3 +263,10 @@ func TestCrawl(t *testing.T) {
 	m.run(m.open(Options{}))
 	equal(t, "pages", m.pages(), []string{"/", "/a", "/b", "/d", "/only-listed"})
 }
+
+// through makes a crawl by a client.
+func (m *mill) through(cl *http.Client, o Options) *Crawl {
+	c := m.open(o)
+	c.client, c.single = cl, fetch.NoRedirects(cl)
+	return c
+}

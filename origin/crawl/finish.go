@@ -58,12 +58,12 @@ func (r *run) rootError(res *result) error {
 	case moved:
 		to, v := r.scope.clean(res.to)
 		switch {
+		case v == outside || originOf(res.to) != r.scope.origin:
+			return fmt.Errorf("%w: the site is at %s: crawl that", millrace.ErrInvalid, res.to)
 		case v == inside && key(to) == key(res.url):
 			return fmt.Errorf("%w: %w; it may want cookies, which a crawl does not keep", millrace.ErrInvalid, errLoop)
 		case v == inside && isLogin(to):
 			return fmt.Errorf("%w: the site wants a login for its home page, at %s", millrace.ErrForbidden, to)
-		case v == inside && originOf(res.to) != r.scope.origin, v == outside:
-			return fmt.Errorf("%w: the site is at %s: crawl that", millrace.ErrInvalid, res.to)
 		}
 		return nil
 	case nothing:

@@ -80,7 +80,7 @@ func outcomeOf(err error) outcome {
 	if _, ok := errors.AsType[*fetch.RobotsError](err); ok {
 		return absent
 	}
-	if errors.Is(err, errLogin) {
+	if _, ok := errors.AsType[*fetch.RedirectError](err); ok || errors.Is(err, errLogin) {
 		return absent
 	}
 	if errors.Is(err, millrace.ErrTooLarge) {
@@ -101,16 +101,13 @@ func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	to, err := fetch.RedirectTarget(resp)
+	to, err := c.target(resp)
 	switch {
-	case to != nil:
-		if r.to, err = canon.URL(to.String()); err != nil {
-			return fmt.Errorf("%w: it redirects to no URL that can be asked for: %w", millrace.ErrInvalid, err)
-		}
-		r.outcome = moved
-		return nil
 	case err != nil:
 		return err
+	case to != "":
+		r.outcome, r.to = moved, to
+		return nil
 	case resp.StatusCode == http.StatusNotModified && conditional:
 		r.outcome = stands
 		return nil
@@ -133,6 +130,27 @@ func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return nil
 	}
 	return c.extract(ctx, r, resp, data)
+}
+
+// target gives the canonical URL that a response redirects to, "" if it does
+// not. Servers behind a proxy that speaks https often redirect to their own
+// http: that is a page of the site, and is asked for by https.
+func (c *Crawl) target(resp *http.Response) (string, error) {
+	to, err := fetch.RedirectTarget(resp)
+	if refused, ok := errors.AsType[*fetch.RedirectError](err); ok {
+		u, e := canon.URL(refused.To)
+		if _, v := c.scope.clean(u); e == nil && v == inside {
+			return u, nil
+		}
+	}
+	if to == nil || err != nil {
+		return "", err
+	}
+	u, err := canon.URL(to.String())
+	if err != nil {
+		return "", &fetch.RedirectError{From: resp.Request.URL.String(), To: to.Redacted(), Reason: err.Error()}
+	}
+	return u, nil
 }
 
 // isHTML reports whether a media type may be that of a page; "" may.
