@@ -71,6 +71,9 @@ type cursor struct {
 	Root  string    `json:"root"`
 	Found time.Time `json:"found"` // when the root was last asked
 	Lists []list    `json:"lists"` // in the order of the root's links
+	// Missing are the targets of the root's links that were not there. One is
+	// believed to be no list when it is missing twice.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // list is one M-Sitemap with its validators, verbatim.
@@ -130,7 +133,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	remembered, whole := since != "" && age >= 0 && age < discoveryAge, false
 	if remembered {
 		var err error
-		if files, whole, err = r.load(ctx, was.Lists, was); err != nil {
+		if files, _, whole, err = r.load(ctx, was.Lists, was); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -142,7 +145,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 		if err != nil {
 			return err
 		}
-		if files, whole, err = r.load(ctx, found, was); err != nil {
+		if files, is.Missing, whole, err = r.load(ctx, found, was); err != nil {
 			return err
 		}
 		is.Found = now
@@ -150,7 +153,10 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 			is.Found = time.Time{} // look for the others again next time
 		}
 	}
-	is.Lists = listsOf(files)
+	// A list beside one that is missing may be older than the root that names
+	// them: it is read again the next time, and settles then what is gone.
+	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
+	is.Lists = listsOf(files, lagging)
 	if slices.Equal(is.urls(), was.urls()) {
 		return r.yieldEach(ctx, files, whole, was, is, yield)
 	}
@@ -158,10 +164,10 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 		// A list among others than before says nothing by its 304 alone.
 		closeAll(files)
 		var err error
-		if files, _, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
+		if files, _, _, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
 			return err
 		}
-		is.Lists = listsOf(files)
+		is.Lists = listsOf(files, lagging)
 	}
 	if since != "" && !yield(mark(cursor{}, false, ""), nil) {
 		return nil
@@ -169,10 +175,15 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	return r.yieldAll(ctx, files, whole, is, yield)
 }
 
-func listsOf(files []*listFile) []list {
+// listsOf gives the lists of files, with their validators unless they are to be
+// read again.
+func listsOf(files []*listFile, again bool) []list {
 	out := make([]list, len(files))
 	for i, f := range files {
 		out[i] = f.list
+	}
+	if again {
+		return unconditional(out)
 	}
 	return out
 }
@@ -207,7 +218,7 @@ func (r *reader) yieldAll(
 func (r *reader) yieldEach(
 	ctx context.Context, files []*listFile, whole bool, was, is cursor, yield func(millrace.Change, error) bool,
 ) error {
-	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists)}
+	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1
 	for i, f := range files {
 		if f.spool == nil {

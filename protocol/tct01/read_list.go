@@ -38,8 +38,9 @@ func closeAll(files []*listFile) {
 // load gets the lists that have changed since a cursor, and gives only what
 // is whole and valid. Of several, one that is no M-Sitemap is passed over,
 // unless the cursor knows that it was one. whole is false when one of them may
-// not be read: then what no list names may be named there.
-func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*listFile, whole bool, err error) {
+// not be read, or is missing that was not missing the last time, as on a
+// replica that lags behind: then what no list names may be named there.
+func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*listFile, missing []string, whole bool, err error) {
 	whole = true
 	defer func() {
 		if err != nil {
@@ -60,16 +61,20 @@ func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*l
 		case err == nil:
 			files = append(files, f)
 		case known || !isOther(err):
-			return files, false, err
+			return files, nil, false, err
 		default:
+			if errors.Is(err, millrace.ErrNotFound) {
+				missing = append(missing, l.URL)
+				whole = whole && slices.Contains(was.Missing, l.URL)
+			}
 			whole = whole && !errors.Is(err, millrace.ErrForbidden)
 			other = cmp.Or(other, err)
 		}
 	}
 	if len(files) == 0 {
-		return nil, false, other
+		return nil, nil, false, other
 	}
-	return files, whole, nil
+	return files, missing, whole, nil
 }
 
 // isOther reports whether the error says that a target is something else than
