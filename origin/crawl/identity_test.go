@@ -232,8 +232,12 @@ func TestPage(t *testing.T) {
 		url, want string // the page's URL, with "!" in front if it speaks for nothing
 		err       error
 	}{
-		{"/a", "/a", nil}, {"/b", "!/a", nil}, {"/c", "/c", nil}, {"/old", "!/a", nil},
-		{"/nowhere", "", millrace.ErrNotFound}, {"/secret", "", millrace.ErrForbidden},
+		{"/a", "/a", nil},
+		{"/b", "!/a", nil},
+		{"/c", "/c", nil},
+		{"/old", "!/a", nil},
+		{"/nowhere", "", millrace.ErrNotFound},
+		{"/secret", "", millrace.ErrForbidden},
 	} {
 		p, err := c.Page(t.Context(), millrace.Ref{URL: s.URL + x.url})
 		got := ""

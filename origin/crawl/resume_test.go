@@ -189,7 +189,7 @@ func TestNewValidators(t *testing.T) {
 		tag := fmt.Sprintf(`"%d"`, n.Load())
 		w.Header().Set("ETag", tag)
 		if r.Header.Get("If-None-Match") == tag {
-			w.WriteHeader(304)
+			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")

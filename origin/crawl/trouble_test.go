@@ -50,8 +50,8 @@ func TestBadPages(t *testing.T) {
 				}
 			}
 		}, why: "took longer than"},
-		{name: "an error", page: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", 500) }, why: "500 Internal Server Error, linked from"},
-		{name: "a teapot", page: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", 418) }, why: "418 I'm a teapot, linked from"},
+		{name: "an error", page: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusInternalServerError) }, why: "500 Internal Server Error, linked from"},
+		{name: "a teapot", page: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusTeapot) }, why: "418 I'm a teapot, linked from"},
 		{name: "a status that there is not", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(999) }, why: "999"},
 		{name: "a broken connection", page: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
@@ -100,9 +100,9 @@ func TestBadPages(t *testing.T) {
 		{name: "a page of 60 MB", page: document(large(60 << 20)), why: "a page of more than 52428800 bytes"},
 		{name: "an empty page", page: document(""), why: "no content"},
 		{name: "a redirect to nowhere", page: redirect("ftp://elsewhere.invalid/"), why: "not an http or https URL"},
-		{name: "a redirect without a target", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(302) }, why: "302 Found"},
-		{name: "a 304 that nobody asked for", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, why: "304"},
-		{name: "no content", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }},
+		{name: "a redirect without a target", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) }, why: "302 Found"},
+		{name: "a 304 that nobody asked for", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, why: "304"},
+		{name: "no content", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }},
 		{name: "links that are none", page: document(head("Odd", `<base href="http://[">`, words("odd"), "http://[", "::", "//", "%zz", "javascript:x", "mailto:a@b.example", strings.Repeat("x", 10_000))), had: true},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
@@ -145,10 +145,10 @@ func TestBadRoots(t *testing.T) {
 	}{
 		{name: "gone", site: func(*site) {}, status: 404, why: "name the folder that the site lives in"},
 		{name: "forbidden", site: func(s *site) {
-			s.set("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 403) })
+			s.set("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
 		}, status: 403, why: "ask its owner"},
 		{name: "broken", site: func(s *site) {
-			s.set("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) })
+			s.set("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) })
 		}, status: 503, why: "500 Internal Server Error"},
 		{name: "elsewhere", site: func(s *site) { s.set("/", redirect(other.URL+"/")) }, status: 400, why: "the site is at " + other.URL + "/: crawl that"},
 		{name: "above", root: "/blog/", site: func(s *site) { s.set("/blog/", redirect("/news/")) }, status: 400, why: "/news/: crawl that"},
@@ -161,7 +161,7 @@ func TestBadRoots(t *testing.T) {
 		}, status: 403, why: "crawl a folder of the site that it allows"},
 		{name: "no robots.txt to be had", site: func(s *site) {
 			s.set("/", html("Home", words("home")))
-			s.set("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) })
+			s.set("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) })
 		}, status: 503, why: "robots.txt"},
 		{name: "nothing behind it", site: func(s *site) { s.set("/", redirect("/en/")) }, status: 404, why: "no page was found, the last problem: "},
 	} {
@@ -219,7 +219,7 @@ func TestOutage(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	m.run(m.open(Options{}))
 	for _, p := range links {
-		s.set(p, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of order", 500) })
+		s.set(p, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of order", http.StatusInternalServerError) })
 	}
 	s.asked()
 	rep, err := m.try(m.open(Options{}))
