@@ -219,7 +219,9 @@ func TestOutage(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	m.run(m.open(Options{}))
 	for _, p := range links {
-		s.set(p, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of order", http.StatusInternalServerError) })
+		s.set(p, func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "out of order", http.StatusInternalServerError)
+		})
 	}
 	s.asked()
 	rep, err := m.try(m.open(Options{}))

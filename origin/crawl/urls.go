@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -274,53 +273,4 @@ func mix(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
-}
-
-// isDefault reports whether a path is that of a directory's default document,
-// and gives the directory's.
-func isDefault(p string) (string, bool) {
-	i := strings.LastIndexByte(p, '/')
-	switch strings.ToLower(p[i+1:]) {
-	case "index.html", "index.htm", "index.xhtml", "index.shtml", "index.php", "index.asp", "index.aspx", "index.jsp",
-		"default.html", "default.htm", "default.asp", "default.aspx":
-		return p[:i+1], true
-	}
-	return p, false
-}
-
-// twins gives the other addresses under which servers give the same page: with
-// and without the slash at the end, the default document of a directory.
-func (s *scope) twins(u string) []string {
-	p, query, asks := strings.Cut(u, "?")
-	if asks {
-		query = "?" + query
-	}
-	dir, ok := isDefault(p)
-	switch {
-	case ok && asks:
-		return nil
-	case ok:
-		return []string{dir, strings.TrimSuffix(dir, "/")}
-	case !strings.HasSuffix(p, "/"):
-		return []string{p + "/" + query, p + "/index.html"}
-	case len(p) == len(s.origin)+1:
-		return []string{p + "index.html" + query, p + "index.htm", p + "index.php"}
-	}
-	return []string{p[:len(p)-1] + query, p + "index.html" + query, p + "index.htm", p + "index.php"}
-}
-
-// isLogin reports whether an address is, by its name, where one has to log in.
-func isLogin(u string) bool {
-	parsed, err := url.Parse(u)
-	if err != nil {
-		return false
-	}
-	for segment := range strings.SplitSeq(strings.ToLower(parsed.Path), "/") {
-		segment = strings.TrimSuffix(segment, path.Ext(segment))
-		switch segment {
-		case "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "wp-login", "logon", "sso", "userlogin", "special:userlogin":
-			return true
-		}
-	}
-	return false
 }

@@ -8,12 +8,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 )
@@ -225,123 +222,4 @@ func sniff(head []byte, mediaType string) bool {
 		return strings.HasPrefix(guess, "text/html") || strings.HasPrefix(guess, "text/xml")
 	}
 	return strings.HasPrefix(guess, "text/") || guess == "application/octet-stream"
-}
-
-// extract makes the page of a body.
-func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, data []byte) error {
-	robots := resp.Header.Values("X-Robots-Tag")
-	res, err := extract.HTML(ctx, data, r.url, &extract.Options{ContentType: resp.Header.Get("Content-Type"), Robots: robots, MaxBytes: maxPage})
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge):
-		r.outcome, r.err = empty, err
-		return nil
-	default:
-		return err
-	}
-	p := res.Page
-	if expired(robots, c.now()) {
-		p.Access.NoIndex = true
-	}
-	r.feeds = res.Feeds
-	if !res.NoFollow {
-		r.links = c.links(res.Links)
-	}
-	switch {
-	case res.Refresh != "" && len(p.Blocks) <= 1:
-		r.outcome, r.to = moved, res.Refresh
-		return nil
-	case res.Login:
-		return errLogin
-	case len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex:
-		r.outcome, r.err = empty, fmt.Errorf("%w: it has no content: %s", millrace.ErrInvalid, res.Reason)
-		return nil
-	}
-	r.outcome, r.page = page, p
-	r.reading = read(p, r.url)
-	c.canonical(r, res.Canonical)
-	if !p.Known.Has(millrace.FieldModified) {
-		if t, ok := lastModified(resp.Header); ok {
-			p.Modified = t
-		} else if r.hint > 0 {
-			p.Modified = time.Unix(r.hint, 0).UTC()
-		}
-	}
-	held := r.version
-	r.made = version{kind: isPage, depth: r.depth, sketch: r.sketch}
-	r.made.validators(resp.Header)
-	p.URL = r.url
-	if r.elsewhere != "" {
-		p.URL, r.made.claim = r.elsewhere, key(r.elsewhere)
-	}
-	r.made.revise(r)
-	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
-	if held.kind == isPage && !held.stale {
-		r.made.barren = held.barren
-	}
-	return nil
-}
-
-// canonical reads what a page says it goes by.
-func (c *Crawl) canonical(r *result, canonical string) {
-	if canonical == "" {
-		return
-	}
-	u, v := c.scope.clean(canonical)
-	switch {
-	case v == inside && key(u) != key(r.url):
-		r.canonical = u
-	case v == outside && !strings.HasPrefix(canonical, c.scope.origin+"/"):
-		// A whole site that goes by the home page of another one is a mistake.
-		if at, err := url.Parse(canonical); err == nil && (at.Path != "/" || at.RawQuery != "" || r.url == c.scope.base) {
-			r.elsewhere = canonical
-		}
-	}
-}
-
-// links gives those that may be pages of the site and that nobody has found
-// yet, cleaned.
-func (c *Crawl) links(all []extract.Link) []string {
-	var out []string
-	for _, l := range all {
-		if l.NoFollow {
-			continue
-		}
-		u, v := c.scope.clean(l.URL)
-		if v != inside && v != tangled {
-			continue
-		}
-		if e, ok := c.table.get(key(u)); ok && e.state != unknown {
-			continue
-		}
-		out = append(out, u)
-	}
-	return out
-}
-
-// expired reports whether an X-Robots-Tag says that the page is out of date
-// ("unavailable_after"). Dates come in the forms of RFC 850, RFC 822 and ISO
-// 8601; one that cannot be read says nothing.
-func expired(tags []string, now time.Time) bool {
-	for _, tag := range tags {
-		_, date, ok := strings.Cut(strings.ToLower(tag), "unavailable_after:")
-		if !ok {
-			continue
-		}
-		fields := strings.Fields(strings.ReplaceAll(date, ",", " , "))
-		for n := len(fields); n > 0; n-- {
-			text := strings.ReplaceAll(strings.Join(fields[:n], " "), " ,", ",")
-			for _, layout := range []string{
-				time.RFC3339, time.DateOnly, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822,
-				"2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006", "2006-01-02 15:04:05",
-			} {
-				if t, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
-					return t.Before(now)
-				}
-			}
-		}
-	}
-	return false
 }

@@ -1,0 +1,113 @@
+package crawl
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/millrace/millrace"
+)
+
+// found takes in an address that a page or a list names.
+func (r *run) found(t task) error {
+	k := key(t.url)
+	e, _ := r.table.get(k)
+	if e.state != unknown {
+		if t.hint > r.since.Newest && r.since.Newest > 0 && e.state == had && e.flags&tried == 0 && len(r.hinted) < maxHinted {
+			r.hinted = append(r.hinted, t)
+		}
+		return nil
+	}
+	if r.known+len(r.flights) >= knownFactor*r.o.MaxPages {
+		return r.refuse(t, k, "", fmt.Sprintf("the site has more than %d addresses", knownFactor*r.o.MaxPages))
+	}
+	if !r.allowed(t.url) {
+		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
+		return r.refuse(t, k, rule, "robots.txt says \""+rule+"\"")
+	}
+	if !t.listed {
+		_, v := r.scope.clean(t.url)
+		shape, any := r.traps.shapes(t.url)
+		switch {
+		case v == tangled:
+			return r.refuse(t, k, shape, "too long, or the same names again and again")
+		case t.depth > r.o.MaxDepth:
+			return r.refuse(t, k, shape, fmt.Sprintf("more than %d links away", r.o.MaxDepth))
+		}
+		if !r.traps.admit(shape, any) {
+			return r.refuse(t, k, shape, barren)
+		}
+	}
+	if err := r.add(t, k, e); err != nil {
+		return err
+	}
+	t.state = pending
+	if err := r.queue.push(t); err != nil {
+		return fatalError{err}
+	}
+	return nil
+}
+
+const barren = "the pages of this shape bring nothing new"
+
+// withdraw leaves out an address that has waited while the budget of its shape
+// ran out.
+func (r *run) withdraw(t task) (bool, error) {
+	shape, any := r.traps.shapes(t.url)
+	if t.listed || t.state != pending || r.traps.admit(shape, any) {
+		return false, nil
+	}
+	k := key(t.url)
+	e, _ := r.table.get(k)
+	e.flags |= tried
+	r.table.set(k, e)
+	if err := r.refuse(t, k, shape, barren); err != nil {
+		return true, err
+	}
+	return true, r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: t.url}})
+}
+
+// add makes an address known: the sink holds it as pending before it holds the
+// page that has led to it.
+func (r *run) add(t task, k uint64, e entry) error {
+	e.state = pending
+	e.flags |= named
+	r.table.set(k, e)
+	r.known++
+	v := version{kind: isPending, depth: t.depth, listed: t.listed}
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: mute(t.url, &v)})
+}
+
+// refusal is a kind of addresses that were not asked for.
+type refusal struct {
+	example task
+	why     string
+	count   int
+}
+
+// maxRefusals is how many kinds are told apart.
+const maxRefusals = 500
+
+// refuse leaves an address out. Each kind is reported once, at the end.
+func (r *run) refuse(t task, k uint64, kind, why string) error {
+	if len(r.table.m) < 2*knownFactor*r.o.MaxPages {
+		e, _ := r.table.get(k)
+		e.state = refused
+		r.table.set(k, e) // so that each is counted once
+	}
+	r.lost(&t)
+	kind = why + "\x00" + kind
+	f := r.refused[kind]
+	if f == nil && len(r.refused) >= maxRefusals {
+		kind = why
+		f = r.refused[kind]
+	}
+	if f == nil {
+		f = &refusal{example: t, why: why}
+		r.refused[kind] = f
+	}
+	f.count++
+	return nil
+}
+
+// hex writes a key as part of an address.
+func hex(k uint64) string { return strconv.FormatUint(k, 16) }

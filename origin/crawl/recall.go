@@ -1,0 +1,77 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/millrace/millrace"
+)
+
+// recall reads what the sink holds: the table knows it from then on, and what
+// was never looked at is queued.
+func (r *run) recall(ctx context.Context) error {
+	r.table.begin(r.held == nil)
+	if r.held == nil {
+		return nil
+	}
+	for ref, err := range r.held(ctx) {
+		if err != nil {
+			return fmt.Errorf("what the sink holds: %w", err)
+		}
+		t := r.taskOf(ref)
+		k := key(ref.URL)
+		e, _ := r.table.get(k)
+		e.flags, e.state = named, t.state
+		switch t.state {
+		case had:
+			e.about = t.version.sketch
+			r.traps.note(t.url, !t.version.barren)
+			if c := t.version.claim; c != 0 {
+				r.table.set(c, entry{state: claimed, about: k, flags: named})
+			}
+		case muted:
+			e.about = t.version.target
+			r.traps.note(t.url, false)
+		case pending:
+			if err := r.queue.push(task{url: t.url, depth: t.depth, state: pending, listed: t.version.listed}); err != nil {
+				return err
+			}
+		}
+		r.table.set(k, e)
+		r.known++
+	}
+	r.table.prune()
+	return nil
+}
+
+// taskOf makes a task of what is held.
+func (r *run) taskOf(ref millrace.Ref) task {
+	v := parseVersion(ref.Version)
+	t := task{url: ref.URL, held: ref.Version, version: v, depth: v.depth}
+	switch v.kind {
+	case isMute:
+		t.state = muted
+	case isPending:
+		t.state = pending
+	default:
+		t.state = had
+	}
+	return t
+}
+
+// recallOne gives the task of one address, with what is held of it.
+func (r *run) recallOne(ctx context.Context, t task) (task, error) {
+	if r.held == nil {
+		return t, nil
+	}
+	for ref, err := range r.held(ctx, t.url) {
+		if err != nil {
+			return t, fatalError{fmt.Errorf("what the sink holds: %w", err)}
+		}
+		if ref.URL == t.url {
+			hold := r.taskOf(ref)
+			t.held, t.version, t.state, t.depth = hold.held, hold.version, hold.state, hold.depth
+		}
+	}
+	return t, nil
+}
