@@ -61,7 +61,10 @@ func loadHugo(p *project) (*site, error) {
 			continue
 		}
 		h.languages = append(h.languages, l)
-		h.codes[l] = cmp.Or(conf.text("languagecode", "locale"), l)
+		if h.codes[l] = conf.text("languagecode", "locale"); h.codes[l] == "" && l == h.main {
+			h.codes[l] = c.text("languagecode", "locale")
+		}
+		h.codes[l] = cmp.Or(h.codes[l], l)
 		if l != h.main || c.is("defaultcontentlanguageinsubdir") {
 			h.prefixes[l] = l
 		}
@@ -200,7 +203,9 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 		}
 		p, ugly = h.expand(own, values), false
 	case pattern != "":
-		p = h.expand(pattern, values)
+		if p = h.expand(pattern, values); !h.keepCase {
+			p = strings.ToLower(p)
+		}
 	case list, stem == "index" && !bundle:
 		p, ugly = h.clean(dir), false
 	default:

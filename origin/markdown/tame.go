@@ -27,9 +27,9 @@ func tame(text []byte) []byte {
 		return text
 	}
 	var lengths []int // of the paragraphs
-	length := 0
+	length, rows := 0, rower{}
 	eachLine(text, func(line []byte, code bool) {
-		if length += len(line); ends(line, code) {
+		if length += len(line); rows.ends(line, code) {
 			lengths, length = append(lengths, length), 0
 		}
 	})
@@ -37,16 +37,23 @@ func tame(text []byte) []byte {
 	out := make([]byte, 0, len(text)+len(text)/4)
 	budget := maxMarks
 	marks, notes, columns, cells, pipes := 0, 0, 0, 0, 0
+	rows = rower{}
 	eachLine(text, func(line []byte, code bool) {
-		if ends(line, code) {
-			budget -= min(marks, max(fewMarks, budget/max(lengths[0], 1))) * lengths[0]
-			lengths, marks, columns = lengths[1:], 0, 0
-		}
 		if code {
 			out = append(append(out, line...), '\n')
-			return
+		} else if len(bytes.TrimSpace(line)) == 0 {
+			columns = 0
 		}
 		allowed := max(fewMarks, budget/max(lengths[0], 1))
+		if rows.ends(line, code) {
+			defer func() {
+				budget -= min(marks, allowed) * lengths[0]
+				lengths, marks = lengths[1:], 0
+			}()
+		}
+		if code {
+			return
+		}
 		if delimiterRow.Match(line) && bytes.IndexByte(line, '|') >= 0 {
 			columns, cells, pipes = bytes.Count(line, []byte("|")), 0, 0
 		}
@@ -77,22 +84,54 @@ func tame(text []byte) []byte {
 
 func isMark(c byte) bool { return c == '*' || c == '_' || c == '[' || c == ']' || c == '~' }
 
-// ends reports whether a line ends a paragraph.
-func ends(line []byte, code bool) bool { return code || len(bytes.TrimSpace(line)) == 0 }
+// rower knows where paragraphs and the rows of tables end: their marks have
+// nothing to do with those of the next.
+type rower struct {
+	above []byte // the line before
+	table bool
+}
+
+// ends reports whether a line ends what it is in.
+func (r *rower) ends(line []byte, code bool) bool {
+	above := r.above
+	r.above = line
+	if code || len(bytes.TrimSpace(line)) == 0 {
+		*r = rower{}
+		return true
+	}
+	if !r.table && len(above) > 0 && delimiterRow.Match(line) && columnsOf(above) == columnsOf(line) {
+		r.table = true
+	}
+	return r.table
+}
+
+// columnsOf counts the cells of a row.
+func columnsOf(line []byte) int {
+	line = bytes.Trim(bytes.TrimLeft(line, " \t>"), " \t")
+	line = bytes.TrimPrefix(line, []byte("|"))
+	if !bytes.HasSuffix(line, []byte(`\|`)) {
+		line = bytes.TrimSuffix(line, []byte("|"))
+	}
+	return bytes.Count(line, []byte("|")) - bytes.Count(line, []byte(`\|`)) + 1
+}
 
 // wild reports whether a text may be one of those.
 func wild(text []byte) bool {
 	budget, marks, length, notes, columns, padding := maxMarks, 0, 0, 0, 0, 0
+	rows := rower{}
 	eachLine(text, func(line []byte, code bool) {
-		if ends(line, code) {
-			budget -= marks * length
-			marks, length, columns, padding = 0, 0, 0, 0
-			return
-		}
 		length += len(line)
 		for _, c := range line {
-			if isMark(c) {
+			if isMark(c) && !code {
 				marks++
+			}
+		}
+		if rows.ends(line, code) {
+			budget -= marks * length
+			marks, length = 0, 0
+			if !rows.table {
+				columns, padding = 0, 0
+				return
 			}
 		}
 		if pipes := bytes.Count(line, []byte("|")); pipes > 0 || columns > 0 {

@@ -1,0 +1,78 @@
+package markdown
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// TestMonsters converts texts that keep parsers busy: each of these took
+// minutes before it was bounded, or would have taken the stack.
+func TestMonsters(t *testing.T) {
+	const n = 20_000
+	var stairs strings.Builder
+	for i := range 250 {
+		stairs.WriteString(strings.Repeat("  ", i) + "- a\n")
+	}
+	all := dialects(t)
+	for name, in := range map[string]string{
+		"quotes": strings.Repeat(">", 20_000) + " end", "quotes with spaces": strings.Repeat("> ", 20_000) + "end",
+		"lists": strings.Repeat("- ", 20_000) + "end", "numbers": strings.Repeat("1. ", 20_000) + "end", "both": strings.Repeat("> - ", 25_000) + "end",
+		"stairs": stairs.String() + "\nend", "empty lines in stairs": stairs.String() + strings.Repeat(" ", 400) + "```\n" + strings.Repeat("\n", n) + "\n```\n\nend",
+		"containers": strings.Repeat(":::note\n", n/8) + "end", "admonitions": strings.Repeat("!!! note\n    ", 200) + "end",
+		"emphasis": strings.Repeat("*a_ ", n/4) + "end", "links": strings.Repeat("[a](", n/4) + "end", "angles": strings.Repeat("[a](<", n/5) + "end",
+		"references": "[a]: " + strings.Repeat("b", n/2) + "\n\n" + strings.Repeat("[a]", n/6) + "end", "definitions": strings.Repeat("[a]: b\n", n/7) + "\nend",
+		"table":     "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat("|\n", n/2) + "\nend",
+		"footnotes": strings.Repeat("[^a]: x\n\n", n/9) + "end", "ticks": strings.Repeat("`a``b", n/5) + "end", "dollars": strings.Repeat("$$a\n", n/4) + "\nend",
+		"shortcodes": strings.Repeat("{{< a ", n/6) + "end", "tags": strings.Repeat("{% a {{ b ", n/10) + "end", "components": strings.Repeat("<A {b ", n/6) + "\n\nend",
+		"raw": "a " + strings.Repeat("<b>", n/3) + "end", "videos": "a " + strings.Repeat("<video>", n/7) + "end",
+	} {
+		for _, s := range all {
+			blocks, err := convertIn(t, s, "a.md", in)
+			if err != nil {
+				t.Fatalf("%s in %s: %v", name, s.kind, err)
+			}
+			check(t, blocks, 0)
+			if text := millrace.Text(blocks); !utf8.ValidString(text) || !strings.Contains(text, "end") {
+				t.Errorf("%s in %s: the end is lost", name, s.kind)
+			}
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"big.md": strings.Repeat("x", 3000), "lines.md": strings.Repeat("\n", maxLines+1), "a.md": "x"})
+	f := open(t, dir, &Options{MaxFile: 2000})
+	if w := walkAll(t, f); !errors.Is(w.skipped["/big.md"], millrace.ErrTooLarge) {
+		t.Errorf("skipped %v", w.skipped)
+	}
+	f = open(t, dir, nil)
+	if _, err := f.Page(t.Context(), millrace.Ref{URL: "/lines.md"}); !errors.Is(err, millrace.ErrTooLarge) {
+		t.Errorf("a million lines: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Page(ctx, millrace.Ref{URL: "/a.md"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a page that is broken off: %v", err)
+	}
+}
+
+// TestTamed: what people write is not escaped.
+func TestTamed(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| a | b | c |\n|---|---|---|\n")
+	for range 2000 {
+		table.WriteString("| *x* | [y](z_z) | `__w__` |\n")
+	}
+	code := "```\n" + strings.Repeat("a_b_c[d]\n", 50_000) + "```\n"
+	for name, in := range map[string]string{"table": table.String(), "code": code, "prose": strings.Repeat("Some *words* and [a link](b_c).\n\n", 20_000)} {
+		if string(tame([]byte(in))) != in {
+			t.Errorf("the %s was changed", name)
+		}
+	}
+}
