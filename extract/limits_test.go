@@ -304,6 +304,60 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// What is known beforehand to be deep is parsed once; what is not deep is
+// parsed as it stands.
+func TestSurvey(t *testing.T) {
+	for name, c := range map[string]struct {
+		doc       string
+		low, high int // of the depth
+	}{
+		"nested":            {strings.Repeat("<div>", 600) + "x" + strings.Repeat("</div>", 600), 600, 600},
+		"one after another": {strings.Repeat("<div>x</div>", 600), 1, 1},
+		"no end tags":       {"<ul>" + strings.Repeat("<li>x", 2000) + "</ul>" + strings.Repeat("<p>x", 2000), 1, 3},
+		"rows":              {"<table>" + strings.Repeat("<tr><td>x<td>y", 2000) + "</table>", 5, 5},
+		"no content":        {strings.Repeat("<br><img src=x><hr>", 2000), 0, 0},
+		"drawings":          {"<svg>" + strings.Repeat(`<path d="M 0"/>`, 2000) + "</svg>", 1, maxOpen},
+		"in a script":       {"<script>" + strings.Repeat("'<div>'", 2000) + "</script><p>x", 0, 1},
+		"nested lists":      {strings.Repeat("<ul><li>", 250), 500, 500},
+		"nested tables":     {strings.Repeat("<table><tr><td>", 110), 500, 600},
+	} {
+		if s := survey([]byte(c.doc)); s.depth < c.low || s.depth > c.high {
+			t.Errorf("%s: depth %d, want %d to %d", name, s.depth, c.low, c.high)
+		}
+	}
+	if s := survey([]byte("<script>" + strings.Repeat("i<b;i<s.length;", 100) + "</script>")); s.formatting > 0 {
+		t.Errorf("%d formatting tags in a script without any", s.formatting)
+	}
+}
+
+// A page that is too deep in one place keeps its form in others.
+func TestFlattenKeepsForm(t *testing.T) {
+	deep := strings.Repeat("<div>", 600) + "deep" + strings.Repeat("</div>", 600)
+	list := "<ul>" + strings.Repeat("<li>item", 700) + "</ul><table>" + strings.Repeat("<tr><td>a<td>b", 700) + "</table>" + strings.Repeat("<p>words <a name=x>here", 700)
+	for _, doc := range []string{list + deep, deep + list} {
+		res, err := HTML(t.Context(), []byte("<title>T</title>"+doc), "https://example.com/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, rows, texts := 0, 0, 0
+		for _, b := range res.Page.Blocks {
+			items += len(b.Items)
+			rows += len(b.Rows)
+			if b.Text == "words here" {
+				texts++
+			}
+		}
+		if items != 700 || rows != 700 || texts != 700 || !strings.Contains(res.Page.Text(), "deep") {
+			t.Errorf("%d items, %d rows, %d paragraphs", items, rows, texts)
+		}
+	}
+	// Without scripts, what noscript holds is markup, and may be deep.
+	res, err := HTML(t.Context(), []byte("<p>before<noscript>"+strings.Repeat("<div>", 600)+"inside</noscript>"), "https://example.com/", nil)
+	if err != nil || !strings.Contains(res.Page.Text(), "before") {
+		t.Errorf("deep noscript: %v", err)
+	}
+}
+
 func TestFlattenKeepsText(t *testing.T) {
 	doc := "<head><title>T</title></head>" + strings.Repeat("<div><b>x ", 1000) + "end"
 	for _, level := range []flattening{flatNesting, flatAll} {

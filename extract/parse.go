@@ -14,18 +14,19 @@ import (
 
 const (
 	maxDepth      = 300 // tags open at once that flatten leaves; the parser allows 512 elements
+	maxOpen       = 480 // elements open at once that are left to the parser
 	maxFormatting = 48  // formatting tags left open; the parser opens all of them again in every paragraph
 )
 
 // parse gives the tree of a document, as a browser without scripts sees it.
 func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
-	tags, open := survey(text)
-	if tags > maxNodes {
-		return nil, fmt.Errorf("%w: %d tags, the limit is %d", millrace.ErrTooLarge, tags, maxNodes)
+	s := survey(text)
+	if s.tags > maxNodes {
+		return nil, fmt.Errorf("%w: %d tags, the limit is %d", millrace.ErrTooLarge, s.tags, maxNodes)
 	}
 	var doc *html.Node
 	err := errDeep
-	if open <= maxFormatting {
+	if s.formatting <= maxFormatting && s.depth <= maxOpen {
 		doc, err = parseTree(ctx, text)
 	}
 	for _, level := range []flattening{flatNesting, flatAll} {
@@ -67,38 +68,90 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// survey counts the tags of a document, and at most how many formatting tags
-// are open at once. It looks for "<" only, so that it costs little.
-func survey(text []byte) (tags, most int) {
-	open := 0
+// surveyed is what one look over a document tells. The parser finds out late
+// that it refuses one, and the work until then would be lost.
+type surveyed struct {
+	tags       int // no fewer than there are
+	formatting int // formatting tags that are open at once, at most
+	depth      int // elements that are open at once, about
+}
+
+// survey looks for "<" only, so that it costs little. What looks like a tag
+// inside of scripts and comments counts as one, but for the depth.
+func survey(text []byte) surveyed {
+	var s surveyed
+	formatting, depth := 0, 0
+	var raw atom.Atom // open element that has no tags inside
 	for {
 		i := bytes.IndexByte(text, '<')
 		if i < 0 || i+2 >= len(text) {
-			return tags, most
+			return s
 		}
 		text = text[i+1:]
-		tags++
+		s.tags++
 		step := 1
 		if text[0] == '/' {
 			text, step = text[1:], -1
 		}
+		var lower [12]byte
 		end := 0
-		for end < len(text) && end < 8 && (text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z') {
+		for end < len(text) && end < len(lower) {
+			c := text[end]
+			if c|0x20 >= 'a' && c|0x20 <= 'z' {
+				c |= 0x20
+			} else if end == 0 || (c < '0' || c > '9') && c != '-' {
+				break
+			}
+			lower[end] = c
 			end++
 		}
-		if end == 0 || end == 8 || end < len(text) && text[end] >= '0' && text[end] <= '9' {
+		if end == 0 || end < len(text) && end < len(lower) && !endsName(text[end]) {
 			continue
 		}
-		var name [8]byte
-		for j, c := range text[:end] {
-			name[j] = c | 0x20
+		a := atom.Lookup(lower[:end])
+		if isFormatting(a) {
+			formatting = max(formatting+step, 0)
+			s.formatting = max(s.formatting, formatting)
 		}
-		if isFormatting(atom.Lookup(name[:end])) {
-			if open = max(open+step, 0); open > most {
-				most = open
+		if raw != 0 {
+			if a != raw || step > 0 {
+				continue
 			}
+			raw = 0
+		}
+		depth = max(depth+step*opens(a), 0)
+		if depth > s.depth && step > 0 {
+			if tag := bytes.IndexByte(text, '>'); tag > 0 && text[tag-1] == '/' && depth > maxOpen/2 {
+				depth -= opens(a) // as drawings have them by the hundred
+			}
+			s.depth = max(s.depth, depth)
+		}
+		if step > 0 && isRawText(a) {
+			raw = a
 		}
 	}
+}
+
+// endsName reports whether the name of a tag is over.
+func endsName(c byte) bool { return isSpace(c) || c == '>' || c == '/' }
+
+// opens gives how many elements a tag opens inside each other until it is
+// closed: a table comes with its rows and their cells, a list with an item.
+// What another tag of its kind closes counts with what it stands in.
+func opens(a atom.Atom) int {
+	switch a {
+	case atom.Table:
+		return 5
+	case atom.Ul, atom.Ol, atom.Menu, atom.Dir, atom.Dl, atom.Ruby, atom.Select:
+		return 2
+	case atom.Li, atom.Dt, atom.Dd, atom.P, atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup, atom.Option,
+		atom.Optgroup, atom.Rb, atom.Rt, atom.Rp, atom.Rtc, atom.Html, atom.Head, atom.Body:
+		return 0
+	}
+	if isVoid(a) {
+		return 0
+	}
+	return 1
 }
 
 // isFormatting reports whether the parser opens an element again after the
@@ -107,106 +160,6 @@ func survey(text []byte) (tags, most int) {
 func isFormatting(a atom.Atom) bool {
 	switch a {
 	case atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
-		return true
-	}
-	return false
-}
-
-type flattening int
-
-const (
-	flatNesting flattening = iota // leaves out tags deeper than maxDepth
-	flatAll                       // leaves paragraphs only: always parses
-)
-
-// flatten writes a document again without the tags that nest too deeply. The
-// text stays. Formatting tags are left out wholly where too many are open.
-func flatten(text []byte, level flattening) []byte {
-	out := make([]byte, 0, len(text))
-	z := html.NewTokenizer(bytes.NewReader(text))
-	var stack []atom.Atom // open tags; 0 for one that was left out or has no atom
-	formatting := 0
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return out
-		case html.TextToken:
-			out = append(out, z.Raw()...)
-		case html.StartTagToken:
-			raw := z.Raw()
-			name, _ := z.TagName()
-			a := atom.Lookup(name)
-			keep := len(stack) < maxDepth
-			switch {
-			case isVoid(a) || isRawText(a):
-				out = append(out, raw...)
-				continue
-			case level == flatAll:
-				if keep = a == atom.P; !keep && !isInline(a) {
-					out = append(out, "<p>"...)
-				}
-				if keep {
-					out = append(out, raw...)
-				}
-				continue
-			case isFormatting(a):
-				if keep = keep && formatting < maxFormatting; keep {
-					formatting++
-				}
-			}
-			if keep {
-				out = append(out, raw...)
-			}
-			if len(stack) < 8*maxDepth {
-				stack = append(stack, a)
-			}
-		case html.EndTagToken:
-			raw := z.Raw()
-			name, _ := z.TagName()
-			a := atom.Lookup(name)
-			if isRawText(a) {
-				out = append(out, raw...)
-				continue
-			}
-			if level == flatAll {
-				continue
-			}
-			// Look for the tag that this one ends, not endlessly far up.
-			at := -1
-			for i := len(stack) - 1; i >= 0 && i >= len(stack)-32; i-- {
-				if stack[i] == a {
-					at = i
-					break
-				}
-			}
-			if at < 0 {
-				continue
-			}
-			stack = stack[:at]
-			if isFormatting(a) {
-				formatting = max(formatting-1, 0)
-			}
-			if at < maxDepth {
-				out = append(out, raw...)
-			}
-		case html.SelfClosingTagToken:
-			out = append(out, z.Raw()...)
-		}
-	}
-}
-
-func isVoid(a atom.Atom) bool {
-	switch a {
-	case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta,
-		atom.Param, atom.Source, atom.Track, atom.Wbr:
-		return true
-	}
-	return false
-}
-
-func isRawText(a atom.Atom) bool {
-	switch a {
-	case atom.Script, atom.Style, atom.Title, atom.Textarea:
 		return true
 	}
 	return false

@@ -1,0 +1,166 @@
+package extract
+
+import (
+	"bytes"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+type flattening int
+
+const (
+	flatNesting flattening = iota // leaves out tags deeper than maxDepth
+	flatAll                       // leaves paragraphs only: always parses
+)
+
+// flatten writes a document again without the tags that nest too deeply. The
+// text stays. Formatting tags are left out wholly where too many are open.
+func flatten(text []byte, level flattening) []byte {
+	out := make([]byte, 0, len(text))
+	z := html.NewTokenizer(bytes.NewReader(text))
+	var stack []atom.Atom // open tags; 0 for one that has no atom
+	formatting := 0
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return out
+		case html.TextToken, html.SelfClosingTagToken:
+			out = append(out, z.Raw()...)
+		case html.StartTagToken:
+			raw := z.Raw()
+			name, _ := z.TagName()
+			a := atom.Lookup(name)
+			if isVoid(a) || isRawText(a) {
+				out = append(out, raw...)
+				continue
+			}
+			if a == atom.Noscript {
+				z.NextIsNotRawText() // without scripts it is markup
+			}
+			if level == flatAll {
+				switch {
+				case a == atom.P:
+					out = append(out, raw...)
+				case !isInline(a):
+					out = append(out, "<p>"...)
+				}
+				continue
+			}
+			stack = stack[:impliedEnd(stack, a)]
+			keep := len(stack) < maxDepth
+			if isFormatting(a) {
+				if keep = keep && formatting < maxFormatting; keep {
+					formatting++
+				}
+			}
+			if keep {
+				out = append(out, raw...)
+			}
+			if len(stack) < 8*maxDepth {
+				stack = append(stack, a)
+			}
+		case html.EndTagToken:
+			raw := z.Raw()
+			name, _ := z.TagName()
+			a := atom.Lookup(name)
+			if isRawText(a) {
+				out = append(out, raw...)
+				continue
+			}
+			if level == flatAll {
+				continue
+			}
+			at := nearest(stack, a)
+			if at < 0 {
+				if isFormatting(a) { // it may be open though what it stood in is not
+					out = append(out, raw...)
+				}
+				continue
+			}
+			stack = stack[:at]
+			if isFormatting(a) {
+				formatting = max(formatting-1, 0)
+			}
+			if at < maxDepth {
+				out = append(out, raw...)
+			}
+		}
+	}
+}
+
+// nearest gives the place of the open tag that an end tag ends, -1 if there is
+// none. It looks not endlessly far up.
+func nearest(stack []atom.Atom, a atom.Atom) int {
+	for i := len(stack) - 1; i >= 0 && i >= len(stack)-32; i-- {
+		if stack[i] == a {
+			return i
+		}
+	}
+	return -1
+}
+
+// impliedEnd gives how many open tags stay open when another one starts: an
+// item ends the item before, and so on. Without that, a long list without end
+// tags would look deep.
+func impliedEnd(stack []atom.Atom, a atom.Atom) int {
+	ends := func(of ...atom.Atom) int {
+		for i := len(stack) - 1; i >= 0 && i >= len(stack)-32; i-- {
+			for _, o := range of {
+				if stack[i] == o {
+					return i
+				}
+			}
+			switch stack[i] {
+			case atom.Ul, atom.Ol, atom.Menu, atom.Dir, atom.Dl, atom.Table, atom.Select:
+				return len(stack)
+			case atom.Td, atom.Th:
+				if of[0] == atom.Li || of[0] == atom.Dd {
+					return len(stack)
+				}
+			}
+			if (of[0] == atom.P || of[0] == atom.A) && !isInline(stack[i]) {
+				return len(stack)
+			}
+		}
+		return len(stack)
+	}
+	switch a {
+	case atom.Li:
+		return ends(atom.Li)
+	case atom.Dd, atom.Dt:
+		return ends(atom.Dd, atom.Dt)
+	case atom.Td, atom.Th:
+		return ends(atom.Td, atom.Th)
+	case atom.Tr:
+		return ends(atom.Tr)
+	case atom.Tbody, atom.Thead, atom.Tfoot:
+		return ends(atom.Tbody, atom.Thead, atom.Tfoot)
+	case atom.Option:
+		return ends(atom.Option)
+	case atom.A:
+		return ends(atom.A)
+	}
+	if !isInline(a) {
+		return ends(atom.P)
+	}
+	return len(stack)
+}
+
+func isVoid(a atom.Atom) bool {
+	switch a {
+	case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta,
+		atom.Param, atom.Source, atom.Track, atom.Wbr:
+		return true
+	}
+	return false
+}
+
+// isRawText reports whether an element has text only, which may look like tags.
+func isRawText(a atom.Atom) bool {
+	switch a {
+	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
+		return true
+	}
+	return false
+}
