@@ -36,6 +36,7 @@ const (
 	hasTop                       // a heading of the first level
 	hasBlock                     // code, a quote, a definition list
 	inContent                    // inside main or article
+	hasMain                      // main, article or their roles
 )
 
 // collected is what one pass over the tree has noted.
@@ -149,7 +150,9 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			b.flags = c.boxes[parent].flags & inContent
 		}
 		if n.DataAtom == atom.Main || n.DataAtom == atom.Article {
-			b.flags |= inContent
+			b.flags |= inContent | hasMain
+		} else if attr(n, "role") == "main" {
+			b.flags |= hasMain
 		}
 		switch n.DataAtom {
 		case atom.H1:

@@ -7,6 +7,7 @@
 //   - charset.go and parse.go: bytes to a tree. The character set comes from
 //     the byte order mark, the HTTP header, the document and its bytes. Input
 //     that nests deeper than the parser allows is flattened, not refused.
+//   - stream.go: parts that came late, put where they belong.
 //   - collect.go: one pass over the tree, which weighs every block element and
 //     notes what the later steps look for.
 //   - locate.go, furniture.go: the root of the content and the subtrees to

@@ -33,11 +33,11 @@ func (l *located) furniture(b *box) string {
 			return "tag nav"
 		}
 	case atom.Header:
-		if small && l.isFurnitureHeader(b) {
+		if (small || b.flags&(inContent|hasTop|hasMain) == 0) && l.isFurnitureHeader(b) {
 			return "tag header"
 		}
 	case atom.Footer:
-		if small && !within(n, 2, atom.Blockquote, atom.Figure) && !l.holdsNotes(n) {
+		if (small || b.flags&(inContent|hasTop|hasMain) == 0) && !within(n, 2, atom.Blockquote, atom.Figure) && !l.holdsNotes(n) {
 			return "tag footer"
 		}
 	case atom.Aside:
@@ -58,7 +58,7 @@ func (l *located) furniture(b *box) string {
 		}
 	}
 	if why := isHidden(n); why != "" && b.plain()*2 < l.total.plain()+1 && !l.holdsNotes(n) &&
-		!(l.c.controlled[attr(n, "id")] && b.links*4 <= b.words) {
+		!(l.c.controlled[attr(n, "id")] && b.links*4 <= b.words) && !(why != "aria-hidden" && l.onStage(n)) {
 		return why
 	}
 	if l.total.plain()-b.plain() >= 30 {
@@ -69,10 +69,14 @@ func (l *located) furniture(b *box) string {
 			return "data-nosnippet"
 		}
 	}
-	if l.kind != millrace.Forum && l.kind != millrace.Documentation && isComments(n) {
-		if l.kind == "" && b.plain()*4 > l.total.plain()*3 {
+	if l.kind != millrace.Forum && !l.thread && isComments(n) {
+		rest := l.total.plain() - b.plain()
+		switch {
+		case l.kind == "" && rest*3 < b.plain():
 			l.kind = millrace.Forum // the comments are what the page is for
-		} else if l.total.plain()-b.plain() >= 100 {
+		case rest < 100:
+			l.thread = true // and so are those inside them
+		default:
 			return "comments"
 		}
 	}
@@ -80,6 +84,48 @@ func (l *located) furniture(b *box) string {
 		return "links to neighbours"
 	}
 	return ""
+}
+
+// onStage reports whether an element takes turns with others: the panels of
+// tabs, the slides of a show. One of them is shown, and all are content.
+func (l *located) onStage(n *html.Node) bool {
+	on, known := l.stages[n.Parent]
+	if !known {
+		on = isStage(n.Parent)
+		if l.stages == nil {
+			l.stages = map[*html.Node]bool{}
+		}
+		l.stages[n.Parent] = on
+	}
+	return on
+}
+
+// isStage reports whether all that an element holds looks the same, but is
+// only shown in part.
+func isStage(n *html.Node) bool {
+	var first *html.Node
+	hidden, count := 0, 0
+	for e := range children(n) {
+		if isNothing(e) {
+			continue
+		}
+		if first == nil {
+			first = e
+		}
+		if e.DataAtom != first.DataAtom || firstClass(e) != firstClass(first) {
+			return false
+		}
+		count++
+		if isHidden(e) != "" {
+			hidden++
+		}
+	}
+	return hidden > 0 && hidden < count && firstClass(first) != ""
+}
+
+func firstClass(n *html.Node) string {
+	class, _, _ := strings.Cut(strings.TrimLeft(attr(n, "class"), " \t\n"), " ")
+	return class
 }
 
 // consentTools are the ids of the elements that the common consent tools add
@@ -163,15 +209,16 @@ func (l *located) holdsNotes(n *html.Node) bool {
 }
 
 // furnitureWords are parts of class names that furniture has. They only break
-// ties: the form of the subtree must speak for it as well.
+// ties: the form of the subtree must speak for it as well. True are the names
+// of regions of a page, false those of small things, which must stay small.
 var furnitureWords = map[string]bool{
 	"share": true, "sharing": true, "social": true, "related": true, "newsletter": true, "subscribe": true, "signup": true,
-	"breadcrumb": true, "breadcrumbs": true, "pagination": true, "pager": true, "cookie": true, "cookies": true, "consent": true,
-	"advert": true, "ad": true, "ads": true, "advertisement": true, "sponsored": true, "promo": true, "popup": true, "modal": true,
-	"byline": true, "author": true, "authors": true, "meta": true, "postmeta": true, "tags": true, "taglist": true,
-	"sidebar": true, "recommended": true, "recommendations": true, "trending": true, "disclaimer": true, "copyright": true,
-	"menu": true, "navigation": true, "nav": true, "skip": true, "login": true, "cta": true, "toolbar": true,
+	"breadcrumb": true, "breadcrumbs": true, "pager": true, "cookie": true, "cookies": true, "consent": true,
+	"advertisement": true, "sponsored": true, "sidebar": true, "recommended": true, "recommendations": true, "trending": true,
+	"menu": true, "navigation": true, "nav": true, "skip": true, "login": true, "toolbar": true, "copyright": true,
 	"prevnext": true, "editsection": true, "printfooter": true, "navbox": true, "catlinks": true, "noprint": true, "toc": true,
+	"pagination": false, "ad": false, "ads": false, "advert": false, "promo": false, "popup": false, "modal": false, "byline": false, "author": false, "authors": false,
+	"meta": false, "postmeta": false, "tags": false, "taglist": false, "disclaimer": false, "cta": false,
 }
 
 func furnitureClass(n *html.Node) string {
@@ -187,10 +234,15 @@ func furnitureClass(n *html.Node) string {
 			} else {
 				t = ""
 			}
-			if word = strings.ToLower(word); furnitureWords[word] {
+			if word = strings.ToLower(word); isFurniture(word) {
 				return word
 			}
 		}
 	}
 	return ""
+}
+
+func isFurniture(word string) bool {
+	_, ok := furnitureWords[word]
+	return ok
 }

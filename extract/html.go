@@ -119,6 +119,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if err != nil {
 		return nil, err
 	}
+	unstream(text, doc)
 	c, err := collect(ctx, doc)
 	if err != nil {
 		return nil, err

@@ -90,6 +90,16 @@ var hostile = map[string]func() string{
 	"passwords": func() string {
 		return strings.Repeat("<div><form class='a b c'>", 150) + strings.Repeat("<input type=password><p>x</p>", 50_000)
 	},
+	"50,000 hidden panes": func() string {
+		return "<main><p>a b</p><div><div class=a>x</div>" + strings.Repeat("<div class=a hidden>x</div>", 50_000)
+	},
+	"50,000 streamed parts": func() string {
+		var b strings.Builder
+		for i := range 50_000 {
+			fmt.Fprintf(&b, `<template id="B:%x"></template><div hidden id="S:%x">x</div><script>$RC("B:%x","S:%x")</script>`, i, i, i, i)
+		}
+		return b.String()
+	},
 	"headings that are links": func() string {
 		return "<body class=archive>" + strings.Repeat("<div>", 250) + strings.Repeat("<h2><a href=x>a b</a></h2>", 40_000)
 	},

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -18,6 +19,8 @@ type located struct {
 	dropped []Dropped
 	kind    millrace.PageKind
 	login   bool
+	thread  bool // the page lives of its comments
+	stages  map[*html.Node]bool
 	total   box // the body before anything was left out
 }
 
@@ -270,15 +273,48 @@ func (l *located) ownLevel(at int32) int {
 }
 
 // trim marks what is no content inside the root: groups that are all links,
-// and those whose class says so while their form does not contradict.
+// and those whose class says so while their form does not contradict. A word
+// that would take a good part of the text is no name for furniture on this
+// page: a list whose every entry is of the class "meta".
+
 func (l *located) trim() {
-	boxes := l.c.boxes
-	root := &boxes[l.at]
-	links := l.kind == millrace.Documentation || l.kind == millrace.Archive || root.links*2 > root.words
-	for i := l.at + 1; i < root.end; {
-		b := &boxes[i]
+	root := &l.c.boxes[l.at]
+	t := trimmer{l: l, root: root, by: map[string]int32{}}
+	t.links = l.kind == millrace.Documentation || l.kind == millrace.Archive || root.links*2 > root.words
+	t.within(l.at+1, root.end)
+	var again []int32
+	for _, i := range t.classed {
+		b := &l.c.boxes[i]
+		if word := strings.TrimPrefix(b.drop, classReason); t.by[b.drop]*5 > root.words && !furnitureWords[word] {
+			t.not = append(t.not, word)
+			again = append(again, i)
+		}
+	}
+	for _, i := range again {
+		l.c.boxes[i].drop = ""
+		t.within(i, l.c.boxes[i].end)
+	}
+}
+
+const classReason = "class "
+
+type trimmer struct {
+	l       *located
+	root    *box
+	links   bool             // lists of links are content
+	classed []int32          // boxes that a class is against
+	by      map[string]int32 // words that each reason takes
+	not     []string         // words that say nothing on this page
+}
+
+func (t *trimmer) within(i, end int32) {
+	for i < end {
+		b := &t.l.c.boxes[i]
 		if b.drop == "" {
-			b.drop = l.trimmed(b, root, links)
+			if b.drop = t.l.trimmed(b, t.root, t.links, t.not); strings.HasPrefix(b.drop, classReason) {
+				t.by[b.drop] += b.words
+				t.classed = append(t.classed, i)
+			}
 		}
 		if b.drop != "" {
 			i = b.end
@@ -288,7 +324,7 @@ func (l *located) trim() {
 	}
 }
 
-func (l *located) trimmed(b, root *box, links bool) string {
+func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	n := b.n
 	if b.words == 0 || b.words*2 > root.words {
 		return ""
@@ -301,8 +337,8 @@ func (l *located) trimmed(b, root *box, links bool) string {
 	if !links && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
 		return "links"
 	}
-	if word := furnitureClass(n); word != "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
-		return "class " + word
+	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
+		return classReason + word
 	}
 	return ""
 }

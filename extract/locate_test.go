@@ -1,0 +1,99 @@
+package extract
+
+import (
+	"strings"
+	"testing"
+)
+
+// located pages say what a document must keep and what it must not.
+type locatedPage struct {
+	name, doc  string
+	keep, drop []string
+}
+
+var filler = strings.Repeat("<p>The miller walks down to the river every morning, looks at the water and opens the gate by a hand's breadth or two.</p>", 4)
+
+func checkLocated(t *testing.T, pages []locatedPage) {
+	t.Helper()
+	for _, p := range pages {
+		t.Run(p.name, func(t *testing.T) {
+			res := extractPage(t, "https://example.com/a/page", "<title>Page</title>"+p.doc)
+			text := res.Page.Text()
+			for _, s := range p.keep {
+				if !strings.Contains(text, s) {
+					t.Errorf("%q is lost: %q, dropped %v", s, text, res.Dropped)
+				}
+			}
+			for _, s := range p.drop {
+				if strings.Contains(text, s) {
+					t.Errorf("%q leaked: %q, root %s", s, text, res.Root)
+				}
+			}
+			if text == "" && res.Reason == "" {
+				t.Error("empty without a reason")
+			}
+		})
+	}
+}
+
+func TestFooters(t *testing.T) {
+	checkLocated(t, []locatedPage{
+		{"only a footer", "<div id=app></div><footer>" + filler + "</footer>", nil, []string{"miller"}},
+		{"only a header", "<div id=app></div><header><ul><li>Wheels<li>Stones<li>Sieves</ul></header>", nil, []string{"Wheels"}},
+		{"a footer around the page", "<footer><main>" + filler + "</main></footer>", []string{"miller"}, nil},
+		{"a footer with the title", "<footer><h1>Millers</h1>" + filler + "</footer>", []string{"miller"}, nil},
+		{"a footer longer than the text", "<div><p>Short text of the page, ten words or a few more.</p></div><footer>" + filler + filler + "</footer>", []string{"Short text"}, []string{"miller"}},
+		{"the source of a quotation", "<main>" + filler + "<blockquote><p>Water is work.</p><footer>A miller of Kent</footer></blockquote></main>", []string{"Water is work"}, nil},
+	})
+}
+
+func TestComments(t *testing.T) {
+	comments := "<ol class=comments><li class=comments><p>First remark of a reader who knows wheels.</p><ol class=comments><li><p>An answer to it, " +
+		strings.Repeat("with words and words and words ", 60) + "to the end.</p></ol></ol>"
+	checkLocated(t, []locatedPage{
+		{"below an article", "<article>" + filler + filler + "</article>" + comments, []string{"miller"}, []string{"First remark", "An answer"}},
+		{"below a page of documentation", "<body data-md-color-scheme=x><main>" + filler + filler + "</main>" + comments, []string{"miller"}, []string{"First remark"}},
+		{"below a link to something", "<h1>Wheels</h1><p><a href=https://example.org/>A text elsewhere</a></p>" + comments, []string{"First remark", "An answer"}, nil},
+	})
+}
+
+func TestStages(t *testing.T) {
+	checkLocated(t, []locatedPage{
+		{
+			"tabs", "<main>" + filler + "<div><div class=pane>First pane</div><div class='pane x' style='display:none'>Second pane</div><div class=pane hidden>Third pane</div></div></main>",
+			[]string{"First pane", "Second pane", "Third pane"}, nil,
+		},
+		{"all hidden", "<main>" + filler + "<div><div class=pane hidden>First pane</div><div class=pane hidden>Second pane</div></div></main>", nil, []string{"First pane", "Second pane"}},
+		{"beside something else", "<main>" + filler + "<div><h2>Sluices</h2><div class=pane hidden>Second pane</div></div></main>", []string{"Sluices"}, []string{"Second pane"}},
+		{"without a name", "<main>" + filler + "<div><div>Sluices</div><div hidden>Second pane</div></div></main>", []string{"Sluices"}, []string{"Second pane"}},
+		{"for the eye only", "<main>" + filler + "<div><div class=pane>Sluices</div><div class=pane aria-hidden=true>Second pane</div></div></main>", []string{"Sluices"}, []string{"Second pane"}},
+	})
+}
+
+func TestStreamed(t *testing.T) {
+	page := func(place, script string) string {
+		return "<main>" + filler + place + `<p>The end of it.</p></main><div hidden id="S:0"><p>The late part of the text.</p></div><script>` + script + "</script>"
+	}
+	checkLocated(t, []locatedPage{
+		{
+			"a boundary", page(`<!--$?--><template id="B:0"></template><p>Loading the text</p><!--/$-->`, `function $RC(b,c){x("a","b")}; $RC("B:0","S:0")`),
+			[]string{"late part", "The end of it"}, []string{"Loading"},
+		},
+		{"a segment", page(`<template id="P:0"></template><p>The middle</p>`, `$RS("S:0","P:0")`), []string{"late part", "The middle", "The end of it"}, nil},
+		{"into itself", page(`<template id="B:0"></template>`, `$RC("S:0","S:0");$RC("B:0","B:0");$RC("`), []string{"The end of it"}, []string{"late part"}},
+		{"no script", page(`<template id="B:0"></template>`, ``), []string{"The end of it"}, []string{"late part"}},
+	})
+	text := extractPage(t, "https://example.com/", page(`<template id="B:0"></template><!--/$-->`, `$RC("B:0","S:0")`)).Page.Text()
+	if i, j := strings.Index(text, "late part"), strings.Index(text, "The end"); i < 0 || i > j {
+		t.Errorf("out of order: %q", text)
+	}
+}
+
+func TestClassesOfEntries(t *testing.T) {
+	entry := "<li><h3><a href=/n>No. 12</a></h3><div class=meta><div>Title: On the wheels of mills and the water that drives them</div><div>By Ann Miller and Ben Weaver</div></div></li>"
+	checkLocated(t, []locatedPage{
+		{"content in a class of furniture", "<main><ul>" + strings.Repeat(entry, 12) + "</ul></main>", []string{"On the wheels"}, nil},
+		{"furniture", "<main>" + filler + "<div class=meta><div>By Ann Miller</div><div>3 May</div></div>" + filler + "</main>", []string{"opens the gate"}, []string{"3 May"}},
+		{"a region, however large", "<main>" + filler + "<div class=related><div>" + strings.Repeat("Other texts of this kind. ", 12) + "</div></div></main>", []string{"opens the gate"}, []string{"Other texts"}},
+	})
+}

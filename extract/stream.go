@@ -1,0 +1,117 @@
+package extract
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// maxStreamed is how many parts of a streamed document are put in place.
+const maxStreamed = 2000
+
+// unstream puts what was streamed where it belongs. React sends the slow
+// parts of a page behind the rest: in hidden elements with the ids S:0, S:1
+// and so on, which scripts put in the place of template elements:
+//
+//	<!--$?--><template id="B:0"></template>loading<!--/$-->
+//	<div hidden id="S:0">text</div><script>$RC("B:0","S:0")</script>
+//
+// $RC replaces all up to the comment that ends the place, $RS the template
+// alone.
+func unstream(text []byte, doc *html.Node) {
+	if !bytes.Contains(text, []byte(`id="S:`)) {
+		return
+	}
+	s := streamed{at: map[string]*html.Node{}}
+	s.find(doc)
+	for _, m := range s.moves {
+		place, part := s.at[m.place], s.at[m.part]
+		if place == nil || part == nil || place.Parent == nil || part.Parent == nil || isAncestor(part, place) {
+			continue
+		}
+		delete(s.at, m.part) // once
+		parent := place.Parent
+		part.Parent.RemoveChild(part)
+		part.Attr = slices.DeleteFunc(part.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
+		parent.InsertBefore(part, place)
+		for m.whole {
+			next := place.NextSibling
+			if next == nil || next.Type == html.CommentNode && next.Data == "/$" {
+				break
+			}
+			parent.RemoveChild(next)
+		}
+		parent.RemoveChild(place)
+	}
+}
+
+type streamed struct {
+	at    map[string]*html.Node // by id
+	moves []move
+}
+
+type move struct {
+	place, part string // ids
+	whole       bool   // replaces what is there until then
+}
+
+func (s *streamed) find(n *html.Node) {
+	for e := range children(n) {
+		switch e.DataAtom {
+		case atom.Script:
+			if e.FirstChild != nil {
+				s.script(e.FirstChild.Data)
+			}
+			continue
+		case atom.Template, atom.Div:
+			if id := attr(e, "id"); len(id) > 2 && len(id) < 20 && id[1] == ':' && len(s.at) < 2*maxStreamed {
+				s.at[id] = e
+			}
+		}
+		s.find(e)
+	}
+}
+
+// script reads the calls that a script makes.
+func (s *streamed) script(code string) {
+	for len(s.moves) < maxStreamed {
+		i := strings.Index(code, "$R")
+		if i < 0 || i+4 > len(code) {
+			return
+		}
+		name := code[i+2]
+		code = code[i+3:]
+		first, rest, ok := quoted(code, `("`)
+		if !ok {
+			continue
+		}
+		second, rest, ok := quoted(rest, `,"`)
+		if !ok {
+			continue
+		}
+		code = rest
+		switch name {
+		case 'C':
+			s.moves = append(s.moves, move{place: first, part: second, whole: true})
+		case 'S':
+			s.moves = append(s.moves, move{place: second, part: first})
+		}
+	}
+}
+
+// quoted cuts a short string off code: what is between open and the next
+// quotation mark.
+func quoted(code, open string) (s, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(code, open)
+	if !ok {
+		return "", "", false
+	}
+	i := strings.IndexByte(rest[:min(len(rest), 20)], '"')
+	if i < 0 {
+		return "", "", false
+	}
+	return rest[:i], rest[i+1:], true
+}
