@@ -13,6 +13,7 @@ func (r *run) found(t task) error {
 	e, _ := r.table.get(k)
 	if e.state != unknown {
 		if t.hint > r.since.Newest && r.since.Newest > 0 && e.state == had && e.flags&tried == 0 && len(r.hinted) < maxHinted {
+			t.hinted = true
 			r.hinted = append(r.hinted, t)
 		}
 		return nil
@@ -87,9 +88,13 @@ type refusal struct {
 // maxRefusals is how many kinds are told apart.
 const maxRefusals = 500
 
+// maxRemembered is how many addresses that were left out are known again when
+// they are met again.
+const maxRemembered = 200_000
+
 // refuse leaves an address out. Each kind is reported once, at the end.
 func (r *run) refuse(t task, k uint64, kind, why string) error {
-	if len(r.table.m) < 2*knownFactor*r.o.MaxPages {
+	if r.refusals++; r.refusals < maxRemembered {
 		e, _ := r.table.get(k)
 		e.state = refused
 		r.table.set(k, e) // so that each is counted once

@@ -31,7 +31,7 @@ func (r *run) recall(ctx context.Context) error {
 			}
 		case muted:
 			e.about = t.version.target
-			r.traps.note(t.url, false)
+			r.traps.note(t.url, !t.version.barren)
 		case pending:
 			if err := r.queue.push(task{url: t.url, depth: t.depth, state: pending, listed: t.version.listed}); err != nil {
 				return err
@@ -43,6 +43,24 @@ func (r *run) recall(ctx context.Context) error {
 	r.table.prune()
 	return nil
 }
+
+// judge counts whether a list was right about a page. When most of them are
+// not, as in lists that say everything is of today, the rest has no priority.
+func (r *run) judge(t *task, same bool) {
+	if !t.hinted {
+		return
+	}
+	if !same {
+		r.right++
+		return
+	}
+	if r.wrong++; r.wrong >= maxWrong && r.wrong > 4*r.right {
+		r.hinted = nil
+	}
+}
+
+// maxWrong is how many hints may be wrong in any case.
+const maxWrong = 20
 
 // taskOf makes a task of what is held.
 func (r *run) taskOf(ref millrace.Ref) task {

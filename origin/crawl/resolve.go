@@ -51,10 +51,11 @@ func (r *run) resolve(res *result) error {
 
 // same settles a duplicate. What it links to counts all the same.
 func (r *run) same(res *result, to string, target uint64) error {
-	if _, err := r.follow(res); err != nil {
+	leads, err := r.follow(res)
+	if err != nil {
 		return err
 	}
-	return r.mute(res, to, target)
+	return r.mute(res, to, target, leads)
 }
 
 // goesBy tells by which address a page goes, and the key of the page there. A canonical link is believed when
@@ -159,6 +160,7 @@ func (r *run) keep(res *result, k uint64) error {
 	if !res.page.Modified.IsZero() {
 		age = r.now().Sub(res.page.Modified)
 	}
+	r.judge(&res.task, res.same)
 	e.checked(r.now(), res.state == had && !res.same, age)
 	e.state, e.about = had, res.sketch
 	v := res.made.String()

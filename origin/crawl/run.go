@@ -41,6 +41,9 @@ type run struct {
 	traps    traps
 	mistaken map[uint64]int // canonical addresses that led to something wholly different
 	refused  map[string]*refusal
+	refusals int // addresses
+	right    int // hints of lists that were
+	wrong    int // and were not
 
 	asked int  // addresses
 	known int  // addresses that may be pages

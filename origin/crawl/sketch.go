@@ -34,24 +34,14 @@ const maxLines = 256
 // its address does not count in its lines: the numbers where the address is
 // that of a date, and the values of parameters where there are several.
 func read(p *millrace.Page, u string) reading {
-	f := filter{dates: dated.MatchString(u)}
+	f := filter{dates: dated.MatchString(u), sum: fnvStart}
 	if _, query, _ := strings.Cut(u, "?"); strings.Contains(query, "&") {
 		for pair := range strings.SplitSeq(query, "&") {
 			_, value, _ := strings.Cut(pair, "=")
 			f.echo = append(f.echo, wordHashes(value)...)
 		}
 	}
-	f.scan(p.Title)
-	headings := f.lines
-	for _, b := range p.Blocks {
-		if b.Type == millrace.HeadingBlock && len(headings) < maxLines {
-			f.lines = headings
-			f.scan(b.Text)
-			headings = f.lines
-		}
-	}
-	f.least, f.sum, f.lines, f.headings = [8]uint64{}, fnvStart, nil, headings
-	f.scan(p.Text())
+	f.blocks(p.Blocks)
 	r := reading{sum: f.sum, lines: f.lines}
 	for b, h := range f.least {
 		if h != 0 {
@@ -66,13 +56,49 @@ var dated = regexp.MustCompile(`[/=-](19|20)\d\d[/-]?(0?[1-9]|1[0-2])([/-]?[0-3]
 
 // filter reads text word by word.
 type filter struct {
-	dates    bool     // numbers do not count in lines
-	echo     []uint64 // these words do not, either
-	headings []uint64 // these lines do not count
+	dates bool     // numbers do not count in lines
+	echo  []uint64 // these words do not, either
 
-	least [8]uint64
+	least [8]uint64 // hashes of pairs
 	sum   uint64
+	last  uint64 // word
+	line  uint64 // of words so far, 0 = none
 	lines []uint64
+}
+
+// blocks reads a page's text: a paragraph, an item and a row are a line each.
+func (f *filter) blocks(blocks []millrace.Block) {
+	for i := range blocks {
+		b := &blocks[i]
+		f.scan(b.Caption)
+		f.scan(b.Title)
+		f.scan(b.Text)
+		if b.Type == millrace.HeadingBlock {
+			f.line = 0
+		}
+		f.end()
+		for j := range b.Items {
+			f.scan(b.Items[j].Term)
+			f.scan(b.Items[j].Text)
+			f.end()
+			f.blocks(b.Items[j].Blocks)
+		}
+		for _, row := range b.Rows {
+			for j := range row {
+				f.scan(row[j].Text)
+			}
+			f.end()
+		}
+		f.blocks(b.Blocks)
+	}
+}
+
+// end ends a line.
+func (f *filter) end() {
+	if f.line != 0 && len(f.lines) < maxLines {
+		f.lines = append(f.lines, f.line)
+	}
+	f.line = 0
 }
 
 // wordBytes gives the bytes of words in lower case, 0 for what separates them.
@@ -89,36 +115,32 @@ var wordBytes = func() (t [256]byte) {
 	return t
 }()
 
+// scan reads a part of a line.
 func (f *filter) scan(text string) {
-	var last uint64
-	word, line, digits := fnvStart, fnvStart, true
-	for i := 0; i <= len(text); i++ {
-		c := byte('\n')
-		if i < len(text) {
-			c = text[i]
-		}
-		if b := wordBytes[c]; b != 0 {
+	word, digits := fnvStart, true
+	for i := range len(text) {
+		if b := wordBytes[text[i]]; b != 0 {
 			word = (word ^ uint64(b)) * fnvPrime
 			digits = digits && b <= '9'
-			continue
+		} else if word != fnvStart {
+			f.word(word, digits)
+			word, digits = fnvStart, true
 		}
-		if word != fnvStart {
-			h := mix(last*31 ^ word)
-			if b := h >> 61; h < f.least[b] || f.least[b] == 0 {
-				f.least[b] = h
-			}
-			f.sum = (f.sum ^ h) * fnvPrime
-			if !(digits && f.dates) && (f.echo == nil || !slices.Contains(f.echo, word)) {
-				line = (line ^ word) * fnvPrime
-			}
-			last, word, digits = word, fnvStart, true
-		}
-		if c == '\n' {
-			if line != fnvStart && len(f.lines) < maxLines && !slices.Contains(f.headings, line) {
-				f.lines = append(f.lines, line)
-			}
-			line = fnvStart
-		}
+	}
+	if word != fnvStart {
+		f.word(word, digits)
+	}
+}
+
+func (f *filter) word(word uint64, digits bool) {
+	h := mix(f.last*31 ^ word)
+	if b := h >> 61; h < f.least[b] || f.least[b] == 0 {
+		f.least[b] = h
+	}
+	f.sum = (f.sum ^ h) * fnvPrime
+	f.last = word
+	if !(digits && f.dates) && (f.echo == nil || !slices.Contains(f.echo, word)) {
+		f.line = (f.line ^ word) * fnvPrime
 	}
 }
 

@@ -75,6 +75,7 @@ func (r *run) settled(k uint64) error {
 func (r *run) still(res *result) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
+	r.judge(&res.task, true)
 	age := time.Duration(0)
 	if m := res.version.modified; m > 0 {
 		age = r.now().Sub(time.Unix(m, 0))
@@ -97,31 +98,41 @@ func (r *run) moved(res *result) error {
 		if res.state == had {
 			return r.absent(res, fmt.Errorf("%w: it leads to %s now, which is no page of this site", millrace.ErrNotFound, res.to))
 		}
-		return r.mute(res, res.url, k)
+		return r.mute(res, res.url, k, false)
+	}
+	known := r.known
+	if err := r.found(task{url: to, from: res.url, depth: res.depth + 1, hint: res.hint, listed: res.listed}); err != nil {
+		return err
 	}
 	if res.state == had {
 		// By absence, not by another meaning of its name: all pages of a site
 		// that suddenly lead to one are not believed at once.
-		if err := r.absent(res, fmt.Errorf("%w: it leads to %s now", millrace.ErrNotFound, to)); err != nil {
-			return err
-		}
-	} else if err := r.mute(res, to, key(to)); err != nil {
-		return err
+		return r.absent(res, fmt.Errorf("%w: it leads to %s now", millrace.ErrNotFound, to))
 	}
-	return r.found(task{url: to, from: res.url, depth: res.depth + 1, hint: res.hint})
+	leads := false
+	if r.known > known {
+		mine, _ := r.traps.shapes(res.url)
+		other, _ := r.traps.shapes(to)
+		leads = apart(mine, other)
+	}
+	return r.mute(res, to, key(to), leads)
 }
 
 // mute settles a name that has no page of its own: it means the address to.
-func (r *run) mute(res *result, to string, target uint64) error {
+// leads: it has brought something new all the same.
+func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
-	if res.state != muted {
-		r.traps.note(res.url, false)
+	barren := !leads
+	if res.state == muted && !res.version.stale {
+		barren = res.version.barren
+	} else {
+		r.traps.note(res.url, leads)
 	}
 	e.state, e.about = muted, target
 	e.checked(r.now(), false, 0)
 	r.table.set(k, e)
-	v := version{kind: isMute, day: today(r.now()), target: target}
+	v := version{kind: isMute, day: today(r.now()), target: target, barren: barren}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: mute(to, &v)})
 }
 
@@ -142,7 +153,7 @@ func (r *run) nothing(res *result) error {
 			return err
 		}
 	}
-	return r.mute(res, res.url, key(res.url))
+	return r.mute(res, res.url, key(res.url), false)
 }
 
 // absent settles an address that has no page for us.
@@ -159,7 +170,6 @@ func (r *run) absent(res *result, why error) error {
 		// Nobody has a page of this name.
 		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
 	default:
-		r.traps.note(res.url, false)
 		if err := r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}}); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ const (
 // version is what the sink remembers of a name. Its text form is
 //
 //	p1.1.depth.flags.sketch.modified.claim.revision etag
-//	m1.1.day.target
+//	m1.1.day.target.flags
 //	q1.1.depth.listed
 //
 // where 1.1 are the versions of this package and of the extractor, numbers are
@@ -35,7 +35,7 @@ type version struct {
 
 	depth  int    // links from the root or a list
 	listed bool   // a list names it
-	barren bool   // the page brought nothing new; see traps
+	barren bool   // it brought nothing new; see traps
 	sketch uint64 // see sketch
 	// revision is the start of the page's Revision or, where the server has
 	// validators, a hash of its text, which only says how often the page
@@ -68,12 +68,8 @@ func (v *version) String() string {
 	}
 	switch v.kind {
 	case isPage:
-		flags := uint64(0)
-		if v.barren {
-			flags |= 1
-		}
 		number(uint64(v.depth))
-		number(flags)
+		number(uint64(flag(v.barren)))
 		number(v.sketch)
 		number(uint64(max(v.modified, 0)))
 		number(v.claim)
@@ -86,6 +82,7 @@ func (v *version) String() string {
 	case isMute:
 		number(uint64(v.day))
 		number(v.target)
+		number(uint64(flag(v.barren)))
 	case isPending:
 		number(uint64(v.depth))
 		number(uint64(flag(v.listed)))
@@ -118,10 +115,10 @@ func parseVersion(s string) version {
 	}
 	switch {
 	case v.kind == isPage && len(fields) == 6:
-		v.depth, v.barren, v.sketch = int(min(numbers[0], 1<<16)), numbers[1]&1 != 0, numbers[2]
+		v.depth, v.barren, v.sketch = int(min(numbers[0], 1<<16)), numbers[1] != 0, numbers[2]
 		v.modified, v.claim, v.revision, v.etag = int64(min(numbers[3], 1<<40)), numbers[4], fields[5], etag
-	case v.kind == isMute && len(fields) == 2:
-		v.day, v.target = int64(min(numbers[0], 1<<31)), numbers[1]
+	case v.kind == isMute && len(fields) == 3:
+		v.day, v.target, v.barren = int64(min(numbers[0], 1<<31)), numbers[1], numbers[2] != 0
 	case v.kind == isPending && len(fields) == 2:
 		v.depth, v.listed = int(min(numbers[0], 1<<16)), numbers[1] != 0
 	default:

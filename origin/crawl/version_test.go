@@ -11,7 +11,7 @@ func TestVersion(t *testing.T) {
 		{kind: isPage, depth: 3, barren: true, sketch: 1 << 63, revision: strings.Repeat("a", revisionLength), modified: 1700000000, claim: 7, etag: `W/"a.b c"`},
 		{kind: isPage, revision: "t1x"},
 		{kind: isPage},
-		{kind: isMute, day: 20000, target: 1<<64 - 1},
+		{kind: isMute, day: 20000, target: 1<<64 - 1, barren: true},
 		{kind: isPending, depth: 30, listed: true},
 	} {
 		if got := parseVersion(v.String()); got != v {
