@@ -100,7 +100,8 @@ func TestBlocks(t *testing.T) {
 		{
 			"math", "$$\na^2\n\nb\n$$\n\n$$ c_d $$\n\n\\[ e=f \\]\n\n\\[1\\] g $h_i$, $5 to $6, $`j`$ $$k$$ \\$l_m$\n",
 			[]block{
-				{Type: millrace.MathBlock, Text: "a^2\n\nb", Language: "tex"}, {Type: millrace.MathBlock, Text: "c_d", Language: "tex"},
+				{Type: millrace.MathBlock, Text: "a^2\n\nb", Language: "tex"},
+				{Type: millrace.MathBlock, Text: "c_d", Language: "tex"},
 				{Type: millrace.MathBlock, Text: "e=f", Language: "tex"},
 				para("[1] g h_i, $5 to $6, j k $l_m$", span{Type: millrace.MathSpan, Start: 6, End: 9}, span{Type: millrace.MathSpan, Start: 21, End: 22}, span{Type: millrace.MathSpan, Start: 23, End: 24}),
 			},
@@ -121,7 +122,9 @@ func TestBlocks(t *testing.T) {
 				{Type: millrace.VideoBlock, URL: noBase + "v.mp4"},
 				{Type: millrace.LinkBlock, URL: noBase + "dir/other/", Text: "alone"},
 				{Type: millrace.LinkBlock, URL: "https://e.example/x", Text: "https://e.example/x"},
-				{Type: millrace.ImageBlock, URL: noBase + "i.png", Alt: "in"}, para("text"), {Type: millrace.ImageBlock, URL: noBase + "j.png", Alt: "J"},
+				{Type: millrace.ImageBlock, URL: noBase + "i.png", Alt: "in"},
+				para("text"),
+				{Type: millrace.ImageBlock, URL: noBase + "j.png", Alt: "J"},
 			},
 		},
 		{

@@ -206,7 +206,7 @@ func (c *cleaner) code(h highlighted, last []byte) {
 	fence := strings.Repeat("`", longest+1)
 	args := arguments(h.args)
 	if c.hidden == "" {
-		c.out = fmt.Appendf(c.out, "\n%s%s%s\n", h.indent, fence, args.at(0, "lang"))
+		c.out = fmt.Appendf(c.out, "\n%s%s%s\n", h.indent, fence, args.first("lang"))
 		for _, l := range h.lines {
 			c.out = append(append(c.out, l...), '\n')
 		}

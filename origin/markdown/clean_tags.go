@@ -55,7 +55,7 @@ func (c *cleaner) text(s string) {
 			n = c.brace(s, i)
 		case '<':
 			if c.script && component.MatchString(s[i:min(len(s), i+200)]) {
-				n = c.component(s, i, start)
+				n = c.component(s, i)
 			}
 		case 'i', 'e':
 			if c.script && start && (i < 2 || s[i-2] == '\n') && (importLine.MatchString(line(s[i:])) || exportLine.MatchString(line(s[i:]))) {
@@ -174,7 +174,7 @@ func (c *cleaner) brace(s string, i int) int {
 		if inner := s[i+3 : end]; strings.HasPrefix(inner, "/*") && strings.HasSuffix(inner, "*/") && len(inner) >= 4 {
 			c.out = append(append(append(c.out, s[i:i+3]...), inner[2:len(inner)-2]...), s[end:end+3]...)
 		} else {
-			c.tag(strings.Trim(inner, "- \t\n"), s, i, end+3)
+			c.tag(strings.Trim(inner, "- \t\n"), s, i)
 		}
 		return end + 3 - i
 	case c.hugo && strings.HasPrefix(rest, "{{/*"), c.hugo && strings.HasPrefix(rest, "{{- /*"):
@@ -186,7 +186,7 @@ func (c *cleaner) brace(s string, i int) int {
 		if end < 0 {
 			return 0
 		}
-		c.liquidTag(strings.Trim(s[i+2:end], "- \t\n"), s, i, end+2)
+		c.liquidTag(strings.Trim(s[i+2:end], "- \t\n"), s, i)
 		return end + 2 - i
 	case c.values && strings.HasPrefix(rest, "{{"):
 		if end := c.find(s, i+2, "}}"); end >= 0 {
@@ -209,8 +209,8 @@ func (c *cleaner) brace(s string, i int) int {
 	return 0
 }
 
-// tag replaces a shortcode that stands at s[from:to].
-func (c *cleaner) tag(inner, s string, from, to int) {
+// tag replaces a shortcode that starts at s[from].
+func (c *cleaner) tag(inner, s string, from int) {
 	if name, ok := strings.CutPrefix(inner, "/"); ok {
 		c.close(strings.TrimSpace(name))
 		return
@@ -219,7 +219,7 @@ func (c *cleaner) tag(inner, s string, from, to int) {
 	args := arguments(strings.TrimSuffix(strings.TrimPrefix(inner, name), "/"))
 	switch name {
 	case "ref", "relref":
-		c.address(c.l.reference(args.at(0, "path")))
+		c.address(c.l.reference(args.first("path")))
 	case "comment":
 		if c.ends[name] > 0 {
 			c.hidden = name
@@ -227,28 +227,28 @@ func (c *cleaner) tag(inner, s string, from, to int) {
 	case "figure", "img", "image":
 		c.figure(args)
 	case "youtube":
-		c.frame("https://www.youtube.com/embed/"+url.PathEscape(args.at(0, "id")), args["title"])
+		c.frame("https://www.youtube.com/embed/"+url.PathEscape(args.first("id")), args["title"])
 	case "vimeo":
-		c.frame("https://player.vimeo.com/video/"+url.PathEscape(args.at(0, "id")), args["title"])
+		c.frame("https://player.vimeo.com/video/"+url.PathEscape(args.first("id")), args["title"])
 	case "tweet", "x":
 		if args["user"] != "" {
 			c.autolink("https://x.com/" + args["user"] + "/status/" + args["id"])
 		}
 	case "instagram":
-		c.autolink("https://www.instagram.com/p/" + args.at(0, "id") + "/")
+		c.autolink("https://www.instagram.com/p/" + args.first("id") + "/")
 	case "gist":
 		c.autolink("https://gist.github.com/" + args["0"] + "/" + args["1"])
 	case "tab":
-		c.label(args.at(0, "header", "name", "title", "tabname"))
+		c.label(args.first("header", "name", "title", "tabname"))
 	case "details", "expand", "collapse", "spoiler":
-		c.label(args.at(0, "summary", "title", "text"))
+		c.label(args.first("summary", "title", "text"))
 	default:
 		c.callout(name, args, s, from)
 	}
 }
 
 // liquidTag replaces a tag of Liquid.
-func (c *cleaner) liquidTag(inner, s string, from, to int) {
+func (c *cleaner) liquidTag(inner, s string, from int) {
 	name := tagName.FindString(inner)
 	rest := strings.TrimSpace(strings.TrimPrefix(inner, name))
 	switch name {
@@ -261,7 +261,7 @@ func (c *cleaner) liquidTag(inner, s string, from, to int) {
 			c.hidden = name
 		}
 	case "tab":
-		c.label(arguments(rest).at(0, "title"))
+		c.label(arguments(rest).first("title"))
 	case "hint", "note", "tip", "warning":
 		c.callout(name, arguments(rest), s, from)
 	default:
@@ -342,7 +342,7 @@ func escapeText(s string) string {
 }
 
 func (c *cleaner) figure(args args) {
-	src := args.at(0, "src")
+	src := args.first("src")
 	if src == "" {
 		return
 	}
@@ -388,121 +388,3 @@ func (c *cleaner) close(name string) {
 		c.out = append(c.out, "\n\n:::\n\n"...)
 	}
 }
-
-// component replaces the tag of a component and gives its length, 0 if it is
-// none.
-func (c *cleaner) component(s string, i int, start bool) int {
-	end := tagEnd(s[i:])
-	if end == 0 {
-		return 0
-	}
-	inner := strings.TrimSuffix(strings.Trim(s[i:i+end], "<>"), "/")
-	name := tagName.FindString(strings.TrimPrefix(inner, "/"))
-	switch {
-	case strings.HasPrefix(inner, "/"):
-		c.close(name)
-	case name == "TabItem" || name == "Tab":
-		a := arguments(strings.TrimPrefix(inner, name))
-		c.label(cmp.Or(a["label"], a["title"], a["value"]))
-	case name == "Admonition":
-		c.callout(name, arguments(strings.TrimPrefix(inner, name)), s, i)
-	}
-	return end
-}
-
-// tagEnd gives the length of the tag that a text starts with, quotes and
-// braces minded; 0 if it does not end soon.
-func tagEnd(s string) int {
-	var quote byte
-	depth := 0
-	for i := 1; i < len(s) && i < 5000; i++ {
-		switch c := s[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '"' || c == '\'' || c == '`' && depth > 0:
-			quote = c
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-		case c == '>' && depth <= 0:
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// balanced gives the length of the braces that a text starts with; 0 if they
-// do not end soon.
-func balanced(s string) int {
-	depth := 0
-	for i := 0; i < len(s) && i < 2000; i++ {
-		switch s[i] {
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return 0
-}
-
-func line(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
-}
-
-// module gives the length of imports and exports: up to an empty line outside
-// of brackets.
-func module(s string) int {
-	depth := 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '{', '(', '[':
-			depth++
-		case '}', ')', ']':
-			depth--
-		case '\n':
-			if depth <= 0 && i+1 < len(s) && s[i+1] == '\n' {
-				return i
-			}
-		}
-	}
-	return len(s)
-}
-
-// args are the arguments of a tag: those without a name are "0", "1" and so
-// on.
-type args map[string]string
-
-// at gives a named argument, or the one at a position.
-func (a args) at(position int, names ...string) string {
-	for _, n := range names {
-		if v := a[n]; v != "" {
-			return v
-		}
-	}
-	return a[fmt.Sprint(position)]
-}
-
-var argument = regexp.MustCompile("([\\w-]+)\\s*=\\s*(?:\"((?:[^\"\\\\]|\\\\.)*)\"|'([^']*)'|`([^`]*)`|\\{\\s*[\"'`]([^\"'`]*)[\"'`]\\s*\\}|([^\\s\"'{}]+))|\"((?:[^\"\\\\]|\\\\.)*)\"|'([^']*)'|`([^`]*)`|([^\\s\"']+)")
-
-func arguments(s string) args {
-	a := args{}
-	position := 0
-	for _, m := range argument.FindAllStringSubmatch(s, 50) {
-		if m[1] != "" {
-			a[m[1]] = unquoted(m[2] + m[3] + m[4] + m[5] + m[6])
-			continue
-		}
-		a[fmt.Sprint(position)] = unquoted(m[7] + m[8] + m[9] + m[10])
-		position++
-	}
-	return a
-}
-
-func unquoted(s string) string { return strings.ReplaceAll(s, `\"`, `"`) }

@@ -23,7 +23,7 @@ func (s *snapshot) fields(p *millrace.Page, sp spot, h *head) {
 	p.Known, p.Detail = speaks, millrace.DetailBlocks
 	p.Description = m.text("description", "subtitle")
 	p.Summary = m.text("summary", "excerpt")
-	p.Author = author(m)
+	p.Author = author(m, s.authors)
 	p.Published = m.date("publishdate", "publish_date", "date", "pubdate", "published_at", "created")
 	if p.Published.IsZero() {
 		p.Published = sp.date
@@ -81,14 +81,17 @@ func kindOf(u string, m matter) millrace.PageKind {
 	return ""
 }
 
-// author gives the names of the authors, never an address.
-func author(m matter) string {
+// author gives the names of the authors, never an address. Some are known by a
+// key.
+func author(m matter, known map[string]string) string {
 	var names []string
 	add := func(v any) {
 		var name string
 		switch v := v.(type) {
 		case string:
-			name = v
+			if name = known[strings.ToLower(v)]; name == "" {
+				name = v
+			}
 		case map[string]any:
 			name = lowered(v).text("name", "display_name", "title")
 		}

@@ -125,7 +125,7 @@ func FuzzMatter(f *testing.F) {
 		}
 		m := h.matter
 		for name := range m {
-			_ = m.text(name) + author(m)
+			_ = m.text(name) + author(m, nil)
 			m.list(name, true)
 			m.flag(name)
 			m.under(name)

@@ -41,8 +41,7 @@ type known struct{ key, url uint64 }
 func hash(parts ...string) uint64 {
 	h := fnv.New64a()
 	for _, p := range parts {
-		io.WriteString(h, p)
-		h.Write([]byte{0})
+		_, _ = io.WriteString(h, p+"\x00") // never fails
 	}
 	return h.Sum64()
 }
@@ -115,7 +114,7 @@ func (s *snapshot) walker() *tree.Walker {
 // made, nothing is read.
 func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	x := &index{lost: map[string]string{}}
-	x.setup = hash(fmt.Sprint(format, extract.Version, s.kind, s.base, s.language, s.drafts, s.future, s.expired), fmt.Sprintf("%+v", s.convention))
+	x.setup = hash(fmt.Sprint(format, extract.Version, s.kind, s.base, s.language, s.drafts, s.future, s.expired, s.authors), fmt.Sprintf("%+v", s.convention))
 	s.index = &index{setup: x.setup}
 	if old != nil && old.index.setup == x.setup {
 		s.index.known = old.index.known

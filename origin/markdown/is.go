@@ -37,9 +37,11 @@ func Is(dir string) bool {
 	for _, start := range folders {
 		left := maxLook
 		_ = fs.WalkDir(root.FS(), start, func(name string, e fs.DirEntry, err error) error {
-			switch left--; {
-			case err != nil:
-				return nil
+			left--
+			if err != nil {
+				return nil //nolint:nilerr // what cannot be read counts for nothing
+			}
+			switch {
 			case left < 0:
 				return fs.SkipAll
 			case name != start && tree.Hidden(e.Name()) || e.IsDir() && e.Name() == "node_modules":

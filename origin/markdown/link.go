@@ -24,7 +24,7 @@ type linker struct {
 
 func (s *snapshot) linker(file, id string) (*linker, error) {
 	l := &linker{s: s, file: file, dir: path.Dir(file), page: canon.Absolute(s.base, id)}
-	l.root, _, _ = below(s.roots(), file)
+	l.root, _ = below(s.roots(), file)
 	if l.root == "" {
 		l.root = "."
 	}
@@ -40,7 +40,7 @@ func (s *snapshot) linker(file, id string) (*linker, error) {
 
 // path gives the path of a file under its root.
 func (l *linker) path(file string) string {
-	_, rel, _ := below([]string{l.root}, file)
+	_, rel := below([]string{l.root}, file)
 	return join(escapePath(rel))
 }
 

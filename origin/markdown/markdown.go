@@ -56,6 +56,7 @@ type Folder struct {
 	now  func() time.Time
 	open func(file string) // told of every page that is read, if only its head; nil = nobody
 
+	first   *snapshot  // what New saw; closed
 	mu      sync.Mutex // of refresh
 	present atomic.Pointer[snapshot]
 }
@@ -105,6 +106,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	w := s.walk(context.Background())
 	for range tree.Pages(w.entries) {
 		s.root.Close()
+		f.first = s
 		return f, nil
 	}
 	s.root.Close()
@@ -115,20 +117,20 @@ func New(dir string, o *Options) (*Folder, error) {
 }
 
 // Kind gives the convention by which the folder is read.
-func (f *Folder) Kind() Kind {
-	if s, err := f.state(context.Background()); err == nil {
-		return s.kind
-	}
-	return f.kind
-}
+func (f *Folder) Kind() Kind { return f.newest().kind }
 
 // Base gives the URL at which the site is served, as the options or the
 // configuration say; "" if nobody says it.
 func (f *Folder) Base() string {
-	if s, err := f.state(context.Background()); err == nil && s.base != noBase {
-		return s.base
+	if base := f.newest().base; base != noBase {
+		return base
 	}
-	return f.base
+	return ""
+}
+
+// newest gives the configuration that was read last.
+func (f *Folder) newest() *snapshot {
+	return cmp.Or(f.present.Load(), f.first)
 }
 
 // Close gives the open folder back. No other method may be called after it.

@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func parseHead(data []byte) (head, error) {
 	first = bytes.TrimRight(first, " \t\r")
 	var decode func([]byte) (matter, error)
 	var inner []byte
-	end := 0
+	var end int
 	switch {
 	case string(first) == "---":
 		inner, end = fenced(text, "---", "...")
@@ -181,8 +182,8 @@ func lowered(v map[string]any) matter {
 		return nil
 	}
 	out := make(matter, len(v))
-	for k, v := range v {
-		out[strings.ToLower(k)] = v
+	for _, k := range slices.Sorted(maps.Keys(v)) { // of Title and title, the second
+		out[strings.ToLower(k)] = v[k]
 	}
 	return out
 }

@@ -2,13 +2,8 @@ package markdown
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +58,8 @@ type site struct {
 	kind     Kind
 	base     string // of the configuration, canonical, ends with "/"; "" = none
 	language string
+	// authors are the names of those that pages name by a key; nil = none.
+	authors map[string]string
 	// drafts, future and expired are published as well.
 	drafts, future, expired bool
 	// names of pages may be looked up without their folder, see [index.find].
@@ -83,166 +80,23 @@ const (
 	errNoMatter = unpublished("it has no front matter, and Jekyll makes no page of such a file")
 )
 
-// configs are the files by which a generator is known, in the order in which
-// they are tried.
-var configs = []struct {
-	kind  Kind
-	names []string
-	load  func(p *project) (*site, error)
-}{
-	{Hugo, []string{
-		"hugo.toml", "hugo.yaml", "hugo.yml", "hugo.json", "config/_default/hugo.toml", "config/_default/hugo.yaml",
-		"config/_default/config.toml", "config/_default/config.yaml", "config/_default/config.yml", "config/_default/config.json",
-		"config.toml", "config.yaml", "config.yml", "config.json",
-	}, loadHugo},
-	{Jekyll, []string{"_config.yml", "_config.yaml", "_config.toml"}, loadJekyll},
-	{MkDocs, []string{"mkdocs.yml", "mkdocs.yaml"}, loadMkDocs},
-	{Docusaurus, []string{"docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs"}, loadDocusaurus},
-	{Plain, nil, loadPlain},
-}
-
-// project is a folder whose configuration is being read.
-type project struct {
-	root *os.Root
-	file string // the configuration; "" = none
-	conf matter // of a file that is YAML, TOML or JSON
-	text string // of another one
-}
-
-// isFolder reports whether a folder of the project exists.
-func (p *project) isFolder(name string) bool {
-	info, err := p.root.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-// read reads a configuration file, nil if there is none.
-func (p *project) read(name string) (matter, error) {
-	data, _, _, err := tree.Read(p.root, name, maxConfig)
-	if errors.Is(err, millrace.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	var m matter
-	switch path.Ext(name) {
-	case ".toml":
-		m, err = decodeTOML(data)
-	case ".json":
-		m, err = decodeJSON(data)
-	case ".yaml", ".yml":
-		m, err = decodeYAML(data)
-	default:
-		p.text = string(data)
-		return matter{}, nil
-	}
-	var fe *millrace.FormatError
-	if errors.As(err, &fe) {
-		fe.URL = name
-		var line, column int
-		if n, _ := fmt.Sscanf(fe.Position, "%d:%d", &line, &column); n == 2 {
-			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // it has no line above
-		}
-	}
-	if m == nil && err == nil {
-		m = matter{}
-	}
-	return m, err
-}
-
-// detect gives the project that a folder is, or is a part of, and the folder's
-// name in it.
-func detect(dir string, kind Kind) (top, sub string, s *site, config string, err error) {
-	for _, top := range []string{dir, filepath.Dir(dir)} {
-		sub, err := filepath.Rel(top, dir)
-		if err != nil {
-			continue
-		}
-		s, config, err := load(top, kind, top == dir && kind != "")
-		switch {
-		case err != nil && top == dir:
-			return "", "", nil, "", err
-		case err != nil || s == nil:
-			continue // what lies above is not what was asked for
-		}
-		sub = filepath.ToSlash(sub)
-		if sub != "." && !slices.ContainsFunc(s.roots(), func(r string) bool { return within(r, sub) || r != "." && within(sub, r) }) {
-			continue
-		}
-		if sub != "." && s.kind != Docusaurus && slices.Contains(s.roots(), ".") {
-			continue // any folder of such a project is under its root
-		}
-		return top, sub, s, config, nil
-	}
-	s, _, err = load(dir, Plain, true)
-	return dir, ".", s, "", err
-}
-
-// load reads the configuration of a folder; a nil site means that it has none.
-// By force, it does without.
-func load(dir string, kind Kind, force bool) (*site, string, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, "", tree.PathError(err)
-	}
-	defer root.Close()
-	for _, c := range configs {
-		if kind != "" && c.kind != kind {
-			continue
-		}
-		p := &project{root: root}
-		for _, name := range c.names {
-			m, err := p.read(name)
-			if err != nil {
-				return nil, "", err
-			}
-			if m != nil && (c.kind != Hugo || strings.Contains(name, "hugo.") || isHugo(p, m)) {
-				p.file, p.conf = name, m
-				break
-			}
-		}
-		if p.file == "" && !force {
-			continue
-		}
-		s, err := c.load(p)
-		if err != nil {
-			return nil, "", err
-		}
-		s.kind = c.kind
-		return s, p.file, nil
-	}
-	if kind != "" && force {
-		return nil, "", fmt.Errorf("%w: there is no kind %q", millrace.ErrInvalid, kind)
-	}
-	return nil, "", nil
-}
-
-// isHugo reports whether a configuration file with a general name is Hugo's.
-func isHugo(p *project, m matter) bool {
-	for _, name := range []string{"baseurl", "theme", "languagecode", "defaultcontentlanguage", "contentdir", "permalinks", "taxonomies", "markup"} {
-		if _, ok := m[name]; ok {
-			return true
-		}
-	}
-	return p.isFolder("content") && (p.isFolder("themes") || p.isFolder("layouts") || p.isFolder("archetypes"))
-}
-
 // within reports whether a name is that of a folder or of something in it.
 func within(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
 // below gives a name under one of some folders, and the folder: the innermost.
-func below(roots []string, name string) (root, rel string, ok bool) {
+func below(roots []string, name string) (root, rel string) {
+	ok := false
 	for _, r := range roots {
 		if within(r, name) && (!ok || len(r) > len(root)) {
 			root, ok = r, true
 		}
 	}
 	if root == "." {
-		return root, name, ok
+		return root, name
 	}
-	return root, strings.TrimPrefix(strings.TrimPrefix(name, root), "/"), ok
+	return root, strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
 }
 
 // isMarkdown reports whether a file name is that of a page.

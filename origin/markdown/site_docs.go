@@ -69,7 +69,7 @@ func (m *mkdocsSite) navigation(v any) {
 func (m *mkdocsSite) roots() []string { return []string{m.docs} }
 
 func (m *mkdocsSite) entry(name string, folder bool, has func(string) bool) (bool, error) {
-	_, rel, _ := below(m.roots(), name)
+	_, rel := below(m.roots(), name)
 	if folder {
 		return rel != "templates" && path.Base(rel) != "node_modules", nil
 	}
@@ -111,7 +111,7 @@ func ignored(patterns []string, rel string) bool {
 }
 
 func (m *mkdocsSite) spot(name string, _ *head) (spot, error) {
-	_, rel, _ := below(m.roots(), name)
+	_, rel := below(m.roots(), name)
 	dir, file := path.Split(rel)
 	stem := stemOf(file)
 	sp := spot{kind: millrace.Documentation, title: m.titles[rel], weak: stem == "README"}
@@ -173,11 +173,20 @@ func loadDocusaurus(p *project) (*site, error) {
 	if p.file == "" && len(d.folders) == 0 {
 		d.folders = append(d.folders, docusaurusRoot{".", "docs"})
 	}
+	authors := map[string]string{}
+	for _, r := range d.folders {
+		// A broken list of authors breaks no page.
+		if list, err := p.read(r.name + "/authors.yml"); err == nil {
+			for key := range list {
+				authors[key] = list.under(key).text("name")
+			}
+		}
+	}
 	base := ""
 	if u := baseOf(firstMatch(jsURL, text)); u != "" {
 		base = asFolder(u + strings.Trim(firstMatch(jsBase, text), "/"))
 	}
-	return &site{convention: d, base: baseOf(base), language: firstMatch(jsLocale, text)}, nil
+	return &site{convention: d, base: baseOf(base), language: firstMatch(jsLocale, text), authors: authors}, nil
 }
 
 func firstMatch(re *regexp.Regexp, text string) string {
@@ -245,7 +254,7 @@ func unnumbered(name string) string {
 
 func (d *docusaurusSite) spot(name string, h *head) (spot, error) {
 	m := h.matter
-	root, rel, _ := below(d.roots(), name)
+	root, rel := below(d.roots(), name)
 	at := slices.IndexFunc(d.folders, func(r docusaurusRoot) bool { return r.name == root })
 	route := d.folders[max(at, 0)].route
 	dir, file := path.Split(rel)

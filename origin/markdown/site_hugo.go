@@ -122,7 +122,7 @@ func (h *hugoSite) roots() []string {
 func (h *hugoSite) entry(name string, folder bool, has func(string) bool) (bool, error) {
 	base := path.Base(name)
 	leaf := has("index.md") || slices.ContainsFunc(h.languages, func(l string) bool { return has("index." + l + ".md") })
-	if root, rel, _ := below(h.roots(), name); leaf && root != "" && path.Dir(rel) == "." {
+	if root, rel := below(h.roots(), name); leaf && root != "" && path.Dir(rel) == "." {
 		leaf = false // the home page has no bundle that hides the site
 	}
 	if folder {
@@ -149,7 +149,7 @@ var fileDate = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[-_ ](.+)$`)
 
 func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	m := hd.matter
-	root, rel, _ := below(h.roots(), name)
+	root, rel := below(h.roots(), name)
 	def := h.main
 	for _, r := range h.folders {
 		if r.name == root {

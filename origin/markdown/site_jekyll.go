@@ -81,7 +81,7 @@ func loadJekyll(p *project) (*site, error) {
 func (j *jekyllSite) roots() []string { return []string{j.source} }
 
 func (j *jekyllSite) entry(name string, folder bool, _ func(string) bool) (bool, error) {
-	_, rel, _ := below(j.roots(), name)
+	_, rel := below(j.roots(), name)
 	base := path.Base(rel)
 	if j.excluded(rel) {
 		return false, nil
@@ -132,7 +132,7 @@ func (j *jekyllSite) collection(name string) string {
 var postName = regexp.MustCompile(`^(\d{2,4})-(\d{1,2})-(\d{1,2})-(.+)$`)
 
 func (j *jekyllSite) spot(name string, h *head) (spot, error) {
-	_, rel, _ := below(j.roots(), name)
+	_, rel := below(j.roots(), name)
 	dir, file := path.Split("/" + rel)
 	stem := stemOf(file)
 	before, _, post := strings.Cut(dir, "/_posts/")

@@ -191,8 +191,8 @@ func TestNames(t *testing.T) {
 }
 
 func TestFolderGoes(t *testing.T) {
-	f, dir := made(t, map[string]string{"site/a.md": "x"})
-	f = open(t, filepath.Join(dir, "site"), nil)
+	_, dir := made(t, map[string]string{"site/a.md": "x"})
+	f := open(t, filepath.Join(dir, "site"), nil)
 	walkAll(t, f)
 	must(t, os.Rename(filepath.Join(dir, "site"), filepath.Join(dir, "away")))
 	for _, err := range f.Changes(t.Context(), "") {
@@ -242,5 +242,23 @@ func TestWatch(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("Watch has ended with %v", err)
+	}
+}
+
+// TestYAML is about what the parser of YAML is helped with.
+func TestYAML(t *testing.T) {
+	for in, want := range map[string]matter{
+		"a: !!python/name:x.y\nb: 1":               {"a": "", "b": "1"},
+		"a:\n  - c: !ENV\nb: [!t x, 'y']":          {"a": []any{map[string]any{"c": ""}}, "b": []any{"x", "y"}},
+		"a: !t\n  c: d\nb: |\n  !x\n":              {"a": map[string]any{"c": "d"}, "b": "!x\n"},
+		"a: 1\nA: 2\na: 3":                         {"a": "3"},
+		"a: 007\nb: 1.50\nc: 2024-01-02\nd: yes":   {"a": "007", "b": "1.50", "c": "2024-01-02", "d": "yes"},
+		"a: &x {b: c}\nd: {<<: *x, e: f}\ng: true": {"a": map[string]any{"b": "c"}, "d": map[string]any{"b": "c", "e": "f"}, "g": true},
+		"": {},
+	} {
+		got, err := decodeYAML([]byte(in))
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%q: %v\n%s", in, err, d)
+		}
 	}
 }
