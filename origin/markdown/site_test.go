@@ -54,6 +54,7 @@ func TestPlaces(t *testing.T) {
 			{"a/b.md", "", "/a/b.html"},
 			{"a/index.markdown", "", "/a/"},
 			{"_posts/2024-02-03-Some Thing.md", "", "/2024/02/03/Some-Thing.html"},
+			{"_posts/2024-02-03-It's new, (May).md", "", "/2024/02/03/It's-new,-(May).html"},
 			{"_posts/2024-02-03-b.md", "date: 2023-01-02 03:04:05 +0100\ncategories: A b", "/a/b/2023/01/02/b.html"},
 			{"_posts/2024-02-03-c.md", "slug: S\ncategory: Two words", "/two%20words/2024/02/03/S.html"},
 			{"x/_posts/2024-02-03-d.md", "permalink: /:categories/:title", "/x/d"},
