@@ -50,14 +50,3 @@ func realSite(t *testing.T, name string, options ...string) (url, folder string)
 	}
 	return url, folder
 }
-
-func TestRealNginx(t *testing.T) {
-	url, _ := realSite(t, "nginx")
-	code, header, body := get(t, url+"index.html")
-	if code != 200 || header.Get("Etag") == "" || !strings.Contains(body, "PostgreSQL") {
-		t.Errorf("%d %v", code, header)
-	}
-	if code, _, _ = get(t, url+"index.html", "If-None-Match", header.Get("Etag")); code != 304 {
-		t.Errorf("a conditional request is answered with %d", code)
-	}
-}

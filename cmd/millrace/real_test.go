@@ -1,0 +1,130 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The PostgreSQL manual behind nginx, crawled, is the manual in its folder.
+func TestRealNginx(t *testing.T) {
+	manual := pgdoc(t)
+	url, _ := realSite(t, "nginx", "--html", manual)
+	code, header, _ := get(t, url+"index.html")
+	if code != 200 || header.Get("Etag") == "" {
+		t.Fatalf("%d %v", code, header)
+	}
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	first := crawlInto(t, url, file, "--via", "crawl")
+	want := held(t, ingested(t, manual, url), "folder "+manual, url)
+	got := held(t, file, url, url)
+	for u, p := range want {
+		if got[u] == nil || got[u].Text() != p.Text() || got[u].Title != p.Title {
+			t.Errorf("%s is not in the mirror as it is in the folder", u)
+		}
+	}
+	if len(got) != len(want) || first.Added != len(want) {
+		t.Errorf("%d pages in the mirror, %d in the folder; %+v", len(got), len(want), first)
+	}
+	second := crawlInto(t, url, file, "--via", "crawl")
+	if second.Added+second.Updated+second.Deleted != 0 || second.Requests > int64(len(got)) || second.BytesReceived > 400*second.Requests {
+		t.Errorf("nothing changed: %+v", second)
+	}
+}
+
+// A WordPress is served by its REST API, and by crawling it where that is
+// closed. Nothing that it keeps to itself appears.
+func TestRealWordPress(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		args       []string
+	}{
+		{"API", "REST API", nil},
+		{"no API", "crawling the site instead", []string{"--no-rest"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			url, _ := realSite(t, "wordpress", append(c.args, "--pages", "40")...)
+			s := serve(t, url, "--allow-private")
+			if !strings.Contains(s.out.String(), c.says) {
+				t.Errorf("the log does not say %q:\n%s", c.says, s.out.String())
+			}
+			_, _, list := get(t, s.url+"llm-pages.json")
+			if n := strings.Count(list, `"mUrl"`); n < 60 {
+				t.Errorf("%d pages in the list", n)
+			}
+			for _, line := range strings.Split(list, "\n") {
+				_, rest, ok := strings.Cut(line, `"mUrl":"`)
+				if !ok || strings.Contains(line, "/errand/") { // errands are public, and not in the API
+					continue
+				}
+				m, _, _ := strings.Cut(rest, `"`)
+				if strings.Contains(m, "hush") { // every private post has a word that ends so, in its address too
+					t.Errorf("the list names a page that nobody may see: %s", m)
+				}
+				if code, _, body := get(t, m); code != 200 || strings.Contains(body, "hush in short") {
+					t.Errorf("%d %s:\n%s", code, m, body)
+				}
+			}
+		})
+	}
+}
+
+// A MediaWiki is crawled without its histories and editors, whether robots.txt
+// keeps them away or not.
+func TestRealMediaWiki(t *testing.T) {
+	for _, args := range [][]string{nil, {"--no-robots"}} {
+		url, folder := realSite(t, "mediawiki", args...)
+		file := filepath.Join(t.TempDir(), "mirror.db")
+		first := crawlInto(t, url, file, "--via", "crawl")
+		pages := held(t, file, url, url)
+		articles := 0
+		for u := range pages {
+			if strings.HasPrefix(u, url+"wiki/") && !strings.Contains(u, "Special:") {
+				articles++
+			}
+		}
+		if articles < 60 || articles > 120 {
+			t.Errorf("%v: %d articles; %+v", args, articles, first)
+		}
+		script, err := filepath.Abs("../../testdata/real/mediawiki.sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit := exec.CommandContext(t.Context(), "bash", script, "edit", folder, "Main Page")
+		edit.Stdin = strings.NewReader("A flood took the bridge away, and the mill stands still.")
+		if out, err := edit.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		second := crawlInto(t, url, file, "--via", "crawl")
+		if second.Updated == 0 || second.Added > 5 {
+			t.Errorf("%v: after an edit: %+v", args, second)
+		}
+		if p := held(t, file, url, url)[url+"wiki/Main_Page"]; p == nil || !strings.Contains(p.Text(), "A flood took the bridge away") {
+			t.Errorf("%v: the edit is not in the mirror", args)
+		}
+	}
+}
+
+// A site that Hugo has built is the same pages, crawled or read as Markdown.
+func TestRealHugo(t *testing.T) {
+	url, folder := realSite(t, "hugo")
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	crawlInto(t, url, file, "--via", "crawl")
+	got := held(t, file, url, url)
+	dir := filepath.Join(folder, "source")
+	source := filepath.Join(t.TempDir(), "source.db")
+	serve(t, dir, "--store", source, "--base-url", url, "--as", "markdown").stop()
+	want := held(t, source, "folder "+dir+" markdown", url)
+	if len(want) < 60 {
+		t.Fatalf("%d pages in the source", len(want))
+	}
+	for u, p := range want {
+		switch g := got[u]; {
+		case g == nil:
+			t.Errorf("%s is not in the mirror", u)
+		case g.Title != p.Title:
+			t.Errorf("%s: title %q, in the source %q", u, g.Title, p.Title)
+		}
+	}
+}
