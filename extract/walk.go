@@ -27,8 +27,10 @@ type walker struct {
 	flat    int              // inside a heading, a cell, a caption: no blocks there
 	inner   int              // inside an item: a link is text there
 	notes   notes
-	seen    map[string]bool // images that were emitted
-	last    *html.Node      // the last of them
+	labels  map[*html.Node]label  // of code blocks
+	panels  map[*html.Node]string // what tabs show that is more than a code block, with the tab's text
+	seen    map[string]bool       // images that were emitted
+	last    *html.Node            // the last of them
 	steps   int
 	err     error
 }
@@ -36,6 +38,7 @@ type walker struct {
 func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
 	w := &walker{ctx: ctx, c: c, l: l, base: base, pageURL: pageURL}
 	w.notes = findNotes(c, l.root)
+	w.findLabels()
 	w.out = make([]millrace.Block, 0, min(max(len(c.boxes)/4, 8), 256))
 	return w
 }
@@ -214,6 +217,10 @@ func (w *walker) element(n *html.Node) {
 	case atom.Hr:
 		w.flush()
 	case atom.Div, atom.Aside, atom.Section, atom.Details:
+		if n.DataAtom == atom.Div && isFragment(n) {
+			w.code(n)
+			return
+		}
 		if kind := calloutKind(n); kind != "" {
 			w.callout(n, kind)
 			return
@@ -227,6 +234,9 @@ func (w *walker) element(n *html.Node) {
 		fallthrough
 	default:
 		w.flush()
+		if t := w.panels[n]; t != "" {
+			w.out = append(w.out, millrace.Block{Type: millrace.TextBlock, Text: t, Spans: []millrace.Span{{Type: millrace.StrongSpan, End: len(t)}}})
+		}
 		w.children(n)
 		w.flush()
 	}
@@ -272,7 +282,7 @@ func (w *walker) inlineElement(n *html.Node) {
 			return
 		}
 		if w.flat == 0 && w.in.empty() && isCodeBlock(n) {
-			w.code(n)
+			w.listing(n)
 			return
 		}
 		w.span(n, millrace.CodeSpan)

@@ -20,7 +20,63 @@ func (w *walker) code(n *html.Node) {
 		}
 		return
 	}
-	w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: codeLanguage(n)})
+	w.emitCode(n, text, codeLanguage(n))
+}
+
+// emitCode adds a code block with what the page says of it elsewhere.
+func (w *walker) emitCode(n *html.Node, text, language string) {
+	l := w.labels[n]
+	if language == "" && l.language != "text" {
+		language = l.language
+	}
+	w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: language, Caption: l.caption})
+}
+
+// listing is a code element that is a block. If it stands in a row of such, with
+// their output perhaps, and nothing else is around them, they are one listing.
+func (w *walker) listing(n *html.Node) {
+	run := []*html.Node{n}
+	for c := n.NextSibling; c != nil; c = c.NextSibling {
+		switch {
+		case c.DataAtom == atom.Pre, c.DataAtom == atom.Code && attr(c, "class") == attr(n, "class"):
+			run = append(run, c)
+			continue
+		case c.Type == html.TextNode && strings.TrimSpace(c.Data) == "", c.Type == html.CommentNode:
+			continue
+		}
+		run = nil
+		break
+	}
+	if sibling(n, false) != nil || len(run) < 2 || !hasClass(n, "block") {
+		w.code(n)
+		return
+	}
+	var b strings.Builder
+	for _, c := range run {
+		t := coder{}
+		t.children(c)
+		b.Write(t.buf)
+		if !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		w.l.skip[c] = true
+	}
+	w.emitCode(n, strings.TrimLeft(b.String(), "\n"), codeLanguage(n))
+}
+
+// isFragment reports whether a div is a listing by lines, as Doxygen makes it.
+func isFragment(n *html.Node) bool {
+	if !hasClass(n, "fragment") {
+		return false
+	}
+	lines := 0
+	for c := range children(n) {
+		if c.DataAtom != atom.Div || !hasClass(c, "line") {
+			return false
+		}
+		lines++
+	}
+	return lines > 0
 }
 
 // isCodeBlock reports whether a code element without a pre is a block: it has
@@ -48,7 +104,7 @@ func isCodeBlock(n *html.Node) bool {
 func codeText(n *html.Node) string {
 	c := coder{lines: lineMarks(n)}
 	c.children(n)
-	return strings.TrimLeft(string(c.buf), "\n")
+	return c.text()
 }
 
 // lineMarks counts the elements that stand for one line each, if the block
@@ -91,6 +147,16 @@ type coder struct {
 	buf   []byte
 	lines bool // there are no line ends but between elements that stand for a line
 	begun bool // the first of them was seen
+	made  bool // line ends are elements, so that white space is perhaps made for HTML, too
+}
+
+// text gives the code without empty lines before it.
+func (c *coder) text() string {
+	s := strings.TrimLeft(string(c.buf), "\n")
+	if c.made {
+		s = strings.ReplaceAll(s, "\u00a0", " ")
+	}
+	return s
 }
 
 func (c *coder) children(n *html.Node) {
@@ -109,13 +175,14 @@ func (c *coder) node(n *html.Node) {
 		return
 	}
 	if n.DataAtom == atom.Br {
-		c.buf = append(c.buf, '\n')
+		c.buf, c.made = append(c.buf, '\n'), true
 		return
 	}
 	if isNothing(n) || isGutter(n) || isCodeHead(n) {
 		return
 	}
 	block := !isInline(n.DataAtom)
+	c.made = c.made || block
 	if block && n.DataAtom != atom.Td && len(c.buf) > 0 && c.buf[len(c.buf)-1] != '\n' {
 		c.buf = append(c.buf, '\n')
 	}
@@ -143,6 +210,7 @@ func isGutter(n *html.Node) bool {
 		switch t {
 		case "lineno", "linenos", "line-number", "line-numbers", "linenumber", "linenumbers", "ln", "lnt", "gutter", "hljs-ln-numbers", "line-numbers-rows",
 			"rouge-gutter", "blob-num", "linenodiv", "gl", "line-num", "code-line-number", "react-syntax-highlighter-line-number", "lntd-gutter",
+			"crayon-nums", "crayon-num",
 			"copy", "copy-button", "copy-btn", "copybtn", "code-copy", "copy-code-button":
 			if t == "line-numbers" && (n.DataAtom == atom.Pre || n.DataAtom == atom.Code) {
 				continue
@@ -187,10 +255,21 @@ func codeLanguage(n *html.Node) string {
 }
 
 func namedLanguage(n *html.Node) string {
+	isCode := n.DataAtom == atom.Pre || n.DataAtom == atom.Code
 	for i := range n.Attr {
-		switch n.Attr[i].Key {
-		case "data-lang", "data-language", "data-code-lang":
-			if lang := cleanLanguage(n.Attr[i].Val); lang != "" {
+		v := n.Attr[i].Val
+		switch key := n.Attr[i].Key; {
+		case key == "data-lang" || key == "data-language" || key == "data-code-lang":
+			if lang := cleanLanguage(v); lang != "" {
+				return lang
+			}
+		case key == "data-syntaxhighlighter-params":
+			if lang := brush(v); lang != "" {
+				return lang
+			}
+		case key == "lang" && isCode && v != "cs", // which is Czech as well
+			strings.HasPrefix(key, "data-") && (strings.HasSuffix(key, "-lang") || strings.HasSuffix(key, "-language")):
+			if lang := cleanLanguage(v); languages[lang] {
 				return lang
 			}
 		}
@@ -199,14 +278,13 @@ func namedLanguage(n *html.Node) string {
 	if class == "" || len(class) > 500 {
 		return ""
 	}
-	if _, brush, ok := strings.Cut(class, "brush:"); ok {
-		brush, _, _ = strings.Cut(strings.TrimSpace(brush), ";")
-		brush, _, _ = strings.Cut(brush, " ")
-		return cleanLanguage(brush)
+	if strings.Contains(class, "brush:") {
+		return brush(class)
 	}
-	bare := false
+	bare, words := false, 0
 	for t := range strings.FieldsSeq(strings.ToLower(class)) {
-		for _, prefix := range []string{"language-", "lang-", "highlight-source-", "highlight-text-", "highlight-", "src-", "brush-"} {
+		words++
+		for _, prefix := range []string{"language-", "lang-", "mw-highlight-lang-", "highlight-source-", "highlight-text-", "highlight-", "src-", "brush-"} {
 			if rest, ok := strings.CutPrefix(t, prefix); ok && (prefix != "src-" || n.DataAtom == atom.Pre) {
 				if lang := cleanLanguage(rest); lang != "" && knownLanguage(prefix, lang) {
 					return lang
@@ -214,18 +292,26 @@ func namedLanguage(n *html.Node) string {
 			}
 		}
 		switch t {
-		case "sourcecode", "hljs", "highlight", "prettyprint", "src", "chroma", "codehilite", "prism", "shiki":
+		case "sourcecode", "hljs", "highlight", "prettyprint", "src", "chroma", "codehilite", "prism", "shiki", "syntaxhighlighter", "hl":
 			bare = true
 		}
 	}
-	if bare {
+	if bare || isCode && words <= 3 {
 		for t := range strings.FieldsSeq(strings.ToLower(class)) {
-			if languages[t] {
+			if languages[t] && (bare || words == 1 || len(t) > 1) {
 				return t
 			}
 		}
 	}
 	return ""
+}
+
+// brush reads the parameters of SyntaxHighlighter, such as "brush: js; gutter: true".
+func brush(s string) string {
+	_, s, _ = strings.Cut(s, "brush:")
+	s, _, _ = strings.Cut(strings.TrimSpace(s), ";")
+	s, _, _ = strings.Cut(s, " ")
+	return cleanLanguage(s)
 }
 
 func cleanLanguage(s string) string {
@@ -248,19 +334,20 @@ func cleanLanguage(s string) string {
 // knownLanguage reports whether what follows a prefix of a class is a
 // language: "highlight-" starts other names, too.
 func knownLanguage(prefix, lang string) bool {
-	return prefix == "language-" || prefix == "lang-" || prefix == "highlight-source-" || languages[lang]
+	return prefix == "language-" || prefix == "lang-" || prefix == "mw-highlight-lang-" || prefix == "highlight-source-" || languages[lang]
 }
 
 // languages are the names that are recognised without a prefix that says so.
 var languages = func() map[string]bool {
 	m := map[string]bool{}
-	for l := range strings.FieldsSeq(`ada apache asm assembly awk bash bat batch c c# c++ clojure clj cmake cobol coffeescript console cpp cs csharp css
-		csv cuda cython d dart diff docker dockerfile elixir elm erlang fish fortran fsharp gdscript git glsl go golang gradle graphql groovy
-		haskell hcl hs html http ini java javascript js json json5 jsonc jsx julia kotlin kt latex less lisp lua make makefile markdown
-		matlab md mermaid mysql nginx nim nix objc objective-c ocaml pascal perl pgsql php plpgsql powershell postgresql prolog
-		properties protobuf ps1 puppet py pycon pytb python python3 r racket raku rb rego ruby rust rs sass scala scheme scss
-		sh shell sol solidity sql sparql svelte swift tcl terraform tex toml ts tsx typescript vb verilog vhdl vim vue wasm xml yaml yml
-		zig zsh`) {
+	for l := range strings.FieldsSeq(`ada agda apache applescript asciidoc asm assembly awk bash basic bat batch c c# c++ clojure clj cmake cobol coffeescript
+		console coq cpp crystal cs csharp css csv cuda cython d dart diff docker dockerfile elixir elm emacs-lisp erlang fish forth fortran fsharp
+		gdscript git glsl go golang gradle graphql groovy handlebars haskell haxe hcl hs html http idris ini ipython ipython3 java javascript jinja
+		js json json5 jsonc jsx julia kotlin kt latex lean lean4 less liquid lisp llvm lua make makefile markdown mathematica matlab md mermaid
+		mysql nginx nim nix objc objective-c ocaml octave pascal perl pgsql php plpgsql postgresql powershell prolog properties protobuf ps1 puppet
+		purescript py pycon pytb python python3 qml r racket raku rb rego rst ruby rust rs sas sass scala scheme scss sh shell shell-session smalltalk
+		sml sol solidity sparql sql stata svelte swift tcl terraform tex toml ts tsx twig typescript typst vb vbnet verilog vhdl vim vue wasm
+		wgsl xml xquery yaml yml zig zsh`) {
 		m[l] = true
 	}
 	return m
@@ -285,7 +372,7 @@ func (w *walker) codeTable(n *html.Node) bool {
 					gutters++
 				case pre != nil && code == nil:
 					code = pre
-				case hasClass(c, "blob-code", "hljs-ln-code", "code", "line-content"):
+				case hasClass(c, "blob-code", "hljs-ln-code", "code", "line-content", "crayon-code"):
 					rows = true
 				}
 			case atom.Tbody, atom.Thead, atom.Tr, atom.Tfoot:
@@ -305,25 +392,41 @@ func (w *walker) codeTable(n *html.Node) bool {
 			if lang == "" {
 				lang = codeLanguage(n)
 			}
-			w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: lang})
+			w.emitCode(code, text, lang)
 		}
 		return true
 	case rows && gutters*2 >= cells-1 && code == nil:
-		c := coder{}
-		for tr := range rowsOf(n) {
-			for td := range children(tr) {
-				if !isGutter(td) {
-					c.children(td)
-				}
-			}
-			if len(c.buf) > 0 {
-				c.buf = append(c.buf, '\n')
-			}
-		}
-		if strings.TrimSpace(string(c.buf)) != "" {
-			w.emit(millrace.Block{Type: millrace.CodeBlock, Text: string(c.buf), Language: codeLanguage(n)})
+		if text := codeRows(n); strings.TrimSpace(text) != "" {
+			w.emitCode(n, text, codeLanguage(n))
 		}
 		return true
 	}
 	return false
+}
+
+// codeRows gives the code of a table with a row for each line.
+func codeRows(n *html.Node) string {
+	var lines []string
+	padded := true
+	for tr := range rowsOf(n) {
+		c := coder{}
+		for td := range children(tr) {
+			if !isGutter(td) {
+				c.children(td)
+			}
+		}
+		if len(c.buf) == 0 && tr.FirstChild == nil {
+			continue
+		}
+		l := strings.ReplaceAll(string(c.buf), "\u00a0", " ")
+		padded = padded && strings.HasPrefix(l, " ") && strings.HasSuffix(l, " ")
+		lines = append(lines, l)
+	}
+	for i, l := range lines {
+		if padded { // by the template, not by the author
+			l = strings.TrimSuffix(l[1:], " ")
+		}
+		lines[i] = strings.TrimSuffix(l, "\n") + "\n"
+	}
+	return strings.Join(lines, "")
 }

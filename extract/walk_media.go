@@ -204,6 +204,12 @@ func (w *walker) figure(n *html.Node) {
 	caption := ""
 	var spans []millrace.Span
 	if captionNode != nil && !w.l.skip[captionNode] {
+		find(captionNode, func(e *html.Node) bool {
+			if hasClass(e, "sr-only", "visually-hidden", "screen-reader-text") {
+				w.l.skip[e] = true // says what the figure is to who cannot see that
+			}
+			return false
+		})
 		caption, spans = w.line(func() { w.children(captionNode) })
 	}
 	extra := w.pending
@@ -219,6 +225,8 @@ func (w *walker) figure(n *html.Node) {
 			if len(blocks) == 1 || b.Type == millrace.ImageBlock || b.Type == millrace.VideoBlock || b.Type == millrace.AudioBlock {
 				if b.Caption == "" {
 					b.Caption, caption = strings.ReplaceAll(caption, "\n", " "), ""
+				} else if b.Type == millrace.CodeBlock {
+					b.Caption, caption = b.Caption+": "+strings.ReplaceAll(caption, "\n", " "), ""
 				}
 			}
 		case millrace.QuoteBlock:

@@ -1,0 +1,341 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// label is what a page says about a code block beside it: the name of its
+// file, the tab that it is under, its language.
+type label struct {
+	caption, language string
+}
+
+// findLabels reads the bars that tools put above and below code blocks, and
+// the tabs that they stand under. The walk leaves them out.
+func (w *walker) findLabels() {
+	var pres []*html.Node
+	for i := range w.c.boxes {
+		switch n := w.c.boxes[i].n; n.DataAtom {
+		case atom.Pre:
+			pres = append(pres, n)
+		case atom.Table:
+			if hasClass(n, "crayon-table") || hasClass(n.Parent, "syntaxhighlighter") {
+				pres = append(pres, n)
+			}
+		}
+	}
+	if len(pres) == 0 || len(pres) > 2000 {
+		return
+	}
+	w.labels = map[*html.Node]label{}
+	w.findTabs(pres)
+	for _, n := range pres {
+		w.codeBars(n)
+	}
+}
+
+// codeBars climbs from a code block as long as what is around it is made for
+// it alone, and reads what else is there.
+func (w *walker) codeBars(pre *html.Node) {
+	n := pre
+	for range 6 {
+		if n.Parent == nil || n.Parent.Type != html.ElementNode {
+			return
+		}
+		switch n.DataAtom {
+		case atom.Td:
+			if !hasClass(n, "code", "crayon-code") {
+				return
+			}
+		case atom.Div, atom.Figure, atom.Pre, atom.Table, atom.Tbody, atom.Tr, atom.Code, 0:
+		default:
+			return
+		}
+		// All siblings must be bars: a text beside the block is content.
+		var bars []*html.Node
+		for s := n.Parent.FirstChild; s != nil; s = s.NextSibling {
+			switch {
+			case s == n || s.Type == html.TextNode && strings.TrimSpace(s.Data) == "" || s.Type == html.CommentNode || w.l.skip[s]:
+			case s.Type != html.ElementNode || len(bars) == 4:
+				return
+			case s.DataAtom == atom.Figcaption || isGutter(s) || isNothing(s) && s.DataAtom != atom.Label:
+			case !w.isBar(s, pre):
+				return
+			default:
+				bars = append(bars, s)
+			}
+		}
+		for _, s := range bars {
+			w.readBar(s, pre)
+		}
+		n = n.Parent
+	}
+}
+
+// barClasses are parts of the names that tools give to such bars.
+var barClasses = []string{"title", "filename", "file-name", "caption", "head", "lang", "label", "toolbar", "info", "src-name", "button", "copy", "lineno", "line-number"}
+
+// isBar reports whether an element beside a code block says what it is, or
+// holds controls: it is short, and its class or its text tells.
+func (w *walker) isBar(n, pre *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Div, atom.Span, atom.Label, atom.A, atom.Tr, atom.Th, atom.Td, atom.Header, atom.Footer, 0:
+	default:
+		return false
+	}
+	if find(n, func(e *html.Node) bool {
+		switch e.DataAtom {
+		case atom.P, atom.Pre, atom.Img, atom.Ul, atom.Ol, atom.Dl, atom.Iframe, atom.Video, atom.Blockquote, atom.Math:
+			return true
+		}
+		return headingLevel(e) > 0
+	}) != nil {
+		return false
+	}
+	t := strings.Join(barParts(n, nil), " ")
+	if len(t) > 100 {
+		return false
+	}
+	if t == "" || isControl(t) || spokenLanguage(t) != "" {
+		return true
+	}
+	for _, e := range []*html.Node{n, n.FirstChild} {
+		class := strings.ToLower(attr(e, "class"))
+		for _, c := range barClasses {
+			if strings.Contains(class, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// barParts gives the texts of a bar, one for each element.
+func barParts(n *html.Node, parts []string) []string {
+	for c := n.FirstChild; c != nil && len(parts) < 20; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode:
+			if t := strings.Join(strings.Fields(c.Data), " "); t != "" {
+				parts = append(parts, t)
+			}
+		case c.Type != html.ElementNode || c.DataAtom != atom.Label && isNothing(c) || isHidden(c) != "" || isGutter(c) ||
+			hasClass(c, "sr-only", "visually-hidden", "screen-reader-text"):
+		default:
+			parts = barParts(c, parts)
+		}
+	}
+	return parts
+}
+
+func (w *walker) readBar(n, pre *html.Node) {
+	w.l.skip[n] = true
+	at := w.labels[pre]
+	var caption []string
+	for _, t := range barParts(n, nil) {
+		switch lang := spokenLanguage(t); {
+		case isControl(t):
+		case lang != "" && (at.language == "" || at.language == lang):
+			at.language = lang
+		default:
+			caption = append(caption, t)
+		}
+	}
+	at.addCaption(strings.Join(caption, " "))
+	w.labels[pre] = at
+}
+
+func (l *label) addCaption(s string) {
+	switch {
+	case s == "" || s == l.caption:
+	case l.caption == "":
+		l.caption = s
+	default:
+		l.caption += ": " + s
+	}
+}
+
+// isControl reports whether a text is that of a button beside code.
+func isControl(t string) bool {
+	switch strings.ToLower(strings.Trim(t, "!.… ")) {
+	case "copy", "copied", "copy code", "copy to clipboard", "run", "run code", "try it", "raw", "view raw", "wrap", "toggle word wrap", "expand", "collapse",
+		"?", "code", "play", "edit", "download":
+		return true
+	}
+	return false
+}
+
+// spokenLanguage gives the language that a label names as people write it.
+func spokenLanguage(t string) string {
+	t = strings.ToLower(strings.TrimSpace(t))
+	switch t {
+	case "text", "plain text", "plaintext", "txt":
+		return "text"
+	case "shell session", "terminal":
+		return "console"
+	case "visual basic":
+		return "vb"
+	}
+	if languages[t] {
+		return t
+	}
+	return ""
+}
+
+// findTabs pairs the tabs above code blocks with what they show: by ARIA's
+// attributes, or the labels of radio buttons, as tools without scripts do.
+func (w *walker) findTabs(pres []*html.Node) {
+	panels := map[string]*html.Node{} // of ARIA, by id and by the id of their tab
+	radios := map[string]string{}     // radio buttons by id: their group
+	byGroup := map[string][]*html.Node{}
+	var lists []*html.Node
+	root := w.c.body
+	find(root, func(n *html.Node) bool {
+		switch {
+		case n.DataAtom == atom.Input:
+			if strings.EqualFold(attr(n, "type"), "radio") && attr(n, "id") != "" {
+				radios[attr(n, "id")] = attr(n, "name")
+			}
+		case n.DataAtom == atom.Label:
+			if id := attr(n, "for"); id != "" {
+				byGroup[id] = append(byGroup[id], n)
+			}
+		default:
+			for i := range n.Attr {
+				if n.Attr[i].Key != "role" {
+					continue
+				}
+				switch n.Attr[i].Val {
+				case "tablist":
+					lists = append(lists, n)
+				case "tabpanel":
+					panels[attr(n, "id")] = n
+					panels[" "+attr(n, "aria-labelledby")] = n
+				}
+			}
+		}
+		return false
+	})
+	holds := map[*html.Node]*html.Node{} // panel to the only code block inside
+	for _, p := range pres {
+		for n, steps := p.Parent, 0; n != nil && steps < 12; n, steps = n.Parent, steps+1 {
+			if other := holds[n]; other != nil && other != p {
+				holds[n] = n // several
+			} else {
+				holds[n] = p
+			}
+		}
+	}
+	for _, list := range lists {
+		w.ariaTabs(list, panels, holds)
+	}
+	if len(radios) > 1 {
+		w.radioTabs(root, radios, byGroup, holds)
+	}
+}
+
+// ariaTabs handles one list of tabs.
+func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds map[*html.Node]*html.Node) {
+	var tabs, shown []*html.Node
+	find(list, func(n *html.Node) bool {
+		if attr(n, "role") == "tab" && len(tabs) < 100 {
+			tabs = append(tabs, n)
+		}
+		return false
+	})
+	for _, t := range tabs {
+		id := attr(t, "aria-controls")
+		if id == "" {
+			id = fragment(t)
+		}
+		p := panels[id]
+		if p == nil || id == "" {
+			if p = panels[" "+attr(t, "id")]; attr(t, "id") == "" {
+				p = nil
+			}
+		}
+		if p != nil {
+			shown = append(shown, p)
+		}
+	}
+	for up, steps := list.Parent, 0; len(shown) < len(tabs) && up != nil && steps < 3; up, steps = up.Parent, steps+1 {
+		shown = shown[:0]
+		find(up, func(n *html.Node) bool {
+			if attr(n, "role") == "tabpanel" && len(shown) <= len(tabs) {
+				shown = append(shown, n)
+			}
+			return false
+		})
+		if len(shown) > 0 {
+			break
+		}
+	}
+	if w.pairTabs(tabs, shown, holds) {
+		w.l.skip[list] = true
+	}
+}
+
+// radioTabs handles tabs that are labels of radio buttons.
+func (w *walker) radioTabs(root *html.Node, radios map[string]string, byID map[string][]*html.Node, holds map[*html.Node]*html.Node) {
+	groups := map[string][]*html.Node{}
+	var order []string
+	find(root, func(n *html.Node) bool { // again, for the order of the document
+		if n.DataAtom == atom.Label {
+			if group, ok := radios[attr(n, "for")]; ok && len(byID[attr(n, "for")]) == 1 {
+				if groups[group] == nil {
+					order = append(order, group)
+				}
+				groups[group] = append(groups[group], n)
+			}
+		}
+		return false
+	})
+	for _, group := range order {
+		tabs := groups[group]
+		var shown []*html.Node
+		for _, t := range tabs {
+			if s := sibling(t, true); s != nil && s.DataAtom == atom.Div {
+				shown = append(shown, s)
+			}
+		}
+		if len(shown) != len(tabs) {
+			shown = shown[:0]
+			if box := sibling(tabs[0].Parent, true); box != nil {
+				for c := range children(box) {
+					shown = append(shown, c)
+				}
+			}
+		}
+		w.pairTabs(tabs, shown, holds)
+	}
+}
+
+// pairTabs gives the panels of a group their labels, if there is code in one.
+func (w *walker) pairTabs(tabs, shown []*html.Node, holds map[*html.Node]*html.Node) bool {
+	code := false
+	for _, p := range shown {
+		code = code || holds[p] != nil
+	}
+	if !code || len(tabs) < 2 || len(tabs) != len(shown) {
+		return false
+	}
+	for i, p := range shown {
+		t := strings.Join(barParts(tabs[i], nil), " ")
+		if t == "" || len(t) > 100 {
+			continue
+		}
+		if pre := holds[p]; pre != nil && pre != p && weigh(plainText(p)) <= weigh(plainText(pre))+4 {
+			at := w.labels[pre]
+			at.addCaption(t)
+			w.labels[pre] = at
+			continue
+		}
+		if w.panels == nil {
+			w.panels = map[*html.Node]string{}
+		}
+		w.panels[p] = t
+	}
+	return true
+}
