@@ -91,9 +91,9 @@ func (r *run) finish() error {
 		f := r.refused[kind]
 		why := f.why
 		if f.count > 1 {
-			why = fmt.Sprintf("and %d more like it: %s", f.count-1, f.why)
+			why = fmt.Errorf("%w, as %d more like it", why, f.count-1)
 		}
-		if err := r.report(f.example.url, linked(fmt.Errorf("%w: not asked for: %s", millrace.ErrForbidden, why), f.example.from)); err != nil {
+		if err := r.report(f.example.url, linked(why, f.example.from)); err != nil {
 			return err
 		}
 	}

@@ -19,23 +19,25 @@ func (r *run) found(t task) error {
 		return nil
 	}
 	if r.known+len(r.flights) >= knownFactor*r.o.MaxPages {
-		return r.refuse(t, k, "", fmt.Sprintf("the site has more than %d addresses", knownFactor*r.o.MaxPages))
+		return r.refuse(t, k, "", fmt.Errorf("%w: one of more than %d addresses", millrace.ErrTooLarge, knownFactor*r.o.MaxPages))
 	}
 	if !r.allowed(t.url) {
 		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
-		return r.refuse(t, k, rule, "robots.txt says \""+rule+"\"")
+		return r.refuse(t, k, rule, fmt.Errorf("%w: robots.txt says %q", millrace.ErrForbidden, rule))
 	}
 	if !t.listed {
 		_, v := r.scope.clean(t.url)
 		shape, any := r.traps.shapes(t.url)
 		switch {
 		case v == tangled:
-			return r.refuse(t, k, shape, "too long, or the same names again and again")
+			return r.refuse(t, k, shape, errTangled)
 		case t.depth > r.o.MaxDepth:
-			return r.refuse(t, k, shape, fmt.Sprintf("more than %d links away", r.o.MaxDepth))
+			return r.refuse(t, k, shape, fmt.Errorf("%w: more than %d links away", millrace.ErrTooLarge, r.o.MaxDepth))
+		case wantsLogin(t.url):
+			return r.refuse(t, k, shape, errLogin)
 		}
 		if !r.traps.admit(shape, any) {
-			return r.refuse(t, k, shape, barren)
+			return r.refuse(t, k, shape, errBarren)
 		}
 	}
 	if err := r.add(t, k, e); err != nil {
@@ -48,7 +50,11 @@ func (r *run) found(t task) error {
 	return nil
 }
 
-const barren = "the pages of this shape bring nothing new"
+// Why addresses are not asked for.
+var (
+	errTangled = fmt.Errorf("%w: too long, or the same names again and again", millrace.ErrTooLarge)
+	errBarren  = fmt.Errorf("%w: the pages of this shape bring nothing new", millrace.ErrTooLarge)
+)
 
 // withdraw leaves out an address that has waited while the budget of its shape
 // ran out.
@@ -61,7 +67,7 @@ func (r *run) withdraw(t task) (bool, error) {
 	e, _ := r.table.get(k)
 	e.flags |= tried
 	r.table.set(k, e)
-	if err := r.refuse(t, k, shape, barren); err != nil {
+	if err := r.refuse(t, k, shape, errBarren); err != nil {
 		return true, err
 	}
 	return true, r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: t.url}})
@@ -81,7 +87,7 @@ func (r *run) add(t task, k uint64, e entry) error {
 // refusal is a kind of addresses that were not asked for.
 type refusal struct {
 	example task
-	why     string
+	why     error
 	count   int
 }
 
@@ -93,17 +99,17 @@ const maxRefusals = 500
 const maxRemembered = 200_000
 
 // refuse leaves an address out. Each kind is reported once, at the end.
-func (r *run) refuse(t task, k uint64, kind, why string) error {
+func (r *run) refuse(t task, k uint64, kind string, why error) error {
 	if r.refusals++; r.refusals < maxRemembered {
 		e, _ := r.table.get(k)
 		e.state = refused
 		r.table.set(k, e) // so that each is counted once
 	}
 	r.lost(&t)
-	kind = why + "\x00" + kind
+	kind = why.Error() + "\x00" + kind
 	f := r.refused[kind]
 	if f == nil && len(r.refused) >= maxRefusals {
-		kind = why
+		kind = why.Error()
 		f = r.refused[kind]
 	}
 	if f == nil {

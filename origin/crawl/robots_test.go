@@ -25,7 +25,7 @@ func TestRobots(t *testing.T) {
 			t.Errorf("%s was asked for", u)
 		}
 	}
-	if rep.SkippedN != 1 || !strings.Contains(rep.Skipped[0].Reason, `and 3 more like it: robots.txt says "Disallow: /secret"`) {
+	if rep.SkippedN != 1 || !strings.Contains(rep.Skipped[0].Reason, `robots.txt says "Disallow: /secret", as 3 more like it`) {
 		t.Errorf("skipped: %v", rep.Skipped)
 	}
 }
@@ -250,10 +250,8 @@ func TestLogin(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	rep := m.run(m.open(Options{}))
 	equal(t, "pages", m.pages(), []string{"/", "/a"})
-	for _, u := range []string{"/b", "/wall"} {
-		if got := reason(rep, u); !strings.Contains(got, "it wants a login") {
-			t.Errorf("%s: %q", u, got)
-		}
+	if rep.SkippedN != 1 || !strings.Contains(rep.Skipped[0].Reason, "it wants a login, as 2 more like it, linked from") {
+		t.Errorf("skipped: %v", rep.Skipped)
 	}
 	s.set("/", form)
 	if _, err := m.try(m.open(Options{})); millrace.Status(err) != 403 || !strings.Contains(err.Error(), "the site wants a login") {

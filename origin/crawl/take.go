@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -93,6 +94,10 @@ func (r *run) moved(res *result) error {
 	case v == inside && key(to) == k:
 		return r.absent(res, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop))
 	case v == inside && isLogin(to) && !isLogin(res.url):
+		to, _, _ = strings.Cut(to, "?") // where to go after that
+		if err := r.found(task{url: to, from: res.url, depth: res.depth + 1}); err != nil {
+			return err
+		}
 		return r.absent(res, errLogin)
 	case v != inside:
 		if res.state == had {
@@ -163,6 +168,14 @@ func (r *run) absent(res *result, why error) error {
 	e.state = gone
 	r.table.set(k, e)
 	r.lost(&res.task)
+	if res.state == pending && errors.Is(why, errLogin) {
+		// There may be thousands of them, and they say nothing each.
+		shape, _ := r.traps.shapes(res.url)
+		if err := r.refuse(res.task, k, shape, errLogin); err != nil {
+			return err
+		}
+		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
+	}
 	switch res.state {
 	case had:
 		r.gone++

@@ -39,7 +39,16 @@ func (s *scope) twins(u string) []string {
 	return []string{p[:len(p)-1] + query, p + "index.html" + query, p + "index.htm", p + "index.php"}
 }
 
-// isLogin reports whether an address is, by its name, where one has to log in.
+// wantsLogin reports whether the parameters of an address ask for the form to
+// log in.
+func wantsLogin(u string) bool {
+	_, query, asks := strings.Cut(strings.ToLower(u), "?")
+	query = "&" + query + "&"
+	return asks && (strings.Contains(query, "=special:userlogin&") || strings.Contains(query, "=special%3auserlogin&") || strings.Contains(query, "&action=login&"))
+}
+
+// isLogin reports whether an address may be, by its name, where one has to log
+// in. It may also be a page about that.
 func isLogin(u string) bool {
 	parsed, err := url.Parse(u)
 	if err != nil {

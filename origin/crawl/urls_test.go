@@ -103,6 +103,17 @@ func TestKey(t *testing.T) {
 	}
 }
 
+func TestWantsLogin(t *testing.T) {
+	for u, want := range map[string]bool{
+		"https://a.example/index.php?title=Special:UserLogin&returnto=X": true, "https://a.example/x?action=login": true,
+		"https://a.example/x?action=loginfo": false, "https://a.example/login": false,
+	} {
+		if wantsLogin(u) != want {
+			t.Errorf("%s: %v", u, !want)
+		}
+	}
+}
+
 func TestIsLogin(t *testing.T) {
 	for u, want := range map[string]bool{
 		"https://a.example/login?next=/x": true, "https://a.example/wp-login.php": true, "https://a.example/users/sign_in": true,
