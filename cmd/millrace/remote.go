@@ -73,14 +73,22 @@ func siteURL(raw string) (string, error) {
 	return u, nil
 }
 
-// siteFolder gives the folder that a URL is in: the URL up to its last "/".
+// siteFolder gives the folder that a URL names, or that the file it names is
+// in: what has no "." in its last part is a folder.
 func siteFolder(raw string) (string, error) {
 	u, err := siteURL(raw)
 	if err != nil {
 		return "", err
 	}
 	u, _, _ = strings.Cut(u, "?")
-	return u[:strings.LastIndexByte(u, '/')+1], nil
+	last := u[strings.LastIndexByte(u, '/')+1:]
+	switch {
+	case last == "":
+		return u, nil
+	case strings.Contains(last, "."):
+		return strings.TrimSuffix(u, last), nil
+	}
+	return u + "/", nil
 }
 
 // siteRoot gives the root of the origin that a URL is on.

@@ -59,6 +59,7 @@ type Crawl struct {
 	running sync.Mutex
 	table   table
 	soft    atomic.Pointer[soft]
+	home    atomic.Pointer[string] // what the root goes by on another host; nil = not known, "" = nothing
 	next    atomic.Int64 // when another run is worth it, seconds since 1970
 }
 

@@ -11,6 +11,7 @@ type cursor struct {
 	Format int    `json:"format"`
 	Newest int64  `json:"newest,omitempty"` // the newest time that a list has named, seconds since 1970
 	At     string `json:"at,omitempty"`     // the run was cut off by a limit when it had come to this address
+	Home   string `json:"home,omitempty"`   // what the root goes by on another host
 	Soft   *soft  `json:"soft,omitempty"`   // nil = not known yet
 	Lists  []list `json:"lists,omitempty"`
 }

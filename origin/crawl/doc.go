@@ -48,6 +48,9 @@
 //   - another page of the site: the page is a duplicate, if the other one is
 //     there and about half of the text is alike. A template that puts the same
 //     canonical link on every page costs no page;
+//   - an address under the one on another host by which the root goes: the same
+//     address here. The site is a copy, as for a test or behind a proxy, and
+//     its links and sitemaps are read in the same way;
 //   - an address on another site: the page goes by that, unless another page
 //     of different address does already, and unless that is a home page.
 //

@@ -108,6 +108,9 @@ func (r *run) finish() error {
 		return err
 	}
 	next := cursor{Format: format, Newest: r.newest, Soft: r.since.Soft}
+	if home := r.Crawl.home.Load(); home != nil {
+		next.Home = *home
+	}
 	if r.cut {
 		next.At = r.rest.at
 	}

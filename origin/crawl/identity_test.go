@@ -63,6 +63,13 @@ func TestIdentity(t *testing.T) {
 			s.set("/a/", canonical("A", words("a"), "/a"))
 			s.set("/a", redirect("/a/"))
 		}, want: []string{"/", "/a/"}},
+		{name: "a copy of a site that is at home elsewhere", site: func(s *site) {
+			s.set("/", canonical("Home", words("home"), "https://home.example/", "/a", "https://home.example/b"))
+			s.set("/a", canonical("A", words("a"), "https://home.example/a"))
+			s.set("/b", canonical("B", words("b"), "https://home.example/b"))
+			s.set("/sitemap.xml", text("<urlset><url><loc>https://home.example/c</loc></url></urlset>"))
+			s.set("/c", canonical("C", words("c"), "https://elsewhere.example/c"))
+		}, want: []string{"/", "/a", "/b", "https://elsewhere.example/c"}},
 		{name: "an address on another site", site: func(s *site) {
 			s.set("/", html("Home", words("home"), "/a", "/b"))
 			s.set("/a", canonical("A", words("a"), "https://elsewhere.example/a"))

@@ -47,7 +47,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 	r.trusted = map[string]bool{r.scope.origin: true}
 	var todo []list
 	for _, s := range r.robots.Sitemaps() {
-		u, err := canon.Resolve(r.home, s)
+		u, err := canon.Resolve(r.root, s)
 		if err != nil {
 			continue
 		}
@@ -224,7 +224,7 @@ func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []s
 // listed takes in an address that a list names, with the time that the list
 // says it was modified at.
 func (r *run) listed(u string, n int, modified time.Time) error {
-	u, v := r.scope.clean(u)
+	u, v := r.scope.clean(r.local(u))
 	if v == tangled && len(u) <= maxAddress {
 		v = inside // somebody has meant it
 	}

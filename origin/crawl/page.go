@@ -32,6 +32,9 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 		p.Access.NoIndex = true
 	}
 	r.feeds = res.Feeds
+	if r.url == c.scope.base {
+		c.learnHome(res.Canonical)
+	}
 	if !res.NoFollow {
 		r.links = c.links(res.Links)
 	}
@@ -75,6 +78,7 @@ func (c *Crawl) canonical(r *result, canonical string) {
 	if canonical == "" {
 		return
 	}
+	canonical = c.local(canonical)
 	u, v := c.scope.clean(canonical)
 	switch {
 	case v == inside && key(u) != key(r.url):
@@ -87,6 +91,27 @@ func (c *Crawl) canonical(r *result, canonical string) {
 	}
 }
 
+// learnHome learns from the canonical link of the root where the site is at
+// home: a copy, as for a test or behind a proxy, says so on every page.
+func (c *Crawl) learnHome(canonical string) {
+	home := ""
+	if _, v := c.scope.clean(canonical); v == outside && strings.HasSuffix(canonical, "/") && !strings.Contains(canonical, "?") &&
+		!strings.HasPrefix(canonical, c.scope.origin+"/") {
+		home = canonical
+	}
+	c.home.Store(&home)
+}
+
+// local gives the address here of one that is given as it is at home.
+func (c *Crawl) local(u string) string {
+	if home := c.home.Load(); home != nil && *home != "" {
+		if rest, ok := strings.CutPrefix(u, *home); ok {
+			return c.scope.base + rest
+		}
+	}
+	return u
+}
+
 // links gives those that may be pages of the site and that nobody has found
 // yet, cleaned.
 func (c *Crawl) links(all []extract.Link) []string {
@@ -95,7 +120,7 @@ func (c *Crawl) links(all []extract.Link) []string {
 		if l.NoFollow {
 			continue
 		}
-		u, v := c.scope.clean(l.URL)
+		u, v := c.scope.clean(c.local(l.URL))
 		if v != inside && v != tangled {
 			continue
 		}

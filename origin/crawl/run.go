@@ -22,7 +22,7 @@ type run struct {
 	ended   func() error // of the context
 	since   cursor
 	started time.Time
-	home    *url.URL
+	root    *url.URL
 	robots  *fetch.Robots
 	trusted map[string]bool // origins that may have lists of this site
 	lists   []list
@@ -90,7 +90,10 @@ func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *ru
 		flights: map[uint64]*flight{}, mistaken: map[uint64]int{}, refused: map[string]*refusal{},
 		traps: traps{base: c.scope.base, groups: map[string]*group{}},
 	}
-	r.home, _ = url.Parse(c.scope.base) // canonical, so it parses
+	r.root, _ = url.Parse(c.scope.base) // canonical, so it parses
+	if c.home.Load() == nil {
+		c.home.Store(&since.Home)
+	}
 	limit := c.width()
 	r.jobs, r.results = make(chan task, 2*limit), make(chan *result, 2*limit)
 	return r
@@ -164,7 +167,7 @@ func (r *run) receive(ctx context.Context) error {
 
 func (r *run) readRobots(ctx context.Context) error {
 	var err error
-	if r.robots, err = fetch.RobotsOf(ctx, r.client, r.home); err != nil {
+	if r.robots, err = fetch.RobotsOf(ctx, r.client, r.root); err != nil {
 		return fmt.Errorf("the site cannot be had: %w", err)
 	}
 	return nil
