@@ -25,6 +25,13 @@ type box struct {
 	drop        string // why the subtree is left out; "" = it is not
 }
 
+// notice is an element for browsers without scripts that only says so.
+type notice struct {
+	n      *html.Node
+	in     int32 // the box that it stands in
+	before int32 // the box that was opened next
+}
+
 // plain is the number of words outside of links.
 func (b *box) plain() int32 { return b.words - b.links }
 
@@ -50,6 +57,7 @@ type collected struct {
 	heads     []*html.Node // meta and link elements
 	jsons     []*html.Node // JSON-LD scripts
 	passwords []*html.Node // the first fields for one
+	notices   []notice     // that the page wants scripts
 
 	references []reference    // what the document leads to, in document order
 	referred   map[string]int // the place of each
@@ -200,6 +208,11 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			if e.DataAtom == atom.Button {
 				c.control(e)
 			}
+			if e.DataAtom == atom.Noscript && wantsScripts(e) {
+				c.notices = append(c.notices, notice{e, at, int32(len(c.boxes))})
+				c.unseen(e)
+				continue
+			}
 			if isNothing(e) || isInline(e.DataAtom) && isHidden(e) != "" {
 				c.headElement(e)
 				c.unseen(e)
@@ -214,6 +227,16 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	if at != parent {
 		c.boxes[at].end = int32(len(c.boxes))
 	}
+}
+
+// wantsScripts reports whether an element only says that scripts are off.
+func wantsScripts(n *html.Node) bool {
+	text := plainText(n)
+	if len(text) > 800 {
+		return false
+	}
+	text = strings.ToLower(text)
+	return strings.Contains(text, "javascript") || strings.Contains(text, "java script")
 }
 
 // addHeading notes a heading that may be the page's title: one of the first.
@@ -261,8 +284,8 @@ func (c *collected) anchor(n *html.Node, at int32) {
 func shortText(n *html.Node) string {
 	var first string
 	for e := n; e != nil; e = e.FirstChild {
-		if e.NextSibling != nil && e != n && e.NextSibling.NextSibling != nil {
-			return ""
+		if s := e.NextSibling; s != nil && e != n && s.NextSibling != nil && s.NextSibling.NextSibling != nil {
+			return "" // more than brackets around a mark
 		}
 		first = e.Data
 		if e.Type == html.TextNode {

@@ -10,10 +10,12 @@
 //   - stream.go: parts that came late, put where they belong.
 //   - collect.go: one pass over the tree, which weighs every block element and
 //     notes what the later steps look for.
-//   - locate.go, furniture.go: the root of the content and the subtrees to
-//     leave out, by tag, role, position and the share of links. Names of
-//     classes break ties. Ids count only where a tool's own elements are
-//     known by them, such as a consent dialogue's.
+//   - locate.go, furniture.go, sections.go, forum.go: the root of the content
+//     and the subtrees to leave out, by tag, role, position and the share of
+//     links. Names of classes break ties. Ids and classes count by themselves
+//     only where a tool's own elements are known by them, such as a consent
+//     dialogue's.
+//   - wall.go: pages that stand in place of content.
 //   - walk.go, walk_*.go, inline.go: one walk over what is left, to blocks.
 //   - links.go, login.go: what a crawler needs beside the page.
 //   - meta.go, title.go, author.go, date.go, schema.go, kind.go: the other

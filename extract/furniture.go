@@ -61,10 +61,11 @@ func (l *located) furniture(b *box) string {
 		!(l.c.controlled[attr(n, "id")] && b.links*4 <= b.words) && !(why != "aria-hidden" && l.onStage(n)) {
 		return why
 	}
+	if consentTools[attr(n, "id")] {
+		l.consent = l.consent || b.words > 0 && l.total.words-b.words < 30
+		return "consent"
+	}
 	if l.total.plain()-b.plain() >= 30 {
-		if consentTools[attr(n, "id")] {
-			return "consent"
-		}
 		if small && hasAttr(n, "data-nosnippet") {
 			return "data-nosnippet"
 		}

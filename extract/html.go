@@ -59,7 +59,9 @@ type Result struct {
 	Sources   map[string]string // field, by its JSON name, to where it was found, such as "meta og:title"
 	Root      string            // selector of the element that the content was taken from
 	Dropped   []Dropped         // large subtrees that were left out, in document order
-	Reason    string            // why there is no content; "" when there is some
+	// Reason says why there is no content; "" when there is some. A page that
+	// only checks for robots, wants scripts, consent or a log-in has none.
+	Reason string
 
 	// What a crawler needs beside the page. It costs next to nothing.
 
@@ -140,9 +142,10 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	l := locate(c, m)
 	res.Root, res.Dropped, res.Login = l.selector(), l.dropped, l.login
 	w := newWalker(ctx, c, l, base, own)
-	res.Page.Blocks, err = w.run(l.root)
-	if err != nil {
-		return nil, err
+	if l.why == "" {
+		if res.Page.Blocks, err = w.run(l.root); err != nil {
+			return nil, err
+		}
 	}
 	m.finish(l, res.Page.Blocks)
 	if len(res.Page.Blocks) == 0 {

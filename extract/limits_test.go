@@ -100,6 +100,12 @@ var hostile = map[string]func() string{
 		}
 		return b.String()
 	},
+	"50,000 headings of asides": func() string {
+		return "<main>" + filler + strings.Repeat("<h2>Related posts</h2><p><a href=x>a</a> <a href=y>b</a></p><h3>Read next</h3>", 50_000)
+	},
+	"writers in writers": func() string {
+		return "<meta name=generator content=phpBB>" + strings.Repeat("<div class=postprofile>", 250) + strings.Repeat("<div class=postprofile><p>x</p></div>", 40_000)
+	},
 	"headings that are links": func() string {
 		return "<body class=archive>" + strings.Repeat("<div>", 250) + strings.Repeat("<h2><a href=x>a b</a></h2>", 40_000)
 	},

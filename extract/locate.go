@@ -19,9 +19,12 @@ type located struct {
 	dropped []Dropped
 	kind    millrace.PageKind
 	login   bool
-	thread  bool // the page lives of its comments
+	consent bool   // there is hardly more than a consent tool's elements
+	why     string // there is no content; "" = there may be some
+	thread  bool   // the page lives of its comments
 	stages  map[*html.Node]bool
-	total   box // the body before anything was left out
+	carded  int32 // the box behind the last card of a writer
+	total   box   // the body before anything was left out
 }
 
 // minDropped is the number of words from which a dropped subtree is reported.
@@ -38,11 +41,22 @@ func locate(c *collected, m *meta) *located {
 	l.prune()
 	c.sum()
 	l.login = l.isLogin(m)
-	l.at = l.descend()
-	l.trim()
+	if l.why = l.wall(m); l.why == "" {
+		l.at = l.descend()
+		l.trim()
+		l.sections()
+	}
 	l.root = c.boxes[l.at].n
+	if l.why != "" {
+		c.boxes[0].drop = l.why
+	}
+	notices := c.notices
 	for i := int32(0); i < int32(len(c.boxes)); {
 		b := &c.boxes[i]
+		for len(notices) > 0 && notices[0].before <= i {
+			l.dropNotice(&notices[0])
+			notices = notices[1:]
+		}
 		if b.drop == "" {
 			i++
 			continue
@@ -51,19 +65,36 @@ func locate(c *collected, m *meta) *located {
 		if b.words >= minDropped {
 			l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: b.drop, Words: int(b.words)})
 		}
+		for len(notices) > 0 && (notices[0].before < b.end || notices[0].in >= i && notices[0].in < b.end) {
+			notices = notices[1:]
+		}
 		i = b.end
 	}
+	for i := range notices {
+		l.dropNotice(&notices[i])
+	}
 	return l
+}
+
+// dropNotice leaves out that the page wants scripts.
+func (l *located) dropNotice(w *notice) {
+	l.skip[w.n] = true
+	if words := weigh(plainText(w.n)); words >= minDropped {
+		l.dropped = append(l.dropped, Dropped{Selector: selector(w.n), Reason: "wants scripts", Words: int(words)})
+	}
 }
 
 func (l *located) selector() string { return selector(l.root) }
 
 func (l *located) emptyReason() string {
 	switch {
+	case l.why != "":
+		return l.why
 	case l.total.words == 0:
 		return "the document has no text"
 	case len(l.dropped) > 0:
-		return "everything was left out, most by " + l.dropped[0].Reason
+		most := slices.MaxFunc(l.dropped, func(a, b Dropped) int { return a.Words - b.Words })
+		return "everything was left out, most by " + most.Reason
 	}
 	return "the document has no content"
 }
@@ -73,7 +104,13 @@ func (l *located) prune() {
 	boxes := l.c.boxes
 	for i := int32(1); i < int32(len(boxes)); {
 		b := &boxes[i]
-		if b.drop = l.furniture(b); b.drop != "" {
+		if b.drop == "" {
+			b.drop = l.furniture(b)
+		}
+		if b.drop == "" && l.kind == millrace.Forum {
+			b.drop = l.post(i)
+		}
+		if b.drop != "" {
 			i = b.end
 			continue
 		}
@@ -334,7 +371,7 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	default:
 		return ""
 	}
-	if !links && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
+	if !links && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
 		return "links"
 	}
 	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {

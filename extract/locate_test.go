@@ -52,7 +52,7 @@ func TestComments(t *testing.T) {
 		strings.Repeat("with words and words and words ", 60) + "to the end.</p></ol></ol>"
 	checkLocated(t, []locatedPage{
 		{"below an article", "<article>" + filler + filler + "</article>" + comments, []string{"miller"}, []string{"First remark", "An answer"}},
-		{"below a page of documentation", "<body data-md-color-scheme=x><main>" + filler + filler + "</main>" + comments, []string{"miller"}, []string{"First remark"}},
+		{"below a page of documentation", "<meta name=generator content=docbook><main>" + filler + filler + "</main>" + comments, []string{"miller"}, []string{"First remark"}},
 		{"below a link to something", "<h1>Wheels</h1><p><a href=https://example.org/>A text elsewhere</a></p>" + comments, []string{"First remark", "An answer"}, nil},
 	})
 }
@@ -61,7 +61,8 @@ func TestStages(t *testing.T) {
 	checkLocated(t, []locatedPage{
 		{
 			"tabs", "<main>" + filler + "<div><div class=pane>First pane</div><div class='pane x' style='display:none'>Second pane</div><div class=pane hidden>Third pane</div></div></main>",
-			[]string{"First pane", "Second pane", "Third pane"}, nil,
+			[]string{"First pane", "Second pane", "Third pane"},
+			nil,
 		},
 		{"all hidden", "<main>" + filler + "<div><div class=pane hidden>First pane</div><div class=pane hidden>Second pane</div></div></main>", nil, []string{"First pane", "Second pane"}},
 		{"beside something else", "<main>" + filler + "<div><h2>Sluices</h2><div class=pane hidden>Second pane</div></div></main>", []string{"Sluices"}, []string{"Second pane"}},
@@ -77,7 +78,8 @@ func TestStreamed(t *testing.T) {
 	checkLocated(t, []locatedPage{
 		{
 			"a boundary", page(`<!--$?--><template id="B:0"></template><p>Loading the text</p><!--/$-->`, `function $RC(b,c){x("a","b")}; $RC("B:0","S:0")`),
-			[]string{"late part", "The end of it"}, []string{"Loading"},
+			[]string{"late part", "The end of it"},
+			[]string{"Loading"},
 		},
 		{"a segment", page(`<template id="P:0"></template><p>The middle</p>`, `$RS("S:0","P:0")`), []string{"late part", "The middle", "The end of it"}, nil},
 		{"into itself", page(`<template id="B:0"></template>`, `$RC("S:0","S:0");$RC("B:0","B:0");$RC("`), []string{"The end of it"}, []string{"late part"}},

@@ -1,0 +1,76 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// userCards are the classes that forum programs give to what they show of the
+// writer beside a post: XenForo, phpBB, vBulletin, MyBB, SMF and Invision.
+var userCards = map[string]bool{
+	"message-user": true, "postprofile": true, "userinfo": true, "post_author": true, "poster": true, "cAuthorPane": true, "user-details": true,
+}
+
+// postParts are those that they give to other furniture of posts.
+var postParts = map[string]bool{
+	"signature": true, "message-signature": true, "post_signature": true, "sig_text": true, "ipsEntry__signature": true,
+	"reactionsBar": true, "message-actionBar": true, "message-attribution-opposite": true, "bbCodeBlock-expandLink": true, "blockStatus": true, "message-lastEdit": true,
+	"back2top": true, "post-buttons": true, "post_controls": true, "author_buttons": true,
+	"ipsComment_controls": true, "cTopicOverview": true, "cGuestTeaser": true, "ipsReactOverview": true,
+	"js-post-menu": true, "js-add-link": true, "user-action-time": true, "bottom-notice": true, "bottom-share-links": true, "-flair": true,
+	"topic-map": true, "post-likes": true, "crawler-linkback-list": true,
+}
+
+// post says why a box of a thread is no part of a post; "" = it may be one.
+func (l *located) post(i int32) string {
+	n := l.c.boxes[i].n
+	for class := range strings.FieldsSeq(attr(n, "class")) {
+		if postParts[class] {
+			return "part of a post: " + class
+		}
+		if userCards[class] && i >= l.carded {
+			l.card(i)
+			return ""
+		}
+	}
+	if isComments(n) && withinAnswer(n) {
+		return "comments"
+	}
+	return ""
+}
+
+// withinAnswer reports whether one of the nearest ancestors is a question or an
+// answer.
+func withinAnswer(n *html.Node) bool {
+	steps := 0
+	for p := n.Parent; p != nil && steps < 12; p, steps = p.Parent, steps+1 {
+		if t := attr(p, "itemtype"); strings.HasSuffix(t, "/Answer") || strings.HasSuffix(t, "/Question") {
+			return true
+		}
+	}
+	return false
+}
+
+// card leaves out of what is shown of a writer all but the name.
+func (l *located) card(at int32) {
+	boxes := l.c.boxes
+	l.carded = boxes[at].end
+	steps := 0
+	name := find(boxes[at].n, func(e *html.Node) bool {
+		steps++
+		return steps < 200 && (hasClass(e, "username") || attr(e, "itemprop") == "name" || e.DataAtom == atom.A) && !hasClass(e, "avatar") && plainText(e) != ""
+	})
+	for i := at + 1; i < boxes[at].end; {
+		b := &boxes[i]
+		if name != nil && isAncestor(b.n, name) {
+			i++
+			continue
+		}
+		if b.drop == "" {
+			b.drop = "about a writer"
+		}
+		i = b.end
+	}
+}

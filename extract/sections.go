@@ -1,0 +1,149 @@
+package extract
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// aside says what a heading announces that is no part of the text.
+type aside uint8
+
+const (
+	noAside   aside = iota
+	elsewhere       // texts or goods elsewhere: what follows are links
+	person          // who wrote it
+	appeal          // to subscribe, to share, to write a comment
+	opinions        // what buyers think
+)
+
+// asideWords are the beginnings of such headings, in lower case. Alone they
+// decide nothing: what follows must have the form.
+var asideWords = []struct {
+	what   aside
+	starts []string
+}{
+	{elsewhere, []string{
+		"related", "you may also", "you might also", "you may like", "you might like", "recommended", "more from", "more on", "more in", "more like this",
+		"more stories", "more articles", "more posts", "more news", "read more", "read next", "read also", "also read", "what to read next", "up next",
+		"keep reading", "continue reading", "latest", "recent", "popular", "trending", "most read", "most popular", "most viewed", "similar",
+		"explore more", "explore related", "discover more", "customers also", "customers who", "people also", "frequently bought", "often bought",
+		"complete the look", "recently viewed", "other articles", "other posts", "further articles", "featured posts", "featured articles",
+		"in case you missed", "don't miss", "ähnliche", "verwandte", "das könnte", "mehr zum thema", "auch interessant", "weitere artikel", "à lire aussi",
+		"articles similaires", "sur le même sujet", "vous aimerez aussi", "artículos relacionados", "también te puede", "articoli correlati",
+		"potrebbe interessarti", "lees ook", "gerelateerd", "leia também", "関連記事", "相关", "相关文章", "相关阅读",
+	}},
+	{person, []string{
+		"about the author", "about author", "à propos de l'auteur",
+	}},
+	{appeal, []string{
+		"subscribe", "sign up", "newsletter", "stay up to date", "stay in the loop", "share this", "follow us", "join the conversation", "leave a reply",
+		"leave a comment",
+	}},
+	{opinions, []string{
+		"customer reviews", "reviews", "ratings",
+	}},
+}
+
+// asideHeading says what a heading announces.
+func asideHeading(text string) aside {
+	text = strings.ToLower(strings.ReplaceAll(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), "’", "'"))
+	for _, w := range asideWords {
+		for _, start := range w.starts {
+			rest, ok := strings.CutPrefix(text, start)
+			if r, _ := utf8.DecodeRuneInString(rest); ok && !unicode.IsLetter(r) && !strings.HasPrefix(rest, " to ") {
+				return w.what
+			}
+		}
+	}
+	return noAside
+}
+
+// sections leaves out the sections of the root that their heading says to be
+// of something else, while their form does not contradict.
+func (l *located) sections() {
+	boxes := l.c.boxes
+	root := &boxes[l.at]
+	if l.kind == millrace.Documentation || l.kind == millrace.Archive || l.kind != millrace.Product && root.links*2 > root.words {
+		return
+	}
+	for i := l.at + 1; i < root.end; {
+		b := &boxes[i]
+		if b.drop != "" {
+			i = b.end
+			continue
+		}
+		if headingLevel(b.n) > 1 && b.words > 0 && b.words <= 10 && b.n != l.c.titleNode {
+			if what := asideHeading(plainText(b.n)); what != noAside {
+				l.section(i, what)
+			}
+		}
+		i++
+	}
+}
+
+// section leaves out what a heading opens: the box that it is the first text
+// of, or else what follows it until the next heading of its rank.
+func (l *located) section(at int32, what aside) {
+	boxes := l.c.boxes
+	root := &boxes[l.at]
+	outer := at
+	for p := boxes[at].parent; p > l.at && boxes[p].words*5 < root.words*2 && l.opens(p, at); p = boxes[p].parent {
+		outer = p
+	}
+	if outer != at && boxes[outer].words > boxes[at].words {
+		b := &boxes[outer]
+		if l.isAside(what, b.words-boxes[at].words, b.anchors) {
+			b.drop = "heading " + strings.ToLower(plainText(boxes[at].n))
+		}
+		return
+	}
+	p := boxes[outer].parent
+	end, words, anchors, links := boxes[outer].end, int32(0), int32(0), int32(0)
+	for end < boxes[p].end {
+		s := &boxes[end]
+		if s.level <= boxes[at].level && s.words > 0 {
+			break
+		}
+		words, anchors, links = words+s.words, anchors+s.anchors, links+s.links
+		end = s.end
+	}
+	if words*5 > root.words*2 || what == elsewhere && links*2 < words || !l.isAside(what, words, anchors) {
+		return
+	}
+	for i := outer; i < end; i = boxes[i].end {
+		if boxes[i].drop == "" {
+			boxes[i].drop = "heading " + strings.ToLower(plainText(boxes[at].n))
+		}
+	}
+}
+
+// opens reports whether nothing stands before a heading in a box.
+func (l *located) opens(box, heading int32) bool {
+	if heading-box > 12 {
+		return false
+	}
+	words := int32(0)
+	for i := box + 1; i < heading; i++ {
+		if l.c.boxes[i].drop == "" {
+			words += l.c.boxes[i].own
+		}
+	}
+	return words <= 3
+}
+
+func (l *located) isAside(what aside, words, anchors int32) bool {
+	switch what {
+	case elsewhere:
+		return anchors >= 2 && words <= 60*anchors
+	case person:
+		return words <= 250
+	case appeal:
+		return words <= 100
+	case opinions:
+		return l.kind == millrace.Product
+	}
+	return false
+}

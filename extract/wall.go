@@ -1,0 +1,105 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// What stands in place of content, as Result.Reason says it.
+const (
+	loginWall   = "the page is there to log in"
+	consentWall = "the page only asks for consent"
+	robotWall   = "the page checks whether a robot asks for it, or turns it away"
+	scriptWall  = "the page shows nothing without scripts"
+)
+
+// wall says what stands in place of the content; "" if nothing does.
+func (l *located) wall(m *meta) string {
+	body := &l.c.boxes[0]
+	switch {
+	case l.login:
+		return loginWall
+	case l.consent, isConsentHost(m.url.Hostname()) && body.words < 1000:
+		return consentWall
+	case body.words > 300, body.words > 150 && !isRobotTitle(l.c.title):
+		return ""
+	case body.words < 3 && len(l.c.notices) > 0:
+		return scriptWall
+	}
+	text := lower(plainText(l.c.body))
+	if isRobotTitle(l.c.title) || contains(text, robotTexts) || body.words <= 40 && find(l.c.body, isChallenge) != nil {
+		return robotWall
+	}
+	if body.words <= 40 && contains(text, scriptTexts) {
+		return scriptWall
+	}
+	return ""
+}
+
+// isConsentHost reports whether a host is one that a site sends its visitors
+// to, to be asked before they see anything.
+func isConsentHost(host string) bool {
+	label, _, _ := strings.Cut(strings.ToLower(host), ".")
+	return label == "consent" || label == "guce"
+}
+
+// lower folds a text for comparison.
+func lower(s string) string { return strings.ToLower(strings.ReplaceAll(s, "’", "'")) }
+
+// isRobotTitle reports whether a title is that of a page with which a service
+// keeps robots out: Cloudflare, Akamai, Sucuri, Vercel, Imperva and others.
+func isRobotTitle(title string) bool {
+	title = lower(title)
+	for _, mark := range []string{" | ", " - "} {
+		title, _, _ = strings.Cut(title, mark)
+	}
+	return slices.Contains(robotTitles, strings.Trim(title, " .…!?"))
+}
+
+var robotTitles = []string{
+	"just a moment", "attention required", "access denied", "access to this page has been denied", "ddos protection", "ddos-guard", "robot check", "are you a robot",
+	"verify you are human", "verifying you are human", "human verification", "security check", "vercel security checkpoint", "bot verification", "captcha", "request blocked",
+	"pardon our interruption", "making sure you're not a bot", "you have been blocked", "one moment, please", "client challenge", "checking your browser",
+	"403 forbidden", "429 too many requests", "un instant", "nur einen moment",
+}
+
+// robotTexts are what they say.
+var robotTexts = []string{
+	"checking your browser", "checking if the site connection is secure", "verifying your browser", "verify you are human", "verifying you are human", "verify that you are human",
+	"verify you're human", "confirm you are a human", "confirm you are human", "confirm that you are human", "prove you are human", "make sure you're not a robot", "making sure you're not a bot",
+	"you're not a robot", "you are not a robot", "you are a robot", "you are a bot", "needs to review the security of your connection", "enable javascript and cookies to continue",
+	"please enable js and disable any ad blocker", "unusual traffic from your", "incapsula incident id", "has been denied because we believe you are using automation",
+	"you don't have permission to access", "complete the security check", "complete the captcha", "solve the captcha", "solving the captcha", "blocked by network security",
+	"this website is using a security service to protect itself", "your access to this site has been limited",
+}
+
+// scriptTexts are what pages say that do nothing without scripts.
+var scriptTexts = []string{
+	"enable javascript", "javascript is disabled", "javascript is required", "requires javascript", "javascript to be enabled", "turn on javascript", "turn javascript on",
+	"without javascript", "javascript enabled", "javascript aktivieren", "activer javascript", "activez javascript", "habilite javascript", "activar javascript", "abilita javascript",
+}
+
+// isChallenge reports whether an element is the puzzle of such a page.
+func isChallenge(n *html.Node) bool {
+	switch attr(n, "id") {
+	case "challenge-form", "challenge-running", "challenge-stage", "cf-wrapper", "px-captcha", "captcha-container", "main-iframe":
+		return true
+	}
+	if n.DataAtom == atom.Iframe || n.DataAtom == atom.Script {
+		src := attr(n, "src")
+		return strings.Contains(src, "captcha-delivery.com") || strings.Contains(src, "_Incapsula_Resource") || strings.Contains(src, "/cdn-cgi/challenge-platform/h/")
+	}
+	return false
+}
+
+func contains(s string, of []string) bool {
+	for _, w := range of {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
+}
