@@ -12,6 +12,7 @@ type Block struct {
 	Anchor   string        `json:"anchor,omitempty"`   // heading, footnote: the fragment that leads to it
 	Language string        `json:"language,omitempty"` // code: lower case, such as "go"; math: "tex" or "mathml"
 	Ordered  bool          `json:"ordered,omitempty"`  // list
+	Reversed bool          `json:"reversed,omitempty"` // ordered list: its numbers go down; without Start, to 1
 	Start    int           `json:"start,omitempty"`    // ordered list: its first number when that is not 1
 	Items    []Item        `json:"items,omitempty"`    // list, definitions
 	Rows     [][]Cell      `json:"rows,omitempty"`     // table
@@ -34,7 +35,7 @@ type BlockType string
 const (
 	HeadingBlock     BlockType = "heading"     // Text, Spans, Level, Anchor
 	TextBlock        BlockType = "text"        // Text, Spans: a paragraph; "\n" is a line break
-	ListBlock        BlockType = "list"        // Items, Ordered, Start
+	ListBlock        BlockType = "list"        // Items, Ordered, Start, Reversed
 	DefinitionsBlock BlockType = "definitions" // Items with Term
 	CodeBlock        BlockType = "code"        // Text byte for byte, Language, Caption
 	TableBlock       BlockType = "table"       // Rows, Caption
@@ -64,13 +65,31 @@ type SpanType string
 // The types of spans. A math span's text is TeX; a footnote span's URL is the
 // anchor of its footnote block.
 const (
-	LinkSpan     SpanType = "link"
-	CodeSpan     SpanType = "code"
-	EmphasisSpan SpanType = "emphasis"
-	StrongSpan   SpanType = "strong"
-	MathSpan     SpanType = "math"
-	FootnoteSpan SpanType = "footnote"
+	LinkSpan        SpanType = "link"
+	CodeSpan        SpanType = "code"
+	EmphasisSpan    SpanType = "emphasis"
+	StrongSpan      SpanType = "strong"
+	MathSpan        SpanType = "math"
+	FootnoteSpan    SpanType = "footnote"
+	SubscriptSpan   SpanType = "subscript"
+	SuperscriptSpan SpanType = "superscript"
 )
+
+// Number gives the number of an item of an ordered list; items are counted from
+// 0. It is one that Markdown has: not below 0, and of nine digits at most.
+func (b *Block) Number(item int) int {
+	n, step := b.Start, 1
+	if b.Reversed {
+		step = -1
+	}
+	if n == 0 {
+		n = 1
+		if b.Reversed {
+			n = len(b.Items)
+		}
+	}
+	return min(max(min(n, 1e9)+step*item, 0), 999_999_999)
+}
 
 // Item is one item of a list, or one term with its definition.
 type Item struct {

@@ -157,15 +157,10 @@ func itemBody(it Item) string {
 
 func listMarkdown(b Block) string {
 	var lines []string
-	n := b.Start
-	if n == 0 {
-		n = 1
-	}
-	for _, it := range b.Items {
+	for i, it := range b.Items {
 		mark := "- "
 		if b.Ordered {
-			mark = strconv.Itoa(max(n, 0)) + ". "
-			n++
+			mark = strconv.Itoa(b.Number(i)) + ". "
 		}
 		indent := strings.Repeat(" ", len(mark))
 		if it.Task {
@@ -359,6 +354,12 @@ func spanMarkdown(w *strings.Builder, text string, s Span, inner []Span) {
 		if code := codeSpan(content); code != "" {
 			w.WriteString("$" + code + "$") // GitHub's form in which TeX stays as it is
 		}
+		return
+	case SubscriptSpan, SuperscriptSpan:
+		tag := string(s.Type[:3])
+		w.WriteString("<" + tag + ">")
+		inlineRange(w, text, inner, s.Start, s.End)
+		w.WriteString("</" + tag + ">")
 		return
 	case EmphasisSpan, StrongSpan:
 		mark := "*"

@@ -139,10 +139,7 @@ func listText(b Block) string {
 		case b.Type == DefinitionsBlock:
 			mark = "  "
 		case b.Ordered:
-			mark = strconv.Itoa(max(b.Start, 1)+i) + ". "
-			if b.Start == 0 {
-				mark = strconv.Itoa(1+i) + ". "
-			}
+			mark = strconv.Itoa(b.Number(i)) + ". "
 		}
 		if it.Task {
 			mark += checkbox(it.Done)

@@ -149,7 +149,7 @@ var blockCases = []struct {
 		{Type: "text", Text: "So x^2 and y.", Spans: []span{{Type: "math", Start: 3, End: 6}, {Type: "math", Start: 11, End: 12}}},
 		{Type: "math", Text: "a = b", Language: "tex"},
 		{Type: "math", Text: `<math display="block"><mi>z</mi></math>`, Language: "mathml"},
-		{Type: "text", Text: "q=1"},
+		{Type: "text", Text: "q=1", Spans: []span{{Type: "math", Start: 0, End: 3}}},
 	}},
 	{"a link that stands alone", `<p>x</p><p><a href="/more"><b>Read more</b></a></p>`, []block{
 		{Type: "text", Text: "x"},

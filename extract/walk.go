@@ -33,6 +33,9 @@ type walker struct {
 	last    *html.Node            // the last of them
 	steps   int
 	err     error
+
+	texScripts int // 1: the page makes formulas of TeX by a script, -1: it does not, 0: not known
+	sidenotes  int // how many there were
 }
 
 func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
@@ -162,7 +165,7 @@ func (w *walker) node(n *html.Node) {
 	}
 	switch n.Type {
 	case html.TextNode:
-		w.in.text(n.Data)
+		w.textNode(n.Data)
 	case html.ElementNode:
 		w.element(n)
 	}
@@ -207,6 +210,10 @@ func (w *walker) element(n *html.Node) {
 	case atom.Table:
 		w.table(n)
 	case atom.Blockquote:
+		if kind := calloutKind(n); kind != "" {
+			w.callout(n, kind)
+			return
+		}
 		w.quote(n)
 	case atom.Figure:
 		w.figure(n)
@@ -217,9 +224,17 @@ func (w *walker) element(n *html.Node) {
 	case atom.Hr:
 		w.flush()
 	case atom.Div, atom.Aside, atom.Section, atom.Details:
-		if n.DataAtom == atom.Div && isFragment(n) {
-			w.code(n)
-			return
+		if n.DataAtom == atom.Div {
+			switch {
+			case isFragment(n):
+				w.code(n)
+				return
+			case isFigure(n):
+				w.figure(n)
+				return
+			case w.facade(n):
+				return
+			}
 		}
 		if kind := calloutKind(n); kind != "" {
 			w.callout(n, kind)
@@ -300,11 +315,28 @@ func (w *walker) inlineElement(n *html.Node) {
 		w.in.text("“")
 		w.children(n)
 		w.in.text("”")
-	case atom.Rp, atom.Wbr:
+	case atom.Ruby:
+		w.ruby(n)
+	case atom.Wbr:
+	case atom.Span, atom.Small:
+		if isSidenote(n) && w.flat == 0 {
+			w.sidenote(n)
+			return
+		}
+		w.children(n)
+	case atom.Sup, atom.Sub:
+		w.script(n)
 	case atom.Object:
 		w.children(n)
 	case 0:
-		custom := strings.Contains(n.Data, "-")
+		if n.Data == "amp-img" {
+			w.image(n)
+			return
+		}
+		if w.facade(n) {
+			return
+		}
+		custom := strings.Contains(n.Data, "-") && !strings.HasPrefix(n.Data, "mjx-")
 		w.in.space = w.in.space || custom
 		w.children(n)
 		w.in.space = w.in.space || custom
@@ -327,4 +359,57 @@ func (w *walker) lineBreak() {
 	if w.in.breaks > 1 {
 		w.flush()
 	}
+}
+
+// ruby is a text with its reading, which follows in brackets: so the text stays
+// in one piece, which readings between its characters would cut.
+func (w *walker) ruby(n *html.Node) {
+	var reading []string
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			switch c.DataAtom {
+			case atom.Rp:
+			case atom.Rt:
+				if t := plainText(c); t != "" {
+					reading = append(reading, t)
+				}
+			case atom.Rtc, atom.Rb:
+				walk(c)
+			default:
+				w.node(c)
+			}
+		}
+	}
+	walk(n)
+	if len(reading) == 0 {
+		return
+	}
+	sep := ""
+	if reading[0][0] < 0xE3 { // Latin letters, as those of Pinyin
+		sep = " "
+	}
+	w.in.text("(" + strings.Join(reading, sep) + ")")
+}
+
+// script is what stands above or below the line, but for the marks of notes and
+// the letters of ordinals, which mean the same on it.
+func (w *walker) script(n *html.Node) {
+	if hasClass(n, "modern-footnotes-footnote") {
+		return // the note follows, and gets a mark of its own
+	}
+	t := millrace.SuperscriptSpan
+	if n.DataAtom == atom.Sub {
+		t = millrace.SubscriptSpan
+	}
+	switch strings.ToLower(plainText(n)) {
+	case "st", "nd", "rd", "th", "er", "re", "e", "ème", "tm", "sm", "™", "®", "©", "*", "†":
+		w.children(n)
+		return
+	}
+	if w.notes.refs != nil && find(n, func(c *html.Node) bool { _, ok := w.notes.refs[c]; return ok }) != nil {
+		w.children(n)
+		return
+	}
+	w.span(n, t)
 }

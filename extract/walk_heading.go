@@ -12,7 +12,7 @@ import (
 
 func (w *walker) heading(n *html.Node, level int) {
 	w.flush()
-	if n == w.c.titleNode {
+	if n == w.c.titleNode || hasClass(n, "sr-only", "visually-hidden") && inNotes(n) {
 		return
 	}
 	anchor := attr(n, "id")

@@ -14,29 +14,59 @@ func (w *walker) list(n *html.Node) {
 	w.flush()
 	b := millrace.Block{Type: millrace.ListBlock, Ordered: n.DataAtom == atom.Ol}
 	if b.Ordered {
+		b.Reversed = hasAttr(n, "reversed")
 		if start, err := strconv.Atoi(attr(n, "start")); err == nil && start != 1 {
 			b.Start = start
 		}
 	}
+	w.items(n, &b, 0)
+	if len(b.Items) > 0 {
+		w.out = append(w.out, b)
+	}
+}
+
+// items adds the items of a list. Where one has a number out of turn, another
+// list begins.
+func (w *walker) items(n *html.Node, b *millrace.Block, depth int) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode && w.notes.defs[c] != nil && !w.l.skip[c] {
 			w.element(c)
 			continue
 		}
 		if c.Type != html.ElementNode || c.DataAtom != atom.Li {
-			w.stray(c, &b)
+			if depth < 3 && (c.DataAtom == atom.Div || c.Type == html.ElementNode && c.DataAtom == 0) && !w.l.skip[c] && holdsItems(c) {
+				w.items(c, b, depth+1)
+				continue
+			}
+			w.stray(c, b)
 			continue
 		}
 		if w.l.skip[c] || isHidden(c) == "hidden" {
 			continue
 		}
-		if it, ok := w.listItem(c); ok {
-			b.Items = append(b.Items, it)
+		it, ok := w.listItem(c)
+		if !ok {
+			continue
+		}
+		if v, err := strconv.Atoi(attr(c, "value")); b.Ordered && err == nil && v > 0 && v != b.Number(len(b.Items)) {
+			if len(b.Items) > 0 {
+				w.out = append(w.out, *b)
+			}
+			*b = millrace.Block{Type: b.Type, Ordered: true, Reversed: b.Reversed, Start: v}
+		}
+		b.Items = append(b.Items, it)
+	}
+}
+
+// holdsItems reports whether an element that has no place in a list groups
+// items of it.
+func holdsItems(n *html.Node) bool {
+	for c := range children(n) {
+		if c.DataAtom == atom.Li {
+			return true
 		}
 	}
-	if len(b.Items) > 0 {
-		w.out = append(w.out, b)
-	}
+	return false
 }
 
 // stray is what stands in a list outside of its items: it belongs to the item
@@ -144,6 +174,9 @@ func (w *walker) definitions(n *html.Node) {
 		for c := range children(n) {
 			switch {
 			case w.l.skip[c]:
+			case w.notes.defs[c] != nil:
+				terms = nil
+				w.footnote(c, w.notes.defs[c])
 			case c.DataAtom == atom.Dt:
 				if t, _ := w.line(func() { w.children(c) }); t != "" {
 					terms = append(terms, strings.ReplaceAll(t, "\n", " "))
@@ -179,50 +212,6 @@ func (w *walker) definitions(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-func (w *walker) quote(n *html.Node) {
-	w.flush()
-	b := millrace.Block{Type: millrace.QuoteBlock, URL: w.resolve(attr(n, "cite"))}
-	by := citation(n)
-	if by != nil && w.l.skip[by] {
-		by = nil
-	}
-	b.Blocks = w.inside(func() { w.except(n, by) })
-	if by != nil {
-		b.Cite = strings.TrimSpace(strings.TrimLeft(plainText(by), "—–- \u00a0"))
-	}
-	if len(b.Blocks) == 0 && b.Cite == "" {
-		return
-	}
-	w.out = append(w.out, b)
-}
-
-// citation gives the element of a quote that names its source: its footer, or
-// a cite that ends it on a line of its own.
-func citation(n *html.Node) *html.Node {
-	var last *html.Node
-	for c := range children(n) {
-		if c.DataAtom == atom.Footer || c.DataAtom == atom.Figcaption {
-			return c
-		}
-		last = c
-	}
-	if last == nil || sibling(last, false) == nil && last.DataAtom != atom.Cite {
-		return nil
-	}
-	if last.DataAtom == atom.Cite {
-		return last
-	}
-	if last.DataAtom == atom.P && last.FirstChild != nil {
-		for c := last.FirstChild; c != nil; c = c.NextSibling {
-			if c.Type == html.TextNode && strings.Trim(c.Data, " \n\t—–-\u00a0") != "" || c.Type == html.ElementNode && c.DataAtom != atom.Cite {
-				return nil
-			}
-		}
-		return last
-	}
-	return nil
-}
-
 // except walks the children of n without one subtree.
 func (w *walker) except(n, without *html.Node) {
 	if without == nil {
@@ -238,89 +227,4 @@ func (w *walker) except(n, without *html.Node) {
 	if !had {
 		delete(w.l.skip, without)
 	}
-}
-
-// calloutKinds are the names that tools give to call-outs.
-var calloutKinds = map[string]string{
-	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "question": "note",
-	"primary": "note", "secondary": "note", "tip": "tip", "hint": "tip", "success": "tip", "example": "tip", "check": "tip",
-	"important": "important", "attention": "important", "warning": "warning", "warn": "warning",
-	"caution": "caution", "danger": "caution", "error": "caution", "bug": "caution", "failure": "caution",
-}
-
-// calloutKind gives the kind of the call-out that an element is, "" if it is
-// none. Only the conventions of documentation tools count: a class that says
-// call-out with one that names a kind, or the kind alone.
-func calloutKind(n *html.Node) string {
-	class := attr(n, "class")
-	if kind, ok := calloutKinds[strings.ToLower(attr(n, "data-callout"))]; ok {
-		return kind
-	}
-	if strings.EqualFold(attr(n, "role"), "note") && class == "" {
-		return "note"
-	}
-	if class == "" || len(class) > 300 {
-		return ""
-	}
-	kind, named, words := "", false, 0
-	for t := range strings.FieldsSeq(strings.ToLower(class)) {
-		words++
-		switch t {
-		case "admonition", "callout", "markdown-alert", "alert", "custom-block", "notice", "admonitionblock", "theme-admonition", "bs-callout", "aside-callout", "message":
-			named = true
-			continue
-		}
-		if k := calloutKinds[t]; k != "" {
-			kind = k
-			continue
-		}
-		for _, prefix := range []string{"alert-", "callout-", "admonition-", "markdown-alert-", "notice--", "bs-callout-", "alert--", "theme-admonition-"} {
-			if rest, ok := strings.CutPrefix(t, prefix); ok {
-				if k := calloutKinds[rest]; k != "" {
-					kind, named = k, true
-				}
-			}
-		}
-	}
-	if named || kind != "" && (words == 1 || n.DataAtom == atom.Aside || n.DataAtom == atom.Details) {
-		return kind
-	}
-	return ""
-}
-
-func (w *walker) callout(n *html.Node, kind string) {
-	w.flush()
-	b := millrace.Block{Type: millrace.CalloutBlock, Kind: kind}
-	title := calloutTitle(n)
-	if title != nil {
-		b.Title, _ = w.line(func() { w.children(title) })
-		b.Title = strings.ReplaceAll(b.Title, "\n", " ")
-		w.pending = w.pending[:0] // icons
-	}
-	b.Blocks = w.inside(func() { w.except(n, title) })
-	if b.Title != "" || len(b.Blocks) > 0 {
-		w.out = append(w.out, b)
-	}
-}
-
-func calloutTitle(n *html.Node) *html.Node {
-	for first, steps := n, 0; steps < 3; steps++ {
-		var next *html.Node
-		for c := range children(first) {
-			next = c
-			break
-		}
-		if next == nil {
-			return nil
-		}
-		class := strings.ToLower(attr(next, "class"))
-		if headingLevel(next) > 0 || next.DataAtom == atom.Summary || strings.Contains(class, "title") || strings.Contains(class, "heading") {
-			return next
-		}
-		if next.DataAtom != atom.Div {
-			return nil
-		}
-		first = next
-	}
-	return nil
 }

@@ -14,6 +14,12 @@ import (
 // browsers, KaTeX and MathJax give it, and reports whether it was one.
 func (w *walker) mathElement(n *html.Node) bool {
 	switch n.DataAtom {
+	case atom.Img:
+		if tex := imageMath(n); tex != "" { // hidden perhaps, with MathML for others beside it
+			w.math(tex, "tex", hasClass(n, "mwe-math-fallback-image-display"))
+			return true
+		}
+		return false
 	case atom.Math:
 		tex, display := annotation(n), attr(n, "display") == "block" || inDisplay(n)
 		if tex != "" {
@@ -27,7 +33,7 @@ func (w *walker) mathElement(n *html.Node) bool {
 				return true
 			}
 		}
-		w.children(n)
+		w.math(mathTeX(n), "tex", false)
 		return true
 	case atom.Script:
 		t := strings.ToLower(attr(n, "type"))
@@ -36,7 +42,14 @@ func (w *walker) mathElement(n *html.Node) bool {
 			return true
 		}
 		return false
-	case atom.Span, atom.Div, 0:
+	case atom.Span, atom.Div, atom.P, 0:
+		if tex := wrappedMath(n); tex != "" {
+			w.math(tex, "tex", attr(sole(n), "display") == "block")
+			return true
+		}
+		if n.DataAtom == atom.P {
+			return false
+		}
 		class := attr(n, "class")
 		if class == "" && len(n.Attr) == 0 {
 			return false
@@ -70,13 +83,40 @@ func texScript(n *html.Node) bool {
 	return false
 }
 
+// annotation gives the TeX that a MathML element was made of.
 func annotation(n *html.Node) string {
 	if a := find(n, func(c *html.Node) bool {
-		return c.Data == "annotation" && strings.Contains(attr(c, "encoding"), "tex")
+		return c.Data == "annotation" && strings.Contains(strings.ToLower(attr(c, "encoding")), "tex")
 	}); a != nil && a.FirstChild != nil {
 		return a.FirstChild.Data
 	}
-	return attr(n, "alttext")
+	if tex := attr(n, "alttext"); tex != "" {
+		return tex
+	}
+	return attr(n, "data-latex")
+}
+
+// wrappedMath gives the TeX of an element that holds nothing but the MathML
+// that was made of it.
+func wrappedMath(n *html.Node) string {
+	if c := sole(n); c == nil || c.DataAtom != atom.Math {
+		return ""
+	}
+	for i := range n.Attr {
+		switch n.Attr[i].Key {
+		case "data-entry", "data-tex", "data-latex", "data-math", "data-formula", "data-expr", "data-source":
+			return n.Attr[i].Val
+		}
+	}
+	return ""
+}
+
+// sole gives the only child of an element.
+func sole(n *html.Node) *html.Node {
+	if c := n.FirstChild; c != nil && c.NextSibling == nil {
+		return c
+	}
+	return nil
 }
 
 func inDisplay(n *html.Node) bool {
@@ -93,6 +133,11 @@ func inDisplay(n *html.Node) bool {
 // part of the line.
 func (w *walker) math(source, language string, display bool) {
 	source = strings.TrimSpace(source)
+	for _, style := range []string{`{\displaystyle `, `{\textstyle `} { // as MediaWiki wraps everything
+		if s, ok := strings.CutPrefix(source, style); ok && strings.HasSuffix(s, "}") {
+			source = strings.TrimSpace(s[:len(s)-1])
+		}
+	}
 	if source == "" {
 		return
 	}

@@ -178,7 +178,7 @@ func (w *walker) noscript(n *html.Node) {
 			last.URL = src // the one before was a small copy of it
 			return
 		}
-		if s := sibling(n, false); s != nil && (s.DataAtom == atom.Img || s.DataAtom == atom.Picture) && w.imageURL(s, s) != "" && attr(s, "alt") == attr(img, "alt") {
+		if s := sibling(n, false); s != nil && isHidden(s) == "" && (s.DataAtom == atom.Img || s.DataAtom == atom.Picture) && w.imageURL(s, s) != "" && attr(s, "alt") == attr(img, "alt") {
 			return
 		}
 		w.image(img)
@@ -192,15 +192,7 @@ func (w *walker) noscript(n *html.Node) {
 // figure gives its media, code or quote the caption.
 func (w *walker) figure(n *html.Node) {
 	w.flush()
-	var captionNode *html.Node
-	for c := range children(n) {
-		if c.DataAtom == atom.Figcaption {
-			captionNode = c
-		}
-	}
-	if captionNode == nil {
-		captionNode = findTag(n, atom.Figcaption)
-	}
+	captionNode := captionOf(n)
 	caption := ""
 	var spans []millrace.Span
 	if captionNode != nil && !w.l.skip[captionNode] {
@@ -216,8 +208,9 @@ func (w *walker) figure(n *html.Node) {
 	w.pending = nil
 	blocks := w.inside(func() { w.except(n, captionNode) })
 	blocks = append(blocks, extra...)
+	gallery := findTag(n, atom.Figure) != nil // figures inside have captions of their own
 	for i := range blocks {
-		if caption == "" {
+		if caption == "" || gallery {
 			break
 		}
 		switch b := &blocks[i]; b.Type {
@@ -241,16 +234,70 @@ func (w *walker) figure(n *html.Node) {
 	w.out = append(w.out, blocks...)
 }
 
+// captionOf gives the element with the caption of a figure.
+func captionOf(n *html.Node) *html.Node {
+	var last *html.Node
+	for c := range children(n) {
+		if c.DataAtom == atom.Figcaption {
+			return c
+		}
+		last = c
+	}
+	if c := findTag(n, atom.Figcaption); c != nil && n.DataAtom == atom.Figure {
+		for p := c.Parent; p != n; p = p.Parent {
+			if p.DataAtom == atom.Figure {
+				return nil // it is of a figure inside
+			}
+		}
+		return c
+	}
+	if last != nil && sibling(last, false) != nil && isCaptionClass(last) {
+		return last
+	}
+	return nil
+}
+
+func isCaptionClass(n *html.Node) bool {
+	class := attr(n, "class")
+	return len(class) > 6 && len(class) < 200 && strings.Contains(strings.ToLower(class), "caption")
+}
+
+// isFigure reports whether an element is a figure in all but name: one picture
+// or film, and an element that is called its caption.
+func isFigure(n *html.Node) bool {
+	var media, caption *html.Node
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode && strings.TrimSpace(c.Data) != "":
+			return false
+		case c.Type != html.ElementNode:
+		case media == nil && caption == nil:
+			media = c
+		case caption == nil && isCaptionClass(c):
+			caption = c
+		default:
+			return false
+		}
+	}
+	if caption == nil || plainText(media) != "" || findTag(caption, atom.Img) != nil {
+		return false
+	}
+	is := func(e *html.Node) bool {
+		return e.DataAtom == atom.Img || e.DataAtom == atom.Video || e.DataAtom == atom.Audio || e.DataAtom == atom.Iframe
+	}
+	return is(media) || find(media, is) != nil
+}
+
 // media is a video or an audio.
 func (w *walker) media(n *html.Node) {
-	b := millrace.Block{Type: millrace.VideoBlock, URL: w.resolve(attr(n, "src"))}
+	b := millrace.Block{Type: millrace.VideoBlock, URL: w.lazy(n, "src")}
 	if n.DataAtom == atom.Audio {
 		b.Type = millrace.AudioBlock
 	} else {
-		b.Poster = w.resolve(attr(n, "poster"))
+		b.Poster = w.lazy(n, "poster")
 	}
 	for c := range children(n) {
-		u := w.resolve(attr(c, "src"))
+		u := w.lazy(c, "src")
 		if u == "" {
 			continue
 		}
@@ -271,6 +318,37 @@ func (w *walker) media(n *html.Node) {
 		return
 	}
 	w.emit(b)
+}
+
+// lazy gives the URL of an attribute, or of the one that a loader keeps it in
+// until it is wanted.
+func (w *walker) lazy(n *html.Node, key string) string {
+	if u := w.resolve(attr(n, key)); u != "" {
+		return u
+	}
+	return w.resolve(attr(n, "data-"+key))
+}
+
+// facade adds the film that an element without a frame will load once it is
+// clicked on, and reports whether it did.
+func (w *walker) facade(n *html.Node) bool {
+	name := n.Data + " " + attr(n, "class")
+	if len(n.Attr) == 0 || !strings.Contains(name, "youtube") && !strings.Contains(name, "vimeo") {
+		return false
+	}
+	for _, key := range []string{"videoid", "data-videoid", "video-id", "data-video-id", "data-id", "data-youtube-id"} {
+		id := attr(n, key)
+		if id == "" || !plainName("x"+id) {
+			continue
+		}
+		b := millrace.Block{Type: millrace.EmbedBlock, Kind: "youtube", URL: "https://www.youtube.com/embed/" + id, Title: attr(n, "title")}
+		if strings.Contains(name, "vimeo") {
+			b.Kind, b.URL = "vimeo", "https://player.vimeo.com/video/"+id
+		}
+		w.emit(b)
+		return true
+	}
+	return false
 }
 
 // providers name the hosts that pages embed things from.
@@ -309,11 +387,9 @@ func (w *walker) embed(n *html.Node) {
 	if isTiny(n) || isHidden(n) != "" {
 		return
 	}
-	var src string
-	for _, key := range []string{"src", "data-src", "data-lazy-src"} {
-		if src = w.resolve(attr(n, key)); src != "" {
-			break
-		}
+	src := w.lazy(n, "src")
+	if src == "" {
+		src = w.resolve(attr(n, "data-lazy-src"))
 	}
 	u, err := url.Parse(src)
 	if src == "" || err != nil {

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -84,11 +85,21 @@ func findNotes(c *collected, root *html.Node) notes {
 			}
 		}
 		found.refs[a] = found.defs[def].anchor
+		unbracket(a)
 	}
 	if len(found.defs) == 0 {
 		return notes{}
 	}
 	return found
+}
+
+// unbracket takes away the brackets around a reference, which gets its own.
+func unbracket(a *html.Node) {
+	before, after := a.PrevSibling, a.NextSibling
+	if before != nil && after != nil && before.Type == html.TextNode && after.Type == html.TextNode &&
+		strings.HasSuffix(before.Data, "[") && strings.HasPrefix(after.Data, "]") {
+		before.Data, after.Data = before.Data[:len(before.Data)-1], after.Data[1:]
+	}
 }
 
 func fragment(a *html.Node) string {
@@ -105,6 +116,16 @@ func noteElement(n *html.Node) *html.Node {
 		switch n.DataAtom {
 		case atom.Li, atom.P, atom.Dd, atom.Aside:
 			return n
+		case atom.Dt: // the mark; the note follows
+			if s := sibling(n, true); s != nil && s.DataAtom == atom.Dd {
+				return s
+			}
+			return nil
+		case atom.Table:
+			if hasClass(n, "footnote", "citation") {
+				return n
+			}
+			return nil
 		case atom.Div:
 			if steps == 0 || hasClass(n, "footnote") {
 				if find(n, func(e *html.Node) bool { return headingLevel(e) > 0 }) != nil {
@@ -180,11 +201,20 @@ func (w *walker) footnote(n *html.Node, note *note) {
 	w.flush()
 	delete(w.notes.defs, n)
 	w.inner++
-	blocks := w.inside(func() { w.element(n) })
+	blocks := w.inside(func() {
+		if n.DataAtom == atom.Table {
+			w.layout(n)
+		} else {
+			w.element(n)
+		}
+	})
 	w.inner--
 	if len(blocks) > 0 && blocks[0].Type == millrace.TextBlock {
 		b := &blocks[0]
-		for _, mark := range []string{note.label, "[" + note.label + "]", "(" + note.label + ")", note.label + ".", note.label + ":", "[]", "^"} {
+		if b.Text == note.label { // in a cell of its own
+			b.Text = ""
+		}
+		for _, mark := range []string{note.label, "[" + note.label + "]", "(" + note.label + ")", note.label + ".", note.label + ":", "[]", "^", ".", ")", ":"} {
 			rest, ok := strings.CutPrefix(b.Text, mark)
 			if ok && (rest == "" || rest[0] == ' ' || strings.HasPrefix(rest, "\u00a0")) {
 				rest = strings.TrimLeft(rest, " \u00a0")
@@ -213,4 +243,29 @@ func shift(spans []millrace.Span, cut int) []millrace.Span {
 		}
 	}
 	return kept
+}
+
+// sidenote is a note in the middle of the text that stands in the margin on the
+// page: the mark stays, the note follows the paragraph.
+func (w *walker) sidenote(n *html.Node) {
+	w.sidenotes++
+	label := strconv.Itoa(w.sidenotes)
+	anchor := attr(n, "id")
+	if anchor == "" {
+		anchor = "sidenote-" + label
+	}
+	blocks := w.inside(func() { w.children(n) })
+	if len(blocks) == 0 {
+		return
+	}
+	if w.in.start(millrace.FootnoteSpan, anchor) {
+		w.in.text("[" + label + "]")
+		w.in.end()
+	}
+	w.pending = append(w.pending, millrace.Block{Type: millrace.FootnoteBlock, Anchor: anchor, Text: label, Blocks: blocks})
+}
+
+// isSidenote reports whether an element of a line is such a note.
+func isSidenote(n *html.Node) bool {
+	return hasClass(n, "sidenote", "marginnote", "modern-footnotes-footnote__note")
 }

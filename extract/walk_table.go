@@ -43,6 +43,9 @@ func isLayoutTable(n *html.Node) bool {
 	case "table", "grid", "treegrid":
 		return false
 	}
+	if hasClass(n, "ltx_equation", "ltx_equationgroup", "ltx_eqn_table") {
+		return true // LaTeXML: a formula between empty cells, and its number
+	}
 	rows, cells, widest, blocks, filled := 0, 0, 0, 0, 0
 	for c := range children(n) {
 		if c.DataAtom == atom.Caption || c.DataAtom == atom.Thead {
