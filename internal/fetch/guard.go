@@ -107,7 +107,7 @@ func (g guard) check(addr string) error {
 	if err != nil {
 		return fmt.Errorf("refused: %q is not an address and a port: %w", addr, millrace.ErrForbidden)
 	}
-	ip := ap.Addr().Unmap()
+	ip := ap.Addr().Unmap().WithZone("") // with a zone it is in no prefix and in no list
 	if g.rules.SafeAddr(ip) == nil || g.allowPrivate && !forbidden(ip) {
 		return nil
 	}

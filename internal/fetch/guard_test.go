@@ -78,6 +78,7 @@ func TestGuardAllowsPrivate(t *testing.T) {
 		"169.254.169.254:80": false, "[::ffff:169.254.169.254]:80": false, "[64:ff9b::a9fe:a9fe]:80": false,
 		"169.254.1.1:80": false, "[fe80::1%eth0]:80": false, "168.63.129.16:80": false, "[fd00:ec2::254]:80": false,
 		"100.100.100.200:80": false, "224.0.0.1:80": false,
+		"[fd00:ec2::254%eth0]:80": false, "[64:ff9b::a9fe:a9fe%eth0]:80": false, "[fd00::1%eth0]:80": true,
 	} {
 		err := newGuard(true).check(addr)
 		if want && err != nil || !want && (!errors.Is(err, millrace.ErrForbidden) || strings.Contains(err.Error(), "--allow-private")) {

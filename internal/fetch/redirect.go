@@ -25,6 +25,12 @@ func (e *RedirectError) Error() string {
 // Unwrap gives [millrace.ErrInvalid].
 func (e *RedirectError) Unwrap() error { return millrace.ErrInvalid }
 
+// exists reports whether the target may well be there: it is not asked for
+// because the way to it is not safe.
+func (e *RedirectError) exists() bool { return e.Reason == noDowngrade }
+
+const noDowngrade = "it leaves https for http"
+
 // NoRedirects gives a copy of client that follows no redirect: the caller
 // gets the response itself, and [RedirectTarget] says where it leads. All that
 // is the transport's stays: addresses, robots.txt, the host's queue.
@@ -69,7 +75,7 @@ func checkHop(from, to *url.URL) error {
 	case to.User != nil:
 		reason = "the target has a user name or password"
 	case from.Scheme == "https" && to.Scheme == "http":
-		reason = "it leaves https for http"
+		reason = noDowngrade
 	default:
 		return nil
 	}

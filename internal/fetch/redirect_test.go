@@ -84,7 +84,7 @@ func TestRedirectLeavesHTTPS(t *testing.T) {
 			_, _ = w.Write([]byte(r.Proto))
 			return
 		}
-		to := map[string]string{"/": "/end", "/down": plainText.URL}[r.URL.Path]
+		to := map[string]string{"/": "/end", "/down": plainText.URL, "/robots.txt": plainText.URL + "/robots.txt"}[r.URL.Path]
 		http.Redirect(w, r, to, http.StatusMovedPermanently)
 	}))
 	secure.EnableHTTP2 = true
@@ -98,6 +98,10 @@ func TestRedirectLeavesHTTPS(t *testing.T) {
 	}
 	_, err := fetchBody(t, c, secure.URL+"/down")
 	wantErr(t, err, millrace.ErrInvalid, "it leaves https for http")
+	// Rules that may well be there are not taken for none.
+	c.ignoreRobots = false
+	_, err = fetchBody(t, c, secure.URL)
+	wantErr(t, err, millrace.ErrUnavailable, "it leaves https for http")
 	_, err = fetchBody(t, newClient(t, Options{AllowPrivate: true}), secure.URL)
 	wantErr(t, err, millrace.ErrUnavailable, "certificate")
 }

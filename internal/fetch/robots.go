@@ -72,7 +72,7 @@ func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
 // caller at a time; others wait for the answer.
 //
 // An answer 4xx other than 429, HTML, or a redirect that leads nowhere says
-// nothing. Otherwise, if the file cannot be had, an older copy counts until
+// nothing; one that is not followed because it leaves https does not lead nowhere. Otherwise, if the file cannot be had, an older copy counts until
 // it can; without one the error is [millrace.ErrUnavailable], for a minute,
 // and nothing of the origin can be fetched. The errors of
 // [Client.RoundTrip] for a refused address, a resting host and the end of ctx

@@ -87,7 +87,7 @@ func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Val
 	if err == nil {
 		return rec, nil
 	}
-	if _, ok := errors.AsType[*RedirectError](err); ok {
+	if away, ok := errors.AsType[*RedirectError](err); ok && !away.exists() {
 		return rec, nil
 	}
 	if refused, ok := errors.AsType[*AddressError](err); ok && !moved {

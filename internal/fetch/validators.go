@@ -21,7 +21,8 @@ type Validators struct {
 
 // ValidatorsOf gives the validators of a response. One that is over 1024
 // bytes (ETag) or 64 bytes (Last-Modified), or has control characters, counts
-// as absent.
+// as absent. So does an ETag that is a bare "*": in If-None-Match it stands for
+// every state (RFC 9110, section 13.1.2).
 func ValidatorsOf(resp *http.Response) Validators {
 	return Validators{ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}.sound()
 }
@@ -41,7 +42,7 @@ func (v Validators) Set(h http.Header) {
 }
 
 func (v Validators) sound() Validators {
-	if !fits(v.ETag, maxETag) {
+	if !fits(v.ETag, maxETag) || strings.TrimSpace(v.ETag) == "*" {
 		v.ETag = ""
 	}
 	if !fits(v.Modified, maxModified) {

@@ -20,6 +20,8 @@ func TestValidators(t *testing.T) {
 		"other date":     {Validators{Modified: "2000-01-01 00:00"}, Validators{Modified: "2000-01-01 00:00"}},
 		"other letters":  {Validators{ETag: "\"\xe9\u30c4\""}, Validators{ETag: "\"\xe9\u30c4\""}},
 		"control":        {Validators{"\"a\tb\"", "x\x7f"}, Validators{}},
+		"any state":      {Validators{"*", date}, Validators{Modified: date}},
+		"quoted star":    {Validators{ETag: `"*"`}, Validators{ETag: `"*"`}},
 		"line":           {Validators{"\"a\"\r\nX: y", date + "\n"}, Validators{}},
 		"longest":        {Validators{strings.Repeat("e", 1024), strings.Repeat("m", 64)}, Validators{strings.Repeat("e", 1024), strings.Repeat("m", 64)}},
 		"longer than so": {Validators{strings.Repeat("e", 1025), strings.Repeat("m", 65)}, Validators{}},
