@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -38,6 +39,13 @@ type origin struct {
 	other func(error) bool
 	// shown takes the progress bar in place of the mirror's own count.
 	shown *progress
+	last  atomic.Pointer[look]
+}
+
+// look is what one look at a source has brought.
+type look struct {
+	as     string // the kind of the origin
+	report *mirror.Report
 }
 
 // ingest keeps the store equal to the source, and tells the press.
@@ -89,6 +97,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			time.AfterFunc(retry, func() { notify(wake) })
 			continue
 		}
+		o.last.Store(&look{o.kind, report})
 		press.Changed()
 		if report.Doubted > 0 {
 			// The site may be in the middle of a deployment, which tells of
@@ -146,7 +155,7 @@ func (o *origin) follow(ctx context.Context, p *process, site store.Site, press 
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(look, 20*time.Since(start))):
+		case <-time.After(max(peek, 20*time.Since(start))):
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
@@ -41,16 +42,18 @@ type serveCommand struct {
 
 // serveReport is what `millrace serve --json` prints once it is ready.
 type serveReport struct {
-	Site    string  `json:"site"`
-	URL     string  `json:"url"`
-	Pages   int     `json:"pages"`
-	Seconds float64 `json:"seconds"`
+	Site    string        `json:"site"`
+	URL     string        `json:"url"`
+	As      string        `json:"as,omitempty"` // how the source was read for it; "" when it is an earlier edition
+	Pages   int           `json:"pages"`
+	Skipped []mirror.Skip `json:"skipped"`
+	Seconds float64       `json:"seconds"`
 }
 
 const (
 	rescan  = 5 * time.Minute  // a look at the whole source, should a watch have missed something
 	soonest = time.Minute      // between two looks at a live site
-	look    = 5 * time.Second  // a look at a mirror that others write
+	peek    = 5 * time.Second  // a look at a mirror that others write
 	retry   = time.Minute      // after a look that has failed
 	recheck = 30 * time.Second // the second look at a list that is not believed
 	upkeep  = time.Hour        // between two compactions
@@ -156,7 +159,11 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 			return nil
 		}
 		now := press.Current().View.Site()
-		return p.report(serveReport{Site: now.Base, URL: docs, Pages: now.Pages, Seconds: time.Since(start).Seconds()}, nil)
+		r := serveReport{Site: now.Base, URL: docs, Pages: now.Pages, Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds()}
+		if l := o.last.Load(); l != nil {
+			r.As, r.Skipped = l.as, append(r.Skipped, l.report.Skipped...)
+		}
+		return p.report(r, nil)
 	})
 	tasks.Wait()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
