@@ -157,7 +157,7 @@ func (r *run) all(ctx context.Context, t postType, from stand) error {
 			return err
 		}
 		r.is.Types[t.slug] = stand{Open: true, After: l.after, Offset: l.offset}
-		return r.mark(r.is, false, "")
+		return r.mark(r.unsettled(), false, "")
 	})
 }
 
@@ -255,13 +255,7 @@ func (r *run) end() error {
 	case !r.kept:
 		return r.mark(r.is, true, "")
 	}
-	so := r.is
-	so.Types = maps.Clone(r.is.Types)
-	for _, slug := range r.settled {
-		st := r.is.Types[slug]
-		st.State = ""
-		so.Types[slug] = st
-	}
+	so := r.unsettled()
 	for _, slug := range r.settled {
 		if st, ok := r.is.Types[slug]; ok {
 			so.Types[slug] = st
@@ -273,6 +267,19 @@ func (r *run) end() error {
 		}
 	}
 	return nil
+}
+
+// unsettled gives the cursor for a milestone before those that are Whole: what
+// is gone of the types that were named so far is not known to anybody yet.
+func (r *run) unsettled() cursor {
+	so := r.is
+	so.Types = maps.Clone(r.is.Types)
+	for _, slug := range r.settled {
+		st := r.is.Types[slug]
+		st.State = ""
+		so.Types[slug] = st
+	}
+	return so
 }
 
 func (r *run) mark(c cursor, whole bool, section string) error {

@@ -204,7 +204,8 @@ func (s *Site) look(ctx context.Context, f *site, t postType) (look, error) {
 		}
 		digest(h, published, false, func(it item) string { return it.Date })
 	}
-	if !racy(l.stand.Newest, r.date) {
+	// Where nobody says how many there are, an old item goes without a trace.
+	if !racy(l.stand.Newest, r.date) && (r.total >= 0 || len(items) < perPage[0]) {
 		l.stand.State = strconv.FormatUint(h.Sum64(), 36)
 	}
 	return l, nil

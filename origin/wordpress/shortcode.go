@@ -17,6 +17,9 @@ var shortcode = regexp.MustCompile(`\[/?[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+(?:\s[^\
 // bare is one without attributes: it is a shortcode where its end is about.
 var bare = regexp.MustCompile(`\[([a-z][a-z0-9]*)\]`)
 
+// ending is the end of one.
+var ending = regexp.MustCompile(`\[/[a-z][a-z0-9]*\]`)
+
 // alone is a shortcode without attributes that is all there is between two tags.
 var alone = regexp.MustCompile(`^\s*\[[a-z][a-z0-9]*\]\s*$`)
 
@@ -26,10 +29,14 @@ func dropShortcodes(s string) string {
 	if !strings.Contains(s, "[") {
 		return s
 	}
+	ends := map[string]bool{}
+	for _, end := range ending.FindAllString(s, -1) {
+		ends[end] = true
+	}
 	drop := func(text string) string {
 		text = shortcode.ReplaceAllString(text, "")
 		return bare.ReplaceAllStringFunc(text, func(code string) string {
-			if strings.Contains(s, "[/"+code[1:]) {
+			if ends["[/"+code[1:]] {
 				return ""
 			}
 			return code

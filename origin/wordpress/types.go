@@ -2,6 +2,7 @@ package wordpress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -65,28 +66,47 @@ func (r *run) public(ctx context.Context, t postType, now look) (bool, error) {
 	if t.builtin() || len(now.items) == 0 {
 		return true, nil
 	}
+	asked := 0
 	for _, it := range now.items {
 		at, err := r.place(r.f, it.Link)
 		if err != nil || it.hidden() {
 			continue
 		}
-		resp, err := r.Site.do(ctx, http.MethodHead, at)
-		if err != nil {
-			return false, err
+		if asked == maxLooks {
+			break
 		}
-		resp.Body.Close()
-		if millrace.StatusErr(resp.StatusCode) != nil {
-			return resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusGone &&
-				resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden, nil
+		asked++
+		if open, err := r.shown(ctx, it, at); err != nil || open {
+			return open, err
 		}
-		if resp.Request != nil && resp.Request.URL != nil {
-			if led, _ := r.place(r.f, resp.Request.URL.String()); led != at {
-				return false, nil
-			}
-		}
-		return isOf(resp.Header, r.f, it.ID), nil
 	}
-	return true, nil
+	return asked == 0, nil
+}
+
+// maxLooks is how many items of a type are looked at: one that leads elsewhere
+// or is closed says nothing about the others.
+const maxLooks = 3
+
+// shown reports whether the link of an item leads to a page of its own.
+func (r *run) shown(ctx context.Context, it item, at string) (bool, error) {
+	resp, err := r.Site.do(ctx, http.MethodHead, at)
+	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
+		return false, nil // robots.txt disallows it, or it leads to where nobody follows
+	}
+	if err != nil {
+		return false, err
+	}
+	resp.Body.Close()
+	if millrace.StatusErr(resp.StatusCode) != nil {
+		return resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusGone &&
+			resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden, nil
+	}
+	if resp.Request != nil && resp.Request.URL != nil {
+		if led, _ := r.place(r.f, resp.Request.URL.String()); led != at {
+			return false, nil
+		}
+	}
+	return isOf(resp.Header, r.f, it.ID), nil
 }
 
 // isOf reports whether a page says that it is of an item. A link to a type
