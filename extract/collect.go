@@ -19,7 +19,9 @@ type box struct {
 	ownLinks    int32
 	anchors     int32 // links in the subtree
 	ownAnchors  int32
-	prose       int32 // words of paragraphs outside of links, in the subtree
+	prose       int32  // words of paragraphs outside of links, in the subtree
+	ownSign     uint32 // of the text outside of inner boxes: equal for equal texts
+	sign        uint32 // of the text in the subtree
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree, 7 for none
 	drop        string // why the subtree is left out; "" = it is not
@@ -44,6 +46,7 @@ const (
 	hasBlock                     // code, a quote, a definition list
 	inContent                    // inside main or article
 	hasMain                      // main, article or their roles
+	hasTable
 )
 
 // collected is what one pass over the tree has noted.
@@ -173,6 +176,8 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			}
 		case atom.Pre, atom.Blockquote, atom.Dl:
 			b.flags |= hasBlock
+		case atom.Table:
+			b.flags |= hasTable
 		}
 		c.boxes = append(c.boxes, b)
 	}
@@ -201,6 +206,9 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 		case html.TextNode:
 			w := weigh(e.Data)
 			c.boxes[at].own += w
+			if w > 0 {
+				c.boxes[at].ownSign = sign(c.boxes[at].ownSign, e.Data)
+			}
 			if link {
 				c.boxes[at].ownLinks += w
 			}
@@ -311,6 +319,7 @@ func (c *collected) sum() {
 			b.level = uint8(lv)
 		}
 		b.words, b.links, b.anchors, b.prose = b.own, b.ownLinks, b.ownAnchors, 0
+		b.sign = b.ownSign
 		if b.n.DataAtom == atom.P || b.n.DataAtom == atom.Pre || b.n.DataAtom == atom.Blockquote || b.n.DataAtom == atom.Dd {
 			b.prose = b.own - b.ownLinks
 		}
@@ -327,5 +336,18 @@ func (c *collected) sum() {
 		p.prose += b.prose
 		p.anchors += b.anchors
 		p.flags |= b.flags &^ inContent
+		if b.words > 0 {
+			p.sign = p.sign*31 + b.sign + 1
+		}
 	}
+}
+
+// sign adds a text to a signature: its length and its first letters.
+func sign(s uint32, text string) uint32 {
+	text = strings.TrimSpace(text)
+	s = s*16777619 + uint32(len(text)) //nolint:gosec // a few bits of it do
+	for i := range min(len(text), 12) {
+		s = (s ^ uint32(text[i])) * 16777619
+	}
+	return s
 }

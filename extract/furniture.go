@@ -81,6 +81,9 @@ func (l *located) furniture(b *box) string {
 			return "comments"
 		}
 	}
+	if l.kind == millrace.Product && l.total.plain()-b.plain() >= 30 && isReviews(n) {
+		return "reviews"
+	}
 	if b.flags&hasPager != 0 && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
 		return "links to neighbours"
 	}
@@ -246,4 +249,22 @@ func furnitureClass(n *html.Node) string {
 func isFurniture(word string) bool {
 	_, ok := furnitureWords[word]
 	return ok
+}
+
+// isReviews reports whether an element holds what buyers say of goods.
+func isReviews(n *html.Node) bool {
+	if strings.HasSuffix(attr(n, "itemtype"), "/Review") {
+		return true
+	}
+	for t := range strings.FieldsSeq(attr(n, "class")) {
+		switch strings.ToLower(t) {
+		case "reviews", "product-reviews", "customer-reviews", "reviews-list", "review-list", "user-reviews", "product-review", "reviews-section", "woocommerce-reviews":
+			return true
+		}
+	}
+	switch attr(n, "id") {
+	case "reviews", "product-reviews", "customer-reviews", "tab-reviews", "customerreviews":
+		return true
+	}
+	return false
 }

@@ -106,6 +106,9 @@ var hostile = map[string]func() string{
 	"writers in writers": func() string {
 		return "<meta name=generator content=phpBB>" + strings.Repeat("<div class=postprofile>", 250) + strings.Repeat("<div class=postprofile><p>x</p></div>", 40_000)
 	},
+	"repeats in repeats": func() string {
+		return "<main>" + strings.Repeat("<div>", 200) + strings.Repeat("<div>"+filler+"</div>", 4_000) + strings.Repeat("<div>one two three four five six seven eight nine ten eleven twelve</div>", 20_000)
+	},
 	"headings that are links": func() string {
 		return "<body class=archive>" + strings.Repeat("<div>", 250) + strings.Repeat("<h2><a href=x>a b</a></h2>", 40_000)
 	},

@@ -45,6 +45,7 @@ func locate(c *collected, m *meta) *located {
 		l.at = l.descend()
 		l.trim()
 		l.sections()
+		l.repeats()
 	}
 	l.root = c.boxes[l.at].n
 	if l.why != "" {
@@ -242,7 +243,7 @@ func (l *located) dominant(at int32) int32 {
 	}
 	b := &boxes[best]
 	if !isContainer(b.n) || b.n.DataAtom == atom.P || b.n.DataAtom == atom.Ul || b.n.DataAtom == atom.Ol || b.n.DataAtom == atom.Dl ||
-		b.n.DataAtom == atom.Details || text(b)*5 < text(cur)*4 || (cur.own-cur.ownLinks)*20 > cur.plain() {
+		b.n.DataAtom == atom.Details || text(b)*4 < text(cur)*3 || (cur.own-cur.ownLinks)*20 > cur.plain() {
 		return -1
 	}
 	if b.n.DataAtom == atom.Tr && l.tableRows(at) > 3 || b.n.DataAtom == atom.Table && !isLayoutTable(b.n) {
@@ -371,11 +372,16 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	default:
 		return ""
 	}
-	if !links && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
+	if !links && !betweenProse(n) && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
 		return "links"
 	}
 	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
 		return classReason + word
 	}
 	return ""
+}
+
+// betweenProse reports whether a list stands in the midst of a text.
+func betweenProse(n *html.Node) bool {
+	return (n.DataAtom == atom.Ul || n.DataAtom == atom.Ol) && isProse(sibling(n, false)) && isProse(sibling(n, true))
 }

@@ -99,3 +99,25 @@ func TestClassesOfEntries(t *testing.T) {
 		{"a region, however large", "<main>" + filler + "<div class=related><div>" + strings.Repeat("Other texts of this kind. ", 12) + "</div></div></main>", []string{"opens the gate"}, []string{"Other texts"}},
 	})
 }
+
+func TestListsOfLinks(t *testing.T) {
+	list := "<ul>" + strings.Repeat("<li><a href=/x>The stones of the mill</a></li>", 5) + "</ul>"
+	cards := "<div>" + strings.Repeat("<a href=/x><h3>The stones</h3><p>Every one of them is cut by hand from the rock above the village, as it was done in the days of old.</p></a>", 4) + "</div>"
+	checkLocated(t, []locatedPage{
+		{"in the text", "<main>" + filler + "<p>See:</p>" + list + "<p>The end.</p></main>", []string{"The stones", "The end"}, nil},
+		{"beside it", "<main>" + filler + "<div>" + list + "</div><p>The end.</p></main>", []string{"The end"}, []string{"The stones"}},
+		{"cards", "<main>" + filler + filler + cards + "</main>", []string{"The stones"}, nil},
+		{"cards below an article", "<meta property=og:type content=article><main>" + filler + filler + cards + "</main>", []string{"miller"}, []string{"The stones"}},
+	})
+}
+
+func TestReviews(t *testing.T) {
+	const goods = "<meta property=og:type content=product>"
+	review := "<div class=reviews><div><p>Grinds well and fine.</p></div></div>"
+	checkLocated(t, []locatedPage{
+		{"of goods", goods + "<main>" + filler + review + "</main>", []string{"miller"}, []string{"Grinds well"}},
+		{"by their data", goods + "<main>" + filler + "<div itemscope itemtype=https://schema.org/Review><p>Grinds well.</p></div></main>", []string{"miller"}, []string{"Grinds well"}},
+		{"nothing else", goods + "<main>" + review + "</main>", []string{"Grinds well"}, nil},
+		{"of books", "<main>" + filler + review + "</main>", []string{"Grinds well"}, nil},
+	})
+}

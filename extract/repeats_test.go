@@ -1,0 +1,38 @@
+package extract
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRepeats(t *testing.T) {
+	const line = "The best flour of the whole river, says Ann Miller, who bakes for three villages every day."
+	twice := func(before, after string) string {
+		return "<main>" + filler + before + line + after + "<p>Between the two.</p>" + before + line + after + "</main>"
+	}
+	for _, c := range []struct {
+		name, doc string
+		want      int
+	}{
+		{"slides", twice("<div class=slide><div><p>", "</p></div></div>"), 1},
+		{"items that are slides", twice("<ul><li><div>", "</div></li></ul>"), 1},
+		{"paragraphs", twice("<p>", "</p>"), 2},
+		{"lines of lists", twice("<ul><li>", "</ul>"), 2},
+		{"code", twice("<div><pre>", "</pre></div>"), 2},
+		{"tables", twice("<div><table><tr><th>a<th>b<tr><td>c<td>", "</table></div>"), 2},
+		{"quotations", twice("<div><blockquote><div><p>", "</p></div></blockquote></div>"), 2},
+		{"quotations of a div", "<main>" + filler + "<div>" + line + "</div><blockquote><div>" + line + "</div></blockquote></main>", 2},
+		{"documentation", "<meta name=generator content=docbook>" + twice("<div><p>", "</p></div>"), 2},
+		{"the same but for a word", "<main>" + filler + "<div>" + line + "</div><div>" + strings.Replace(line, "Ann", "Eve", 1) + "</div></main>", 2},
+		{"one in the other", "<main>" + filler + "<div><div>" + line + "</div></div></main>", 1},
+	} {
+		text := extractPage(t, "https://example.com/a", "<title>Page</title>"+c.doc).Page.Text()
+		if got := strings.Count(text, "who bakes for three"); got != c.want {
+			t.Errorf("%s: %d times, want %d: %q", c.name, got, c.want, text)
+		}
+	}
+	short := extractPage(t, "https://example.com/a", "<main>"+filler+"<div>Fine flour.</div><p>And</p><div>Fine flour.</div></main>").Page.Text()
+	if strings.Count(short, "Fine flour") != 2 {
+		t.Errorf("short: %q", short)
+	}
+}
