@@ -46,6 +46,7 @@ type run struct {
 	yield   func(millrace.Change, error) bool
 	is      cursor
 	settled []string // types that were named wholly, and those that are gone
+	closed  []string // types that the API has, whose items are no pages
 	kept    bool     // a type was not listed: it stands as it is held
 
 	broken bool // an item of the type at hand could not be had
@@ -64,6 +65,9 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 	}
 	r.is = cursor{Root: was.Root, API: r.f.api.String(), Home: r.f.home.String(), Rules: r.f.rules, Types: map[string]stand{}}
 	anew := was.Rules != r.f.rules
+	if !anew {
+		r.is.Mapped, r.is.Looked = was.Mapped, was.Looked
+	}
 	for slug, st := range was.Types {
 		if anew { // all pages come again; what is gone is known when they have
 			st = stand{Open: true}
@@ -80,6 +84,9 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 			r.settled = append(r.settled, slug)
 			delete(r.is.Types, slug)
 		}
+	}
+	if err := r.unread(ctx); err != nil {
+		return err
 	}
 	return r.end()
 }
@@ -123,6 +130,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 		}
 		r.log.DebugContext(ctx, "a type without pages of its own", "site", r.root, "type", t.slug)
 		delete(r.is.Types, t.slug)
+		r.closed = append(r.closed, t.slug)
 		return err
 	}
 	switch {

@@ -14,6 +14,11 @@ type cursor struct {
 	Home  string           `json:"home,omitempty"`
 	Rules string           `json:"rules,omitempty"` // see site.rules
 	Types map[string]stand `json:"types,omitempty"` // by slug
+
+	// Mapped are the types that the site's sitemap has shown when it was Looked
+	// at (RFC 3339); "" = it was not.
+	Mapped []string `json:"mapped,omitempty"`
+	Looked string   `json:"looked,omitempty"`
 }
 
 // stand is where the listing of a type stands.
@@ -50,7 +55,7 @@ func (s *Site) parseCursor(since millrace.Cursor) (cursor, error) {
 	if since == "" {
 		return c, nil
 	}
-	if err := json.Unmarshal([]byte(since), &c); err != nil || c.Root != s.root.String() || len(c.Types) > 2*maxTypes {
+	if err := json.Unmarshal([]byte(since), &c); err != nil || c.Root != s.root.String() || len(c.Types) > 2*maxTypes || len(c.Mapped) > maxTypes {
 		return c, fmt.Errorf("%w: the cursor is not one of this site", millrace.ErrConflict)
 	}
 	return c, nil

@@ -37,6 +37,7 @@ type site struct {
 	noindex bool     // the root's HTML asks not to be indexed
 	rules   string   // fingerprint of all that, and of what else decides beside an item
 	types   []postType
+	listed  []string // the slugs of all types of the API, those without pages too
 }
 
 // discover asks for a page of the site, and finds the API by what it says. If

@@ -10,9 +10,13 @@
 // Every item of a public type that has pages on the site: posts, pages, and
 // custom types of plugins that have a place in the API. Attachments, menus,
 // templates and other internals are none, and a custom type is one only if the
-// link of its first item leads to a page. Only what is published is read:
-// drafts, private and scheduled items are not listed to strangers, and an item
-// with a password, which is listed without its content, is taken as gone.
+// link of one of its last items leads to a page. Only what is published is
+// read: drafts, private and scheduled items are not listed to strangers, and an
+// item with a password, which is listed without its content, is taken as gone.
+//
+// A type that has pages and no place in the API is not read. The site's own
+// sitemap is asked for once a day, and the log warns of the types that it shows
+// and the API does not; origin/crawl reads them.
 //
 // A page has its item's link as its URL, under the root, and speaks for its
 // title, author (the display name), dates, language, section (the first

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,6 +48,7 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 		return nil, fmt.Errorf("%w: %s has %d types", millrace.ErrTooLarge, at, len(listed))
 	}
 	var out []postType
+	f.listed = slices.Sorted(maps.Keys(listed))
 	for _, t := range listed {
 		if t.Namespace == "" {
 			t.Namespace = "wp/v2"

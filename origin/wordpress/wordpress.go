@@ -36,7 +36,8 @@ type Site struct {
 	max    int64
 	now    func() time.Time
 	log    *slog.Logger
-	known  atomic.Pointer[site] // what was found last; nil = nothing yet
+	known  atomic.Pointer[site]   // what was found last; nil = nothing yet
+	warned atomic.Pointer[string] // the types of which unread has warned last
 }
 
 // New gives the WordPress site whose root is the URL of its home, such as

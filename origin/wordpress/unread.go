@@ -1,0 +1,104 @@
+package wordpress
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+const (
+	mapAge = 24 * time.Hour // how long the types that a sitemap has shown are remembered
+	maxMap = 4 << 20        // bytes of its index
+)
+
+// mapName is a sitemap of the items of one type, as WordPress has had them
+// since 5.5; plugins that replace them have names of their own.
+var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$`)
+
+// unread warns of types that have pages for the public and are not read,
+// because the API does not have them or their items looked like none. The
+// site's own sitemap names them; it is asked once a day.
+func (r *run) unread(ctx context.Context) error {
+	now := r.now().UTC()
+	looked, err := time.Parse(time.RFC3339, r.is.Looked)
+	if age := now.Sub(looked); err != nil || age < 0 || age >= mapAge {
+		names, ok := r.mapped(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if ok {
+			r.is.Looked, r.is.Mapped = now.Format(time.RFC3339), names
+		}
+	}
+	unread := slices.DeleteFunc(slices.Clone(r.is.Mapped), func(slug string) bool {
+		return slices.Contains(r.f.listed, slug) && !slices.Contains(r.closed, slug)
+	})
+	names := strings.Join(unread, ", ")
+	if was := r.warned.Swap(&names); names != "" && (was == nil || *was != names) {
+		r.log.WarnContext(ctx, "the site's sitemap shows types of pages that its REST API does not: they are not read; --as crawl reads them",
+			"site", r.root, "types", names)
+	}
+	return nil
+}
+
+// mapped gives the types in the index of the site's sitemaps. It costs one
+// request, which is not repeated; ok is false if it may succeed another time.
+func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
+	at := r.root.String() + "wp-sitemap.xml"
+	if r.f.api.Query().Has("rest_route") { // a site without permalinks
+		at = r.root.String() + "?sitemap=index"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
+	if err != nil {
+		return nil, true
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		r.log.DebugContext(ctx, "no sitemap to compare the types with", "site", r.root, "error", err)
+		return nil, false
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		resp.Body.Close()
+		r.log.DebugContext(ctx, "no sitemap to compare the types with", "site", r.root, "error", err)
+		return nil, resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests
+	}
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return nil, true
+	}
+	defer body.Close()
+	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxBytes: maxMap}) {
+		if err != nil || len(names) == maxTypes {
+			break // what was read counts
+		}
+		if slug := mapType(e.URL); slug != "" && !internal(slug) && !slices.Contains(names, slug) {
+			names = append(names, slug)
+		}
+	}
+	slices.Sort(names)
+	return names, true
+}
+
+// mapType gives the type whose items a sitemap names, "" for another one.
+func mapType(location string) string {
+	u, err := url.Parse(location)
+	if err != nil {
+		return ""
+	}
+	if m := mapName.FindStringSubmatch(u.Path); m != nil {
+		return m[1]
+	}
+	if q := u.Query(); q.Get("sitemap") == "posts" {
+		if m := mapName.FindStringSubmatch("/wp-sitemap-posts-" + q.Get("sitemap-subtype") + "-1.xml"); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package wordpress
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// zines gives the fake a type "zine" with n items. Those of closed have a page
+// that says so, or leads elsewhere.
+func (f *fake) zines(n int, closed map[int]int) {
+	f.types = map[string]map[string]string{"zine": {"slug": "zine", "name": "Zines", "rest_base": "zines", "rest_namespace": "wp/v2"}}
+	f.serve = func(w http.ResponseWriter, r *http.Request) bool {
+		if name, ok := strings.CutPrefix(r.URL.Path, "/zine"); ok {
+			i, _ := strconv.Atoi(strings.Trim(name, "/"))
+			w.Header().Set("Location", "/")
+			w.WriteHeader(cmp.Or(closed[i], http.StatusOK))
+			return true
+		}
+		if r.URL.Path != "/wp-json/wp/v2/zines" {
+			return false
+		}
+		offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+		size, _ := strconv.Atoi(r.URL.Query().Get("per_page"))
+		var items []string
+		for i := offset; i < min(n, offset+size); i++ {
+			items = append(items, fmt.Sprintf(`{"id":%d,"status":"publish","link":"%s/zine%d/","date_gmt":"2020-01-01T00:00:00","modified_gmt":"2020-01-01T00:00:00",`+
+				`"title":{"rendered":"Zine"},"content":{"rendered":"<p>Zine %d</p>"}}`, i+1000, f.Server.URL, i, i))
+		}
+		w.Header().Set("X-WP-Total", strconv.Itoa(n))
+		fmt.Fprintf(w, "[%s]", strings.Join(items, ","))
+		return true
+	}
+}
+
+// What has gone of one type is not forgotten when the run is cut off in the
+// first listing of another one.
+func TestCutOffBeforeTheEnd(t *testing.T) {
+	f := newFake(t)
+	f.fill(120)
+	first := f.run(t, nil, "")
+	f.remove("p5")
+	f.tick()
+	f.zines(250, nil)
+	site, err := New(&http.Client{}, f.Place(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var middle millrace.Cursor
+	for c, err := range site.Changes(t.Context(), first.cursor()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Kind == millrace.Mark {
+			middle = c.Mark.Cursor
+			break
+		}
+	}
+	s := f.run(t, nil, middle)
+	if m := s.marks[len(s.marks)-1]; s.err != nil || !m.Whole || m.Section != "" {
+		t.Errorf("p5 is gone and nobody says so: %v, %+v", s.err, s.marks)
+	}
+}
+
+// A site that does not say how many items there are is listed each time.
+func TestNoTotal(t *testing.T) {
+	f := newFake(t)
+	f.fill(150)
+	f.edit = func(_ string, answer any, h http.Header) any {
+		h.Del("X-WP-Total")
+		return answer
+	}
+	s := f.run(t, nil, "")
+	f.remove("p5")
+	f.tick()
+	if s = f.run(t, nil, s.cursor()); s.err != nil || !s.marks[len(s.marks)-1].Whole {
+		t.Errorf("p5 is gone and nobody says so: %v, %+v", s.err, s.marks)
+	}
+}
+
+// One item that is closed or leads elsewhere says nothing about its type.
+func TestTypesByMoreThanOneItem(t *testing.T) {
+	for name, c := range map[string]struct {
+		closed map[int]int
+		open   bool
+	}{
+		"all open":          {nil, true},
+		"one closed":        {map[int]int{0: 403}, true},
+		"one leads away":    {map[int]int{0: 302}, true},
+		"two gone":          {map[int]int{0: 404, 1: 410}, true},
+		"none has a page":   {map[int]int{0: 404, 1: 404, 2: 404, 3: 404}, false},
+		"all lead to a one": {map[int]int{0: 302, 1: 302, 2: 302, 3: 302}, false},
+	} {
+		f := newFake(t)
+		f.zines(4, c.closed)
+		s := f.run(t, nil, "")
+		if _, ok := s.puts["/zine3/"]; s.err != nil || ok != c.open {
+			t.Errorf("%s: read %v, %v", name, ok, s.err)
+		}
+	}
+}
+
+// Types that the sitemap shows and the API does not have are named, at the cost
+// of one request a day.
+func TestUnread(t *testing.T) {
+	index := func(base string, names ...string) string {
+		s := `<?xml version="1.0" encoding="UTF-8"?><sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`
+		for _, n := range names {
+			s += "<sitemap><loc>" + base + n + "</loc></sitemap>"
+		}
+		return s + "</sitemapindex>"
+	}
+	f := newFake(t)
+	f.fill(3)
+	f.zines(2, map[int]int{0: 404, 1: 404})
+	other, status, body := f.serve, 200, index(f.Place(), "wp-sitemap-posts-post-1.xml", "wp-sitemap-posts-errand-1.xml", "wp-sitemap-posts-errand-2.xml",
+		"wp-sitemap-posts-zine-1.xml", "?sitemap=posts&amp;sitemap-subtype=my_type&amp;paged=1", "wp-sitemap-taxonomies-genre-1.xml", "wp-sitemap-users-1.xml",
+		"wp-sitemap-posts-%0A--1.xml")
+	f.serve = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/wp-sitemap.xml" {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+			return true
+		}
+		return other(w, r)
+	}
+	now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	run := func(since millrace.Cursor) (s stream, asked int, log string) {
+		var b bytes.Buffer
+		f.asked = nil
+		s = f.run(t, &Options{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&b, nil))}, since)
+		if s.err != nil {
+			t.Fatal(s.err)
+		}
+		for _, a := range f.asked {
+			if a == "GET /wp-sitemap.xml" {
+				asked++
+			}
+		}
+		return s, asked, b.String()
+	}
+	const want = `types="errand, my_type, zine"`
+	first, n, log := run("")
+	if n != 1 || strings.Count(log, "WARN") != 1 || !strings.Contains(log, want) || !strings.Contains(log, "--as crawl reads them") {
+		t.Errorf("the first run asked %d times: %s", n, log)
+	}
+	second, n, log := run(first.cursor())
+	if n != 0 || !strings.Contains(log, want) {
+		t.Errorf("a new process asked %d times: %s", n, log)
+	}
+	if second.cursor() != first.cursor() || len(second.marks) != 1 || second.marks[0].Whole {
+		t.Error("a run without a change moves the cursor")
+	}
+	now = now.Add(24 * time.Hour)
+	body = index(f.Place(), "wp-sitemap-posts-post-1.xml")
+	if _, n, log = run(second.cursor()); n != 1 || log != "" {
+		t.Errorf("a day later, with all types read: asked %d times: %s", n, log)
+	}
+	// No sitemap, or one that cannot be had, is no trouble.
+	for code, again := range map[int]int{404: 0, 403: 0, 500: 1, 503: 1} {
+		status = code
+		s, n, log := run("")
+		_, m, _ := run(s.cursor())
+		if n != 1 || m != again || log != "" {
+			t.Errorf("%d: asked %d times, then %d: %s", code, n, m, log)
+		}
+	}
+	status, body = 200, "<html>"
+	if s, n, log := run(""); n != 1 || log != "" || !slices.Contains(s.names(), "/p0/") {
+		t.Errorf("HTML: asked %d times: %s", n, log)
+	}
+}
