@@ -93,6 +93,9 @@ func blockMarkdown(b Block) string {
 		return "[" + oneLine(inline(label, nil)) + "](" + dest + ")"
 	case FootnoteBlock:
 		body := blocksMarkdown(b.Blocks)
+		if len(b.Blocks) > 0 && b.Blocks[0].Type != TextBlock {
+			body = "\n" + body // after the colon, readers disagree on how far it is indented
+		}
 		return "[^" + footnoteLabel(b.Text) + "]: " + indentLines(body, "    ")
 	case MathBlock:
 		if b.Language == "mathml" {
@@ -167,12 +170,19 @@ func listMarkdown(b Block) string {
 			mark += checkbox(it.Done)
 		}
 		body := itemBody(it)
-		if len(it.Blocks) > 0 && it.Blocks[0].Type == ListBlock && it.Text != "" {
+		if len(it.Blocks) > 0 && it.Text != "" && interrupts(&it.Blocks[0]) {
 			body = inline(it.Text, it.Spans) + "\n" + blocksMarkdown(it.Blocks)
 		}
 		lines = append(lines, strings.TrimRight(mark+indentLines(body, indent), " "))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// interrupts reports whether a block is a list that needs no empty line before
+// it: CommonMark lets one follow a text if it counts from 1 and does not start
+// with an empty item.
+func interrupts(b *Block) bool {
+	return b.Type == ListBlock && len(b.Items) > 0 && (!b.Ordered || b.Number(0) == 1) && strings.TrimSpace(b.Items[0].Text) != ""
 }
 
 // lineEnds makes every line end "\n": to Markdown a lone "\r" is one too, and
@@ -228,7 +238,7 @@ func tableMarkdown(b Block) string {
 			for len(cells) < len(free) && free[len(cells)] > y && empty() {
 			}
 			x := len(cells)
-			cells = append(cells, strings.ReplaceAll(oneLine(inline(c.Text, c.Spans)), "|", `\|`))
+			cells = append(cells, oneLine(inlineCell(c.Text, c.Spans)))
 			for n := min(c.Colspan, 1000); n > 1 && empty(); n-- { // HTML's own limit
 			}
 			if c.Rowspan > 1 {
@@ -288,165 +298,4 @@ func SafeURL(raw string) bool {
 		return true
 	}
 	return false
-}
-
-// inline gives one block's text with its spans as Markdown.
-func inline(text string, spans []Span) string {
-	var w strings.Builder
-	inlineRange(&w, text, spans, 0, len(text))
-	s := w.String()
-	// No line may start as another block would, or as indented code.
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		l = strings.TrimLeft(l, " \t")
-		if i == len(lines)-1 || !strings.HasSuffix(l, `\`) {
-			l = strings.TrimRight(l, " \t")
-		}
-		lines[i] = escapeStart(l)
-	}
-	// Breaks at the ends break nothing, and the last backslash would escape
-	// what comes after the text.
-	for len(lines) > 1 && lines[0] == `\` {
-		lines = lines[1:]
-	}
-	s = strings.Join(lines, "\n")
-	for strings.HasSuffix(s, "\\\n") {
-		s = strings.TrimRight(s[:len(s)-2], " \t")
-	}
-	return s
-}
-
-func inlineRange(w *strings.Builder, text string, spans []Span, pos, end int) {
-	for i := 0; i < len(spans); {
-		s := spans[i]
-		j := i + 1
-		for j < len(spans) && spans[j].Start < s.End {
-			j++
-		}
-		if s.Start < pos || s.End > end || s.Start >= s.End {
-			i++
-			continue
-		}
-		escape(w, text, pos, s.Start)
-		spanMarkdown(w, text, s, spans[i+1:j])
-		pos, i = s.End, j
-	}
-	escape(w, text, pos, end)
-}
-
-func spanMarkdown(w *strings.Builder, text string, s Span, inner []Span) {
-	content := text[s.Start:s.End]
-	switch s.Type {
-	case CodeSpan:
-		w.WriteString(codeSpan(content))
-		return
-	case LinkSpan:
-		if dest, ok := destination(s.URL); ok {
-			w.WriteByte('[')
-			inlineRange(w, text, inner, s.Start, s.End)
-			w.WriteString("](" + dest + ")")
-			return
-		}
-	case FootnoteSpan:
-		w.WriteString("[^" + footnoteLabel(content) + "]")
-		return
-	case MathSpan:
-		if code := codeSpan(content); code != "" {
-			w.WriteString("$" + code + "$") // GitHub's form in which TeX stays as it is
-		}
-		return
-	case SubscriptSpan, SuperscriptSpan:
-		tag := string(s.Type[:3])
-		w.WriteString("<" + tag + ">")
-		inlineRange(w, text, inner, s.Start, s.End)
-		w.WriteString("</" + tag + ">")
-		return
-	case EmphasisSpan, StrongSpan:
-		mark := "*"
-		if s.Type == StrongSpan {
-			mark = "**"
-		}
-		lead := len(content) - len(strings.TrimLeftFunc(content, unicode.IsSpace))
-		tail := len(strings.TrimRightFunc(content, unicode.IsSpace))
-		if lead >= tail {
-			break
-		}
-		escape(w, text, s.Start, s.Start+lead)
-		w.WriteString(mark)
-		inlineRange(w, text, inner, s.Start+lead, s.Start+tail)
-		w.WriteString(mark)
-		escape(w, text, s.Start+tail, s.End)
-		return
-	}
-	inlineRange(w, text, inner, s.Start, s.End)
-}
-
-// codeSpan gives code inside a line, "" for nothing but space.
-func codeSpan(code string) string {
-	if strings.TrimSpace(code) == "" {
-		return ""
-	}
-	code = strings.ReplaceAll(lineEnds.Replace(code), "\n", " ")
-	run, longest := 0, 0
-	for _, c := range []byte(code) {
-		if run++; c != '`' {
-			run = 0
-		}
-		longest = max(longest, run)
-	}
-	pad := ""
-	if strings.HasPrefix(code, "`") || strings.HasSuffix(code, "`") || strings.HasPrefix(code, " ") && strings.HasSuffix(code, " ") {
-		pad = " "
-	}
-	ticks := strings.Repeat("`", longest+1)
-	return ticks + pad + code + pad + ticks
-}
-
-// escape writes text[from:to] so that Markdown reads it as text. A line end
-// becomes a hard break.
-func escape(w *strings.Builder, text string, from, to int) {
-	for i := from; i < to; i++ {
-		switch c := text[i]; c {
-		case '\\', '`', '*', '[', ']', '<', '>', '&', '~', '$':
-			w.WriteByte('\\')
-			w.WriteByte(c)
-		case '_':
-			before, _ := utf8.DecodeLastRuneInString(text[:i])
-			after, _ := utf8.DecodeRuneInString(text[i+1:])
-			if !alnum(before) || !alnum(after) {
-				w.WriteByte('\\')
-			}
-			w.WriteByte(c)
-		case '!': // before a link it would make an image of it
-			if i+1 == to {
-				w.WriteByte('\\')
-			}
-			w.WriteByte(c)
-		case '\n':
-			w.WriteString("\\\n")
-		case '\r', 0:
-		default:
-			w.WriteByte(c)
-		}
-	}
-}
-
-func alnum(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// escapeStart escapes what would open another block at the start of a line.
-func escapeStart(l string) string {
-	if l == "" {
-		return l
-	}
-	if strings.ContainsRune("#+-=:|", rune(l[0])) {
-		return `\` + l
-	}
-	n := 0
-	for n < len(l) && l[n] >= '0' && l[n] <= '9' {
-		n++
-	}
-	if n > 0 && n < len(l) && (l[n] == '.' || l[n] == ')') {
-		return l[:n] + `\` + l[n:]
-	}
-	return l
 }

@@ -15,6 +15,7 @@ Then wait.
 
 - oak
 - elm
+
   3. wych
   4. field
 - [x] ash

@@ -402,8 +402,7 @@ func (w *walker) script(n *html.Node) {
 	if n.DataAtom == atom.Sub {
 		t = millrace.SubscriptSpan
 	}
-	switch strings.ToLower(plainText(n)) {
-	case "st", "nd", "rd", "th", "er", "re", "e", "ème", "tm", "sm", "™", "®", "©", "*", "†":
+	if isLineText(plainText(n)) {
 		w.children(n)
 		return
 	}
@@ -412,4 +411,13 @@ func (w *walker) script(n *html.Node) {
 		return
 	}
 	w.span(n, t)
+}
+
+// isLineText reports whether a text means the same above the line and on it.
+func isLineText(s string) bool {
+	switch strings.ToLower(s) {
+	case "st", "nd", "rd", "th", "er", "re", "e", "ème", "tm", "sm", "™", "®", "©", "*", "†":
+		return true
+	}
+	return false
 }

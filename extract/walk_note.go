@@ -201,6 +201,7 @@ func (w *walker) footnote(n *html.Node, note *note) {
 	w.flush()
 	delete(w.notes.defs, n)
 	w.inner++
+	led := w.startsWithBack(n)
 	blocks := w.inside(func() {
 		if n.DataAtom == atom.Table {
 			w.layout(n)
@@ -214,7 +215,14 @@ func (w *walker) footnote(n *html.Node, note *note) {
 		if b.Text == note.label { // in a cell of its own
 			b.Text = ""
 		}
-		for _, mark := range []string{note.label, "[" + note.label + "]", "(" + note.label + ")", note.label + ".", note.label + ":", "[]", "^", ".", ")", ":"} {
+		marks := []string{"[]", "^"}
+		if n.DataAtom != atom.Li || n.Parent.DataAtom != atom.Ol { // whose numbers are not in the text
+			marks = append(marks, note.label, "["+note.label+"]", "("+note.label+")", note.label+".", note.label+":")
+		}
+		if led { // what stood around it is left
+			marks = append(marks, ".", ")", ":")
+		}
+		for _, mark := range marks {
 			rest, ok := strings.CutPrefix(b.Text, mark)
 			if ok && (rest == "" || rest[0] == ' ' || strings.HasPrefix(rest, "\u00a0")) {
 				rest = strings.TrimLeft(rest, " \u00a0")
@@ -231,6 +239,23 @@ func (w *walker) footnote(n *html.Node, note *note) {
 	if len(blocks) > 0 {
 		w.out = append(w.out, millrace.Block{Type: millrace.FootnoteBlock, Anchor: note.anchor, Text: note.label, Blocks: blocks})
 	}
+}
+
+// startsWithBack reports whether a note starts with its mark, as a link back.
+func (w *walker) startsWithBack(n *html.Node) bool {
+	for c := n.FirstChild; c != nil; {
+		switch {
+		case w.notes.back[c]:
+			return true
+		case c.Type == html.TextNode && strings.Trim(c.Data, " \n\t[(") == "":
+			c = c.NextSibling
+		case c.Type == html.ElementNode:
+			c = c.FirstChild
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // shift moves spans to the left as the start of their text is cut.
