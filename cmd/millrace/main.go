@@ -39,6 +39,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Publish a site in every protocol, and keep it fresh."`
 	Pull    pullCommand    `cmd:"" help:"Mirror sites by the cheapest way they offer."`
 	Check   checkCommand   `cmd:"" help:"Check a site against the specifications."`
+	Extract extractCommand `cmd:"" help:"Show what is taken of one page, and why."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 	Help    helpCommand    `cmd:"" help:"Explain a command."`
 }

@@ -110,23 +110,11 @@ func page(ctx context.Context, client *http.Client, root, pageURL string) (*mill
 	if strings.HasPrefix(root, "https:") && !strings.HasPrefix(pageURL, "https:") {
 		return nil, fmt.Errorf("page %s of %s: it leaves https for http: %w", pageURL, root, millrace.ErrForbidden)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, pageURL, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
-	}
-	req.Header.Set("Accept", "text/html, application/xhtml+xml")
-	resp, err := fetch.Do(ctx, client, req)
+	body, address, contentType, err := document(ctx, client, pageURL)
 	if err != nil {
 		return nil, err
 	}
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, errors.Join(err, resp.Body.Close())
-	}
-	body, err := fetch.ReadBody(resp, 0)
-	if err != nil {
-		return nil, err
-	}
-	res, err := extract.HTML(ctx, body, resp.Request.URL.String(), &extract.Options{ContentType: resp.Header.Get("Content-Type")})
+	res, err := extract.HTML(ctx, body, address, &extract.Options{ContentType: contentType})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+type extractCommand struct {
+	common
+	remote
+	Page     string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
+	URL      string `name:"url" placeholder:"URL" help:"Address of a page that is a file, for its links."`
+	Blocks   bool   `xor:"form" help:"Print the blocks only, one line each."`
+	Markdown bool   `xor:"form" help:"Print the Markdown only."`
+	Text     bool   `xor:"form" help:"Print the text only."`
+	Explain  bool   `help:"Say what was kept, what was dropped and why, by selector."`
+}
+
+// extractReport is what `millrace extract --json` prints.
+type extractReport struct {
+	*millrace.Page
+	Text      string            `json:"text"`
+	Sources   map[string]string `json:"sources"`
+	Canonical string            `json:"canonical,omitempty"`
+	Reason    string            `json:"reason,omitempty"` // why there is no content
+	Explained *explained        `json:"explained,omitempty"`
+}
+
+// explained is what --explain adds.
+type explained struct {
+	Root    string        `json:"root"` // selector
+	Dropped []droppedPart `json:"dropped"`
+}
+
+type droppedPart struct {
+	Selector string `json:"selector"`
+	Reason   string `json:"reason"`
+	Words    int    `json:"words"`
+}
+
+// Run extracts one page. A page without content is a result, and says why.
+func (c *extractCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	data, address, contentType, err := c.read(ctx, p)
+	if err != nil {
+		return err
+	}
+	res, err := extract.HTML(ctx, data, address, &extract.Options{ContentType: contentType})
+	if err != nil {
+		return err
+	}
+	r := extractReport{Page: res.Page, Text: res.Page.Text(), Sources: res.Sources, Canonical: res.Canonical, Reason: res.Reason}
+	if c.Explain {
+		r.Explained = &explained{Root: res.Root, Dropped: []droppedPart{}}
+		for _, d := range res.Dropped {
+			r.Explained.Dropped = append(r.Explained.Dropped, droppedPart(d))
+		}
+	}
+	return p.report(r, func(w io.Writer) error {
+		_, err := w.Write(c.text(&r))
+		return err
+	})
+}
+
+// read gets the page, its address and what its type is said to be.
+func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, address, contentType string, err error) {
+	if strings.Contains(c.Page, "://") {
+		if c.URL != "" {
+			return nil, "", "", usageError("--url: the page has an address already: " + c.Page)
+		}
+		if address, err = siteURL(c.Page); err != nil {
+			return nil, "", "", err
+		}
+		data, address, contentType, err = document(ctx, c.client(p, nil).HTTP(), address)
+		return data, address, contentType, err
+	}
+	address = canon.Absolute(nowhere, "/"+filepath.Base(c.Page))
+	if c.URL != "" {
+		if address, err = siteURL(c.URL); err != nil {
+			return nil, "", "", err
+		}
+	} else if address, err = canon.URL(address); err != nil {
+		address = nowhere
+	}
+	in := p.stdin
+	if c.Page != "-" {
+		f, err := os.Open(c.Page)
+		if err != nil {
+			return nil, "", "", fmt.Errorf("page: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	if data, err = io.ReadAll(io.LimitReader(in, maxPage+1)); err != nil {
+		return nil, "", "", fmt.Errorf("page: %w", err)
+	}
+	return data, address, "", nil
+}
+
+// nowhere is what the links of a page without an address are resolved
+// against. The name never resolves (RFC 6761, section 6.4).
+const nowhere = "http://page.invalid/"
+
+// maxPage is the most bytes that are read of a page; extract says so if there are more.
+const maxPage = 50 << 20
+
+// document gets one document, and its address after redirects.
+func document(ctx context.Context, client *http.Client, pageURL string) (data []byte, address, contentType string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, pageURL, nil)
+	if err != nil {
+		return nil, "", "", fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	req.Header.Set("Accept", "text/html, application/xhtml+xml")
+	resp, err := fetch.Do(ctx, client, req)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, "", "", errors.Join(err, resp.Body.Close())
+	}
+	if data, err = fetch.ReadBody(resp, maxPage); err != nil {
+		return nil, "", "", err
+	}
+	return data, resp.Request.URL.String(), resp.Header.Get("Content-Type"), nil
+}
+
+// text gives the report for a person.
+func (c *extractCommand) text(r *extractReport) []byte {
+	var b []byte
+	switch {
+	case c.Blocks:
+		b = appendBlocks(b, r.Blocks)
+	case c.Markdown:
+		b = append(b, r.Markdown()...)
+	case c.Text:
+		b = append(b, r.Text...)
+	default:
+		b = c.appendFields(b, r)
+		b = append(b, '\n')
+		b = append(b, r.Markdown()...)
+	}
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		b = append(b, '\n')
+	}
+	if r.Reason != "" {
+		b = fmt.Appendf(b, "no content: %s\n", r.Reason)
+	}
+	if e := r.Explained; e != nil {
+		b = fmt.Appendf(b, "\nkept     %s\n", e.Root)
+		for _, d := range e.Dropped {
+			b = fmt.Appendf(b, "dropped  %s: %s, %d words\n", d.Selector, d.Reason, d.Words)
+		}
+	}
+	return b
+}
+
+// appendFields writes the fields that the page has, with their sources.
+func (c *extractCommand) appendFields(b []byte, r *extractReport) []byte {
+	date := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Format(time.RFC3339)
+	}
+	for _, f := range [][2]string{
+		{"url", r.URL}, {"canonical", r.Canonical}, {"title", r.Title}, {"description", r.Description}, {"author", r.Author},
+		{"published", date(r.Published)}, {"modified", date(r.Modified)}, {"language", r.Language}, {"section", r.Section},
+		{"tags", strings.Join(r.Tags, ", ")}, {"kind", string(r.Kind)},
+	} {
+		if f[1] == "" || f[0] == "canonical" && f[1] == r.URL || strings.HasPrefix(f[1], nowhere) {
+			continue
+		}
+		b = fmt.Appendf(b, "%-12s %s", f[0], f[1])
+		if s := r.Sources[f[0]]; s != "" {
+			b = fmt.Appendf(b, "  (%s)", s)
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// appendBlocks writes a line for each block: its type, and its text.
+func appendBlocks(b []byte, blocks []millrace.Block) []byte {
+	for i := range blocks {
+		bl := &blocks[i]
+		line := strings.Join(strings.Fields(millrace.Text(blocks[i:i+1])), " ")
+		if len(line) > 160 {
+			line = strings.ToValidUTF8(line[:160], "") + "…"
+		}
+		b = fmt.Appendf(b, "%-10s %s\n", bl.Type, line)
+	}
+	return b
+}
