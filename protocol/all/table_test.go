@@ -103,7 +103,7 @@ func spans() []millrace.Block {
 	var out []millrace.Block
 	for _, t := range []millrace.SpanType{
 		millrace.LinkSpan, millrace.CodeSpan, millrace.EmphasisSpan,
-		millrace.StrongSpan, millrace.MathSpan, millrace.FootnoteSpan,
+		millrace.StrongSpan, millrace.MathSpan, millrace.FootnoteSpan, millrace.SubscriptSpan, millrace.SuperscriptSpan,
 	} {
 		s := millrace.Span{Type: t, Start: 5, End: 8}
 		switch t {
