@@ -239,8 +239,8 @@ func (d *docusaurusSite) entry(name string, folder bool, _ func(string) bool) (b
 
 var (
 	numbered  = regexp.MustCompile(`^\d+\s*[-_.]+\s*([^-_.\s].*)$`)
-	versioned = regexp.MustCompile(`^(?:\d{2,4}[-_.]\d|\d+\.\d)`)
-	blogName  = regexp.MustCompile(`^(\d{4})[-/](\d{1,2})[-/](\d{1,2})[-/](.*)$`)
+	versioned = regexp.MustCompile(`^\d+[-_.]\d`)
+	blogName  = regexp.MustCompile(`^(.*)(\d{4}[-/]\d{1,2}[-/]\d{1,2})[-/]?(.*)$`)
 )
 
 // unnumbered cuts the number off a name by which files are put in order. What
@@ -275,9 +275,10 @@ func (d *docusaurusSite) spot(name string, h *head) (spot, error) {
 		rel = strings.TrimSuffix(strings.TrimSuffix(rel, "/index"), "/README")
 		p = rel
 		if b := blogName.FindStringSubmatch(rel); b != nil {
-			if t, ok := parseDate(b[1] + "-" + b[2] + "-" + b[3]); ok {
+			day := strings.ReplaceAll(b[2], "/", "-")
+			if t, ok := parseDate(day); ok {
 				sp.date = t
-				p = t.Format("2006/01/02/") + b[4]
+				p = strings.ReplaceAll(day, "-", "/") + "/" + b[1] + b[3]
 			}
 		}
 		p = escapePath(p)

@@ -207,7 +207,8 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 			p = strings.ToLower(p)
 		}
 	case list, stem == "index" && !bundle:
-		p, ugly = h.clean(dir), false
+		p = h.clean(dir)
+		ugly = ugly && dir != "" // the home is a folder's page
 	default:
 		p = path.Join(h.clean(dir), h.clean(cmp.Or(slug, stem)))
 	}
@@ -215,6 +216,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	switch {
 	case ugly && p != "/":
 		p = strings.TrimSuffix(p, "/") + ".html"
+	case path.Ext(m.text("url")) != "": // a file, such as /feed.json
 	case path.Ext(p) != ".html" && path.Ext(p) != ".htm":
 		p = asFolder(p)
 	}
@@ -264,9 +266,9 @@ func (h *hugoSite) expand(pattern string, v hugoValues) string {
 		case "sections":
 			return h.clean(strings.Join(slice(strings.Split(v.dir, "/"), strings.TrimSuffix(part, "]")), "/"))
 		case "title":
-			return h.clean(strings.ReplaceAll(cmp.Or(v.title, v.stem), "/", "-"))
+			return h.clean(cmp.Or(v.title, v.stem))
 		case "slug":
-			return h.clean(cmp.Or(v.slug, strings.ReplaceAll(v.title, "/", "-"), v.stem))
+			return h.clean(cmp.Or(v.slug, v.title, v.stem))
 		case "filename", "contentbasename":
 			return h.clean(v.stem)
 		case "slugorfilename", "slugorcontentbasename":

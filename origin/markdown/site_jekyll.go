@@ -26,6 +26,7 @@ type jekyllSite struct {
 	include     []string
 	drafts      bool
 	defaults    []jekyllDefault
+	zone        string // IANA; "" = UTC, as where sites are mostly built
 }
 
 // jekyllDefault is front matter that a configuration gives to files.
@@ -40,7 +41,7 @@ func loadJekyll(p *project) (*site, error) {
 		source: path.Clean(cmp.Or(c.text("source"), ".")), style: cmp.Or(c.text("permalink"), "date"),
 		permalinks: map[string]string{}, output: map[string]bool{"posts": true}, drafts: c.is("show_drafts"),
 		exclude: append(c.list("exclude", false), "node_modules", "vendor/bundle/", "vendor/cache/", "vendor/gems/", "vendor/ruby/", "gemfiles"),
-		include: c.list("include", false),
+		include: c.list("include", false), zone: c.text("timezone"),
 	}
 	if !p.isFolder(j.source) {
 		return nil, fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, j.source, p.file)
@@ -83,7 +84,7 @@ func (j *jekyllSite) roots() []string { return []string{j.source} }
 func (j *jekyllSite) entry(name string, folder bool, _ func(string) bool) (bool, error) {
 	_, rel := below(j.roots(), name)
 	base := path.Base(rel)
-	if j.excluded(rel) {
+	if j.excluded(rel) || strings.ContainsAny(base[:1], "#~") { // what editors leave
 		return false, nil
 	}
 	if strings.HasPrefix(base, "_") && !slices.Contains(j.include, base) && !slices.Contains(j.include, rel) {
@@ -148,6 +149,11 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 	m := h.matter
 	sp := spot{}
 	v := jekyllValues{stem: stem, slug: m.text("slug"), date: m.date("date"), collection: kind}
+	if len(m.text("date")) > len(time.DateOnly) { // a day alone is one of the site's
+		if zone, err := time.LoadLocation(j.zone); err == nil {
+			v.date = v.date.In(zone)
+		}
+	}
 	var template string
 	switch {
 	case draft && !j.drafts:

@@ -27,6 +27,7 @@ func TestPlaces(t *testing.T) {
 			{"content/p/one.md", "slug: Other Name", "/p/other-name/"},
 			{"content/p/two.md", "url: /x/y.html", "/x/y.html"},
 			{"content/p/three.md", "url: x/y", "/x/y/"},
+			{"content/p/ten.md", "title: 'A/B: c'\nurl: /x/:title/", "/x/a/b-c/"},
 			{"content/p/four/index.md", "title: x", "/p/four/"},
 			{"content/p/four/part.md", "title: x", "!bundle"},
 			{"content/p/five.md", "headless: true", "!front matter"},
@@ -37,7 +38,10 @@ func TestPlaces(t *testing.T) {
 		}},
 		{"hugo.toml", "uglyURLs = true\nbuildDrafts = true\nbuildFuture = true\ndisablePathToLower = true\n", rows{
 			{"content/A.md", "draft: true", "/A.html"},
-			{"content/p/_index.md", "title: x", "/p/"},
+			{"content/_index.md", "title: x", "/"},
+			{"content/p/_index.md", "title: x", "/p.html"},
+			{"content/p/c.md", "url: /c/d.json", "/c/d.json"},
+			{"content/p/e.md", "url: f", "/f/"},
 			{"content/p/b.md", "date: 2124-01-01", "/p/b.html"},
 		}},
 		{"config.yaml", "baseURL: https://mill.example/\npermalinks:\n  page: {posts: '/:sections[1:]/:year/:monthname/:day/:slugorfilename', '/': '/top/:filename/'}\n  section: {posts: /letters/}\n" +
@@ -61,6 +65,7 @@ func TestPlaces(t *testing.T) {
 			{"_posts/2124-02-03-e.md", "", "!published at"},
 			{"_posts/f.md", "", "!date"},
 			{"_posts/2024-13-03-g.md", "", "!date"},
+			{"_posts/2024-02-03-t.md", "date: 2024-02-03 23:30:00 -0800", "/2024/02/04/t.html"},
 			{"_x.md", "", "!underscore"},
 			{"_drafts/h.md", "", "!draft"},
 		}},
@@ -71,8 +76,10 @@ func TestPlaces(t *testing.T) {
 			{"_notes/z.md", "", "!collection"},
 			{"_pages/p.md", "", "/_pages/p.html"},
 		}},
-		{"_config.yml", "permalink: pretty\n", rows{
+		{"_config.yml", "permalink: pretty\ntimezone: America/Los_Angeles\n", rows{
 			{"a/b.md", "", "/a/b/"},
+			{"_posts/2024-02-03-f.md", "date: 2024-02-03 01:00:00", "/2024/02/02/f/"},
+			{"_posts/2024-02-03-g.md", "date: 2024-02-03", "/2024/02/03/g/"},
 			{"_posts/2024-02-03-e.md", "", "/2024/02/03/e/"},
 		}},
 		{"mkdocs.yml", "site_name: x\n", rows{
@@ -88,6 +95,7 @@ func TestPlaces(t *testing.T) {
 		{"docusaurus.config.js", "module.exports = {\n  url: 'https://d.example',\n  baseUrl: '/b/',\n  trailingSlash: true,\n  docs: {\n    routeBasePath: '/',\n  },\n  blog: false,\n}\n", rows{
 			{"docs/02-a/03-b.md", "", "/a/b/"},
 			{"docs/2021-11-04-note.md", "", "/2021-11-04-note/"},
+			{"docs/1-2-note.md", "", "/1-2-note/"},
 			{"docs/a/a.md", "", "/a/"},
 			{"docs/b/x.md", "slug: y", "/b/y/"},
 			{"docs/b/z.md", "slug: /y/z", "/y/z/"},
@@ -98,6 +106,9 @@ func TestPlaces(t *testing.T) {
 			{"docs/a.md", "id: b", "/docs/b"},
 			{"blog/2024-01-02-x/index.md", "", "/blog/2024/01/02/x"},
 			{"blog/2024/01/02/y.md", "", "/blog/2024/01/02/y"},
+			{"blog/news/2024-01-02-v.md", "", "/blog/2024/01/02/news/v"},
+			{"blog/2024-1-2-u.md", "", "/blog/2024/1/2/u"},
+			{"blog/t/index.md", "", "/blog/t"},
 			{"blog/z.md", "slug: /w", "/blog/w"},
 		}},
 		{"", "", rows{
