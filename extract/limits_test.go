@@ -109,6 +109,24 @@ var hostile = map[string]func() string{
 	"repeats in repeats": func() string {
 		return "<main>" + strings.Repeat("<div>", 200) + strings.Repeat("<div>"+filler+"</div>", 4_000) + strings.Repeat("<div>one two three four five six seven eight nine ten eleven twelve</div>", 20_000)
 	},
+	"code beside much": func() string {
+		return "<div>" + strings.Repeat("<!-- -->", 50_000) + "<div class=title>" + strings.Repeat("<b></b>", 50_000) + "</div>" + strings.Repeat("<div><pre>x</pre></div>", 1900) + "</div>"
+	},
+	"code by many elements": func() string {
+		return "<div>" + strings.Repeat("<code class='hl block'>a\n</code>", 30_000) + "<p>x</div>"
+	},
+	"tabs without what they show": func() string {
+		return "<pre>x</pre><div>" + strings.Repeat("<div role=tablist><b role=tab>x</b></div>", 30_000) + "</div>"
+	},
+	"formulas in one text": func() string {
+		return `<script src="mathjax.js"></script><p>` + strings.Repeat(`\(a\) \( $$ `, 100_000)
+	},
+	"captions in captions": func() string {
+		return strings.Repeat("<div>", 150) + strings.Repeat("<b></b>", 50_000) + strings.Repeat("</div><p class=caption>x</p>", 150)
+	},
+	"call-outs in call-outs": func() string {
+		return strings.Repeat("<div class='admonition note'><table><tr><td>", 60) + strings.Repeat("<p>x", 30_000)
+	},
 	"headings that are links": func() string {
 		return "<body class=archive>" + strings.Repeat("<div>", 250) + strings.Repeat("<h2><a href=x>a b</a></h2>", 40_000)
 	},

@@ -35,6 +35,10 @@ func (w *walker) emitCode(n *html.Node, text, language string) {
 // listing is a code element that is a block. If it stands in a row of such, with
 // their output perhaps, and nothing else is around them, they are one listing.
 func (w *walker) listing(n *html.Node) {
+	if sibling(n, false) != nil || !hasClass(n, "block") {
+		w.code(n)
+		return
+	}
 	run := []*html.Node{n}
 	for c := n.NextSibling; c != nil; c = c.NextSibling {
 		switch {
@@ -47,7 +51,7 @@ func (w *walker) listing(n *html.Node) {
 		run = nil
 		break
 	}
-	if sibling(n, false) != nil || len(run) < 2 || !hasClass(n, "block") {
+	if len(run) < 2 {
 		w.code(n)
 		return
 	}

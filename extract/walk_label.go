@@ -56,13 +56,17 @@ func (w *walker) codeBars(pre *html.Node) {
 		}
 		// All siblings must be bars: a text beside the block is content.
 		var bars []*html.Node
+		steps := 0
 		for s := n.Parent.FirstChild; s != nil; s = s.NextSibling {
+			if steps++; steps > 40 {
+				return
+			}
 			switch {
 			case s == n || s.Type == html.TextNode && strings.TrimSpace(s.Data) == "" || s.Type == html.CommentNode || w.l.skip[s]:
 			case s.Type != html.ElementNode || len(bars) == 4:
 				return
 			case s.DataAtom == atom.Figcaption || isGutter(s) || isNothing(s) && s.DataAtom != atom.Label:
-			case !w.isBar(s, pre):
+			case !w.isBar(s):
 				return
 			default:
 				bars = append(bars, s)
@@ -80,13 +84,17 @@ var barClasses = []string{"title", "filename", "file-name", "caption", "head", "
 
 // isBar reports whether an element beside a code block says what it is, or
 // holds controls: it is short, and its class or its text tells.
-func (w *walker) isBar(n, pre *html.Node) bool {
+func (w *walker) isBar(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Div, atom.Span, atom.Label, atom.A, atom.Tr, atom.Th, atom.Td, atom.Header, atom.Footer, 0:
 	default:
 		return false
 	}
+	steps := 0
 	if find(n, func(e *html.Node) bool {
+		if steps++; steps > 100 {
+			return true
+		}
 		switch e.DataAtom {
 		case atom.P, atom.Pre, atom.Img, atom.Ul, atom.Ol, atom.Dl, atom.Iframe, atom.Video, atom.Blockquote, atom.Math:
 			return true
@@ -193,12 +201,12 @@ func (w *walker) findTabs(pres []*html.Node) {
 	var lists []*html.Node
 	root := w.c.body
 	find(root, func(n *html.Node) bool {
-		switch {
-		case n.DataAtom == atom.Input:
+		switch n.DataAtom {
+		case atom.Input:
 			if strings.EqualFold(attr(n, "type"), "radio") && attr(n, "id") != "" {
 				radios[attr(n, "id")] = attr(n, "name")
 			}
-		case n.DataAtom == atom.Label:
+		case atom.Label:
 			if id := attr(n, "for"); id != "" {
 				byGroup[id] = append(byGroup[id], n)
 			}
@@ -209,7 +217,9 @@ func (w *walker) findTabs(pres []*html.Node) {
 				}
 				switch n.Attr[i].Val {
 				case "tablist":
-					lists = append(lists, n)
+					if len(lists) < 200 {
+						lists = append(lists, n)
+					}
 				case "tabpanel":
 					panels[attr(n, "id")] = n
 					panels[" "+attr(n, "aria-labelledby")] = n
@@ -239,11 +249,13 @@ func (w *walker) findTabs(pres []*html.Node) {
 // ariaTabs handles one list of tabs.
 func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds map[*html.Node]*html.Node) {
 	var tabs, shown []*html.Node
+	steps := 0 // lists may be nested, and may be many
 	find(list, func(n *html.Node) bool {
 		if attr(n, "role") == "tab" && len(tabs) < 100 {
 			tabs = append(tabs, n)
 		}
-		return false
+		steps++
+		return steps > 1000
 	})
 	for _, t := range tabs {
 		id := attr(t, "aria-controls")
@@ -260,13 +272,14 @@ func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds m
 			shown = append(shown, p)
 		}
 	}
-	for up, steps := list.Parent, 0; len(shown) < len(tabs) && up != nil && steps < 3; up, steps = up.Parent, steps+1 {
-		shown = shown[:0]
+	for up, levels := list.Parent, 0; len(shown) < len(tabs) && up != nil && levels < 3; up, levels = up.Parent, levels+1 {
+		shown, steps = shown[:0], 0
 		find(up, func(n *html.Node) bool {
 			if attr(n, "role") == "tabpanel" && len(shown) <= len(tabs) {
 				shown = append(shown, n)
 			}
-			return false
+			steps++
+			return steps > 5000
 		})
 		if len(shown) > 0 {
 			break

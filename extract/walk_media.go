@@ -279,13 +279,15 @@ func isFigure(n *html.Node) bool {
 			return false
 		}
 	}
-	if caption == nil || plainText(media) != "" || findTag(caption, atom.Img) != nil {
+	if caption == nil {
 		return false
 	}
+	steps := 0
 	is := func(e *html.Node) bool {
-		return e.DataAtom == atom.Img || e.DataAtom == atom.Video || e.DataAtom == atom.Audio || e.DataAtom == atom.Iframe
+		steps++
+		return steps > 200 || e.DataAtom == atom.Img || e.DataAtom == atom.Video || e.DataAtom == atom.Audio || e.DataAtom == atom.Iframe
 	}
-	return is(media) || find(media, is) != nil
+	return (is(media) || find(media, is) != nil) && steps <= 200 && plainText(media) == "" && findTag(caption, atom.Img) == nil
 }
 
 // media is a video or an audio.

@@ -113,25 +113,39 @@ func (w *walker) textNode(s string) {
 		w.in.text(s)
 		return
 	}
-	for s != "" {
-		at, end, display := -1, "", false
-		for _, m := range []struct {
-			open, end string
-			display   bool
-		}{{`\(`, `\)`, false}, {`\[`, `\]`, true}, {"$$", "$$", true}} {
-			if i := strings.Index(s, m.open); i >= 0 && (at < 0 || i < at) && strings.Contains(s[i+2:], m.end) {
-				at, end, display = i, m.end, m.display
+	ends := map[string]int{} // where each mark is found next; so a text is looked through once for each
+	done, total := 0, len(s)
+	for at := 0; at+1 < total; at++ {
+		if s[at] != '\\' && s[at] != '$' {
+			continue
+		}
+		var end string
+		switch s[at : at+2] {
+		case `\(`:
+			end = `\)`
+		case `\[`:
+			end = `\]`
+		case "$$":
+			end = "$$"
+		default:
+			continue
+		}
+		found, known := ends[end]
+		if !known || found >= 0 && found < at+2 {
+			if found = strings.Index(s[at+2:], end); found >= 0 {
+				found += at + 2
 			}
+			ends[end] = found
 		}
-		if at < 0 {
-			break
+		if found < 0 {
+			continue
 		}
-		source, rest, _ := strings.Cut(s[at+2:], end)
-		w.in.text(s[:at])
-		w.math(source, "tex", display)
-		s = rest
+		w.in.text(s[done:at])
+		w.math(s[at+2:found], "tex", end != `\)`)
+		done = found + 2
+		at = done - 1
 	}
-	w.in.text(s)
+	w.in.text(s[done:])
 }
 
 func (w *walker) inCode() bool {
