@@ -4,16 +4,40 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
 
 	"github.com/millrace/millrace"
 )
 
+// author takes the names that the page declares. The site or a firm is no
+// better an author than nobody is: where the page shows whom it is by, that
+// counts instead, and so it does against a meta element, which many sites fill
+// with whoever has put the page up.
 func (m *meta) author() {
-	var names []string
-	source := ""
+	names, source := m.declaredAuthor()
+	firm := len(names) > 0 && m.isFirm(names)
+	if len(names) == 0 || firm || strings.HasPrefix(source, "meta ") {
+		if shown := m.byline(); shown != "" {
+			names, source = []string{shown}, "byline"
+		} else if len(names) == 0 || firm {
+			if shown := m.authorClass(); shown != "" {
+				names, source = []string{shown}, "byline"
+			}
+		}
+	}
+	if len(names) == 0 {
+		if name := m.labelledMeta(); name != "" {
+			names, source = []string{name}, "meta twitter:data1"
+		}
+	}
+	if m.page.Author = strings.Join(names, ", "); m.page.Author != "" {
+		m.res.Sources["author"] = source
+	}
+}
+
+// declaredAuthor gives the names that the page's data have.
+func (m *meta) declaredAuthor() (names []string, source string) {
 	add := func(from string, list ...string) {
 		for _, s := range list {
 			if s = personName(s); s != "" && (source == "" || source == from) && !slices.Contains(names, s) && len(names) < 20 {
@@ -22,93 +46,122 @@ func (m *meta) author() {
 		}
 	}
 	for i := range m.things {
-		if m.things[i].isArticle() || m.things[i].is("*Page") {
+		if m.things[i].isArticle() && !m.foreign || m.things[i].is("*Page") {
 			add("json-ld author", texts(m.things[i].values["author"])...)
 			if len(names) > 0 {
-				break
+				return names, source
 			}
 		}
 	}
-	for _, key := range []string{"author", "article:author", "dc.creator", "parsely-author", "sailthru.author", "citation_author"} {
+	for _, v := range m.named["citation_author"] {
+		// Journals write the family name first.
+		if last, first, ok := strings.Cut(v, ", "); ok && !strings.Contains(first, ",") {
+			v = first + " " + last
+		}
+		add("meta citation_author", v)
+	}
+	for _, key := range []string{"author", "article:author", "dc.creator", "parsely-author", "sailthru.author"} {
 		add("meta "+key, m.named[key]...)
 	}
+	tries := 0
 	for _, n := range m.c.props {
 		prop := attr(n, "itemprop")
-		if hasToken(prop, "author") || hasToken(prop, "creator") {
-			inner := find(n, func(e *html.Node) bool { return hasToken(attr(e, "itemprop"), "name") })
-			if inner != nil {
-				n = inner
-			}
-			if v := attr(n, "content"); v != "" {
-				add("itemprop author", v)
-			} else {
-				add("itemprop author", plainText(n))
-			}
+		if tries > maxTries || !hasToken(prop, "author") && !hasToken(prop, "creator") {
+			continue
+		}
+		if tries++; inComments(n, 8) {
+			continue
+		}
+		inner := find(n, func(e *html.Node) bool { return hasToken(attr(e, "itemprop"), "name") })
+		if inner != nil {
+			n = inner
+		}
+		if v := attr(n, "content"); v != "" {
+			add("itemprop author", v)
+		} else {
+			add("itemprop author", plainText(n))
 		}
 	}
 	if source == "" && m.guess != millrace.Forum {
 		for _, n := range m.c.props {
-			if source == "" && hasToken(attr(n, "rel"), "author") {
+			if source == "" && tries <= maxTries && hasToken(attr(n, "rel"), "author") && !inComments(n, 8) {
+				tries++
 				add("rel author", plainText(n))
 			}
 		}
 	}
-	if source == "" && m.guess != millrace.Forum {
-		if name := m.byline(); name != "" {
-			add("byline", name)
-		}
-	}
-	if m.page.Author = strings.Join(names, ", "); source != "" {
-		m.res.Sources["author"] = source
-	}
+	return names, source
 }
 
-// byline gives the name that stands with the page's title in an element whose
-// class says that it names the author.
-func (m *meta) byline() string {
-	top := m.titleBlock()
-	if top == nil {
-		return ""
+// isFirm reports whether the declared author is the site itself, or declared
+// to be a firm.
+func (m *meta) isFirm(names []string) bool {
+	if len(names) > 1 {
+		return false
 	}
-	steps, found := 0, ""
-	find(top, func(n *html.Node) bool {
-		if steps++; steps > 300 {
+	name := letters(names[0])
+	if name == letters(m.firstNamed("og:site_name", "application-name")) {
+		return true
+	}
+	for i := range m.things {
+		t := &m.things[i]
+		if t.is("Organization", "WebSite", "Corporation", "NewsMediaOrganization", "LocalBusiness") && letters(t.text("name")) == name ||
+			letters(firstText(t.values["publisher"])) == name {
 			return true
 		}
-		class := strings.ToLower(attr(n, "class"))
-		if !strings.Contains(class, "author") && !strings.Contains(class, "byline") {
-			return false
-		}
-		t := plainText(n)
-		if i := strings.IndexAny(t, "|·•,—"); i > 0 {
-			t = t[:i]
-		}
-		if t = personName(t); len(t) > 50 || strings.ContainsAny(t, "0123456789:?!") || len(strings.Fields(t)) < 2 || len(strings.Fields(t)) > 5 {
-			return false
-		}
-		for f := range strings.FieldsSeq(t) {
-			if r, _ := utf8.DecodeRuneInString(f); unicode.IsLower(r) && len(f) > 3 {
-				return false
+		if a, ok := t.values["author"].(map[string]any); ok && letters(firstText(a["name"])) == name {
+			if inner := (thing{types: texts(a["@type"])}); inner.is("Organization", "Corporation", "NewsMediaOrganization") {
+				return true
 			}
 		}
-		found = t
-		return true
-	})
-	return found
+	}
+	return false
+}
+
+func firstText(v any) string {
+	if l := texts(v); len(l) > 0 {
+		return l[0]
+	}
+	return ""
+}
+
+// labelledMeta gives the author that the pair of elements for a link's preview
+// has: twitter:label1 says what twitter:data1 is.
+func (m *meta) labelledMeta() string {
+	if _, rest := cutLabel(m.firstNamed("twitter:label1") + " "); rest == "" && m.firstNamed("twitter:label1") != "" {
+		return personName(m.firstNamed("twitter:data1"))
+	}
+	return ""
 }
 
 // personName cleans a name; an address or a URL is none.
 func personName(s string) string {
 	s = oneLine(s)
-	for _, p := range []string{"By ", "by ", "BY ", "Written by ", "written by "} {
-		s = strings.TrimPrefix(s, p)
+	for range 2 {
+		if label, rest := cutLabel(s); label != "" && rest != "" {
+			s = rest
+		}
 	}
-	if s = strings.Trim(s, " ,;|"); len(s) > 120 || strings.ContainsAny(s, "@{}<>") || strings.Contains(s, "://") || isTemplate(s) || !strings.ContainsFunc(s, unicode.IsLetter) {
+	for _, stop := range []string{", Updated by", ", Reviewed by", " | ", " on Facebook", " on Twitter"} {
+		if i := indexFold(s, stop); i > 0 {
+			s = s[:i]
+		}
+	}
+	if s = strings.Trim(s, " ,;|\"“”"); len(s) > 120 || strings.ContainsAny(s, "@{}<>") || strings.Contains(s, "://") || isTemplate(s) || !strings.ContainsFunc(s, unicode.IsLetter) {
 		return ""
 	}
 	switch strings.ToLower(s) {
-	case "admin", "administrator", "author", "unknown", "null", "undefined", "none", "anonymous":
+	case "admin", "administrator", "author", "unknown", "null", "undefined", "none", "anonymous", "webmaster", "editor", "guest", "user", "root", "staff", "default":
 		return ""
 	}
 	return s
+}
+
+func indexFold(s, part string) int {
+	for i := 0; i+len(part) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(part)], part) {
+			return i
+		}
+	}
+	return -1
 }

@@ -4,115 +4,202 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
-
 	"github.com/millrace/millrace"
 )
 
+// The names of meta elements that give a date, the surest first.
+var (
+	publishedNames = []string{
+		"article:published_time", "og:article:published_time", "og:published_time", "article:published", "datepublished", "published-date", "published_date", "published",
+		"publish-date", "publish_date", "publishdate", "pubdate", "pub_date", "publication_date", "dc.date.issued", "dcterms.issued", "dcterms.created", "dc.date.created",
+		"citation_publication_date", "citation_online_date", "citation_date", "parsely-pub-date", "sailthru.date", "release_date",
+	}
+	modifiedNames = []string{
+		"article:modified_time", "og:updated_time", "og:article:modified_time", "article:modified", "datemodified", "dcterms.modified", "dc.date.modified",
+		"modified-time", "modified_time", "last-modified", "lastmod", "updated", "last-updated", "revised",
+	}
+	// unclearNames do not say of what they are the date.
+	unclearNames = []string{"date", "dc.date", "dcterms.date"}
+)
+
+// maxTries is how many elements that say the same of themselves are looked at.
+const maxTries = 100
+
+// claim is a date with its source.
+type claim struct {
+	time.Time
+	source string
+}
+
+// dates reads when the page was published and when it was last changed. What
+// the page declares of itself comes first, then what it shows by its title.
+// The two differ in earnest where the declaration is made by a machine that
+// does not know: then what is shown counts. A date of change is never one of
+// publication.
 func (m *meta) dates() {
-	var source string
-	pick := func(key string, names ...string) time.Time {
-		for i := range m.things {
-			if rank(&m.things[i]) > 2 || rank(&m.things[i]) == 1 {
-				continue
-			}
-			if t, ok := parseTime(m.things[i].text(key)); ok {
-				source = "json-ld " + key
-				return t
-			}
-		}
-		for _, n := range names {
-			for _, v := range m.named[n] {
-				if t, ok := parseTime(v); ok {
-					source = "meta " + n
-					return t
-				}
-			}
-		}
-		for _, n := range m.c.props {
-			if hasToken(attr(n, "itemprop"), key) {
-				for _, v := range []string{attr(n, "datetime"), attr(n, "content"), plainText(n)} {
-					if t, ok := parseTime(v); ok {
-						source = "itemprop " + key
-						return t
-					}
-				}
-			}
-		}
-		return time.Time{}
+	declared, weak := m.declaredDate("datePublished", publishedNames)
+	modified, weakModified := m.declaredDate("dateModified", modifiedNames)
+	if modified.IsZero() {
+		modified = weakModified
 	}
-	m.page.Published = pick("datePublished", "article:published_time", "og:article:published_time", "datepublished", "dc.date.issued", "dcterms.created",
-		"citation_publication_date", "parsely-pub-date", "sailthru.date", "pubdate", "publish-date", "publish_date", "date", "dc.date")
-	if m.page.Published.IsZero() {
-		if t, ok := m.nearTitle(); ok {
-			m.page.Published, source = t, "time"
+	published, changed := m.shownDates()
+	if weak.IsZero() {
+		for _, n := range unclearNames {
+			if t := m.namedTime(n); weak.IsZero() && !t.IsZero() {
+				weak = claim{t, "meta " + n}
+			}
 		}
 	}
-	if !m.page.Published.IsZero() {
-		m.res.Sources["published"] = source
+	switch {
+	case !declared.IsZero() && sameDay(declared.Time, modified.Time) && isBefore(published, declared):
+		// A publication that equals the last change while the page shows
+		// an earlier day is the time of the site's own making.
+		declared = published
+	case declared.IsZero() && !published.IsZero():
+		declared = published
+		if sameDay(weak.Time, published.Time) {
+			declared = weak // it has the time of day
+		}
+	case declared.IsZero() && m.guess != millrace.Documentation && !m.publishedMeta().IsZero():
+		declared = m.publishedMeta()
+	case declared.IsZero() && sameDay(weak.Time, changed.Time):
+		weak = claim{}
 	}
-	m.page.Modified = pick("dateModified", "article:modified_time", "og:updated_time", "og:article:modified_time", "datemodified", "dcterms.modified", "last-modified")
-	if !m.page.Modified.IsZero() {
+	if declared.IsZero() && m.datesCount() {
+		declared = weak
+	}
+	if declared.IsZero() && (m.guess == millrace.Article || m.guess == "") {
+		if declared = m.urlDate(); declared.IsZero() && changed.IsZero() {
+			declared = m.loneDate()
+		}
+	}
+	if m.page.Published = declared.Time; !declared.IsZero() {
+		m.res.Sources["published"] = declared.source
+	}
+	if modified.IsZero() {
+		modified = changed
+	}
+	if m.page.Modified = modified.Time; !modified.IsZero() {
 		m.page.Known |= millrace.FieldModified
-		m.res.Sources["modified"] = source
+		m.res.Sources["modified"] = modified.source
 	}
 }
 
-// titleBlock gives the element around the page's title in which a byline and a
-// date are expected, nil if there is no title on the page.
-func (m *meta) titleBlock() *html.Node {
-	top := m.c.titleNode
-	if top == nil {
-		return nil
+// sameDay reports whether two times can be the same day somewhere.
+func sameDay(a, b time.Time) bool {
+	return !a.IsZero() && !b.IsZero() && a.Sub(b).Abs() < 36*time.Hour
+}
+
+// isBefore reports whether a day lies plainly before another.
+func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.Hour }
+
+// datesCount reports whether a date that the page does not show may be its
+// own: that of a text which is published once. Of other pages it tells when
+// somebody made the page in a system.
+func (m *meta) datesCount() bool {
+	if m.guess != millrace.Article && m.guess != millrace.Forum && m.guess != "" {
+		return false
 	}
-	for steps := 0; steps < 4 && top.Parent != nil && top.Parent.DataAtom != atom.Body; steps++ {
-		top = top.Parent
-		if top.DataAtom == atom.Article || top.DataAtom == atom.Main {
-			break
+	for i := range m.things {
+		if m.things[i].isArticle() {
+			return true
 		}
 	}
-	return top
+	return false
 }
 
-// nearTitle gives the time that stands with the page's title.
-func (m *meta) nearTitle() (time.Time, bool) {
-	top := m.titleBlock()
-	if top == nil {
-		return time.Time{}, false
-	}
-	for _, n := range m.c.times {
-		if !isAncestor(top, n) {
+// declaredDate gives the date that the page's data declare: a sure one and one
+// that says little, because it is of no article, of a home page or of
+// documentation, which systems date by the time they were built.
+func (m *meta) declaredDate(key string, names []string) (sure, weak claim) {
+	for i := range m.things {
+		t := &m.things[i]
+		if rank(t) == 1 || rank(t) > 2 || rank(t) == 0 && m.foreign {
 			continue
 		}
-		v := attr(n, "datetime")
-		if v == "" {
-			v = plainText(n)
+		v, ok := parseTime(t.text(key))
+		if !ok {
+			continue
 		}
+		c := claim{v, "json-ld " + key}
+		if rank(t) == 0 {
+			return c, weak
+		}
+		if weak.IsZero() {
+			weak = c
+		}
+	}
+	for _, n := range names {
+		if t := m.namedTime(n); !t.IsZero() {
+			c := claim{t, "meta " + n}
+			if m.guess != millrace.Documentation && m.url.Path != "/" && (m.guess == millrace.Article || m.guess == millrace.Forum || m.page.Author != "") {
+				return c, weak
+			}
+			if weak.IsZero() {
+				weak = c
+			}
+		}
+	}
+	tries := 0
+	for _, n := range m.c.props {
+		if !hasToken(attr(n, "itemprop"), key) {
+			continue
+		}
+		if tries++; tries > maxTries {
+			break
+		}
+		if inComments(n, 8) || m.inCard(n, plainText(n)) {
+			continue
+		}
+		for _, v := range []string{attr(n, "datetime"), attr(n, "content"), plainText(n)} {
+			if t, ok := parseTime(v); ok {
+				return claim{t, "itemprop " + key}, weak
+			}
+		}
+	}
+	return claim{}, weak
+}
+
+// publishedMeta gives the first date of a meta element whose own name, which
+// no vocabulary has, says that it is of publication.
+func (m *meta) publishedMeta() claim {
+	for _, e := range m.c.heads {
+		name := strings.ToLower(attr(e, "name"))
+		if !strings.Contains(name, "publish") || !strings.Contains(name, "date") && !strings.Contains(name, "time") {
+			continue
+		}
+		if t, ok := parseTime(attr(e, "content")); ok {
+			return claim{t, "meta " + name}
+		}
+	}
+	return claim{}
+}
+
+func (m *meta) namedTime(name string) time.Time {
+	for _, v := range m.named[name] {
 		if t, ok := parseTime(v); ok {
-			return t, true
-		}
-		break // the first one counts
-	}
-	return time.Time{}, false
-}
-
-var layouts = []string{
-	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST",
-	"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "January 2, 2006", "Jan 2, 2006", "Jan. 2, 2006", "2 January 2006", "2 Jan 2006",
-	time.RFC1123, time.RFC1123Z, "January 2, 2006 3:04 pm", "January 2, 2006 15:04", "20060102",
-}
-
-// parseTime reads a date as pages write it. A year alone is none.
-func parseTime(s string) (time.Time, bool) {
-	s = strings.TrimSpace(s)
-	if len(s) < 8 || len(s) > 60 {
-		return time.Time{}, false
-	}
-	for _, l := range layouts {
-		if t, err := time.Parse(l, s); err == nil && t.Year() >= 1980 && t.Year() < 2200 {
-			return t.UTC().Truncate(time.Second), true
+			return t
 		}
 	}
-	return time.Time{}, false
+	return time.Time{}
+}
+
+// urlDate gives the day that the address names as blogs and newspapers do,
+// /2006/01/02/name or /2006/jan/02/name.
+func (m *meta) urlDate() claim {
+	parts := strings.Split(strings.Trim(m.url.Path, "/"), "/")
+	for i := 0; i+3 < len(parts); i++ {
+		y, mo, d := parts[i], parts[i+1], parts[i+2]
+		if len(y) != 4 || len(d) != 2 {
+			continue
+		}
+		text := y + "-" + mo + "-" + d
+		if len(mo) > 2 {
+			text = d + " " + mo + " " + y
+		}
+		if f, ok := findDate(text, 0, ""); ok && f.start == 0 && f.end == len(text) {
+			return claim{f.day, "url"}
+		}
+	}
+	return claim{}
 }

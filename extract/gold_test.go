@@ -189,6 +189,22 @@ func TestGold(t *testing.T) {
 			t.Errorf("%s: mean word F1 is %.4f, the floor is %.3f", kind, mean, floors[kind])
 		}
 	}
+	// The fields of articles and documentation, as the floors above.
+	a, d := tallies["article"], tallies["documentation"]
+	for _, f := range []struct {
+		name  string
+		n, of int
+		floor float64
+	}{
+		{"title", a.title + d.title, a.titleN + d.titleN, .87},
+		{"author", a.author + d.author, a.authorN + d.authorN, .775},
+		{"date", a.date + d.date, a.dateN + d.dateN, .775},
+		{"no date where there is none", a.inventedOf + d.inventedOf - a.invented - d.invented, a.inventedOf + d.inventedOf, .955},
+	} {
+		if got := share(f.n, f.of); got < f.floor {
+			t.Errorf("%s: %.3f, the floor is %.3f", f.name, got, f.floor)
+		}
+	}
 	if name := os.Getenv("MILLRACE_TEST_LIST"); name != "" {
 		if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 			t.Fatal(err)

@@ -1,10 +1,12 @@
 package extract
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
 
+	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
 	"github.com/millrace/millrace"
@@ -19,9 +21,14 @@ type meta struct {
 	page   *millrace.Page
 	res    *Result
 	named  map[string][]string // content of meta elements by name or property, lower case
-	things []thing
-	list   evidence          // that the page only lists others
-	guess  millrace.PageKind // by what the page declares, before its content is known
+	things []thing             // the JSON-LD, what is likely about the page first
+	// foreign: the articles in the JSON-LD are not the page; see ownThings.
+	foreign  bool
+	list     evidence          // that the page only lists others
+	guess    millrace.PageKind // by what the page declares, before its content is known
+	lines    []nearLine        // around the title; nil = not gathered yet
+	top      *html.Node        // see topNode
+	topKnown bool
 }
 
 // known are the fields that HTML speaks for: what it does not declare, it
@@ -56,19 +63,48 @@ func (m *meta) read() {
 	m.page.Schema = schemas(m.c.jsons)
 	m.things = things(m.page.Schema)
 	slices.SortStableFunc(m.things, func(a, b thing) int { return rank(&a) - rank(&b) })
+	m.things = m.ownThings()
 	m.page.Known, m.page.Detail = known, millrace.DetailBlocks
 	if len(m.page.Schema) > 0 {
 		m.res.Sources["schema"] = "json-ld"
 	}
+	m.list = listEvidence(m.c.body, m.url)
+	m.guess = m.guessKind()
+	m.language()
 	m.title()
 	m.page.Description = m.first("description", "json-ld description", "meta description", "meta og:description", "meta twitter:description")
 	m.author()
 	m.dates()
-	m.language()
 	m.page.Section = m.first("section", "json-ld articleSection", "meta article:section", "meta section")
 	m.tags()
-	m.list = listEvidence(m.c.body, m.url)
-	m.guess = m.guessKind()
+}
+
+// ownThings puts the article that the page is first, where it declares several:
+// others are those that it leads to. If it has many and is none of them, they
+// say nothing about it but that it lists them.
+func (m *meta) ownThings() []thing {
+	articles := 0
+	for articles < len(m.things) && rank(&m.things[articles]) == 0 {
+		articles++
+	}
+	if articles < 2 {
+		return m.things
+	}
+	og, head := letters(m.firstNamed("og:title")), letters(m.c.title)
+	for i := range m.things[:articles] {
+		t := &m.things[i]
+		name := letters(cmp.Or(t.text("headline"), t.text("name")))
+		if len(name) > 8 && (name == og || strings.HasPrefix(head, name)) || m.res.Canonical != "" && (t.text("url") == m.res.Canonical || t.text("mainEntityOfPage") == m.res.Canonical) {
+			own := m.things[i]
+			copy(m.things[1:i+1], m.things[:i])
+			m.things[0] = own
+			return m.things
+		}
+	}
+	if articles > 3 {
+		m.foreign = true
+	}
+	return m.things
 }
 
 // rank orders JSON-LD objects by how likely they are about the page itself.
@@ -102,7 +138,7 @@ func (m *meta) first(field string, places ...string) string {
 			if rank(&m.things[i]) > 2 {
 				continue
 			}
-			if v := m.things[i].text(key); v != "" && !isTemplate(v) {
+			if v := withoutTags(m.things[i].text(key)); v != "" && !isTemplate(v) && !(m.foreign && rank(&m.things[i]) == 0) {
 				m.res.Sources[field] = p
 				return v
 			}
@@ -123,48 +159,6 @@ func (m *meta) firstNamed(names ...string) string {
 		}
 	}
 	return ""
-}
-
-func (m *meta) language() {
-	for _, p := range []struct{ source, value string }{
-		{"html lang", attr(m.c.html, "lang")},
-		{"html xml:lang", attr(m.c.html, "xml:lang")},
-		{"meta content-language", m.firstNamed("content-language")},
-		{"meta og:locale", m.firstNamed("og:locale")},
-		{"json-ld inLanguage", m.first("language", "json-ld inLanguage")},
-	} {
-		if tag := languageTag(p.value); tag != "" {
-			m.page.Language = tag
-			m.res.Sources["language"] = p.source
-			return
-		}
-	}
-	delete(m.res.Sources, "language")
-}
-
-// languageTag gives a BCP 47 tag in the usual case, "" for what is none.
-func languageTag(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(strings.ReplaceAll(s, "_", "-")), ",")
-	parts := strings.Split(s, "-")
-	for i, p := range parts {
-		if len(p) > 8 || len(p) == 0 || strings.ContainsFunc(p, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
-		}) {
-			return ""
-		}
-		switch {
-		case i == 0:
-			if len(p) < 2 || len(p) > 3 {
-				return ""
-			}
-			parts[i] = strings.ToLower(p)
-		case len(p) == 2:
-			parts[i] = strings.ToUpper(p)
-		case len(p) == 4:
-			parts[i] = strings.ToUpper(p[:1]) + strings.ToLower(p[1:])
-		}
-	}
-	return strings.Join(parts, "-")
 }
 
 func (m *meta) tags() {
@@ -194,8 +188,32 @@ func (m *meta) tags() {
 	}
 }
 
+// withoutTags gives the text of a value in which there is markup, as shops
+// write the descriptions of their goods.
+func withoutTags(s string) string {
+	if !strings.Contains(s, "</") && !strings.Contains(s, "<br") {
+		return s
+	}
+	var b strings.Builder
+	for z := html.NewTokenizer(strings.NewReader(s)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			return strings.Join(strings.Fields(b.String()), " ")
+		case html.TextToken:
+			b.Write(z.Text())
+		default:
+			b.WriteByte(' ')
+		}
+	}
+}
+
 // finish sets what only the content tells.
 func (m *meta) finish(l *located, blocks []millrace.Block) {
+	if m.page.Language == "" {
+		if m.page.Language = detectLanguage(blocks); m.page.Language != "" {
+			m.res.Sources["language"] = "detected"
+		}
+	}
 	m.page.Kind, m.res.Sources["kind"] = m.kind(l, blocks)
 	if m.page.Kind == "" {
 		delete(m.res.Sources, "kind")

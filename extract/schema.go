@@ -76,9 +76,107 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 		if s.FirstChild == nil {
 			continue
 		}
-		text := []byte(trimScript(s.FirstChild.Data))
-		if json.Valid(text) {
+		if text := repaired(trimScript(s.FirstChild.Data)); text != nil {
 			add(text, nil, 0)
+		}
+	}
+	return out
+}
+
+// repaired gives JSON that is valid, nil if it cannot be had. Only what changes
+// no value is mended: control characters that stand as they are in strings,
+// comments, commas before a closing bracket, quotation marks that are character
+// references, and objects that follow each other without being a list.
+func repaired(text string) []byte {
+	raw := []byte(text)
+	if json.Valid(raw) {
+		return raw
+	}
+	if !strings.Contains(text, `"`) && strings.Contains(text, "&quot;") {
+		text = html.UnescapeString(text) // a template has escaped what is no text
+		if raw = []byte(text); json.Valid(raw) {
+			return raw
+		}
+	}
+	out := make([]byte, 0, len(raw)+64)
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			end := stringEnd(raw, i)
+			out = appendString(out, raw[i:end])
+			i = end - 1
+		case c == '/' && i+1 < len(raw) && raw[i+1] == '/':
+			for i < len(raw) && raw[i] != '\n' {
+				i++
+			}
+		case c == '/' && i+1 < len(raw) && raw[i+1] == '*':
+			n := bytes.Index(raw[i+2:], []byte("*/"))
+			if n < 0 {
+				return nil
+			}
+			i += n + 3
+		case c == '}' || c == ']':
+			if n := len(bytes.TrimRight(out, " \t\r\n")); n > 0 && out[n-1] == ',' {
+				out = out[:n-1]
+			}
+			out = append(out, c)
+		default:
+			out = append(out, c)
+		}
+	}
+	if json.Valid(out) {
+		return out
+	}
+	return inList(out)
+}
+
+// inList gives a list of objects that follow each other, with or without
+// commas between them, nil if that is not what the text is.
+func inList(text []byte) []byte {
+	list := []byte{'['}
+	for rest := bytes.TrimSpace(text); len(rest) > 0; {
+		var v json.RawMessage
+		d := json.NewDecoder(bytes.NewReader(rest))
+		if rest[0] != '{' || d.Decode(&v) != nil {
+			return nil
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(list, v...)
+		rest = bytes.TrimLeft(rest[d.InputOffset():], " \t\r\n,;")
+	}
+	if len(list) == 1 {
+		return nil
+	}
+	return append(list, ']')
+}
+
+// stringEnd gives where a JSON string ends that begins at i.
+func stringEnd(raw []byte, i int) int {
+	for i++; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(raw)
+}
+
+// appendString appends a JSON string, its control characters escaped.
+func appendString(out, s []byte) []byte {
+	for _, c := range s {
+		switch {
+		case c == '\n':
+			out = append(out, `\n`...)
+		case c == '\t':
+			out = append(out, `\t`...)
+		case c < ' ':
+			// A carriage return and the like: nobody wants it.
+		default:
+			out = append(out, c)
 		}
 	}
 	return out

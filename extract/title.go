@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -12,29 +13,29 @@ import (
 // title takes the heading that the head of the document confirms, else what
 // the head says.
 func (m *meta) title() {
-	site := m.firstNamed("og:site_name", "application-name")
-	if site == "" {
-		for i := range m.things {
-			if m.things[i].is("WebSite", "Organization") {
-				site = m.things[i].text("name")
-			}
-		}
+	og, head := m.firstNamed("og:title"), m.c.title
+	if isTemplate(og) {
+		og = ""
 	}
-	claims := []string{m.c.title, m.firstNamed("og:title"), m.firstNamed("twitter:title")}
+	site := m.siteName()
+	claims := []string{head, og, m.firstNamed("twitter:title")}
 	for i := range m.things {
 		if rank(&m.things[i]) < 2 && len(claims) < 20 {
 			claims = append(claims, m.things[i].text("headline"), m.things[i].text("name"))
 		}
 	}
+	short := withoutSite(head, site)
+	claims = append(claims, short, withoutSite(og, site))
+	folded := make([]string, len(claims))
 	for i, c := range claims {
-		claims[i] = letters(c)
+		folded[i] = letters(c)
 	}
 	siteLetters := letters(site)
 	best, length := 0, 0 // of the heading chosen so far: how well it is confirmed, how long it is
 	text, source := "", ""
 	for _, level := range []int{1, 2} {
-		if m.c.titleNode != nil {
-			break
+		if level == 2 && best != 0 && best != 2 {
+			break // one that is no more than the beginning or the end of a claim may be the site's
 		}
 		for _, h := range m.c.headings {
 			if headingLevel(h) != level || inFurniture(h) {
@@ -42,56 +43,194 @@ func (m *meta) title() {
 			}
 			t := headingText(h)
 			l := letters(t)
-			if l == "" || len(l) > 1000 || l == siteLetters && level == 1 && len(m.c.headings) > 1 {
+			if l == "" || len(l) > 1000 || l == siteLetters && level == 1 && (len(m.c.headings) > 1 || og != "" && letters(og) != l) {
 				continue
 			}
 			score := 0
-			for _, c := range claims {
-				switch {
-				case c == "":
-				case c == l:
-					score = max(score, 3)
-				case level == 1 && (strings.HasPrefix(c, l) || strings.HasSuffix(c, l) && l != siteLetters):
-					score = max(score, 2)
-				case level == 2 && strings.HasPrefix(c, l) && len(l)*2 > len(c):
-					score = max(score, 2)
-				case level == 1 && (strings.Contains(c, l) && len(l)*3 > len(c) || strings.Contains(l, c)):
-					score = max(score, 1)
-				}
+			for i, c := range folded {
+				score = max(score, confirms(c, l, level, siteLetters, headOf(claims[i], t)))
 			}
-			if score == 0 && level == 1 && (alike(t, m.c.title) || alike(t, m.firstNamed("og:title"))) {
+			if score == 0 && level == 1 && (alike(t, head) || alike(t, og) || alike(t, short)) {
 				score = 1
 			}
-			if score > best || score == 2 && best == 2 && len(l) > length {
+			if level == 2 && best == 2 && score < 3 {
+				continue
+			}
+			if score > best || score == best && (score == 2 || score == 3) && len(l) > length {
 				length, best, m.c.titleNode, text, source = len(l), score, h, t, h.Data
 			}
 		}
 	}
 	if text == "" {
-		if og := m.firstNamed("og:title", "twitter:title"); og != "" && letters(og) != siteLetters && !isTemplate(og) {
-			text, source = withoutSite(og, site), "meta og:title"
-		} else if m.c.title != "" {
-			text, source = withoutSite(m.c.title, site), "title"
-		} else if h := m.onlyHeading(); h != nil {
-			text, source = headingText(h), "h1"
-			m.c.titleNode = h
-		}
+		text, source = m.declaredTitle(og, site)
+	} else {
+		text = asDeclared(m.c.titleNode, text, claims)
 	}
 	if m.page.Title = text; text != "" {
 		m.res.Sources["title"] = source
 	}
 }
 
+// confirms rates how well a claim of the head confirms a heading; both are
+// letters alone. A claim that begins with the heading, up to where it is cut,
+// says more than one that ends with it: what it ends with is mostly the site.
+func confirms(claim, heading string, level int, site string, cut bool) int {
+	switch {
+	case claim == "":
+	case claim == heading:
+		return 4
+	case cut && strings.HasPrefix(claim, heading) && (level == 1 || len(heading)*2 > len(claim)):
+		return 3
+	case strings.HasPrefix(claim, heading) && (level == 1 || len(heading)*2 > len(claim)), level == 1 && strings.HasSuffix(claim, heading) && heading != site:
+		return 2
+	case level == 1 && (strings.Contains(claim, heading) && len(heading)*3 > len(claim) || strings.Contains(heading, claim)):
+		return 1
+	}
+	return 0
+}
+
+// separators stand between the name of a page and that of its site.
+var separators = []string{" | ", " - ", " – ", " — ", " · ", " » ", " « ", " :: ", " / ", " • "}
+
+// headOf reports whether a claim is a heading's text up to a separator.
+func headOf(claim, heading string) bool {
+	rest, ok := strings.CutPrefix(claim, heading)
+	if !ok {
+		return false
+	}
+	for _, sep := range separators {
+		if strings.HasPrefix(rest, sep) {
+			return true
+		}
+	}
+	return false
+}
+
+// siteName gives the name of the site as the page has it. Where the title
+// element is the page's own title, as OpenGraph has it, beside something else,
+// that is the site.
+func (m *meta) siteName() string {
+	if site := m.firstNamed("og:site_name", "application-name"); site != "" {
+		return site
+	}
+	for i := range m.things {
+		if m.things[i].is("WebSite", "Organization") {
+			if name := m.things[i].text("name"); name != "" {
+				return name
+			}
+		}
+	}
+	if og := m.firstNamed("og:title"); len(og) >= 4 && og != m.c.title {
+		if rest, ok := strings.CutSuffix(m.c.title, ": "+og); ok {
+			return rest
+		}
+		for _, sep := range separators {
+			if rest, ok := strings.CutPrefix(m.c.title, og+sep); ok {
+				return rest
+			}
+			if rest, ok := strings.CutSuffix(m.c.title, sep+og); ok {
+				return rest
+			}
+		}
+	}
+	return ""
+}
+
+// declaredTitle gives the title that only the head has, or the one heading of
+// a document without a head.
+func (m *meta) declaredTitle(og, site string) (text, source string) {
+	if og == "" {
+		og = m.firstNamed("twitter:title")
+	}
+	if og != "" && letters(og) != letters(site) && !isTemplate(og) {
+		text, source = withoutSite(og, site), "meta og:title"
+	} else if m.c.title != "" {
+		text, source = withoutSite(m.c.title, site), "title"
+	} else if h := m.onlyHeading(); h != nil {
+		m.c.titleNode = h
+		return headingText(h), "h1"
+	}
+	for i := range m.things {
+		// The headline tells where the page's own part of it ends.
+		if s := m.things[i].text("headline"); m.things[i].isArticle() && s != "" && headOf(text, s) {
+			return s, "json-ld headline"
+		}
+	}
+	return text, source
+}
+
+// asDeclared gives the text of a heading in the form that the head of the
+// document has, if that is the better one: without a label or a count that is
+// an element of its own inside the heading, and not in capitals.
+func asDeclared(h *html.Node, text string, claims []string) string {
+	var parts []string
+	var add func(n *html.Node)
+	add = func(n *html.Node) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			switch {
+			case c.Type == html.TextNode && strings.TrimSpace(c.Data) != "":
+				parts = append(parts, letters(c.Data))
+			case c.Type == html.ElementNode && len(parts) < 20 && !isNothing(c):
+				add(c)
+			}
+		}
+	}
+	add(h)
+	l := letters(text)
+	for _, c := range claims {
+		c = oneLine(c)
+		claim := letters(c)
+		if len(claim) < 4 {
+			continue
+		}
+		if claim == l {
+			if isCapitals(text) && !isCapitals(c) {
+				return c
+			}
+			continue
+		}
+		if len(claim)*2 < len(l) || len(parts) < 2 || len(parts) > 20 {
+			continue
+		}
+		for i := range parts {
+			run := ""
+			for _, p := range parts[i:] {
+				if run += p; run == claim {
+					return c
+				}
+			}
+		}
+	}
+	return text
+}
+
+// isCapitals reports whether a text of some length has no small letter.
+func isCapitals(s string) bool {
+	return utf8.RuneCountInString(s) > 10 && strings.ContainsFunc(s, unicode.IsUpper) && !strings.ContainsFunc(s, unicode.IsLower)
+}
+
 // alike reports whether two titles share most of their words.
 func alike(a, b string) bool {
-	common, words := 0, strings.Fields(strings.ToLower(b))
-	list := strings.Fields(strings.ToLower(a))
+	list, words := titleWords(a), titleWords(b)
+	common := 0
 	for _, w := range list {
 		if slices.Contains(words, w) {
 			common++
 		}
 	}
 	return len(list) < 100 && len(words) < 100 && common >= 2 && common*2 >= min(len(list), len(words))
+}
+
+// titleWords gives the words of a title without their punctuation.
+func titleWords(s string) []string {
+	var out []string
+	for f := range strings.FieldsSeq(s) {
+		w := letters(f)
+		if w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // onlyHeading gives the heading of the first level if there is just one.
@@ -142,7 +281,10 @@ func letters(s string) string {
 
 // withoutSite cuts the name of the site off a title.
 func withoutSite(title, site string) string {
-	for _, sep := range []string{" | ", " - ", " – ", " — ", " · ", " » ", " « ", " :: ", " / ", " • "} {
+	if tail, ok := strings.CutPrefix(title, site+": "); ok && site != "" {
+		return tail
+	}
+	for _, sep := range separators {
 		if i := strings.LastIndex(title, sep); i > 0 {
 			head, tail := title[:i], title[i+len(sep):]
 			switch {

@@ -1,0 +1,312 @@
+package extract
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// loneDate gives the date that has an element for itself, wherever that is
+// after the title, if the page has no second.
+func (m *meta) loneDate() claim {
+	var lone claim
+	top, tries := m.topNode(), 0
+	for i := range m.c.boxes {
+		b := &m.c.boxes[i]
+		if b.n == top {
+			top = nil // from here on it is the page, and not the head of the site
+		}
+		if top != nil || b.own < 1 || b.words > 8 || headingLevel(b.n) > 0 {
+			continue
+		}
+		l := nearLine{text: plainText(b.n), block: b.n, parts: []nearPart{{n: &html.Node{Parent: b.n}, end: 48}}}
+		d, ok := findDate(l.text, 0, m.page.Language)
+		if ok {
+			if tries++; tries > maxTries {
+				return claim{}
+			}
+		}
+		if !ok || len(l.text) > 48 || m.offSide(b.n) || m.inCard(b.n, l.text) {
+			continue
+		}
+		before := strings.ToLower(l.text[:d.start])
+		as := labelRole(before)
+		if as == plainDate && i > 0 && m.c.boxes[i-1].words <= 4 {
+			as = labelRole(strings.ToLower(plainText(m.c.boxes[i-1].n)))
+		}
+		if as == plainDate {
+			as = classRole(&l, &shownDate{foundDate: d})
+		}
+		if as == changedDate || as == otherDate || as == plainDate && len(strings.Trim(before, " -–—|·•")) > 11 || isSentence(l.text[d.end:]) {
+			continue
+		}
+		if _, two := findDate(l.text, d.end, m.page.Language); two || !lone.IsZero() && !lone.Equal(d.day) {
+			return claim{}
+		}
+		lone = claim{d.day, "text"}
+	}
+	return lone
+}
+
+// isSentence reports whether a text after a date goes on with words: not with a
+// time of day or the minutes that reading takes.
+func isSentence(s string) bool {
+	return len(strings.Fields(s)) > 1 && !strings.ContainsFunc(s, unicode.IsDigit)
+}
+
+// offSide reports whether an element lies in a part of the page where no date
+// is the page's own.
+func (m *meta) offSide(n *html.Node) bool {
+	for ; n != nil && n.DataAtom != atom.Body; n = n.Parent {
+		if isAside(n) || n.DataAtom == atom.Aside || n.DataAtom == atom.Li {
+			return true
+		}
+	}
+	return false
+}
+
+// shownDates gives the dates of publication and of the last change that the
+// page shows by its title.
+func (m *meta) shownDates() (published, changed claim) {
+	type choice struct {
+		claim
+		cost int
+	}
+	best := map[role]choice{}
+	for i, l := range m.near() {
+		for _, d := range m.lineDates(i) {
+			cost := l.at
+			if l.at < 0 {
+				cost = 2 - 2*l.at
+			}
+			if d.role == plainDate {
+				cost += 4
+			}
+			as := d.role
+			if as == plainDate {
+				as = publishedDate
+			}
+			if b, ok := best[as]; !ok || cost < b.cost {
+				best[as] = choice{claim{d.day, d.source}, cost}
+			}
+		}
+	}
+	if published = best[publishedDate].claim; published.IsZero() {
+		published = m.titleDate()
+	}
+	return published, best[changedDate].claim
+}
+
+// titleDate gives the date that stands in the title's heading, in an element
+// of its own.
+func (m *meta) titleDate() claim {
+	var found claim
+	if top := m.topNode(); top != nil {
+		find(top, func(e *html.Node) bool {
+			t := plainText(e)
+			if d, ok := findDate(t, 0, m.page.Language); ok && d.start <= 4 && d.end == len(t) {
+				found = claim{d.day, "text in title"}
+			}
+			return !found.IsZero()
+		})
+	}
+	return found
+}
+
+// role is what a date that is shown is the date of.
+type role uint8
+
+const (
+	plainDate     role = iota // the page does not say
+	publishedDate             // of publication
+	changedDate               // of the last change
+	otherDate                 // of something else
+)
+
+// shownDate is a date in a line.
+type shownDate struct {
+	foundDate
+	role   role
+	source string
+}
+
+// The words by which a line says what its date is the date of.
+var (
+	publishedWords = []string{
+		"publish", "posted", "submitted", "released", "written on", "veröffentlicht", "erschienen", "erstellt", "publié", "mis en ligne", "publicad", "pubblicat", "gepubliceerd",
+		"geplaatst", "opublikowan", "dodano", "опубликован", "дата публикации", "publicerad", "publisert", "公開", "投稿", "掲載", "发布", "發布", "发表", "發表",
+	}
+	changedWords = []string{
+		"updated", "update:", "modified", "revised", "last edit", "last change", "last active", "aktualisiert", "geändert", "stand:", "letzte änderung", "mis à jour", "mise à jour", "modifié", "actualizad",
+		"última actualización", "modificad", "aggiornat", "ultima modifica", "modificat", "atualizad", "bijgewerkt", "gewijzigd", "aktualizacja", "zaktualizowan",
+		"обновлен", "обновлён", "изменен", "изменён", "uppdaterad", "oppdatert", "opdateret", "更新", "修改", "改訂",
+	}
+	otherWords = []string{
+		"reviewed", "fact checked", "fact-checked", "accessed", "retrieved", "copyright", "©", "expires", "until", "deadline", "born", "died", "geprüft", "starts", "ends ", "joined", "since ",
+		"valid", "effective", "available", "version", "event date", "registered", "release date", "photo", "next ", "taken", "tested",
+	}
+)
+
+// lineDates gives the dates of a line near the title that may be the page's: the
+// line says little else.
+func (m *meta) lineDates(at int) []shownDate {
+	l := &m.lines[at]
+	if len(l.text) > 300 {
+		return nil
+	}
+	found := m.findDates(l)
+	if len(found) == 0 {
+		return nil
+	}
+	if m.inCard(l.block, l.text) {
+		return nil
+	}
+	words, last, plain := 0, 0, 0
+	for i := range found {
+		d := &found[i]
+		before := strings.ToLower(l.text[last:d.start])
+		words += len(strings.Fields(before))
+		d.role = labelRole(before)
+		if d.role == plainDate && strings.TrimSpace(strings.Trim(before, " :|·•-–—,")) == "" && i == 0 && at > 0 {
+			// A label has the line above for itself.
+			if above := m.lines[at-1].text; len(above) < 30 && (strings.HasSuffix(above, ":") || len(strings.Fields(above)) <= 2) {
+				d.role = labelRole(strings.ToLower(above))
+			}
+		}
+		if d.role == plainDate {
+			d.role = classRole(l, d)
+		}
+		if d.role == plainDate {
+			plain++
+		}
+		last = d.end
+	}
+	words += len(strings.Fields(l.text[last:]))
+	out := found[:0]
+	for _, d := range found {
+		// Two dates that are not told apart are a span of time.
+		if d.role == otherDate || words > 20 || d.role == plainDate && (words > 12 || plain > 1 || !m.leadsIn(l)) {
+			continue
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// leadsIn reports whether a line is near enough for a date without a label. One
+// before the title must belong to it and not to the head of the site: the two
+// are near each other in the document as well. Documentation has other dates.
+func (m *meta) leadsIn(l *nearLine) bool {
+	if m.guess == millrace.Documentation && (l.at < 0 || l.at > 4) || l.at < -4 {
+		return false
+	}
+	if l.at > 0 {
+		return true
+	}
+	top := m.topNode()
+	for steps := 0; steps < 5 && top != nil && top.DataAtom != atom.Body; top, steps = top.Parent, steps+1 {
+		if isAncestor(top, l.block) {
+			return true
+		}
+	}
+	return false
+}
+
+// findDates gives the dates of a line, those of time elements by what their
+// attribute says.
+func (m *meta) findDates(l *nearLine) []shownDate {
+	var out []shownDate
+	from := 0
+	text := func(to int) {
+		for from < to {
+			d, ok := findDate(l.text[:to], from, m.page.Language)
+			if !ok {
+				break
+			}
+			out = append(out, shownDate{foundDate: d, source: "text near title"})
+			from = d.end
+		}
+		from = to
+	}
+	var done *html.Node
+	for _, p := range l.parts {
+		e := timeElement(p.n)
+		if e == nil || e == done {
+			continue
+		}
+		v := attr(e, "datetime")
+		if v == "" {
+			continue
+		}
+		done = e
+		if t, ok := parseTime(v); ok && len(out) < 10 {
+			text(p.start)
+			end := p.end
+			for _, q := range l.parts {
+				if timeElement(q.n) == e {
+					end = q.end
+				}
+			}
+			if d, ok := findDate(l.text[:end], p.start, m.page.Language); ok {
+				if _, two := findDate(l.text[:end], d.end, m.page.Language); two {
+					continue // its text tells them apart
+				}
+			}
+			out, from = append(out, shownDate{foundDate: foundDate{t, p.start, end}, source: "time"}), end
+		}
+	}
+	text(len(l.text))
+	return out
+}
+
+// timeElement gives the time element that a text node is in, nil for none.
+func timeElement(n *html.Node) *html.Node {
+	for p, steps := n.Parent, 0; p != nil && steps < 3; p, steps = p.Parent, steps+1 {
+		if p.Data == "time" {
+			return p
+		}
+	}
+	return nil
+}
+
+// labelRole reads the words before a date. The last of them count.
+func labelRole(s string) role {
+	as, at := plainDate, -1
+	for r, words := range [...][]string{publishedDate: publishedWords, changedDate: changedWords, otherDate: otherWords} {
+		for _, w := range words {
+			if i := strings.LastIndex(s, w); i > at {
+				as, at = role(r), i
+			}
+		}
+	}
+	return as
+}
+
+// classRole reads the names that the elements around a date have.
+func classRole(l *nearLine, d *shownDate) role {
+	var n *html.Node
+	for _, p := range l.parts {
+		if p.start <= d.start && d.start < p.end {
+			n = p.n.Parent
+		}
+	}
+	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
+		s := strings.ToLower(attr(n, "class") + " " + attr(n, "itemprop") + " " + attr(n, "id"))
+		switch published := strings.Contains(s, "publish") || strings.Contains(s, "pubdate") || strings.Contains(s, "release-date") || strings.Contains(s, "posted-on") || strings.Contains(s, "entry-date"); {
+		case published:
+			return publishedDate
+		case strings.Contains(s, "modif") || strings.Contains(s, "update") || strings.Contains(s, "changed"):
+			return changedDate
+		case strings.Contains(s, "expire") || strings.Contains(s, "event"):
+			return otherDate
+		}
+		if n == l.block {
+			steps = max(steps, 2) // one more
+		}
+	}
+	return plainDate
+}

@@ -1,0 +1,234 @@
+package extract
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// nearLine is one line of text near the page's title.
+type nearLine struct {
+	text  string
+	block *html.Node // what the line is the text of
+	parts []nearPart
+	at    int // lines after the title; below 0: before it
+}
+
+// nearPart is one text node of a line.
+type nearPart struct {
+	n          *html.Node
+	start, end int // in the line's text
+}
+
+// How far from the title a byline and a date are looked for.
+const (
+	linesBefore = 6
+	linesAfter  = 30
+	bytesAfter  = 3000
+	nodesAround = 2500
+)
+
+// near gives the lines around the page's title, those before it first. What
+// is a menu, a form, a picture's caption, a quotation or a reader's comment is
+// left out.
+func (m *meta) near() []nearLine {
+	if m.lines != nil || m.topNode() == nil {
+		return m.lines
+	}
+	before := gather(m.topNode(), false)
+	slices.Reverse(before)
+	for i := range before {
+		before[i].at = i - len(before)
+	}
+	m.lines = slices.Concat(before, gather(m.topNode(), true))
+	if m.lines == nil {
+		m.lines = []nearLine{}
+	}
+	return m.lines
+}
+
+// topNode gives the element that the page's text begins with: the title's
+// heading, else what says the same as the title, else the first heading of the
+// first level; nil if there is none.
+func (m *meta) topNode() *html.Node {
+	if m.c.titleNode != nil || m.topKnown {
+		return cmp.Or(m.c.titleNode, m.top)
+	}
+	m.topKnown = true
+	want, weight := letters(m.page.Title), weigh(m.page.Title)
+	for i := range m.c.boxes {
+		b := &m.c.boxes[i]
+		if want == "" || b.own == 0 || b.words < weight-1 || b.words > weight+3 || inFurniture(b.n) {
+			continue
+		}
+		heading := headingLevel(b.n) > 0
+		if (heading || m.top == nil && !within(b.n, 4, atom.Li, atom.A)) && letters(headingText(b.n)) == want {
+			if m.top = b.n; heading {
+				break
+			}
+		}
+	}
+	for _, h := range m.c.headings {
+		if m.top == nil && headingLevel(h) == 1 && !inFurniture(h) {
+			m.top = h
+		}
+	}
+	return m.top
+}
+
+// gather walks away from the title and gives the lines on the way.
+func gather(start *html.Node, forward bool) []nearLine {
+	var lines []nearLine
+	var nodes []*html.Node // the text nodes of the line, in the order of the walk
+	var block *html.Node
+	size := 0
+	flush := func() {
+		if len(nodes) == 0 {
+			return
+		}
+		l := nearLine{block: block, at: len(lines) + 1}
+		var b strings.Builder
+		for i := range nodes {
+			n := nodes[i]
+			if !forward {
+				n = nodes[len(nodes)-1-i]
+			}
+			if b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			p := nearPart{n: n, start: b.Len()}
+			b.WriteString(strings.Join(strings.Fields(n.Data[:min(len(n.Data), 2000)]), " "))
+			p.end = b.Len()
+			l.parts = append(l.parts, p)
+		}
+		l.text = b.String()
+		size += len(l.text)
+		lines, nodes = append(lines, l), nodes[:0]
+	}
+	most := linesAfter
+	if !forward {
+		most = linesBefore
+	}
+	n := start
+	for steps := 0; steps < nodesAround && len(lines) < most && size < bytesAfter; steps++ {
+		if n = step(n, start, forward); n == nil {
+			break
+		}
+		switch {
+		case n.DataAtom == atom.Br:
+			flush()
+		case n.Type == html.TextNode && strings.TrimSpace(n.Data) != "":
+			at := n.Parent
+			for at != nil && isInline(at.DataAtom) {
+				at = at.Parent
+			}
+			if at != block || len(nodes) >= 20 {
+				flush()
+				block = at
+			}
+			nodes = append(nodes, n)
+		}
+	}
+	flush()
+	return lines
+}
+
+// step gives the next or the previous node of a walk over a document that
+// began with start and does not go into it, nil at the end of the body.
+func step(n, start *html.Node, forward bool) *html.Node {
+	next, inner := n.NextSibling, n.FirstChild
+	if !forward {
+		next, inner = n.PrevSibling, n.LastChild
+	}
+	if inner != nil && n != start && !isAside(n) {
+		return inner
+	}
+	for next == nil {
+		if n = n.Parent; n == nil || n.DataAtom == atom.Body {
+			return nil
+		}
+		if next = n.NextSibling; !forward {
+			next = n.PrevSibling
+		}
+	}
+	return next
+}
+
+// isAside reports whether an element never holds the byline of the page.
+func isAside(n *html.Node) bool {
+	if n.Type != html.ElementNode {
+		return false
+	}
+	switch n.DataAtom {
+	case atom.Button:
+		return false // the name of an author who has a box of his own
+	case atom.Footer:
+		// One inside the text may well be its byline: Drupal writes it so.
+		return !within(n, 4, atom.Article, atom.Main) || len(plainText(n)) > 300
+	case atom.Nav, atom.Form, atom.Dialog, atom.Figure, atom.Table, atom.Pre, atom.Blockquote:
+		return true
+	}
+	return isNothing(n) || isHidden(n) != "" || inComments(n, 1)
+}
+
+// inComments reports whether an element or one of its nearest ancestors holds
+// the comments of readers.
+func inComments(n *html.Node, steps int) bool {
+	for ; n != nil && steps > 0; n, steps = n.Parent, steps-1 {
+		if n.Type != html.ElementNode || len(n.Attr) == 0 {
+			continue
+		}
+		if hasClass(n, "comment") || isComments(n) {
+			return true
+		}
+		if t := attr(n, "itemtype"); strings.HasSuffix(t, "/Comment") || strings.HasSuffix(t, "/UserComments") {
+			return true
+		}
+	}
+	return false
+}
+
+// inCard reports whether an element belongs to the teaser of another page: up
+// to the element that holds the title as well, there is an article, a link
+// around more than the element, or a heading that is a link.
+func (m *meta) inCard(n *html.Node, line string) bool {
+	top := m.topNode()
+	for steps := 0; n != nil && steps < 12; n, steps = n.Parent, steps+1 {
+		if isAncestor(n, top) {
+			return false
+		}
+		switch n.DataAtom {
+		case atom.Article:
+			if len(plainText(n)) < 2000 {
+				return true // else it is the text itself, below a title of its own
+			}
+		case atom.A:
+			if hasAttr(n, "href") && len(plainText(n)) > len(line)+10 {
+				return true
+			}
+		case atom.Li:
+			if len(plainText(n)) > len(line)+60 {
+				return true
+			}
+		}
+		if steps < 4 && isTeaser(n, top) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTeaser reports whether an element has a heading that leads elsewhere. One
+// of a few words may be the author's name.
+func isTeaser(n, top *html.Node) bool {
+	steps := 0
+	return find(n, func(e *html.Node) bool {
+		if steps++; steps > 40 {
+			return true
+		}
+		return headingLevel(e) > 1 && e != top && weigh(plainText(e)) > 3 && (findTag(e, atom.A) != nil && !isPermalink(findTag(e, atom.A)) || within(e, 2, atom.A))
+	}) != nil && steps <= 40
+}

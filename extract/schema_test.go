@@ -1,0 +1,91 @@
+package extract
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+func TestRepaired(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":1}`:                             `{"a":1}`,
+		"{\"a\":\"one\ntwo\tthree\r\x01\"}":   `{"a":"one\ntwo\tthree"}`,
+		`{"a":[1,2,],}`:                       `{"a":[1,2]}`,
+		"{\"a\":\"//x\", // why\n \"b\":2}":   "{\"a\":\"//x\",  \"b\":2}",
+		`{"a":/* why */1}`:                    `{"a":1}`,
+		`{&quot;a&quot;:&quot;x&amp;y&quot;}`: `{"a":"x&y"}`,
+		`{"a":1},{"b":2}`:                     `[{"a":1},{"b":2}]`,
+		"{\"a\":1}\n{\"b\":2};":               `[{"a":1},{"b":2}]`,
+		`{"a":"x" "b":2}`:                     "", // what is meant is a guess
+		`{"a":"he said "no""}`:                "",
+		`{'a':1}`:                             "",
+		`{"a":1`:                              "",
+		`/* {"a":1}`:                          "",
+		``:                                    "",
+		`x`:                                   "",
+	} {
+		if got := string(repaired(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzRepaired(f *testing.F) {
+	for _, s := range []string{`{"a":1}`, `{"a":[1,],}`, "{\"a\":\"\n\\", `{"a":1},{"b":2}`, `{&quot;a&quot;:1}`, `/*`, `"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if out := repaired(s); out != nil && !json.Valid(out) {
+			t.Fatalf("%q became %q", s, out)
+		}
+	})
+}
+
+// TestProduct is a page whose facts stand in its JSON-LD alone.
+func TestProduct(t *testing.T) {
+	res := extractPage(t, "https://example.com/p/mill", `<title>Hand mill | The Mill</title><script type="application/ld+json">{"@context":"https://schema.org","@type":"Product",
+"name":"Hand mill","description":"<p>Grinds corn</p><ul><li>and rye</li></ul>","sku":"M1","brand":{"name":"Mill"},"offers":{"price":"9.00","priceCurrency":"EUR"},
+"review":{"@type":"Review","author":"Ann Bee","datePublished":"2020-03-05"}}</script><div id=app></div>`)
+	p := res.Page
+	if p.Title != "Hand mill" || p.Description != "Grinds corn and rye" || p.Kind != millrace.Product || len(p.Schema) != 1 || p.Author != "" || !p.Published.IsZero() {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestDeclaredList is a page that declares what it lists: none of it is its own.
+func TestDeclaredList(t *testing.T) {
+	doc := `<title>Grain</title><script type="application/ld+json">[`
+	for i, name := range []string{"Corn and more", "Rye and more", "Oats and more", "Wheat and more"} {
+		if i > 0 {
+			doc += ","
+		}
+		doc += `{"@type":"Article","headline":"` + name + `","description":"Of ` + name + `","author":"Ann Bee","datePublished":"2020-03-05"}`
+	}
+	doc += `]</script>`
+	if p := extractPage(t, "https://example.com/a", doc+`<h1>Grain</h1>`+text).Page; p.Author != "" || !p.Published.IsZero() || p.Description != "" {
+		t.Errorf("%+v", p)
+	}
+	want := time.Date(2020, 3, 5, 0, 0, 0, 0, time.UTC)
+	if p := extractPage(t, "https://example.com/a", `<meta property=og:title content="Oats and more">`+doc+text).Page; p.Author != "Ann Bee" || !p.Published.Equal(want) || p.Description != "Of Oats and more" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestLanguage(t *testing.T) {
+	german := "<p>Das Wasser treibt das Rad der alten Mühle, und das Rad dreht den schweren Stein, der das Korn zu Mehl mahlt. Früher brachten die Bauern aus den Dörfern ringsum ihr Getreide hierher und warteten, bis der Müller fertig war.</p>"
+	for _, c := range []struct{ name, doc, want, source string }{
+		{"declared", `<html lang=de_at>` + text, "de-AT", "html lang"},
+		{"declared for a part", `<meta http-equiv=content-language content="de, en">` + text, "de", "meta content-language"},
+		{"no tag", `<html lang="">` + german + german, "de", "detected"},
+		{"English", text, "en", "detected"},
+		{"short", `<p>Das Wasser treibt das Rad.</p>`, "", ""},
+		{"code", `<pre>` + german + german + `</pre>`, "", ""},
+	} {
+		res := extractPage(t, "https://example.com/a", c.doc)
+		if got := res.Page.Language; got != c.want || res.Sources["language"] != c.source {
+			t.Errorf("%s: %q from %q, want %q from %q", c.name, got, res.Sources["language"], c.want, c.source)
+		}
+	}
+}
