@@ -187,7 +187,11 @@ func (r *run) pages(ctx context.Context, t postType, p part) error {
 		case err != nil:
 			err = r.skip(it.Link, err, true)
 		case it.closed():
-			err = r.skip(at, fmt.Errorf("%w: it has a password", millrace.ErrForbidden), true)
+			// The site says so itself: that is more than a name which is missing
+			// from a list, and need not be believed twice.
+			if err = r.skip(at, fmt.Errorf("%w: it has a password", millrace.ErrForbidden), true); err == nil {
+				err = r.send(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: at, Section: t.slug}})
+			}
 		case it.hidden():
 			continue
 		case p.broken != nil:

@@ -271,7 +271,7 @@ func (f *fake) list(q url.Values) (items []any, total int, broken bool) {
 		return []any{}, 0, false // WP_Query does not count past the end
 	}
 	items = []any{}
-	full := strings.Contains(q.Get("_fields"), "content.rendered")
+	full := strings.Contains(q.Get("_fields"), ",content,")
 	for _, p := range posts[offset:min(total, offset+size)] {
 		broken = broken || p.broken && full
 		items = append(items, f.json(p, full))

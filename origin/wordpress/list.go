@@ -24,10 +24,11 @@ var perPage = [...]int{100, 10, 1}
 // maxRequests bounds the requests of one list.
 const maxRequests = 200_000
 
-// The members of an item that are asked for.
+// The members of an item that are asked for. Before WordPress 5.3 a part of a
+// member gives nothing, so a full item names the members themselves.
 const (
 	lightFields = "id,status,link,date_gmt,modified_gmt,content.protected,excerpt.protected"
-	fullFields  = lightFields + ",title.rendered,content.rendered,excerpt.rendered,_links.author,_links.wp:term,_embedded," +
+	fullFields  = "id,status,link,date_gmt,modified_gmt,title,content,excerpt,_links.author,_links.wp:term,_embedded," +
 		"yoast_head_json.description,yoast_head_json.og_locale,yoast_head_json.robots"
 	embedded = "author,wp:term"
 )

@@ -1,0 +1,60 @@
+package wordpress
+
+import (
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// A post that gets a password goes at once, however few there are: the rule
+// about lists that are suddenly short is none about what a site says itself.
+func TestClosedAtOnce(t *testing.T) {
+	f := newFake(t)
+	f.fill(3)
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	site, err := st.Site(t.Context(), "site", store.Config{Base: f.Base(), Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync := func() *mirror.Report {
+		t.Helper()
+		src, err := New(&http.Client{}, f.Place(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := mirror.Sync(t.Context(), "wordpress", src, site, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	sync()
+	for _, p := range f.posts {
+		p.closed, p.modified = true, f.tick()
+		r := sync()
+		if r.Deleted != 1 || r.Doubted != 0 {
+			t.Errorf("%s has a password now: %+v", p.slug, r)
+		}
+		f.tick()
+	}
+	if r := sync(); r.Added+r.Updated+r.Deleted != 0 {
+		t.Errorf("nothing has changed: %+v", r)
+	}
+	v, err := site.Head(t.Context())
+	if err != nil || v.Site().Pages != 0 {
+		t.Errorf("%d pages are left, %v", v.Site().Pages, err)
+	}
+	f.posts[1].closed, f.posts[1].modified = false, f.tick()
+	if r := sync(); r.Added != 1 {
+		t.Errorf("one has lost its password: %+v", r)
+	}
+}
