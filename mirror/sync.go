@@ -37,7 +37,7 @@ type Report struct {
 	Asked     int            // pages asked of the source
 	Skipped   []Skip         // at most 100,000 of them
 	SkippedN  int            // all of them
-	Missed    int            // of those, the pages that the source could not give for now: the next run asks again
+	Missed    int            // of those, the pages that could not be had for now: the next run asks again
 	Fallbacks map[string]int // pages that came by another protocol, by its name
 	Fallback  error          // why the first of those was needed
 	Doubted   int            // pages whose absence is not believed yet; see Sync
@@ -207,6 +207,9 @@ func (r *run) take(ctx context.Context, s step) error {
 // skip reports one page that stays as it is.
 func (r *run) skip(url string, why error) {
 	r.report.SkippedN++
+	if errors.Is(why, millrace.ErrUnavailable) {
+		r.report.Missed++
+	}
 	if len(r.report.Skipped) < maxSkips {
 		r.report.Skipped = append(r.report.Skipped, Skip{url, why.Error()})
 	}
@@ -218,9 +221,6 @@ func (r *run) miss(s step) error {
 	r.prog.Done++
 	r.failed = true
 	r.skip(s.change.URL, s.err)
-	if errors.Is(s.err, millrace.ErrUnavailable) {
-		r.report.Missed++
-	}
 	if int(r.row.Load()) >= r.o.Failures {
 		return fmt.Errorf("gave up after %d pages in a row: %w", r.o.Failures, s.err)
 	}

@@ -19,6 +19,9 @@ type checkCommand struct {
 // a protocol that was asked for.
 func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
+	if err := c.remote.validate(); err != nil {
+		return err
+	}
 	ways, err := rooms(c.Protocol)
 	if err != nil {
 		return err

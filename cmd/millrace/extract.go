@@ -53,6 +53,9 @@ type droppedPart struct {
 // Run extracts one page. A page without content is a result, and says why.
 func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
+	if err := c.remote.validate(); err != nil {
+		return err
+	}
 	data, address, contentType, err := c.read(ctx, p)
 	if err != nil {
 		return err

@@ -230,3 +230,19 @@ func TestPullDisallowed(t *testing.T) {
 		t.Errorf("with --ignore-policy: %+v", r)
 	}
 }
+
+// A site may be read another way for a while, and nothing is lost by it: what a
+// crawl finds, and a list does not name, comes back with the crawl.
+func TestWaysTakeTurns(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"), "--list-items", "5")
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	first := crawlInto(t, s.url, file, "--via", "crawl")
+	listed := pull(t, s.url, file)
+	if listed.Added+listed.Unchanged+listed.Updated >= first.Added {
+		t.Fatalf("the list names as much as the crawl has found: %+v, %+v", first, listed)
+	}
+	again := crawlInto(t, s.url, file, "--via", "crawl")
+	if n := len(held(t, file, s.url, s.url)); n != first.Added {
+		t.Errorf("%d pages were crawled at first, %d at last: %+v", first.Added, n, again)
+	}
+}

@@ -71,6 +71,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			}
 		}()
 	}
+	failing := false
 	for first := true; ; first = false {
 		select {
 		case <-ctx.Done():
@@ -92,25 +93,37 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		case err != nil && first && press.Current() == nil:
 			return err
 		case err != nil:
+			failing = true
 			p.log.Error("the source could not be taken in; what was published stays", "error", err)
 			// What stood in the way, such as a full disk, need not be in the source.
 			time.AfterFunc(retry, func() { notify(wake) })
 			continue
+		}
+		if failing {
+			failing = false
+			p.log.Info("the source can be taken in again")
 		}
 		o.last.Store(&look{o.kind, report})
 		press.Changed()
 		if report.Doubted > 0 {
 			// The site may be in the middle of a deployment, which tells of
 			// itself again and again: the second look has to be a later one.
+			wait := recheck
+			if o.live() {
+				wait = doubt
+			}
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(recheck):
+			case <-time.After(wait):
 				notify(wake)
 			}
 		}
 	}
 }
+
+// live reports whether the pages come over the network.
+func (o *origin) live() bool { return o.kind == "crawl" || o.kind == "wordpress" }
 
 // rest is how long nothing needs to be looked at.
 func (o *origin) rest() time.Duration {
@@ -183,13 +196,18 @@ func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror
 		return report, err
 	}
 	if report.Doubted == 0 {
-		if err := retire(ctx, site, o.from, rolls(o.name)...); err != nil {
+		gone, err := retire(ctx, site, o.from, rolls(o.name)...)
+		if report.Deleted += gone; err != nil {
 			return report, err
 		}
 	}
 	if report.Added+report.Updated+report.Deleted > 0 {
+		unchanged := report.Unchanged
+		if v, err := site.Head(ctx); err == nil { // sources name more than pages
+			unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
+		}
 		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
-			"unchanged", report.Unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
+			"unchanged", unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
 		for i, s := range report.Skipped {
 			if i == shownSkips {
 				p.log.Warn("and more were skipped; --log-level debug names them", "count", report.SkippedN-i)
@@ -217,37 +235,59 @@ func rolls(site string) []string {
 	return names
 }
 
+// retired is the cursor of a source that is not the site's roll any more. It is
+// none of its own, so that it starts over should it come back.
+const retired = millrace.Cursor("retired")
+
 // retire lets the source from alone decide which pages there are: what only
-// another one has named, in the days when it was the site's roll, goes.
-func retire(ctx context.Context, site store.Site, from string, others ...string) error {
+// another one has named, in the days when it was the site's roll, goes. Of the
+// rest it forgets the versions, because a page that stands does not say again
+// what it leads to.
+func retire(ctx context.Context, site store.Site, from string, others ...string) (deleted int, err error) {
 	for _, other := range others {
 		if other == from {
 			continue
 		}
-		var gone []millrace.Change
-		for ref, err := range site.Held(ctx, other) {
-			if err != nil {
-				return err
-			}
-			kept := false
-			for _, err := range site.Held(ctx, from, ref.URL) {
-				if err != nil {
-					return err
-				}
-				kept = true
-			}
-			if !kept {
-				gone = append(gone, millrace.Change{Kind: millrace.Delete, Ref: ref})
-			}
+		cursor, err := site.Cursor(ctx, other)
+		if err != nil {
+			return deleted, err
 		}
-		if len(gone) == 0 {
+		if cursor == retired {
 			continue
 		}
-		// The cursor goes too: should the source come back, it starts over.
-		gone = append(gone, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{}})
-		if _, err := site.Apply(ctx, other, gone); err != nil {
+		var batch []millrace.Change
+		apply := func() error {
+			t, err := site.Apply(ctx, other, batch)
+			deleted += t.Deleted
+			batch = batch[:0]
 			return err
 		}
+		held := false
+		for ref, err := range site.Held(ctx, other) {
+			if err != nil {
+				return deleted, err
+			}
+			held = true
+			c := millrace.Change{Kind: millrace.Delete, Ref: ref}
+			for _, err := range site.Held(ctx, from, ref.URL) {
+				if err != nil {
+					return deleted, err
+				}
+				c.Kind, c.Version = millrace.Put, ""
+			}
+			if batch = append(batch, c); len(batch) == 1000 {
+				if err := apply(); err != nil {
+					return deleted, err
+				}
+			}
+		}
+		if !held && cursor == "" {
+			continue
+		}
+		batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: retired}})
+		if err := apply(); err != nil {
+			return deleted, err
+		}
 	}
-	return nil
+	return deleted, nil
 }

@@ -18,10 +18,12 @@ type progress struct {
 	title string
 	start time.Time
 
-	mu     sync.Mutex
-	bars   *mpb.Progress // nil: no terminal, or not a second yet
-	bar    *mpb.Bar
-	logged time.Time
+	mu          sync.Mutex
+	bars        *mpb.Progress // nil: no terminal, or not a second yet
+	bar         *mpb.Bar
+	logged      time.Time
+	done, total int
+	stop        chan struct{} // closed at the end
 }
 
 const (
@@ -31,16 +33,43 @@ const (
 
 func (p *process) progress(title string) *progress {
 	now := time.Now()
-	return &progress{p: p, title: title, start: now, logged: now}
+	g := &progress{p: p, title: title, start: now, logged: now, stop: make(chan struct{})}
+	go func() { // what hangs is seen too
+		tick := time.NewTicker(progressAfter)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				g.mu.Lock()
+				g.draw()
+				g.mu.Unlock()
+			case <-g.stop:
+				return
+			}
+		}
+	}()
+	return g
 }
 
 // show says that done of total are done. The total may grow.
 func (g *progress) show(done, total int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.done, g.total = done, total
+	g.draw()
+}
+
+// draw shows the state, if it is time; the caller has locked it.
+func (g *progress) draw() {
+	select {
+	case <-g.stop:
+		return
+	default:
+	}
 	if g.p.common.Quiet || time.Since(g.start) < progressAfter {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	done, total := g.done, g.total
 	if !isTerminal(g.p.stderr, g.p.lookup) {
 		if time.Since(g.logged) >= progressEvery {
 			g.logged = time.Now()
@@ -66,6 +95,7 @@ func (g *progress) show(done, total int) {
 func (g *progress) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	close(g.stop)
 	if g.bars != nil {
 		g.bar.Abort(true)
 		g.bars.Wait()

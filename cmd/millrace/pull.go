@@ -40,6 +40,7 @@ type pullReport struct {
 	Deleted       int              `json:"deleted"`
 	Unchanged     int              `json:"unchanged"`
 	Doubted       int              `json:"doubted,omitempty"` // absent, not believed yet
+	Missed        int              `json:"missed,omitempty"`  // could not be had for now
 	Skipped       []mirror.Skip    `json:"skipped"`
 	Notes         []protocolNote   `json:"notes,omitempty"` // what was odd but no reason to stop
 	Requests      int64            `json:"requests"`
@@ -57,6 +58,8 @@ type way struct {
 	Part     string `json:"part"`
 	Pages    int    `json:"pages"`
 	Error    string `json:"error,omitempty"`
+
+	absent bool // the site does not have the protocol
 }
 
 type protocolNote struct {
@@ -72,6 +75,9 @@ const maxNotes = 1000
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
 	p.limitMemory()
+	if err := errors.Join(c.remote.validate(), c.crawling.validate()); err != nil {
+		return err
+	}
 	var ways []protocol.Protocol
 	if c.Via != webCrawl {
 		var err error
@@ -154,7 +160,11 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	}()
 	for _, room := range ways {
 		err = c.by(ctx, p, site, client, root, room, r)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, millrace.ErrNotFound) {
+		if err == nil || ctx.Err() != nil {
+			return r, err
+		}
+		// What a folder of a site needs is there even if its root is closed.
+		if !errors.Is(err, millrace.ErrNotFound) && (folder == root || c.Via != "") {
 			return r, err
 		}
 	}
@@ -230,8 +240,13 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 // done enters into the report what one way has brought, and gives the error
 // that the pull ends with.
 func (c *pullCommand) done(ctx context.Context, site store.Site, name, root string, r *pullReport, rep *mirror.Report, err error) error {
-	w := way{Protocol: name, Part: "all", Pages: rep.Added + rep.Updated + rep.Unchanged}
-	if v, headErr := site.Head(ctx); headErr == nil && err == nil {
+	if err == nil && rep.Doubted == 0 {
+		gone, retireErr := retire(ctx, site, root+" "+name, rolls(root)...)
+		rep.Deleted += gone
+		err = retireErr
+	}
+	w := way{Protocol: name, Part: "all"}
+	if v, headErr := site.Head(context.WithoutCancel(ctx)); headErr == nil && !errors.Is(err, millrace.ErrNotFound) {
 		// A list that answers 304 names no page, and every page stands.
 		w.Pages = v.Site().Pages
 	}
@@ -239,19 +254,20 @@ func (c *pullCommand) done(ctx context.Context, site store.Site, name, root stri
 	case err != nil:
 	case w.Pages == 0 && rep.SkippedN > 0:
 		err = fmt.Errorf("%w: none of the %d pages that the site names could be read", millrace.ErrInvalid, rep.SkippedN)
-	case rep.Missed > 0:
+	case rep.Missed > 0 && name != webCrawl: // on a site of many pages one is always broken
 		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
-	case rep.Doubted == 0:
-		err = retire(ctx, site, root+" "+name, rolls(root)...)
 	}
 	if err != nil {
-		w.Error = err.Error()
+		w.Error, w.absent = err.Error(), errors.Is(err, millrace.ErrNotFound)
 	} else {
 		r.Via = name
 	}
 	r.Ways = append(r.Ways, w)
 	r.Added, r.Updated, r.Deleted = rep.Added, rep.Updated, rep.Deleted
-	r.Unchanged = max(0, w.Pages-rep.Added-rep.Updated)
+	if r.Unchanged = max(0, w.Pages-rep.Added-rep.Updated); err != nil {
+		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
+	}
+	r.Missed = rep.Missed
 	r.Doubted, r.skipped = rep.Doubted, rep.SkippedN
 	r.Skipped = append(r.Skipped, rep.Skipped...)
 	return err
@@ -291,8 +307,11 @@ func printPull(w io.Writer, reports []*pullReport) error {
 		if r.Doubted > 0 {
 			b = fmt.Appendf(b, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.Doubted)
 		}
+		if r.Missed > 0 && r.Error == "" {
+			b = fmt.Appendf(b, "  %d pages could not be had; pull again\n", r.Missed)
+		}
 		for _, way := range r.Ways {
-			if way.Error != "" {
+			if way.Error != "" && (r.Error != "" || !way.absent) {
 				b = fmt.Appendf(b, "  %s, %s: %d pages: %s\n", way.Protocol, way.Part, way.Pages, way.Error)
 			}
 		}

@@ -27,6 +27,22 @@ type remote struct {
 	Contact      string         `placeholder:"ADDRESS" help:"Mail address or URL for the owners of sites, sent with the name."`
 }
 
+// validate refuses values that would be taken for something else.
+func (r *remote) validate() error {
+	if r.Delay != nil && *r.Delay < 0 {
+		return usageError(fmt.Sprintf("--delay %s: a gap is not negative; 0 is none", *r.Delay))
+	}
+	for _, f := range [][2]string{{"--user-agent", r.UserAgent}, {"--contact", r.Contact}} {
+		if strings.ContainsFunc(f[1], func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			return usageError(fmt.Sprintf("%s %q: a header of HTTP has no control characters", f[0], f[1]))
+		}
+	}
+	if c := r.Contact; c != "" && !strings.Contains(c, "@") && !strings.Contains(c, "://") {
+		return usageError(fmt.Sprintf("--contact %q: name a mail address or a URL, such as bots@example.com", c))
+	}
+	return nil
+}
+
 // client makes the guarded client that the flags ask for. It obeys the
 // robots.txt of sites and remembers it in robots; nil = it is no crawler, and
 // asks for what a person has named.
@@ -65,6 +81,10 @@ func rooms(name string, also ...string) ([]protocol.Protocol, error) {
 func siteURL(raw string) (string, error) {
 	if !strings.Contains(raw, "://") {
 		return "", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw))
+	}
+	if u, err := url.Parse(raw); err == nil && u.User != nil {
+		// The error must not repeat them.
+		return "", usageError(u.Redacted() + ": a URL with a user name or password is not fetched")
 	}
 	u, err := canon.URL(raw)
 	if err != nil {

@@ -55,7 +55,8 @@ const (
 	soonest = time.Minute      // between two looks at a live site
 	peek    = 5 * time.Second  // a look at a mirror that others write
 	retry   = time.Minute      // after a look that has failed
-	recheck = 30 * time.Second // the second look at a list that is not believed
+	recheck = 30 * time.Second // the second look at a folder that is not believed
+	doubt   = 10 * time.Minute // the second look at a live site that is not believed
 	upkeep  = time.Hour        // between two compactions
 	keep    = time.Hour        // how long what is superseded may still be read
 	horizon = 30 * 24 * time.Hour
@@ -181,6 +182,9 @@ var hideable = []millrace.PageKind{
 // validate refuses values that would be taken for something else. What hides
 // pages has to be right: a slip would publish them.
 func (c *serveCommand) validate() error {
+	if err := errors.Join(c.remote.validate(), c.crawling.validate()); err != nil {
+		return err
+	}
 	switch {
 	case c.Listen == "":
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")

@@ -25,6 +25,9 @@ import (
 // or live for a URL of which only a request can tell.
 func (c *serveCommand) kind() (string, error) {
 	if strings.Contains(c.Source, "://") {
+		if _, err := siteFolder(c.Source); err != nil {
+			return "", err
+		}
 		switch c.As {
 		case "":
 			return "live", nil
@@ -180,8 +183,13 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 			o.kind = "wordpress"
 		case err == nil:
 			p.log.Info("this is a part of a WordPress site: crawling this part; the whole is read faster", "site", home)
-		case errors.Is(err, millrace.ErrForbidden):
-			p.log.Warn("the site's WordPress REST API is closed: crawling the site instead", "error", err)
+		case !errors.Is(err, millrace.ErrForbidden):
+		default:
+			// An address that is refused, or a home that wants a login, is so to
+			// a crawl as well, and told by it.
+			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
+				p.log.Warn("the site's pages cannot be read by WordPress's REST API: crawling the site instead", "error", err)
+			}
 		}
 	}
 	if o.kind == "crawl" {
@@ -223,6 +231,14 @@ type crawling struct {
 	MaxPages int           `placeholder:"N" help:"Most addresses that a crawl asks for (default: 1000000)."`
 	MaxDepth int           `placeholder:"N" help:"Most links between the start of a crawl and a page (default: 30)."`
 	MaxTime  time.Duration `placeholder:"DURATION" help:"Longest time that one crawl takes; the next one goes on (default: no limit)."`
+}
+
+// validate refuses limits that would be none.
+func (c *crawling) validate() error {
+	if c.MaxPages < 0 || c.MaxDepth < 0 || c.MaxTime < 0 {
+		return usageError("--max-pages, --max-depth and --max-time are not negative; leave them out for no limit of your own")
+	}
+	return nil
 }
 
 // options are those of a crawl into a site.

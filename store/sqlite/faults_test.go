@@ -92,8 +92,19 @@ func TestOddPath(t *testing.T) {
 
 func TestSites(t *testing.T) {
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
-	if _, err := site.store.Site(t.Context(), "another", store.Config{Base: benchBase}); err != nil {
+	if _, err := site.store.Site(t.Context(), "empty", store.Config{Base: benchBase}); err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range []string{"another", "bench"} {
+		s, err := site.store.Site(t.Context(), name, store.Config{Base: benchBase})
+		if err == nil {
+			_, err = s.Apply(t.Context(), "x", []millrace.Change{{Kind: millrace.Put, Ref: millrace.Ref{URL: "/"}, Page: &millrace.Page{
+				Title: "Home", Known: millrace.FieldTitle,
+			}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	names, err := site.store.Sites(t.Context())
 	if err != nil || strings.Join(names, " ") != "another bench" {

@@ -187,10 +187,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Sites lists the names of the sites in the store, in order.
+// Sites lists the names of the sites in the store that have ever had a page,
+// in order.
 func (s *Store) Sites(ctx context.Context) ([]string, error) {
 	var names []string
-	err := s.read.rows(ctx, "SELECT name FROM site ORDER BY name", nil, func(scan scanner) error {
+	err := s.read.rows(ctx, "SELECT name FROM site WHERE seq > 0 ORDER BY name", nil, func(scan scanner) error {
 		var name string
 		err := scan(&name)
 		names = append(names, name)
