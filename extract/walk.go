@@ -42,8 +42,31 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 	w := &walker{ctx: ctx, c: c, l: l, base: base, pageURL: pageURL}
 	w.notes = findNotes(c, l.root)
 	w.findLabels()
-	w.out = make([]millrace.Block, 0, min(max(len(c.boxes)/4, 8), 256))
+	w.out = make([]millrace.Block, 0, l.countBlocks()+8)
 	return w
+}
+
+// countBlocks gives about the number of blocks that the content has: growing a
+// long list of them costs more than anything else of the walk.
+func (l *located) countBlocks() int {
+	count := 0
+	for i := l.at; i < l.c.boxes[l.at].end; i++ {
+		b := &l.c.boxes[i]
+		if b.drop != "" {
+			i = b.end - 1
+			continue
+		}
+		switch b.n.DataAtom {
+		case atom.Li, atom.Td, atom.Th, atom.Dd, atom.Dt:
+		case atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Figure:
+			count++
+		default:
+			if b.own > 0 {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 func (w *walker) run(root *html.Node) ([]millrace.Block, error) {

@@ -48,11 +48,13 @@ func (w *walker) items(n *html.Node, b *millrace.Block, depth int) {
 		if !ok {
 			continue
 		}
-		if v, err := strconv.Atoi(attr(c, "value")); b.Ordered && err == nil && v > 0 && v != b.Number(len(b.Items)) {
-			if len(b.Items) > 0 {
-				w.out = append(w.out, *b)
+		if s := attr(c, "value"); s != "" && b.Ordered {
+			if v, err := strconv.Atoi(s); err == nil && v > 0 && v != b.Number(len(b.Items)) {
+				if len(b.Items) > 0 {
+					w.out = append(w.out, *b)
+				}
+				*b = millrace.Block{Type: b.Type, Ordered: true, Reversed: b.Reversed, Start: v}
 			}
-			*b = millrace.Block{Type: b.Type, Ordered: true, Reversed: b.Reversed, Start: v}
 		}
 		b.Items = append(b.Items, it)
 	}
