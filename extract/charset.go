@@ -57,10 +57,20 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		// chance; plain ASCII is the same in all but ISO-2022.
 		return data, nil
 	}
-	e, name, _ := charset.DetermineEncoding(head, contentType)
+	e, name, certain := charset.DetermineEncoding(head, contentType)
+	if !certain && name == "windows-1252" { // which is also what it says when it knows nothing
+		switch name = lateCharset(data); {
+		case name != "":
+			e, _ = charset.Lookup(name)
+		case !broken(data):
+			name = "utf-8"
+		default:
+			e = guessCharset(data)
+		}
+	}
 	if name == "utf-8" {
 		if broken(data) {
-			e, _ = charset.Lookup("windows-1252") // declared, but hardly so
+			e = guessCharset(data) // declared, but hardly so
 		} else {
 			return bytes.ToValidUTF8(data, []byte("\uFFFD")), nil
 		}

@@ -1,14 +1,50 @@
 package extract
 
 import (
+	"strings"
 	"testing"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
 )
+
+// Nothing says what these pages are in but their text.
+func TestCharsetGuessed(t *testing.T) {
+	for text, e := range map[string]encoding.Encoding{
+		"水車は水の流れで回る。粉をひくために使われた。":                                                                      japanese.ShiftJIS,
+		"水車は川の水で回る。昔は米をつくために、どの村にもあった。":                                                                japanese.EUCJP,
+		"水车是一种利用水流的机器，在中国已经有很长的历史。人们用它来磨面。":                                                            simplifiedchinese.GB18030,
+		"水車是一種利用水流的機器，在很多地方已經有很長的歷史。人們用它來磨麵。":                                                          traditionalchinese.Big5,
+		"물레방아는 흐르는 물의 힘으로 돌아가며 곡식을 찧는 데 쓰인다.":                                                          korean.EUCKR,
+		"Мельница стоит у реки, и вода вращает её колесо уже двести лет.":                              charmap.Windows1251,
+		"Мельница стоит у реки, и вода вращает большое колесо.":                                        charmap.KOI8R,
+		"Ο μύλος βρίσκεται δίπλα στο ποτάμι και δουλεύει με το νερό.":                                  charmap.Windows1253,
+		"הטחנה עומדת ליד הנהר והמים מסובבים את הגלגל":                                                  charmap.Windows1255,
+		"تقع الطاحونة بجانب النهر وتدور العجلة بقوة الماء منذ سنوات طويلة":                             charmap.Windows1256,
+		"โรงสีตั้งอยู่ริมแม่น้ำและใช้พลังน้ำหมุนกังหัน":                                                charmap.Windows874,
+		"Młyn stoi nad rzeką, a woda obraca koło już dwieście lat, źle i dobrze":                       charmap.Windows1250,
+		"Le moulin est situé près de la rivière ; l’eau fait tourner la roue à aubes, déjà très âgée.": charmap.Windows1252,
+		"Die Mühle steht am Fluß, und das Wasser dreht ihr großes Rad – schon für Jahrhunderte.":       charmap.Windows1252,
+		"El molino está junto al río; ¿quién lo diría? El agua mueve la rueda cada mañana.":            charmap.Windows1252,
+	} {
+		data, err := e.NewEncoder().String("<html><head><title>x</title></head><body><p>" + text + "</p></body></html>")
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		res, err := HTML(t.Context(), []byte(data), "https://example.com/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Page.Text(); got != text {
+			t.Errorf("%v: %q, want %q", e, got, text)
+		}
+	}
+}
 
 func TestCharset(t *testing.T) {
 	encode := func(e encoding.Encoding, s string) string {
@@ -32,6 +68,13 @@ func TestCharset(t *testing.T) {
 		{"the header wins", encode(simplifiedchinese.GBK, `<meta charset=big5><p>中文`), "text/html; charset=gbk", "中文"},
 		{"ISO-2022-JP", encode(japanese.ISO2022JP, `<meta charset=iso-2022-jp><p>日本語`), "", "日本語"},
 		{"unknown name", "<p>na\xEFve", "text/html; charset=klingon", "naïve"},
+		{"UTF-8 with a bad byte, not declared", strings.Repeat("<!-- -->", 200) + "<p>мельница \xD0 вода", "", "мельница \uFFFD вода"},
+		{"Cyrillic declared as UTF-8", encode(charmap.Windows1251, "<meta charset=utf-8><p>Мельница стоит у реки"), "", "Мельница стоит у реки"},
+		{"declared late", encode(charmap.Windows1251, "<script>"+strings.Repeat("x();", 1000)+"</script><META http-equiv=Content-Type content='text/html; charset=windows-1251'><p>Привет"), "", "Привет"},
+		{"declared as XML does", encode(charmap.ISO8859_2, "<?xml version=\"1.0\" encoding=\"iso-8859-2\"?><html><body><p>zażółć"), "", "zażółć"},
+		{"EUC-KR", encode(korean.EUCKR, `<meta charset=euc-kr><p>방앗간`), "", "방앗간"},
+		{"GB18030, four bytes", encode(simplifiedchinese.GB18030, `<meta charset=gb18030><p>水車😀`), "", "水車😀"},
+		{"UTF-16 that says so in ASCII", `<meta charset=utf-16><p>naïve`, "", "naïve"},
 		{"broken header", "<p>naive", "text/html; ; charset", "naive"},
 	} {
 		res, err := HTML(t.Context(), []byte(c.data), "https://example.com/", &Options{ContentType: c.contentType})
