@@ -94,7 +94,8 @@ func blockMarkdown(b Block) string {
 	case FootnoteBlock:
 		body := blocksMarkdown(b.Blocks)
 		if len(b.Blocks) > 0 && b.Blocks[0].Type != TextBlock {
-			body = "\n" + body // after the colon, readers disagree on how far it is indented
+			// After the colon, readers disagree on how far it is indented.
+			return "[^" + footnoteLabel(b.Text) + "]:" + indentLines("\n"+body, "    ")
 		}
 		return "[^" + footnoteLabel(b.Text) + "]: " + indentLines(body, "    ")
 	case MathBlock:

@@ -104,6 +104,14 @@ func TestMarkdownEscapes(t *testing.T) {
 		{"HTML as TeX", span(millrace.MathSpan, "so <img src=x> [a](javascript:b)", "<img src=x> [a](javascript:b)", ""), "so $`<img src=x> [a](javascript:b)`$"},
 		{"HTML as a formula", millrace.Block{Type: millrace.MathBlock, Text: "x\n\n<script>\n```"}, "````math\nx\n\n<script>\n```\n````"},
 		{"a call-out of another alphabet", millrace.Block{Type: millrace.CalloutBlock, Kind: "übung"}, "> **Übung**"},
+		{"marks beside letters and punctuation", millrace.Block{Type: millrace.TextBlock, Text: "（水）車", Spans: []millrace.Span{{Type: millrace.StrongSpan, Start: 0, End: 9}}}, "<strong>（水）</strong>車"},
+		{"marks that end beside one that starts", millrace.Block{Type: millrace.TextBlock, Text: "abc", Spans: []millrace.Span{{Type: millrace.EmphasisSpan, Start: 0, End: 1}, {Type: millrace.StrongSpan, Start: 1, End: 2}}}, "*a*<strong>b</strong>c"},
+		{"code beside code", millrace.Block{Type: millrace.TextBlock, Text: "a<", Spans: []millrace.Span{{Type: millrace.CodeSpan, Start: 0, End: 1}, {Type: millrace.CodeSpan, Start: 1, End: 2}}}, "`a`<code>\\<</code>"},
+		{"above and below the line", millrace.Block{Type: millrace.TextBlock, Text: "x2 H2", Spans: []millrace.Span{{Type: millrace.SuperscriptSpan, Start: 1, End: 2}, {Type: millrace.SubscriptSpan, Start: 4, End: 5}}}, "x<sup>2</sup> H<sub>2</sub>"},
+		{"a list that counts down", millrace.Block{Type: millrace.ListBlock, Ordered: true, Reversed: true, Items: []millrace.Item{{Text: "a"}, {Text: "b"}}}, "2. a\n1. b"},
+		{"numbers that Markdown has not", millrace.Block{Type: millrace.ListBlock, Ordered: true, Start: 1 << 62, Items: []millrace.Item{{Text: "a"}}}, "999999999. a"},
+		{"a footnote that starts with code", millrace.Block{Type: millrace.FootnoteBlock, Text: "1", Blocks: []millrace.Block{{Type: millrace.CodeBlock, Text: "a"}}}, "[^1]:\n    ```\n    a\n    ```"},
+		{"pipes in the code of a cell", millrace.Block{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: "|a|b", Header: true, Spans: []millrace.Span{{Type: millrace.CodeSpan, Start: 2, End: 4}}}}}}, "| \\|a`\\|b` |\n| --- |"},
 		{"image with a bad URL", millrace.Block{Type: millrace.ImageBlock, URL: "javascript:x", Alt: "a", Caption: "c"}, "c"},
 		{"table without a header, with spans", millrace.Block{Type: millrace.TableBlock, Rows: [][]millrace.Cell{
 			{{Text: "a", Rowspan: 2}, {Text: "b", Colspan: 2}}, {{Text: "c"}, {Text: "d\ne"}},
@@ -142,7 +150,7 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add("a *b* <c>", 2, 5)
 	f.Add("\n# x\n```\n", 0, 3)
 	f.Fuzz(func(t *testing.T, s string, from, to int) {
-		spans := []millrace.Span{{Type: millrace.LinkSpan, Start: from, End: to, URL: "https://example.com/"}, {Type: millrace.CodeSpan, Start: from, End: to}}
+		spans := []millrace.Span{{Type: millrace.LinkSpan, Start: from, End: to, URL: "https://example.com/"}, {Type: millrace.StrongSpan, Start: from, End: to}, {Type: millrace.EmphasisSpan, Start: from, End: to - 1}, {Type: millrace.CodeSpan, Start: from + 1, End: to - 1}}
 		for _, typ := range []millrace.BlockType{millrace.TextBlock, millrace.HeadingBlock} {
 			got := millrace.Markdown([]millrace.Block{{Type: typ, Text: s, Spans: spans, Level: 1}})
 			for l := range strings.SplitSeq(got, "\n") {

@@ -102,6 +102,7 @@ func TestText(t *testing.T) {
 		{"empty blocks", []millrace.Block{{Type: millrace.TextBlock, Text: " \n"}, {Type: millrace.ImageBlock, URL: "https://x/y"}}, ""},
 		{"code with empty lines", []millrace.Block{{Type: millrace.CodeBlock, Text: "a\n\n\n\nb"}}, "a\n\nb"},
 		{"a list from 0", []millrace.Block{{Type: millrace.ListBlock, Ordered: true, Items: []millrace.Item{{Text: "a"}, {Text: "b"}}}}, "1. a\n2. b"},
+		{"a list that counts down", []millrace.Block{{Type: millrace.ListBlock, Ordered: true, Reversed: true, Start: 5, Items: []millrace.Item{{Text: "a"}, {Text: "b"}}}}, "5. a\n4. b"},
 	} {
 		if got := millrace.Text(tt.blocks); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
