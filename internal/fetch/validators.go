@@ -22,9 +22,16 @@ type Validators struct {
 // ValidatorsOf gives the validators of a response. One that is over 1024
 // bytes (ETag) or 64 bytes (Last-Modified), or has control characters, counts
 // as absent. So does an ETag that is a bare "*": in If-None-Match it stands for
-// every state (RFC 9110, section 13.1.2).
+// every state (RFC 9110, section 13.1.2), and a Last-Modified of the second in
+// which the response was made: within it there may be another state (section
+// 8.8.2.2).
 func ValidatorsOf(resp *http.Response) Validators {
-	return Validators{ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}.sound()
+	v := Validators{ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}.sound()
+	made, err := http.ParseTime(resp.Header.Get("Date"))
+	if modified, bad := http.ParseTime(v.Modified); err == nil && bad == nil && modified.Equal(made) {
+		v.Modified = ""
+	}
+	return v
 }
 
 // Set makes a request conditional: If-None-Match and If-Modified-Since. Both

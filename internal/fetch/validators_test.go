@@ -39,6 +39,13 @@ func TestValidators(t *testing.T) {
 			t.Errorf("%s: %v", name, h)
 		}
 	}
+	// Two states within the second of the response have one Last-Modified.
+	for made, want := range map[string]string{date: "", "Sat, 01 Jan 2000 00:00:01 GMT": date, "Fri, 31 Dec 1999 23:59:59 GMT": date, "": date, "x": date} {
+		resp := response("", "ETag", `"a"`, "Last-Modified", date, "Date", made)
+		if got := ValidatorsOf(resp); got != (Validators{`"a"`, want}) {
+			t.Errorf("made at %q: %v", made, got)
+		}
+	}
 	b, err := json.Marshal([]Validators{{}, {`"a"`, "b"}})
 	if got := string(b); err != nil || got != `[{},{"etag":"\"a\"","modified":"b"}]` {
 		t.Errorf("%s, %v", got, err)
