@@ -229,6 +229,17 @@ func TestPullDisallowed(t *testing.T) {
 	if r := crawlInto(t, url, file, "--via", "crawl", "--ignore-policy"); r.Added < 10 {
 		t.Errorf("with --ignore-policy: %+v", r)
 	}
+	write(t, filepath.Join(dir, "robots.txt"), "User-agent: *\nDisallow: /tags/\n")
+	later := time.Now().Add(2 * time.Second)
+	if err := os.Chtimes(filepath.Join(dir, "robots.txt"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if r := crawlInto(t, url, filepath.Join(t.TempDir(), "other.db"), "--via", "crawl"); r.Added < 10 {
+		t.Errorf("once robots.txt is mended: %+v", r)
+	}
+	if r := crawlInto(t, url, file, "--via", "crawl"); r.Deleted+r.Doubted == 0 {
+		t.Errorf("what robots.txt disallows now is kept: %+v", r)
+	}
 }
 
 // A site may be read another way for a while, and nothing is lost by it: what a

@@ -203,8 +203,9 @@ func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e ro
 	if e.rec == nil {
 		if rec := c.loadRobots(ctx, key); rec != nil {
 			e.rec, e.robots = rec, ParseRobots(rec.Body, c.token)
-			// A file of the future is one of a clock that was wrong.
-			if age := now.Sub(rec.Time); age >= 0 && age < robotsAge {
+			// A file of the future is one of a clock that was wrong, and one
+			// that refuses what is asked for first may have been mended.
+			if age := now.Sub(rec.Time); age >= 0 && age < robotsAge && e.robots.Allowed(u.RequestURI()) {
 				e.due, e.err = now.Add(robotsAge-age), nil
 				return e.robots, nil
 			}

@@ -206,8 +206,8 @@ func TestRobotsMemory(t *testing.T) {
 		// What refuses nothing that is asked for first stands.
 		s.rules, s.etag = "user-agent: *\ndisallow: /c", `"2"`
 		time.Sleep(robotsAge)
-		want("/a /b", map[string]int{"/robots.txt": 1})
-		want("/a /b", nil)
+		want("/a/b", map[string]int{"/robots.txt": 1})
+		want("/a/b", nil)
 		s.rules, s.etag = "user-agent: *\ndisallow: /a", `"3"`
 		time.Sleep(robotsAge)
 		want("/b", map[string]int{"/robots.txt": 1})
