@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+	"golang.org/x/tools/txtar"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -283,6 +284,15 @@ func checkLinks(t *testing.T, res *Result) {
 func FuzzHTML(f *testing.F) {
 	for _, c := range blockCases {
 		f.Add([]byte(c.html), "")
+	}
+	for _, name := range []string{"callouts", "code", "footnotes", "math"} {
+		a, err := txtar.ParseFile(filepath.Join("testdata", "forms", name+".txtar"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i := 0; i < len(a.Files); i += 2 {
+			f.Add(a.Files[i].Data, "")
+		}
 	}
 	f.Add([]byte(ordinary(1000)), "text/html; charset=iso-8859-2")
 	f.Add([]byte(`<base href=/c/><link rel=alternate type=application/rss+xml href=f><a href="//x:1/%7e?#a" rel=ugc>x</a><area href=b><input type=password><meta http-equiv=refresh content="0;url=d">`), "")
