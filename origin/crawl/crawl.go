@@ -60,7 +60,7 @@ type Crawl struct {
 	table   table
 	soft    atomic.Pointer[soft]
 	home    atomic.Pointer[string] // what the root goes by on another host; nil = not known, "" = nothing
-	next    atomic.Int64 // when another run is worth it, seconds since 1970
+	next    atomic.Int64           // when another run is worth it, seconds since 1970
 }
 
 // New makes a crawl of the site that lives in the folder of root, such as

@@ -14,6 +14,7 @@ type cursor struct {
 	Home   string `json:"home,omitempty"`   // what the root goes by on another host
 	Soft   *soft  `json:"soft,omitempty"`   // nil = not known yet
 	Lists  []list `json:"lists,omitempty"`
+	Gone   []loss `json:"gone,omitempty"` // what has had no page
 }
 
 // soft is what the site answers to an address that cannot exist.

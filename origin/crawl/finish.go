@@ -111,6 +111,7 @@ func (r *run) finish() error {
 	if home := r.Crawl.home.Load(); home != nil {
 		next.Home = *home
 	}
+	next.Gone = r.stillMissing()
 	if r.cut {
 		next.At = r.rest.at
 	}

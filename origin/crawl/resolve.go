@@ -119,10 +119,10 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict 
 		return target, own, nil
 	case e.state == pending && e.flags&tried != 0:
 		return target, forNow, nil // it could not be had
-	case e.state == gone, e.state == refused, e.state == muted, r.mistaken[target] >= 3, target != key(to), !r.allowed(to):
+	case e.state == gone && e.flags&tried != 0, e.state == refused, e.state == muted, r.mistaken[target] >= 3, target != key(to), !r.allowed(to):
 		return target, own, nil
 	}
-	if e.state == unknown {
+	if e.state == unknown || e.state == gone {
 		if err := r.add(task{url: to, from: res.url, depth: res.depth}, target, e); err != nil {
 			return target, own, err
 		}
@@ -135,6 +135,9 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict 
 // keep settles a page of its own.
 func (r *run) keep(res *result, k uint64) error {
 	r.pages++
+	if err := r.regained(res); err != nil {
+		return err
+	}
 	leads, err := r.follow(res)
 	if err != nil {
 		return err

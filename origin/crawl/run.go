@@ -42,8 +42,11 @@ type run struct {
 	mistaken map[uint64]int // canonical addresses that led to something wholly different
 	refused  map[string]*refusal
 	refusals int // addresses
-	right    int // hints of lists that were
-	wrong    int // and were not
+	losses   map[uint64]loss
+	lostMore bool // pages than a cursor holds
+	regains  bool // a page that was lost is there again
+	right    int  // hints of lists that were
+	wrong    int  // and were not
 
 	asked int  // addresses
 	known int  // addresses that may be pages
@@ -94,6 +97,10 @@ func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *ru
 	if c.home.Load() == nil {
 		c.home.Store(&since.Home)
 	}
+	r.losses = make(map[uint64]loss, len(since.Gone))
+	for _, l := range since.Gone {
+		r.losses[key(c.scope.base+l.URL)] = l
+	}
 	limit := c.width()
 	r.jobs, r.results = make(chan task, 2*limit), make(chan *result, 2*limit)
 	return r
@@ -135,6 +142,9 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.readLists(ctx, r.feeds); err != nil {
+		return err
+	}
+	if err := r.seek(false); err != nil {
 		return err
 	}
 	for {

@@ -19,6 +19,12 @@ func (r *run) take(res *result) error {
 		return err
 	}
 	var err error
+	if res.state == gone && res.outcome != page {
+		if err := r.stillLost(res); err != nil {
+			return err
+		}
+		return r.settled(key(res.url))
+	}
 	switch res.outcome {
 	case stands:
 		err = r.still(res)
@@ -168,6 +174,12 @@ func (r *run) absent(res *result, why error) error {
 	e.state = gone
 	r.table.set(k, e)
 	r.lost(&res.task)
+	if res.state == gone {
+		return r.stillLost(&result{task: res.task, outcome: absent})
+	}
+	if res.state == had || !errors.Is(why, errLogin) {
+		r.lose(&res.task, k)
+	}
 	if res.state == pending && errors.Is(why, errLogin) {
 		// There may be thousands of them, and they say nothing each.
 		shape, _ := r.traps.shapes(res.url)

@@ -1,0 +1,139 @@
+package crawl
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// loss is an address that had no page when it was asked for last. The pages
+// that link to it answer 304, so that nobody names it again: the cursor does.
+type loss struct {
+	URL   string `json:"u"`           // relative to the base
+	When  int64  `json:"t"`           // it was lost, seconds since 1970
+	Asked int64  `json:"a,omitempty"` // again, seconds since 1970
+	Had   bool   `json:"p,omitempty"` // there was a page; else a link has led nowhere
+	Depth int    `json:"d,omitempty"`
+}
+
+const (
+	maxLosses    = 20_000
+	maxLossBytes = 2 << 20 // of their addresses
+	lossAge      = 60 * 24 * time.Hour
+	lossFresh    = 24 * time.Hour     // a page that was lost since then is asked for in every run
+	lossAgain    = 7 * 24 * time.Hour // the others, but a day for each to be spread over
+)
+
+// due reports whether a lost address is asked for again.
+func (l *loss) due(now time.Time, k uint64) bool {
+	if l.Had && now.Sub(time.Unix(l.When, 0)).Abs() < lossFresh {
+		return true
+	}
+	last := time.Unix(max(l.When, l.Asked), 0)
+	return now.Sub(last).Abs() >= lossAgain-time.Duration(k%24)*time.Hour
+}
+
+// lose notes that an address has no page.
+func (r *run) lose(t *task, k uint64) {
+	u, ok := strings.CutPrefix(t.url, r.scope.base)
+	if !ok || r.held == nil {
+		return
+	}
+	if l, ok := r.losses[k]; ok && (l.Had || t.state != had) {
+		return
+	}
+	if len(r.losses) >= 2*maxLosses {
+		r.lostMore = r.lostMore || t.state == had
+		return
+	}
+	r.losses[k] = loss{URL: u, When: r.now().Unix(), Had: t.state == had, Depth: t.depth}
+}
+
+// seek queues what was lost and is due. They are no news to the sink until
+// they answer with a page.
+func (r *run) seek(all bool) error {
+	now := r.now()
+	for _, k := range r.lostKeys() {
+		l := r.losses[k]
+		t := task{url: r.scope.base + l.URL, depth: l.Depth, state: gone}
+		e, _ := r.table.get(k)
+		if e.state != unknown || !(all && l.Had) && !l.due(now, k) {
+			continue // another list or the sink has it, or it has its time
+		}
+		if _, v := r.scope.clean(t.url); v != inside && v != tangled {
+			continue
+		}
+		e.state = gone
+		r.table.set(k, e)
+		if err := r.queue.push(t); err != nil {
+			return fatalError{err}
+		}
+	}
+	return nil
+}
+
+// lostKeys gives the keys of what is lost: pages before links that led
+// nowhere, the last ones first.
+func (r *run) lostKeys() []uint64 {
+	keys := make([]uint64, 0, len(r.losses))
+	for k := range r.losses {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b uint64) int {
+		x, y := r.losses[a], r.losses[b]
+		if x.Had != y.Had {
+			return int(flag(y.Had) - flag(x.Had))
+		}
+		return cmp.Or(cmp.Compare(y.When, x.When), cmp.Compare(x.URL, y.URL))
+	})
+	return keys
+}
+
+// stillLost settles a lost address that has no page yet.
+func (r *run) stillLost(res *result) error {
+	k := key(res.url)
+	l := r.losses[k]
+	if now := r.now().Unix(); res.outcome != failed && now-l.When >= int64(lossFresh/time.Second) {
+		l.Asked = now
+		r.losses[k] = l
+	}
+	if res.outcome != moved {
+		return nil
+	}
+	to, v := r.scope.clean(res.to)
+	if v != inside || key(to) == k || isLogin(to) {
+		return nil
+	}
+	return r.found(task{url: to, from: res.url, depth: res.depth + 1})
+}
+
+// regained notes that a lost address has a page again. Where one comes back,
+// the others are likely to: a site that was out of order is well again.
+func (r *run) regained(res *result) error {
+	if res.state == had || r.regains || !r.losses[key(res.url)].Had {
+		return nil
+	}
+	r.regains = true
+	return r.seek(true)
+}
+
+// stillMissing gives what the next run is to know as lost.
+func (r *run) stillMissing() (out []loss) {
+	size, now := 0, r.now()
+	for _, k := range r.lostKeys() {
+		l := r.losses[k]
+		if e, _ := r.table.get(k); e.state != unknown && e.state != gone && e.state != refused {
+			continue // it is known again
+		}
+		if now.Sub(time.Unix(l.When, 0)) > lossAge {
+			continue
+		}
+		if size += len(l.URL); len(out) == maxLosses || size > maxLossBytes {
+			r.lostMore = r.lostMore || l.Had
+			return out
+		}
+		out = append(out, l)
+	}
+	return out
+}
