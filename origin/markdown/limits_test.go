@@ -44,6 +44,19 @@ func TestMonsters(t *testing.T) {
 	}
 }
 
+// Lists in one line took minutes.
+func TestDeepYAML(t *testing.T) {
+	for in, ok := range map[string]bool{
+		"a:\n" + strings.Repeat("- ", 500_000) + "x\n": false, "a: " + strings.Repeat("- ", 500_000) + "x\n": false,
+		strings.Repeat("? ", 500_000) + "x\n": false, strings.Repeat("  - -\n", 30): true, "a:\n" + strings.Repeat("- ", 40) + "x\n": true,
+	} {
+		_, err := decodeYAML([]byte(in))
+		if deep := err != nil && strings.Contains(err.Error(), "nests deeper"); deep == ok {
+			t.Errorf("%.20q: %v", in, err)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"big.md": strings.Repeat("x", 3000), "lines.md": strings.Repeat("\n", maxLines+1), "a.md": "x"})

@@ -77,6 +77,10 @@ func decodeYAML(src []byte) (matter, error) {
 	if err := shallow(src); err != nil {
 		return nil, err
 	}
+	if at := compact.FindIndex(src); at != nil {
+		line := 1 + bytes.Count(src[:at[0]], []byte("\n"))
+		return nil, &millrace.FormatError{Position: position(line, 1), Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
+	}
 	f, err := parseYAML(tagged(src))
 	if err != nil {
 		var se *yaml.SyntaxError
@@ -101,6 +105,10 @@ func decodeYAML(src []byte) (matter, error) {
 	}
 	return matter{}, nil
 }
+
+// compact is a line that opens more lists inside each other than anybody does:
+// the time that they take the parser grows with their square.
+var compact = regexp.MustCompile(fmt.Sprintf(`(?m)^[ \t]*(?:[^-?\s]*:[ \t]+)?(?:[-?][ \t]+){%d}`, maxNested+1))
 
 // parseYAML parses, and makes an error of a panic: the parser has paths that
 // nobody has walked.
