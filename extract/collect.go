@@ -19,9 +19,10 @@ type box struct {
 	ownLinks    int32
 	anchors     int32 // links in the subtree
 	ownAnchors  int32
-	prose       int32  // words of paragraphs outside of links, in the subtree
-	ownSign     uint32 // of the text outside of inner boxes: equal for equal texts
-	sign        uint32 // of the text in the subtree
+	prose       int32     // words of paragraphs outside of links, in the subtree
+	ownSign     uint32    // of the text outside of inner boxes: equal for equal texts
+	sign        uint32    // of the text in the subtree
+	tag         atom.Atom // of n: to look there costs more, on a large page
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree, 7 for none
 	drop        string // why the subtree is left out; "" = it is not
@@ -156,7 +157,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	at := parent
 	if !isInline(n.DataAtom) {
 		at = int32(len(c.boxes))
-		b := box{n: n, parent: parent}
+		b := box{n: n, parent: parent, tag: n.DataAtom}
 		if parent >= 0 {
 			b.flags = c.boxes[parent].flags & inContent
 		}
@@ -315,12 +316,12 @@ func (c *collected) sum() {
 	for i := range c.boxes {
 		b := &c.boxes[i]
 		b.level = 7
-		if lv := headingLevel(b.n); lv > 0 {
+		if lv := tagLevel(b.tag); lv > 0 {
 			b.level = uint8(lv)
 		}
 		b.words, b.links, b.anchors, b.prose = b.own, b.ownLinks, b.ownAnchors, 0
 		b.sign = b.ownSign
-		if b.n.DataAtom == atom.P || b.n.DataAtom == atom.Pre || b.n.DataAtom == atom.Blockquote || b.n.DataAtom == atom.Dd {
+		if b.tag == atom.P || b.tag == atom.Pre || b.tag == atom.Blockquote || b.tag == atom.Dd {
 			b.prose = b.own - b.ownLinks
 		}
 	}

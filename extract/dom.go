@@ -131,8 +131,11 @@ func isHidden(n *html.Node) string {
 	return ""
 }
 
-func headingLevel(n *html.Node) int {
-	switch n.DataAtom {
+func headingLevel(n *html.Node) int { return tagLevel(n.DataAtom) }
+
+// tagLevel gives the rank of a heading's tag, 0 for others.
+func tagLevel(a atom.Atom) int {
+	switch a {
 	case atom.H1:
 		return 1
 	case atom.H2:

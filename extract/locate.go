@@ -157,7 +157,7 @@ func isAncestor(a, n *html.Node) bool {
 func (l *located) descend() int32 {
 	boxes := l.c.boxes
 	at := int32(0)
-	if i := l.largest(at, func(b *box) bool { return b.n.DataAtom == atom.Main || attr(b.n, "role") == "main" }); i > 0 &&
+	if i := l.largest(at, func(b *box) bool { return b.tag == atom.Main || attr(b.n, "role") == "main" }); i > 0 &&
 		boxes[i].plain()*4 >= boxes[at].plain() {
 		at = i
 	}
@@ -303,7 +303,7 @@ func (l *located) ownLevel(at int32) int {
 	best := 0
 	for i := at; i < l.c.boxes[at].end; i++ {
 		b := &l.c.boxes[i]
-		if lv := headingLevel(b.n); lv > 0 && b.drop == "" && b.n != l.c.titleNode && b.plain() > 0 && (best == 0 || lv < best) {
+		if lv := tagLevel(b.tag); lv > 0 && b.drop == "" && b.n != l.c.titleNode && b.plain() > 0 && (best == 0 || lv < best) {
 			best = lv
 		}
 	}

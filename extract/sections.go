@@ -75,7 +75,7 @@ func (l *located) sections() {
 			i = b.end
 			continue
 		}
-		if headingLevel(b.n) > 1 && b.words > 0 && b.words <= 10 && b.n != l.c.titleNode {
+		if tagLevel(b.tag) > 1 && b.words > 0 && b.words <= 10 && b.n != l.c.titleNode {
 			if what := asideHeading(plainText(b.n)); what != noAside {
 				l.section(i, what)
 			}

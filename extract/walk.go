@@ -56,7 +56,7 @@ func (l *located) countBlocks() int {
 			i = b.end - 1
 			continue
 		}
-		switch b.n.DataAtom {
+		switch b.tag {
 		case atom.Li, atom.Td, atom.Th, atom.Dd, atom.Dt:
 		case atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Figure:
 			count++

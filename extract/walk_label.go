@@ -18,7 +18,7 @@ type label struct {
 func (w *walker) findLabels() {
 	var pres []*html.Node
 	for i := range w.c.boxes {
-		switch n := w.c.boxes[i].n; n.DataAtom {
+		switch n := w.c.boxes[i].n; w.c.boxes[i].tag {
 		case atom.Pre:
 			pres = append(pres, n)
 		case atom.Table:
