@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 	"golang.org/x/tools/txtar"
 
 	"github.com/millrace/millrace"
@@ -377,6 +379,36 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
+// The scanner and the tokenizer agree on ordinary documents, odd ones too.
+func TestScanner(t *testing.T) {
+	docs := []string{
+		ordinary(5000), `<a title="a > b" href='>'>x</a><b title=a"b>c">y<c d=/e/><br/><br / >z`, "<!--> a <!-- b > -- c --!> d <!--e--><!doctype html><?pi?></>< x <3 </3>",
+		"<script>'<div>' </scripty> </SCRIPT ><title><b></title>", "<textarea><p></textarea><iframe><p></iframe><noscript><p></noscript>", "<p", "<p a='", "<", "</", "<!--", "<script>x",
+		"<MY-ELEMENT x><averyveryverylongname-of-something>",
+	}
+	for _, c := range blockCases {
+		docs = append(docs, c.html)
+	}
+	for _, doc := range docs {
+		read := func(next func() (html.TokenType, atom.Atom, []byte)) (out []string) {
+			for {
+				kind, a, raw := next()
+				if kind == html.ErrorToken {
+					return out
+				}
+				if kind != html.TextToken && kind != html.CommentToken && kind != html.DoctypeToken {
+					if strings.HasSuffix(string(raw), ">") { // the end of the document ends no tag
+						out = append(out, kind.String()+" "+a.String()+" "+strings.ToLower(string(raw)))
+					}
+				}
+			}
+		}
+		if d := cmp.Diff(read(tokenized([]byte(doc))), read((&scanner{text: []byte(doc)}).next)); d != "" {
+			t.Errorf("%q: (-tokenizer +scanner)\n%s", doc, d)
+		}
+	}
+}
+
 // A page that is too deep in one place keeps its form in others.
 func TestFlattenKeepsForm(t *testing.T) {
 	deep := strings.Repeat("<div>", 600) + "deep" + strings.Repeat("</div>", 600)
@@ -407,7 +439,7 @@ func TestFlattenKeepsForm(t *testing.T) {
 
 func TestFlattenKeepsText(t *testing.T) {
 	doc := "<head><title>T</title></head>" + strings.Repeat("<div><b>x ", 1000) + "end"
-	for _, level := range []flattening{flatNesting, flatAll} {
+	for _, level := range []flattening{flatFast, flatNesting, flatAll} {
 		tree, err := html.Parse(strings.NewReader(string(flatten([]byte(doc), level))))
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,10 @@ func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
 	if s.formatting <= maxFormatting && s.depth <= maxOpen {
 		doc, err = parseTree(ctx, text)
 	}
-	for _, level := range []flattening{flatNesting, flatAll} {
+	for _, level := range []flattening{flatFast, flatNesting, flatAll} {
+		if level == flatFast && s.formatting > maxFormatting {
+			continue // they are counted, and cost too much where they are miscounted
+		}
 		if err == nil || ctx.Err() != nil {
 			break
 		}

@@ -10,7 +10,8 @@ import (
 type flattening int
 
 const (
-	flatNesting flattening = iota // leaves out tags deeper than maxDepth
+	flatFast    flattening = iota // as flatNesting, with a look at tags that is quick and may be wrong on purpose
+	flatNesting                   // leaves out tags deeper than maxDepth
 	flatAll                       // leaves paragraphs only: always parses
 )
 
@@ -18,25 +19,22 @@ const (
 // text stays. Formatting tags are left out wholly where too many are open.
 func flatten(text []byte, level flattening) []byte {
 	out := make([]byte, 0, len(text))
-	z := html.NewTokenizer(bytes.NewReader(text))
+	next := tokenized(text)
+	if level == flatFast {
+		next = (&scanner{text: text}).next
+	}
 	var stack []atom.Atom // open tags; 0 for one that has no atom
 	formatting := 0
 	for {
-		switch z.Next() {
+		switch kind, a, raw := next(); kind {
 		case html.ErrorToken:
 			return out
 		case html.TextToken, html.SelfClosingTagToken:
-			out = append(out, z.Raw()...)
+			out = append(out, raw...)
 		case html.StartTagToken:
-			raw := z.Raw()
-			name, _ := z.TagName()
-			a := atom.Lookup(name)
 			if isVoid(a) || isRawText(a) {
 				out = append(out, raw...)
 				continue
-			}
-			if a == atom.Noscript {
-				z.NextIsNotRawText() // without scripts it is markup
 			}
 			if level == flatAll {
 				switch {
@@ -61,9 +59,6 @@ func flatten(text []byte, level flattening) []byte {
 				stack = append(stack, a)
 			}
 		case html.EndTagToken:
-			raw := z.Raw()
-			name, _ := z.TagName()
-			a := atom.Lookup(name)
 			if isRawText(a) {
 				out = append(out, raw...)
 				continue
@@ -86,6 +81,25 @@ func flatten(text []byte, level flattening) []byte {
 				out = append(out, raw...)
 			}
 		}
+	}
+}
+
+// tokenized gives the tokens of a document one after the other: their kind, the
+// atom of a tag, their bytes. Comments and the like are no tokens.
+func tokenized(text []byte) func() (html.TokenType, atom.Atom, []byte) {
+	z := html.NewTokenizer(bytes.NewReader(text))
+	return func() (html.TokenType, atom.Atom, []byte) {
+		kind := z.Next()
+		raw := z.Raw()
+		if kind != html.StartTagToken && kind != html.EndTagToken {
+			return kind, 0, raw
+		}
+		name, _ := z.TagName()
+		a := atom.Lookup(name)
+		if a == atom.Noscript && kind == html.StartTagToken {
+			z.NextIsNotRawText() // without scripts it is markup
+		}
+		return kind, a, raw
 	}
 }
 
