@@ -3,6 +3,8 @@ package fetch
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"hash/fnv"
 	"net/http"
 	"slices"
 	"strconv"
@@ -316,4 +318,17 @@ func unhex(c byte) byte {
 		return c - '0'
 	}
 	return c&7 + 9
+}
+
+// Fingerprint stands for the rules: files with the same rules for the product,
+// wherever they stand in them, have the same. "" = there are none.
+func (r *Robots) Fingerprint() string {
+	if r == nil || len(r.rules) == 0 {
+		return ""
+	}
+	h := fnv.New64a()
+	for _, rule := range r.rules {
+		_, _ = fmt.Fprintf(h, "%t %t %q\n", rule.allow, rule.anchor, rule.pattern)
+	}
+	return strconv.FormatUint(h.Sum64(), 36)
 }

@@ -338,3 +338,19 @@ func FuzzRobots(f *testing.F) {
 		}
 	})
 }
+
+func TestFingerprint(t *testing.T) {
+	of := func(text string) string { return ParseRobots([]byte(text), "millrace").Fingerprint() }
+	one := of("User-agent: *\nDisallow: /a\n")
+	if one == "" || of("# A comment\n\nUser-agent: *\nCrawl-delay: 1\nDisallow: /a # x\nSitemap: /s.xml\n") != one {
+		t.Error("what is no rule counts")
+	}
+	for _, other := range []string{"", "User-agent: *\nDisallow: /b\n", "User-agent: *\nAllow: /a\n", "User-agent: *\nDisallow: /a$\n", "User-agent: *\nDisallow: /a\nAllow: /a/b\n"} {
+		if of(other) == one {
+			t.Errorf("%q is the same", other)
+		}
+	}
+	if (*Robots)(nil).Fingerprint() != "" || of("User-agent: *\nDisallow:\n") != of("") {
+		t.Error("no rules have a fingerprint")
+	}
+}

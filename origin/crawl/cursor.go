@@ -8,13 +8,16 @@ import (
 
 // cursor is what a run leaves to the next one, beside what the sink holds.
 type cursor struct {
-	Format int    `json:"format"`
-	Newest int64  `json:"newest,omitempty"` // the newest time that a list has named, seconds since 1970
-	At     string `json:"at,omitempty"`     // the run was cut off by a limit when it had come to this address
-	Home   string `json:"home,omitempty"`   // what the root goes by on another host
-	Soft   *soft  `json:"soft,omitempty"`   // nil = not known yet
-	Lists  []list `json:"lists,omitempty"`
-	Gone   []loss `json:"gone,omitempty"` // what has had no page
+	Format   int    `json:"format"`
+	Newest   int64  `json:"newest,omitempty"` // the newest time that a list has named, seconds since 1970
+	At       string `json:"at,omitempty"`     // the run was cut off by a limit when it had come to this address
+	Home     string `json:"home,omitempty"`   // what the root goes by on another host
+	Soft     *soft  `json:"soft,omitempty"`   // nil = not known yet
+	Lists    []list `json:"lists,omitempty"`
+	Limits   limits `json:"limits,omitzero"` // that have refused something which is not known for that
+	Pass     *pass  `json:"pass,omitempty"`
+	LostMore bool   `json:"more,omitempty"` // more pages were lost than Gone holds
+	Gone     []loss `json:"gone,omitempty"` // what has had no page
 }
 
 // soft is what the site answers to an address that cannot exist.

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +98,10 @@ func (r *run) finish() error {
 			return err
 		}
 	}
-	if r.cut {
+	switch {
+	case r.met.Pages > 0:
+		r.log.Warn("the site has more addresses than --max-pages keeps; raise it to find the others", "site", r.scope.base, "kept", r.known, "asked", r.asked)
+	case r.cut:
 		r.log.Info("the crawl was cut off by a limit; the next run goes on", "site", r.scope.base, "asked", r.asked)
 	}
 	if r.pages == 0 {
@@ -113,8 +117,9 @@ func (r *run) finish() error {
 	}
 	next.Gone = r.stillMissing()
 	if r.cut {
-		next.At = r.rest.at
+		next.At = cmp.Or(r.rest.at, r.since.At)
 	}
+	r.limits(&next)
 	for _, l := range r.lists {
 		if l.dirty {
 			l.Validators = fetch.Validators{}

@@ -19,9 +19,11 @@ func (r *run) found(t task) error {
 		return nil
 	}
 	if r.known+len(r.flights) >= knownFactor*r.o.MaxPages {
-		return r.refuse(t, k, "", fmt.Errorf("%w: one of more than %d addresses", millrace.ErrTooLarge, knownFactor*r.o.MaxPages))
+		r.met.Pages = r.by.Pages
+		return r.refuse(t, k, "", limitError(fmt.Sprintf("beyond --max-pages %d: one of more than %d addresses", r.o.MaxPages, knownFactor*r.o.MaxPages)))
 	}
 	if !r.allowed(t.url) {
+		r.met.Robots = r.by.Robots
 		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
 		return r.refuse(t, k, rule, fmt.Errorf("%w: robots.txt says %q", millrace.ErrForbidden, rule))
 	}
@@ -32,7 +34,8 @@ func (r *run) found(t task) error {
 		case v == tangled:
 			return r.refuse(t, k, shape, errTangled)
 		case t.depth > r.o.MaxDepth:
-			return r.refuse(t, k, shape, fmt.Errorf("%w: more than %d links away", millrace.ErrTooLarge, r.o.MaxDepth))
+			r.met.Depth = r.by.Depth
+			return r.refuse(t, k, shape, limitError(fmt.Sprintf("beyond --max-depth: more than %d links away", r.o.MaxDepth)))
 		case wantsLogin(t.url):
 			return r.refuse(t, k, shape, errLogin)
 		}
@@ -52,8 +55,8 @@ func (r *run) found(t task) error {
 
 // Why addresses are not asked for.
 var (
-	errTangled = fmt.Errorf("%w: too long, or the same names again and again", millrace.ErrTooLarge)
-	errBarren  = fmt.Errorf("%w: the pages of this shape bring nothing new", millrace.ErrTooLarge)
+	errTangled = limitError("the address is too long, or the same names come again and again in it")
+	errBarren  = limitError("the pages of this shape bring nothing new")
 )
 
 // withdraw leaves out an address that has waited while the budget of its shape

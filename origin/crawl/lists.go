@@ -92,6 +92,9 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 			continue
 		}
 		l.Absent = 0
+		if r.anew {
+			l.Validators = fetch.Validators{}
+		}
 		r.lists = append(r.lists, l)
 		children, err := r.readList(ctx, len(r.lists)-1)
 		if isFatal(err) || ctx.Err() != nil {

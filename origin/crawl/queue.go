@@ -22,6 +22,7 @@ type task struct {
 	// listed: some list named it, perhaps in another run.
 	listed bool
 
+	full    bool   // it is asked for without conditions
 	hinted  bool   // it is asked for because a list says that it is new
 	held    string // the version that the sink holds
 	version version

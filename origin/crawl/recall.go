@@ -65,7 +65,7 @@ const maxWrong = 20
 // taskOf makes a task of what is held.
 func (r *run) taskOf(ref millrace.Ref) task {
 	v := parseVersion(ref.Version)
-	t := task{url: ref.URL, held: ref.Version, version: v, depth: v.depth}
+	t := task{url: ref.URL, held: ref.Version, version: v, depth: v.depth, full: r.anew}
 	switch v.kind {
 	case isMute:
 		t.state = muted
@@ -88,7 +88,7 @@ func (r *run) recallOne(ctx context.Context, t task) (task, error) {
 		}
 		if ref.URL == t.url {
 			hold := r.taskOf(ref)
-			t.held, t.version, t.state, t.depth = hold.held, hold.version, hold.state, hold.depth
+			t.held, t.version, t.state, t.depth, t.full = hold.held, hold.version, hold.state, hold.depth, hold.full
 		}
 	}
 	return t, nil

@@ -52,6 +52,9 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 		}
 		ref, err, ok := r.rest.next()
 		if !ok {
+			if r.anew && !r.cut {
+				r.anew, r.read = false, true
+			}
 			r.rest.stop()
 			r.rest.phase++
 			continue
@@ -96,6 +99,8 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	}
 	switch {
 	case r.cut:
+	case r.anew:
+		ask = true
 	case t.state == muted && !t.version.stale:
 		// Its page stands in its own name. A week is divided among them by
 		// their keys, so that they do not come all at once.

@@ -48,13 +48,17 @@ type run struct {
 	right    int  // hints of lists that were
 	wrong    int  // and were not
 
-	asked int  // addresses
-	known int  // addresses that may be pages
-	done  int  // of those
-	pages int  // there are, as far as is known
-	gone  int  // there were
-	row   int  // failures in a row
-	cut   bool // a limit was met
+	asked int    // addresses
+	known int    // addresses that may be pages
+	done  int    // of those
+	pages int    // there are, as far as is known
+	gone  int    // there were
+	row   int    // failures in a row
+	cut   bool   // a limit was met
+	by    limits // in force
+	met   limits // of those, that have refused something
+	anew  bool   // everything is read without conditions
+	read  bool   // everything was
 	last  error
 	feeds []string
 }
@@ -180,6 +184,7 @@ func (r *run) readRobots(ctx context.Context) error {
 	if r.robots, err = fetch.RobotsOf(ctx, r.client, r.root); err != nil {
 		return fmt.Errorf("the site cannot be had: %w", err)
 	}
+	r.limit()
 	return nil
 }
 
@@ -266,6 +271,9 @@ func (r *run) start(t task) error {
 		r.flights[k] = &flight{}
 	}
 	if !r.allowed(t.url) {
+		if t.state == pending {
+			r.met.Robots = r.by.Robots
+		}
 		return r.take(&result{task: t, outcome: absent, err: r.disallowed(t.url)})
 	}
 	r.asked++

@@ -92,7 +92,7 @@ func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 	}
 	req.Header.Set("Accept", "text/html, application/xhtml+xml, */*;q=0.1")
-	conditional := r.version.conditions(req.Header)
+	conditional := !r.full && r.version.conditions(req.Header)
 	resp, err := fetch.Do(ctx, c.single, req)
 	if err != nil {
 		return err

@@ -1,0 +1,96 @@
+package crawl
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
+)
+
+// What a limit or robots.txt has kept out is found when that is lifted,
+// although the pages that link to it answer 304.
+func TestLifted(t *testing.T) {
+	sitewide := func(s *site) { chain(s, 100) }
+	secret := func(s *site) {
+		s.set("/robots.txt", text("User-agent: *\nDisallow: /p/7\nDisallow: /p/8\n"))
+		chain(s, 100)
+	}
+	for _, c := range []struct {
+		name          string
+		site, between func(s *site)
+		before, after Options
+		most, want    int // pages
+		why           string
+		runs          int // until all is found
+	}{
+		{"max-pages", sitewide, nil, Options{MaxPages: 10}, Options{}, 40, 100, "beyond --max-pages 10: one of more than 40 addresses", 1},
+		{"max-pages in steps", sitewide, nil, Options{MaxPages: 10}, Options{MaxPages: 30}, 40, 100, "beyond --max-pages", 9},
+		{"max-depth", sitewide, nil, Options{MaxDepth: 2}, Options{}, 7, 100, "beyond --max-depth: more than 2 links away", 1},
+		{"max-depth in steps", sitewide, nil, Options{MaxDepth: 2}, Options{MaxDepth: 5, MaxPages: 50, Concurrency: 1}, 7, 63, "beyond --max-depth", 6},
+		{"robots.txt", secret, func(s *site) { s.set("/robots.txt", nil) }, Options{}, Options{}, 70, 100, "robots.txt says", 1},
+		{"less of robots.txt", secret, func(s *site) { s.set("/robots.txt", text("User-agent: *\nDisallow: /p/8\n")) }, Options{}, Options{}, 70, 75, "robots.txt says", 1},
+		{"ignore robots.txt", secret, nil, Options{}, Options{IgnoreRobots: true}, 70, 100, "robots.txt says", 1},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			s := newSite(t)
+			c.site(s)
+			m := newMill(t, s.URL+"/")
+			run := func(o Options) *mirror.Report {
+				return m.run(m.through(fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: o.IgnoreRobots}).HTTP(), o))
+			}
+			told := false
+			for range 6 {
+				for _, skip := range run(c.before).Skipped {
+					told = told || strings.Contains(skip.Reason, c.why)
+				}
+			}
+			if !told {
+				t.Error("the reason was not given")
+			}
+			if got := len(m.pages()); got > c.most {
+				t.Errorf("%d pages at first, want at most %d", got, c.most)
+			}
+			if c.between != nil {
+				c.between(s)
+			}
+			for range c.runs {
+				run(c.after)
+			}
+			if got := len(m.pages()); got != c.want {
+				t.Errorf("%d pages, want %d", got, c.want)
+			}
+			// Once is enough.
+			s.asked()
+			run(c.after)
+			n := s.cond
+			if all := len(s.asked()); n < all-6 {
+				t.Errorf("%d of %d requests are conditional", n, all)
+			}
+		})
+	}
+}
+
+func TestLimits_lifted(t *testing.T) {
+	for _, c := range []struct {
+		l, by limits
+		want  bool
+	}{
+		{limits{}, limits{Pages: 5, Depth: 5, Robots: "x"}, false},
+		{limits{Pages: 5}, limits{Pages: 5, Depth: 9, Robots: "x"}, false},
+		{limits{Pages: 5}, limits{Pages: 4}, false},
+		{limits{Pages: 5}, limits{Pages: 6}, true},
+		{limits{Depth: 5}, limits{Depth: 6}, true},
+		{limits{Robots: "x"}, limits{Robots: "x"}, false},
+		{limits{Robots: "x"}, limits{Robots: noRules}, true},
+		{limits{Robots: lostCount}, limits{Robots: noRules}, true},
+	} {
+		if got := c.l.lifted(c.by); got != c.want {
+			t.Errorf("%v by %v: %v", c.l, c.by, got)
+		}
+	}
+	if got := (limits{Pages: 5, Robots: "x"}).with(limits{Pages: 7, Depth: 3}); fmt.Sprint(got) != "{5 3 x}" {
+		t.Errorf("%v", got)
+	}
+}
