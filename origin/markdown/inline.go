@@ -229,6 +229,7 @@ func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 		atom.B: millrace.StrongSpan, atom.Strong: millrace.StrongSpan, atom.I: millrace.EmphasisSpan, atom.Em: millrace.EmphasisSpan,
 		atom.Cite: millrace.EmphasisSpan, atom.Dfn: millrace.EmphasisSpan, atom.Var: millrace.EmphasisSpan,
 		atom.Code: millrace.CodeSpan, atom.Kbd: millrace.CodeSpan, atom.Samp: millrace.CodeSpan, atom.Tt: millrace.CodeSpan,
+		atom.Sub: millrace.SubscriptSpan, atom.Sup: millrace.SuperscriptSpan,
 	}
 	kindOf, is := kinds[t.DataAtom]
 	url := ""
