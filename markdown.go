@@ -11,8 +11,10 @@ import (
 
 // Markdown gives blocks as CommonMark with GitHub's tables. Text never turns
 // into markup: what Markdown or HTML would read as such is escaped, and links
-// that are neither http, https nor mailto become their text. The same blocks
-// always give the same bytes, ending in one line end unless there are none.
+// that are neither http, https nor mailto become their text. What has no form
+// of its own, such as what stands above the line, or asterisks that would not
+// be read as marks, is written as HTML's elements. The same blocks always give
+// the same bytes, ending in one line end unless there are none.
 func Markdown(blocks []Block) string {
 	s := blocksMarkdown(blocks)
 	if s == "" {
