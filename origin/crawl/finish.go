@@ -47,6 +47,9 @@ func (r *run) visitRoot(ctx context.Context) error {
 	if err := r.rootError(res); err != nil {
 		return err
 	}
+	if err := r.sane(ctx, res); err != nil {
+		return err
+	}
 	r.feeds = res.feeds
 	return r.take(res)
 }

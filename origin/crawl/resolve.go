@@ -19,11 +19,21 @@ const (
 // resolve settles a page: whether it is one of its own.
 func (r *run) resolve(res *result) error {
 	k := key(res.url)
-	if res.url != r.scope.base && r.soft.Load().matches(res) {
-		if err := r.absent(res, errSoft); err != nil {
-			return err
+	if res.url != r.scope.base {
+		down, why := r.replaced(res)
+		switch {
+		case why != nil:
+			res.outcome, res.err = failed, why
+			if err := r.failed(res); err != nil {
+				return err
+			}
+			return r.settled(k)
+		case down, r.soft.Load().matches(res):
+			if err := r.absent(res, errSoft); err != nil {
+				return err
+			}
+			return r.settled(k)
 		}
-		return r.settled(k)
 	}
 	to, target, verdict, err := r.goesBy(res, k)
 	if err != nil {

@@ -39,6 +39,7 @@ type run struct {
 	results chan *result
 
 	traps    traps
+	outages  outages
 	mistaken map[uint64]int // canonical addresses that led to something wholly different
 	refused  map[string]*refusal
 	refusals int // addresses
@@ -116,6 +117,8 @@ func (c *Crawl) width() int { return 2 * c.o.Concurrency }
 func (r *run) do(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.ended = ctx.Err
+	var own bytes.Buffer
+	r.outages.ask = func(t task) *result { return r.visit(ctx, t, &own) }
 	var workers sync.WaitGroup
 	defer func() {
 		cancel()
