@@ -74,7 +74,8 @@
 // The first run of a process asks for every page. Later runs of the same Crawl
 // ask for a page after a tenth of its age, from an hour to a day, then after
 // half as long if it has changed (at least 5 minutes) and half as long again if
-// it has not (at most a week). What lists say is newer is asked for at once.
+// it has not (at most a day). What lists say is newer is asked for at once, and
+// so is what a sitemap names no longer.
 //
 // # Memory
 //

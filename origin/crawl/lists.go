@@ -37,7 +37,8 @@ type list struct {
 	depth   int
 	usual   bool // nobody has named it: it is where sitemaps are found
 	dirty   bool // something that it names was not had: it is read again
-	changed bool
+	changed bool // it was read, and not only found to be as it was
+	whole   bool // to its end
 }
 
 // readLists asks for the site's lists, those of robots.txt and those that the
@@ -188,7 +189,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 		children, err = r.readSitemap(n, resp, final)
 	}
 	if err == nil {
-		l.Validators = validators
+		l.Validators, l.whole = validators, true
 	}
 	return children, err
 }
@@ -239,7 +240,34 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 		hint = modified.Unix()
 		r.newest = max(r.newest, hint)
 	}
-	return r.found(task{url: u, depth: 1, hint: hint, list: n + 1, listed: true})
+	if err := r.found(task{url: u, depth: 1, hint: hint, list: n + 1, listed: true}); err != nil {
+		return err
+	}
+	if l := &r.lists[n]; !l.Feed {
+		k := key(u)
+		if e, ok := r.table.get(k); ok {
+			e.flags = e.flags&^byMask | listed | l.number()<<byShift
+			r.table.set(k, e)
+		}
+	}
+	return nil
+}
+
+// number is the one of a list in an entry's flags, from 1.
+func (l *list) number() uint8 { return uint8(1 + key(l.URL)%(byMask>>byShift)) }
+
+// withdrawn makes due what sitemaps that have changed name no longer.
+func (r *run) withdrawn() {
+	var changed [byMask>>byShift + 1]bool
+	any := false
+	for i := range r.lists {
+		if l := &r.lists[i]; l.changed && l.whole && !l.Feed {
+			changed[l.number()], any = true, true
+		}
+	}
+	if any {
+		r.table.withdrawn(changed)
+	}
 }
 
 // lost notes that a list names what was not had.

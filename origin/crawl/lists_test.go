@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,5 +199,39 @@ func TestManyLists(t *testing.T) {
 	}
 	if rep.SkippedN != 1 || !strings.Contains(rep.Skipped[0].Reason, "more than 1000 lists") {
 		t.Errorf("skipped: %v", rep.Skipped)
+	}
+}
+
+// What a sitemap names no longer is asked for at once, and what it still names
+// is not.
+func TestWithdrawn(t *testing.T) {
+	s := newSite(t)
+	s.set("/robots.txt", text("Sitemap: "+s.URL+"/one.xml\nSitemap: "+s.URL+"/two.xml\n"))
+	s.set("/", html("Home", words("home")))
+	one := []string{}
+	for i := range 10 {
+		p := fmt.Sprintf("/p/%d", i)
+		s.set(p, html(p, words(p)))
+		one = append(one, s.URL+p)
+	}
+	s.set("/two", html("Two", words("two")))
+	s.set("/one.xml", document(urlset(one...)))
+	s.set("/two.xml", document(urlset(s.URL+"/two")))
+	now := time.Now()
+	m := newMill(t, s.URL+"/")
+	c := m.open(Options{Now: func() time.Time { return now }})
+	m.run(c)
+	now = now.Add(10 * time.Minute)
+	m.run(c)
+	s.set("/one.xml", document(urlset(one[1:]...)))
+	s.set("/p/0", nil)
+	s.asked()
+	now = now.Add(10 * time.Minute)
+	m.run(c)
+	// The sitemaps may share a number, by the port that is in their addresses.
+	asked := slices.DeleteFunc(s.asked(), func(u string) bool { return u == "/two" })
+	equal(t, "requests", asked, []string{"/", "/one.xml", "/p/0", "/two.xml"})
+	if n := len(m.pages()); n != 11 {
+		t.Errorf("%d pages", n)
 	}
 }

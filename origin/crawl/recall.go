@@ -21,7 +21,7 @@ func (r *run) recall(ctx context.Context) error {
 		t := r.taskOf(ref)
 		k := key(ref.URL)
 		e, _ := r.table.get(k)
-		e.flags, e.state = named, t.state
+		e.flags, e.state = e.flags|named, t.state
 		switch t.state {
 		case had:
 			e.about = t.version.sketch

@@ -271,7 +271,7 @@ func TestSchedule(t *testing.T) {
 		}
 		now = next
 	}
-	if count["/steady"] > 24 || count["/steady"] < 5 {
+	if count["/steady"] > 24 || count["/steady"] < 13 {
 		t.Errorf("a page that never changes was asked for %d times", count["/steady"])
 	}
 	if count["/lively"] < 100 || count["/lively"] > 2000 {

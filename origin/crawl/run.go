@@ -151,6 +151,7 @@ func (r *run) do(ctx context.Context) (err error) {
 	if err := r.readLists(ctx, r.feeds); err != nil {
 		return err
 	}
+	r.withdrawn()
 	if err := r.seek(false); err != nil {
 		return err
 	}

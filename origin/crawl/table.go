@@ -31,15 +31,21 @@ type entry struct {
 
 // What happened to an address in the present run.
 const (
-	named uint8 = 1 << iota // the sink holds it, or was given it
-	tried                   // it was asked for
-	stood                   // it was named as standing
+	named  uint8 = 1 << iota // the sink holds it, or was given it
+	tried                    // it was asked for
+	stood                    // it was named as standing
+	listed                   // a sitemap names it
+
+	// The upper bits of the flags stay from one run to the next: a number for
+	// the sitemap that named the address last, 0 = none.
+	byShift = 4
+	byMask  = 0xF << byShift
 )
 
 // The intervals at which a page is asked for again.
 const (
 	leastInterval = 5 * time.Minute
-	mostInterval  = 7 * 24 * time.Hour
+	mostInterval  = 24 * time.Hour
 	firstLeast    = time.Hour
 	firstMost     = 24 * time.Hour
 )
@@ -114,7 +120,7 @@ func (t *table) begin(all bool) {
 		return
 	}
 	for k, e := range t.m {
-		e.flags, e.state, e.about = 0, unknown, 0
+		e.flags, e.state, e.about = e.flags&byMask, unknown, 0
 		t.m[k] = e
 	}
 }
@@ -126,6 +132,21 @@ func (t *table) prune() {
 	for k, e := range t.m {
 		if e.flags&named == 0 {
 			delete(t.m, k)
+		}
+	}
+}
+
+// withdrawn makes the addresses due at once that one of some sitemaps has named
+// before, and now none does: the sitemaps have changed. As their numbers are
+// few, some that another sitemap names are among them.
+func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, e := range t.m {
+		if by := e.flags & byMask >> byShift; by != 0 && changed[by] && e.flags&listed == 0 {
+			e.flags &^= byMask
+			e.asked = 0
+			t.m[k] = e
 		}
 	}
 }
