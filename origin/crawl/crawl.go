@@ -55,12 +55,13 @@ type Crawl struct {
 	o      Options
 	log    *slog.Logger
 
-	heavy   chan struct{} // held by who works on a large page
-	running sync.Mutex
-	table   table
-	soft    atomic.Pointer[soft]
-	home    atomic.Pointer[string] // what the root goes by on another host; nil = not known, "" = nothing
-	next    atomic.Int64           // when another run is worth it, seconds since 1970
+	heavy    chan struct{} // held by who works on a large page
+	running  sync.Mutex
+	table    table
+	soft     atomic.Pointer[soft]
+	home     atomic.Pointer[string] // what the root goes by on another host; nil = not known, "" = nothing
+	next     atomic.Int64           // when another run is worth it, seconds since 1970
+	complete atomic.Bool
 }
 
 // New makes a crawl of the site that lives in the folder of root, such as
@@ -108,6 +109,12 @@ func (c *Crawl) Next() time.Time {
 	return time.Time{}
 }
 
+// Complete reports whether the last run has seen the whole site: it has come
+// to its end, no limit has cut it off or has kept an address out, in that run
+// or in one before, and no page or list was unavailable. What robots.txt
+// disallows is no part of the site.
+func (c *Crawl) Complete() bool { return c.complete.Load() }
+
 // Changes crawls the site: see the package's documentation for what it
 // yields. The errors that end a run are [millrace.ErrUnavailable] for a site
 // that cannot be had or has stopped answering, [millrace.ErrForbidden],
@@ -118,6 +125,7 @@ func (c *Crawl) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mi
 	return func(yield func(millrace.Change, error) bool) {
 		c.running.Lock()
 		defer c.running.Unlock()
+		c.complete.Store(false)
 		cur, ok := parseCursor(since)
 		if !ok {
 			yield(millrace.Change{}, fmt.Errorf("crawl %s: %w: the cursor is not of this version", c.scope.base, millrace.ErrConflict))

@@ -270,3 +270,43 @@ func (m *mill) through(cl *http.Client, o Options) *Crawl {
 	c.client, c.single = cl, fetch.NoRedirects(cl)
 	return c
 }
+
+func TestComplete(t *testing.T) {
+	broken := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusInternalServerError) }
+	for _, c := range []struct {
+		name string
+		site func(s *site)
+		o    Options
+		want bool
+	}{
+		{name: "all", want: true},
+		{name: "a link to nowhere", site: func(s *site) { s.set("/p/3", nil) }, want: true},
+		{name: "disallowed", site: func(s *site) { s.set("/robots.txt", text("User-agent: *\nDisallow: /p/3")) }, want: true},
+		{name: "a page that is unavailable", site: func(s *site) { s.set("/p/3", broken) }},
+		{name: "a sitemap that is unavailable", site: func(s *site) { s.set("/sitemap.xml", broken) }},
+		{name: "cut off", o: Options{MaxPages: 10}},
+		{name: "beyond the limit", o: Options{MaxPages: 3}},
+		{name: "beyond the depth", o: Options{MaxDepth: 2}},
+		{name: "no root", site: func(s *site) { s.set("/", nil) }},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			chain(s, 20)
+			m := newMill(t, s.URL+"/")
+			if m.open(Options{}).Complete() {
+				t.Error("complete before the first run")
+			}
+			if c.site != nil {
+				c.site(s)
+			}
+			for i := range 2 { // by then the pages answer 304
+				crawl := m.open(c.o)
+				_, _ = m.try(crawl)
+				if got := crawl.Complete(); got != c.want {
+					t.Errorf("run %d: %v", i, got)
+				}
+			}
+		})
+	}
+}

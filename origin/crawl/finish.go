@@ -132,6 +132,7 @@ func (r *run) finish() error {
 	if r.o.Progress != nil {
 		r.o.Progress(r.done, max(r.done, r.known))
 	}
+	r.complete.Store(!r.cut && !r.missed && next.Limits.Pages == 0 && next.Limits.Depth == 0)
 	return r.emit(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: next.encode(), Whole: true}})
 }
 

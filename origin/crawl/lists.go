@@ -84,6 +84,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		}
 		done[key(l.URL)] = true
 		if len(r.lists) == maxLists {
+			r.missed = true
 			return r.skip(l.URL, false, fmt.Errorf("%w: the site has more than %d lists; the rest is not read", millrace.ErrTooLarge, maxLists))
 		}
 		old := before[l.URL]
@@ -108,6 +109,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 				continue
 			}
 			now.dirty = true
+			r.missed = r.missed || errors.Is(err, millrace.ErrUnavailable)
 			if err := r.skip(l.URL, false, err); err != nil {
 				return err
 			}

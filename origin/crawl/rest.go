@@ -123,6 +123,7 @@ func (r *run) stand(t task, k uint64, e entry) error {
 	e.flags |= stood
 	r.table.set(k, e)
 	if t.held == "" {
+		r.missed = true
 		return r.skip(t.url, false, fmt.Errorf("%w: left for the next run", millrace.ErrUnavailable))
 	}
 	r.done++

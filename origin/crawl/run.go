@@ -49,19 +49,20 @@ type run struct {
 	right    int  // hints of lists that were
 	wrong    int  // and were not
 
-	asked int    // addresses
-	known int    // addresses that may be pages
-	done  int    // of those
-	pages int    // there are, as far as is known
-	gone  int    // there were
-	row   int    // failures in a row
-	cut   bool   // a limit was met
-	by    limits // in force
-	met   limits // of those, that have refused something
-	anew  bool   // everything is read without conditions
-	read  bool   // everything was
-	last  error
-	feeds []string
+	asked  int    // addresses
+	known  int    // addresses that may be pages
+	done   int    // of those
+	pages  int    // there are, as far as is known
+	gone   int    // there were
+	row    int    // failures in a row
+	cut    bool   // a limit was met
+	missed bool   // a page or a list could not be had
+	by     limits // in force
+	met    limits // of those, that have refused something
+	anew   bool   // everything is read without conditions
+	read   bool   // everything was
+	last   error
+	feeds  []string
 }
 
 // flight is an address that is being asked for, or whose result waits.

@@ -212,6 +212,7 @@ func (r *run) failed(res *result) error {
 	e.checked(r.now(), res.state == had, 0)
 	r.table.set(k, e)
 	r.lost(&res.task)
+	r.missed = true
 	return r.skip(res.url, false, linked(res.err, res.from))
 }
 
