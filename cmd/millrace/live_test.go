@@ -248,12 +248,37 @@ func TestWaysTakeTurns(t *testing.T) {
 	s := serve(t, copySite(t, "handbook"), "--list-items", "5")
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	first := crawlInto(t, s.url, file, "--via", "crawl")
-	listed := pull(t, s.url, file)
-	if listed.Added+listed.Unchanged+listed.Updated >= first.Added {
-		t.Fatalf("the list names as much as the crawl has found: %+v, %+v", first, listed)
+	// The list names fewer pages than the crawl has found: a third would go.
+	if listed := pull(t, s.url, file); listed.Doubted == 0 || listed.Deleted != 0 {
+		t.Fatalf("the loss is believed at once: %+v", listed)
+	}
+	if listed := pull(t, s.url, file); listed.Deleted == 0 || listed.Unchanged >= first.Added {
+		t.Fatalf("the loss is not believed the second time: %+v", listed)
 	}
 	again := crawlInto(t, s.url, file, "--via", "crawl")
 	if n := len(held(t, file, s.url, s.url)); n != first.Added {
 		t.Errorf("%d pages were crawled at first, %d at last: %+v", first.Added, n, again)
+	}
+}
+
+// A site that is down is served as the last whole look has found it, under
+// whatever address.
+func TestServeLiveDown(t *testing.T) {
+	site := httptest.NewServer(http.FileServer(http.Dir(copySite(t, "handbook"))))
+	file := filepath.Join(t.TempDir(), "live.db")
+	s := serve(t, site.URL, "--allow-private", "--store", file, "--base-url", "http://one.example/")
+	_, _, before := get(t, address(s)+"llm-pages.json")
+	s.stop()
+	site.Close()
+	s = serve(t, site.URL, "--allow-private", "--store", file, "--base-url", "http://two.example/")
+	_, _, list := get(t, address(s)+"llm-pages.json")
+	if strings.ReplaceAll(before, "one.example", "two.example") != list {
+		t.Errorf("the list is\n%.300s\nand was\n%.300s", list, before)
+	}
+	if out := s.out.String(); !strings.Contains(out, "what is held of it stays") {
+		t.Errorf("the log does not say that the site is down:\n%s", out)
+	}
+	if code, _, errs := command(t, nil, "serve", site.URL, "--allow-private", "--listen", "127.0.0.1:0"); code != 1 || !strings.Contains(errs, "refused") {
+		t.Errorf("a site that was never had: exit %d: %s", code, errs)
 	}
 }

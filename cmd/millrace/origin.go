@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +33,8 @@ type origin struct {
 	watch func(ctx context.Context, changed func()) error
 	// next says when another look is worth it; nil = every rescan.
 	next func() time.Time
+	// complete says whether the last look was at the whole site; nil = always.
+	complete func() bool
 	// other gives another source in place of one that turns out not to be
 	// there; nil = there is no other.
 	other func(error) bool
@@ -90,11 +91,14 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			return nil //nolint:nilerr // stopping is no failure
 		}
 		switch {
-		case err != nil && first && press.Current() == nil:
+		case err != nil && first && press.Current() == nil && !o.held(ctx, site):
 			return err
 		case err != nil:
 			failing = true
-			p.log.Error("the source could not be taken in; what was published stays", "error", err)
+			p.log.Error("the source could not be taken in; what is held of it stays", "error", err)
+			if press.Current() == nil {
+				press.Changed() // an edition of what an earlier run has had wholly
+			}
 			// What stood in the way, such as a full disk, need not be in the source.
 			time.AfterFunc(retry, func() { notify(wake) })
 			continue
@@ -124,6 +128,16 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 
 // live reports whether the pages come over the network.
 func (o *origin) live() bool { return o.kind == "crawl" || o.kind == "wordpress" }
+
+// held reports whether the store has all of a live site, by an earlier run.
+func (o *origin) held(ctx context.Context, site store.Site) bool {
+	v, err := site.Head(ctx)
+	if err != nil || v.Site().Pages == 0 {
+		return false
+	}
+	was, err := active(ctx, site, o.from)
+	return err == nil && was && o.live()
+}
 
 // rest is how long nothing needs to be looked at.
 func (o *origin) rest() time.Duration {
@@ -195,9 +209,10 @@ func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror
 	if err != nil {
 		return report, err
 	}
-	if report.Doubted == 0 {
-		gone, err := retire(ctx, site, o.from, rolls(o.name)...)
-		if report.Deleted += gone; err != nil {
+	if report.Doubted == 0 && report.Missed == 0 && (o.complete == nil || o.complete()) {
+		gone, doubted, err := retire(ctx, site, o.from, rolls(o.name)...)
+		report.Deleted, report.Doubted = report.Deleted+gone, doubted
+		if err != nil {
 			return report, err
 		}
 	}
@@ -220,74 +235,4 @@ func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror
 		}
 	}
 	return report, nil
-}
-
-// rolls are the sources that may have decided which pages a site has.
-func rolls(site string) []string {
-	if !strings.Contains(site, "://") {
-		return nil
-	}
-	names := []string{site + " crawl", site + " wordpress"}
-	every, _ := rooms("")
-	for _, room := range every {
-		names = append(names, site+" "+room.Name)
-	}
-	return names
-}
-
-// retired is the cursor of a source that is not the site's roll any more. It is
-// none of its own, so that it starts over should it come back.
-const retired = millrace.Cursor("retired")
-
-// retire lets the source from alone decide which pages there are: what only
-// another one has named, in the days when it was the site's roll, goes. Of the
-// rest it forgets the versions, because a page that stands does not say again
-// what it leads to.
-func retire(ctx context.Context, site store.Site, from string, others ...string) (deleted int, err error) {
-	for _, other := range others {
-		if other == from {
-			continue
-		}
-		cursor, err := site.Cursor(ctx, other)
-		if err != nil {
-			return deleted, err
-		}
-		if cursor == retired {
-			continue
-		}
-		var batch []millrace.Change
-		apply := func() error {
-			t, err := site.Apply(ctx, other, batch)
-			deleted += t.Deleted
-			batch = batch[:0]
-			return err
-		}
-		held := false
-		for ref, err := range site.Held(ctx, other) {
-			if err != nil {
-				return deleted, err
-			}
-			held = true
-			c := millrace.Change{Kind: millrace.Delete, Ref: ref}
-			for _, err := range site.Held(ctx, from, ref.URL) {
-				if err != nil {
-					return deleted, err
-				}
-				c.Kind, c.Version = millrace.Put, ""
-			}
-			if batch = append(batch, c); len(batch) == 1000 {
-				if err := apply(); err != nil {
-					return deleted, err
-				}
-			}
-		}
-		if !held && cursor == "" {
-			continue
-		}
-		batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: retired}})
-		if err := apply(); err != nil {
-			return deleted, err
-		}
-	}
-	return deleted, nil
 }

@@ -201,7 +201,7 @@ func (c *pullCommand) crawl(ctx context.Context, p *process, site store.Site, cl
 	}
 	rep, err := mirror.Sync(ctx, from, src, site, &mirror.Options{Logger: p.log})
 	bar.end()
-	return c.done(ctx, site, webCrawl, root, r, rep, err)
+	return c.done(ctx, site, webCrawl, root, src.Complete(), r, rep, err)
 }
 
 // by mirrors one site by one protocol.
@@ -227,7 +227,7 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 	bar.end()
 	mu.Lock()
 	defer mu.Unlock()
-	err = c.done(ctx, site, room.Name, root, r, rep, err)
+	err = c.done(ctx, site, room.Name, root, true, r, rep, err)
 	for name, n := range rep.Fallbacks {
 		r.Ways = append(r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: n, Error: rep.Fallback.Error()})
 	}
@@ -238,11 +238,13 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 }
 
 // done enters into the report what one way has brought, and gives the error
-// that the pull ends with.
-func (c *pullCommand) done(ctx context.Context, site store.Site, name, root string, r *pullReport, rep *mirror.Report, err error) error {
-	if err == nil && rep.Doubted == 0 {
-		gone, retireErr := retire(ctx, site, root+" "+name, rolls(root)...)
-		rep.Deleted += gone
+// that the pull ends with. complete: it had a look at the whole site.
+func (c *pullCommand) done(
+	ctx context.Context, site store.Site, name, root string, complete bool, r *pullReport, rep *mirror.Report, err error,
+) error {
+	if err == nil && rep.Doubted == 0 && rep.Missed == 0 && complete {
+		gone, doubted, retireErr := retire(ctx, site, root+" "+name, rolls(root)...)
+		rep.Deleted, rep.Doubted = rep.Deleted+gone, doubted
 		err = retireErr
 	}
 	w := way{Protocol: name, Part: "all"}

@@ -84,7 +84,7 @@ func siteURL(raw string) (string, error) {
 	}
 	if u, err := url.Parse(raw); err == nil && u.User != nil {
 		// The error must not repeat them.
-		return "", usageError(u.Redacted() + ": a URL with a user name or password is not fetched")
+		return "", usageError(u.Redacted() + ": a URL that carries credentials is not fetched")
 	}
 	u, err := canon.URL(raw)
 	if err != nil {

@@ -183,8 +183,16 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 			o.kind = "wordpress"
 		case err == nil:
 			p.log.Info("this is a part of a WordPress site: crawling this part; the whole is read faster", "site", home)
-		case !errors.Is(err, millrace.ErrForbidden):
-		default:
+		case errors.Is(err, millrace.ErrUnavailable):
+			// A site that is down does not change the way it is read.
+			was, err := active(ctx, site, o.name+" wordpress")
+			if err != nil {
+				return err
+			}
+			if was {
+				o.kind = "wordpress"
+			}
+		case errors.Is(err, millrace.ErrForbidden):
 			// An address that is refused, or a home that wants a login, is so to
 			// a crawl as well, and told by it.
 			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
@@ -222,7 +230,7 @@ func (o *origin) crawl(client *http.Client, c *serveCommand, p *process, site st
 	if err != nil {
 		return err
 	}
-	o.source, o.next = src, src.Next
+	o.source, o.next, o.complete = src, src.Next, src.Complete
 	return nil
 }
 

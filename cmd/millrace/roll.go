@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// rolls are the sources that may have decided which pages a site has.
+func rolls(site string) []string {
+	if !strings.Contains(site, "://") {
+		return nil
+	}
+	names := []string{site + " crawl", site + " wordpress"}
+	every, _ := rooms("")
+	for _, room := range every {
+		names = append(names, site+" "+room.Name)
+	}
+	return names
+}
+
+// The cursors of a source that is not the site's roll any more. They are none
+// of its own, so that it starts over should it come back.
+const (
+	retired  = millrace.Cursor("retired")
+	retiring = "retiring " // and how many pages went with it; not believed yet
+)
+
+// active reports whether a source has decided last which pages a site has.
+func active(ctx context.Context, site store.Site, from string) (bool, error) {
+	c, err := site.Cursor(ctx, from)
+	return c != "" && c != retired && !strings.HasPrefix(string(c), retiring), err
+}
+
+// retire lets the source from alone decide which pages there are, after it had
+// a whole look at the site: what only another one has named, in the days when
+// it was the roll, goes. Of the rest it forgets the versions, because a page
+// that stands does not say again what it leads to. As everywhere, the loss of
+// a fifth is believed the second time only; doubted counts it until then.
+func retire(ctx context.Context, site store.Site, from string, others ...string) (deleted, doubted int, err error) {
+	for _, other := range others {
+		if other == from {
+			continue
+		}
+		gone, lost, err := retireOne(ctx, site, from, other)
+		deleted, doubted = deleted+gone, doubted+lost
+		if err != nil {
+			return deleted, doubted, fmt.Errorf("retire %s: %w", other, err)
+		}
+	}
+	return deleted, doubted, nil
+}
+
+func retireOne(ctx context.Context, site store.Site, from, other string) (deleted, doubted int, err error) {
+	cursor, err := site.Cursor(ctx, other)
+	if err != nil || cursor == retired {
+		return 0, 0, err
+	}
+	held, lost := 0, 0
+	err = compare(ctx, site, from, other, func(_ millrace.Ref, kept bool) error {
+		if held++; !kept {
+			lost++
+		}
+		return nil
+	})
+	if err != nil || held == 0 && cursor == "" {
+		return 0, 0, err
+	}
+	next := retired
+	before, _ := strconv.Atoi(strings.TrimPrefix(string(cursor), retiring))
+	if doubt := lost*5 >= held && lost > 0 && (!strings.HasPrefix(string(cursor), retiring) || before != lost); doubt {
+		doubted, next = lost, millrace.Cursor(retiring+strconv.Itoa(lost))
+	}
+	var batch []millrace.Change
+	apply := func() error {
+		t, err := site.Apply(ctx, other, batch)
+		deleted += t.Deleted
+		batch = batch[:0]
+		return err
+	}
+	if doubted == 0 {
+		err = compare(ctx, site, from, other, func(ref millrace.Ref, kept bool) error {
+			c := millrace.Change{Kind: millrace.Delete, Ref: ref}
+			if kept {
+				c.Kind, c.Version = millrace.Put, ""
+			}
+			if batch = append(batch, c); len(batch) < 1000 {
+				return nil
+			}
+			return apply()
+		})
+		if err != nil {
+			return deleted, 0, err
+		}
+	}
+	batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: next}})
+	return deleted, doubted, apply()
+}
+
+// compare goes through what one source is remembered by, and tells of each
+// name whether another one knows it too.
+func compare(ctx context.Context, site store.Site, from, other string, each func(ref millrace.Ref, kept bool) error) error {
+	for ref, err := range site.Held(ctx, other) {
+		if err != nil {
+			return err
+		}
+		kept := false
+		for _, err := range site.Held(ctx, from, ref.URL) {
+			if err != nil {
+				return err
+			}
+			kept = true
+		}
+		if err := each(ref, kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
