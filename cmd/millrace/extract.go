@@ -178,9 +178,17 @@ func (c *extractCommand) appendFields(b []byte, r *extractReport) []byte {
 		return t.Format(time.RFC3339)
 	}
 	for _, f := range [][2]string{
-		{"url", r.URL}, {"canonical", r.Canonical}, {"title", r.Title}, {"description", r.Description}, {"author", r.Author},
-		{"published", date(r.Published)}, {"modified", date(r.Modified)}, {"language", r.Language}, {"section", r.Section},
-		{"tags", strings.Join(r.Tags, ", ")}, {"kind", string(r.Kind)},
+		{"url", r.URL},
+		{"canonical", r.Canonical},
+		{"title", r.Title},
+		{"description", r.Description},
+		{"author", r.Author},
+		{"published", date(r.Published)},
+		{"modified", date(r.Modified)},
+		{"language", r.Language},
+		{"section", r.Section},
+		{"tags", strings.Join(r.Tags, ", ")},
+		{"kind", string(r.Kind)},
 	} {
 		if f[1] == "" || f[0] == "canonical" && f[1] == r.URL || strings.HasPrefix(f[1], nowhere) {
 			continue
