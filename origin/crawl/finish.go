@@ -41,6 +41,9 @@ func (r *run) visitRoot(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	for r.rested(ctx, res.err) {
+		res = r.outages.ask(t)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -168,6 +168,9 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 	req.Header.Set("Accept", "application/xml, text/xml, application/rss+xml, application/atom+xml, text/plain, */*;q=0.5")
 	l.Validators.Set(req.Header)
 	resp, err := fetch.Do(ctx, r.client, req)
+	for r.rested(ctx, err) {
+		resp, err = fetch.Do(ctx, r.client, req)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,10 @@ type run struct {
 	hinted  []task
 	urgent  []task // what a page that waits goes by
 	rest    rest
+	resting []*result // were not sent, because the host rests
+	again   []task    // and are to be sent now
+	pauses  int
+	giveUp  error // the site has stopped answering
 	flights map[uint64]*flight
 	flying  int // tasks with the workers
 	waiting int // results that wait for another one
@@ -156,12 +160,22 @@ func (r *run) do(ctx context.Context) (err error) {
 	if err := r.seek(false); err != nil {
 		return err
 	}
-	for {
+	for done := false; !done; {
 		if err := r.dispatch(ctx); err != nil {
 			return err
 		}
 		if r.flying == 0 {
-			break
+			switch {
+			case len(r.resting) > 0:
+				if err := r.resume(ctx); err != nil {
+					return err
+				}
+				continue
+			case r.giveUp != nil:
+				return r.giveUp
+			}
+			done = true
+			continue
 		}
 		if err := r.receive(ctx); err != nil {
 			return err
@@ -186,7 +200,11 @@ func (r *run) receive(ctx context.Context) error {
 
 func (r *run) readRobots(ctx context.Context) error {
 	var err error
-	if r.robots, err = fetch.RobotsOf(ctx, r.client, r.root); err != nil {
+	r.robots, err = fetch.RobotsOf(ctx, r.client, r.root)
+	for r.rested(ctx, err) {
+		r.robots, err = fetch.RobotsOf(ctx, r.client, r.root)
+	}
+	if err != nil {
 		return fmt.Errorf("the site cannot be had: %w", err)
 	}
 	r.limit()
@@ -214,6 +232,14 @@ func (r *run) dispatch(ctx context.Context) error {
 // pick gives the next task: what a waiting page goes by, then what lists say
 // is new, then what was found, then the rest.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
+	if len(r.resting) > 0 || r.giveUp != nil {
+		return task{}, false, nil
+	}
+	if n := len(r.again); n > 0 && r.flying < r.width() {
+		t := r.again[n-1]
+		r.again = r.again[:n-1]
+		return t, true, nil
+	}
 	for n := len(r.urgent); n > 0 && r.flying < r.width(); n = len(r.urgent) {
 		t := r.urgent[n-1]
 		if r.urgent = r.urgent[:n-1]; r.tried(t.url) {

@@ -13,11 +13,12 @@ import (
 
 // take settles what a visit brought.
 func (r *run) take(res *result) error {
+	if r.postponed(res) {
+		return nil
+	}
 	r.done++
 	r.progress()
-	if err := r.count(res); err != nil {
-		return err
-	}
+	r.count(res)
 	var err error
 	if res.state == gone && res.outcome != page {
 		if err := r.stillLost(res); err != nil {
@@ -45,20 +46,17 @@ func (r *run) take(res *result) error {
 	return r.settled(key(res.url))
 }
 
-// count ends the run when the site has stopped answering.
-func (r *run) count(res *result) error {
+// count sees that the site has stopped answering. The run ends when nothing is
+// under way any more, unless one of those answers after all.
+func (r *run) count(res *result) {
 	_, refused := errors.AsType[*fetch.AddressError](res.err)
 	if res.outcome != failed || !refused && !errors.Is(res.err, millrace.ErrUnavailable) {
-		r.row = 0
-		return nil
+		r.row, r.giveUp = 0, nil
+		return
 	}
-	if r.row++; r.row < maxFailures {
-		return nil
+	if r.row++; r.row == maxFailures {
+		r.giveUp = fmt.Errorf("gave up after %d pages in a row, the last one: %w; run it again: it goes on where it was", r.row, res.err)
 	}
-	if err := r.failed(res); err != nil {
-		return err
-	}
-	return fmt.Errorf("gave up after %d pages in a row, the last one: %w", r.row, res.err)
 }
 
 // settled takes the results that have waited for an address.
@@ -264,6 +262,13 @@ func (r *run) probe(ctx context.Context) error {
 		k := key(u)
 		delete(r.flights, k)
 		r.table.drop(k)
+		for r.rested(ctx, res.err) {
+			res = r.outages.ask(res.task)
+		}
+		if res.outcome == failed {
+			r.soft.Store(r.since.Soft) // the next run asks again
+			return nil
+		}
 		if res.outcome == page {
 			s.Found, s.Title, s.Sketch = true, cutTitle(res.page.Title), res.sketch
 		}

@@ -224,7 +224,7 @@ func TestOutage(t *testing.T) {
 		})
 	}
 	s.asked()
-	rep, err := m.try(m.open(Options{}))
+	rep, err := m.try(m.open(Options{MaxTime: 20 * time.Second})) // there is no time to wait for it
 	if millrace.Status(err) != 503 || !strings.Contains(err.Error(), "20 pages in a row") {
 		t.Errorf("%v", err)
 	}
