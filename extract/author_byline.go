@@ -192,6 +192,9 @@ func leadingName(s string, handle bool) string {
 // upToVerb cuts a text where it goes on after the names: with a date, a
 // section, or a job.
 func upToVerb(s string) string {
+	if len(s) > 300 { // no name is so long
+		s = strings.ToValidUTF8(s[:300], "")
+	}
 	words := strings.Fields(s)
 	for i, w := range words {
 		switch strings.ToLower(strings.Trim(w, ".,")) {
