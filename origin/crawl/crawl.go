@@ -23,7 +23,8 @@ type Options struct {
 	// [millrace.Memory.Held] does. nil = nothing: every run is a first one.
 	Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 	// MaxPages is how many addresses one run asks for at most; 0 = 1,000,000.
-	// What is left is asked for by the next run.
+	// What is left is asked for by the next run. Four times as many are
+	// remembered; the others are found when the limit is raised.
 	MaxPages int
 	// MaxDepth is how many links a page may be away from the root or from a
 	// list of the site; 0 = 30.
@@ -117,7 +118,8 @@ func (c *Crawl) Complete() bool { return c.complete.Load() }
 
 // Changes crawls the site: see the package's documentation for what it
 // yields. The errors that end a run are [millrace.ErrUnavailable] for a site
-// that cannot be had or has stopped answering, [millrace.ErrForbidden],
+// that cannot be had, has stopped answering or answers everything with the same
+// page, [millrace.ErrForbidden],
 // [millrace.ErrNotFound] and [millrace.ErrInvalid] for a root that is no page
 // of a site, and the context's own. [millrace.ErrConflict]: the cursor is of
 // another version of this package.

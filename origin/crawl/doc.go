@@ -34,12 +34,21 @@
 //     at once is doubted, whichever way it loses them;
 //   - a page that cannot be had for now: a SkipError. It stays;
 //   - addresses that were left out because of robots.txt or a limit: one
-//     SkipError for each shape, with an example and their number;
+//     SkipError for each shape, with an example and their number; likewise one
+//     for all pages of the run that ask not to be indexed, and one for all
+//     redirects to other sites;
 //   - one Mark, Whole, because everything that is held was named. It is left
 //     out when the run fails.
 //
 // A later run costs one conditional request for each page and list. Its cursor
-// holds the validators of the lists: an unchanged list names nothing new.
+// holds what the pages do not tell because they answer 304:
+//
+//   - the validators of the lists: an unchanged list names nothing new;
+//   - the addresses that have lost their page, and links that led nowhere, some
+//     20,000 for 60 days. A page that was lost is asked for in every run for a
+//     day, all others once a week, until it is a page again;
+//   - the limits and the rules of robots.txt that have kept addresses out. Once
+//     they are lifted, every page is read without conditions, once.
 //
 // # What a page is called
 //
@@ -61,13 +70,16 @@
 // # What is not believed
 //
 // A page that looks like what the site gives for an address that cannot exist
-// is a soft 404. The time of a change in a sitemap or feed decides only what
-// is asked for first, and when the page itself does not say, it is kept as a
-// hint. Addresses of one shape (the same first name, depth and parameters) are
-// asked for as long as enough of them bring new text or links: an endless
-// calendar or the facets of a shop run out, a forum does not. Sitemaps need no
-// such budget. Paths that repeat themselves, more than 8 parameters and more
-// than 2,048 bytes are left out.
+// is a soft 404. That is found out again when a page says something wholly
+// other than what is held of it: a site that answers everything with one page,
+// and status 200, changes nothing, and ends the run if its root is that page.
+// A site that does not answer for a moment is waited for. The time of a change
+// in a sitemap or feed decides only what is asked for first, and when the page
+// itself does not say, it is kept as a hint. Addresses of one shape (the same
+// first name, depth and parameters) are asked for as long as enough of them
+// bring new text or links: an endless calendar or the facets of a shop run
+// out, a forum does not. Sitemaps need no such budget. Paths that repeat
+// themselves, more than 8 parameters and more than 2,048 bytes are left out.
 //
 // # How often a page is asked for
 //

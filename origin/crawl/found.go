@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -55,6 +56,7 @@ func (r *run) found(t task) error {
 
 // Why addresses are not asked for.
 var (
+	errHidden  = errors.New("it asks not to be indexed (noindex in a meta element or an X-Robots-Tag): it is in no public document")
 	errTangled = limitError("the address is too long, or the same names come again and again in it")
 	errBarren  = limitError("the pages of this shape bring nothing new")
 )
@@ -109,10 +111,18 @@ func (r *run) refuse(t task, k uint64, kind string, why error) error {
 		r.table.set(k, e) // so that each is counted once
 	}
 	r.lost(&t)
-	kind = why.Error() + "\x00" + kind
+	r.remark(t, why.Error(), kind, why)
+	return nil
+}
+
+// remark counts an address of a kind, and of a part of that kind while there
+// are not too many. Each is reported once, at the end, with its first address.
+func (r *run) remark(t task, kind, part string, why error) {
+	all := kind
+	kind += "\x00" + part
 	f := r.refused[kind]
 	if f == nil && len(r.refused) >= maxRefusals {
-		kind = why.Error()
+		kind = all
 		f = r.refused[kind]
 	}
 	if f == nil {
@@ -120,7 +130,6 @@ func (r *run) refuse(t task, k uint64, kind string, why error) error {
 		r.refused[kind] = f
 	}
 	f.count++
-	return nil
 }
 
 // hex writes a key as part of an address.

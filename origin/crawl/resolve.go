@@ -145,6 +145,9 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, verdict 
 // keep settles a page of its own.
 func (r *run) keep(res *result, k uint64) error {
 	r.pages++
+	if res.page.Access.NoIndex {
+		r.remark(res.task, "noindex", "", errHidden)
+	}
 	if err := r.regained(res); err != nil {
 		return err
 	}

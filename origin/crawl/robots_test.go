@@ -263,3 +263,41 @@ func TestLogin(t *testing.T) {
 	}
 	equal(t, "pages", m.pages(), []string{"/", "/a"})
 }
+
+// What is hidden or leads away is told once, however much there is of it.
+func TestHiddenAndAway(t *testing.T) {
+	s := newSite(t)
+	links := []string{"/a"}
+	s.set("/a", html("A", words("a")))
+	for i := range 10 {
+		hidden, away := fmt.Sprintf("/hidden/%d", i), fmt.Sprintf("/away/%d", i)
+		s.set(hidden, document(head(hidden, "<meta name=robots content=noindex>", words(hidden))))
+		s.set(away, redirect(fmt.Sprintf("https://elsewhere.example/%d", i)))
+		links = append(links, hidden, away)
+	}
+	s.set("/", html("Home", words("home"), links...))
+	m := newMill(t, s.URL+"/")
+	rep := m.run(m.open(Options{}))
+	equal(t, "pages", m.pages(), []string{"/", "/a"})
+	told := fmt.Sprint(rep.Skipped)
+	if rep.SkippedN != 2 || !strings.Contains(told, "it is in no public document, as 9 more like it, linked from") ||
+		!strings.Contains(told, ", which is no page of this site, as 9 more like it, linked from") {
+		t.Errorf("%d: %s", rep.SkippedN, told)
+	}
+	// They are there all the same.
+	held := 0
+	for range m.site.Held(t.Context(), from) {
+		held++
+	}
+	if held != 22 {
+		t.Errorf("%d names are held", held)
+	}
+}
+
+func TestReasonsOfTraps(t *testing.T) {
+	for _, err := range []error{errTangled, errBarren} {
+		if strings.HasPrefix(err.Error(), "over a size limit") || millrace.Status(err) != 413 {
+			t.Errorf("%d %v", millrace.Status(err), err)
+		}
+	}
+}

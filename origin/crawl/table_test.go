@@ -31,7 +31,7 @@ func TestInterval(t *testing.T) {
 	for range 40 {
 		e.checked(now, false, 0)
 	}
-	if e.interval != 7*24*60 {
+	if e.interval != 24*60 {
 		t.Errorf("a page that never changes is asked for after %d minutes", e.interval)
 	}
 }

@@ -107,6 +107,9 @@ func (r *run) moved(res *result) error {
 		if res.state == had {
 			return r.absent(res, fmt.Errorf("%w: it leads to %s now, which is no page of this site", millrace.ErrNotFound, res.to))
 		}
+		if v == outside {
+			r.remark(res.task, "away", "", fmt.Errorf("it leads to %s, which is no page of this site", res.to))
+		}
 		return r.mute(res, res.url, k, false)
 	}
 	known := r.known
