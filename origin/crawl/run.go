@@ -233,7 +233,7 @@ func (r *run) dispatch(ctx context.Context) error {
 // is new, then what was found, then the rest.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
 	if len(r.resting) > 0 || r.giveUp != nil {
-		return task{}, false, nil
+		return task{}, false, nil //nolint:nilerr // what is under way decides
 	}
 	if n := len(r.again); n > 0 && r.flying < r.width() {
 		t := r.again[n-1]
