@@ -140,7 +140,7 @@ var hostile = map[string]func() string{
 // work on these sizes is beyond it by orders of magnitude.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short")
+		t.Skip("testing.Short: documents of some megabytes")
 	}
 	perByte := func(doc string) (time.Duration, float64) {
 		best := time.Hour
