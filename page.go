@@ -44,6 +44,10 @@ type Page struct {
 	// Version is the source's own validator of the page, verbatim. It is
 	// about the transfer, not about the page: no part of [Page.Revision].
 	Version string `json:"-"`
+	// Original is what the source made the page of, if making it again should
+	// not need the source's network: opaque to everybody else. A [Memory] that
+	// is an [Originals] keeps it. No part of [Page.Revision] either.
+	Original []byte `json:"-"`
 }
 
 // PageKind is what kind of page it is, by its content.

@@ -84,6 +84,15 @@ type Memory interface {
 	Held(ctx context.Context, from string, urls ...string) iter.Seq2[Ref, error]
 }
 
+// Originals is what a [Sink] keeps of [Page.Original]. It is found by assertion;
+// a Sink without it forgets them.
+type Originals interface {
+	// Original gives what the last page that a source has brought by a name was
+	// made of, whether or not it said anything new. ErrNotFound: it said nothing
+	// of that, or the name is not held.
+	Original(ctx context.Context, from, url string) ([]byte, error)
+}
+
 // Tally counts what a batch did to the pages of a sink.
 type Tally struct {
 	Added, Updated, Deleted, Unchanged int

@@ -21,6 +21,8 @@ type Options struct {
 	// Base is the absolute URL of the site, against which a page URL that is
 	// a path is resolved; "" = page URLs are absolute.
 	Base string
+	// Rules correct the extraction on the site of the page; nil = none.
+	Rules *Rules
 	// MaxBytes is the most bytes that a document may have; 0 = 50 MB.
 	MaxBytes int
 	// MaxNodes is the most tags that a document may have; 0 = 5,000,000.
