@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	codeberg.org/readeck/go-readability/v2 v2.1.1
-	github.com/andybalholm/cascadia v1.3.3
+	github.com/andybalholm/cascadia v1.3.5
 	github.com/markusmobius/go-trafilatura v1.12.2
 	github.com/millrace/millrace v0.0.0
 	golang.org/x/net v0.62.0
