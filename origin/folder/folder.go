@@ -37,7 +37,9 @@ type Options struct {
 	Base string
 	// MaxFile is the most bytes that a page may have; 0 = 50 MB.
 	MaxFile int64
-	Logger  *slog.Logger // nil = discard
+	// Rules correct the extraction of the pages; nil = none.
+	Rules  *extract.Rules
+	Logger *slog.Logger // nil = discard
 }
 
 // Folder is a folder of static HTML. It is a [millrace.Source] and an [fs.FS]
@@ -51,7 +53,9 @@ type Folder struct {
 	now  func() time.Time
 	open func(file string) // told of every page that is read; nil = nobody
 
-	mu      sync.Mutex // of refresh
+	correct atomic.Pointer[extract.Rules]
+	chosen  atomic.Pointer[[]millrace.Ref] // what the last walk gives to learn from; nil = there was none
+	mu      sync.Mutex                     // of refresh
 	present atomic.Pointer[snapshot]
 }
 
@@ -63,6 +67,8 @@ type snapshot struct {
 	home  string      // canonical, ends with "/"; "" = unknown
 	base  string      // what links are resolved against
 	rules string      // start of every version: fingerprint of what decides beside the file
+	// correct are the rules of extraction that are a part of it.
+	correct *extract.Rules
 	// probes are the files that home was learned from.
 	probes []probe
 }
@@ -82,6 +88,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
+	f.correct.Store(o.Rules)
 	var err error
 	if o.Base != "" {
 		if f.base, err = canon.URL(o.Base); err != nil {
@@ -128,6 +135,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			return
 		}
 		w := f.walker(t.root)
+		sample := extract.Sample{Size: maxSample}
 		for e := range w.Walk(ctx, ".") {
 			if e.Err != nil {
 				if !yield(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: e.Err}) {
@@ -136,6 +144,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 				continue
 			}
 			ref := millrace.Ref{URL: e.URL, Version: t.version(e.Info, f.now())}
+			sample.Add(state(e, f.now()))
 			if !yield(millrace.Change{Kind: millrace.Put, Ref: ref}, nil) {
 				return
 			}
@@ -144,6 +153,8 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			yield(millrace.Change{}, fmt.Errorf("folder %s: %w", f.dir, err))
 			return
 		}
+		chosen := sample.Refs()
+		f.chosen.Store(&chosen)
 		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{
 			Cursor: "walked", // every walk is a whole one: there is no place to resume from
 			Whole:  w.Failed == nil,
@@ -164,9 +175,9 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	if !info.IsDir() {
 		return nil, tree.ErrNoFolder
 	}
-	next := &snapshot{}
+	next := &snapshot{correct: f.correct.Load()}
 	if t := f.present.Load(); t != nil && os.SameFile(t.info, info) {
-		if t.unchanged() {
+		if t.correct == next.correct && t.unchanged() {
 			return t, nil
 		}
 		next.root = t.root
@@ -182,7 +193,7 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	}
 	next.base = cmp.Or(f.base, next.home, noBase)
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %d %q %q", format, extract.Version, next.home, next.base)
+	fmt.Fprintf(h, "%d %d %q %q%s", format, extract.Version, next.home, next.base, next.correct.Fingerprint())
 	next.rules = strconv.FormatUint(h.Sum64(), 36)
 	f.present.Store(next)
 	return next, nil

@@ -48,7 +48,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if err != nil {
 		return nil, err
 	}
-	res, err := extract.HTML(ctx, data, have.URL, &extract.Options{Base: t.base, MaxBytes: int(f.max)})
+	res, err := extract.HTML(ctx, data, have.URL, &extract.Options{Base: t.base, MaxBytes: int(f.max), Rules: t.correct})
 	if err != nil {
 		return nil, err
 	}
@@ -95,22 +95,22 @@ func (t *snapshot) source(u string) (string, bool) {
 	return file, file != ""
 }
 
-// state is what the file system says of a file that was read.
-type state struct {
+// fileState is what the file system says of a file that was read.
+type fileState struct {
 	version  string
 	modified time.Time
 }
 
 // read reads a file that may be a page's.
-func (f *Folder) read(t *snapshot, file string) ([]byte, state, error) {
+func (f *Folder) read(t *snapshot, file string) ([]byte, fileState, error) {
 	if f.open != nil {
 		f.open(file)
 	}
 	data, before, after, err := tree.Read(t.root, file, f.max)
 	if err != nil {
-		return nil, state{}, err
+		return nil, fileState{}, err
 	}
-	s := state{t.version(before, f.now()), before.ModTime()}
+	s := fileState{t.version(before, f.now()), before.ModTime()}
 	if t.version(after, f.now()) != s.version {
 		s.version = "" // written to while it was read
 	}

@@ -41,7 +41,7 @@ func (w *writer) fragment(source []byte) []millrace.Block {
 	if w.l.s.kind == Plain {
 		base = w.l.own
 	}
-	blocks, err := extract.Fragment(w.ctx, source, base.String(), nil)
+	blocks, err := extract.Fragment(w.ctx, source, base.String(), &extract.Options{Rules: w.l.s.rules})
 	if err != nil {
 		if w.err == nil {
 			w.err = w.ctx.Err()

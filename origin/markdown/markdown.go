@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tree"
 	"github.com/millrace/millrace/internal/watch"
@@ -41,7 +42,10 @@ type Options struct {
 	Base string
 	// MaxFile is the most bytes that a page may have; 0 = 10 MB.
 	MaxFile int64
-	Logger  *slog.Logger // nil = discard
+	// Rules correct what is taken of HTML in the Markdown: those that drop
+	// count, and those that keep a part of what they drop. nil = none.
+	Rules  *extract.Rules
+	Logger *slog.Logger // nil = discard
 }
 
 // Folder is a folder of Markdown. It is a [millrace.Source]; all methods are
@@ -53,8 +57,9 @@ type Folder struct {
 	max  int64
 	log  *slog.Logger
 
-	now  func() time.Time
-	open func(file string) // told of every page that is read, if only its head; nil = nobody
+	rules *extract.Rules
+	now   func() time.Time
+	open  func(file string) // told of every page that is read, if only its head; nil = nobody
 
 	first   *snapshot  // what New saw; closed
 	mu      sync.Mutex // of refresh
@@ -71,6 +76,7 @@ type snapshot struct {
 	starts []string // the folders of it that are walked
 	base   string   // what links are resolved against
 	max    int64
+	rules  *extract.Rules
 	now    func() time.Time
 	open   func(file string)
 	index  *index
@@ -85,7 +91,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &Folder{kind: o.Kind, max: cmp.Or(max(o.MaxFile, 0), 10<<20), log: o.Logger, now: time.Now}
+	f := &Folder{kind: o.Kind, max: cmp.Or(max(o.MaxFile, 0), 10<<20), log: o.Logger, rules: o.Rules, now: time.Now}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
@@ -266,7 +272,7 @@ func (f *Folder) look() (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{site: site, top: top, max: f.max, now: f.now, open: f.open}
+	s := &snapshot{site: site, top: top, max: f.max, rules: f.rules, now: f.now, open: f.open}
 	if s.root, err = os.OpenRoot(top); err != nil {
 		return nil, tree.PathError(err)
 	}

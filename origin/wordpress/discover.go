@@ -95,7 +95,7 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 		return nil, fmt.Errorf("%w: no REST API of WordPress is open here; tried %s", kind, strings.Join(tried, "; "))
 	}
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %d %q %q %q %q %t", format, extract.Version, s.root, f.api, f.home, f.lang, f.noindex)
+	fmt.Fprintf(h, "%d %d %q %q %q %q %t%s", format, extract.Version, s.root, f.api, f.home, f.lang, f.noindex, s.rules.Fingerprint())
 	f.rules = strconv.FormatUint(h.Sum64(), 36)
 	return f, nil
 }

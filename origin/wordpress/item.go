@@ -78,7 +78,7 @@ const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldS
 // convert makes a page of an item. A page that speaks for nothing is of an
 // item without content.
 func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at string) (*millrace.Page, error) {
-	blocks, err := extract.Fragment(ctx, []byte(dropShortcodes(it.Content.HTML)), at, nil)
+	blocks, err := extract.Fragment(ctx, []byte(dropShortcodes(it.Content.HTML)), at, &extract.Options{Rules: s.rules})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 )
@@ -24,6 +25,9 @@ type Options struct {
 	// MaxBody is the most bytes that one answer of the API may have; 0 = 32 MB.
 	// A list that is longer is asked for in smaller parts.
 	MaxBody int64
+	// Rules correct the extraction of the content: those that drop count, and
+	// those that keep a part of what they drop. nil = none.
+	Rules *extract.Rules
 	// Now tells the time when the server does not; nil = time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger // nil = discard
@@ -34,6 +38,7 @@ type Site struct {
 	client *http.Client
 	root   *url.URL // canonical; the path ends in "/"
 	max    int64
+	rules  *extract.Rules
 	now    func() time.Time
 	log    *slog.Logger
 	known  atomic.Pointer[site]   // what was found last; nil = nothing yet
@@ -54,7 +59,7 @@ func New(client *http.Client, root string, o *Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{client: client, root: u, max: o.MaxBody, now: o.Now, log: o.Logger}
+	s := &Site{client: client, root: u, max: o.MaxBody, rules: o.Rules, now: o.Now, log: o.Logger}
 	if s.max <= 0 {
 		s.max = 32 << 20
 	}
