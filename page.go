@@ -45,8 +45,9 @@ type Page struct {
 	// about the transfer, not about the page: no part of [Page.Revision].
 	Version string `json:"-"`
 	// Original is what the source made the page of, if making it again should
-	// not need the source's network: opaque to everybody else. A [Memory] that
-	// is an [Originals] keeps it. No part of [Page.Revision] either.
+	// not need the source's network: opaque to everybody else, at most
+	// [MaxOriginal] bytes, nil for none. A [Sink] that is an [Originals] keeps
+	// it; views do not give it. No part of [Page.Revision] either.
 	Original []byte `json:"-"`
 }
 

@@ -88,10 +88,17 @@ type Memory interface {
 // a Sink without it forgets them.
 type Originals interface {
 	// Original gives what the last page that a source has brought by a name was
-	// made of, whether or not it said anything new. ErrNotFound: it said nothing
-	// of that, or the name is not held.
+	// made of, whether or not it said anything new. It is durable with that
+	// page, and goes with the name, or when the name's Version is forgotten. A
+	// page that comes without one takes an older one away; a Put without a page
+	// leaves it. ErrNotFound: there is none, it was larger than MaxOriginal, or
+	// the name is not held. ErrInvalid: it is damaged.
 	Original(ctx context.Context, from, url string) ([]byte, error)
 }
+
+// MaxOriginal is the most bytes that a Page.Original may have: one with more is
+// not kept.
+const MaxOriginal = 4 << 20
 
 // Tally counts what a batch did to the pages of a sink.
 type Tally struct {

@@ -34,11 +34,17 @@ type stuck struct {
 	once  sync.Once
 	start chan struct{}
 	sizes []int
+	bytes int // of what the pages were made of
 }
 
 func (s *stuck) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
 	s.once.Do(func() { <-s.start })
 	s.sizes = append(s.sizes, len(batch))
+	for _, c := range batch {
+		if c.Page != nil {
+			s.bytes += len(c.Page.Original)
+		}
+	}
 	return s.sink.Apply(ctx, from, batch)
 }
 
@@ -85,4 +91,43 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 			t.Errorf("%d pages of 1 MB in one batch", n)
 		}
 	}
+}
+
+// heavy is a source whose pages were made of much.
+type heavy struct{ *site }
+
+func (h heavy) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	p, err := h.site.Page(ctx, have)
+	if err == nil {
+		p.Original = make([]byte, 1<<20)
+	}
+	return p, err
+}
+
+// What pages were made of counts in batches, and in what waits for the sink. It
+// comes with the page.
+func TestOriginalsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, to := heavy{&site{pages: pages(50)}}, &stuck{sink: newSink(), start: make(chan struct{})}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			run(t, src, to, &mirror.Options{Batch: 1000, Concurrency: 2})
+		}()
+		synctest.Wait()
+		// A batch of 4, 4 that wait, and one in each of the two hands.
+		if n := len(src.takeAsked()); n > 10 {
+			t.Errorf("%d pages of 1 MB were asked for before the first batch is applied", n)
+		}
+		close(to.start)
+		<-done
+		for _, n := range to.sizes {
+			if n > 5 {
+				t.Errorf("%d pages of 1 MB in one batch", n)
+			}
+		}
+		if to.bytes != 50<<20 {
+			t.Errorf("%d bytes of originals have arrived", to.bytes)
+		}
+	})
 }

@@ -22,6 +22,7 @@ type step struct {
 	via    string // the page came by this other protocol
 	cause  error  // with via: why
 	named  int    // pages named so far
+	weight int    // what it has taken of the room
 }
 
 // chunk is how many refs are compared with the memory at a time.
@@ -40,8 +41,11 @@ type reader struct {
 }
 
 // ahead is how many steps, most of them with their pages, may wait for the one
-// that applies.
-const ahead = 16
+// that applies, and aheadBytes what those pages may hold.
+const (
+	ahead      = 16
+	aheadBytes = 4 << 20
+)
 
 // job is one page to ask for: its change, and what is held of it.
 type job struct {
@@ -55,6 +59,7 @@ type job struct {
 func (r *run) stream(ctx context.Context) <-chan step {
 	rd := &reader{run: r, ctx: ctx, steps: make(chan step, ahead), jobs: make(chan job)}
 	rd.busy.init()
+	r.room.init()
 	var workers sync.WaitGroup
 	for range r.o.Concurrency {
 		workers.Go(func() {
@@ -79,7 +84,13 @@ func (r *run) stream(ctx context.Context) <-chan step {
 
 // send hands a step on. The receiver always drains, so this never blocks for
 // ever.
-func (rd *reader) send(s step) { rd.steps <- s }
+func (rd *reader) send(s step) {
+	if s.change.Page != nil {
+		s.weight = weighPage(s.change.Page)
+		rd.room.take(s.weight)
+	}
+	rd.steps <- s
+}
 
 // read goes through the source's stream.
 func (rd *reader) read() error {
@@ -236,6 +247,32 @@ func (rd *reader) ask(j job) step {
 	}
 	s.err = err
 	return s
+}
+
+// room bounds the bytes of what waits. One thing always has room, however large
+// it is.
+type room struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	used int
+}
+
+func (r *room) init() { r.cond, r.used = sync.NewCond(&r.mu), 0 }
+
+func (r *room) take(n int) {
+	r.mu.Lock()
+	for r.used > 0 && r.used+n > aheadBytes {
+		r.cond.Wait()
+	}
+	r.used += n
+	r.mu.Unlock()
+}
+
+func (r *room) give(n int) {
+	r.mu.Lock()
+	r.used -= n
+	r.mu.Unlock()
+	r.cond.Broadcast()
 }
 
 // inFlight knows which pages are being asked for, so that a later change of

@@ -113,13 +113,14 @@ type run struct {
 	odd    uint64               // stands for the pages of another version than named; see oddity
 	row    atomic.Int32         // pages unavailable in a row
 	prog   Progress
+	room   room // for the pages that wait for the goroutine that applies
 }
 
 // batch is what goes to the sink in one transaction.
 type batch struct {
 	changes []millrace.Change
 	since   time.Time // of the first of them
-	size    int       // bytes of text, roughly
+	size    int       // bytes of the pages, roughly
 }
 
 const (
@@ -145,6 +146,7 @@ func (r *run) do(ctx context.Context) error {
 	defer cancel(nil)
 	steps := r.stream(ctx)
 	for s := range steps {
+		r.room.give(s.weight)
 		if err == nil {
 			if err = r.take(ctx, s); err != nil {
 				cancel(err) // and drain, so that no goroutine stays behind
@@ -234,13 +236,16 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	}
 	r.batch.changes = append(r.batch.changes, c)
 	if c.Page != nil {
-		r.batch.size += weigh(c.Page.Blocks)
+		r.batch.size += weighPage(c.Page)
 	}
 	if len(r.batch.changes) >= r.o.Batch || r.batch.size >= batchBytes || time.Since(r.batch.since) > batchAge {
 		return r.flush(ctx)
 	}
 	return nil
 }
+
+// weighPage gives the bytes that a page holds, roughly.
+func weighPage(p *millrace.Page) int { return weigh(p.Blocks) + len(p.Original) }
 
 // weigh gives the bytes of text in blocks and all that is in them, roughly.
 func weigh(blocks []millrace.Block) int {

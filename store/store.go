@@ -33,6 +33,11 @@ import (
 //   - All entries of one batch share one time, later than any before. Tally
 //     counts each Put and Delete once by what became visible, plus the pages
 //     that went because their name means another.
+//   - What a page was made of (Page.Original) is kept for each name of each
+//     source, durable with the page, also of a page that speaks for nothing or
+//     says nothing new. It goes with the name, with the Version of the name,
+//     and when a page comes by that name without one, or with one that is too
+//     large. No view shows it.
 //   - A Tagger that fails is logged, and the page has no tag in its room.
 //
 // A batch that a configuration other than the stored one applies is right, and
@@ -40,6 +45,7 @@ import (
 type Site interface {
 	millrace.Sink
 	millrace.Memory
+	millrace.Originals
 
 	// Derive brings every page in line with the site's [Config] when its
 	// fingerprint differs from the one that the store was written with; it

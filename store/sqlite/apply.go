@@ -53,6 +53,7 @@ type application struct {
 	orphans map[string]int
 	order   []string
 	brought map[string]bool // names whose page came with this batch
+	packed  []byte          // what the last of them was made of, compressed
 }
 
 func (a *application) open() error {
@@ -123,6 +124,11 @@ func (a *application) put(c *millrace.Change) error {
 				return err
 			}
 		}
+		if row.version == "" { // forgotten, and with it what it was about
+			if row.original, err = a.keepOriginal(old.original, nil); err != nil {
+				return err
+			}
+		}
 		return a.remember(c.URL, old, row, known)
 	}
 	if c.Page.Version != "" {
@@ -136,6 +142,9 @@ func (a *application) put(c *millrace.Change) error {
 	row.mute = c.Page.Known == 0
 	a.brought[c.URL] = true
 	if err := a.take(c, row.identity); err != nil {
+		return err
+	}
+	if row.original, err = a.keepOriginal(old.original, c.Page.Original); err != nil {
 		return err
 	}
 	if known && (old.identity != row.identity || row.mute && !old.mute) {

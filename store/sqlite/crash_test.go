@@ -89,6 +89,7 @@ func crashBatch(k int) (batch []millrace.Change) {
 			URL: fmt.Sprintf("%sg%d/%d", benchBase, k%7, i), Title: strconv.Itoa(k), Version: strconv.Itoa(k),
 			Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprint(k, " "), 300)}},
 			Known:  millrace.FieldTitle | millrace.FieldContent, Detail: millrace.DetailBlocks,
+			Original: fmt.Appendf(nil, "<p>%d</p>", k),
 		}
 		batch = append(batch, millrace.Change{Ref: millrace.Ref{URL: p.URL}, Page: p})
 	}
@@ -223,11 +224,18 @@ func verifyCrash(t *testing.T, path string, model map[string]string, done int) i
 		t.Errorf("after batch %d: %d pages are counted, %d are there", done, v.Site().Pages, len(model))
 	}
 	held := 0
-	for _, err := range site.Held(ctx, "crash") {
+	for ref, err := range site.Held(ctx, "crash") {
 		if err != nil {
 			t.Fatal(err)
 		}
 		held++
+		if original, err := site.Original(ctx, "crash", ref.URL); err != nil || string(original) != "<p>"+ref.Version+"</p>" {
+			t.Errorf("version %s of %s was made of %q (%v)", ref.Version, ref.URL, original, err)
+		}
+	}
+	var originals int
+	if err := s.read.row(ctx, "SELECT count(*) FROM original", nil, &originals); err != nil || originals != held {
+		t.Errorf("after batch %d: %d URLs are held, with %d originals (%v)", done, held, originals, err)
 	}
 	if held != len(model) {
 		t.Errorf("after batch %d: %d URLs are held, %d pages are there", done, held, len(model))

@@ -17,7 +17,9 @@
 //
 // The tags of the rooms have rows of their own, versioned in the same way, and
 // are read by one point lookup. What a source is remembered by is in memory,
-// keyed by the URL that the source uses.
+// keyed by the URL that the source uses; what its pages were made of is in
+// original, one row for each name that has something, compressed with zstd. A
+// trigger sees to it that a row goes with its name.
 //
 // All writes go through one connection, one transaction at a time, fully
 // synchronous: what Apply has acknowledged survives kill -9 and a power cut.

@@ -13,14 +13,15 @@ type recollection struct {
 	identity                   string // of the page
 	mute                       bool   // the page spoke for nothing
 	version, location, section string
+	original                   int64 // 0 = none
 }
 
 func (a *application) recall(name string) (r recollection, ok bool, err error) {
 	if a.source == 0 {
 		return r, false, nil
 	}
-	err = a.row("SELECT coalesce(identity, url), mute, version, location, section FROM memory WHERE source = ? AND url = ?",
-		[]any{a.source, name}, &r.identity, &r.mute, &r.version, &r.location, &r.section)
+	err = a.row("SELECT coalesce(identity, url), mute, version, location, section, original FROM memory WHERE source = ? AND url = ?",
+		[]any{a.source, name}, &r.identity, &r.mute, &r.version, &r.location, &r.section, &r.original)
 	if absent(err) {
 		return r, false, nil
 	}
@@ -38,10 +39,10 @@ func (a *application) remember(name string, old, r recollection, known bool) err
 	if r.identity != name {
 		identity = r.identity
 	}
-	return a.exec(`INSERT INTO memory (source, url, identity, mute, version, location, section) VALUES (?, ?, ?, ?, ?, ?, ?)
+	return a.exec(`INSERT INTO memory (source, url, identity, mute, version, location, section, original) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET identity = excluded.identity, mute = excluded.mute, version = excluded.version,
-		location = excluded.location, section = excluded.section`,
-		a.source, name, identity, r.mute, r.version, r.location, r.section)
+		location = excluded.location, section = excluded.section, original = excluded.original`,
+		a.source, name, identity, r.mute, r.version, r.location, r.section, r.original)
 }
 
 // claims gives the names that the source still has for a page. The plus keeps
@@ -65,15 +66,30 @@ func (a *application) askAgain(names []string) error {
 		if a.brought[name] {
 			continue
 		}
-		if err := a.exec("UPDATE memory SET version = '' WHERE source = ? AND url = ?", a.source, name); err != nil {
+		row, _, err := a.recall(name) // claims has found it
+		if err != nil {
+			return err
+		}
+		if err := a.forgetVersion(name, row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// forgetVersion makes the source be asked anew by a name that it has.
+func (a *application) forgetVersion(name string, row recollection) (err error) {
+	old := row
+	row.version = ""
+	if row.original, err = a.keepOriginal(old.original, nil); err != nil {
+		return err
+	}
+	return a.remember(name, old, row, true)
+}
+
 // forgetPage takes a page out of the memory of every source, so that each of
-// them is asked again should it name the page again.
+// them is asked again should it name the page again. What the page was made of
+// goes by a trigger.
 func (a *application) forgetPage(url string) error {
 	err := a.exec(`DELETE FROM memory WHERE url = ?2 AND identity IS NULL AND source IN (SELECT id FROM source WHERE site = ?1)`, a.id, url)
 	if err != nil {

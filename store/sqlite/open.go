@@ -41,6 +41,7 @@ type Store struct {
 	now    func() time.Time
 	writer *writer
 	read   *reader
+	coder  coder
 }
 
 // Open opens the store in a file, which it creates if need be. The folder must
@@ -181,6 +182,7 @@ func (s *Store) Close() error {
 	if s.writer != nil {
 		errs = append(errs, s.writer.close())
 	}
+	s.coder.close()
 	if err := errors.Join(errs...); err != nil {
 		return explain("close store "+s.path, err)
 	}

@@ -122,6 +122,13 @@ CREATE TABLE published (
 	manifest    BLOB,
 	PRIMARY KEY (site, number)
 ) WITHOUT ROWID;
+`, `
+CREATE TABLE original (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- zstd
+ALTER TABLE memory ADD COLUMN original INTEGER NOT NULL DEFAULT 0;   -- 0 = none
+CREATE TRIGGER memory_original AFTER DELETE ON memory WHEN old.original <> 0
+BEGIN
+	DELETE FROM original WHERE id = old.original;
+END;
 `}
 
 // prepareFile makes a new file a store, brings an older one up to date and

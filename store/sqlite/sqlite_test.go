@@ -110,7 +110,7 @@ func TestBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	bodies("everything removed", 0)
-	for _, table := range []string{"entry", "tag", "raw", "memory"} {
+	for _, table := range []string{"entry", "tag", "raw", "memory", "original"} {
 		var n int
 		if err := s.read.row(ctx, "SELECT count(*) FROM "+table, nil, &n); err != nil || n != 0 {
 			t.Errorf("%s: %d rows are left (%v)", table, n, err)

@@ -22,8 +22,9 @@ type model struct {
 
 // name is what a source's name of a page stands for.
 type name struct {
-	id   string
-	mute bool // it spoke for nothing
+	id       string
+	mute     bool   // it spoke for nothing
+	original string // what its page was made of
 }
 
 // look is what a view must show: each page without its date and version.
@@ -33,7 +34,7 @@ func (m *model) put(from, ref string, p *millrace.Page) {
 	names := m.names[from]
 	old, known := names[ref]
 	id := relative(p.URL)
-	names[ref] = name{id, p.Known == 0}
+	names[ref] = name{id, p.Known == 0, string(p.Original)}
 	held := m.raw[id]
 	if p.Known != 0 && (held != nil || p.Known&(millrace.FieldTitle|millrace.FieldContent) != 0) {
 		in := *p
@@ -41,7 +42,17 @@ func (m *model) put(from, ref string, p *millrace.Page) {
 		m.raw[id], _ = millrace.Merge(held, &in)
 	}
 	if known && (old.id != id || p.Known == 0 && !old.mute) {
-		m.drop(from, old.id)
+		m.drop(from, old.id, ref)
+	}
+}
+
+// touch is a Put without a page and without a version.
+func (m *model) touch(from, ref string) {
+	if n, known := m.names[from][ref]; known {
+		n.original = ""
+		m.names[from][ref] = n
+	} else if m.raw[relative(ref)] != nil {
+		m.names[from][ref] = name{id: relative(ref)}
 	}
 }
 
@@ -51,16 +62,22 @@ func (m *model) remove(from, ref string) {
 		old.id = relative(ref)
 	}
 	delete(m.names[from], ref)
-	m.drop(from, old.id)
+	m.drop(from, old.id, "")
 }
 
-func (m *model) drop(from, id string) {
-	for _, claimed := range m.names[from] {
+// drop takes a name from a page. brought is the one whose page has just come.
+func (m *model) drop(from, id, brought string) {
+	left := false
+	for ref, claimed := range m.names[from] {
 		if claimed.id == id && !claimed.mute {
-			return
+			left = true
+			if ref != brought {
+				claimed.original = "" // it is asked for again
+				m.names[from][ref] = claimed
+			}
 		}
 	}
-	if m.raw[id] == nil {
+	if left || m.raw[id] == nil {
 		return
 	}
 	delete(m.raw, id)
@@ -126,12 +143,20 @@ func randomCase(seed uint64) testCase {
 					p.Modified = f.clock().Add(time.Duration(rng.IntN(7200)-3600) * time.Second)
 					p.Known |= millrace.FieldModified
 				}
+				if n := rng.IntN(4); n > 0 {
+					p.Original = fmt.Append(nil, "original ", n)
+				}
 				c := put(p)
 				c.URL = base + ref[1:]
 				f.from(from, c)
 				m.put(from, ref, p)
 			case op < 16:
 				ref := pick()
+				if op == 12 {
+					f.from(from, millrace.Change{Ref: millrace.Ref{URL: base + ref[1:]}})
+					m.touch(from, ref)
+					break
+				}
 				f.from(from, gone(ref))
 				m.remove(from, ref)
 			case op == 16:
@@ -149,6 +174,11 @@ func randomCase(seed uint64) testCase {
 			v := f.head()
 			now := m.look(f.config.Visibility)
 			f.compare(fmt.Sprint("step ", step), v, now, modified)
+			for from, names := range m.names {
+				for _, u := range urls {
+					want(f, fmt.Sprint("step ", step, ": original of ", u, " at ", from), f.original(from, base+u[1:]), names[u].original)
+				}
+			}
 			_, cursor := f.changes(v, "")
 			for _, g := range past {
 				f.follow(v, g, now)

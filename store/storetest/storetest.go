@@ -46,7 +46,7 @@ type testCase struct {
 
 // Run runs the suite, each case on a store of its own.
 func Run(t *testing.T, e Engine) {
-	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases())
+	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases())
 	for seed := range uint64(4) {
 		cases = append(cases, randomCase(seed))
 	}

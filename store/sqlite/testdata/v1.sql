@@ -1,0 +1,114 @@
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE store (epoch TEXT NOT NULL);
+INSERT INTO store VALUES('d54ef7c960461b2f1be05f55c4550e5e');
+CREATE TABLE site (
+	id          INTEGER PRIMARY KEY,
+	name        TEXT NOT NULL UNIQUE,
+	seq         INTEGER NOT NULL DEFAULT 0, -- of the newest entry
+	time        INTEGER NOT NULL DEFAULT 0, -- of the newest commit, Unix ms
+	fingerprint TEXT NOT NULL,              -- every page is derived by it; '' = under way
+	target      TEXT NOT NULL DEFAULT '',   -- what Derive is on the way to
+	start       INTEGER NOT NULL DEFAULT 0, -- the entry that announces it
+	after       TEXT NOT NULL DEFAULT '',   -- the last page that it has derived
+	done        INTEGER NOT NULL DEFAULT 0, -- how many it has derived
+	floor       INTEGER NOT NULL DEFAULT 0, -- views before it are gone
+	horizon     INTEGER NOT NULL DEFAULT 0, -- cursors before it are refused
+	rooms       TEXT NOT NULL DEFAULT ''    -- that have tags, separated by spaces
+);
+INSERT INTO site VALUES(1,'v1',5,1793534403000,'aa7bbf333ac7437fd93a4903113e879f','',0,'',0,0,0,'');
+CREATE TABLE section ( -- pages visible at the newest entry
+	site  INTEGER NOT NULL,
+	name  TEXT NOT NULL,
+	pages INTEGER NOT NULL,
+	PRIMARY KEY (site, name)
+) WITHOUT ROWID;
+INSERT INTO section VALUES(1,'',2);
+CREATE TABLE body (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+INSERT INTO body VALUES(1,X'5b7b2274797065223a2274657874222c2274657874223a2254657874206f6620612e227d5d');
+INSERT INTO body VALUES(2,X'5b7b2274797065223a2274657874222c2274657874223a2254657874206f6620622e227d5d');
+INSERT INTO body VALUES(3,X'5b7b2274797065223a2274657874222c2274657874223a2254657874206f6620632e227d5d');
+INSERT INTO body VALUES(4,X'5b7b2274797065223a2274657874222c2274657874223a2254657874206f6620612c207365636f6e642065646974696f6e2e227d5d');
+CREATE TABLE raw (
+	site  INTEGER NOT NULL,
+	url   TEXT NOT NULL,    -- identity
+	hint  INTEGER NOT NULL, -- Modified that the source does not speak for, Unix s, 0 = none
+	body  INTEGER NOT NULL, -- 0 = no blocks
+	meta  BLOB NOT NULL,
+	PRIMARY KEY (site, url)
+) WITHOUT ROWID;
+INSERT INTO raw VALUES(1,'/a',0,4,X'7b2275726c223a222f61222c227469746c65223a225469746c65206f66202f61222c226b6e6f776e223a343039372c2264657461696c223a327d');
+INSERT INTO raw VALUES(1,'/b',0,2,X'7b2275726c223a222f62222c227469746c65223a225469746c65206f66202f62222c226b6e6f776e223a343039372c2264657461696c223a327d');
+CREATE TABLE entry (
+	id        INTEGER PRIMARY KEY, -- site << 40 | seq
+	site      INTEGER NOT NULL,
+	kind      INTEGER NOT NULL,    -- 1 added, 2 updated, 3 deleted, 4 configuration
+	time      INTEGER NOT NULL,    -- of the commit, Unix ms
+	prev      INTEGER NOT NULL,    -- seq of the page's entry before, 0 = none
+	until     INTEGER NOT NULL,    -- seq of the page's next entry
+	modified  INTEGER NOT NULL,    -- Unix s
+	rank      INTEGER NOT NULL,    -- published, newest first
+	body      INTEGER NOT NULL,
+	section   TEXT NOT NULL,
+	url       TEXT NOT NULL,       -- identity, '' = of no page
+	revision  BLOB,
+	meta      BLOB                 -- NULL when compacted, or of no page
+);
+INSERT INTO entry VALUES(1099511627777,1,1,1793534401000,0,4,1793534401,1152921504606846976,1,'','/a',X'57acfbb7645e308c773a8bd5d4a5b5c6036320c03767e813cbd9eb337d5191b5',X'7b2275726c223a222f61222c227469746c65223a225469746c65206f66202f61222c226b6e6f776e223a343039372c2264657461696c223a327d');
+INSERT INTO entry VALUES(1099511627778,1,1,1793534401000,0,1099511627775,1793534401,1152921504606846976,2,'','/b',X'4de61d2be8014413f3e7dc6bfc6423dfc2ac1145729d520885246bb5af2e9191',X'7b2275726c223a222f62222c227469746c65223a225469746c65206f66202f62222c226b6e6f776e223a343039372c2264657461696c223a327d');
+INSERT INTO entry VALUES(1099511627779,1,1,1793534401000,0,5,1793534401,1152921504606846976,3,'','/c',X'fc31c85c945c898c75ae51a45472c8a44a58881aadaa48ca863a40317ebb257e',X'7b2275726c223a222f63222c227469746c65223a225469746c65206f66202f63222c226b6e6f776e223a343039372c2264657461696c223a327d');
+INSERT INTO entry VALUES(1099511627780,1,2,1793534403000,1,1099511627775,1793534403,1152921504606846976,4,'','/a',X'ba73c404b27af8055aa4e8f31e162ace896c80f0c07e545dfa5afd45ad93a6c4',X'7b2275726c223a222f61222c227469746c65223a225469746c65206f66202f61222c226b6e6f776e223a343039372c2264657461696c223a327d');
+INSERT INTO entry VALUES(1099511627781,1,3,1793534403000,3,1099511627775,1793534403,1152921504606846976,0,'','/c',NULL,NULL);
+CREATE TABLE tag (
+	site     INTEGER NOT NULL,
+	room     TEXT NOT NULL,
+	url      TEXT NOT NULL,
+	seq      INTEGER NOT NULL,
+	until    INTEGER NOT NULL,
+	n        INTEGER NOT NULL,
+	modified INTEGER NOT NULL,
+	value    TEXT NOT NULL,
+	PRIMARY KEY (site, room, url, seq)
+) WITHOUT ROWID;
+CREATE TABLE source (
+	id     INTEGER PRIMARY KEY,
+	site   INTEGER NOT NULL,
+	name   TEXT NOT NULL,
+	cursor TEXT NOT NULL DEFAULT '',
+	UNIQUE (site, name)
+);
+INSERT INTO source VALUES(1,1,'crawl','cursor 1');
+INSERT INTO source VALUES(2,1,'other','');
+CREATE TABLE memory (
+	source   INTEGER NOT NULL,
+	url      TEXT NOT NULL,    -- the source's own name for it
+	identity TEXT,             -- of the page, NULL = url
+	mute     INTEGER NOT NULL, -- 1: it spoke for nothing, so it keeps no page alive
+	version  TEXT NOT NULL,
+	location TEXT NOT NULL,
+	section  TEXT NOT NULL,
+	PRIMARY KEY (source, url)
+) WITHOUT ROWID;
+INSERT INTO memory VALUES(1,'https://example.com/a','/a',0,'p5','','');
+INSERT INTO memory VALUES(1,'https://example.com/b','/b',0,'p2','','');
+INSERT INTO memory VALUES(1,'https://example.com/b.html','/b',0,'p4','','');
+INSERT INTO memory VALUES(1,'https://example.com/dup','/a',1,'m1','','');
+INSERT INTO memory VALUES(2,'https://example.com/a','/a',0,'x1','','');
+CREATE TABLE published (
+	site        INTEGER NOT NULL,
+	number      INTEGER NOT NULL, -- counts publications
+	seq         INTEGER NOT NULL,
+	time        INTEGER NOT NULL, -- when it was published, Unix ms
+	fingerprint TEXT NOT NULL,
+	state       BLOB NOT NULL,    -- millrace.Site as JSON
+	manifest    BLOB,
+	PRIMARY KEY (site, number)
+) WITHOUT ROWID;
+INSERT INTO published VALUES(1,1,5,1793534404000,'aa7bbf333ac7437fd93a4903113e879f',X'7b2242617365223a2268747470733a2f2f6578616d706c652e636f6d2f222c22446f6373223a2268747470733a2f2f6578616d706c652e636f6d2f222c225469746c65223a226578616d706c652e636f6d222c224c616e6775616765223a22222c2245706f6368223a226435346566376339363034363162326631626530356635356334353530653565222c22536571223a352c2254696d65223a22323032362d31312d30315431323a30303a30335a222c225061676573223a322c2253656374696f6e73223a6e756c6c7d',X'6d616e6966657374');
+CREATE INDEX entry_url  ON entry (site, url, until, section);
+CREATE INDEX entry_rank ON entry (site, rank, url, until, section) WHERE kind < 3;
+CREATE INDEX entry_old  ON entry (site, until) WHERE until < 1099511627775;
+CREATE INDEX entry_gone ON entry (id) WHERE kind > 2;
+CREATE INDEX tag_old ON tag (site, until) WHERE until < 1099511627775;
+CREATE INDEX memory_identity ON memory (identity, source) WHERE identity IS NOT NULL;
+COMMIT;
