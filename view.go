@@ -14,7 +14,7 @@ import (
 // Only what the site's visibility rule lets through is in a View.
 //
 // As a Source, a View yields the log: its cursor is a sequence number with the
-// store's epoch, Version is the page's revision, and a cursor of another epoch
+// store's epoch ([Site.At]), Version is the page's revision, and a cursor of another epoch
 // is ErrConflict.
 type View interface {
 	Source
@@ -119,7 +119,9 @@ type Document struct {
 	// OneTag: every content coding has the same ETag, and there are no
 	// ranges, because the protocol says so (TCT).
 	OneTag bool
-	Large  bool // grows with the site: prebuilt, never rendered in a request
+	// Fixed: the bytes are sent as they are, whatever codings a client accepts.
+	Fixed bool
+	Large bool // grows with the site: prebuilt, never rendered in a request
 	// Touched reports whether a change of a page can change this large
 	// document; nil = every change can.
 	Touched func(url string) bool

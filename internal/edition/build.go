@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -76,7 +77,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 			next.Modified = later(next.Modified, last.Modified)
 		}
 	}
-	return m, nil
+	return m, p.files(ctx, view, prev, m)
 }
 
 // spool writes the documents of each group to temporary files, in one pass
@@ -228,7 +229,7 @@ func (p *Press) press(ctx context.Context, d *millrace.Document, next *large) (e
 		}
 	}()
 	want := []coding{identity, brotliCoding, zstdCoding, gzipCoding}
-	if len(d.Header["Content-Encoding"]) > 0 {
+	if d.Fixed || len(d.Header["Content-Encoding"]) > 0 {
 		want = want[:1]
 	}
 	outputs := make([]*output, 0, len(want))
@@ -307,19 +308,15 @@ const unfinished = "unfinished-"
 // superseded: their period starts now.
 func (p *Press) collect(retired *manifest, now time.Time) error {
 	if retired != nil {
-		for _, d := range retired.Documents {
-			for _, f := range d.Files {
-				// One that is gone needs no grace.
-				_ = os.Chtimes(filepath.Join(p.dir, f.Name), now, now)
-			}
+		for name := range retired.names() {
+			// One that is gone needs no grace.
+			_ = os.Chtimes(filepath.Join(p.dir, name), now, now)
 		}
 	}
 	needed := make(map[string]bool)
 	if ed := p.current.Load(); ed != nil {
-		for _, d := range ed.manifest.Documents {
-			for _, f := range d.Files {
-				needed[f.Name] = true
-			}
+		for name := range ed.manifest.names() {
+			needed[name] = true
 		}
 	}
 	files, err := os.ReadDir(p.dir)
@@ -349,11 +346,32 @@ func ours(name string) bool {
 	return err == nil && len(sum) == 2*sha256.Size && (suffix == "" || len(suffix) < 16)
 }
 
-// paths lists the large documents of a manifest.
+// paths lists the large documents and the files of a manifest.
 func (m *manifest) paths() []string {
 	set := make(map[string]bool)
 	for _, d := range m.Documents {
 		set[d.Path] = true
 	}
+	for _, f := range m.Shelf {
+		set[f.Path] = true
+	}
 	return slices.Sorted(maps.Keys(set))
+}
+
+// names yields the names of all that a manifest needs in the directory.
+func (m *manifest) names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, d := range m.Documents {
+			for _, f := range d.Files {
+				if !yield(f.Name) {
+					return
+				}
+			}
+		}
+		for _, f := range m.Shelf {
+			if !yield(f.name()) {
+				return
+			}
+		}
+	}
 }

@@ -130,8 +130,8 @@ func prepare(d *millrace.Document, number uint64, now time.Time) (*entry, error)
 			e.tags[c] = `"` + d.ETag + codingTable[c].suffix + `"`
 		}
 	}
-	if len(d.Header["Content-Encoding"]) > 0 {
-		// The room's bytes are coded already: there is nothing to choose.
+	if d.Fixed || len(d.Header["Content-Encoding"]) > 0 {
+		// There is nothing to choose.
 		e.offer = 1 << identity
 		e.tags = [codings]string{quoted, quoted, quoted, quoted}
 	}

@@ -3,6 +3,7 @@ package edition
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 
 // manifestFormat moves when a manifest is read in another way. One of another
 // format is not read: its documents are built anew.
-const manifestFormat = 1
+const manifestFormat = 2
 
 // manifest is what the store keeps of an edition's large documents, as JSON.
 type manifest struct {
@@ -28,6 +29,10 @@ type manifest struct {
 	Seq       uint64          `json:"seq"`
 	Cursor    millrace.Cursor `json:"cursor"` // of the log at seq
 	Documents []large         `json:"documents,omitempty"`
+	Shelf     []shelved       `json:"shelf,omitempty"`
+	// Again is when the files are to be made anew though no page has changed;
+	// zero = never.
+	Again time.Time `json:"again,omitzero"`
 }
 
 // large is one large document as it was built.
@@ -71,6 +76,11 @@ func readManifest(b []byte, key string) (*manifest, error) {
 			case !strings.HasSuffix(f.Name, codingTable[c].suffix):
 				return nil, fmt.Errorf("manifest: %w: %s was made by another encoder", millrace.ErrConflict, f.Name)
 			}
+		}
+	}
+	for _, f := range m.Shelf {
+		if sum, err := hex.DecodeString(f.Sum); err != nil || len(sum) != sha256.Size || f.Size < 0 || f.ETag == "" {
+			return nil, fmt.Errorf("manifest: %w: the file %s", millrace.ErrInvalid, f.Path)
 		}
 	}
 	return m, nil

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +35,8 @@ type Options struct {
 	Key string
 	// Grace is how long the files of a superseded edition stay; 0 = an hour.
 	Grace time.Duration
+	// Now tells the time; nil = the system's.
+	Now func() time.Time
 	// Log is told of publishing; nil = slog.Default().
 	Log *slog.Logger
 }
@@ -44,6 +48,7 @@ type Edition struct {
 
 	number   uint64 // counts the editions of this process, from 1
 	manifest *manifest
+	made     [sha256.Size]byte // of the manifest: a sequence number may get another one in time
 	large    map[key]*entry
 }
 
@@ -58,6 +63,7 @@ type Press struct {
 	dir   string
 	key   string
 	grace time.Duration
+	now   func() time.Time
 	log   *slog.Logger
 
 	current atomic.Pointer[Edition]
@@ -81,11 +87,14 @@ func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, er
 	}
 	p := &Press{
 		site: site, rooms: rooms, dir: dir,
-		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), log: o.Log,
+		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), now: o.Now, log: o.Log,
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if p.log == nil {
 		p.log = slog.Default()
+	}
+	if p.now == nil {
+		p.now = time.Now
 	}
 	for _, room := range rooms {
 		p.key += "\n" + room.Name
@@ -151,7 +160,7 @@ func (p *Press) mend(ctx context.Context, seq uint64, prev *manifest) error {
 			return fmt.Errorf("published edition: %w", err)
 		}
 	}
-	return p.put(view, next)
+	return p.put(view, next, same)
 }
 
 // refresh also gives the published sequence number and its manifest, as far as
@@ -168,27 +177,32 @@ func (p *Press) refresh(ctx context.Context) (uint64, *manifest, error) {
 		return seq, nil, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
 	ed := p.current.Load()
-	if ed != nil && ed.manifest.Seq == seq {
+	if ed != nil && ed.manifest.Seq == seq && ed.made == sha256.Sum256(raw) {
 		return seq, m, nil
 	}
-	for _, d := range m.Documents {
-		if err := d.there(p.dir, false); err != nil {
-			p.log.Warn("a published file is missing or damaged and will be built again", "seq", seq, "err", err)
-			return seq, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
-		}
+	if err := m.there(p.dir); err != nil {
+		p.log.Warn("a published file is missing or damaged and will be built again", "seq", seq, "err", err)
+		return seq, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
-	return seq, m, p.put(view, m)
+	return seq, m, p.put(view, m, raw)
 }
 
-// put makes an edition the current one.
-func (p *Press) put(view millrace.View, m *manifest) error {
-	ed := &Edition{View: view, manifest: m, number: 1, large: make(map[key]*entry)}
+// put makes an edition the current one; raw is its manifest in the store.
+func (p *Press) put(view millrace.View, m *manifest, raw []byte) error {
+	ed := &Edition{View: view, manifest: m, made: sha256.Sum256(raw), number: 1, large: make(map[key]*entry)}
 	last := p.current.Load()
 	if last != nil {
 		ed.number = last.number + 1
 	}
 	for i := range m.Documents {
 		k, e, err := m.Documents[i].entry(p.dir, time.Now())
+		if err != nil {
+			return err
+		}
+		ed.large[k] = e
+	}
+	for i := range m.Shelf {
+		k, e, err := m.Shelf[i].entry(p.dir, time.Now())
 		if err != nil {
 			return err
 		}
@@ -226,7 +240,7 @@ func (p *Press) Publish(ctx context.Context) (bool, error) {
 	}
 	p.verified = true
 	to := head.Site().Seq
-	if whole && from == to {
+	if whole && from == to && !prev.due(p.now()) {
 		return false, nil
 	}
 	start := time.Now()
@@ -246,7 +260,7 @@ func (p *Press) Publish(ctx context.Context) (bool, error) {
 		}
 		return false, fmt.Errorf("publishing %d over %d: %w", to, from, err)
 	}
-	if err := p.put(head, next); err != nil {
+	if err := p.put(head, next, raw); err != nil {
 		return false, fmt.Errorf("publishing: %w", err)
 	}
 	if err := p.collect(prev, time.Now()); err != nil {
@@ -264,8 +278,15 @@ func (p *Press) verify(m *manifest) bool {
 		if err := d.there(p.dir, true); err != nil {
 			p.log.Warn("a published file is damaged and will be built again", "err", err)
 			for _, f := range d.Files {
-				_ = os.Remove(p.dir + string(os.PathSeparator) + f.Name) // build finds it missing
+				_ = os.Remove(filepath.Join(p.dir, f.Name)) // build finds it missing
 			}
+			good = false
+		}
+	}
+	for _, f := range m.Shelf {
+		if err := f.there(p.dir, true); err != nil {
+			p.log.Warn("a published file is damaged and will be made again", "err", err)
+			_ = os.Remove(filepath.Join(p.dir, f.name()))
 			good = false
 		}
 	}
@@ -305,6 +326,9 @@ func (p *Press) Run(ctx context.Context) {
 		case <-look.C:
 			if err := p.follow(ctx); err != nil && ctx.Err() == nil {
 				p.log.Warn("looking for a new edition", "err", err)
+			}
+			if ed := p.current.Load(); ed != nil && ed.manifest.due(p.now()) {
+				p.Changed()
 			}
 		case <-rested:
 			changed = p.changed

@@ -1,15 +1,16 @@
 package protocoltest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -27,6 +28,10 @@ type Server struct {
 	mu    sync.RWMutex
 	view  millrace.View
 	large map[string]*millrace.Document
+	shelf *Shelf // the files of the view; nil = the room makes none
+
+	// Now is when editions are made; zero = when the newest page was modified.
+	Now time.Time
 
 	Requests atomic.Int64 // all that were answered
 	Writes   atomic.Int64 // calls of Document.Write while a request was answered
@@ -49,23 +54,46 @@ func (s *Server) Show(ctx context.Context, v millrace.View) error {
 		if !d.Large {
 			break
 		}
-		var b bytes.Buffer
-		if err := d.Write(ctx, &b); err != nil {
+		b, err := built(ctx, d)
+		if err != nil {
 			return err
 		}
-		if d.ETag == "" {
-			d.ETag = "sha256-" + canon.SHA256Hex(b.Bytes())
-		}
-		d.Write = func(_ context.Context, w io.Writer) error {
-			_, err := w.Write(b.Bytes())
-			return err
-		}
-		large[d.Path] = d
+		large[d.Path] = b
+	}
+	shelf, err := s.files(ctx, v, large)
+	if err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.view, s.large = v, large
+	s.view, s.large, s.shelf = v, large, shelf
 	return nil
+}
+
+// files makes the files of a view, if the room makes any.
+func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*millrace.Document) (*Shelf, error) {
+	filer, ok := s.pub.(millrace.Filer)
+	if !ok {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	shelf := &Shelf{}
+	if last := s.shelf; last != nil {
+		shelf.Before, shelf.Bodies = last.Files, maps.Clone(last.Bodies)
+	}
+	now := s.Now
+	if now.IsZero() {
+		now = v.Site().Time
+	}
+	if _, err := filer.Files(ctx, v, now, shelf); err != nil {
+		return nil, err
+	}
+	for _, d := range shelf.Docs {
+		large[d.Path] = d
+	}
+	for _, f := range shelf.Files {
+		large[f.Path] = shelf.document(f)
+	}
+	return shelf, nil
 }
 
 // ServeHTTP answers for a document, then for a page.

@@ -103,7 +103,7 @@ func (v *View) Site() millrace.Site { return v.site }
 // Changes yields every page, or nothing since the view's own cursor.
 func (v *View) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
-		here := millrace.Cursor(fmt.Sprintf("%s:%d", v.site.Epoch, v.site.Seq))
+		here := v.site.At(v.site.Seq)
 		if since != "" && since != here {
 			yield(millrace.Change{}, fmt.Errorf("the cursor is %q, the view's %q: %w", since, here, millrace.ErrConflict))
 			return

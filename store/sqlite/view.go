@@ -288,7 +288,7 @@ func (q readQuerier) rows(query string, args []any, f func(scan scanner) error) 
 
 // cursor gives the place in the log that a sequence number is.
 func (s *Site) cursor(seq int64) millrace.Cursor {
-	return millrace.Cursor(s.store.epoch + ":" + strconv.FormatInt(seq, 10))
+	return millrace.Site{Epoch: s.store.epoch}.At(uint64(seq))
 }
 
 // place is the inverse of cursor. ErrConflict: it is a cursor of another store.

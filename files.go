@@ -1,0 +1,66 @@
+package millrace
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Filer is a [Publisher] that also makes files: what is as large as the site,
+// carries its own hash in its name, comes in several codings under several
+// names, and may stay for a while after the edition that it was made for.
+type Filer interface {
+	Publisher
+	// Files makes the files of a view on a shelf, from those that the edition
+	// before had there. now is when the edition is made: nothing of a finer
+	// clock may show in the files. again says when they have to be made anew
+	// though no page has changed; the zero time is never.
+	Files(ctx context.Context, v View, now time.Time, s Shelf) (again time.Time, err error)
+}
+
+// Shelf is where a room puts the files of one edition. It is not safe for
+// concurrent use.
+type Shelf interface {
+	// Held gives the files that the room had in the edition before, as far as
+	// they are there, in the order in which they were put.
+	Held() []File
+	// Keep puts a held file again.
+	Keep(f File)
+	// Draft starts the bytes of new files.
+	Draft() (Draft, error)
+	// Put builds a large document, whose bytes may depend on the files.
+	Put(ctx context.Context, d *Document) error
+}
+
+// Draft is a file on its way: identity bytes, before any coding. Writing
+// appends; WriteAt mends what was written.
+type Draft interface {
+	io.Writer
+	io.WriterAt
+	// Finish puts one file for each coding, in their order, all with the
+	// members of f; name gives the path of each, by its coding and the
+	// lower-case hex SHA-256 of its bytes. They are durable when it returns.
+	Finish(ctx context.Context, f File, codings []string, name func(coding, sum string) string) ([]File, error)
+	// Discard gives up what was not finished. It may be called after Finish.
+	Discard()
+}
+
+// File is one file of an edition, with fixed bytes at a fixed path.
+type File struct {
+	Path     string          // under the documents' base, starting with "/"
+	Coding   string          // content coding of the bytes: "zstd", "gzip", or "" for none
+	ETag     string          // without quotes
+	Header   http.Header     // Content-Type, Cache-Control and the like
+	Modified time.Time       // of Last-Modified
+	Size     int64           // of the bytes as they are sent
+	Sum      string          // lower-case hex SHA-256 of them
+	Note     json.RawMessage // the room's own, to be found again in the next edition
+}
+
+// At gives the cursor of a view's log after the entry with a sequence number.
+func (s Site) At(seq uint64) Cursor {
+	return Cursor(s.Epoch + ":" + strconv.FormatUint(seq, 10))
+}

@@ -1,0 +1,255 @@
+package edition
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/millrace/millrace"
+)
+
+// filingRoom is a memRoom with one file of the whole site in three codings, an
+// index of the files, and the hour in it. It keeps what it has superseded
+// until the hour is over.
+type filingRoom struct {
+	memRoom
+	made int
+}
+
+func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Time, s millrace.Shelf) (time.Time, error) {
+	v := view.(*memView)
+	hour := now.Truncate(time.Hour)
+	note, err := json.Marshal(map[string]any{"hour": hour, "seq": v.seq})
+	if err != nil {
+		return time.Time{}, err
+	}
+	var paths []string
+	kept := false
+	for _, f := range s.Held() {
+		var was struct {
+			Hour time.Time
+			Seq  uint64
+		}
+		if err := json.Unmarshal(f.Note, &was); err != nil {
+			return time.Time{}, err
+		}
+		if was.Hour.Equal(hour) {
+			s.Keep(f)
+			paths = append(paths, f.Path)
+			kept = kept || was.Seq == v.seq
+		}
+	}
+	if !kept {
+		r.made++
+		d, err := s.Draft()
+		if err != nil {
+			return time.Time{}, err
+		}
+		defer d.Discard()
+		if _, err := io.WriteString(d, "pages: 0000\n"); err != nil {
+			return time.Time{}, err
+		}
+		for id, t := range v.m {
+			_ = id
+			if _, err := fmt.Fprintln(d, len(t.body)); err != nil {
+				return time.Time{}, err
+			}
+		}
+		if _, err := d.WriteAt(fmt.Appendf(nil, "%04d", len(v.m)), 7); err != nil {
+			return time.Time{}, err
+		}
+		files, err := d.Finish(ctx, millrace.File{
+			ETag: fmt.Sprint("seq", v.seq), Modified: timeOf(v.seq), Note: note,
+			Header: http.Header{"Content-Type": {"text/x-pages"}, "Cache-Control": {"public, max-age=60"}},
+		}, []string{"zstd", "gzip", ""}, func(coding, sum string) string { return "/files/" + sum + "." + coding })
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, f := range files {
+			paths = append(paths, f.Path)
+		}
+	}
+	return hour.Add(time.Hour), s.Put(ctx, &millrace.Document{
+		Path: "/index.txt", Header: http.Header{"Content-Type": {"text/plain"}},
+		Write: func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, hour.String()+"\n"+strings.Join(paths, "\n"))
+			return err
+		},
+	})
+}
+
+// listed gives the paths of the files that the index names.
+func listed(t *testing.T, p *Press) []string {
+	t.Helper()
+	return strings.Split(ask(t, p, "GET", "/index.txt").Body.String(), "\n")[1:]
+}
+
+func TestShelf(t *testing.T) {
+	now := epochStart.Truncate(time.Hour).Add(time.Minute)
+	site, room, dir := newMemSite(20), &filingRoom{}, t.TempDir()
+	o := &Options{Now: func() time.Time { return now }, Grace: time.Nanosecond}
+	p := pressIn(t, site, room, dir, o)
+	publish(t, p)
+	first := listed(t, p)
+	if len(first) != 3 || room.made != 1 {
+		t.Fatalf("files %q, made %d times", first, room.made)
+	}
+	plain := ask(t, p, "GET", first[2], "Accept-Encoding", "gzip, br, zstd")
+	if !strings.HasPrefix(plain.Body.String(), "pages: 0020\n") {
+		t.Errorf("mended: %.20q", plain.Body)
+	}
+	h := plain.Header()
+	if h.Get("Content-Encoding") != "" || strings.Contains(h.Get("Vary"), "Encoding") || h.Get("ETag") != `"seq20"` ||
+		h.Get("Accept-Ranges") != "bytes" || h.Get("Last-Modified") != timeOf(20).Format(http.TimeFormat) {
+		t.Errorf("header of the plain file: %v", h)
+	}
+	for i, coding := range []string{"zstd", "gzip"} {
+		w := ask(t, p, "GET", first[i], "Accept-Encoding", "identity")
+		if w.Header().Get("Content-Encoding") != coding || w.Header().Get("ETag") != `"seq20"` || w.Header().Get("Content-Length") == "" {
+			t.Errorf("header of the %s file: %v", coding, w.Header())
+		}
+		if got := decoded(t, coding, w.Body.Bytes()); got != plain.Body.String() {
+			t.Errorf("the %s file holds %q", coding, got)
+		}
+		if w := ask(t, p, "HEAD", first[i]); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") == "" || w.Header().Get("Content-Encoding") != coding {
+			t.Errorf("HEAD: %d %v", w.Code, w.Header())
+		}
+		if w := ask(t, p, "GET", first[i], "If-None-Match", `"seq20"`); w.Code != 304 || w.Header().Get("Cache-Control") == "" {
+			t.Errorf("conditional: %d %v", w.Code, w.Header())
+		}
+		if w := ask(t, p, "GET", first[i], "Range", "bytes=2-5", "If-Range", `"seq20"`); w.Code != 206 || w.Body.Len() != 4 || w.Header().Get("Content-Encoding") != coding {
+			t.Errorf("range: %d %v", w.Code, w.Header())
+		}
+		if w := ask(t, p, "GET", first[i], "Range", "bytes=2-5", "If-Range", `"other"`); w.Code != 200 {
+			t.Errorf("range of another state: %d", w.Code)
+		}
+	}
+
+	// A change makes new files; the old ones stay as long as the room keeps them.
+	site.set("/1", "a longer text than before")
+	publish(t, p)
+	if got := listed(t, p); len(got) != 6 || !slices.Equal(got[:3], first) || room.made != 2 {
+		t.Errorf("files after a change: %q, made %d times", got, room.made)
+	}
+	if w := ask(t, p, "GET", first[0]); w.Code != 200 {
+		t.Errorf("a file that was kept: %d", w.Code)
+	}
+	if changed, err := p.Publish(t.Context()); changed || err != nil {
+		t.Errorf("nothing to publish: %t %v", changed, err)
+	}
+
+	// Another process, with the same files, says the same.
+	twin := pressIn(t, site, &filingRoom{}, dir, o)
+	if err := twin.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	// Time alone makes a new edition, and it takes away what is over.
+	index := ask(t, p, "GET", "/index.txt").Header()
+	now = now.Add(time.Hour)
+	if changed, err := p.Publish(t.Context()); !changed || err != nil {
+		t.Fatalf("the hour is over: %t %v", changed, err)
+	}
+	if got := listed(t, p); len(got) != 3 || room.made != 3 {
+		t.Errorf("files after an hour: %q, made %d times", got, room.made)
+	}
+	if h := ask(t, p, "GET", "/index.txt").Header(); h.Get("ETag") == index.Get("ETag") || h.Get("Last-Modified") <= index.Get("Last-Modified") {
+		t.Errorf("the index after an hour: %v, before %v", h, index)
+	}
+	if w := ask(t, p, "GET", first[0]); w.Code != 0 {
+		t.Errorf("a file that is over: %d", w.Code)
+	}
+	time.Sleep(time.Millisecond) // of the grace
+	if err := p.collect(nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*"+fileSuffix)); err != nil || len(files) != 3 {
+		t.Errorf("on the disk: %q %v", files, err)
+	}
+	if err := twin.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := listed(t, twin); !slices.Equal(got, listed(t, p)) {
+		t.Errorf("the other process has %q", got)
+	}
+
+	// What is damaged is made again when a process starts.
+	path := filepath.Join(dir, p.Current().manifest.Shelf[0].name())
+	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), int(p.Current().manifest.Shelf[0].Size)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := &filingRoom{}
+	p = pressIn(t, site, again, dir, o)
+	publish(t, p)
+	w := ask(t, p, "GET", listed(t, p)[0])
+	if w.Code != 200 || again.made != 0 && !strings.HasPrefix(decoded(t, w.Header().Get("Content-Encoding"), w.Body.Bytes()), "pages: 0020") {
+		t.Errorf("after the damage: %d, made %d times", w.Code, again.made)
+	}
+}
+
+func decoded(t *testing.T, coding string, b []byte) string {
+	t.Helper()
+	var r io.Reader
+	var err error
+	switch coding {
+	case "zstd":
+		r, err = zstd.NewReader(bytes.NewReader(b))
+	case "gzip":
+		r, err = gzip.NewReader(bytes.NewReader(b))
+	default:
+		return string(b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// A draft that is given up, or whose room fails, leaves nothing behind.
+func TestShelfFails(t *testing.T) {
+	site, dir := newMemSite(3), t.TempDir()
+	p := pressIn(t, site, &failingRoom{}, dir, nil)
+	if _, err := p.Publish(t.Context()); err == nil || !strings.Contains(err.Error(), "no luck") {
+		t.Errorf("%v", err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
+		for _, f := range files {
+			if strings.HasPrefix(f.Name(), unfinished) {
+				t.Errorf("left behind: %s", f.Name())
+			}
+		}
+	}
+}
+
+type failingRoom struct{ memRoom }
+
+func (*failingRoom) Files(ctx context.Context, _ millrace.View, _ time.Time, s millrace.Shelf) (time.Time, error) {
+	d, err := s.Draft()
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer d.Discard()
+	if _, err := d.Write([]byte("half")); err != nil {
+		return time.Time{}, err
+	}
+	if _, err := d.Finish(ctx, millrace.File{ETag: "x"}, []string{"none-such"}, func(_, sum string) string { return "/" + sum }); err == nil {
+		return time.Time{}, fmt.Errorf("a coding that does not exist was taken")
+	}
+	return time.Time{}, fmt.Errorf("no luck")
+}

@@ -1,0 +1,133 @@
+package protocoltest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Shelf is a [millrace.Shelf] in memory.
+type Shelf struct {
+	Before []millrace.File // what the edition before had
+	Files  []millrace.File
+	Bodies map[string][]byte // by path, as they are sent
+	Docs   []*millrace.Document
+}
+
+// Held implements [millrace.Shelf].
+func (s *Shelf) Held() []millrace.File { return s.Before }
+
+// Keep implements [millrace.Shelf].
+func (s *Shelf) Keep(f millrace.File) { s.Files = append(s.Files, f) }
+
+// Put implements [millrace.Shelf].
+func (s *Shelf) Put(ctx context.Context, d *millrace.Document) error {
+	built, err := built(ctx, d)
+	s.Docs = append(s.Docs, built)
+	return err
+}
+
+// Draft implements [millrace.Shelf].
+func (s *Shelf) Draft() (millrace.Draft, error) { return &draft{shelf: s}, nil }
+
+// built gives a large document with its bytes, as an edition has it.
+func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error) {
+	var b bytes.Buffer
+	if err := d.Write(ctx, &b); err != nil {
+		return nil, err
+	}
+	out := *d
+	if out.ETag == "" {
+		out.ETag = "sha256-" + canon.SHA256Hex(b.Bytes())
+	}
+	out.Write = func(_ context.Context, w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	}
+	return &out, nil
+}
+
+// document gives a file as an edition serves it.
+func (s *Shelf) document(f millrace.File) *millrace.Document {
+	h := f.Header.Clone()
+	h.Set("Last-Modified", f.Modified.UTC().Format(http.TimeFormat))
+	if f.Coding != "" {
+		h.Set("Content-Encoding", f.Coding)
+	}
+	return &millrace.Document{Path: f.Path, ETag: f.ETag, Header: h, Fixed: true, Large: true, Write: func(_ context.Context, w io.Writer) error {
+		_, err := w.Write(s.Bodies[f.Path])
+		return err
+	}}
+}
+
+// draft is a [millrace.Draft] in memory.
+type draft struct {
+	shelf *Shelf
+	body  []byte
+}
+
+func (d *draft) Write(b []byte) (int, error) {
+	d.body = append(d.body, b...)
+	return len(b), nil
+}
+
+// WriteAt implements [io.WriterAt].
+func (d *draft) WriteAt(b []byte, at int64) (int, error) {
+	if at < 0 || at+int64(len(b)) > int64(len(d.body)) {
+		return 0, fmt.Errorf("write at %d of a draft of %d bytes", at, len(d.body))
+	}
+	return copy(d.body[at:], b), nil
+}
+
+// Finish implements [millrace.Draft].
+func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+	var out []millrace.File
+	for _, c := range codings {
+		var b bytes.Buffer
+		w := io.WriteCloser(plain{&b})
+		var err error
+		switch c {
+		case "zstd":
+			w, err = zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+		case "gzip":
+			w = gzip.NewWriter(&b)
+		case "":
+		default:
+			err = fmt.Errorf("there is no coding %q", c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(d.body); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		made := f
+		made.Coding, made.Size, made.Sum = c, int64(b.Len()), canon.SHA256Hex(b.Bytes())
+		made.Path = name(c, made.Sum)
+		if d.shelf.Bodies == nil {
+			d.shelf.Bodies = map[string][]byte{}
+		}
+		d.shelf.Bodies[made.Path] = b.Bytes()
+		d.shelf.Files = append(d.shelf.Files, made)
+		out = append(out, made)
+	}
+	return out, nil
+}
+
+// Discard implements [millrace.Draft].
+func (d *draft) Discard() {}
+
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
