@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -48,6 +49,7 @@ const (
 	inContent                    // inside main or article
 	hasMain                      // main, article or their roles
 	hasTable
+	saysPager // like hasPager, by its text alone
 )
 
 // collected is what one pass over the tree has noted.
@@ -267,6 +269,9 @@ func (c *collected) control(n *html.Node) {
 
 func (c *collected) anchor(n *html.Node, at int32) {
 	c.boxes[at].ownAnchors++
+	if isPagerText(n) {
+		c.boxes[at].flags |= saysPager
+	}
 	for i := range n.Attr {
 		switch v := n.Attr[i].Val; n.Attr[i].Key {
 		case "accesskey":
@@ -286,6 +291,29 @@ func (c *collected) anchor(n *html.Node, at int32) {
 			}
 		}
 	}
+}
+
+// isPagerText reports whether a link says that it leads to the page before or
+// after, and nothing else.
+func isPagerText(n *html.Node) bool {
+	e := n.FirstChild
+	for e != nil && (e.Type == html.ElementNode || e.Type == html.TextNode && strings.TrimSpace(e.Data) == "") {
+		if e.FirstChild == nil {
+			e = e.NextSibling
+		} else {
+			e = e.FirstChild
+		}
+	}
+	if e == nil || len(e.Data) > 40 {
+		return false
+	}
+	switch strings.ToLower(strings.TrimFunc(e.Data, func(r rune) bool { return !unicode.IsLetter(r) })) {
+	case "next", "previous", "prev", "next page", "previous page", "next chapter", "previous chapter", "next topic", "previous topic", "next section", "previous section",
+		"weiter", "zurück", "vor", "suivant", "précédent", "siguiente", "anterior", "volgende", "vorige",
+		"下一页", "上一页", "次へ", "前へ":
+		return true
+	}
+	return false
 }
 
 // shortText gives the text of a link if that is no longer than a footnote's

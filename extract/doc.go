@@ -10,7 +10,7 @@
 //   - stream.go: parts that came late, put where they belong.
 //   - collect.go: one pass over the tree, which weighs every block element and
 //     notes what the later steps look for.
-//   - locate.go, furniture.go, sections.go, repeats.go, forum.go: the root of the
+//   - locate.go, furniture.go, sections.go, repeats.go, around.go, forum.go: the root of the
 //     content and the subtrees to leave out, by tag, role, position and share of
 //     links. Names of classes break ties. Ids and classes count by themselves
 //     only where a tool's own elements are known by them, such as a consent
@@ -28,4 +28,4 @@ package extract
 
 // Version is the version of the extractor. It rises whenever the same HTML
 // may give another page, and is a part of fingerprints.
-const Version = 2
+const Version = 3

@@ -118,7 +118,7 @@ func isHidden(n *html.Node) string {
 				return "hidden"
 			}
 		case "aria-hidden":
-			if strings.EqualFold(v, "true") {
+			if strings.EqualFold(v, "true") && attr(n, "role") != "tabpanel" {
 				return "aria-hidden"
 			}
 		case "style":

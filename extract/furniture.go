@@ -84,7 +84,7 @@ func (l *located) furniture(b *box) string {
 	if l.kind == millrace.Product && l.total.plain()-b.plain() >= 30 && isReviews(n) {
 		return "reviews"
 	}
-	if b.flags&hasPager != 0 && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
+	if (b.flags&hasPager != 0 || b.flags&saysPager != 0 && b.links*4 >= b.words*3) && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
 		return "links to neighbours"
 	}
 	return ""

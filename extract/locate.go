@@ -46,6 +46,7 @@ func locate(c *collected, m *meta) *located {
 		l.trim()
 		l.sections()
 		l.repeats()
+		l.around(m.url)
 	}
 	l.root = c.boxes[l.at].n
 	if l.why != "" {

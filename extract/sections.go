@@ -17,6 +17,7 @@ const (
 	person          // who wrote it
 	appeal          // to subscribe, to share, to write a comment
 	opinions        // what buyers think
+	feedback        // what readers think of the page: the last of it
 )
 
 // asideWords are the beginnings of such headings, in lower case. Alone they
@@ -45,6 +46,11 @@ var asideWords = []struct {
 	{opinions, []string{
 		"customer reviews", "reviews", "ratings",
 	}},
+	{feedback, []string{
+		"feedback", "submit correction", "help improve", "help us improve", "improve this page", "was this page helpful", "was this helpful", "was this article helpful",
+		"was this page useful", "is this page useful", "did this page help", "did you find what you needed", "send feedback", "give feedback", "page feedback",
+		"found a mistake", "found an error", "found a problem", "report an issue", "report a problem", "still need help", "help and support",
+	}},
 }
 
 // asideHeading says what a heading announces.
@@ -66,9 +72,7 @@ func asideHeading(text string) aside {
 func (l *located) sections() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
-	if l.kind == millrace.Documentation || l.kind == millrace.Archive || l.kind != millrace.Product && root.links*2 > root.words {
-		return
-	}
+	only := l.kind == millrace.Documentation || l.kind == millrace.Archive || l.kind != millrace.Product && root.links*2 > root.words
 	for i := l.at + 1; i < root.end; {
 		b := &boxes[i]
 		if b.drop != "" {
@@ -76,7 +80,7 @@ func (l *located) sections() {
 			continue
 		}
 		if tagLevel(b.tag) > 1 && b.words > 0 && b.words <= 10 && b.n != l.c.titleNode {
-			if what := asideHeading(plainText(b.n)); what != noAside {
+			if what := asideHeading(plainText(b.n)); what == feedback || what != noAside && !only {
 				l.section(i, what)
 			}
 		}
@@ -95,7 +99,7 @@ func (l *located) section(at int32, what aside) {
 	}
 	if outer != at && boxes[outer].words > boxes[at].words {
 		b := &boxes[outer]
-		if l.isAside(what, b.words-boxes[at].words, b.anchors) {
+		if l.isAside(what, b.words-boxes[at].words, b.anchors) && (what != feedback || l.isLast(b.end)) {
 			b.drop = "heading " + strings.ToLower(plainText(boxes[at].n))
 		}
 		return
@@ -110,7 +114,7 @@ func (l *located) section(at int32, what aside) {
 		words, anchors, links = words+s.words, anchors+s.anchors, links+s.links
 		end = s.end
 	}
-	if words*5 > root.words*2 || what == elsewhere && links*2 < words || !l.isAside(what, words, anchors) {
+	if words*5 > root.words*2 || what == elsewhere && links*2 < words || !l.isAside(what, words, anchors) || what == feedback && !l.isLast(end) {
 		return
 	}
 	for i := outer; i < end; i = boxes[i].end {
@@ -134,6 +138,21 @@ func (l *located) opens(box, heading int32) bool {
 	return words <= 3
 }
 
+// isLast reports whether hardly anything of the root follows a box that ends
+// there.
+func (l *located) isLast(end int32) bool {
+	words := int32(0)
+	for i := end; i < l.c.boxes[l.at].end && words <= 30; {
+		if b := &l.c.boxes[i]; b.drop != "" {
+			i = b.end
+		} else {
+			words += b.own
+			i++
+		}
+	}
+	return words <= 30
+}
+
 func (l *located) isAside(what aside, words, anchors int32) bool {
 	switch what {
 	case elsewhere:
@@ -144,6 +163,8 @@ func (l *located) isAside(what aside, words, anchors int32) bool {
 		return words <= 100
 	case opinions:
 		return l.kind == millrace.Product
+	case feedback:
+		return words <= 80
 	}
 	return false
 }

@@ -311,6 +311,9 @@ func (w *walker) flatElement(n *html.Node) {
 }
 
 func (w *walker) inlineElement(n *html.Node) {
+	if w.isApart(n) {
+		w.in.space = true
+	}
 	switch n.DataAtom {
 	case atom.A:
 		w.link(n)

@@ -13,6 +13,9 @@ import (
 // put around it.
 func (w *walker) code(n *html.Node) {
 	text := codeText(n)
+	if isPlayed(n) {
+		text = playedText(text)
+	}
 	if strings.TrimSpace(text) == "" {
 		if find(n, func(c *html.Node) bool { return c.DataAtom == atom.Img || c.DataAtom == atom.Math }) != nil {
 			w.flush()
@@ -21,6 +24,35 @@ func (w *walker) code(n *html.Node) {
 		return
 	}
 	w.emitCode(n, text, codeLanguage(n))
+}
+
+// isPlayed reports whether a script plays a code block as the session of a
+// terminal: termynal, as the tools of FastAPI's family use it. It takes the text
+// of the block for HTML, with the colours of a terminal.
+func isPlayed(n *html.Node) bool {
+	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
+		if hasClass(n, "termy") {
+			return true
+		}
+	}
+	return false
+}
+
+// playedText gives the text of HTML, with its white space.
+func playedText(s string) string {
+	if !strings.ContainsAny(s, "<&") {
+		return s
+	}
+	var b strings.Builder
+	for z := html.NewTokenizer(strings.NewReader(s)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			return b.String()
+		case html.TextToken:
+			b.Write(z.Text())
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken, html.CommentToken, html.DoctypeToken:
+		}
+	}
 }
 
 // emitCode adds a code block with what the page says of it elsewhere.

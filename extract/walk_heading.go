@@ -92,9 +92,20 @@ func isPermalink(n *html.Node) bool {
 	if !strings.ContainsFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return true
 	}
-	return strings.HasPrefix(href, "#") && sibling(n, true) == nil && n.PrevSibling != nil && len(t) < 40 &&
+	return strings.HasPrefix(href, "#") && sibling(n, true) == nil && hasTextBefore(n) && len(t) < 40 &&
 		(hasClass(n, "headerlink", "anchor", "permalink", "header-anchor", "heading-anchor", "hash-link", "anchor-link", "heading-link", "headline-hash") ||
 			strings.Contains(attr(n, "aria-label"), "ermalink"))
+}
+
+// hasTextBefore reports whether a part of a heading is not its first: what
+// programs note in comments does not count.
+func hasTextBefore(n *html.Node) bool {
+	for s := n.PrevSibling; s != nil; s = s.PrevSibling {
+		if s.Type == html.ElementNode && !isNothing(s) || s.Type == html.TextNode && strings.TrimSpace(s.Data) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // outerAnchor gives the id of the section that a heading opens, or of the
