@@ -26,6 +26,7 @@ type box struct {
 	tag         atom.Atom // of n: to look there costs more, on a large page
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree, 7 for none
+	kept        bool   // a rule says that it is content
 	drop        string // why the subtree is left out; "" = it is not
 }
 
@@ -74,12 +75,17 @@ type collected struct {
 	props      []*html.Node    // elements with an itemprop or a rel=author
 	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
 	controlled map[string]bool // ids of what controls on the page show and hide
+	rules      *correction     // what rules have changed; nil = nothing
+	cuts       []cutting       // what they have taken out
+	keeping    int             // how many of the elements that are open they keep
 	steps      int
 	err        error
 }
 
-func collect(ctx context.Context, doc *html.Node) (*collected, error) {
-	c := &collected{ctx: ctx}
+// collect takes a document after the rules were applied to it; nil = there
+// were none.
+func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected, error) {
+	c := &collected{ctx: ctx, rules: rules}
 	for n := range children(doc) {
 		c.html = n
 		for b := range children(n) {
@@ -156,10 +162,14 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	if c.err != nil {
 		return
 	}
+	keep := c.rules != nil && c.rules.kept[n]
+	if keep {
+		c.keeping++
+	}
 	at := parent
 	if !isInline(n.DataAtom) {
 		at = int32(len(c.boxes))
-		b := box{n: n, parent: parent, tag: n.DataAtom}
+		b := box{n: n, parent: parent, tag: n.DataAtom, kept: c.keeping > 0}
 		if parent >= 0 {
 			b.flags = c.boxes[parent].flags & inContent
 		}
@@ -215,6 +225,10 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			if link {
 				c.boxes[at].ownLinks += w
 			}
+		case html.CommentNode:
+			if c.rules != nil && c.rules.cuts[e] != nil {
+				c.cuts = append(c.cuts, cutting{c.rules.cuts[e], int32(len(c.boxes))})
+			}
 		case html.ElementNode:
 			if e.DataAtom == atom.Button {
 				c.control(e)
@@ -237,6 +251,9 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	}
 	if at != parent {
 		c.boxes[at].end = int32(len(c.boxes))
+	}
+	if keep {
+		c.keeping--
 	}
 }
 

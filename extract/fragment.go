@@ -48,37 +48,53 @@ func fragmentBlocks(ctx context.Context, data []byte, pageURL string, o *Options
 	if err != nil {
 		return nil, err
 	}
-	c, err := collect(ctx, doc)
+	c, err := collect(ctx, doc, nil)
 	if err != nil {
 		return nil, err
+	}
+	if k := o.Rules.match(c, doc, nil); k != nil {
+		k.run()
+		if c, err = collect(ctx, doc, k); err != nil {
+			return nil, err
+		}
 	}
 	l := &located{c: c, root: c.body, skip: map[*html.Node]bool{}, total: c.boxes[0]}
 	for i := int32(1); i < int32(len(c.boxes)); {
 		b := &c.boxes[i]
-		if l.foreign(b) {
-			l.skip[b.n] = true
+		if b.drop = l.foreign(b); b.drop != "" && (c.rules == nil || !c.rules.around[b.n]) {
 			i = b.end
 			continue
 		}
 		i++
 	}
+	l.leaveOut()
 	return newWalker(ctx, c, l, base, base.String()).run(l.root)
 }
 
-// foreign reports whether a box is no content wherever it stands.
-func (l *located) foreign(b *box) bool {
+// foreign says why a box is no content wherever it stands; "" = it may be.
+func (l *located) foreign(b *box) string {
 	n := b.n
-	if isHidden(n) != "" {
-		return !l.holdsNotes(n) && !l.c.controlled[attr(n, "id")]
+	if why := isHidden(n); why != "" {
+		if l.holdsNotes(n) || l.c.controlled[attr(n, "id")] {
+			return ""
+		}
+		return why
 	}
-	switch attr(n, "role") {
+	switch role := attr(n, "role"); role {
 	case "search", "toolbar", "menu", "menubar", "tooltip", "dialog", "alertdialog":
-		return true
+		return "role " + role
 	}
-	if n.DataAtom == atom.Form {
-		return b.prose < 40
+	switch {
+	case n.DataAtom == atom.Form:
+		if b.prose < 40 {
+			return "tag form"
+		}
+	case hasClass(n, pluginClasses...):
+		return "plugin"
+	case consentTools[attr(n, "id")]:
+		return "consent"
 	}
-	return hasClass(n, pluginClasses...) || consentTools[attr(n, "id")]
+	return ""
 }
 
 // pluginClasses are those of the elements that common plugins add to the

@@ -60,7 +60,8 @@ type Result struct {
 	Canonical string            // the page's rel=canonical, absolute; "" = none
 	Sources   map[string]string // field, by its JSON name, to where it was found, such as "meta og:title"
 	Root      string            // selector of the element that the content was taken from
-	Dropped   []Dropped         // large subtrees that were left out, in document order
+	Dropped   []Dropped         // large subtrees that were left out, and all that rules did, in document order
+	Kept      []Kept            // what only rules and the template have brought in, in document order
 	// Reason says why there is no content; "" when there is some. A page that
 	// only checks for robots, wants scripts, consent or a log-in has none.
 	Reason string
@@ -83,7 +84,7 @@ type Result struct {
 // Dropped is a subtree that was left out of the content.
 type Dropped struct {
 	Selector string // leads to the subtree, such as "div#page > ul.menu"
-	Reason   string // such as "tag nav", "role search", "hidden", "links"
+	Reason   string // such as "tag nav", "role search", "hidden", "links", "drop .promo", "template"
 	Words    int    // how many words it has, about
 }
 
@@ -124,7 +125,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 		return nil, err
 	}
 	unstream(text, doc)
-	c, err := collect(ctx, doc)
+	c, err := collect(ctx, doc, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -141,20 +142,31 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	m.read()
 	m.robots(o.Robots)
 	m.links()
-	l := locate(c, m)
-	res.Root, res.Dropped, res.Login = l.selector(), l.dropped, l.login
-	w := newWalker(ctx, c, l, base, own)
-	if l.why == "" {
+	alone := locate(c, m)
+	kind, from := m.kind(alone, anything)
+	l, err := o.Rules.correct(doc, m, alone)
+	if err != nil {
+		return nil, err
+	}
+	res.Root, res.Dropped, res.Kept, res.Login = l.selector(), l.dropped, l.kept, alone.login
+	w := newWalker(ctx, l.c, l, base, own)
+	if l.why == "" || l.keeps {
 		if res.Page.Blocks, err = w.run(l.root); err != nil {
 			return nil, err
 		}
 	}
-	m.finish(l, res.Page.Blocks)
+	m.finish(alone, res.Page.Blocks)
+	if len(res.Page.Blocks) > 0 && kind != "" { // that of the page without rules
+		res.Page.Kind, res.Sources["kind"] = kind, from
+	}
 	if len(res.Page.Blocks) == 0 {
 		res.Reason = l.emptyReason()
 	}
 	return res, nil
 }
+
+// anything stands for content that is not there yet.
+var anything = make([]millrace.Block, 1)
 
 // pageBase gives the URL that the references of a page are resolved against.
 func pageBase(pageURL, site string) (*url.URL, error) {

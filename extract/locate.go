@@ -23,6 +23,10 @@ type located struct {
 	why     string // there is no content; "" = there may be some
 	thread  bool   // the page lives of its comments
 	stages  map[*html.Node]bool
+	own     *html.Node          // the root as it was located, if the walk begins at another
+	keeps   bool                // rules keep something
+	thin    map[*html.Node]bool // subtrees that the walk leaves out but for what a rule keeps
+	kept    []Kept
 	carded  int32 // the box behind the last card of a writer
 	total   box   // the body before anything was left out
 }
@@ -52,29 +56,7 @@ func locate(c *collected, m *meta) *located {
 	if l.why != "" {
 		c.boxes[0].drop = l.why
 	}
-	notices := c.notices
-	for i := int32(0); i < int32(len(c.boxes)); {
-		b := &c.boxes[i]
-		for len(notices) > 0 && notices[0].before <= i {
-			l.dropNotice(&notices[0])
-			notices = notices[1:]
-		}
-		if b.drop == "" {
-			i++
-			continue
-		}
-		l.skip[b.n] = true
-		if b.words >= minDropped {
-			l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: b.drop, Words: int(b.words)})
-		}
-		for len(notices) > 0 && (notices[0].before < b.end || notices[0].in >= i && notices[0].in < b.end) {
-			notices = notices[1:]
-		}
-		i = b.end
-	}
-	for i := range notices {
-		l.dropNotice(&notices[i])
-	}
+	l.leaveOut()
 	return l
 }
 
@@ -86,7 +68,12 @@ func (l *located) dropNotice(w *notice) {
 	}
 }
 
-func (l *located) selector() string { return selector(l.root) }
+func (l *located) selector() string {
+	if l.own != nil {
+		return selector(l.own)
+	}
+	return selector(l.root)
+}
 
 func (l *located) emptyReason() string {
 	switch {

@@ -5,58 +5,70 @@ import (
 	"hash/fnv"
 	"strconv"
 
-	"github.com/andybalholm/cascadia"
-
 	"github.com/millrace/millrace"
 )
 
 // Rules correct the extraction of all pages of one site. They never change, and
 // are safe for concurrent use. nil is none.
+//
+// They decide what is content, not what the other fields of a page are: the
+// title, the author and the dates stay what they are without rules, also if the
+// elements that show them are dropped, and so does the kind. The heading that
+// is the title is no content, whatever a rule says.
 type Rules struct {
-	keep, drop  []rule
+	list        []rule // those that keep come first
+	selection   selection
 	comments    bool
 	template    *Template
 	fingerprint string
 }
 
-// rule is one selector, as it was written.
+// rule is one selector, as it was written, or a group of them.
 type rule struct {
 	text string
-	cascadia.Sel
+	keep bool
 }
 
 // RulesOptions are what [NewRules] makes rules of. The zero value gives none.
+//
+// Selectors are those of CSS, so far as an element alone, its place among its
+// siblings and what it stands in tell whether they match: tags, classes, ids,
+// attributes, the four combinators, :not, :is and :where of one element each,
+// the pseudo-classes of places, and :has of a descendant or, after >, a child.
 type RulesOptions struct {
 	// Keep are CSS selectors of elements that are content wherever they stand
-	// and whatever they look like.
+	// and whatever they look like, with all that they hold, but for scripts,
+	// forms, and what is hidden inside.
 	Keep []string
 	// Drop are CSS selectors of elements that are no content. Of two rules, the
-	// one of the inner element counts; of the same element, Keep.
+	// one of the inner element counts; of the same element, Keep. What is
+	// dropped does not count either where the content is looked for.
 	Drop []string
-	// Comments keeps the comments of readers on pages that are no threads.
+	// Comments keeps the comments of readers on pages that are no threads. The
+	// form to write one is left out.
 	Comments bool
 	// Template is what was learned of the site; nil = nothing.
 	Template *Template
 }
 
-// NewRules compiles rules. The error is [millrace.ErrInvalid], and names the
-// selector that is none.
+// NewRules compiles rules. nil options give none. The error is
+// [millrace.ErrInvalid], and names the selector that is none, or is not
+// supported. All selectors together may have 256 combinators.
 func NewRules(o *RulesOptions) (*Rules, error) {
+	if o == nil {
+		o = &RulesOptions{}
+	}
 	r := &Rules{comments: o.Comments, template: o.Template}
-	for _, list := range []struct {
-		name string
-		from []string
-		to   *[]rule
-	}{{"keep", o.Keep, &r.keep}, {"drop", o.Drop, &r.drop}} {
-		for _, text := range list.from {
-			group, err := cascadia.ParseGroup(text)
-			if err != nil {
-				return nil, fmt.Errorf("extract: %w: %s %q is no CSS selector: %w", millrace.ErrInvalid, list.name, text, err)
+	for i, text := range append(o.Keep[:len(o.Keep):len(o.Keep)], o.Drop...) {
+		ru := rule{text: text, keep: i < len(o.Keep)}
+		if err := r.selection.add(text, i); err != nil {
+			name := "drop"
+			if ru.keep {
+				name = "keep"
 			}
-			for _, sel := range group {
-				*list.to = append(*list.to, rule{text, sel})
-			}
+			return nil, fmt.Errorf("extract: %w: %s %q is no CSS selector that is supported: %w", millrace.ErrInvalid, name, text, err)
 		}
+		r.list = append(r.list, ru)
 	}
 	if len(o.Keep)+len(o.Drop) > 0 || o.Comments || o.Template.fingerprint() != "" {
 		h := fnv.New64a()
@@ -73,4 +85,11 @@ func (r *Rules) Fingerprint() string {
 		return ""
 	}
 	return r.fingerprint
+}
+
+// Kept is a part of the content that only a rule or the template has brought in.
+type Kept struct {
+	Selector string // leads to it
+	Reason   string // such as "keep .intro", "comments", "template"
+	Words    int    // how many words it has beside those that are content without it, about
 }

@@ -1,0 +1,326 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// maxReported is how many parts the work of rules is told of on one page.
+const maxReported = 1000
+
+// correction is what rules change of one document. What they drop is taken out
+// of the tree, with a comment in its place, before anything is weighed. What
+// they keep stays in it, freed of what would hide it; what stands between kept
+// elements goes once the content is located.
+type correction struct {
+	plain   *located                // what the page alone gives; nil for a fragment
+	body    *html.Node              // of the document
+	title   *html.Node              // the heading that is the page's title
+	by      map[*html.Node]*rule    // what each element is matched by
+	touched map[*html.Node]bool     // elements that stand around such
+	kept    map[*html.Node]bool     // elements that are content
+	around  map[*html.Node]bool     // elements that stand around such
+	cuts    map[*html.Node]*Dropped // comments, and what they stand for
+	brought []bringing
+}
+
+// bringing is what a rule keeps.
+type bringing struct {
+	Kept
+	had bool // the element was content before, though not all in it
+}
+
+var (
+	commentsRule = &rule{text: "comments", keep: true}
+	replyRule    = &rule{text: "comment form"}
+)
+
+// reason is what [Dropped] and [Kept] say.
+func (r *rule) reason() string {
+	switch {
+	case r == commentsRule || r == replyRule:
+		return r.text
+	case r.keep:
+		return "keep " + r.text
+	}
+	return "drop " + r.text
+}
+
+// match finds what rules say of the elements of a document; nil = nothing.
+func (r *Rules) match(c *collected, doc *html.Node, plain *located) *correction {
+	if r == nil {
+		return nil
+	}
+	k := &correction{
+		plain: plain, body: c.body, title: c.titleNode, by: map[*html.Node]*rule{}, touched: map[*html.Node]bool{},
+		kept: map[*html.Node]bool{}, around: map[*html.Node]bool{}, cuts: map[*html.Node]*Dropped{},
+	}
+	if r.comments && plain != nil && plain.kind != millrace.Forum && !plain.thread {
+		k.comments(c)
+	}
+	if len(r.list) > 0 {
+		r.selection.walk(doc, func(n *html.Node, at int) bool {
+			if isVoidOfText(n) || n.DataAtom == atom.Head {
+				return false
+			}
+			if at >= 0 && !(r.list[at].keep && n == k.title) {
+				k.mark(n, &r.list[at])
+			}
+			return n != k.title && !isOne(n)
+		})
+	}
+	if len(k.by) == 0 {
+		return nil
+	}
+	return k
+}
+
+// isVoidOfText reports whether there is nothing in an element for rules.
+func isVoidOfText(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Title, atom.Svg, atom.Noframes, atom.Noembed, atom.Frameset, atom.Meta, atom.Link, atom.Base:
+		return true
+	}
+	return false
+}
+
+// isOne reports whether rules take an element as a whole only.
+func isOne(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Math, atom.Iframe, atom.Video, atom.Audio, atom.Picture:
+		return true
+	}
+	return false
+}
+
+// mark notes a rule for an element.
+func (k *correction) mark(n *html.Node, r *rule) {
+	if n.DataAtom == atom.Html {
+		n = k.body // whose own rule comes later
+	}
+	k.by[n] = r
+	for p := n.Parent; p != nil && !k.touched[p]; p = p.Parent {
+		k.touched[p] = true
+	}
+	if r.keep {
+		for p := n.Parent; p != nil && !k.around[p]; p = p.Parent {
+			k.around[p] = true
+		}
+	}
+}
+
+// comments keeps the comments of readers, but for the forms to write one.
+func (k *correction) comments(c *collected) {
+	for i := int32(1); i < int32(len(c.boxes)); {
+		b := &c.boxes[i]
+		if !isComments(b.n) || isReply(b.n) {
+			i++
+			continue
+		}
+		k.mark(b.n, commentsRule)
+		var forms func(n *html.Node)
+		forms = func(n *html.Node) {
+			for e := range children(n) {
+				if isReply(e) {
+					k.mark(e, replyRule)
+					continue
+				}
+				forms(e)
+			}
+		}
+		forms(b.n)
+		i = b.end
+	}
+}
+
+// isReply reports whether an element among comments is there to write one, or
+// to go on to others.
+func isReply(n *html.Node) bool {
+	return n.DataAtom == atom.Form || attr(n, "id") == "respond" ||
+		hasClass(n, "comment-respond", "comment-form", "comment-reply-link", "comment-edit-link", "comments-navigation", "comment-navigation", "comment-reply")
+}
+
+// part is what is known of the place where rules are applied.
+type part struct {
+	dropping bool
+	dropped  *Dropped // what it belongs to; nil = nobody is told
+	kept     int      // of brought, that it belongs to; -1 = none
+	content  bool     // the page alone takes it for content
+}
+
+// apply changes the tree below n.
+func (k *correction) apply(n *html.Node, at part) {
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling
+		switch c.Type {
+		case html.TextNode:
+			if at.dropping {
+				at.count(c.Data)
+				n.RemoveChild(c)
+			} else if at.kept >= 0 && !at.content {
+				k.brought[at.kept].Words += int(weigh(c.Data))
+			}
+		case html.ElementNode:
+			k.element(c, at)
+		}
+		c = next
+	}
+}
+
+func (p *part) count(text string) {
+	if p.dropped != nil {
+		p.dropped.Words += int(weigh(text))
+	}
+}
+
+func (k *correction) element(n *html.Node, at part) {
+	at.content = k.isContent(n, at.content)
+	r := k.by[n]
+	switch {
+	case r != nil && r.keep:
+		at.dropping, at.dropped = false, nil
+		if at.kept < 0 {
+			at.kept = len(k.brought)
+			k.brought = append(k.brought, bringing{Kept{Selector: selector(n), Reason: r.reason()}, at.content})
+		}
+		k.kept[n] = true
+		expose(n)
+	case r != nil:
+		at.dropping, at.kept = true, -1
+		at.dropped = &Dropped{Selector: selector(n), Reason: r.reason()}
+		stand := &html.Node{Type: html.CommentNode}
+		n.Parent.InsertBefore(stand, n)
+		k.cuts[stand] = at.dropped
+	case k.around[n] && !at.dropping && hides(n):
+		at.dropping = true
+	}
+	if at.dropping && !k.around[n] {
+		at.weigh(n)
+		cut(n)
+		return
+	}
+	if at.dropping {
+		expose(n)
+	}
+	if (k.touched[n] || at.kept >= 0) && !isVoidOfText(n) && n != k.title {
+		k.apply(n, at)
+	}
+}
+
+// weigh counts the words of a subtree.
+func (p *part) weigh(n *html.Node) {
+	if p.dropped == nil || isNothing(n) {
+		return
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.Type {
+		case html.TextNode:
+			p.count(c.Data)
+		case html.ElementNode:
+			p.weigh(c)
+		}
+	}
+}
+
+// isContent reports whether the page alone takes an element for content.
+func (k *correction) isContent(n *html.Node, inherited bool) bool {
+	if k.plain == nil {
+		return true
+	}
+	if n == k.plain.root {
+		return k.plain.why == ""
+	}
+	return inherited && !k.plain.skip[n] && !hides(n) && n != k.title
+}
+
+// hides reports whether the walk does not look into an element.
+func hides(n *html.Node) bool {
+	return isNothing(n) && n.DataAtom != atom.Iframe || n.DataAtom == atom.Noscript || (isInline(n.DataAtom) || n.DataAtom == atom.Li) && isHidden(n) != ""
+}
+
+// expose takes from an element what would keep the walk out of it.
+func expose(n *html.Node) {
+	if isHidden(n) != "" {
+		n.Attr = slices.DeleteFunc(slices.Clone(n.Attr), func(a html.Attribute) bool {
+			return a.Key == "hidden" || a.Key == "aria-hidden" || a.Key == "style"
+		})
+	}
+	switch n.DataAtom {
+	case atom.Button, atom.Label, atom.Progress, atom.Meter, atom.Textarea:
+		n.DataAtom, n.Data = atom.Span, "span"
+	case atom.Select, atom.Option, atom.Optgroup, atom.Datalist, atom.Template, atom.Canvas, atom.Applet, atom.Noscript:
+		n.DataAtom, n.Data = atom.Div, "div"
+	}
+}
+
+// cut takes an element out of the tree. Texts before and after a block stay
+// apart.
+func cut(n *html.Node) {
+	if !isInline(n.DataAtom) && endsLine(n, false) && endsLine(n, true) {
+		n.Parent.InsertBefore(&html.Node{Type: html.ElementNode, DataAtom: atom.Hr, Data: "hr"}, n)
+	}
+	n.Parent.RemoveChild(n)
+}
+
+// endsLine reports whether a part of a line stands beside a block.
+func endsLine(n *html.Node, after bool) bool {
+	for range 8 {
+		if after {
+			n = n.NextSibling
+		} else {
+			n = n.PrevSibling
+		}
+		switch {
+		case n == nil:
+			return false
+		case n.Type == html.CommentNode, n.Type == html.TextNode && strings.TrimSpace(n.Data) == "":
+			continue
+		}
+		return n.Type == html.TextNode || isInline(n.DataAtom)
+	}
+	return true
+}
+
+// correct gives the content of a document by rules. alone is what the page alone
+// gives.
+func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, error) {
+	k := r.match(alone.c, doc, alone)
+	if k == nil {
+		return alone, nil
+	}
+	k.run()
+	c, err := collect(alone.c.ctx, doc, k)
+	if err != nil {
+		return nil, err
+	}
+	c.titleNode = alone.c.titleNode
+	l := locate(c, m)
+	for _, p := range k.brought {
+		if (p.Words > 0 || !p.had) && len(l.kept) < maxReported {
+			l.kept = append(l.kept, p.Kept)
+		}
+	}
+	return l, nil
+}
+
+// run applies the rules to the whole body.
+func (k *correction) run() {
+	at := part{kept: -1}
+	at.content = k.isContent(k.body, false)
+	if r := k.by[k.body]; r != nil && r.keep {
+		at.kept = 0
+		k.brought = append(k.brought, bringing{Kept{Selector: "body", Reason: r.reason()}, at.content})
+		k.kept[k.body] = true
+	} else if r != nil {
+		at.dropping, at.dropped = true, &Dropped{Selector: "body", Reason: r.reason()}
+		stand := &html.Node{Type: html.CommentNode}
+		k.body.InsertBefore(stand, k.body.FirstChild)
+		k.cuts[stand] = at.dropped
+	}
+	k.apply(k.body, at)
+}

@@ -1,0 +1,158 @@
+package extract
+
+import (
+	"golang.org/x/net/html"
+)
+
+// cutting is what a rule has taken out of the tree.
+type cutting struct {
+	*Dropped
+	before int32 // the box that was opened next
+}
+
+// leaveOut gathers the subtrees that are marked, for the walk and for the
+// report.
+func (l *located) leaveOut() {
+	k := l.c.rules
+	if k != nil {
+		l.keepAll()
+	}
+	boxes, notices, cuts := l.c.boxes, l.c.notices, l.c.cuts
+	told, thinEnd := 0, int32(0)
+	for i := int32(0); i <= int32(len(boxes)); {
+		for ; len(notices) > 0 && notices[0].before <= i; notices = notices[1:] {
+			l.dropNotice(&notices[0])
+		}
+		for ; len(cuts) > 0 && cuts[0].before <= i; cuts = cuts[1:] {
+			if told++; told <= maxReported && cuts[0].Words > 0 {
+				l.dropped = append(l.dropped, *cuts[0].Dropped)
+			}
+		}
+		if i == int32(len(boxes)) {
+			break
+		}
+		b := &boxes[i]
+		if b.drop == "" || i < thinEnd && !b.kept {
+			i++
+			continue
+		}
+		inside := k != nil && k.around[b.n]
+		if words := l.besides(i, inside); words >= minDropped {
+			l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: b.drop, Words: int(words)})
+		}
+		if inside {
+			if l.thin == nil {
+				l.thin = map[*html.Node]bool{}
+			}
+			l.thin[b.n] = true
+			thinEnd = max(thinEnd, b.end)
+			i++
+			continue
+		}
+		l.skip[b.n] = true
+		for len(notices) > 0 && (notices[0].before < b.end || notices[0].in >= i && notices[0].in < b.end) {
+			notices = notices[1:]
+		}
+		i = b.end
+	}
+	if k != nil && len(k.kept) > 0 {
+		l.keeps = true
+		l.admit()
+	}
+}
+
+// keepAll takes the marks from what rules keep, but for what is no content
+// wherever it stands.
+func (l *located) keepAll() {
+	boxes, k := l.c.boxes, l.c.rules
+	for i := int32(0); i < int32(len(boxes)); i++ {
+		b := &boxes[i]
+		if !b.kept {
+			continue
+		}
+		b.drop = ""
+		if k.kept[b.n] {
+			continue
+		}
+		if b.drop = l.foreign(b); b.drop != "" && !k.around[b.n] {
+			i = b.end - 1
+		}
+	}
+}
+
+// besides gives the words of a box without those that rules keep inside.
+func (l *located) besides(at int32, inside bool) int32 {
+	boxes := l.c.boxes
+	words := boxes[at].words
+	if !inside {
+		return words
+	}
+	for i := at + 1; i < boxes[at].end; i++ {
+		if boxes[i].kept && boxes[i].drop == "" {
+			words -= boxes[i].words
+			i = boxes[i].end - 1
+		}
+	}
+	return max(words, 0)
+}
+
+// admit leaves of the tree, outside of the root and in subtrees that are left
+// out, what rules keep and what stands around that.
+func (l *located) admit() {
+	k := l.c.rules
+	body := l.c.body
+	l.own = l.root
+	if l.why == "" && !l.outside(body) {
+		l.thinOut(l.root, true)
+		return
+	}
+	l.thinOut(body, k.kept[body] || l.root == body && l.why == "")
+	l.root, l.at = body, 0
+}
+
+// outside reports whether rules keep anything beside the root.
+func (l *located) outside(n *html.Node) bool {
+	if n == l.root {
+		return false
+	}
+	k := l.c.rules
+	if k.kept[n] {
+		return true
+	}
+	if k.around[n] {
+		for c := range children(n) {
+			if l.outside(c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// thinOut takes out of n, that stands around what is kept, all else. in: n
+// itself is content.
+func (l *located) thinOut(n *html.Node, in bool) {
+	k := l.c.rules
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling
+		inside := in
+		switch {
+		case c.Type == html.TextNode && !in:
+			c.Data = " "
+		case c.Type != html.ElementNode:
+		case k.kept[c], c == l.root && l.why == "":
+			inside = true
+		case l.skip[c], l.thin[c]:
+			inside = false
+		}
+		switch {
+		case c.Type != html.ElementNode:
+		case k.around[c]:
+			delete(l.skip, c)
+			l.thinOut(c, inside)
+		case !inside && !in:
+			cut(c)
+		}
+		c = next
+	}
+}

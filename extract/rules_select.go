@@ -1,0 +1,399 @@
+package extract
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+	"golang.org/x/net/html"
+)
+
+// The limits of all selectors of a site together. They bound the time that a
+// page takes.
+const (
+	maxSelector = 1000 // bytes of one selector
+	maxSteps    = 4096
+	maxJoins    = 256 // steps that another follows
+	maxHas      = 8
+)
+
+// selection matches many selectors in one pass over a document, in time that
+// grows linearly with it: what an element matches follows from its own form,
+// its place, and what its parent and its last sibling match. Of the pseudo-classes
+// it has those for which that is so.
+type selection struct {
+	steps   []compound
+	byKey   map[string][]int // steps by what elements must have: "#id", ".class", "tag", or "" for those that need none
+	joins   int
+	has     []hasTest
+	ordinal bool // some test asks for an element's place among its siblings
+}
+
+// compound is a part of a selector, such as the li.x of "ul > li.x".
+type compound struct {
+	tests []test
+	join  byte // how it hangs on the compound before: ' ', '>', '+' or '~'; 0 = it is the first
+	bit   int  // its own place in a joinSet; -1 = no compound follows
+	rule  int  // which it completes, if none follows
+}
+
+// test is what a compound asks of an element.
+type test func(*place) bool
+
+// place is an element, and where it stands among its siblings, from 1.
+type place struct {
+	n           *html.Node
+	index, of   int
+	same, ofTag int // among those of its name
+	found       []map[*html.Node]bool
+}
+
+// joinSet is a set of steps.
+type joinSet [maxJoins / 64]uint64
+
+func (s *joinSet) add(bit int)      { s[bit/64] |= 1 << (bit % 64) }
+func (s *joinSet) has(bit int) bool { return s[bit/64]&(1<<(bit%64)) != 0 }
+
+func (s *joinSet) union(o *joinSet) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
+// hasTest is one alternative of :has.
+type hasTest struct {
+	tests []test
+	child bool // of a child, not of any descendant
+}
+
+// add parses a group of selectors, each of which completes a rule.
+func (s *selection) add(text string, rule int) error {
+	if len(text) > maxSelector {
+		return fmt.Errorf("it is longer than %d bytes", maxSelector)
+	}
+	p := &selectorParser{s: s, text: text}
+	for {
+		if err := p.complex(rule); err != nil {
+			return err
+		}
+		if p.at == len(p.text) {
+			return nil
+		}
+		p.at++ // the comma
+	}
+}
+
+func (s *selection) addStep(st compound, key string) error {
+	if len(s.steps) == maxSteps || s.joins > maxJoins {
+		return errors.New("there are too many selectors")
+	}
+	if s.byKey == nil {
+		s.byKey = map[string][]int{}
+	}
+	s.byKey[key] = append(s.byKey[key], len(s.steps))
+	s.steps = append(s.steps, st)
+	return nil
+}
+
+// selectorParser reads one selector. What is simple, cascadia reads.
+type selectorParser struct {
+	s    *selection
+	text string
+	at   int
+}
+
+func (p *selectorParser) space() bool {
+	from := p.at
+	for p.at < len(p.text) && isSpace(p.text[p.at]) {
+		p.at++
+	}
+	return p.at > from
+}
+
+// peek gives the next byte, 0 at the end.
+func (p *selectorParser) peek() byte {
+	if p.at < len(p.text) {
+		return p.text[p.at]
+	}
+	return 0
+}
+
+// complex reads compounds up to a comma or the end.
+func (p *selectorParser) complex(rule int) error {
+	p.space()
+	st := compound{bit: -1, rule: rule}
+	for {
+		tests, key, err := p.tests()
+		if err != nil {
+			return err
+		}
+		st.tests = tests
+		spaced := p.space()
+		c := p.peek()
+		join := byte(' ')
+		switch {
+		case c == 0 || c == ',':
+			if c == ',' && p.at == len(p.text)-1 {
+				return errors.New("it ends with a comma")
+			}
+			return p.s.addStep(st, key)
+		case c == '>' || c == '+' || c == '~':
+			join = c
+			p.at++
+			p.space()
+		case !spaced:
+			return fmt.Errorf("%q is not expected", p.text[p.at:])
+		}
+		st.bit = p.s.joins
+		p.s.joins++
+		if err := p.s.addStep(st, key); err != nil {
+			return err
+		}
+		st = compound{join: join, bit: -1, rule: rule}
+	}
+}
+
+// tests reads simple selectors that stand together. The key is what an
+// element cannot do without.
+func (p *selectorParser) tests() (tests []test, key string, err error) {
+	from := p.at
+	for p.at < len(p.text) {
+		start := p.at
+		switch c := p.peek(); {
+		case c == '*' && p.at == from:
+			p.at++
+			continue
+		case c == '.' || c == '#':
+			p.at++
+			p.name()
+		case c == '[':
+			if err := p.bracketed(']'); err != nil {
+				return nil, "", err
+			}
+		case c == ':':
+			t, err := p.pseudo()
+			if err != nil {
+				return nil, "", err
+			}
+			tests = append(tests, t)
+			continue
+		case isNameByte(c) && p.at == from:
+			p.name()
+		default:
+			if p.at == from {
+				return nil, "", fmt.Errorf("%q is not expected", p.text[p.at:])
+			}
+			return tests, key, nil
+		}
+		simple := p.text[start:p.at]
+		sel, err := cascadia.Parse(simple)
+		if err != nil {
+			return nil, "", err
+		}
+		tests = append(tests, func(e *place) bool { return sel.Match(e.n) })
+		if simple[0] != '[' && !strings.Contains(simple, `\`) && rankKey(simple) > rankKey(key) {
+			if key = simple; rankKey(key) == 1 {
+				key = strings.ToLower(simple)
+			}
+		}
+	}
+	if p.at == from {
+		return nil, "", errors.New("there is no selector")
+	}
+	return tests, key, nil
+}
+
+// rankKey orders keys by how few elements have them.
+func rankKey(key string) int {
+	switch {
+	case key == "":
+		return 0
+	case key[0] == '#':
+		return 3
+	case key[0] == '.':
+		return 2
+	}
+	return 1
+}
+
+func isNameByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '\\' || c >= 0x80
+}
+
+// name goes to the end of a name. Escapes hide what they stand before.
+func (p *selectorParser) name() {
+	for p.at < len(p.text) && isNameByte(p.text[p.at]) {
+		if p.text[p.at] == '\\' {
+			if p.at++; p.at < len(p.text) && isHex(p.text[p.at]) {
+				for i := 0; i < 6 && p.at < len(p.text) && isHex(p.text[p.at]); i++ {
+					p.at++
+				}
+				if p.at < len(p.text) && isSpace(p.text[p.at]) {
+					p.at++
+				}
+				continue
+			}
+		}
+		p.at = min(p.at+1, len(p.text))
+	}
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+// bracketed goes behind the bracket that closes the one that it stands at.
+func (p *selectorParser) bracketed(end byte) error {
+	quote := byte(0)
+	for depth, open := 0, p.text[p.at]; p.at < len(p.text); p.at++ {
+		switch c := p.text[p.at]; {
+		case c == '\\':
+			p.at++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == open:
+			depth++
+		case c == end:
+			if depth--; depth == 0 {
+				p.at++
+				return nil
+			}
+		}
+	}
+	p.at = len(p.text)
+	return fmt.Errorf("there is no %q", string(end))
+}
+
+// walk matches the elements below n, in document order. visit is called for
+// each, with the first rule that it matches or -1, and says whether to go on
+// inside.
+func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) {
+	w := selectionWalk{s: s, visit: visit, tested: make([]int, len(s.steps)), found: make([]map[*html.Node]bool, len(s.has))}
+	for i := range s.has { // one inside another comes before it
+		w.found[i] = map[*html.Node]bool{}
+		w.mark(n, i)
+	}
+	var none joinSet
+	w.children(n, &none, &none)
+}
+
+type selectionWalk struct {
+	s      *selection
+	visit  func(*html.Node, int) bool
+	tested []int // by compound: the last element that it was tested for
+	at     int
+	found  []map[*html.Node]bool // by :has: the elements that have such
+}
+
+// places yields the element children of n with their places.
+func (w *selectionWalk) places(n *html.Node) func(func(*place) bool) {
+	return func(yield func(*place) bool) {
+		e := place{found: w.found}
+		var all, so map[string]int
+		if w.s.ordinal {
+			all, so = map[string]int{}, map[string]int{}
+			for c := range children(n) {
+				e.of++
+				all[c.Data]++
+			}
+		}
+		for c := range children(n) {
+			e.n = c
+			if w.s.ordinal {
+				e.index++
+				so[c.Data]++
+				e.same, e.ofTag = so[c.Data], all[c.Data]
+			}
+			if !yield(&e) {
+				return
+			}
+		}
+	}
+}
+
+// mark notes the elements for which one :has holds.
+func (w *selectionWalk) mark(n *html.Node, i int) {
+	h := &w.s.has[i]
+	for e := range w.places(n) {
+		if e.passes(h.tests) {
+			for p := e.n.Parent; p != nil && !w.found[i][p]; p = p.Parent {
+				if w.found[i][p] = true; h.child {
+					break
+				}
+			}
+		}
+		w.mark(e.n, i)
+	}
+}
+
+func (e *place) passes(tests []test) bool {
+	for _, t := range tests {
+		if !t(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// children matches the children of n. above is what its ancestors match, with
+// n itself, which matches own.
+func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
+	var last, before joinSet // the sibling before; all before
+	for e := range w.places(n) {
+		var self joinSet
+		rule := -1
+		w.at++
+		try := func(key string) {
+			for _, i := range w.s.byKey[key] {
+				st := &w.s.steps[i]
+				if w.tested[i] == w.at || rule >= 0 && rule <= st.rule && st.bit < 0 {
+					continue
+				}
+				w.tested[i] = w.at
+				var joined bool
+				switch st.join {
+				case 0:
+					joined = true
+				case ' ':
+					joined = above.has(w.s.steps[i-1].bit)
+				case '>':
+					joined = own.has(w.s.steps[i-1].bit)
+				case '+':
+					joined = last.has(w.s.steps[i-1].bit)
+				case '~':
+					joined = before.has(w.s.steps[i-1].bit)
+				}
+				if !joined || !e.passes(st.tests) {
+					continue
+				}
+				if st.bit >= 0 {
+					self.add(st.bit)
+				} else {
+					rule = st.rule
+				}
+			}
+		}
+		try("")
+		try(e.n.Data)
+		for i := range e.n.Attr {
+			switch a := &e.n.Attr[i]; a.Key {
+			case "id":
+				try("#" + a.Val)
+			case "class":
+				for t := range strings.FieldsSeq(a.Val) {
+					try("." + t)
+				}
+			}
+		}
+		if w.visit(e.n, rule) {
+			inner := *above
+			inner.union(&self)
+			w.children(e.n, &inner, &self)
+		}
+		before.union(&self)
+		last = self
+	}
+}
