@@ -18,14 +18,33 @@ type Block struct {
 	Rows     [][]Cell      `json:"rows,omitempty"`     // table
 	Blocks   []Block       `json:"blocks,omitempty"`   // quote, callout, footnote: what is inside
 	Caption  string        `json:"caption,omitempty"`  // table, image, video, audio, code: its caption or label
-	Title    string        `json:"title,omitempty"`    // callout, link, embed: its heading
+	Title    string        `json:"title,omitempty"`    // callout, link, embed, video, audio: its heading or name
 	Kind     string        `json:"kind,omitempty"`     // callout: note, tip, important, warning, caution; embed: its provider
 	Cite     string        `json:"cite,omitempty"`     // quote: who or what is quoted, as text
 	URL      string        `json:"url,omitempty"`      // image, video, audio, embed, link: absolute; quote: its cite URL
 	Alt      string        `json:"alt,omitempty"`      // image
-	Poster   string        `json:"poster,omitempty"`   // video: absolute
+	Poster   string        `json:"poster,omitempty"`   // video, audio: absolute
 	Sources  []MediaSource `json:"sources,omitempty"`  // video, audio: further sources
 	Tracks   []Track       `json:"tracks,omitempty"`   // video, audio
+	Rel      []string      `json:"rel,omitempty"`      // link: its relations, such as "nofollow"
+	Media    *Media        `json:"media,omitempty"`    // video, audio: what else is known of it; nil = nothing
+}
+
+// Media is what is known of a video or an audio beside its sources.
+type Media struct {
+	Duration   string    `json:"duration,omitempty"` // ISO 8601 in hours, minutes and seconds, such as "PT5M20S"
+	Width      int       `json:"width,omitempty"`    // pixels
+	Height     int       `json:"height,omitempty"`   // pixels
+	Creator    string    `json:"creator,omitempty"`  // display name
+	Series     string    `json:"series,omitempty"`   // the album, season or series that it is a part of
+	Chapters   []Chapter `json:"chapters,omitempty"`
+	Transcript string    `json:"transcript,omitempty"` // plain text
+}
+
+// Chapter is a part of a video or an audio.
+type Chapter struct {
+	Time  int    `json:"time"` // where it starts, in seconds
+	Title string `json:"title"`
 }
 
 // BlockType names the form of a block.
@@ -42,12 +61,12 @@ const (
 	QuoteBlock       BlockType = "quote"       // Blocks, Cite, URL
 	CalloutBlock     BlockType = "callout"     // Kind, Title, Blocks
 	ImageBlock       BlockType = "image"       // URL, Alt, Caption
-	VideoBlock       BlockType = "video"       // URL, Sources, Poster, Tracks, Caption
-	AudioBlock       BlockType = "audio"       // URL, Sources, Tracks, Caption
+	VideoBlock       BlockType = "video"       // URL, Sources, Poster, Tracks, Title, Caption, Media
+	AudioBlock       BlockType = "audio"       // URL, Sources, Poster, Tracks, Title, Caption, Media
 	EmbedBlock       BlockType = "embed"       // URL, Kind, Title
 	FootnoteBlock    BlockType = "footnote"    // Anchor, Text (its label), Blocks
 	MathBlock        BlockType = "math"        // Text, Language
-	LinkBlock        BlockType = "link"        // URL, Text: a link that stands alone
+	LinkBlock        BlockType = "link"        // URL, Text, Rel: a link that stands alone
 )
 
 // Span marks a part of a block's text. Start and End are byte offsets into

@@ -90,7 +90,7 @@ func wantMirror(t *testing.T, mirror, served, dir, base string) {
 	t.Helper()
 	want := map[string]*millrace.Page{}
 	for url, p := range held(t, copyStore(t, served), "folder "+dir, base) {
-		if c := tct01.Protocol().Carry(p); c != nil {
+		if c := tct01.Protocol().Carry(millrace.Site{Base: base}, p); c != nil {
 			c.Version = ""
 			want[url] = c
 		}

@@ -105,7 +105,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life) (*publi
 			if slices.ContainsFunc(hidden(l.conf), func(dir string) bool { return strings.HasPrefix(page.URL, base+dir[1:]+"/") }) {
 				o.w.fail("edition %d of %s shows the hidden page %s", ed.seq, l.name, page.URL)
 			}
-			if p.Carry(page) != nil {
+			if p.Carry(v.Site(), page) != nil {
 				ed.pages[p.Name][page.URL] = true
 			}
 		}

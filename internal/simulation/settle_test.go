@@ -179,7 +179,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 	}
 	want, got := make(map[string]*millrace.Page), c.held
 	for u, p := range pages {
-		if carried := c.p.Carry(p); carried != nil {
+		if carried := c.p.Carry(millrace.Site{Base: base}, p); carried != nil {
 			want[u] = carried
 		}
 	}

@@ -51,8 +51,11 @@ var fields = []struct {
 }
 
 // elsewhere are the others: Blocks have rows of their own, a View shows no
-// page with Access, and Known, Detail and Version are about the source.
-var elsewhere = []string{"Blocks", "Access", "Known", "Detail", "Version"}
+// page with Access, and Known, Detail, Version and Original are about the source.
+var elsewhere = []string{"Blocks", "Access", "Known", "Detail", "Version", "Original"}
+
+// mill is the site of the page.
+var mill = millrace.Site{Base: "https://mill.example/"}
 
 // full gives a page that says everything a View can show.
 func full(p protocol.Protocol) *millrace.Page {
@@ -147,7 +150,7 @@ func table(protocols []protocol.Protocol) string {
 		row("page of kind "+string(k), func(p protocol.Protocol) string {
 			page := full(p)
 			page.Kind = k
-			if p.Carry(page) == nil {
+			if p.Carry(mill, page) == nil {
 				return "no document"
 			}
 			return "has a document"
@@ -158,7 +161,7 @@ func table(protocols []protocol.Protocol) string {
 
 func field(p protocol.Protocol, name string, flag millrace.Fields) string {
 	in := full(p)
-	out := p.Carry(in)
+	out := p.Carry(mill, in)
 	if out == nil {
 		return "no document"
 	}
@@ -175,7 +178,7 @@ func field(p protocol.Protocol, name string, flag millrace.Fields) string {
 func content(p protocol.Protocol, b millrace.Block) string {
 	in := full(p)
 	in.Blocks = []millrace.Block{b}
-	out := p.Carry(in)
+	out := p.Carry(mill, in)
 	switch {
 	case out == nil:
 		return "no document"
@@ -274,9 +277,9 @@ func constants(t *testing.T, typ string) []string {
 
 // TestTableTells shows each word of the table at rooms made for it.
 func TestTableTells(t *testing.T) {
-	whole := protocol.Protocol{Name: "whole", Carry: func(p *millrace.Page) *millrace.Page { return p.Clone() }}
-	none := protocol.Protocol{Name: "none", Carry: func(*millrace.Page) *millrace.Page { return nil }}
-	text := protocol.Protocol{Name: "text", Carry: func(p *millrace.Page) *millrace.Page {
+	whole := protocol.Protocol{Name: "whole", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p.Clone() }}
+	none := protocol.Protocol{Name: "none", Carry: func(millrace.Site, *millrace.Page) *millrace.Page { return nil }}
+	text := protocol.Protocol{Name: "text", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page {
 		return &millrace.Page{
 			URL: p.URL, Title: p.Title + "!", Author: p.Author, Blocks: millrace.TextBlocks(p.Text()),
 			Known: millrace.FieldTitle | millrace.FieldContent, Detail: millrace.DetailText,

@@ -97,7 +97,7 @@ func (s *site) carried(t *testing.T) map[string]*millrace.Page {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := s.p.Carry(p); c != nil {
+		if c := s.p.Carry(s.view.Site(), p); c != nil {
 			out[p.URL] = c
 		}
 	}
@@ -116,7 +116,7 @@ func (s *site) carry(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := p.Revision()
-		once := s.p.Carry(p)
+		once := s.p.Carry(s.view.Site(), p)
 		if p.Revision() != before {
 			t.Errorf("Carry changes its argument %s", p.URL)
 		}
@@ -126,7 +126,7 @@ func (s *site) carry(t *testing.T) {
 		if once.URL != p.URL {
 			t.Errorf("Carry of %s is a page %s", p.URL, once.URL)
 		}
-		if diff := diffPages(once, s.p.Carry(once)); diff != "" {
+		if diff := diffPages(once, s.p.Carry(s.view.Site(), once)); diff != "" {
 			t.Errorf("Carry of Carry of %s (-once +twice):\n%s", p.URL, diff)
 		}
 	}

@@ -21,7 +21,7 @@ const (
 
 // carry gives what a reader makes of the page's document, nil for a page that
 // has none.
-func carry(p *millrace.Page) *millrace.Page {
+func carry(_ millrace.Site, p *millrace.Page) *millrace.Page {
 	d := documentOf(p)
 	if d == nil {
 		return nil

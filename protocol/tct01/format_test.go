@@ -104,11 +104,11 @@ func FuzzDocument(f *testing.F) {
 		if diff := cmp.Diff(d, back); diff != "" {
 			t.Fatalf("-written +read:\n%s", diff)
 		}
-		once := carry(p)
+		once := carry(millrace.Site{}, p)
 		if diff := cmp.Diff(once, back.page()); diff != "" {
 			t.Fatalf("-carried +read:\n%s", diff)
 		}
-		if diff := cmp.Diff(once, carry(once)); diff != "" {
+		if diff := cmp.Diff(once, carry(millrace.Site{}, once)); diff != "" {
 			t.Fatalf("-once +twice:\n%s", diff)
 		}
 	})
