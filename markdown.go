@@ -88,11 +88,18 @@ func blockMarkdown(b Block) string {
 				label = s
 			}
 		}
-		dest, ok := destination(b.URL)
-		if !ok {
-			return oneLine(inline(label, nil))
+		line := oneLine(inline(label, nil))
+		if dest, ok := destination(b.URL); ok {
+			line = "[" + line + "](" + dest + ")"
 		}
-		return "[" + oneLine(inline(label, nil)) + "](" + dest + ")"
+		if b.Type == VideoBlock || b.Type == AudioBlock {
+			caption := b.Caption
+			if label == caption {
+				caption = ""
+			}
+			line = joinLines("\n\n", line, inline(caption, nil), blocksMarkdown(TextBlocks(b.transcript())))
+		}
+		return line
 	case FootnoteBlock:
 		body := blocksMarkdown(b.Blocks)
 		if len(b.Blocks) > 0 && b.Blocks[0].Type != TextBlock {

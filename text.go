@@ -104,14 +104,24 @@ func blockText(b Block) string {
 		return joinLines("\n\n", b.Title, b.Text, Text(b.Blocks))
 	case FootnoteBlock:
 		return strings.TrimSpace("[" + b.Text + "] " + Text(b.Blocks))
-	case ImageBlock, VideoBlock, AudioBlock:
+	case ImageBlock:
 		return b.Caption
+	case VideoBlock, AudioBlock:
+		return joinLines("\n\n", joinLines("\n", b.Title, b.Caption), b.transcript())
 	case EmbedBlock:
 		return joinLines("\n", b.Title, b.Caption)
 	case CodeBlock:
 		return joinLines("\n", b.Caption, b.Text)
 	}
 	return b.Text
+}
+
+// transcript gives what is said in a video or an audio.
+func (b *Block) transcript() string {
+	if b.Media == nil {
+		return ""
+	}
+	return b.Media.Transcript
 }
 
 func dash(cite string) string {

@@ -143,3 +143,18 @@ func FuzzFold(f *testing.F) {
 		}
 	})
 }
+
+// What is said in a video or an audio is a part of the text.
+func TestMediaText(t *testing.T) {
+	blocks := []millrace.Block{{
+		Type: millrace.AudioBlock, URL: "https://example.com/a.ogg", Title: "Episode 1", Caption: "About leats",
+		Media: &millrace.Media{Transcript: "Water runs.\n\nAnd *turns*."},
+	}, {Type: millrace.VideoBlock, URL: "https://example.com/v.mp4", Caption: "Turning"}}
+	if got, want := millrace.Text(blocks), "Episode 1\nAbout leats\n\nWater runs.\n\nAnd *turns*.\n\nTurning"; got != want {
+		t.Errorf("text %q, want %q", got, want)
+	}
+	want := "[Episode 1](https://example.com/a.ogg)\n\nAbout leats\n\nWater runs.\n\nAnd \\*turns\\*.\n\n[Turning](https://example.com/v.mp4)"
+	if got := strings.TrimSpace(millrace.Markdown(blocks)); got != want {
+		t.Errorf("Markdown %q, want %q", got, want)
+	}
+}
