@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -22,6 +23,13 @@ type Options struct {
 	// Held gives what the sink remembers of this source, as
 	// [millrace.Memory.Held] does. nil = nothing: every run is a first one.
 	Held func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
+	// Original gives what a page that the sink holds was made of, as
+	// [millrace.Originals] does. With it, pages that other rules or another
+	// version of the extractor have made are made again without asking for
+	// them. nil = nothing is kept.
+	Original func(ctx context.Context, url string) ([]byte, error)
+	// Rules correct the extraction; nil = none. See [Crawl.Correct].
+	Rules *extract.Rules
 	// MaxPages is how many addresses one run asks for at most; 0 = 1,000,000.
 	// What is left is asked for by the next run. Four times as many are
 	// remembered; the others are found when the limit is raised.
@@ -56,6 +64,9 @@ type Crawl struct {
 	o      Options
 	log    *slog.Logger
 
+	extractor int                    // its version
+	correct   atomic.Pointer[ruling] // by what the next run extracts
+
 	heavy    chan struct{} // held by who works on a large page
 	running  sync.Mutex
 	table    table
@@ -82,8 +93,9 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 	}
 	c := &Crawl{
 		client: client, single: fetch.NoRedirects(client), scope: s, held: o.Held, now: o.Now, o: *o, log: o.Logger,
-		heavy: make(chan struct{}, 1),
+		heavy: make(chan struct{}, 1), extractor: extract.Version,
 	}
+	c.Correct(o.Rules)
 	c.o.MaxPages = min(cmp.Or(max(o.MaxPages, 0), 1_000_000), 1<<28)
 	c.o.MaxDepth = cmp.Or(max(o.MaxDepth, 0), 30)
 	c.o.Concurrency = cmp.Or(max(o.Concurrency, 0), 8)
@@ -165,10 +177,11 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	if _, v := c.scope.clean(have.URL); v == outside {
 		return nil, fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, c.scope.base)
 	}
-	t := task{url: have.URL, held: have.Version, version: parseVersion(have.Version)}
+	rules := c.correct.Load()
+	t := task{url: have.URL, held: have.Version, version: parseVersion(have.Version, rules.by)}
 	t.depth = t.version.depth
 	var buf bytes.Buffer
-	res := c.visit(ctx, t, &buf)
+	res := c.visit(ctx, rules, t, &buf)
 	switch res.outcome {
 	case stands:
 		return nil, millrace.ErrUnmodified
@@ -184,7 +197,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 		return nil, errSoft
 	}
 	if res.canonical != "" {
-		other := c.visit(ctx, task{url: res.canonical}, &buf)
+		other := c.visit(ctx, rules, task{url: res.canonical}, &buf)
 		if other.outcome == page && alike(other.sketch, res.sketch) >= notWhollyOther {
 			return c.muted(res, res.canonical)
 		}
@@ -207,7 +220,7 @@ func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	case isLogin(u) && !isLogin(res.url):
 		return nil, errLogin
 	}
-	return mute(u, &version{kind: isMute, day: today(c.now()), target: key(u)}), nil
+	return mute(u, &version{kind: isMute, by: res.rules.by, day: today(c.now()), target: key(u)}), nil
 }
 
 // Why an address has no page.

@@ -23,6 +23,7 @@ type cursor struct {
 // soft is what the site answers to an address that cannot exist.
 type soft struct {
 	Time   int64  `json:"time"`            // when it was asked, seconds since 1970
+	Rules  string `json:"rules,omitempty"` // that its answer was extracted by
 	Found  bool   `json:"found,omitempty"` // it answers with a page
 	Title  string `json:"title,omitempty"`
 	Sketch uint64 `json:"sketch,omitempty,string"`

@@ -85,7 +85,7 @@ func (r *run) add(t task, k uint64, e entry) error {
 	e.flags |= named
 	r.table.set(k, e)
 	r.known++
-	v := version{kind: isPending, depth: t.depth, listed: t.listed}
+	v := version{kind: isPending, by: r.rules.by, depth: t.depth, listed: t.listed}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: mute(t.url, &v)})
 }
 

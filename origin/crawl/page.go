@@ -15,62 +15,69 @@ import (
 
 // extract makes the page of a body.
 func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, data []byte) error {
-	robots := resp.Header.Values("X-Robots-Tag")
-	res, err := extract.HTML(ctx, data, r.url, &extract.Options{ContentType: resp.Header.Get("Content-Type"), Robots: robots, MaxBytes: maxPage})
+	o := original{contentType: resp.Header.Get("Content-Type"), robots: resp.Header.Values("X-Robots-Tag"), modified: r.hint, body: data}
+	if t, ok := lastModified(resp.Header); ok {
+		o.modified = t.Unix()
+	}
+	res, err := c.make(ctx, r, &o)
+	if res != nil {
+		r.feeds = res.Feeds
+		if r.url == c.scope.base {
+			c.learnHome(res.Canonical)
+		}
+		if !res.NoFollow {
+			r.links = c.links(res.Links)
+		}
+	}
+	if err != nil || r.outcome != page {
+		return err
+	}
+	c.canonical(r, res.Canonical)
+	held := r.version
+	r.made = version{kind: isPage, by: r.rules.by, depth: r.depth, sketch: r.sketch}
+	r.made.validators(resp.Header)
+	r.page.URL = r.url
+	if r.elsewhere != "" {
+		r.page.URL, r.made.claim = r.elsewhere, key(r.elsewhere)
+	}
+	r.made.revise(r)
+	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
+	r.made.barren = held.kind == isPage && held.barren
+	r.page.Original = o.encode() // the body is in a buffer that is used again
+	return nil
+}
+
+// make makes the page of what was had of it. The outcome is page, moved or
+// empty; the result is nil if nothing could be made of it.
+func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Result, error) {
+	res, err := extract.HTML(ctx, o.body, r.url, o.options(r.rules.rules))
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return nil, ctx.Err()
 	case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge):
 		r.outcome, r.err = empty, err
-		return nil
+		return nil, nil //nolint:nilnil // see above
 	default:
-		return err
+		return nil, err
 	}
 	p := res.Page
-	if expired(robots, c.now()) {
+	if expired(o.robots, c.now()) {
 		p.Access.NoIndex = true
-	}
-	r.feeds = res.Feeds
-	if r.url == c.scope.base {
-		c.learnHome(res.Canonical)
-	}
-	if !res.NoFollow {
-		r.links = c.links(res.Links)
 	}
 	switch {
 	case res.Refresh != "" && len(p.Blocks) <= 1:
 		r.outcome, r.to = moved, res.Refresh
-		return nil
 	case res.Login:
-		return errLogin
+		return res, errLogin
 	case len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex:
 		r.outcome, r.err = empty, fmt.Errorf("%w: it has no content: %s", millrace.ErrInvalid, res.Reason)
-		return nil
+	default:
+		r.outcome, r.page = page, p
+		r.reading = read(p, r.url)
+		o.date(p)
 	}
-	r.outcome, r.page = page, p
-	r.reading = read(p, r.url)
-	c.canonical(r, res.Canonical)
-	if !p.Known.Has(millrace.FieldModified) {
-		if t, ok := lastModified(resp.Header); ok {
-			p.Modified = t
-		} else if r.hint > 0 {
-			p.Modified = time.Unix(r.hint, 0).UTC()
-		}
-	}
-	held := r.version
-	r.made = version{kind: isPage, depth: r.depth, sketch: r.sketch}
-	r.made.validators(resp.Header)
-	p.URL = r.url
-	if r.elsewhere != "" {
-		p.URL, r.made.claim = r.elsewhere, key(r.elsewhere)
-	}
-	r.made.revise(r)
-	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
-	if held.kind == isPage && !held.stale {
-		r.made.barren = held.barren
-	}
-	return nil
+	return res, nil
 }
 
 // canonical reads what a page says it goes by.

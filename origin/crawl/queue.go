@@ -26,6 +26,7 @@ type task struct {
 	hinted  bool   // it is asked for because a list says that it is new
 	held    string // the version that the sink holds
 	version version
+	remade  bool // by this run: the held version may be the one from before that
 	state   state
 }
 

@@ -3,23 +3,27 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/millrace/millrace"
 )
 
 // recall reads what the sink holds: the table knows it from then on, and what
-// was never looked at is queued.
+// was never looked at is queued. What other rules have made is made again.
 func (r *run) recall(ctx context.Context) error {
 	r.table.begin(r.held == nil)
 	if r.held == nil {
 		return nil
 	}
-	for ref, err := range r.held(ctx) {
-		if err != nil {
-			return fmt.Errorf("what the sink holds: %w", err)
+	err := r.recollect(ctx, r.rules, func(t *task, made *result) error {
+		k := key(t.url)
+		if made != nil {
+			t.version = made.made
+			r.remade = append(r.remade, k)
+			if err := r.emit(made.change()); err != nil {
+				return err
+			}
 		}
-		t := r.taskOf(ref)
-		k := key(ref.URL)
 		e, _ := r.table.get(k)
 		e.flags, e.state = e.flags|named, t.state
 		switch t.state {
@@ -39,6 +43,13 @@ func (r *run) recall(ctx context.Context) error {
 		}
 		r.table.set(k, e)
 		r.known++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if slices.Sort(r.remade); len(r.remade) > 0 {
+		r.log.Info("pages were made again by other rules, without asking for them", "site", r.scope.base, "pages", len(r.remade))
 	}
 	r.table.prune()
 	return nil
@@ -64,8 +75,14 @@ const maxWrong = 20
 
 // taskOf makes a task of what is held.
 func (r *run) taskOf(ref millrace.Ref) task {
-	v := parseVersion(ref.Version)
-	t := task{url: ref.URL, held: ref.Version, version: v, depth: v.depth, full: r.anew}
+	t := heldTask(ref, r.rules)
+	t.full, t.remade = r.anew, r.wasRemade(key(ref.URL))
+	return t
+}
+
+func heldTask(ref millrace.Ref, rules *ruling) task {
+	v := parseVersion(ref.Version, rules.by)
+	t := task{url: ref.URL, held: ref.Version, version: v, depth: v.depth}
 	switch v.kind {
 	case isMute:
 		t.state = muted
@@ -88,7 +105,7 @@ func (r *run) recallOne(ctx context.Context, t task) (task, error) {
 		}
 		if ref.URL == t.url {
 			hold := r.taskOf(ref)
-			t.held, t.version, t.state, t.depth, t.full = hold.held, hold.version, hold.state, hold.depth, hold.full
+			t.held, t.version, t.state, t.depth, t.full, t.remade = hold.held, hold.version, hold.state, hold.depth, hold.full, hold.remade
 		}
 	}
 	return t, nil

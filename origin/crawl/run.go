@@ -27,6 +27,8 @@ type run struct {
 	trusted map[string]bool // origins that may have lists of this site
 	lists   []list
 	newest  int64 // of the times that lists have named
+	rules   *ruling
+	remade  []uint64 // the keys of pages that were made again, sorted
 
 	queue   queue
 	hinted  []task
@@ -99,7 +101,7 @@ func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *ru
 		since = cursor{} // nothing is held that a condition could be about
 	}
 	r := &run{
-		Crawl: c, yield: yield, since: since, started: c.now(), newest: since.Newest,
+		Crawl: c, yield: yield, since: since, started: c.now(), newest: since.Newest, rules: c.correct.Load(),
 		flights: map[uint64]*flight{}, mistaken: map[uint64]int{}, refused: map[string]*refusal{},
 		traps: traps{base: c.scope.base, groups: map[string]*group{}},
 	}
@@ -123,7 +125,7 @@ func (r *run) do(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.ended = ctx.Err
 	var own bytes.Buffer
-	r.outages.ask = func(t task) *result { return r.visit(ctx, t, &own) }
+	r.outages.ask = func(t task) *result { return r.visit(ctx, r.rules, t, &own) }
 	var workers sync.WaitGroup
 	defer func() {
 		cancel()
@@ -133,17 +135,18 @@ func (r *run) do(ctx context.Context) (err error) {
 		r.queue.close()
 		r.schedule()
 	}()
-	if err := r.readRobots(ctx); err != nil {
+	// First what needs no request: it is right also if the site is down.
+	if err := r.recall(ctx); err != nil {
 		return err
 	}
-	if err := r.recall(ctx); err != nil {
+	if err := r.readRobots(ctx); err != nil {
 		return err
 	}
 	for range r.o.Concurrency {
 		workers.Go(func() {
 			var buf bytes.Buffer
 			for t := range r.jobs {
-				r.results <- r.visit(ctx, t, &buf) // there is room for all
+				r.results <- r.visit(ctx, r.rules, t, &buf) // there is room for all
 			}
 		})
 	}

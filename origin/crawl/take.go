@@ -144,7 +144,7 @@ func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	e.state, e.about = muted, target
 	e.checked(r.now(), false, 0)
 	r.table.set(k, e)
-	v := version{kind: isMute, day: today(r.now()), target: target, barren: barren}
+	v := version{kind: isMute, by: r.rules.by, day: today(r.now()), target: target, barren: barren}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: mute(to, &v)})
 }
 
@@ -245,11 +245,11 @@ func (e shortStatus) Unwrap() error { return e.StatusError }
 func (r *run) probe(ctx context.Context) error {
 	const again = 7 * 24 * time.Hour
 	s := r.since.Soft
-	if s != nil && r.now().Sub(time.Unix(s.Time, 0)).Abs() < again {
+	if s != nil && s.Rules == r.rules.by && r.now().Sub(time.Unix(s.Time, 0)).Abs() < again {
 		r.soft.Store(s)
 		return nil
 	}
-	s = &soft{Time: r.now().Unix()}
+	s = &soft{Time: r.now().Unix(), Rules: r.rules.by}
 	u := r.scope.base + "no-such-page-" + hex(key(r.scope.base+" soft"))
 	if r.allowed(u) {
 		if err := r.start(task{url: u}); err != nil {

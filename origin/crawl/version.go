@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/extract"
 )
 
 // format is the version of this package's own part in a page. It rises
@@ -23,15 +22,20 @@ const (
 
 // version is what the sink remembers of a name. Its text form is
 //
-//	p1.1.depth.flags.sketch.modified.claim.revision etag
-//	m1.1.day.target.flags
-//	q1.1.depth.listed
+//	p1.by.depth.flags.sketch.modified.claim.revision etag
+//	m1.by.day.target.flags
+//	q1.by.depth.listed
 //
-// where 1.1 are the versions of this package and of the extractor, numbers are
-// in base 36, and the ETag is as the server wrote it.
+// where 1 is the version of this package, by is that of the extractor, with "-"
+// and the fingerprint of its rules if they have one, numbers are in base 36,
+// and the ETag is as the server wrote it.
 type version struct {
-	kind  byte
-	stale bool // of another version of the code: nothing of it may be relied on but kind
+	kind byte
+	// stale: the page would be another one today. Nothing of it may be relied
+	// on but kind, depth and barren.
+	stale bool
+	old   *version // of a stale page: what it said, if it is stale for by alone
+	by    string   // what has extracted the page; of a name without one it does not count
 
 	depth  int    // links from the root or a list
 	listed bool   // a list names it
@@ -55,13 +59,13 @@ const (
 	maxTag         = 200
 )
 
-var rules = strconv.Itoa(format) + "." + strconv.Itoa(extract.Version)
-
 // String gives the text form.
 func (v *version) String() string {
 	b := make([]byte, 0, 96+len(v.etag))
 	b = append(b, v.kind)
-	b = append(b, rules...)
+	b = strconv.AppendInt(b, format, 10)
+	b = append(b, '.')
+	b = append(b, v.by...)
 	number := func(n uint64) {
 		b = append(b, '.')
 		b = strconv.AppendUint(b, n, 36)
@@ -90,26 +94,29 @@ func (v *version) String() string {
 	return string(b)
 }
 
-// parseVersion reads the text form. "" is a page of which nothing is known.
-func parseVersion(s string) version {
-	v := version{kind: isPage, stale: true}
+// parseVersion reads the text form, of which pages that something else than by
+// has extracted are stale. "" is a page of which nothing is known.
+func parseVersion(s, by string) version {
+	unknown := version{kind: isPage, stale: true}
+	v := unknown
 	if s == "" {
-		return v
+		return unknown
 	}
 	if v.kind = s[0]; v.kind != isMute && v.kind != isPending {
 		v.kind = isPage
 	}
+	unknown.kind, v.stale = v.kind, false
 	head, etag, _ := strings.Cut(s[1:], " ")
-	rest, ok := strings.CutPrefix(head, rules+".")
-	if !ok {
-		return v
+	fields := strings.Split(head, ".")
+	if len(fields) < 2 || fields[0] != strconv.Itoa(format) {
+		return unknown
 	}
-	fields := strings.Split(rest, ".")
+	v.by, fields = fields[1], fields[2:]
 	numbers := [5]uint64{}
 	for i := range min(len(fields), len(numbers)) {
 		n, err := strconv.ParseUint(fields[i], 36, 64)
 		if err != nil {
-			return v
+			return unknown
 		}
 		numbers[i] = n
 	}
@@ -122,16 +129,25 @@ func parseVersion(s string) version {
 	case v.kind == isPending && len(fields) == 2:
 		v.depth, v.listed = int(min(numbers[0], 1<<16)), numbers[1] != 0
 	default:
-		return v
+		return unknown
 	}
-	// What this code did not write stands for no state of a page.
-	v.stale = v.String() != s
+	switch {
+	case v.String() != s:
+		return unknown // what this code did not write stands for no state of a page
+	case v.kind == isPage && v.by != by:
+		unknown.depth, unknown.barren, unknown.old = v.depth, v.barren, &v
+		return unknown
+	}
 	return v
 }
 
 // conditions asks for the page only if it is not what is held. A validator is
-// never sent for a page that this code would make another page of.
-func (v *version) conditions(h http.Header) bool {
+// never sent for a page that this code would make another page of, unless it
+// was remade: then the sink has it, or is about to.
+func (v *version) conditions(h http.Header, remade bool) bool {
+	if remade && v.old != nil {
+		v = v.old
+	}
 	if v.kind != isPage || v.stale || v.revision == "" {
 		return false
 	}

@@ -14,13 +14,36 @@ func TestVersion(t *testing.T) {
 		{kind: isMute, day: 20000, target: 1<<64 - 1, barren: true},
 		{kind: isPending, depth: 30, listed: true},
 	} {
-		if got := parseVersion(v.String()); got != v {
+		if got := parseVersion(v.String(), v.by); got != v {
 			t.Errorf("%q is read as %+v, want %+v", v.String(), got, v)
 		}
 	}
-	for s, kind := range map[string]byte{"": isPage, "x": isPage, "p0.0.1": isPage, "m1": isMute, "q9.9.9": isPending, `p` + rules + `.0.0.0.0.0. "x`: isPage} {
-		v := parseVersion(s)
-		if v.kind != kind || v.kind == isPage && v.conditions(http.Header{}) {
+	for s, kind := range map[string]byte{"": isPage, "x": isPage, "p0.0.1": isPage, "m1": isMute, "q9.9.9": isPending, `p1.2.0.0.0.0.0. "x`: isPage} {
+		v := parseVersion(s, "2")
+		if v.kind != kind || v.kind == isPage && v.conditions(http.Header{}, false) {
+			t.Errorf("%q is read as %+v", s, v)
+		}
+	}
+}
+
+// A page that something else has extracted is stale, but not forgotten; for a
+// name without a page that does not count.
+func TestVersionOfOthers(t *testing.T) {
+	was := version{kind: isPage, by: "2", depth: 3, barren: true, sketch: 5, revision: "t1", etag: `"x"`}
+	v := parseVersion(was.String(), "2-abc")
+	if !v.stale || v.old == nil || *v.old != was || v.depth != 3 || !v.barren || v.sketch != 0 || v.revision != "" {
+		t.Errorf("a page is read as %+v", v)
+	}
+	if h := (http.Header{}); v.conditions(h, false) || !v.conditions(h, true) || h.Get("If-None-Match") != `"x"` {
+		t.Errorf("it is asked for with %v", h)
+	}
+	for _, was := range []version{{kind: isMute, by: "1", day: 1, target: 2}, {kind: isPending, by: "2", depth: 2}} {
+		if v := parseVersion(was.String(), "2-abc"); v != was {
+			t.Errorf("%+v is read as %+v", was, v)
+		}
+	}
+	for _, s := range []string{"p2.2.0.0.0.0.0.", "p1.2.0.0.0.0.0", "p1.2.00.0.0.0.0.", "p1", "p1."} {
+		if v := parseVersion(s, "3"); !v.stale || v.old != nil {
 			t.Errorf("%q is read as %+v", s, v)
 		}
 	}
@@ -30,9 +53,17 @@ func FuzzParseVersion(f *testing.F) {
 	f.Add((&version{kind: isPage, revision: "t1", etag: `"x"`}).String())
 	f.Add((&version{kind: isMute, day: 1, target: 2}).String())
 	f.Add((&version{kind: isPending, depth: 2}).String())
+	f.Add("p1.2-abc.0.0.0.0.0.t1")
 	f.Add("p1")
 	f.Fuzz(func(t *testing.T, s string) {
-		if v := parseVersion(s); !v.stale && v.String() != s {
+		v := parseVersion(s, "2")
+		if v.old != nil {
+			if !v.stale || v.old.by == "2" {
+				t.Errorf("%q is read as %+v of others", s, v)
+			}
+			v = *v.old
+		}
+		if !v.stale && v.String() != s {
 			t.Errorf("%q is read as %q", s, v.String())
 		}
 	})

@@ -35,6 +35,8 @@ type result struct {
 	err     error  // why; of empty, absent and failed
 	to      string // moved: canonical, not cleaned
 
+	rules *ruling // that it is extracted by
+
 	page *millrace.Page // with the task's URL and no version
 	made version        // of the page
 	reading
@@ -56,8 +58,8 @@ const (
 )
 
 // visit asks for one address, without following where it leads.
-func (c *Crawl) visit(ctx context.Context, t task, buf *bytes.Buffer) *result {
-	r := &result{task: t}
+func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buffer) *result {
+	r := &result{task: t, rules: rules}
 	if err := c.look(ctx, r, buf); err != nil {
 		r.err = err
 		r.outcome = outcomeOf(err)
@@ -92,7 +94,7 @@ func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 	}
 	req.Header.Set("Accept", "text/html, application/xhtml+xml, */*;q=0.1")
-	conditional := !r.full && r.version.conditions(req.Header)
+	conditional := !r.full && r.version.conditions(req.Header, r.remade)
 	resp, err := fetch.Do(ctx, c.single, req)
 	if err != nil {
 		return err

@@ -1,0 +1,172 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+)
+
+// ruling is by what pages are made.
+type ruling struct {
+	rules *extract.Rules
+	by    string // stands for it in the versions of pages
+}
+
+// Correct sets the rules by which pages are extracted, nil for none, from the
+// next Changes, Reread or Page on. Their fingerprint is a part of the version
+// of every page: what was made by others is made again, see [Crawl.Reread].
+func (c *Crawl) Correct(rules *extract.Rules) {
+	by := strconv.Itoa(c.extractor)
+	if f := rules.Fingerprint(); f != "" {
+		by += "-" + f
+	}
+	c.correct.Store(&ruling{rules, by})
+}
+
+// Reread makes the pages again that other rules, or another version of the
+// extractor, have made, from what the sink keeps of them ([Options.Original]).
+// It asks the site for nothing. It yields a Put with the page for each, whose
+// version stands for the same state of the page at the server, and no Mark: it
+// is applied in any batches, and what was not applied is made again the next
+// time.
+//
+// A page of which nothing is kept, or that would be none any more or go by
+// another address, is left to be asked for by the next run, as it is at the
+// site then. Every run begins with a Reread of its own.
+//
+// The errors are those of [Options.Held] and [Options.Original], and the
+// context's own.
+func (c *Crawl) Reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		c.running.Lock()
+		defer c.running.Unlock()
+		if c.held == nil {
+			return
+		}
+		err := c.recollect(ctx, c.correct.Load(), func(_ *task, made *result) error {
+			if made != nil && !yield(made.change(), nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(millrace.Change{}, fmt.Errorf("crawl %s: pages that are made again: %w", c.scope.base, err))
+		}
+	}
+}
+
+// change is the one that brings a page that was made again.
+func (r *result) change() millrace.Change {
+	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: r.url, Version: r.page.Version}, Page: r.page}
+}
+
+// recollect goes through what the sink holds, nearly in its order. What other
+// rules have made is made again where that can be done: made is nil for all
+// else.
+func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task, made *result) error) error {
+	// Some at a time, so that all processors work and few pages are in memory.
+	some := make([]task, 0, min(c.o.Concurrency, 2*runtime.GOMAXPROCS(0)))
+	settle := func() error {
+		made, errs := make([]*result, len(some)), make([]error, len(some))
+		var workers sync.WaitGroup
+		for i := range some {
+			workers.Go(func() { made[i], errs[i] = c.remake(ctx, rules, &some[i]) })
+		}
+		workers.Wait()
+		for i := range some {
+			if errs[i] != nil {
+				return errs[i]
+			}
+			if err := each(&some[i], made[i]); err != nil {
+				return err
+			}
+		}
+		some = some[:0]
+		return nil
+	}
+	for ref, err := range c.held(ctx) {
+		if err != nil {
+			return fmt.Errorf("what the sink holds: %w", err)
+		}
+		t := heldTask(ref, rules)
+		if c.o.Original == nil || t.version.old == nil {
+			if err := each(&t, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		if some = append(some, t); len(some) == cap(some) {
+			if err := settle(); err != nil {
+				return err
+			}
+		}
+	}
+	return settle()
+}
+
+// remake makes a page again from what the sink keeps of it, as the page that it
+// was: by the same address, and with what the server has said of this state of
+// it. nil: the site has to be asked.
+func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, error) {
+	if _, v := c.scope.clean(t.url); v == outside {
+		return nil, nil //nolint:nilnil // see above
+	}
+	data, err := c.o.Original(ctx, t.url)
+	var o original
+	if err == nil {
+		o, err = parseOriginal(data)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrInvalid):
+		return nil, nil //nolint:nilnil // see above
+	case err != nil:
+		return nil, fmt.Errorf("what the sink keeps of %s: %w", t.url, err)
+	}
+	if len(o.body) > large {
+		select {
+		case c.heavy <- struct{}{}:
+			defer func() { <-c.heavy }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	r := &result{task: task{url: t.url}, rules: rules}
+	res, err := c.make(ctx, r, &o)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil || r.outcome != page {
+		return nil, nil //nolint:nilnil,nilerr // a visit says what has become of it
+	}
+	c.canonical(r, res.Canonical)
+	r.made, r.page.URL = *t.version.old, r.url
+	if r.made.claim != 0 {
+		if r.elsewhere == "" || key(r.elsewhere) != r.made.claim {
+			return nil, nil //nolint:nilnil // it would go by another address
+		}
+		r.page.URL = r.elsewhere
+	}
+	r.made.by, r.made.sketch = rules.by, r.sketch
+	if r.made.revision != "" {
+		r.made.revise(r)
+	}
+	r.page.Version, r.page.Original = r.made.String(), data
+	return r, nil
+}
+
+// wasRemade reports whether this run has made the page of an address again. It
+// was named then.
+func (r *run) wasRemade(k uint64) bool {
+	_, ok := slices.BinarySearch(r.remade, k)
+	return ok
+}

@@ -1,0 +1,464 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/mirror"
+)
+
+// keeping makes a crawl that is given what the store keeps.
+func (m *mill) keeping(o Options) *Crawl {
+	o.Original = func(ctx context.Context, u string) ([]byte, error) { return m.site.Original(ctx, from, u) }
+	return m.open(o)
+}
+
+// reread applies what a crawl makes again, in batches of some pages, and gives
+// the names.
+func (m *mill) reread(c *Crawl) (names []string) {
+	m.t.Helper()
+	var batch []millrace.Change
+	apply := func() {
+		if _, err := m.site.Apply(m.t.Context(), from, batch); err != nil {
+			m.t.Fatal(err)
+		}
+		batch = nil
+	}
+	for ch, err := range c.Reread(m.t.Context()) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if ch.Kind != millrace.Put || ch.Page == nil || len(ch.Page.Original) == 0 {
+			m.t.Errorf("not a page with what it was made of: %+v", ch)
+		}
+		names = append(names, strings.TrimPrefix(ch.URL, strings.TrimSuffix(m.url, "/")))
+		if batch = append(batch, ch); len(batch) == 7 {
+			apply()
+		}
+	}
+	apply()
+	return names
+}
+
+// texts gives what the pages say, by their URLs.
+func (m *mill) texts() map[string]string {
+	m.t.Helper()
+	v, err := m.site.Head(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for p, err := range v.Scan(m.t.Context(), millrace.Scan{Bodies: true}) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		texts[p.URL] = p.Text()
+	}
+	return texts
+}
+
+// versions gives what is held, without what has extracted it.
+func (m *mill) versions() map[string]version {
+	m.t.Helper()
+	all := map[string]version{}
+	for ref, err := range m.site.Held(m.t.Context(), from) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		v := parseVersion(ref.Version, "")
+		if v.old != nil {
+			v = *v.old
+		}
+		all[strings.TrimPrefix(ref.URL, m.url)] = v
+	}
+	return all
+}
+
+func dropping(t *testing.T, selectors ...string) *extract.Rules {
+	t.Helper()
+	rules, err := extract.NewRules(&extract.RulesOptions{Drop: selectors})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+const promo = `<div class="offer"><p>Everything must go, and at half the price, until the end of the month.</p></div>`
+
+// promoted makes a site of n pages, all with the same offer in their content.
+// Half of them have an ETag, the others say no more than what they say.
+func promoted(s *site, n int) {
+	for i := range n {
+		name, links := fmt.Sprintf("/p/%d", i), []string{fmt.Sprintf("/p/%d", i+1)}
+		if i == 0 {
+			name = "/"
+		}
+		if i == n-1 {
+			links = nil
+		}
+		page := strings.Replace(doc(name, words(name), links...), "</main>", promo+"</main>", 1)
+		s.set(name, document(page))
+		if i%2 == 1 {
+			s.set(name, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, page)
+			})
+		}
+	}
+}
+
+// conditional gives the addresses that were asked for, and how many of them on
+// a condition.
+func (s *site) conditional() ([]string, int) {
+	s.mu.Lock()
+	n := s.cond
+	s.mu.Unlock()
+	return s.asked(), n
+}
+
+func TestReread(t *testing.T) {
+	const n = 30
+	for name, how := range map[string]func(c *Crawl, rules *extract.Rules){
+		"rules":     func(c *Crawl, rules *extract.Rules) { c.Correct(rules) },
+		"extractor": func(c *Crawl, _ *extract.Rules) { c.extractor++; c.Correct(nil) },
+	} {
+		for _, alone := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/alone=%v", name, alone), func(t *testing.T) {
+				s := newSite(t)
+				promoted(s, n)
+				m := newMill(t, s.URL+"/")
+				m.run(m.open(Options{})) // it keeps them for whoever comes next
+				before := m.versions()
+				s.asked()
+
+				c := m.keeping(Options{})
+				how(c, dropping(t, ".offer"))
+				if alone {
+					if got := m.reread(c); len(got) != n {
+						t.Errorf("%d pages were made again: %v", len(got), got)
+					}
+					equal(t, "requests", s.asked(), nil)
+					if got := m.reread(c); len(got) != 0 {
+						t.Errorf("made again once more: %v", got)
+					}
+				}
+				seq := m.seq()
+				rep := m.run(c)
+				asked, cond := s.conditional()
+				if pages := slices.DeleteFunc(asked, func(u string) bool { return u != "/" && !strings.HasPrefix(u, "/p/") }); len(pages) != n || cond != n/2 {
+					t.Errorf("%d pages were asked for, %d of them on a condition: %v", len(pages), cond, pages)
+				}
+				if rep.Added+rep.Deleted+rep.SkippedN > 0 || rep.Asked > 0 || alone && (m.seq() != seq || rep.Updated > 0) {
+					t.Errorf("the run: %+v", rep)
+				}
+				for u, text := range m.texts() {
+					if name == "rules" && strings.Contains(text, "half the price") {
+						t.Errorf("%s says %q", u, text)
+					}
+				}
+				for u, v := range m.versions() {
+					was := before[u]
+					if v.by == was.by || v.etag != was.etag || v.depth != was.depth || v.barren != was.barren {
+						t.Errorf("%s: %+v was %+v", u, v, was)
+					}
+				}
+				if got := m.reread(c); len(got) != 0 {
+					t.Errorf("made again after the run: %v", got)
+				}
+				// Back to what it was, by a process that knows nothing of this.
+				s.asked()
+				m.reread(m.keeping(Options{}))
+				if got := m.versions(); fmt.Sprint(got) != fmt.Sprint(before) {
+					t.Errorf("after all that: %v\nwas %v", got, before)
+				}
+				equal(t, "requests", s.asked(), nil)
+			})
+		}
+	}
+}
+
+// A sink that takes its time still shows what was, while the run goes on.
+func TestRereadUnapplied(t *testing.T) {
+	s := newSite(t)
+	const n = 12
+	promoted(s, n)
+	m := newMill(t, s.URL+"/")
+	m.run(m.open(Options{}))
+	s.asked()
+	c := m.keeping(Options{Rules: dropping(t, ".offer")})
+	named := map[string]int{}
+	for ch, err := range c.Changes(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ch.Kind != millrace.Put {
+			continue
+		}
+		if v := parseVersion(ch.Version, c.correct.Load().by); ch.Page == nil || v.stale {
+			t.Errorf("%s stands as %s", ch.URL, ch.Version)
+		}
+		named[ch.URL]++
+	}
+	if len(named) != n {
+		t.Errorf("named: %v", named)
+	}
+	if _, cond := s.conditional(); cond != n/2 {
+		t.Errorf("%d requests were conditional", cond)
+	}
+}
+
+// Nothing of what was decided about addresses is decided anew.
+func TestRereadIdentity(t *testing.T) {
+	s := newSite(t)
+	home := words("home")
+	s.set("/", html("Home", home, "/a", "/claims", "/claims-too", "/dup", "/moved", "/dir", "/dir/", "/hidden", "/dated", "/soft", "/pdf"))
+	s.set("/a", html("A", words("a")))
+	s.set("/dup", document(head("A", `<link rel=canonical href="/a">`, words("a"))))
+	s.set("/claims", document(head("C", `<link rel=canonical href="https://elsewhere.example/c">`, words("c"))))
+	s.set("/claims-too", document(head("C2", `<link rel=canonical href="https://elsewhere.example/c">`, words("c2"))))
+	s.set("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/a", http.StatusMovedPermanently) })
+	s.set("/dir", html("Dir", words("dir")))
+	s.set("/dir/", html("Dir", words("dir")))
+	s.set("/hidden", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Robots-Tag", "noindex")
+		html("Hidden", words("hidden"))(w, r)
+	})
+	s.set("/dated", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
+		html("Dated", words("dated"))(w, r)
+	})
+	s.set("/pdf", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/pdf")
+		fmt.Fprint(w, "%PDF-1.4")
+	})
+	lost := html("Lost", words("this page is not there"))
+	s.set("/soft", lost)
+	s.set("/no-such-page-*", lost)
+	m := newMill(t, s.URL+"/")
+	m.run(m.open(Options{Concurrency: 1}))
+	pages, versions, seq := m.pages(), m.versions(), m.seq()
+	if len(pages) != 6 { // /, /a, /claims-too or /claims, the other, one of /dir and /dated
+		t.Fatalf("pages: %v", pages)
+	}
+	s.asked()
+	c := m.keeping(Options{Rules: dropping(t, ".nothing")})
+	made := m.reread(c)
+	equal(t, "requests", s.asked(), nil)
+	if len(made) != len(pages)+1 { // and the one that nobody sees
+		t.Errorf("made again: %v", made)
+	}
+	check := func() {
+		t.Helper()
+		equal(t, "pages", m.pages(), pages)
+		if m.seq() != seq {
+			t.Error("the pages have changed")
+		}
+		for u, v := range m.versions() {
+			if v.kind == isPage {
+				v.by = versions[u].by
+			}
+			if v != versions[u] {
+				t.Errorf("%q: %+v was %+v", u, v, versions[u])
+			}
+		}
+	}
+	check()
+	m.run(c)
+	check()
+}
+
+// What cannot be made again is left to the run, which asks for it.
+func TestRereadLeaves(t *testing.T) {
+	s := newSite(t)
+	s.set("/", html("Home", words("home"), "/large", "/lost", "/odd", "/empty", "/plain"))
+	filler := "<!-- " + strings.Repeat("not so small ", millrace.MaxOriginal/13) + " -->"
+	s.set("/large", document(doc("Large", words("large")+filler)))
+	for _, name := range []string{"/lost", "/odd", "/plain"} {
+		s.set(name, html(name, words(name)))
+	}
+	s.set("/empty", document(`<!DOCTYPE html><body><div class="offer">`+words("empty")+`</div>`))
+	m := newMill(t, s.URL+"/")
+	m.run(m.open(Options{}))
+	if n := len(m.pages()); n != 6 {
+		t.Fatalf("%d pages", n)
+	}
+	s.asked()
+	c := m.keeping(Options{Rules: dropping(t, ".offer")})
+	keeps := c.o.Original
+	c.o.Original = func(ctx context.Context, u string) ([]byte, error) {
+		switch {
+		case strings.HasSuffix(u, "/lost"):
+			return nil, fmt.Errorf("lost: %w", millrace.ErrNotFound)
+		case strings.HasSuffix(u, "/odd"):
+			return []byte("\xFFof another version"), nil
+		}
+		return keeps(ctx, u)
+	}
+	equal(t, "made again", m.reread(c), []string{"/", "/plain"})
+	equal(t, "requests", s.asked(), nil)
+	rep := m.run(c)
+	equal(t, "pages", m.pages(), []string{"/", "/large", "/lost", "/odd", "/plain"})
+	if _, cond := s.conditional(); cond != 2 {
+		t.Errorf("%d requests were conditional", cond)
+	}
+	if why := reason(rep, "/empty"); !strings.Contains(why, "no content") {
+		t.Errorf("the page that became empty: %q", why)
+	}
+	for u, v := range m.versions() {
+		if v.by != c.correct.Load().by {
+			t.Errorf("%s is of %q", u, v.by)
+		}
+	}
+	c.o.Original = func(context.Context, string) ([]byte, error) { return nil, millrace.ErrUnavailable }
+	c.Correct(nil)
+	for ch, err := range c.Reread(t.Context()) {
+		if !errors.Is(err, millrace.ErrUnavailable) || ch.Page != nil {
+			t.Errorf("a store that cannot be read: %+v, %v", ch, err)
+		}
+	}
+}
+
+// Whenever it is broken off, what is held is what the pages are.
+func TestRereadBreaksOff(t *testing.T) {
+	s := newSite(t)
+	const n = 30
+	promoted(s, n)
+	m := newMill(t, s.URL+"/")
+	m.run(m.open(Options{}))
+	s.asked()
+	rules := dropping(t, ".offer")
+	left := n
+	for stop := 1; left > 0; stop++ {
+		c := m.keeping(Options{Rules: rules})
+		var batch []millrace.Change
+		for ch, err := range c.Reread(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if batch = append(batch, ch); len(batch) == stop {
+				break
+			}
+		}
+		if len(batch) == 0 {
+			t.Fatalf("%d pages are left", left)
+		}
+		if _, err := m.site.Apply(t.Context(), from, batch); err != nil {
+			t.Fatal(err)
+		}
+		left -= len(batch)
+		anew := 0
+		for ref, err := range m.site.Held(t.Context(), from) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := m.texts()[ref.URL]
+			if v := parseVersion(ref.Version, c.correct.Load().by); v.stale != strings.Contains(text, "half the price") {
+				t.Fatalf("%s says %q in version %s", ref.URL, text, ref.Version)
+			} else if !v.stale {
+				anew++
+			}
+		}
+		if anew != n-left {
+			t.Fatalf("%d pages are anew, want %d", anew, n-left)
+		}
+	}
+	equal(t, "requests", s.asked(), nil)
+
+	// A run that is killed has done its part, too, and one whose site is down.
+	back := dropping(t, ".nothing")
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := 0
+	_, err := mirror.Sync(ctx, from, m.keeping(Options{Rules: back}), m.site, &mirror.Options{Batch: 4, Progress: func(mirror.Progress) {
+		if seen++; seen == 10 {
+			cancel()
+		}
+	}})
+	cancel()
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	for i := range n {
+		s.set(fmt.Sprintf("/p/%d", i), nil)
+	}
+	s.set("/", nil)
+	s.set("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "down", http.StatusInternalServerError) })
+	c := m.keeping(Options{Rules: back})
+	if _, err := m.try(c); !errors.Is(err, millrace.ErrUnavailable) {
+		t.Errorf("a site that is down: %v", err)
+	}
+	for u, text := range m.texts() {
+		if !strings.Contains(text, "half the price") {
+			t.Errorf("%s was not made again: %q", u, text)
+		}
+	}
+}
+
+// A page that goes in the run that makes it again goes with the next one.
+func TestRereadGone(t *testing.T) {
+	s := newSite(t)
+	promoted(s, 12)
+	m := newMill(t, s.URL+"/")
+	m.run(m.open(Options{}))
+	s.set("/p/11", nil)
+	c := m.keeping(Options{Rules: dropping(t, ".offer")})
+	for _, want := range []int{12, 11} {
+		if rep := m.run(c); reason(rep, "/p/11") == "" || len(m.pages()) != want {
+			t.Errorf("%d pages, want %d: %+v", len(m.pages()), want, rep)
+		}
+	}
+}
+
+func TestSample(t *testing.T) {
+	s := newSite(t)
+	const n = 30
+	promoted(s, n)
+	s.set("/", html("Home", words("home"), "/p/1", "/moved", "/more"))
+	s.set("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/p/1", http.StatusFound) })
+	m := newMill(t, s.URL+"/")
+	if refs, err := m.keeping(Options{}).Sample(t.Context(), 10); len(refs) > 0 || err != nil {
+		t.Errorf("before the first run: %v, %v", refs, err)
+	}
+	m.run(m.open(Options{}))
+	if refs, err := m.open(Options{}).Sample(t.Context(), 10); len(refs) > 0 || err != nil {
+		t.Errorf("where nothing is kept: %v, %v", refs, err)
+	}
+	s.asked()
+	c := m.keeping(Options{})
+	first, err := c.Sample(t.Context(), 10)
+	if err != nil || len(first) != 10 {
+		t.Fatalf("%v, %v", first, err)
+	}
+	for _, ref := range first {
+		data, o, err := c.Original(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(data), "<!DOCTYPE html>") || !strings.HasPrefix(o.ContentType, "text/html") || o.Rules != nil {
+			t.Errorf("%s: %q by %+v", ref.URL, data, o)
+		}
+	}
+	if all, err := c.Sample(t.Context(), 50); len(all) != n || err != nil {
+		t.Errorf("%d pages of %d: %v", len(all), n, err)
+	}
+	c.Correct(dropping(t, ".offer"))
+	m.reread(c)
+	again, err := c.Sample(t.Context(), 10)
+	if err != nil || !slices.Equal(first, again) {
+		t.Errorf("by other rules: %v, %v\nwas %v", again, err, first)
+	}
+	if asked := s.asked(); len(asked) > 0 {
+		t.Errorf("asked for %v", asked)
+	}
+	for _, u := range []string{m.url + "moved", m.url + "nobody"} {
+		if _, _, err := c.Original(t.Context(), millrace.Ref{URL: u}); !errors.Is(err, millrace.ErrNotFound) {
+			t.Errorf("%s: %v", u, err)
+		}
+	}
+}
