@@ -8,9 +8,10 @@
 // WHATWG list, named by a byte order mark or its declaration; text is UTF-8,
 // or UTF-16 with a mark. Elements count in the namespace of sitemaps.org, in
 // the old ones of Google, and in none. All others (images, videos, news,
-// alternate languages) are skipped with what is in them. An ampersand that
-// starts no entity stands for itself, as many sites write it; no entity but
-// the five of XML and those by number is ever expanded.
+// alternate languages) are skipped with what is in them; [Options] can ask for
+// those of one protocol. An ampersand that starts no entity stands for itself,
+// as many sites write it; no entity but the five of XML and those by number is
+// ever expanded.
 //
 // An index names sitemaps, which may name sitemaps again, themselves among
 // them: whoever follows them remembers where it has been, and how deep it is.

@@ -28,6 +28,21 @@ type Entry struct {
 type Options struct {
 	MaxBytes   int64 // the most bytes of the list, without gzip; 0 = 50 MiB
 	MaxEntries int   // the most entries; 0 = 50,000
+
+	// Extension is the namespace of another protocol's elements that stand
+	// directly under the root of a list in XML; "" = none. Element gets each
+	// of them, in their order among the entries. Its error ends the reading,
+	// and is yielded as it is.
+	Extension string
+	Element   func(Element) error
+}
+
+// Element is one element of an extension.
+type Element struct {
+	Name string            // without a prefix
+	Attr map[string]string // those without a prefix; of two with one name the first
+	Text string            // up to the first element inside, without white space around it
+	Line int               // where it starts, from 1
 }
 
 // The limits of sitemaps.org, and those that nobody needs to move.
@@ -65,9 +80,11 @@ func Parse(r io.Reader, o *Options) iter.Seq2[Entry, error] {
 	}
 	return func(yield func(Entry, error) bool) {
 		p := &parser{
-			in:    &input{raw: counter{r: r}, max: cmp.Or(o.MaxBytes, defaultBytes)},
-			most:  cmp.Or(o.MaxEntries, defaultEntries),
-			yield: yield,
+			in:      &input{raw: counter{r: r}, max: cmp.Or(o.MaxBytes, defaultBytes)},
+			most:    cmp.Or(o.MaxEntries, defaultEntries),
+			yield:   yield,
+			space:   o.Extension,
+			element: o.Element,
 		}
 		if err := p.run(); err != nil && !errors.Is(err, errStop) {
 			yield(Entry{}, err)
@@ -83,6 +100,9 @@ type parser struct {
 	in    *input
 	most  int
 	yield func(Entry, error) bool
+
+	space   string // of the elements that element gets
+	element func(Element) error
 
 	count   int // entries yielded
 	left    int // entries left out

@@ -88,6 +88,44 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestExtension holds which elements are handed over, and in which order.
+func TestExtension(t *testing.T) {
+	const space = "https://scp-protocol.org/schemas/sitemap/1.0"
+	doc := prolog + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:scp="` + space + `" xmlns:o="urn:o">
+<scp:version> 0.1
+</scp:version><o:version>9</o:version>
+<scp:delta section="a&amp;b" o:section="no" section="twice" url='https://example.com/?a=1&b=2'><scp:version>inside</scp:version>late</scp:delta>
+<url><loc>https://example.com/a</loc><scp:version>no</scp:version></url>
+<s:collection xmlns:s="` + space + `" xmlns="urn:x" pages="1"/>
+</urlset>`
+	var got []Element
+	o := &Options{Extension: space}
+	o.Element = func(e Element) error {
+		got = append(got, e)
+		return nil
+	}
+	entries, err := parseAll(t, doc, o)
+	want := []Element{
+		{Name: "version", Attr: map[string]string{}, Text: "0.1", Line: 3},
+		{Name: "delta", Attr: map[string]string{"section": "a&b", "url": "https://example.com/?a=1&b=2"}, Line: 5},
+		{Name: "collection", Attr: map[string]string{"xmlns": "urn:x", "pages": "1"}, Line: 7},
+	}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if d := cmp.Diff([]string{"https://example.com/a"}, addresses(entries)); d != "" {
+		t.Error(d)
+	}
+	stop := errors.New("enough")
+	o.Element = func(Element) error { return stop }
+	if entries, err := parseAll(t, doc, o); !errors.Is(err, stop) || len(entries) != 0 {
+		t.Errorf("%v %v", entries, err)
+	}
+	if entries, err := parseAll(t, doc, &Options{Extension: space}); len(entries) != 1 || err != nil {
+		t.Errorf("with nobody to hand them to: %v %v", entries, err)
+	}
+}
+
 // TestForms holds what is read as a list, whatever it looks like.
 func TestForms(t *testing.T) {
 	one := `<url><loc>https://example.com/a</loc></url>`

@@ -30,7 +30,8 @@ type markup struct {
 	open     []element
 	bindings []binding
 	entry    Entry
-	long     bool // the entry's URL is too long
+	long     bool     // the entry's URL is too long
+	extra    *Element // of an extension, that is open
 	value    []byte
 	field    bool // value collects the text of the innermost element
 }
@@ -98,6 +99,14 @@ func (m *markup) start(t xml.StartElement, line int) error {
 	switch {
 	case depth == 0:
 		return m.root(t.Name, space, ours, line)
+	case depth == 1 && m.extends(space):
+		m.extra = &Element{Name: t.Name.Local, Attr: make(map[string]string, len(t.Attr)), Line: line}
+		for _, a := range t.Attr {
+			if _, twice := m.extra.Attr[a.Name.Local]; a.Name.Space == "" && !twice {
+				m.extra.Attr[a.Name.Local] = a.Value
+			}
+		}
+		m.field, m.value = true, m.value[:0]
 	case !e.counts:
 	case depth == 1:
 		e := Entry{Sitemap: t.Name.Local == "sitemap", Priority: 0.5, Line: line}
@@ -137,6 +146,11 @@ func (m *markup) namespace(prefix string) (string, bool) {
 	return "", prefix == ""
 }
 
+// extends reports whether a namespace is the one of the extension.
+func (m *markup) extends(space string) bool {
+	return m.p.element != nil && space != "" && space == m.p.space
+}
+
 // text adds to the value of a field.
 func (m *markup) text(t []byte) {
 	if !m.field {
@@ -161,6 +175,10 @@ func (m *markup) end(t xml.EndElement, line int) error {
 	field := m.field
 	m.field = false
 	switch {
+	case depth == 1 && m.extra != nil:
+		extra := *m.extra
+		extra.Text, m.extra = string(bytes.TrimSpace(m.value)), nil
+		return m.p.element(extra)
 	case field && depth == 2:
 		m.set(e.name.Local, bytes.TrimSpace(m.value))
 	case depth == 1 && e.counts && m.long:
