@@ -21,6 +21,8 @@
 // redirect that cannot be right, ErrForbidden for an address that is refused
 // and a URL that robots.txt disallows.
 //
+// A file that is larger than any document is asked for in a [Download].
+//
 // # robots.txt
 //
 // Every request but that for /robots.txt itself asks the file of its origin

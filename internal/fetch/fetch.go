@@ -168,7 +168,24 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, err
 	}
-	return c.exchange(req, delay, c.limits)
+	lim, timeout := c.limits, c.timeout
+	if d, ok := req.Context().Value(download{}).(download); ok {
+		lim.body, timeout = d.limit, max(timeout, d.timeout)
+	}
+	return c.exchange(req, delay, lim, timeout)
+}
+
+type download struct {
+	limit   int64
+	timeout time.Duration
+}
+
+// Download gives a context whose requests are for a file: its body may have up
+// to limit bytes, whatever MaxBody says, and may take as long as timeout if that
+// is more than [Options.Timeout]. Somebody who keeps bodies in memory has no
+// use for it.
+func Download(ctx context.Context, limit int64, timeout time.Duration) context.Context {
+	return context.WithValue(ctx, download{}, download{limit, timeout})
 }
 
 func closeBody(req *http.Request) {
@@ -179,7 +196,7 @@ func closeBody(req *http.Request) {
 
 // exchange does a request that robots.txt has nothing against. delay is the
 // gap to the next one that it asks for.
-func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits) (*http.Response, error) {
+func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, timeout time.Duration) (*http.Response, error) {
 	ctx := req.Context()
 	err := checkURL(req.URL)
 	var turn *pass
@@ -194,7 +211,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits) (*
 	turn.repeated = ctx.Value(repeated{}) != nil
 	began := time.Now()
 	// Who forgets to close a body blocks its host for no longer than this.
-	watch := startWatch(ctx, c.timeout, func() { turn.done(unknown) })
+	watch := startWatch(ctx, timeout, func() { turn.done(unknown) })
 	out := req.WithContext(watch.ctx)
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)

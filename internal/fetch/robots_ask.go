@@ -45,7 +45,7 @@ func (r *robotsRecord) validators() Validators {
 type unruled struct{ c *Client }
 
 func (u unruled) RoundTrip(req *http.Request) (*http.Response, error) {
-	return u.c.exchange(req, 0, limits{body: math.MaxInt64, ratio: math.MaxInt64})
+	return u.c.exchange(req, 0, limits{body: math.MaxInt64, ratio: math.MaxInt64}, u.c.timeout)
 }
 
 // askRobots asks for a robots.txt. A file that cannot be had is a

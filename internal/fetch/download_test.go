@@ -1,0 +1,64 @@
+package fetch
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// A download may be larger and take longer than a document, up to its own
+// limits; the robots.txt before it may not.
+func TestDownload(t *testing.T) {
+	const size = 4 << 10
+	slow := raw(t, func(conn net.Conn, r *http.Request) {
+		if r.URL.Path == robotsPath {
+			say(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		say(conn, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size))
+		for range 4 {
+			time.Sleep(20 * time.Second)
+			say(conn, string(noise(size/4)))
+		}
+	})
+	for name, c := range map[string]struct {
+		limit   int64 // 0: no download
+		timeout time.Duration
+		kind    error
+		text    string
+	}{
+		"no download":       {kind: millrace.ErrTooLarge, text: "over the limit of 1024 bytes"},
+		"as large as it is": {limit: size, timeout: 2 * time.Minute},
+		"too large":         {limit: size - 1, timeout: 2 * time.Minute, kind: millrace.ErrTooLarge, text: "over the limit of 4095 bytes"},
+		"too slow":          {limit: size, timeout: time.Second, kind: millrace.ErrUnavailable, text: "longer than 1m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cl := obedient(t, Options{MaxBody: 1 << 10, Dial: slow})
+				ctx := t.Context()
+				if c.limit > 0 {
+					ctx = Download(ctx, c.limit, c.timeout)
+				}
+				resp, err := Do(ctx, cl.HTTP(), get(t, "http://site.example/file"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				n, err := io.Copy(io.Discard, resp.Body)
+				if c.kind != nil {
+					wantErr(t, err, c.kind, c.text)
+				} else if n != size || err != nil {
+					t.Errorf("%d bytes, %v", n, err)
+				}
+				_ = resp.Body.Close()
+				time.Sleep(2 * time.Minute) // the servers end
+			})
+		})
+	}
+}
