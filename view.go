@@ -146,6 +146,9 @@ type Notice struct {
 	// Page gives the links of the response of one C-URL (an identity), none
 	// if the room does not publish that page; nil = the room has none.
 	Page func(ctx context.Context, identity string) ([]Link, error)
+	// Robots are lines of the origin's robots.txt that stand for themselves,
+	// such as "Sitemap: https://example.com/sitemap.xml".
+	Robots []string
 }
 
 // Link is one web link (RFC 8288).

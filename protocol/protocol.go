@@ -37,6 +37,16 @@ type Protocol struct {
 // PublisherOptions configure any room's publisher. The zero value works.
 type PublisherOptions struct {
 	ListItems int // most items in one list before it is split in shards; 0 = 50,000
+	// Sections are prefixes of paths that make the parts of the site that have
+	// documents of their own; nil = the first segments of paths do.
+	Sections []string
+	// UpdateFrequency is how often documents of the site's size promise to be
+	// made anew: hourly, daily, weekly or monthly; "" = as often as the site
+	// changes.
+	UpdateFrequency string
+	// FilesURL is where files with fixed bytes are fetched from, such as a CDN:
+	// absolute, without "/" at its end; "" = where they are made.
+	FilesURL string
 }
 
 // ReaderOptions configure any room's reader. The zero value works.

@@ -346,14 +346,11 @@ func ours(name string) bool {
 	return err == nil && len(sum) == 2*sha256.Size && (suffix == "" || len(suffix) < 16)
 }
 
-// paths lists the large documents and the files of a manifest.
+// paths lists the large documents of a manifest.
 func (m *manifest) paths() []string {
 	set := make(map[string]bool)
 	for _, d := range m.Documents {
 		set[d.Path] = true
-	}
-	for _, f := range m.Shelf {
-		set[f.Path] = true
 	}
 	return slices.Sorted(maps.Keys(set))
 }

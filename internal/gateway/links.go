@@ -17,6 +17,9 @@ import (
 // base. Pages get the links by which their documents are discovered.
 func (g *Gateway) page(w *response, r *http.Request) {
 	ed := g.press.Current()
+	if ed != nil && g.base == "" && r.URL.Path == "/robots.txt" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && g.robots(w, r, ed) {
+		return
+	}
 	origin := g.origin
 	if origin == nil {
 		origin = welcome{g}

@@ -16,6 +16,7 @@ import (
 //	/readyz      200 once a complete edition is published, 503 before
 //	DOCS/…       the large documents of the edition, then what the rooms find
 //	BASE/…       the site's own pages and files, with discovery links
+//	/robots.txt  the site's own, with the lines that the rooms announce
 //	BASE/        without an own home page: one that names the site and its documents
 //	/, BASE      with a path in BASE: a redirect to BASE/, because clients start at the root
 //

@@ -1,0 +1,58 @@
+package gateway
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// lister wants a line in robots.txt, and nothing else.
+type lister struct{}
+
+func (lister) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
+	return nil, millrace.ErrNotFound
+}
+
+func (lister) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(func(*millrace.Document, error) bool) {}
+}
+
+func (lister) Announce(millrace.View) millrace.Notice {
+	return millrace.Notice{Robots: []string{"Sitemap: https://x.test/sitemap.xml"}}
+}
+
+func TestRobots(t *testing.T) {
+	rooms := []edition.Room{{Name: "lister", Publisher: lister{}}}
+	const line = "Sitemap: https://x.test/sitemap.xml\n"
+	for _, c := range []struct {
+		name, want string
+		s          setup
+	}{
+		{"none of its own", "User-agent: *\nDisallow:\n\n" + line, setup{files: site(), rooms: rooms}},
+		{"a mirror", "User-agent: *\nDisallow:\n\n" + line, setup{rooms: rooms}},
+		{"its own", "User-agent: x\nDisallow: /private\n\n" + line, setup{files: inMemory("robots.txt", "User-agent: x\nDisallow: /private"), rooms: rooms}},
+		{"with the line", "User-agent: x\r\n" + strings.TrimSpace(line) + "\r\n", setup{files: inMemory("robots.txt", "User-agent: x\r\n"+strings.TrimSpace(line)+"\r\n"), rooms: rooms}},
+		{"nothing to add", "User-agent: x\n", setup{files: inMemory("robots.txt", "User-agent: x\n")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := c.s.gateway(t)
+			w := ask(g, "GET", "/robots.txt")
+			if w.Code != 200 || w.Body.String() != c.want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+				t.Errorf("%d %q, want %q", w.Code, w.Body, c.want)
+			}
+			if tag := w.Header().Get("ETag"); tag != "" {
+				if w := ask(g, "GET", "/robots.txt", "If-None-Match", tag); w.Code != 304 {
+					t.Errorf("conditional: %d", w.Code)
+				}
+			}
+		})
+	}
+	if w := ask(setup{base: "https://x.test/blog/", rooms: rooms}.gateway(t), "GET", "/blog/robots.txt"); w.Code != 404 {
+		t.Errorf("robots.txt of a folder: %d", w.Code) // RFC 9309, section 2.3: it is at the root
+	}
+}
