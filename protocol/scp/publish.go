@@ -1,0 +1,94 @@
+package scp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// publisher serves, all under the documents' base:
+//
+//	/sitemap.xml              the SCP elements and the first pages of the site
+//	/sitemap-2-of-4.xml …     the other pages, when there are more than one sitemap holds
+//	/sitemap-index.xml        all of those
+//	/scp/SECTION-SUM.scp.zst  a collection, compressed; SUM are the first digits of its bytes' SHA-256
+//	/scp/SECTION-SUM.scp.gz   the same in gzip
+//	/scp/SECTION-SUM.scp      the same, plain
+type publisher struct {
+	listItems int
+	prefixes  []string // of sections; nil = first path segments
+	frequency string   // "" = as often as the site changes
+	filesURL  string   // absolute, without "/" at its end; "" = the documents' base
+}
+
+var _ millrace.Filer = (*publisher)(nil)
+
+// NewPublisher makes the room's publisher; nil options are the zero value.
+func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
+	if o == nil {
+		o = new(protocol.PublisherOptions)
+	}
+	return &publisher{
+		listItems: max(1, min(cmp.Or(o.ListItems, maxURLs), maxURLs)),
+		prefixes:  o.Sections, frequency: o.UpdateFrequency, filesURL: o.FilesURL,
+	}
+}
+
+// Find finds nothing: all there is is as large as the site, and in the edition.
+func (p *publisher) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
+	return nil, fmt.Errorf("%s: %w", Name, millrace.ErrNotFound)
+}
+
+// All yields the sitemaps that name pages alone. The first one and the
+// collections are Files.
+func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		site := v.Site()
+		shards := p.shards(site)
+		if shards == 1 {
+			return
+		}
+		group := &millrace.Group{Write: func(ctx context.Context, to map[string]io.Writer) error {
+			return writeSitemaps(ctx, v, shards, to)
+		}}
+		for i := 1; i < shards; i++ {
+			if !yield(sitemapDocument(i, shards, group), nil) {
+				return
+			}
+		}
+		yield(indexDocument(v, shards), nil)
+	}
+}
+
+// Files makes what is as large as the site or a part of it, from what the
+// edition before had: snapshots of the sections that have changed, the delta of
+// the present period, the last delta of the period before, and the sitemap that
+// names them. What has been replaced stays for as long as the sitemap has said,
+// within bounds.
+func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (again time.Time, err error) {
+	pl, err := p.plan(ctx, v, now, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: sections: %w", Name, err)
+	}
+	if err := pl.look(ctx); err != nil {
+		return time.Time{}, fmt.Errorf("%s: what has changed: %w", Name, err)
+	}
+	if err := pl.snapshots(ctx); err != nil {
+		return time.Time{}, fmt.Errorf("%s: snapshots: %w", Name, err)
+	}
+	if err := pl.deltas(ctx); err != nil {
+		return time.Time{}, fmt.Errorf("%s: deltas: %w", Name, err)
+	}
+	pl.retire()
+	if err := pl.sitemap(ctx); err != nil {
+		return time.Time{}, fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	return pl.again, nil
+}

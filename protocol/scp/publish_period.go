@@ -1,0 +1,97 @@
+package scp
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// The update frequencies that a sitemap can say (Appendix A).
+const (
+	hourly  = "hourly"
+	daily   = "daily"
+	weekly  = "weekly"
+	monthly = "monthly"
+)
+
+// Frequencies lists the update frequencies, the shortest first.
+func Frequencies() []string { return []string{hourly, daily, weekly, monthly} }
+
+// period is one turn of an update frequency, in UTC. Weeks start on Monday.
+type period struct {
+	frequency  string
+	start, end time.Time
+}
+
+// periodOf gives the period that a time is in.
+func periodOf(frequency string, t time.Time) period {
+	t = t.UTC()
+	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	switch frequency {
+	case hourly:
+		start := t.Truncate(time.Hour)
+		return period{frequency, start, start.Add(time.Hour)}
+	case weekly:
+		start := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+		return period{frequency, start, start.AddDate(0, 0, 7)}
+	case monthly:
+		start := time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+		return period{frequency, start, start.AddDate(0, 1, 0)}
+	}
+	return period{daily, day, day.AddDate(0, 0, 1)}
+}
+
+func (p period) before() period { return periodOf(p.frequency, p.start.Add(-time.Second)) }
+func (p period) after() period  { return periodOf(p.frequency, p.end) }
+
+// name gives the period attribute of a delta.
+func (p period) name() string {
+	switch p.frequency {
+	case hourly:
+		return p.start.Format("2006-01-02T15")
+	case monthly:
+		return p.start.Format("2006-01")
+	}
+	return p.start.Format(time.DateOnly)
+}
+
+// cacheAge gives how long a snapshot may be cached, in seconds: as long as its
+// period (Caching Directives).
+func (p period) cacheAge() int {
+	switch p.frequency {
+	case hourly:
+		return 3600
+	case weekly:
+		return 7 * 86400
+	}
+	return 86400
+}
+
+// rhythm tells how often a site changes, by the log of the last week: at least
+// once an hour on average of a day, once a day, once a week, or less. A site
+// that has no log of a week counts as daily.
+func rhythm(ctx context.Context, v millrace.View, now time.Time) (string, error) {
+	seq := v.Site().Seq
+	// What is counted moves once an hour, so that a sitemap does not flicker.
+	now = now.Truncate(time.Hour)
+	day, err := v.SeqAt(ctx, now.AddDate(0, 0, -1))
+	if err != nil {
+		return "", err
+	}
+	week, err := v.SeqAt(ctx, now.AddDate(0, 0, -7))
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case week == 0:
+		return daily, nil
+	case seq-day >= 24:
+		return hourly, nil
+	case seq > day:
+		return daily, nil
+	case seq > week:
+		return weekly, nil
+	}
+	return monthly, nil
+}

@@ -1,0 +1,213 @@
+package scp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// writerFormat moves when the same view gives other bytes.
+const writerFormat = 1
+
+// moment is a place in the log. Its time has milliseconds.
+type moment struct {
+	Seq  uint64    `json:"seq"`
+	Time time.Time `json:"time"`
+}
+
+// note is what the next edition finds with each file.
+type note struct {
+	Key       string    `json:"key"` // of what decides about the bytes beside the pages
+	ID        string    `json:"id"`
+	Section   string    `json:"section"`
+	Period    string    `json:"period,omitempty"` // of a delta
+	Since     time.Time `json:"since,omitzero"`   // of a delta
+	Until     time.Time `json:"until,omitzero"`   // of a delta: the end of its period
+	Generated time.Time `json:"generated"`
+	Pages     int       `json:"pages"`
+	At        moment    `json:"at"`      // of the view whose state it is
+	Made      time.Time `json:"made"`    // of the edition that made it
+	Cost      int64     `json:"cost"`    // milliseconds that it took, with all that was made together
+	Expires   time.Time `json:"expires"` // as the sitemap has said last
+	Retired   time.Time `json:"retired,omitzero"`
+}
+
+func (n *note) delta() bool { return n.Period != "" }
+
+// group is one collection in all of its codings.
+type group struct {
+	note
+	files []millrace.File // in the order of codings
+}
+
+// codings are those of every collection, the best one first (protocols.md,
+// section 3).
+var codings = []string{"zstd", "gzip", ""}
+
+// plan is one edition being made.
+type plan struct {
+	*publisher
+	view     millrace.View
+	site     millrace.Site
+	now      time.Time
+	shelf    millrace.Shelf
+	key      string
+	sections []*section // "all" first
+	byKey    map[string]*section
+	held     []*group // of the edition before
+	used     map[*group]bool
+	period   period // the present one
+	again    time.Time
+}
+
+func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (*plan, error) {
+	site := v.Site()
+	pl := &plan{
+		publisher: p, view: v, site: site, now: now, shelf: s, used: map[*group]bool{},
+		key: fmt.Sprintf("%d %s %s %s", writerFormat, site.Base, site.Language, site.Epoch),
+	}
+	var err error
+	if pl.sections, pl.byKey, err = p.divide(ctx, v); err != nil {
+		return nil, err
+	}
+	frequency := p.frequency
+	if frequency == "" {
+		if frequency, err = rhythm(ctx, v, now); err != nil {
+			return nil, err
+		}
+	}
+	pl.period = periodOf(frequency, now)
+	pl.again = pl.period.end
+	byID := map[string]*group{}
+	for _, f := range s.Held() {
+		var n note
+		if err := json.Unmarshal(f.Note, &n); err != nil {
+			continue // of another version
+		}
+		g := byID[n.ID]
+		if g == nil {
+			g = &group{note: n}
+			byID[n.ID] = g
+			pl.held = append(pl.held, g)
+		}
+		g.files = append(g.files, f)
+	}
+	for _, g := range pl.held {
+		sec := pl.section(g.Section)
+		if sec == nil || g.Key != pl.key || !g.Retired.IsZero() || len(g.files) != len(codings) {
+			continue
+		}
+		if !g.delta() && (sec.snapshot == nil || g.Generated.After(sec.snapshot.Generated)) {
+			sec.snapshot = g
+		}
+	}
+	return pl, nil
+}
+
+func (pl *plan) section(name string) *section {
+	for _, s := range pl.sections {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// in gives the sections that a page is in.
+func (pl *plan) in(absolute string) []*section {
+	out := pl.sections[:1:1]
+	if s := pl.byKey[pl.publisher.key(canon.Relative(pl.site.Base, absolute))]; s != nil {
+		out = append(out, s)
+	}
+	return out
+}
+
+// look finds the sections whose snapshot is not the state of the view.
+func (pl *plan) look(ctx context.Context) error {
+	var since *moment
+	for _, s := range pl.sections {
+		if s.snapshot == nil {
+			s.touched, s.newest = true, moment{pl.site.Seq, pl.site.Time}
+		} else if at := &s.snapshot.At; since == nil || at.Seq < since.Seq {
+			since = at
+		}
+	}
+	if since == nil {
+		return nil
+	}
+	for c, err := range pl.view.Changes(ctx, pl.site.At(since.Seq)) {
+		if errors.Is(err, millrace.ErrConflict) {
+			for _, s := range pl.sections {
+				s.touched, s.newest = true, moment{pl.site.Seq, pl.site.Time}
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if c.Kind == millrace.Mark {
+			continue
+		}
+		for _, s := range pl.in(c.URL) {
+			if s.snapshot == nil || !c.Time.After(s.snapshot.At.Time) {
+				continue
+			}
+			s.touched = true
+			if c.Time.After(s.newest.Time) {
+				s.newest = moment{pl.site.Seq, c.Time}
+			}
+		}
+	}
+	for _, s := range pl.sections {
+		if !s.touched {
+			// The same state, and the log need not be read from there again.
+			s.snapshot.At = moment{pl.site.Seq, pl.site.Time}
+		}
+	}
+	return nil
+}
+
+// generated gives the time of a collection: that of the newest change in it, in
+// whole seconds, and later than that of the one before.
+func generated(newest time.Time, before *group) time.Time {
+	t := newest.UTC().Truncate(time.Second)
+	if before != nil && !t.After(before.Generated) {
+		t = before.Generated.Add(time.Second)
+	}
+	return t
+}
+
+// list puts a collection into the sitemap of this edition.
+func (pl *plan) list(s *section, g *group) error {
+	s.listed = append(s.listed, g)
+	if pl.used[g] {
+		return nil // it was made in this edition
+	}
+	g.Expires = pl.period.after().end
+	return pl.keep(g)
+}
+
+// keep puts a collection that is held on the shelf again, with its note.
+func (pl *plan) keep(g *group) error {
+	raw, err := json.Marshal(g.note)
+	if err != nil {
+		return err
+	}
+	pl.used[g] = true
+	for i := range g.files {
+		g.files[i].Note = raw
+		pl.shelf.Keep(g.files[i])
+	}
+	return nil
+}
+
+// stamp gives a time as a part of an id.
+func stamp(t time.Time) string {
+	return strings.NewReplacer("-", "", ":", "", "T", "", "Z", "").Replace(t.UTC().Format(time.RFC3339))
+}

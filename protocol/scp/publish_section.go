@@ -1,0 +1,135 @@
+package scp
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// every is the section of all pages.
+const every = "all"
+
+// The bounds of what a site is divided into.
+const (
+	maxSections = 64
+	minSection  = 2    // pages
+	maxCounted  = 4096 // segments that are counted
+	maxSlug     = 40   // bytes
+)
+
+// section is a part of the site that has collections of its own.
+type section struct {
+	name  string // slug
+	pages int    // as far as tags tell
+
+	snapshot *group // that is listed; nil = none yet
+	touched  bool   // snapshot is not the state of the view
+	newest   moment // the newest change that the snapshot does not have
+	listed   []*group
+}
+
+// sections divides a site: by its first path segments, or by prefixes that were
+// configured. byKey finds the section of a page; all pages are also in the
+// first section of the list, which is "all".
+func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
+	base := v.Site().Base
+	counts, total := map[string]int{}, 0
+	run, n := "", 0
+	end := func() {
+		if _, known := counts[run]; run != "" && (known || n >= minSection && len(counts) < maxCounted) {
+			counts[run] += n
+		}
+		n = 0
+	}
+	for t, err := range v.Tags(ctx, Name, "") {
+		if err != nil {
+			return nil, nil, err
+		}
+		total++
+		key := p.key(canon.Relative(base, t.URL))
+		if key != run {
+			end()
+			run = key
+		}
+		n++
+	}
+	end()
+	keys := make([]string, 0, len(counts))
+	for k := range counts {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if d := counts[b] - counts[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	keys = keys[:min(len(keys), maxSections)]
+	slices.Sort(keys)
+	list = []*section{{name: every, pages: total}}
+	byKey = map[string]*section{}
+	taken := map[string]bool{every: true}
+	for _, k := range keys {
+		name := slug(k)
+		for i := 2; taken[strings.ToLower(name)]; i++ {
+			name = slug(k) + "-" + strconv.Itoa(i)
+		}
+		taken[strings.ToLower(name)] = true
+		s := &section{name: name, pages: counts[k]}
+		list, byKey[k] = append(list, s), s
+	}
+	return list, byKey, nil
+}
+
+// key gives what decides about the section of a page, "" for none.
+func (p *publisher) key(identity string) string {
+	path, _, _ := strings.Cut(identity, "?")
+	if !strings.HasPrefix(path, "/") {
+		return ""
+	}
+	if p.prefixes == nil {
+		first, _, _ := strings.Cut(path[1:], "/")
+		return first
+	}
+	best := ""
+	for _, prefix := range p.prefixes {
+		prefix = "/" + strings.Trim(prefix, "/")
+		if (path == prefix || strings.HasPrefix(path, prefix+"/")) && len(prefix) > len(best) {
+			best = prefix
+		}
+	}
+	return strings.TrimPrefix(best, "/")
+}
+
+// slug makes a name of a path: letters, digits, "-" and "_".
+func slug(key string) string {
+	if plain, err := url.PathUnescape(key); err == nil {
+		key = plain
+	}
+	var b strings.Builder
+	dash := false
+	for _, r := range key {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_':
+			if dash && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			dash = false
+			b.WriteRune(r)
+		default:
+			dash = true
+		}
+		if b.Len() >= maxSlug {
+			break
+		}
+	}
+	if b.Len() == 0 {
+		return "section"
+	}
+	return b.String()
+}

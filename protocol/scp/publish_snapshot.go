@@ -1,0 +1,183 @@
+package scp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+const (
+	contentType = "application/scp"
+	// A snapshot that took so long is made again after twenty times as long.
+	cheap = 250 * time.Millisecond
+	rest  = 20
+)
+
+// snapshots lists one snapshot of each section. Those that are not the state of
+// the view are made anew, in one pass over the site, unless the last pass took
+// so long that it is too early: then the deltas say what has changed.
+func (pl *plan) snapshots(ctx context.Context) error {
+	var todo []*section
+	for _, s := range pl.sections {
+		if s.touched {
+			todo = append(todo, s)
+		}
+	}
+	if due := pl.due(todo); due.After(pl.now) {
+		if due.Before(pl.again) {
+			pl.again = due
+		}
+		todo = nil
+	}
+	start := time.Now()
+	var made []*collection
+	defer func() {
+		for _, c := range made {
+			c.draft.Discard()
+		}
+	}()
+	for _, s := range todo {
+		at := generated(s.newest.Time, s.snapshot)
+		c, err := pl.start(&note{
+			ID: s.name + "-snapshot-" + stamp(at), Section: s.name, Generated: at, At: moment{pl.site.Seq, pl.site.Time},
+		})
+		if err != nil {
+			return err
+		}
+		made = append(made, c)
+		s.snapshot = &c.group
+	}
+	if len(made) > 0 {
+		if err := pl.pages(ctx, made); err != nil {
+			return err
+		}
+	}
+	for _, c := range made {
+		c.Cost = time.Since(start).Milliseconds()
+		if err := pl.finish(ctx, c); err != nil {
+			return err
+		}
+	}
+	for _, s := range pl.sections {
+		if err := pl.list(s, s.snapshot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// due gives when the snapshots of sections may be made again.
+func (pl *plan) due(sections []*section) time.Time {
+	var due time.Time
+	for _, s := range sections {
+		if s.snapshot == nil {
+			return time.Time{}
+		}
+		cost := time.Duration(s.snapshot.Cost) * time.Millisecond
+		if at := s.snapshot.Made.Add(rest * cost); cost > cheap && at.After(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// pages writes the pages of the view to the snapshots that they belong to.
+func (pl *plan) pages(ctx context.Context, to []*collection) error {
+	open := map[string]*collection{}
+	for _, c := range to {
+		open[c.Section] = c
+	}
+	var line []byte
+	for p, err := range pl.view.Scan(ctx, millrace.Scan{Bodies: true}) {
+		if err != nil {
+			return err
+		}
+		w := pageOf(pl.site, p)
+		if w == nil {
+			continue
+		}
+		line = appendPage(line[:0], w)
+		for _, s := range pl.in(p.URL) {
+			if c := open[s.name]; c != nil {
+				if err := c.add(line); err != nil {
+					return err
+				}
+			}
+		}
+		if cap(line) > maxLineKept {
+			line = nil
+		}
+	}
+	return nil
+}
+
+// maxLineKept is how large a buffer may be to be used for the next page.
+const maxLineKept = 4 << 20
+
+// collection is a file of SCP on its way.
+type collection struct {
+	group
+	draft  millrace.Draft
+	sum    hash.Hash
+	digits int64 // where those of the checksum are
+}
+
+// start begins a collection with its metadata.
+func (pl *plan) start(n *note) (*collection, error) {
+	n.Key, n.Made, n.Expires = pl.key, pl.now, pl.period.after().end
+	m := Metadata{ID: n.ID, Section: n.Section, Type: "snapshot", Generated: n.Generated, Since: n.Since, Version: version}
+	if n.delta() {
+		m.Type = "delta"
+	}
+	line, digits := m.line()
+	d, err := pl.shelf.Draft()
+	if err != nil {
+		return nil, err
+	}
+	c := &collection{group: group{note: *n}, draft: d, sum: sha256.New(), digits: int64(digits)}
+	c.sum.Write(cutChecksum(line))
+	_, err = d.Write(line)
+	return c, err
+}
+
+// add appends the line of one page.
+func (c *collection) add(line []byte) error {
+	c.Pages++
+	c.sum.Write(line)
+	_, err := c.draft.Write(line)
+	return err
+}
+
+// finish makes the files of a collection.
+func (pl *plan) finish(ctx context.Context, c *collection) error {
+	sum := hex.EncodeToString(c.sum.Sum(nil))
+	if _, err := c.draft.WriteAt([]byte(sum), c.digits); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(c.note)
+	if err != nil {
+		return err
+	}
+	cache := fmt.Sprintf("public, max-age=%d, stale-while-revalidate=3600", pl.period.cacheAge())
+	if c.delta() {
+		cache = "public, max-age=3600, must-revalidate"
+	}
+	c.files, err = c.draft.Finish(ctx, millrace.File{
+		ETag: "sha256:" + sum, Modified: c.Generated, Note: raw,
+		Header: http.Header{"Content-Type": {contentType}, "Cache-Control": {cache}},
+	}, codings, func(coding, sum string) string {
+		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]
+	})
+	pl.used[&c.group] = true
+	return err
+}
+
+// suffixes are those of file names (File Format, Structure).
+var suffixes = map[string]string{"zstd": ".scp.zst", "gzip": ".scp.gz", "": ".scp"}
