@@ -17,6 +17,7 @@ import (
 // and languages, and what asks its reader about the page.
 func (l *located) around(page *url.URL) {
 	l.editions(page)
+	l.columns()
 	if l.kind != millrace.Forum {
 		l.tail()
 	}
@@ -33,7 +34,7 @@ func (l *located) editions(page *url.URL) {
 	}
 	for i := l.at + 1; i < root.end; {
 		b := &boxes[i]
-		if b.drop == "" && b.anchors >= 3 && b.words <= 5*b.anchors+10 && b.prose < 15 && b.words*3 <= root.words && l.isEditions(b.n, page, own) {
+		if b.drop == "" && b.anchors >= 3 && b.flags&(hasTop|hasHeading|hasBlock|hasTable) == 0 && b.words <= 5*b.anchors+10 && b.prose < 15 && b.words*3 <= root.words && l.isEditions(b.n, page, own) {
 			b.drop = "other versions"
 		}
 		if b.drop != "" {
@@ -42,6 +43,36 @@ func (l *located) editions(page *url.URL) {
 		}
 		i++
 	}
+}
+
+// columns leaves out the columns of menus beside the column with the text,
+// where a table lays the page out.
+func (l *located) columns() {
+	boxes := l.c.boxes
+	root := &boxes[l.at]
+	for i := l.at + 1; i < root.end; i++ {
+		b := &boxes[i]
+		if b.drop != "" {
+			i = b.end - 1
+			continue
+		}
+		if b.tag != atom.Tr || b.anchors < 5 || b.plain()*2 < root.plain() || !isLayoutTable(tableOf(b.n)) {
+			continue
+		}
+		for j := i + 1; j < b.end; j = boxes[j].end {
+			if t := &boxes[j]; t.drop == "" && t.anchors >= 5 && t.links*10 >= t.words*8 && t.words*3 < b.words && t.prose < 15 {
+				t.drop = "links"
+			}
+		}
+	}
+}
+
+// tableOf gives the table of a row.
+func tableOf(n *html.Node) *html.Node {
+	for n != nil && n.DataAtom != atom.Table {
+		n = n.Parent
+	}
+	return n
 }
 
 // isEditions looks at the first links of an element.

@@ -55,7 +55,38 @@ func TestAboutThePage(t *testing.T) {
 }
 
 func TestPanels(t *testing.T) {
-	checkLocated(t, []locatedPage{{"", "<main>" + filler + "<ul role=tablist><li><a href=#one>Wheat</a><li><a href=#two>Rye</a></ul>" +
+	checkLocated(t, []locatedPage{{
+		"", "<main>" + filler + "<ul role=tablist><li><a href=#one>Wheat</a><li><a href=#two>Rye</a></ul>" +
 		"<section role=tabpanel id=one><p>Grind the wheat twice.</p></section><section role=tabpanel id=two aria-hidden=true hidden=hidden><p>Grind the rye once.</p></section></main>",
-		[]string{"wheat twice", "rye once"}, nil}})
+		[]string{"wheat twice", "rye once"}, nil,
+	}})
+}
+
+func TestManuals(t *testing.T) {
+	menu := "<ul><li><a href=a>Wheels</a><li><a href=b>Stones</a><li><a href=c>Sieves</a><li><a href=d>Gates</a><li><a href=e>Ponds</a></ul>"
+	toc := "<div class=toc><p><b>Table of Contents</b></p><dl><dt><a href=ch1.html>1. Ponds and weirs</a></dt><dt><a href=ch2.html>2. Races</a></dt><dt><a href=ch3.html>3. Sluices</a></dt></dl></div>"
+	checkLocated(t, []locatedPage{
+		{
+			"the contents of a book", "<meta name=generator content='DocBook XSL'><div class=book><div class=titlepage><div><div><h1>Page</h1></div><div class=legalnotice>" + filler + "</div></div></div>" + toc + "</div>",
+			[]string{"miller", "Ponds and weirs"}, nil,
+		},
+		{
+			"a column of links in a table", "<table><tr><td><h2>Page</h2></td></tr></table><table><tr><td><b>Menu</b>" + menu + "</td><td>" + filler + "<h3>More</h3>" + filler + "</td></tr></table>",
+			[]string{"miller", "More"},
+			[]string{"Sieves"},
+		},
+		{
+			"boxes with the class of a column", "<main>" + filler + "<div class=sidebar><div class=titlepage><p class=title>Basics</p></div><p>A weir holds the water back.</p></div>" + filler + "</main>",
+			[]string{"weir holds"}, nil,
+		},
+		{
+			"contents with keys to press", "<meta name=generator content=texi2any><meta name=generator content=docbook><div>" + filler + "<ul class=section-toc><li><a href=a accesskey=1>Wheels of oak</a><li><a href=b accesskey=2>Stones</a></ul></div>",
+			[]string{"Wheels of oak"}, nil,
+		},
+		{
+			"a title in a header", "<meta name=generator content=docbook><div id=column><header><h1>Page</h1><div>" + menu + "</div></header><div id=toc><p>Contents of the page</p>" + menu + "</div><div id=text>" + filler + "<h2>More</h2>" + filler + "</div></div>",
+			[]string{"miller", "More"},
+			[]string{"Contents of", "Sieves"},
+		},
+	})
 }

@@ -292,7 +292,9 @@ func (c *collected) anchor(n *html.Node, at int32) {
 	for i := range n.Attr {
 		switch v := n.Attr[i].Val; n.Attr[i].Key {
 		case "accesskey":
-			c.boxes[at].flags |= hasPager
+			if v == "n" || v == "p" { // next and previous: DocBook, Texinfo
+				c.boxes[at].flags |= hasPager
+			}
 		case "rel":
 			if hasToken(v, "next") || hasToken(v, "prev") || hasToken(v, "previous") {
 				c.boxes[at].flags |= hasPager

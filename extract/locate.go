@@ -240,7 +240,7 @@ func (l *located) dominant(at int32) int32 {
 	if b.words*10 < cur.words*9 && l.hasTwin(best) {
 		return -1
 	}
-	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) {
+	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) && !l.isLeftOut(at, t) {
 		return -1 // the title opens the text, with a list of its parts perhaps
 	}
 	// What would be lost must not be of the same text: paragraphs beside the
@@ -250,6 +250,9 @@ func (l *located) dominant(at int32) int32 {
 		s := &boxes[i]
 		if i == best || s.drop != "" {
 			continue
+		}
+		if l.kind == millrace.Documentation && s.anchors >= 3 && hasClass(s.n, "toc") && findTag(s.n, atom.Dl) != nil {
+			return -1 // DocBook: the contents of a book or a chapter, beside its title page
 		}
 		switch s.n.DataAtom {
 		case atom.P, atom.Pre, atom.Blockquote, atom.Dl, atom.Figure:
@@ -269,6 +272,23 @@ func (l *located) dominant(at int32) int32 {
 		}
 	}
 	return best
+}
+
+// isLeftOut reports whether an element inside a box is in a part that is left
+// out.
+func (l *located) isLeftOut(at int32, n *html.Node) bool {
+	boxes := l.c.boxes
+	for i := at + 1; i < boxes[at].end; {
+		switch b := &boxes[i]; {
+		case !isAncestor(b.n, n):
+			i = b.end
+		case b.drop != "":
+			return true
+		default:
+			i++
+		}
+	}
+	return false
 }
 
 func (l *located) tableRows(at int32) int {
@@ -363,7 +383,7 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	if !links && !betweenProse(n) && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
 		return "links"
 	}
-	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
+	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && calloutKind(n) == "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
 		return classReason + word
 	}
 	return ""

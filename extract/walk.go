@@ -252,8 +252,10 @@ func (w *walker) element(n *html.Node) {
 			case isFragment(n):
 				w.code(n)
 				return
-			case isFigure(n):
+			case isFigure(n), isFormal(n):
 				w.figure(n)
+				return
+			case w.api(n):
 				return
 			case w.facade(n):
 				return

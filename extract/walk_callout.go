@@ -17,6 +17,14 @@ var calloutKinds = map[string]string{
 	"caution": "caution", "danger": "caution", "error": "caution", "bug": "caution", "failure": "caution",
 }
 
+// loneKinds are the names that mean a call-out without another word, as DocBook,
+// docutils and manuals written by hand have them. The others mean other things
+// as well: the summary of an interface, an example.
+var loneKinds = map[string]bool{
+	"note": true, "tip": true, "important": true, "warning": true, "caution": true, "danger": true, "attention": true, "hint": true, "seealso": true,
+	"is-info": true, "is-success": true, "is-warning": true, "is-danger": true,
+}
+
 // calloutKind gives the kind of the call-out that an element is, "" if it is
 // none. Only the conventions of documentation tools count: a class that says
 // call-out with one that names a kind, or the kind alone.
@@ -30,6 +38,9 @@ func calloutKind(n *html.Node) string {
 	}
 	if class == "" || len(class) > 300 {
 		return ""
+	}
+	if isTextBox(n) {
+		return "note"
 	}
 	kind, named, words := "", false, 0
 	for t := range strings.FieldsSeq(strings.ToLower(class)) {
@@ -60,10 +71,25 @@ func calloutKind(n *html.Node) string {
 			}
 		}
 	}
-	if named || kind != "" && (words == 1 || n.DataAtom == atom.Aside || n.DataAtom == atom.Details) {
+	if named || kind != "" && (words == 1 && loneKinds[strings.TrimSpace(strings.ToLower(class))] || n.DataAtom == atom.Aside || n.DataAtom == atom.Details) {
 		return kind
 	}
 	return ""
+}
+
+// isTextBox reports whether an element is a box with a title beside the text,
+// as DocBook and docutils make of a sidebar and a topic: no sidebar of the page.
+func isTextBox(n *html.Node) bool {
+	if !hasClass(n, "sidebar", "topic") || hasClass(n, "contents") {
+		return false
+	}
+	for c := range children(n) {
+		if c.DataAtom == atom.A && c.FirstChild == nil {
+			continue // an anchor
+		}
+		return c.DataAtom == atom.P && hasClass(c, "sidebar-title", "topic-title", "title") || hasClass(c, "titlepage")
+	}
+	return false
 }
 
 func (w *walker) callout(n *html.Node, kind string) {
@@ -129,6 +155,9 @@ func calloutTitle(n *html.Node) *html.Node {
 	for first, steps := n, 0; steps < 3; steps++ {
 		var next *html.Node
 		for c := range children(first) {
+			if c.DataAtom == atom.A && c.FirstChild == nil {
+				continue // an anchor
+			}
 			next = c
 			break
 		}

@@ -107,10 +107,13 @@ func isFragment(n *html.Node) bool {
 	}
 	lines := 0
 	for c := range children(n) {
-		if c.DataAtom != atom.Div || !hasClass(c, "line") {
+		switch {
+		case c.DataAtom == atom.Div && hasClass(c, "ttc"): // what it shows of a name under the pointer
+		case c.DataAtom == atom.Div && hasClass(c, "line"):
+			lines++
+		case c.DataAtom != atom.A || c.FirstChild != nil: // an anchor
 			return false
 		}
-		lines++
 	}
 	return lines > 0
 }
@@ -138,7 +141,7 @@ func isCodeBlock(n *html.Node) bool {
 
 // codeText gives the text of a code block, without empty lines before it.
 func codeText(n *html.Node) string {
-	c := coder{lines: lineMarks(n)}
+	c := coder{lines: lineMarks(n), between: n.DataAtom == atom.Div}
 	c.children(n)
 	return c.text()
 }
@@ -180,10 +183,11 @@ func isCodeLine(n *html.Node) bool {
 
 // coder collects the text of a code block.
 type coder struct {
-	buf   []byte
-	lines bool // there are no line ends but between elements that stand for a line
-	begun bool // the first of them was seen
-	made  bool // line ends are elements, so that white space is perhaps made for HTML, too
+	buf     []byte
+	lines   bool // there are no line ends but between elements that stand for a line
+	begun   bool // the first of them was seen
+	between bool // white space between them is none of the code
+	made    bool // line ends are elements, so that white space is perhaps made for HTML, too
 }
 
 // text gives the code without empty lines before it.
@@ -204,7 +208,9 @@ func (c *coder) children(n *html.Node) {
 func (c *coder) node(n *html.Node) {
 	switch n.Type {
 	case html.TextNode:
-		c.buf = append(c.buf, n.Data...)
+		if !c.between || strings.TrimSpace(n.Data) != "" || !hasClass(n.Parent, "fragment") {
+			c.buf = append(c.buf, n.Data...)
+		}
 		return
 	case html.ElementNode:
 	default:
@@ -246,7 +252,7 @@ func isGutter(n *html.Node) bool {
 		switch t {
 		case "lineno", "linenos", "line-number", "line-numbers", "linenumber", "linenumbers", "ln", "lnt", "gutter", "hljs-ln-numbers", "line-numbers-rows",
 			"rouge-gutter", "blob-num", "linenodiv", "gl", "line-num", "code-line-number", "react-syntax-highlighter-line-number", "lntd-gutter",
-			"crayon-nums", "crayon-num",
+			"crayon-nums", "crayon-num", "ttc",
 			"copy", "copy-button", "copy-btn", "copybtn", "code-copy", "copy-code-button":
 			if t == "line-numbers" && (n.DataAtom == atom.Pre || n.DataAtom == atom.Code) {
 				continue

@@ -97,6 +97,18 @@ func isPermalink(n *html.Node) bool {
 			strings.Contains(attr(n, "aria-label"), "ermalink"))
 }
 
+// isPermalinkSign reports whether a link is no more than the sign that programs
+// put behind a term, a caption or a line that can be linked to.
+func isPermalinkSign(n *html.Node) bool {
+	switch t := plainText(n); t {
+	case "¶", "#", "§", "🔗", "∞", "◆", "¤", "⚓":
+		return true
+	case "":
+		return hasClass(n, "headerlink", "anchor", "permalink", "header-anchor", "anchor-link", "hash-link", "copiable-anchor", "copiable-link")
+	}
+	return false
+}
+
 // hasTextBefore reports whether a part of a heading is not its first: what
 // programs note in comments does not count.
 func hasTextBefore(n *html.Node) bool {

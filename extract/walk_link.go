@@ -19,6 +19,9 @@ func (w *walker) link(n *html.Node) {
 	}
 	url := ""
 	if href := attr(n, "href"); href != "" {
+		if href[0] == '#' && isPermalinkSign(n) {
+			return
+		}
 		url = w.resolveLink(href)
 	}
 	opened := url != "" && w.in.start(millrace.LinkSpan, url)

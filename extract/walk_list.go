@@ -12,6 +12,15 @@ import (
 
 func (w *walker) list(n *html.Node) {
 	w.flush()
+	if n.DataAtom == atom.Ul && isSections(n) {
+		for c := range children(n) {
+			if !w.l.skip[c] {
+				w.children(c)
+				w.flush()
+			}
+		}
+		return
+	}
 	b := millrace.Block{Type: millrace.ListBlock, Ordered: n.DataAtom == atom.Ol}
 	if b.Ordered {
 		b.Reversed = hasAttr(n, "reversed")
@@ -23,6 +32,36 @@ func (w *walker) list(n *html.Node) {
 	if len(b.Items) > 0 {
 		w.out = append(w.out, b)
 	}
+}
+
+// isSections reports whether a list holds nothing but one section in every
+// item, with a heading: Javadoc makes the parts of a page so.
+func isSections(n *html.Node) bool {
+	items := 0
+	for li := range children(n) {
+		var section *html.Node
+		for c := li.FirstChild; c != nil; c = c.NextSibling {
+			switch {
+			case c.Type == html.TextNode && strings.TrimSpace(c.Data) != "", c.Type == html.ElementNode && section != nil:
+				return false
+			case c.Type == html.ElementNode:
+				section = c
+			}
+		}
+		if section == nil || section.DataAtom != atom.Section || li.DataAtom != atom.Li {
+			return false
+		}
+		for c := range children(section) {
+			if headingLevel(c) == 0 {
+				return false
+			}
+			break
+		}
+		if items++; items == 20 {
+			break
+		}
+	}
+	return items > 0
 }
 
 // items adds the items of a list. Where one has a number out of turn, another
@@ -169,6 +208,9 @@ func (w *walker) definitions(n *html.Node) {
 		w.contents(n)
 		return
 	}
+	if w.noteList(n) {
+		return
+	}
 	b := millrace.Block{Type: millrace.DefinitionsBlock}
 	var terms []string
 	var walk func(*html.Node, int)
@@ -212,6 +254,39 @@ func (w *walker) definitions(n *html.Node) {
 	}
 	w.out = append(w.out, w.pending...)
 	w.pending = w.pending[:0]
+}
+
+// noteList makes a call-out of a definition list with one entry that says what
+// kind it is, as Doxygen writes notes and warnings.
+func (w *walker) noteList(n *html.Node) bool {
+	if !hasClass(n, "section") {
+		return false
+	}
+	kind := ""
+	for t := range strings.FieldsSeq(attr(n, "class")) {
+		if loneKinds[t] {
+			kind = calloutKinds[t]
+		}
+	}
+	var dt, dd *html.Node
+	for c := range children(n) {
+		switch {
+		case c.DataAtom == atom.Dt && dt == nil:
+			dt = c
+		case c.DataAtom == atom.Dd && dd == nil:
+			dd = c
+		default:
+			return false
+		}
+	}
+	if kind == "" || dt == nil || dd == nil {
+		return false
+	}
+	b := millrace.Block{Type: millrace.CalloutBlock, Kind: kind}
+	b.Title, _ = w.line(func() { w.children(dt) })
+	b.Blocks = w.inside(func() { w.children(dd) })
+	w.out = append(w.out, b)
+	return true
 }
 
 // except walks the children of n without one subtree.

@@ -25,7 +25,7 @@ func (w *walker) image(n *html.Node) {
 		return
 	}
 	src := w.imageURL(n, img)
-	if src == "" || isTiny(img) || w.seen[src] && isDecor(img) {
+	if src == "" || isTiny(img) || isButton(img) || w.seen[src] && isDecor(img) {
 		return
 	}
 	if w.seen == nil {
@@ -54,6 +54,22 @@ func isDecor(img *html.Node) bool { return attr(img, "alt") == "" }
 func isTiny(img *html.Node) bool {
 	w, h := pixels(attr(img, "width")), pixels(attr(img, "height"))
 	return w >= 0 && w <= 2 || h >= 0 && h <= 2 || w >= 0 && h >= 0 && w <= 24 && h <= 24
+}
+
+// isButton reports whether an image is there to be clicked on: to open a part,
+// to go up.
+func isButton(img *html.Node) bool {
+	p := img.Parent
+	if p == nil || p.DataAtom != atom.A && !hasAttr(p, "onclick") {
+		return false
+	}
+	switch strings.ToLower(strings.TrimSpace(attr(img, "alt"))) {
+	case "+", "-", "−", "[+]", "[-]", "[*]", "^", "↑", "▲", "▼", "►", "<", ">", "<-", "->":
+		return true
+	case "top", "up", "back to top", "next", "prev", "previous":
+		return plainText(p) == ""
+	}
+	return false
 }
 
 // pixels reads a length, -1 for none.
@@ -229,7 +245,12 @@ func (w *walker) figure(n *html.Node) {
 		}
 	}
 	if caption != "" {
-		blocks = append(blocks, millrace.Block{Type: millrace.TextBlock, Text: caption, Spans: spans})
+		b := millrace.Block{Type: millrace.TextBlock, Text: caption, Spans: spans}
+		if sibling(captionNode, false) == nil {
+			blocks = append([]millrace.Block{b}, blocks...)
+		} else {
+			blocks = append(blocks, b)
+		}
 	}
 	w.out = append(w.out, blocks...)
 }
@@ -238,7 +259,7 @@ func (w *walker) figure(n *html.Node) {
 func captionOf(n *html.Node) *html.Node {
 	var last *html.Node
 	for c := range children(n) {
-		if c.DataAtom == atom.Figcaption {
+		if c.DataAtom == atom.Figcaption || n.DataAtom == atom.Div && isFormalTitle(c) {
 			return c
 		}
 		last = c
@@ -256,6 +277,27 @@ func captionOf(n *html.Node) *html.Node {
 	}
 	return nil
 }
+
+// isFormal reports whether an element is what DocBook calls a formal object: a
+// figure, a table or a listing with a title.
+func isFormal(n *html.Node) bool {
+	if !hasClass(n, "figure", "table", "example") {
+		return false
+	}
+	parts, title := 0, false
+	for c := range children(n) {
+		switch {
+		case c.DataAtom == atom.A && c.FirstChild == nil, c.DataAtom == atom.Br:
+		case isFormalTitle(c):
+			title = true
+		default:
+			parts++
+		}
+	}
+	return title && parts == 1
+}
+
+func isFormalTitle(n *html.Node) bool { return n.DataAtom == atom.P && hasClass(n, "title") }
 
 func isCaptionClass(n *html.Node) bool {
 	class := attr(n, "class")
