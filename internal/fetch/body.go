@@ -46,8 +46,8 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 // Decode gives the content of resp: its body without its codings (gzip, br,
 // zstd). What it gives before io.EOF is not verified yet: only io.EOF says
 // that the body was whole, within the limits of the client that fetched it
-// (the defaults for a response from elsewhere), and as its Content-Digest
-// says, which is over the coded bytes.
+// (the defaults, or those of a [Download], for a response from elsewhere), and
+// as its Content-Digest says, which is over the coded bytes.
 //
 // The first bytes have the last word about a coding: a body that claims any
 // coding but is plain text is taken as it is, as from a proxy that decodes
@@ -72,6 +72,10 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	lim := limits{}.orDefault()
 	if w, ok := body.(*wireBody); ok {
 		lim = w.limits
+	} else if resp.Request != nil {
+		if d, ok := resp.Request.Context().Value(download{}).(download); ok {
+			lim.body = d.limit
+		}
 	}
 	if limit > 0 {
 		lim.body = min(lim.body, limit)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,5 +61,21 @@ func TestDownload(t *testing.T) {
 				time.Sleep(2 * time.Minute) // the servers end
 			})
 		})
+	}
+}
+
+// A response from elsewhere has the limit of its download.
+func TestDownloadFromElsewhere(t *testing.T) {
+	body := strings.Repeat(prose, 100)
+	req := get(t, "http://site.example/file")
+	for limit, kind := range map[int64]error{int64(len(body)): nil, 1 << 10: millrace.ErrTooLarge} {
+		resp := response(body)
+		resp.Request = req.WithContext(Download(t.Context(), limit, 0))
+		got, err := ReadBody(resp, 0)
+		if kind == nil && (err != nil || string(got) != body) {
+			t.Errorf("%d bytes: %v", limit, err)
+		} else if kind != nil {
+			wantErr(t, err, kind, "longer than 1024 bytes")
+		}
 	}
 }
