@@ -50,6 +50,25 @@
 //   - the limits and the rules of robots.txt that have kept addresses out. Once
 //     they are lifted, every page is read without conditions, once.
 //
+// # Other rules
+//
+// Every page comes with what it was made of, [millrace.Page.Original]: the HTML
+// and those fields of the response that extraction reads, up to 4 MB. A sink
+// that keeps it ([Options.Original]) is asked for it when the extractor is a
+// newer one, or when its rules are others ([Crawl.Correct]): each run begins
+// with the pages that others have made, makes them again without any request,
+// and yields them with the validators that are held. After that the run goes its
+// usual way: a page that stands answers 304. [Crawl.Reread] does only the first
+// part.
+//
+// Addresses keep what was decided about them. A page is asked for without
+// conditions, as one that is new, if nothing is kept of it, or if by these rules
+// it has no content, is a redirect or a form to log in, or goes by another
+// address. One that goes in the very run that has made it again goes with the
+// next. What an address that cannot exist gives is found out once more, by one
+// request. Addresses without a page keep no HTML: rules that would find content
+// there show it when the week of such an address is over.
+//
 // # What a page is called
 //
 // Its address, or what its rel=canonical says:
@@ -92,5 +111,6 @@
 // # Memory
 //
 // A run keeps some 30 bytes for each address; the queue goes to a temporary
-// file when it is long. Pages larger than 1 MB are taken apart one at a time.
+// file when it is long. Pages larger than 1 MB are taken apart one at a time. A
+// run that makes pages again remembers 8 bytes for each of them.
 package crawl

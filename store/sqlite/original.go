@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// coder compresses what pages were made of. HTML becomes a quarter of its size
-// in a tenth of the time that its extraction takes. A store that keeps no
-// originals never makes one.
+// coder compresses what pages were made of. At its fastest it makes HTML less
+// than a third of its size; slower levels gain a twentieth of that, for up to
+// twice the time. A store that keeps no originals never makes one.
 type coder struct {
 	once sync.Once
 	enc  *zstd.Encoder
@@ -28,7 +28,8 @@ const originalWindow = 256 << 10
 
 func (c *coder) open() error {
 	c.once.Do(func() {
-		c.enc, c.err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(originalWindow), zstd.WithLowerEncoderMem(true))
+		c.enc, c.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithWindowSize(originalWindow), zstd.WithLowerEncoderMem(true))
 		if c.err == nil {
 			c.dec, c.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 				zstd.WithDecoderMaxMemory(millrace.MaxOriginal))
