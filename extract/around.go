@@ -18,6 +18,7 @@ import (
 func (l *located) around(page *url.URL) {
 	l.editions(page)
 	l.columns()
+	l.buttons()
 	if l.kind != millrace.Forum {
 		l.tail()
 	}
@@ -65,6 +66,69 @@ func (l *located) columns() {
 			}
 		}
 	}
+}
+
+// buttons leaves out the lines that hold nothing but links that look like
+// buttons: what they ask to do is no text. A file to load is content.
+func (l *located) buttons() {
+	boxes := l.c.boxes
+	root := &boxes[l.at]
+	if root.words < 100 {
+		return
+	}
+	for i := l.at + 1; i < root.end; i++ {
+		b := &boxes[i]
+		if b.drop != "" {
+			i = b.end - 1
+			continue
+		}
+		if b.own > 0 && b.end == i+1 && b.own == b.ownLinks && b.own <= 5*b.ownAnchors && (b.tag == atom.P || b.tag == atom.Div) && allButtons(b.n) {
+			b.drop = "buttons"
+		}
+	}
+}
+
+func allButtons(n *html.Node) bool {
+	other, steps := 0, 0
+	find(n, func(e *html.Node) bool {
+		steps++
+		if e.DataAtom == atom.A && (!isButtonClass(e) || isFile(e)) {
+			other++
+		}
+		return other > 0 || steps > 60
+	})
+	return other == 0 && steps <= 60
+}
+
+func isButtonClass(n *html.Node) bool {
+	for t := range strings.FieldsSeq(strings.ToLower(attr(n, "class"))) {
+		if t == "button" || t == "btn" || strings.HasPrefix(t, "btn-") || strings.HasPrefix(t, "button-") ||
+			strings.HasSuffix(t, "-btn") || strings.HasSuffix(t, "-button") || strings.HasSuffix(t, "__button") {
+			return true
+		}
+	}
+	return false
+}
+
+// isFile reports whether a link leads to a file that is no page.
+func isFile(n *html.Node) bool {
+	href, _, _ := strings.Cut(attr(n, "href"), "#")
+	href, _, _ = strings.Cut(href, "?")
+	if _, rest, ok := strings.Cut(href, "://"); ok {
+		if _, href, ok = strings.Cut(rest, "/"); !ok {
+			return false
+		}
+	}
+	name := strings.ToLower(href[strings.LastIndexByte(href, '/')+1:])
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return hasAttr(n, "download")
+	}
+	switch name[i+1:] {
+	case "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "do", "cfm", "cgi":
+		return hasAttr(n, "download")
+	}
+	return true
 }
 
 // tableOf gives the table of a row.

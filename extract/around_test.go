@@ -48,6 +48,13 @@ func TestAboutThePage(t *testing.T) {
 		},
 		{"such a line in the midst", "<main>" + filler + "<p>Last updated values win.</p><p>The wheel stands still at night.</p></main>", []string{"values win"}, nil},
 		{"a long last paragraph", "<main>" + filler + "<p>Powered by the river, the wheel turns all the day and half of the night, and nobody in the village sleeps.</p></main>", []string{"nobody"}, nil},
+		{
+			"buttons", "<main>" + filler + "<p><a class='btn btn-primary' href=/try>Start to grind</a> <a class=button href=/talk>Talk to us</a></p>" + filler + "<p><a class=btn href=/mill.pdf>The plan of the mill</a></p>" +
+				"<div><a class=btn href=/try>Try it</a>, or walk down to the river.</div></main>",
+			[]string{"plan of the mill", "walk down to the river"},
+			[]string{"grind", "Talk"},
+		},
+		{"a page of buttons", "<main><p>Grind with us.</p><p><a class=btn href=/try>Start to turn</a></p></main>", []string{"Start to turn"}, nil},
 		{"a short page", "<main><p>Report a bug to the miller.</p></main>", []string{"Report a bug"}, nil},
 		{"a pager by its words", "<main><ul><li><a href=/1>Previous</a><li><a href=/>Overview: Mills</a><li><a href=/3> <span>Next</span> </a></ul>" + filler + "</main>", []string{"miller"}, []string{"Overview", "Next"}},
 		{"a list that has the word", "<main>" + filler + "<ul><li><a href=/3>Next</a>: the page that follows, with more words than links</ul></main>", []string{"page that follows"}, nil},
@@ -57,8 +64,9 @@ func TestAboutThePage(t *testing.T) {
 func TestPanels(t *testing.T) {
 	checkLocated(t, []locatedPage{{
 		"", "<main>" + filler + "<ul role=tablist><li><a href=#one>Wheat</a><li><a href=#two>Rye</a></ul>" +
-		"<section role=tabpanel id=one><p>Grind the wheat twice.</p></section><section role=tabpanel id=two aria-hidden=true hidden=hidden><p>Grind the rye once.</p></section></main>",
-		[]string{"wheat twice", "rye once"}, nil,
+			"<section role=tabpanel id=one><p>Grind the wheat twice.</p></section><section role=tabpanel id=two aria-hidden=true hidden=hidden><p>Grind the rye once.</p></section></main>",
+		[]string{"wheat twice", "rye once"},
+		nil,
 	}})
 }
 
@@ -68,7 +76,8 @@ func TestManuals(t *testing.T) {
 	checkLocated(t, []locatedPage{
 		{
 			"the contents of a book", "<meta name=generator content='DocBook XSL'><div class=book><div class=titlepage><div><div><h1>Page</h1></div><div class=legalnotice>" + filler + "</div></div></div>" + toc + "</div>",
-			[]string{"miller", "Ponds and weirs"}, nil,
+			[]string{"miller", "Ponds and weirs"},
+			nil,
 		},
 		{
 			"a column of links in a table", "<table><tr><td><h2>Page</h2></td></tr></table><table><tr><td><b>Menu</b>" + menu + "</td><td>" + filler + "<h3>More</h3>" + filler + "</td></tr></table>",
@@ -77,11 +86,13 @@ func TestManuals(t *testing.T) {
 		},
 		{
 			"boxes with the class of a column", "<main>" + filler + "<div class=sidebar><div class=titlepage><p class=title>Basics</p></div><p>A weir holds the water back.</p></div>" + filler + "</main>",
-			[]string{"weir holds"}, nil,
+			[]string{"weir holds"},
+			nil,
 		},
 		{
 			"contents with keys to press", "<meta name=generator content=texi2any><meta name=generator content=docbook><div>" + filler + "<ul class=section-toc><li><a href=a accesskey=1>Wheels of oak</a><li><a href=b accesskey=2>Stones</a></ul></div>",
-			[]string{"Wheels of oak"}, nil,
+			[]string{"Wheels of oak"},
+			nil,
 		},
 		{
 			"a title in a header", "<meta name=generator content=docbook><div id=column><header><h1>Page</h1><div>" + menu + "</div></header><div id=toc><p>Contents of the page</p>" + menu + "</div><div id=text>" + filler + "<h2>More</h2>" + filler + "</div></div>",
