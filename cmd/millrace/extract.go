@@ -20,11 +20,14 @@ import (
 type extractCommand struct {
 	common
 	remote
-	Page     string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
+	correcting
+	Page     string `arg:"" optional:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
 	URL      string `name:"url" placeholder:"URL" help:"Address of a page that is a file, for its links."`
 	Blocks   bool   `xor:"form" help:"Print the blocks only, one line each."`
 	Markdown bool   `xor:"form" help:"Print the Markdown only."`
 	Text     bool   `xor:"form" help:"Print the text only."`
+	Site     string `placeholder:"SOURCE" help:"Show what was learned of a site, or extract PAGE by it: a folder, a mirror FILE, or the URL of a live site that was served or pulled."`
+	Store    string `placeholder:"FILE" help:"Store of the site (default: as serve and pull have it)."`
 	Explain  bool   `help:"Say what was kept, what was dropped and why, by selector."`
 }
 
@@ -40,11 +43,13 @@ type extractReport struct {
 
 // explained is what --explain adds.
 type explained struct {
-	Root    string        `json:"root"` // selector
-	Dropped []droppedPart `json:"dropped"`
+	Root    string `json:"root"` // selector
+	Kept    []part `json:"kept"` // what only a rule, or what was learned, has brought in
+	Dropped []part `json:"dropped"`
 }
 
-type droppedPart struct {
+// part is a subtree that was kept or dropped.
+type part struct {
 	Selector string `json:"selector"`
 	Reason   string `json:"reason"`
 	Words    int    `json:"words"`
@@ -56,19 +61,42 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	if err := c.remote.validate(); err != nil {
 		return err
 	}
+	var template *extract.Template
+	switch {
+	case c.Page == "" && c.Site == "":
+		return usageError("name a page: an HTML FILE, a URL, or - for standard input; or a site with --site")
+	case c.Store != "" && c.Site == "":
+		return usageError("--store: it is the store of a site; name that with --site")
+	case c.Site != "":
+		r, err := c.learned(ctx, p)
+		if err != nil {
+			return err
+		}
+		if c.Page == "" {
+			return p.report(r, r.text)
+		}
+		template = r.Template
+	}
+	rules, err := c.rules(template)
+	if err != nil {
+		return err
+	}
 	data, address, contentType, err := c.read(ctx, p)
 	if err != nil {
 		return err
 	}
-	res, err := extract.HTML(ctx, data, address, &extract.Options{ContentType: contentType})
+	res, err := extract.HTML(ctx, data, address, &extract.Options{ContentType: contentType, Rules: rules})
 	if err != nil {
 		return err
 	}
 	r := extractReport{Page: res.Page, Text: res.Page.Text(), Sources: res.Sources, Canonical: res.Canonical, Reason: res.Reason}
 	if c.Explain {
-		r.Explained = &explained{Root: res.Root, Dropped: []droppedPart{}}
+		r.Explained = &explained{Root: res.Root, Kept: []part{}, Dropped: []part{}}
+		for _, k := range res.Kept {
+			r.Explained.Kept = append(r.Explained.Kept, part(k))
+		}
 		for _, d := range res.Dropped {
-			r.Explained.Dropped = append(r.Explained.Dropped, droppedPart(d))
+			r.Explained.Dropped = append(r.Explained.Dropped, part(d))
 		}
 	}
 	return p.report(r, func(w io.Writer) error {
@@ -162,6 +190,9 @@ func (c *extractCommand) text(r *extractReport) []byte {
 	}
 	if e := r.Explained; e != nil {
 		b = fmt.Appendf(b, "\nkept     %s\n", e.Root)
+		for _, k := range e.Kept {
+			b = fmt.Appendf(b, "kept     %s: %s, %d words\n", k.Selector, k.Reason, k.Words)
+		}
 		for _, d := range e.Dropped {
 			b = fmt.Appendf(b, "dropped  %s: %s, %d words\n", d.Selector, d.Reason, d.Words)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
@@ -37,7 +38,9 @@ type origin struct {
 	complete func() bool
 	// other gives another source in place of one that turns out not to be
 	// there; nil = there is no other.
-	other func(error) bool
+	other    func(error) bool
+	learning learning
+	school   *school // of a source that can be learned from
 	// shown takes the progress bar in place of the mirror's own count.
 	shown *progress
 	last  atomic.Pointer[look]
@@ -195,17 +198,53 @@ func notify(c chan<- struct{}) {
 	}
 }
 
-// sync takes one look at the whole source.
-func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
-	start, bar := time.Now(), p.progress("reading "+o.title)
+// look reads the whole source.
+func (o *origin) look(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
+	bar := p.progress("reading " + o.title)
+	defer bar.end()
 	mo := &mirror.Options{Logger: p.log}
 	if o.kind == "crawl" {
 		o.shown = bar // the crawl itself knows what is left to do
 	} else {
 		mo.Progress = func(g mirror.Progress) { bar.show(g.Done, g.Named) }
 	}
-	report, err := mirror.Sync(ctx, o.from, o.source, site, mo)
-	bar.end()
+	return mirror.Sync(ctx, o.from, o.source, site, mo)
+}
+
+// revise makes the pages again, by what has just been learned of them. What is
+// asked for is on this machine.
+func (o *origin) revise(ctx context.Context, p *process, site store.Site, report *mirror.Report) error {
+	if src, ok := o.source.(*crawl.Crawl); ok {
+		t, err := reread(ctx, site, o.from, src.Reread(ctx))
+		report.Updated, report.Deleted = report.Updated+t.Updated, report.Deleted+t.Deleted
+		return err
+	}
+	again, err := o.look(ctx, p, site)
+	if err != nil {
+		return err
+	}
+	again.Added, again.Updated, again.Deleted = again.Added+report.Added, again.Updated+report.Updated, again.Deleted+report.Deleted
+	*report = *again
+	return nil
+}
+
+// sync takes one look at the source, and what there is to learn from it.
+func (o *origin) sync(ctx context.Context, p *process, site store.Site) (*mirror.Report, error) {
+	start := time.Now()
+	if pupil, ok := o.source.(learner); ok && (o.school == nil || o.school.pupil != pupil) {
+		var err error
+		if o.school, err = attend(ctx, site, o.from, o.learning, p.log, pupil); err != nil {
+			return nil, err
+		}
+	}
+	report, err := o.look(ctx, p, site)
+	if err != nil {
+		return report, err
+	}
+	changed, err := o.school.learn(ctx)
+	if changed {
+		err = o.revise(ctx, p, site, report)
+	}
 	if err != nil {
 		return report, err
 	}

@@ -22,6 +22,7 @@ type pullCommand struct {
 	common
 	remote
 	crawling
+	learning
 	URL     []string `arg:"" name:"url" help:"Sites to mirror."`
 	Store   string   `placeholder:"FILE" help:"Mirror to write (default: a file under the user's state folder, named after the first site)."`
 	Via     string   `placeholder:"PROTOCOL" help:"Use this protocol only, or crawl for the plain web."`
@@ -76,6 +77,9 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
 	p.limitMemory()
 	if err := errors.Join(c.remote.validate(), c.crawling.validate()); err != nil {
+		return err
+	}
+	if _, err := c.rules(nil); err != nil {
 		return err
 	}
 	var ways []protocol.Protocol
@@ -199,8 +203,20 @@ func (c *pullCommand) crawl(ctx context.Context, p *process, site store.Site, cl
 	if err != nil {
 		return err
 	}
+	school, err := attend(ctx, site, from, c.learning, p.log, src)
+	if err != nil {
+		return err
+	}
 	rep, err := mirror.Sync(ctx, from, src, site, &mirror.Options{Logger: p.log})
 	bar.end()
+	if err == nil {
+		var changed bool
+		if changed, err = school.learn(ctx); changed {
+			var t millrace.Tally
+			t, err = reread(ctx, site, from, src.Reread(ctx))
+			rep.Updated, rep.Deleted = rep.Updated+t.Updated, rep.Deleted+t.Deleted
+		}
+	}
 	return c.done(ctx, site, webCrawl, root, src.Complete(), r, rep, err)
 }
 

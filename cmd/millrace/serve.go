@@ -27,6 +27,7 @@ type serveCommand struct {
 	common
 	remote
 	crawling
+	learning
 	Source    string   `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Listen    string   `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
 	BaseURL   string   `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address)."`
@@ -84,7 +85,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	o := origin{kind: kind, base: docs}
+	o := origin{kind: kind, base: docs, learning: c.learning}
 	if err := o.open(ctx, c, p); err != nil {
 		return err
 	}
@@ -183,6 +184,9 @@ var hideable = []millrace.PageKind{
 // pages has to be right: a slip would publish them.
 func (c *serveCommand) validate() error {
 	if err := errors.Join(c.remote.validate(), c.crawling.validate()); err != nil {
+		return err
+	}
+	if _, err := c.rules(nil); err != nil {
 		return err
 	}
 	switch {

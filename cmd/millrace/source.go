@@ -83,10 +83,14 @@ func (o *origin) openFolder(c *serveCommand, p *process) error {
 	if err != nil {
 		return err
 	}
+	rules, err := c.rules(nil)
+	if err != nil {
+		return err
+	}
 	o.name, o.title, o.path = "folder "+dir, filepath.Base(dir), c.Store
 	o.from = o.name
 	if o.kind == "markdown" {
-		f, err := markdown.New(dir, &markdown.Options{Base: o.base, Logger: p.log})
+		f, err := markdown.New(dir, &markdown.Options{Base: o.base, Rules: rules, Logger: p.log})
 		if err != nil {
 			return err
 		}
@@ -203,7 +207,11 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 	if o.kind == "crawl" {
 		return o.crawl(client, c, p, site)
 	}
-	src, err := wordpress.New(client, o.name, &wordpress.Options{Logger: p.log})
+	rules, err := c.rules(nil)
+	if err != nil {
+		return err
+	}
+	src, err := wordpress.New(client, o.name, &wordpress.Options{Rules: rules, Logger: p.log})
 	if err != nil {
 		return err
 	}
@@ -256,6 +264,7 @@ func (c *crawling) options(p *process, site store.Site, from string, progress fu
 			return site.Held(ctx, from, urls...)
 		},
 		MaxPages: c.MaxPages, MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
+		Original: func(ctx context.Context, u string) ([]byte, error) { return site.Original(ctx, from, u) },
 		Progress: progress, Logger: p.log,
 	}
 }
