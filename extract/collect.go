@@ -21,8 +21,8 @@ type box struct {
 	anchors     int32 // links in the subtree
 	ownAnchors  int32
 	prose       int32     // words of paragraphs outside of links, in the subtree
-	ownSign     uint32    // of the text outside of inner boxes: equal for equal texts
-	sign        uint32    // of the text in the subtree
+	ownSign     uint64    // of the text outside of inner boxes: equal for equal texts
+	sign        uint64    // of the text in the subtree
 	tag         atom.Atom // of n: to look there costs more, on a large page
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree, 7 for none
@@ -75,6 +75,8 @@ type collected struct {
 	props      []*html.Node    // elements with an itemprop or a rel=author
 	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
 	controlled map[string]bool // ids of what controls on the page show and hide
+	site       *learned        // what was learned of the site; nil = nothing
+	signed     int             // how much of a text is in its signature, in bytes
 	rules      *correction     // what rules have changed; nil = nothing
 	cuts       []cutting       // what they have taken out
 	keeping    int             // how many of the elements that are open they keep
@@ -83,9 +85,12 @@ type collected struct {
 }
 
 // collect takes a document after the rules were applied to it; nil = there
-// were none.
-func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected, error) {
-	c := &collected{ctx: ctx, rules: rules}
+// were none. site is what was learned of its site, nil = nothing.
+func collect(ctx context.Context, doc *html.Node, site *learned, rules *correction) (*collected, error) {
+	c := &collected{ctx: ctx, site: site, rules: rules, signed: 12}
+	if site != nil {
+		c.signed = 1 << 20
+	}
 	for n := range children(doc) {
 		c.html = n
 		for b := range children(n) {
@@ -220,7 +225,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			w := weigh(e.Data)
 			c.boxes[at].own += w
 			if w > 0 {
-				c.boxes[at].ownSign = sign(c.boxes[at].ownSign, e.Data)
+				c.boxes[at].ownSign = sign(c.boxes[at].ownSign, e.Data, c.signed)
 			}
 			if link {
 				c.boxes[at].ownLinks += w
@@ -391,11 +396,11 @@ func (c *collected) sum() {
 }
 
 // sign adds a text to a signature: its length and its first letters.
-func sign(s uint32, text string) uint32 {
+func sign(s uint64, text string, most int) uint64 {
 	text = strings.TrimSpace(text)
-	s = s*16777619 + uint32(len(text)) //nolint:gosec // a few bits of it do
-	for i := range min(len(text), 12) {
-		s = (s ^ uint32(text[i])) * 16777619
+	s = s*1099511628211 + uint64(len(text))
+	for i := range min(len(text), most) {
+		s = (s ^ uint64(text[i])) * 1099511628211
 	}
 	return s
 }

@@ -236,28 +236,7 @@ func findTag(n *html.Node, a atom.Atom) *html.Node {
 	return find(n, func(c *html.Node) bool { return c.DataAtom == a })
 }
 
-// selector gives a CSS selector that leads to an element: its tag with its id
-// or first class, after those of its two nearest named ancestors.
-func selector(n *html.Node) string {
-	var parts []string
-	for ; n != nil && n.Type == html.ElementNode && len(parts) < 3; n = n.Parent {
-		s := n.Data
-		id := attr(n, "id")
-		if plainName(id) {
-			s += "#" + id
-		} else if class, _, _ := strings.Cut(strings.TrimSpace(attr(n, "class")), " "); plainName(class) {
-			s += "." + class
-		} else if len(parts) > 0 && n.DataAtom != atom.Body {
-			continue
-		}
-		parts = append([]string{s}, parts...)
-		if plainName(id) || n.DataAtom == atom.Body {
-			break
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
+// plainName reports whether a text is a name in any language of the web.
 func plainName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

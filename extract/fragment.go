@@ -48,13 +48,13 @@ func fragmentBlocks(ctx context.Context, data []byte, pageURL string, o *Options
 	if err != nil {
 		return nil, err
 	}
-	c, err := collect(ctx, doc, nil)
+	c, err := collect(ctx, doc, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	if k := o.Rules.match(c, doc, nil); k != nil {
 		k.run()
-		if c, err = collect(ctx, doc, k); err != nil {
+		if c, err = collect(ctx, doc, nil, k); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 
+	"golang.org/x/net/html"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 )
@@ -108,48 +110,20 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if o == nil {
 		o = &Options{}
 	}
-	base, err := pageBase(pageURL, o.Base)
+	m, doc, err := read(ctx, data, pageURL, o, o.Rules.learned())
 	if err != nil {
 		return nil, err
 	}
-	own := base.String() // whatever a base element says
-	if err := o.fits(data); err != nil {
-		return nil, err
-	}
-	text, err := decode(data, o.ContentType)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := parse(ctx, text, o.nodes())
-	if err != nil {
-		return nil, err
-	}
-	unstream(text, doc)
-	c, err := collect(ctx, doc, nil)
-	if err != nil {
-		return nil, err
-	}
-	at := base
-	if ref := attr(c.base, "href"); ref != "" {
-		if abs, err := canon.Resolve(base, ref); err == nil {
-			if u, err := url.Parse(abs); err == nil {
-				base = u
-			}
-		}
-	}
-	res := &Result{Page: &millrace.Page{URL: pageURL}, Sources: map[string]string{}}
-	m := &meta{c: c, url: at, base: base, page: res.Page, res: res}
-	m.read()
-	m.robots(o.Robots)
+	res := m.res
 	m.links()
-	alone := locate(c, m)
+	alone := locate(m.c, m)
 	kind, from := m.kind(alone, anything)
 	l, err := o.Rules.correct(doc, m, alone)
 	if err != nil {
 		return nil, err
 	}
 	res.Root, res.Dropped, res.Kept, res.Login = l.selector(), l.dropped, l.kept, alone.login
-	w := newWalker(ctx, l.c, l, base, own)
+	w := newWalker(ctx, l.c, l, m.base, m.own)
 	if l.why == "" || l.keeps {
 		if res.Page.Blocks, err = w.run(l.root); err != nil {
 			return nil, err
@@ -163,6 +137,42 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 		res.Reason = l.emptyReason()
 	}
 	return res, nil
+}
+
+// read makes a tree of a document, weighs it and reads its fields.
+func read(ctx context.Context, data []byte, pageURL string, o *Options, site *learned) (*meta, *html.Node, error) {
+	base, err := pageBase(pageURL, o.Base)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.fits(data); err != nil {
+		return nil, nil, err
+	}
+	text, err := decode(data, o.ContentType)
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, err := parse(ctx, text, o.nodes())
+	if err != nil {
+		return nil, nil, err
+	}
+	unstream(text, doc)
+	c, err := collect(ctx, doc, site, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	res := &Result{Page: &millrace.Page{URL: pageURL}, Sources: map[string]string{}}
+	m := &meta{c: c, url: base, base: base, own: base.String(), page: res.Page, res: res}
+	if ref := attr(c.base, "href"); ref != "" {
+		if abs, err := canon.Resolve(base, ref); err == nil {
+			if u, err := url.Parse(abs); err == nil {
+				m.base = u
+			}
+		}
+	}
+	m.read()
+	m.robots(o.Robots)
+	return m, doc, nil
 }
 
 // anything stands for content that is not there yet.

@@ -14,6 +14,7 @@ import (
 type located struct {
 	c       *collected
 	at      int32 // box of the root
+	from    int32 // the same, if rules have the walk begin at another
 	root    *html.Node
 	skip    map[*html.Node]bool // subtrees that the walk leaves out
 	dropped []Dropped
@@ -47,11 +48,14 @@ func locate(c *collected, m *meta) *located {
 	l.login = l.isLogin(m)
 	if l.why = l.wall(m); l.why == "" {
 		l.at = l.descend()
+		l.learnedRoot()
 		l.trim()
 		l.sections()
 		l.repeats()
 		l.around(m.url)
+		l.learnedParts()
 	}
+	l.from = l.at
 	l.root = c.boxes[l.at].n
 	if l.why != "" {
 		c.boxes[0].drop = l.why

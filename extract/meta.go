@@ -18,6 +18,7 @@ type meta struct {
 	c      *collected
 	url    *url.URL // of the page
 	base   *url.URL // which references are resolved against
+	own    string   // url as it is written, whatever a base element says
 	page   *millrace.Page
 	res    *Result
 	named  map[string][]string // content of meta elements by name or property, lower case

@@ -19,7 +19,7 @@ func (l *located) repeats() {
 		return
 	}
 	boxes := l.c.boxes
-	seen := map[uint32]int32{}
+	seen := map[uint64]int32{}
 	for i := l.at + 1; i < boxes[l.at].end; {
 		b := &boxes[i]
 		if b.drop != "" || b.n.DataAtom == atom.Blockquote || b.n.DataAtom == atom.Table {

@@ -19,7 +19,7 @@ type Rules struct {
 	list        []rule // those that keep come first
 	selection   selection
 	comments    bool
-	template    *Template
+	site        *learned // what the template corrects; nil = nothing
 	fingerprint string
 }
 
@@ -58,7 +58,11 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 	if o == nil {
 		o = &RulesOptions{}
 	}
-	r := &Rules{comments: o.Comments, template: o.Template}
+	site, err := o.Template.compile()
+	if err != nil {
+		return nil, err
+	}
+	r := &Rules{comments: o.Comments, site: site}
 	for i, text := range append(o.Keep[:len(o.Keep):len(o.Keep)], o.Drop...) {
 		ru := rule{text: text, keep: i < len(o.Keep)}
 		if err := r.selection.add(text, i); err != nil {
@@ -76,6 +80,14 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 		r.fingerprint = strconv.FormatUint(h.Sum64(), 36)
 	}
 	return r, nil
+}
+
+// learned gives what the template of rules corrects.
+func (r *Rules) learned() *learned {
+	if r == nil {
+		return nil
+	}
+	return r.site
 }
 
 // Fingerprint is the same for rules that give the same pages: up to 13 letters

@@ -294,7 +294,7 @@ func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, erro
 		return alone, nil
 	}
 	k.run()
-	c, err := collect(alone.c.ctx, doc, k)
+	c, err := collect(alone.c.ctx, doc, alone.c.site, k)
 	if err != nil {
 		return nil, err
 	}

@@ -12,10 +12,10 @@ import (
 // The limits of all selectors of a site together. They bound the time that a
 // page takes.
 const (
-	maxSelector = 1000 // bytes of one selector
-	maxSteps    = 4096
-	maxJoins    = 256 // steps that another follows
-	maxHas      = 8
+	maxSelector  = 1000 // bytes of one selector
+	maxCompounds = 4096
+	maxJoins     = 256 // steps that another follows
+	maxHas       = 8
 )
 
 // selection matches many selectors in one pass over a document, in time that
@@ -23,11 +23,11 @@ const (
 // its place, and what its parent and its last sibling match. Of the pseudo-classes
 // it has those for which that is so.
 type selection struct {
-	steps   []compound
-	byKey   map[string][]int // steps by what elements must have: "#id", ".class", "tag", or "" for those that need none
-	joins   int
-	has     []hasTest
-	ordinal bool // some test asks for an element's place among its siblings
+	compounds []compound
+	byKey     map[string][]int // steps by what elements must have: "#id", ".class", "tag", or "" for those that need none
+	joins     int
+	has       []hasTest
+	ordinal   bool // some test asks for an element's place among its siblings
 }
 
 // compound is a part of a selector, such as the li.x of "ul > li.x".
@@ -84,15 +84,15 @@ func (s *selection) add(text string, rule int) error {
 	}
 }
 
-func (s *selection) addStep(st compound, key string) error {
-	if len(s.steps) == maxSteps || s.joins > maxJoins {
+func (s *selection) addCompound(st compound, key string) error {
+	if len(s.compounds) == maxCompounds || s.joins > maxJoins {
 		return errors.New("there are too many selectors")
 	}
 	if s.byKey == nil {
 		s.byKey = map[string][]int{}
 	}
-	s.byKey[key] = append(s.byKey[key], len(s.steps))
-	s.steps = append(s.steps, st)
+	s.byKey[key] = append(s.byKey[key], len(s.compounds))
+	s.compounds = append(s.compounds, st)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (p *selectorParser) complex(rule int) error {
 			if c == ',' && p.at == len(p.text)-1 {
 				return errors.New("it ends with a comma")
 			}
-			return p.s.addStep(st, key)
+			return p.s.addCompound(st, key)
 		case c == '>' || c == '+' || c == '~':
 			join = c
 			p.at++
@@ -147,7 +147,7 @@ func (p *selectorParser) complex(rule int) error {
 		}
 		st.bit = p.s.joins
 		p.s.joins++
-		if err := p.s.addStep(st, key); err != nil {
+		if err := p.s.addCompound(st, key); err != nil {
 			return err
 		}
 		st = compound{join: join, bit: -1, rule: rule}
@@ -271,7 +271,7 @@ func (p *selectorParser) bracketed(end byte) error {
 // each, with the first rule that it matches or -1, and says whether to go on
 // inside.
 func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) {
-	w := selectionWalk{s: s, visit: visit, tested: make([]int, len(s.steps)), found: make([]map[*html.Node]bool, len(s.has))}
+	w := selectionWalk{s: s, visit: visit, tested: make([]int, len(s.compounds)), found: make([]map[*html.Node]bool, len(s.has))}
 	for i := range s.has { // one inside another comes before it
 		w.found[i] = map[*html.Node]bool{}
 		w.mark(n, i)
@@ -348,7 +348,7 @@ func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
 		w.at++
 		try := func(key string) {
 			for _, i := range w.s.byKey[key] {
-				st := &w.s.steps[i]
+				st := &w.s.compounds[i]
 				if w.tested[i] == w.at || rule >= 0 && rule <= st.rule && st.bit < 0 {
 					continue
 				}
@@ -358,13 +358,13 @@ func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
 				case 0:
 					joined = true
 				case ' ':
-					joined = above.has(w.s.steps[i-1].bit)
+					joined = above.has(w.s.compounds[i-1].bit)
 				case '>':
-					joined = own.has(w.s.steps[i-1].bit)
+					joined = own.has(w.s.compounds[i-1].bit)
 				case '+':
-					joined = last.has(w.s.steps[i-1].bit)
+					joined = last.has(w.s.compounds[i-1].bit)
 				case '~':
-					joined = before.has(w.s.steps[i-1].bit)
+					joined = before.has(w.s.compounds[i-1].bit)
 				}
 				if !joined || !e.passes(st.tests) {
 					continue

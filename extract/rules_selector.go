@@ -1,0 +1,84 @@
+package extract
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// selector gives a CSS selector that leads to an element: its tag with its id
+// or first class, after those of its two nearest named ancestors.
+func selector(n *html.Node) string {
+	var parts []string
+	for ; n != nil && n.Type == html.ElementNode && len(parts) < 3; n = n.Parent {
+		s, ok := cssName(n.Data)
+		if !ok {
+			s = "*"
+		}
+		id, hasID := cssName(attr(n, "id"))
+		if hasID {
+			s += "#" + id
+		} else if class := namedClass(n); class != "" {
+			s += "." + class
+		} else if len(parts) > 0 && n.DataAtom != atom.Body {
+			continue
+		}
+		parts = append([]string{s}, parts...)
+		if hasID || n.DataAtom == atom.Body {
+			break
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// namedClass gives the first class that needs no escapes, or else the first.
+func namedClass(n *html.Node) string {
+	first, looked := "", 0
+	for class := range strings.FieldsSeq(attr(n, "class")) {
+		if looked++; looked > 20 {
+			break
+		}
+		c, ok := cssName(class)
+		if ok && c == class {
+			return c
+		}
+		if ok && first == "" {
+			first = c
+		}
+	}
+	return first
+}
+
+// cssName writes a name as CSS does, with escapes where they are needed. Names
+// that nobody would write are none.
+func cssName(s string) (string, bool) {
+	if s == "" || len(s) > 80 {
+		return "", false
+	}
+	var b strings.Builder
+	start := true
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c == 0x7F:
+			return "", false
+		case c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80:
+			b.WriteByte(c)
+		case c == '-' && (!start || strings.Trim(s, "-") != ""):
+			b.WriteByte(c)
+			continue // what follows dashes still begins the name
+		case c >= '0' && c <= '9':
+			if start {
+				fmt.Fprintf(&b, `\%x `, c)
+			} else {
+				b.WriteByte(c)
+			}
+		default:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		}
+		start = false
+	}
+	return b.String(), true
+}
