@@ -240,7 +240,7 @@ func (rd *reader) ask(j job) step {
 	}
 	if rd.o.Fallback != nil {
 		if p, via, ferr := rd.o.Fallback(rd.ctx, j.change.Ref); ferr == nil {
-			p.Version = "" // the source's own form is asked for again
+			p.Version, p.Original = "", nil // the source's own form is asked for again
 			s.change.Page, s.change.Version, s.via, s.cause = p, "", via, err
 			return s
 		}

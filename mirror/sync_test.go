@@ -439,9 +439,10 @@ func TestGivesUp(t *testing.T) {
 }
 
 func TestFallback(t *testing.T) {
-	src, to := &site{pages: pages(5), broken: map[string]error{"/p001": millrace.ErrInvalid}}, newSink()
+	src, to := &site{pages: pages(5), broken: map[string]error{"/p001": millrace.ErrInvalid}}, &stuck{sink: newSink(), start: make(chan struct{})}
+	close(to.start)
 	o := &mirror.Options{Fallback: func(_ context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
-		return &millrace.Page{URL: ref.URL, Title: "from HTML", Version: "x", Known: millrace.FieldTitle}, "crawl", nil
+		return &millrace.Page{URL: ref.URL, Title: "from HTML", Version: "x", Known: millrace.FieldTitle, Original: []byte("<p>")}, "crawl", nil
 	}}
 	r := run(t, src, to, o)
 	if r.Fallbacks["crawl"] != 1 || !errors.Is(r.Fallback, millrace.ErrInvalid) || r.SkippedN != 0 {
@@ -449,6 +450,9 @@ func TestFallback(t *testing.T) {
 	}
 	if to.titles["/p001"] != "from HTML" || to.refs["/p001"].Version != "" {
 		t.Errorf("held %+v", to.refs["/p001"])
+	}
+	if to.bytes != 0 {
+		t.Error("what the other source has made it of counts as this one's")
 	}
 	src.broken = nil
 	run(t, src, to, o)
