@@ -1,0 +1,216 @@
+package scp
+
+import (
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// fields are what a page that was read speaks for.
+const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
+	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema | millrace.FieldContent
+
+// carry gives what a reader makes of the page's line, nil for a page that has
+// none.
+func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
+	w := pageOf(site, p)
+	if w == nil {
+		return nil
+	}
+	return w.page()
+}
+
+// tag is "1" for a page that has a line, so that the store lists them.
+func tag(site millrace.Site, p *millrace.Page) (string, error) {
+	if pageOf(site, p) == nil {
+		return "", nil
+	}
+	return "1", nil
+}
+
+// pageOf gives the line of a page of a View, nil for one that has none: an
+// archive, what users have written, a page of another origin, a page whose URL
+// is none, a line that would be over the limit.
+func pageOf(site millrace.Site, p *millrace.Page) *page {
+	if p.Kind == millrace.Archive || p.Kind == millrace.Forum {
+		return nil
+	}
+	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
+	if err != nil || !sameOrigin(site.Base, u) {
+		return nil
+	}
+	w := &page{
+		URL:       u,
+		Title:     titleOf(p, u),
+		Author:    valid(p.Author),
+		Published: second(p.Published),
+		Modified:  second(p.Modified),
+		Language:  languageOf(p.Language, site.Language),
+		Schema:    schemaOf(p.Schema),
+		Content:   contentOf(p.Blocks),
+	}
+	w.Description = firstOf(valid(p.Description), valid(p.Summary), w.Title)
+	if w.Modified.IsZero() {
+		w.Modified = w.Published
+	}
+	if w.Modified.IsZero() {
+		w.Modified = time.Unix(0, 0).UTC()
+	}
+	if len(w.Content) == 0 {
+		w.Content = []block{{Type: textBlock, Text: w.Title}}
+	}
+	if w.size() > maxLine/6 && len(appendPage(nil, w)) > maxLine {
+		return nil
+	}
+	return w
+}
+
+// page gives what the line says. The page's identity is its url, as in the
+// application of deltas; canonical is of no use to it.
+func (w *page) page() *millrace.Page {
+	return &millrace.Page{
+		URL:         w.URL,
+		Title:       w.Title,
+		Description: w.Description,
+		Author:      w.Author,
+		Published:   second(w.Published),
+		Modified:    second(w.Modified),
+		Language:    w.Language,
+		Schema:      schemas(w.Schema),
+		Blocks:      blocksOf(w.Content),
+		Known:       fields,
+		Detail:      millrace.DetailBlocks,
+		Version:     w.Modified.UTC().Format(time.RFC3339Nano),
+	}
+}
+
+// size is at most the length of the line, and at least a sixth of it: JSON
+// writes no byte as more than six.
+func (w *page) size() int {
+	n := len(w.URL) + len(w.Title) + len(w.Description) + len(w.Author) + len(w.Schema)
+	for i := range w.Content {
+		b := &w.Content[i]
+		n += 16 + len(b.Text) + len(b.URL) + len(b.Language) + len(b.Citation)
+		for _, s := range b.Rel {
+			n += 1 + len(s)
+		}
+		for _, s := range b.Items {
+			n += 1 + len(s)
+		}
+		for _, row := range b.Rows {
+			n++
+			for _, s := range row {
+				n += 1 + len(s)
+			}
+		}
+		if m := b.Media; m != nil {
+			n += len(m.Name) + len(m.URL) + len(m.Icon) + len(m.Summary) + len(m.AttributedTo) + len(m.PartOf) + len(m.Transcript)
+			for _, s := range m.Sources {
+				n += 8 + len(s.Href) + len(s.MediaType)
+			}
+			for _, c := range m.Captions {
+				n += 8 + len(c.Language) + len(c.URL) + len(c.Label)
+			}
+			for _, c := range m.Chapters {
+				n += 8 + len(c.Title)
+			}
+		}
+	}
+	return n
+}
+
+// sameOrigin reports whether a canonical URL has the scheme, host and port of
+// a base.
+func sameOrigin(base, u string) bool {
+	i := strings.Index(base, "://")
+	if i < 0 {
+		return false
+	}
+	end := i + 3
+	if j := strings.IndexByte(base[end:], '/'); j >= 0 {
+		end += j
+	} else {
+		end = len(base)
+	}
+	return strings.HasPrefix(u, base[:end]) && (len(u) == end || u[end] == '/')
+}
+
+// titleOf never gives a blank title, because a page must have one: it falls
+// back to the first heading, to the last segment of the path, to the host.
+func titleOf(p *millrace.Page, u string) string {
+	if t := valid(p.Title); !blank(t) {
+		return t
+	}
+	for i := range p.Blocks {
+		if t := valid(p.Blocks[i].Text); p.Blocks[i].Type == millrace.HeadingBlock && !blank(t) {
+			return t
+		}
+	}
+	_, rest, _ := strings.Cut(u, "://")
+	rest, _, _ = strings.Cut(rest, "?")
+	return lastSegment(rest)
+}
+
+// lastSegment gives the last segment of a path, unescaped if that is readable.
+func lastSegment(path string) string {
+	path = strings.TrimRight(path, "/")
+	segment := path[strings.LastIndexByte(path, '/')+1:]
+	t, err := url.PathUnescape(segment)
+	if err != nil || !utf8.ValidString(t) || blank(t) || strings.ContainsFunc(t, unicode.IsControl) {
+		return segment
+	}
+	return t
+}
+
+// languageOf gives the first language that is one, its case mended where that
+// is what is wrong with it.
+func languageOf(tags ...string) string {
+	for _, t := range tags {
+		if isLanguage(t) {
+			return t
+		}
+		first, rest, more := strings.Cut(strings.ReplaceAll(t, "_", "-"), "-")
+		t = strings.ToLower(first)
+		if more {
+			t += "-" + rest
+		}
+		if isLanguage(t) {
+			return t
+		}
+	}
+	return "und"
+}
+
+// second gives a time in UTC and whole seconds, the zero time for one that RFC
+// 3339 cannot say.
+func second(t time.Time) time.Time {
+	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if !blank(v) {
+			return v
+		}
+	}
+	return ""
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// valid gives s with U+FFFD for every byte that is no part of UTF-8, as
+// [canon.AppendString] writes it.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}

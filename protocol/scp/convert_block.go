@@ -1,0 +1,292 @@
+package scp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// contentOf gives blocks as content blocks, at most maxBlocks.
+func contentOf(blocks []millrace.Block) []block {
+	out := make([]block, 0, len(blocks))
+	for i := range blocks {
+		out = appendContent(out, &blocks[i])
+	}
+	return fit(out, maxBlocks)
+}
+
+// appendContent appends what becomes of a block: nothing if it says nothing. What
+// is read back of it becomes the same again.
+func appendContent(out []block, b *millrace.Block) []block {
+	switch b.Type {
+	case millrace.HeadingBlock:
+		if t := valid(b.Text); !blank(t) {
+			out = append(out, block{Type: headingBlock, Level: min(max(b.Level, 1), 6), Text: t})
+		}
+		return out
+	case millrace.TextBlock:
+		return text(out, b.Text)
+	case millrace.ListBlock, millrace.DefinitionsBlock:
+		return list(out, b)
+	case millrace.CodeBlock, millrace.MathBlock:
+		out = text(out, b.Caption)
+		if t := valid(b.Text); !blank(t) {
+			out = append(out, block{Type: codeBlock, Language: valid(b.Language), Text: t})
+		}
+		return out
+	case millrace.TableBlock:
+		out = text(out, b.Caption)
+		if rows := rowsOf(b.Rows); len(rows) > 0 {
+			out = append(out, block{Type: tableBlock, Rows: rows})
+		}
+		return out
+	case millrace.QuoteBlock:
+		q := *b
+		q.Cite = ""
+		return quote(out, &q, b.Cite)
+	case millrace.CalloutBlock:
+		return quote(out, b, "")
+	case millrace.ImageBlock:
+		if u := webURL(b.URL); u != "" {
+			out = append(out, block{Type: imageBlock, URL: u, Text: valid(b.Alt)})
+		} else if blank(b.Caption) {
+			return text(out, b.Alt)
+		}
+		return text(out, b.Caption)
+	case millrace.VideoBlock, millrace.AudioBlock:
+		return film(out, b)
+	case millrace.EmbedBlock:
+		if films[b.Kind] && webURL(b.URL) != "" {
+			v := millrace.Block{Type: millrace.VideoBlock, URL: b.URL, Title: b.Title, Caption: b.Caption}
+			v.Sources = []millrace.MediaSource{{URL: b.URL, Type: "text/html"}}
+			return film(out, &v)
+		}
+		if blank(b.Title) || blank(b.Caption) || b.Title == b.Caption {
+			return link(out, b.URL, firstOf(valid(b.Title), valid(b.Caption)), nil)
+		}
+		return text(link(out, b.URL, valid(b.Title), nil), b.Caption)
+	case millrace.LinkBlock:
+		return link(out, b.URL, valid(b.Text), b.Rel)
+	}
+	return text(out, millrace.Text([]millrace.Block{*b})) // footnotes, and what is new
+}
+
+func text(out []block, s string) []block {
+	if s = valid(s); blank(s) {
+		return out
+	}
+	return append(out, block{Type: textBlock, Text: s})
+}
+
+// list gives each item as plain text: what is inside it follows on lines of its
+// own, nested lists with their marks.
+func list(out []block, b *millrace.Block) []block {
+	l := block{Type: listBlock, Ordered: b.Ordered && b.Type == millrace.ListBlock}
+	said := false
+	for i := range b.Items {
+		it := &b.Items[i]
+		t := valid(it.Text)
+		if it.Task {
+			t = checkbox(it.Done) + t
+		}
+		inside := ""
+		if len(it.Blocks) > 0 {
+			inside = strings.ReplaceAll(valid(millrace.Text(it.Blocks)), "\n\n", "\n")
+		}
+		if b.Type == millrace.DefinitionsBlock {
+			t = joined("\n", valid(it.Term), joined("\n", t, inside))
+		} else {
+			t = joined("\n", t, inside)
+		}
+		said = said || !blank(t)
+		l.Items = append(l.Items, t)
+	}
+	if !said {
+		return out
+	}
+	return append(out, l)
+}
+
+func checkbox(done bool) string {
+	if done {
+		return "[x] "
+	}
+	return "[ ] "
+}
+
+// quote gives the text of a block as a quote.
+func quote(out []block, b *millrace.Block, cite string) []block {
+	t := valid(millrace.Text([]millrace.Block{*b}))
+	if cite = valid(cite); blank(cite) {
+		cite = ""
+	}
+	if t == "" {
+		return text(out, cite)
+	}
+	return append(out, block{Type: quoteBlock, Text: t, Citation: cite})
+}
+
+// link gives a link that stands alone, or its text if it leads nowhere.
+func link(out []block, to, label string, rel []string) []block {
+	u := webURL(to)
+	if u == "" {
+		return text(out, label)
+	}
+	if blank(label) {
+		label = u
+	}
+	b := block{Type: linkBlock, URL: u, Text: label}
+	for _, r := range rel {
+		b.Rel = append(b.Rel, valid(r))
+	}
+	return append(out, b)
+}
+
+// joined joins what is not blank.
+func joined(sep, a, b string) string {
+	switch {
+	case blank(b):
+		return a
+	case blank(a):
+		return b
+	}
+	return a + sep + b
+}
+
+// maxSpread bounds how much larger a table grows by its spans.
+const maxSpread = 4
+
+// rowsOf gives a table as rows of text. A cell over several columns or rows
+// stands in its first, the others are empty, so that columns stay aligned;
+// unless that would make far more cells than there are.
+func rowsOf(rows [][]millrace.Cell) [][]string {
+	cells, spread := 0, 0
+	for _, row := range rows {
+		for i := range row {
+			cells++
+			spread += max(1, row[i].Colspan) * min(max(1, row[i].Rowspan), len(rows))
+			spread = min(spread, 1<<40)
+		}
+	}
+	spans := spread > cells && spread <= maxSpread*cells+64
+	var out [][]string
+	var down []int // how many more rows a cell from above still covers, by column
+	said := false
+	for _, row := range rows {
+		var line []string
+		covered := func() {
+			for spans && len(line) < len(down) && down[len(line)] > 0 {
+				down[len(line)]--
+				line = append(line, "")
+			}
+		}
+		for i := range row {
+			c := &row[i]
+			covered()
+			t := valid(c.Text)
+			said = said || !blank(t)
+			for n := range max(1, c.Colspan) {
+				if n > 0 && !spans {
+					break
+				}
+				if spans && c.Rowspan > 1 {
+					down = append(down, make([]int, max(0, len(line)+1-len(down)))...)
+					down[len(line)] = min(c.Rowspan, len(rows)) - 1
+				}
+				line = append(line, t)
+				t = ""
+			}
+		}
+		covered()
+		out = append(out, line)
+	}
+	if !said {
+		return nil
+	}
+	return out
+}
+
+// fit makes at most n blocks of them, from the end: adjacent texts become one;
+// then lists, quotes and links become text as well, one type after the other;
+// then whatever is beyond. All that is said stays.
+func fit(blocks []block, n int) []block {
+	if len(blocks) <= n {
+		return blocks
+	}
+	blocks = mergeTexts(blocks, n)
+	for _, t := range []blockType{listBlock, quoteBlock, linkBlock, headingBlock} {
+		if len(blocks) <= n {
+			return blocks
+		}
+		for i := range blocks {
+			if b := &blocks[i]; b.Type == t {
+				*b = block{Type: textBlock, Text: b.plain()}
+			}
+		}
+		blocks = mergeTexts(blocks, n)
+	}
+	if len(blocks) <= n {
+		return blocks
+	}
+	rest := make([]string, 0, len(blocks)-n+1)
+	for i := range blocks[n-1:] {
+		if t := blocks[n-1+i].plain(); !blank(t) {
+			rest = append(rest, t)
+		}
+	}
+	return append(blocks[:n-1], block{Type: textBlock, Text: strings.Join(rest, "\n\n")})
+}
+
+// mergeTexts joins adjacent text blocks, from the end, until n blocks are left.
+func mergeTexts(blocks []block, n int) []block {
+	excess := len(blocks) - n
+	var out []block // backwards
+	var run []string
+	flush := func() {
+		if len(run) == 0 {
+			return
+		}
+		slices.Reverse(run)
+		out = append(out, block{Type: textBlock, Text: strings.Join(run, "\n\n")})
+		run = run[:0]
+	}
+	for i := len(blocks) - 1; i >= 0; i-- {
+		b := &blocks[i]
+		if b.Type != textBlock {
+			flush()
+			out = append(out, *b)
+			continue
+		}
+		if len(run) > 0 {
+			if excess == 0 {
+				flush()
+			} else {
+				excess--
+			}
+		}
+		run = append(run, b.Text)
+	}
+	flush()
+	slices.Reverse(out)
+	return out
+}
+
+// plain gives all that a block says as text, URLs of what cannot be said
+// otherwise included.
+func (b *block) plain() string {
+	switch b.Type {
+	case linkBlock, imageBlock:
+		if b.Text == b.URL {
+			return b.URL
+		}
+		return joined(" ", b.Text, "("+b.URL+")")
+	case videoBlock, audioBlock:
+		u := b.Media.URL
+		if u == "" {
+			u = b.Media.Sources[0].Href
+		}
+		return joined("\n\n", joined("\n", b.Media.Name+" ("+u+")", b.Media.Summary), b.Media.Transcript)
+	}
+	return millrace.Text(blocksOf([]block{*b}))
+}

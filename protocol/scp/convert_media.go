@@ -1,0 +1,162 @@
+package scp
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// films are the providers of embeds that show a film and nothing else.
+var films = map[string]bool{"youtube": true, "vimeo": true, "dailymotion": true, "ted": true}
+
+// mediaTypes are the media types of sources that do not say theirs, by the end
+// of their name.
+var mediaTypes = map[string]string{
+	".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".ogv": "video/ogg", ".mov": "video/quicktime",
+	".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".aac": "audio/aac", ".ogg": "audio/ogg", ".oga": "audio/ogg",
+	".opus": "audio/ogg", ".wav": "audio/wav", ".flac": "audio/flac", ".m3u8": "application/vnd.apple.mpegurl",
+	".mpd": "application/dash+xml",
+}
+
+// film gives a video or an audio, or what is said of it if it leads nowhere.
+func film(out []block, b *millrace.Block) []block {
+	m := &media{Name: valid(b.Title), Summary: valid(b.Caption), Icon: webURL(b.Poster)}
+	srcs := sourcesOf(b)
+	if blank(m.Name) && !blank(m.Summary) {
+		m.Name, m.Summary = m.Summary, ""
+	}
+	if blank(m.Summary) || m.Summary == m.Name {
+		m.Summary = ""
+	}
+	if b.Media != nil {
+		m.Transcript = valid(b.Media.Transcript)
+	}
+	if len(srcs) == 0 {
+		return text(text(text(out, m.Name), m.Summary), m.Transcript)
+	}
+	if blank(m.Name) {
+		m.Name = nameOf(srcs[0].Href)
+	}
+	if len(srcs) == 1 && srcs[0].MediaType == "" {
+		m.URL = srcs[0].Href
+	} else {
+		m.Sources = srcs
+		for i := range srcs {
+			if srcs[i].MediaType == "" {
+				srcs[i].MediaType = mediaType(b.Type, srcs[i].Href)
+			}
+		}
+	}
+	w := block{Type: videoBlock, Media: m}
+	if b.Type == millrace.AudioBlock {
+		w.Type = audioBlock
+	} else {
+		m.Captions = captionsOf(b.Tracks)
+	}
+	if k := b.Media; k != nil {
+		if isDuration(k.Duration) {
+			m.Duration = k.Duration
+		}
+		if w.Type == audioBlock {
+			m.AttributedTo, m.PartOf = valid(k.Creator), valid(k.Series)
+		} else {
+			m.Width, m.Height = within(k.Width), within(k.Height)
+		}
+		for _, c := range k.Chapters {
+			m.Chapters = append(m.Chapters, chapter{Time: within(c.Time), Title: valid(c.Title)})
+		}
+	}
+	return append(out, w)
+}
+
+// maxInt is the largest number that is kept of a page.
+const maxInt = 1<<31 - 1
+
+func within(n int) int { return min(max(n, 0), maxInt) }
+
+// sourcesOf gives the sources of a video or an audio, its URL first, each once.
+func sourcesOf(b *millrace.Block) []source {
+	var out []source
+	add := func(u, mediaType string) {
+		if u = webURL(u); u == "" {
+			return
+		}
+		for i := range out {
+			if out[i].Href == u {
+				if out[i].MediaType == "" {
+					out[i].MediaType = mediaType
+				}
+				return
+			}
+		}
+		out = append(out, source{u, mediaType})
+	}
+	add(b.URL, "")
+	for _, s := range b.Sources {
+		add(s.URL, valid(s.Type))
+	}
+	return out
+}
+
+// mediaType guesses, since the member is required.
+func mediaType(t millrace.BlockType, href string) string {
+	u, err := url.Parse(href)
+	if err != nil {
+		return "application/octet-stream"
+	}
+	ext := strings.ToLower(path.Ext(u.Path))
+	switch {
+	case ext == ".ogg" && t == millrace.VideoBlock:
+		return "video/ogg"
+	case mediaTypes[ext] != "":
+		return mediaTypes[ext]
+	}
+	return "application/octet-stream"
+}
+
+// nameOf names a video or an audio that has no title.
+func nameOf(href string) string {
+	u, err := url.Parse(href)
+	if err != nil || strings.Trim(u.EscapedPath(), "/") == "" {
+		return href
+	}
+	return lastSegment(u.EscapedPath())
+}
+
+// captionsOf gives the tracks that are captions or subtitles. All members of a
+// caption are required.
+func captionsOf(tracks []millrace.Track) []caption {
+	var out []caption
+	for _, t := range tracks {
+		u := webURL(t.URL)
+		if u == "" || t.Kind != "" && t.Kind != "captions" && t.Kind != "subtitles" {
+			continue
+		}
+		c := caption{Language: valid(t.Language), URL: u, Label: valid(t.Label)}
+		if blank(c.Language) {
+			c.Language = "und"
+		}
+		if blank(c.Label) {
+			c.Label = c.Language
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// webURL gives a URL of http or https as RFC 3986 wants it, "" for what is none.
+func webURL(s string) string {
+	if isURI(s) && isWeb(s) {
+		return s
+	}
+	u, err := url.Parse(strings.TrimSpace(valid(s)))
+	if err != nil {
+		return ""
+	}
+	if s = u.String(); !isURI(s) || !isWeb(s) {
+		return ""
+	}
+	return s
+}

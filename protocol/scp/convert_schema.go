@@ -1,0 +1,111 @@
+package scp
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// The one object that a page has of several JSON-LD elements.
+const (
+	graphStart = `{"@context":"https://schema.org","@graph":[`
+	graphEnd   = `]}`
+	graphDepth = 3 // of an element in a line: page, object, array
+)
+
+// schemaOf gives JSON-LD elements as one object on one line: one as it is,
+// several as a graph. What is no object is left out.
+func schemaOf(list []json.RawMessage) []byte {
+	if len(list) == 0 {
+		return nil
+	}
+	p := parser{limits: new(OpenOptions).resolve()}
+	var kept [][]byte
+	for _, raw := range list {
+		p.reset(raw)
+		if p.peek() != '{' {
+			continue
+		}
+		from := p.pos
+		p.spaced = false
+		if p.value(1 + graphDepth) {
+			object := raw[from:p.pos]
+			if spaced := p.spaced; p.end() {
+				kept = append(kept, compact(object, spaced))
+			}
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return nil
+	case 1:
+		return kept[0]
+	}
+	b := append([]byte(graphStart), bytes.Join(kept, []byte(","))...)
+	return append(b, graphEnd...)
+}
+
+// schemas gives the JSON-LD elements of a page. A graph that schemaOf has made
+// is taken apart again if each element says its own context, as it may have
+// needed that of the graph.
+func schemas(schema []byte) []json.RawMessage {
+	if len(schema) == 0 {
+		return nil
+	}
+	whole := []json.RawMessage{schema}
+	if !bytes.HasPrefix(schema, []byte(graphStart)) || !bytes.HasSuffix(schema, []byte(graphEnd)) {
+		return whole
+	}
+	p := parser{limits: new(OpenOptions).resolve()}
+	p.reset(schema)
+	p.pos = len(graphStart)
+	var out []json.RawMessage
+	for more := p.element(true); more; more = p.element(false) {
+		from := p.pos
+		if !p.contextual() {
+			return whole
+		}
+		out = append(out, schema[from:p.pos:p.pos])
+	}
+	if p.failed || p.pos+1 != len(schema) || len(out) < 2 {
+		return whole
+	}
+	return out
+}
+
+// contextual reads an object and reports whether it says its context.
+func (p *parser) contextual() bool {
+	if p.peek() != '{' {
+		return false
+	}
+	p.pos++
+	found := false
+	for name, more := p.member(true); more; name, more = p.member(false) {
+		found = found || string(name) == "@context"
+		if !p.value(2 + graphDepth) {
+			return false
+		}
+	}
+	return found && !p.failed
+}
+
+// compact gives a copy of JSON without white space between its tokens.
+func compact(b []byte, spaced bool) []byte {
+	if !spaced {
+		return bytes.Clone(b)
+	}
+	out := make([]byte, 0, len(b))
+	quoted := false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			out = append(out, c)
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			continue
+		}
+		out = append(out, b[i])
+	}
+	return out
+}

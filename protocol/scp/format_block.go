@@ -1,0 +1,328 @@
+package scp
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+)
+
+// Members of a block.
+const (
+	blockText = 1 << iota // also alt and code
+	blockURL
+	blockLevel
+	blockOrdered
+	blockItems // also rows
+	blockName
+	blockOther // from here on those that are optional
+)
+
+// needs are the members that a type requires.
+var needs = map[blockType]int{
+	textBlock: blockText, headingBlock: blockText | blockLevel, linkBlock: blockText | blockURL, imageBlock: blockText | blockURL,
+	listBlock: blockOrdered | blockItems, codeBlock: blockText, tableBlock: blockItems, quoteBlock: blockText,
+	videoBlock: blockName | blockURL, audioBlock: blockName | blockURL,
+}
+
+// block reads one content block. What its members mean depends on its type,
+// which nearly always comes first; else the block is gone through for it.
+func (p *parser) block() {
+	if p.peek() != '{' {
+		p.wrong("an object")
+		return
+	}
+	at := p.pos
+	p.pos++
+	name, more := p.member(true)
+	var t blockType
+	if more && string(name) == "type" {
+		t = p.blockType()
+		name, more = p.member(false)
+	} else if !p.failed {
+		t, name, more = p.findType(at, name, more)
+	}
+	if p.failed {
+		return
+	}
+	b := block{Type: t}
+	if t == videoBlock || t == audioBlock {
+		b.Media = &p.media
+		*b.Media = media{}
+		if p.keep {
+			b.Media = new(media)
+		}
+	}
+	seen, bad := 0, false
+	for ; more; name, more = p.member(false) {
+		from := p.pos
+		bit := p.blockMember(&b, name, &bad)
+		if p.failed {
+			return
+		}
+		if seen&bit != 0 && bit != blockOther {
+			p.refuse(from, "Page Object Schema", "the name is there twice")
+		}
+		seen |= bit
+	}
+	switch {
+	case p.failed:
+	case t == "":
+		p.refuse(at, "Validation", "the block has no type")
+	case t == unknownBlock:
+		p.counts.unknown++
+	case seen&needs[t] != needs[t]:
+		p.refuse(at, "Page Object Schema", "the "+string(t)+" block lacks a member")
+	case bad:
+		p.counts.dropped++
+	case p.keep:
+		p.page.Content = append(p.page.Content, b)
+	}
+}
+
+// unknownBlock is any type that the specification does not have.
+const unknownBlock blockType = "?"
+
+func (p *parser) blockType() blockType {
+	s, ok := p.token()
+	if !ok {
+		return ""
+	}
+	switch t := p.bytes(s); string(t) {
+	case "text":
+		return textBlock
+	case "heading":
+		return headingBlock
+	case "link":
+		return linkBlock
+	case "image":
+		return imageBlock
+	case "list":
+		return listBlock
+	case "code":
+		return codeBlock
+	case "table":
+		return tableBlock
+	case "quote":
+		return quoteBlock
+	case "video":
+		return videoBlock
+	case "audio":
+		return audioBlock
+	}
+	return unknownBlock
+}
+
+// findType finds the type of a block whose first member has another name, and
+// goes back to that member.
+func (p *parser) findType(at int, first []byte, any bool) (t blockType, name []byte, more bool) {
+	if !any {
+		return "", nil, false
+	}
+	for name, more = first, true; more; name, more = p.member(false) {
+		if string(name) == "type" {
+			t = p.blockType()
+		} else {
+			p.value(4)
+		}
+		if p.failed {
+			return "", nil, false
+		}
+	}
+	if p.failed {
+		return "", nil, false
+	}
+	p.pos = at + 1
+	name, more = p.member(true)
+	return t, name, more
+}
+
+// blockMember reads a member of a block, and gives its bit, 0 for one that the
+// type does not have. bad becomes true for a URL that is none.
+func (p *parser) blockMember(b *block, name []byte, bad *bool) (bit int) {
+	switch b.Type {
+	case textBlock, headingBlock, linkBlock, quoteBlock:
+		if string(name) == "text" {
+			b.Text, _ = p.str()
+			return blockText
+		}
+	case videoBlock, audioBlock:
+		return p.mediaMember(b, name, bad)
+	}
+	switch string(name) {
+	case "url":
+		if b.Type == linkBlock || b.Type == imageBlock {
+			var ok bool
+			b.URL, ok = p.link()
+			*bad = *bad || !ok
+			return blockURL
+		}
+	case "level":
+		if b.Type == headingBlock {
+			n := p.whole()
+			if b.Level = min(max(n, 1), 6); b.Level != n {
+				p.counts.clamped++
+			}
+			return blockLevel
+		}
+	case "rel":
+		if b.Type == linkBlock {
+			b.Rel = p.strings()
+			return blockOther
+		}
+	case "alt":
+		if b.Type == imageBlock {
+			b.Text, _ = p.str()
+			return blockText
+		}
+	case "ordered":
+		if b.Type == listBlock {
+			b.Ordered = p.bool()
+			return blockOrdered
+		}
+	case "items":
+		if b.Type == listBlock {
+			b.Items = p.strings()
+			return blockItems
+		}
+	case "language":
+		if b.Type == codeBlock {
+			b.Language, _ = p.str()
+			return blockOther
+		}
+	case "code":
+		if b.Type == codeBlock {
+			b.Text, _ = p.str()
+			return blockText
+		}
+	case "rows":
+		if b.Type == tableBlock {
+			p.rows(b)
+			return blockItems
+		}
+	case "citation":
+		if b.Type == quoteBlock {
+			b.Citation, _ = p.str()
+			return blockOther
+		}
+	}
+	p.value(4)
+	return 0
+}
+
+// link reads the URL of something in a page; not ok: it is none of http or https.
+func (p *parser) link() (u string, ok bool) {
+	s, ok := p.token()
+	if !ok {
+		return "", true // the page is refused
+	}
+	raw := p.bytes(s)
+	if isURI(raw) && isWeb(raw) {
+		return p.string(s), true
+	}
+	u = webURL(string(raw))
+	return u, u != ""
+}
+
+func (p *parser) bool() bool {
+	switch p.peek() {
+	case 't':
+		return p.literal("true")
+	case 'f':
+		p.literal("false")
+	default:
+		p.wrong("true or false")
+	}
+	return false
+}
+
+// whole reads a whole number; what is beyond maxInt either way becomes that.
+func (p *parser) whole() int {
+	c := p.peek()
+	if c != '-' && (c < '0' || c > '9') {
+		p.wrong("a whole number")
+		return 0
+	}
+	at := p.pos
+	b, ok := p.number()
+	if !ok {
+		return 0
+	}
+	if n, err := strconv.Atoi(string(b)); err == nil {
+		return min(max(n, -maxInt), maxInt)
+	}
+	if !isWhole(b) {
+		p.refuse(at, "Page Object Schema", "want a whole number")
+		return 0
+	}
+	f, _ := strconv.ParseFloat(string(b), 64) // out of range, it is infinite
+	return int(min(max(f, -maxInt), maxInt))
+}
+
+// isWhole reports whether a JSON number has no fraction: "1.0" and "10e-1" are
+// whole.
+func isWhole(b []byte) bool {
+	mantissa, exp, _ := bytes.Cut(bytes.ToLower(bytes.TrimPrefix(b, []byte("-"))), []byte("e"))
+	digits, fraction, _ := bytes.Cut(mantissa, []byte("."))
+	all := slices.Concat(digits, fraction)
+	zeros := len(all) - len(bytes.TrimRight(all, "0"))
+	if zeros == len(all) {
+		return true // zero
+	}
+	e, err := strconv.Atoi(string(exp))
+	if len(exp) > 0 && err != nil { // an exponent that is out of all ranges
+		return exp[0] != '-'
+	}
+	return len(fraction)-e <= zeros
+}
+
+// natural reads a whole number that is not negative.
+func (p *parser) natural() int {
+	p.peek()
+	at := p.pos
+	n := p.whole()
+	if n < 0 {
+		p.refuse(at, "Page Object Schema", "want a number that is not negative")
+	}
+	return max(n, 0)
+}
+
+// strings reads an array of strings.
+func (p *parser) strings() []string {
+	if p.peek() != '[' {
+		p.wrong("an array")
+		return nil
+	}
+	p.pos++
+	p.strs = p.strs[:0]
+	for more := p.element(true); more; more = p.element(false) {
+		s, ok := p.str()
+		if p.failed {
+			return nil
+		}
+		if p.values++; p.values >= everyValues && p.late() {
+			return nil
+		}
+		if ok && p.keep {
+			p.strs = append(p.strs, s)
+		}
+	}
+	return slices.Clone(p.strs)
+}
+
+// rows reads the rows of a table.
+func (p *parser) rows(b *block) {
+	if p.peek() != '[' {
+		p.wrong("an array")
+		return
+	}
+	p.pos++
+	for more := p.element(true); more; more = p.element(false) {
+		row := p.strings()
+		if p.failed {
+			return
+		}
+		if p.keep {
+			b.Rows = append(b.Rows, row)
+		}
+	}
+}

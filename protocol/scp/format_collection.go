@@ -1,0 +1,227 @@
+package scp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+
+	"github.com/millrace/millrace"
+)
+
+// Collection is a file of SCP: one line of metadata, then a page a line, in any
+// of the codings. It is not safe for concurrent use.
+type Collection struct {
+	r      io.ReaderAt
+	size   int64
+	coding string
+	limits *OpenOptions
+	meta   Metadata
+	sum    place // of the checksum in the first line
+}
+
+// Open reads the first line of the file of a size, and tells its coding by its
+// first bytes. Errors are [*millrace.FormatError] without the URL, or those of
+// the reader.
+func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
+	c := &Collection{r: r, size: size, limits: o.resolve()}
+	if size > c.limits.MaxFile {
+		return nil, &millrace.FormatError{
+			Protocol: Name, Section: "Resource Exhaustion Attacks", Reason: fmt.Sprintf("the file is longer than %d bytes", c.limits.MaxFile),
+		}
+	}
+	var magic [4]byte
+	n, err := r.ReadAt(magic[:min(4, size)], 0)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read a collection: %w", err)
+	}
+	c.coding = codingOf(magic[:n])
+	first := *c.limits
+	first.MaxLine = min(first.MaxLine, maxMetadata)
+	l, err := newLines(context.Background(), r, size, c.coding, &first)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	line, err := l.next()
+	if err == io.EOF {
+		return nil, l.refused("the file is empty", "Structure", nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := parser{limits: c.limits}
+	var ok bool
+	if c.meta, c.sum, ok = p.parseMetadata(line); !ok {
+		return nil, formatError(1, line, p.fatal)
+	}
+	return c, nil
+}
+
+// Metadata gives what the first line says.
+func (c *Collection) Metadata() Metadata { return c.meta }
+
+// Coding gives the content coding of the file: "zstd", "gzip", or "" for none.
+func (c *Collection) Coding() string { return c.coding }
+
+// Verdict says what a file is that has been gone through.
+type Verdict struct {
+	// Checksum says how the checksum was understood, since a file cannot
+	// contain its own hash: "cut" is that of the file without the member,
+	// "empty" and "zeros" that of the file with "" or zeros in it, "pages-only"
+	// that of what follows the first line. "none": there is none; "bad": it is
+	// none of these.
+	Checksum string
+	Pages    int   // that are taken
+	Skipped  int   // pages that are not, while the file stands
+	Bytes    int64 // of the file when it is decoded
+	Unknown  int   // blocks of types that the specification does not have
+	Dropped  int   // blocks, sources and captions whose URL is not one of http or https
+	Clamped  int   // headings of a level outside 1 to 6
+}
+
+// Verify goes through the whole file: coding, limits, checksum, every line. What
+// it says of a refused file goes as far as it came. Errors are
+// [*millrace.FormatError] without the URL, those of the reader, or that of the
+// context.
+func (c *Collection) Verify(ctx context.Context) (Verdict, error) {
+	var v Verdict
+	sum := sha256.New()
+	p, err := c.read(ctx, false, sum, &v, func(_ *page, skipped error) bool {
+		if skipped == nil {
+			v.Pages++
+		} else {
+			v.Skipped++
+		}
+		return true
+	})
+	v.Unknown, v.Dropped, v.Clamped = p.counts.unknown, p.counts.dropped, p.counts.clamped
+	if err != nil {
+		return v, err
+	}
+	switch c.meta.Checksum {
+	case "":
+		v.Checksum = "none"
+		return v, nil
+	case hashPrefix + hex.EncodeToString(sum.Sum(nil)):
+		v.Checksum = "cut"
+		return v, nil
+	}
+	v.Checksum, err = c.ladder(ctx)
+	return v, err
+}
+
+// Pages gives the pages in their order, one at a time. A [*millrace.SkipError] is
+// that of one page, and they go on; any other error ends them. Of several pages
+// of one URL, all are given. Strings of a page share memory with its line: who
+// keeps one for long should clone it.
+func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error] {
+	return func(yield func(*millrace.Page, error) bool) {
+		on := true
+		_, err := c.read(ctx, true, nil, new(Verdict), func(w *page, skipped error) bool {
+			if skipped != nil {
+				on = yield(nil, skipped)
+			} else {
+				on = yield(w.page(), nil)
+			}
+			return on
+		})
+		if err != nil && on {
+			yield(nil, err)
+		}
+	}
+}
+
+// read goes through the file, and gives each page to a function that says
+// whether to go on: a page, or why it is skipped. keep: it wants to know what
+// the pages say. What is hashed leaves out the member checksum.
+func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Verdict, each func(*page, error) bool) (*parser, error) {
+	p := &parser{limits: c.limits, keep: keep}
+	l, err := newLines(ctx, c.r, c.size, c.coding, c.limits)
+	if err != nil {
+		return p, err
+	}
+	defer l.close()
+	for {
+		line, err := l.next()
+		v.Bytes = l.bytes
+		if err == io.EOF {
+			return p, nil
+		}
+		if err != nil {
+			return p, err
+		}
+		if sum != nil {
+			if l.number == 1 {
+				sum.Write(line[:c.sum.from])
+				sum.Write(line[c.sum.to:])
+			} else {
+				sum.Write(line)
+			}
+		}
+		if l.number == 1 {
+			continue
+		}
+		if !p.parsePage(line) {
+			if len(bytes.TrimSpace(line)) == 0 {
+				p.fatal = issue{section: "Structure", reason: "the line is blank"}
+			}
+			return p, formatError(l.number, line, p.fatal)
+		}
+		w := &p.page
+		err = nil
+		if p.skip.reason != "" {
+			err = &millrace.SkipError{URL: p.page.URL, Err: formatError(l.number, line, p.skip)}
+		}
+		if !each(w, err) {
+			return p, nil
+		}
+	}
+}
+
+// ladder tries the other ways to understand the checksum, from the likeliest to
+// the weakest.
+func (c *Collection) ladder(ctx context.Context) (string, error) {
+	l, err := newLines(ctx, c.r, c.size, c.coding, c.limits)
+	if err != nil {
+		return "bad", err
+	}
+	defer l.close()
+	sums := [3]hash.Hash{sha256.New(), sha256.New(), sha256.New()}
+	for {
+		line, err := l.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "bad", err
+		}
+		if l.number > 1 {
+			for _, s := range sums {
+				s.Write(line)
+			}
+			continue
+		}
+		for i, value := range []string{`""`, `"` + hashPrefix + noSum + `"`} {
+			sums[i].Write(line[:c.sum.value])
+			io.WriteString(sums[i], value)
+			sums[i].Write(line[c.sum.end:])
+		}
+	}
+	for i, name := range []string{"empty", "zeros", "pages-only"} {
+		if c.meta.Checksum == hashPrefix+hex.EncodeToString(sums[i].Sum(nil)) {
+			return name, nil
+		}
+	}
+	return "bad", &millrace.FormatError{
+		Protocol: Name, Position: "line 1 (/collection/checksum)", Section: "Checksum Verification",
+		Reason: "the checksum is not that of the file", Err: errSum,
+	}
+}
+
+var errSum = errors.New("no way to understand it holds")

@@ -1,0 +1,406 @@
+package scp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// parser reads one line of JSON after the other (RFC 8259), by hand, because a
+// collection is as large as a site. Half of a surrogate pair counts as U+FFFD,
+// as in most decoders; bytes that are not UTF-8 are an error.
+//
+// Its methods stop at the first thing that is no JSON, which is fatal to the
+// file; what only one page is refused for is noted in skip, and reading goes
+// on.
+type parser struct {
+	data []byte
+	pos  int
+	keep bool   // what is read is wanted, not only whether it is right
+	text string // data, once; strings without escapes are parts of it
+	buf  []byte // of strings with escapes
+
+	failed bool
+	fatal  issue
+	skip   issue
+
+	limits *OpenOptions
+	values int       // since the clock was last looked at
+	until  time.Time // of this line; zero: it has not taken long
+	spaced bool      // there was white space between two tokens
+
+	page   page
+	media  media
+	strs   []string
+	counts counts
+}
+
+// issue is what is wrong with a line. The zero value is nothing.
+type issue struct {
+	at      int    // the byte in the line
+	member  string // that is missing in the object at that byte
+	section string
+	reason  string
+}
+
+// counts are the oddities that a file is read in spite of.
+type counts struct {
+	unknown int // blocks of a type that is not known
+	dropped int // blocks, sources and captions with a URL that is none
+	clamped int // headings of a level outside 1 to 6
+}
+
+const everyValues = 1024 // how often the clock is looked at
+
+// reset starts a line.
+func (p *parser) reset(line []byte) {
+	p.data, p.pos, p.text = line, 0, ""
+	if p.keep {
+		p.text = string(line)
+	}
+	p.failed, p.fatal, p.skip = false, issue{}, issue{}
+	p.values, p.until, p.spaced = 0, time.Time{}, false
+}
+
+// fail notes what is fatal, and gives false.
+func (p *parser) fail(at int, section, reason string) bool {
+	if !p.failed {
+		p.failed, p.fatal = true, issue{at: at, section: section, reason: reason}
+	}
+	return false
+}
+
+func (p *parser) syntax(at int, reason string) bool { return p.fail(at, "Error Handling", reason) }
+
+// refuse notes why the page of the line is not taken.
+func (p *parser) refuse(at int, section, reason string) {
+	if p.skip.reason == "" {
+		p.skip = issue{at: at, section: section, reason: reason}
+	}
+}
+
+// peek gives the first byte of the next token, 0 at the end.
+func (p *parser) peek() byte {
+	for p.pos < len(p.data) {
+		switch c := p.data[p.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			p.pos++
+			p.spaced = true
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// end reports whether nothing but white space is left.
+func (p *parser) end() bool {
+	if p.peek() != 0 || p.pos < len(p.data) {
+		return p.syntax(p.pos, "there is data after the value")
+	}
+	return true
+}
+
+// span is a string in the line: its bytes without the quotes.
+type span struct {
+	from, to int
+	escaped  bool
+}
+
+const ones, highs = 0x0101010101010101, 0x8080808080808080
+
+// quoted reads a string. It looks at eight bytes at a time for what ends a run
+// of plain bytes: a quote, a backslash or a control character; a borrow can only
+// mark a byte after one that is marked rightly.
+func (p *parser) quoted() (s span, ok bool) {
+	data, i := p.data, p.pos+1
+	s.from = i
+	high := uint64(0)
+	for {
+		for ; i+8 <= len(data); i += 8 {
+			w := binary.LittleEndian.Uint64(data[i:])
+			quote, slash := w^'"'*ones, w^'\\'*ones
+			high |= w
+			if marks := ((w-' '*ones)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs; marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
+			}
+		}
+		for i < len(data) && data[i] >= ' ' && data[i] != '"' && data[i] != '\\' {
+			high |= uint64(data[i])
+			i++
+		}
+		if i == len(data) {
+			return s, p.syntax(i, "it ends too early")
+		}
+		switch data[i] {
+		case '"':
+			s.to, p.pos = i, i+1
+			if high&highs != 0 && !utf8.Valid(data[s.from:i]) {
+				return s, p.syntax(s.from, "a string is not UTF-8")
+			}
+			return s, true
+		case '\\':
+			n := escape(data[i:])
+			if n == 0 {
+				return s, p.syntax(i, "an escape is none")
+			}
+			s.escaped = true
+			i += n
+		default:
+			return s, p.syntax(i, "a control character stands in a string")
+		}
+	}
+}
+
+// escape gives the length of the escape that b starts with, 0 if it is none.
+func escape(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := unit(b); ok {
+			return 6
+		}
+	}
+	return 0
+}
+
+// unit reads "\uXXXX".
+func unit(b []byte) (r rune, ok bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range b[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// bytes gives what a string says; it holds until the next call.
+func (p *parser) bytes(s span) []byte {
+	b := p.data[s.from:s.to]
+	if !s.escaped {
+		return b
+	}
+	p.buf = unescape(p.buf[:0], b)
+	return p.buf
+}
+
+// string gives what a string says if it is wanted.
+func (p *parser) string(s span) string {
+	switch {
+	case !p.keep:
+		return ""
+	case !s.escaped:
+		return p.text[s.from:s.to]
+	}
+	return string(p.bytes(s))
+}
+
+// unescape appends the contents of a string whose escapes are known to be some.
+func unescape(dst, b []byte) []byte {
+	for {
+		i := bytes.IndexByte(b, '\\')
+		if i < 0 {
+			return append(dst, b...)
+		}
+		dst = append(dst, b[:i]...)
+		c, n := b[i+1], 2
+		switch c {
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'n':
+			c = '\n'
+		case 'r':
+			c = '\r'
+		case 't':
+			c = '\t'
+		case 'u':
+			r, _ := unit(b[i:])
+			n = 6
+			if utf16.IsSurrogate(r) {
+				low, ok := unit(b[i+6:])
+				if r = utf16.DecodeRune(r, low); ok && r != utf8.RuneError {
+					n = 12
+				}
+			}
+			dst = utf8.AppendRune(dst, r)
+			b = b[i+n:]
+			continue
+		}
+		dst = append(dst, c)
+		b = b[i+n:]
+	}
+}
+
+// member goes on to the next member of an object, which is open: first tells
+// that none has been read yet. It gives false at the end and on an error.
+func (p *parser) member(first bool) (name []byte, more bool) {
+	c := p.peek()
+	switch {
+	case c == '}':
+		p.pos++
+		return nil, false
+	case first:
+	case c != ',':
+		return nil, p.expected(`"," or "}"`)
+	default:
+		p.pos++
+		c = p.peek()
+	}
+	if c != '"' {
+		return nil, p.expected("a name")
+	}
+	s, ok := p.quoted()
+	if !ok {
+		return nil, false
+	}
+	if p.peek() != ':' {
+		return nil, p.expected(`":"`)
+	}
+	p.pos++
+	return p.bytes(s), true
+}
+
+// element goes on to the next element of an array, as member does.
+func (p *parser) element(first bool) (more bool) {
+	c := p.peek()
+	switch {
+	case c == ']':
+		// After a comma this is no value, and found out where one is read.
+		p.pos++
+		return false
+	case first:
+	case c != ',':
+		return p.expected(`"," or "]"`)
+	default:
+		p.pos++
+		if p.peek() == ']' {
+			return p.expected("a value")
+		}
+	}
+	return true
+}
+
+func (p *parser) expected(what string) bool {
+	if p.pos >= len(p.data) {
+		return p.syntax(len(p.data), "it ends too early")
+	}
+	return p.syntax(p.pos, "here should be "+what)
+}
+
+// value reads any value and forgets it. depth is that of the value, if it is an
+// array or an object.
+func (p *parser) value(depth int) bool {
+	if p.values++; p.values >= everyValues && p.late() {
+		return false
+	}
+	switch c := p.peek(); c {
+	case '"':
+		_, ok := p.quoted()
+		return ok
+	case '{', '[':
+		if depth > p.limits.MaxDepth {
+			return p.fail(p.pos, "Resource Exhaustion Attacks", "it nests too deep")
+		}
+		p.pos++
+		if c == '{' {
+			for _, more := p.member(true); more; _, more = p.member(false) {
+				if !p.value(depth + 1) {
+					return false
+				}
+			}
+		} else {
+			for more := p.element(true); more; more = p.element(false) {
+				if !p.value(depth + 1) {
+					return false
+				}
+			}
+		}
+		return !p.failed
+	case 't':
+		return p.literal("true")
+	case 'f':
+		return p.literal("false")
+	case 'n':
+		return p.literal("null")
+	}
+	_, ok := p.number()
+	return ok
+}
+
+func (p *parser) literal(s string) bool {
+	if len(p.data)-p.pos < len(s) || string(p.data[p.pos:p.pos+len(s)]) != s {
+		return p.expected("a value")
+	}
+	p.pos += len(s)
+	return true
+}
+
+// number reads a number and gives its bytes.
+func (p *parser) number() (b []byte, ok bool) {
+	data, i := p.data, p.pos
+	digits := func() bool {
+		from := i
+		for i < len(data) && '0' <= data[i] && data[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if i < len(data) && data[i] == '-' {
+		i++
+	}
+	if i < len(data) && data[i] == '0' {
+		i++
+	} else if !digits() {
+		return nil, p.expected("a value")
+	}
+	if i < len(data) && data[i] == '.' {
+		if i++; !digits() {
+			return nil, p.syntax(i, "a number is none")
+		}
+	}
+	if i < len(data) && data[i]|0x20 == 'e' {
+		if i++; i < len(data) && (data[i] == '+' || data[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return nil, p.syntax(i, "a number is none")
+		}
+	}
+	b, p.pos = data[p.pos:i], i
+	return b, true
+}
+
+// late reports whether the page has taken longer than it may, which is fatal,
+// since the rest of the line is then not known to be JSON.
+func (p *parser) late() bool {
+	p.values = 0
+	now := p.limits.Now()
+	if p.until.IsZero() {
+		p.until = now.Add(p.limits.PageTime)
+	}
+	if !now.After(p.until) {
+		return false
+	}
+	p.fail(p.pos, "Resource Exhaustion Attacks", "the page takes too long to read")
+	return true
+}

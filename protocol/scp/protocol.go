@@ -1,0 +1,23 @@
+package scp
+
+import (
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Name is the protocol's name everywhere: on the command line, of its tags, in
+// its errors and rule ids.
+const Name = "scp"
+
+// Protocol describes the room.
+func Protocol() protocol.Protocol {
+	return protocol.Protocol{
+		Name:    Name,
+		Title:   "Site Content Protocol (SCP)",
+		Version: version,
+		Date:    "2025-11-14",
+		Source:  "https://scp-protocol.org/",
+		Carry:   carry,
+		Tagger:  millrace.Tagger{Room: Name, Format: 1, Tag: tag},
+	}
+}
