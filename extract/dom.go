@@ -92,9 +92,31 @@ func isNothing(n *html.Node) bool {
 }
 
 // inControlText reports whether a button carries the text of a heading or a
-// term, as those of accordions do.
+// term, as those of accordions do. One beside the text only does something.
 func inControlText(n *html.Node) bool {
-	return within(n, 3, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Dt, atom.Summary)
+	for p, steps := n.Parent, 3; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
+		switch p.DataAtom {
+		case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Dt, atom.Summary:
+			return !hasTextBeside(p, n)
+		}
+	}
+	return false
+}
+
+// hasTextBeside reports whether an element has letters outside of a part.
+func hasTextBeside(n, part *html.Node) bool {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c == part, c.DataAtom == atom.Button:
+		case c.Type == html.TextNode:
+			if weigh(c.Data) > 0 {
+				return true
+			}
+		case c.Type == html.ElementNode && c.DataAtom != atom.Svg && hasTextBeside(c, part):
+			return true
+		}
+	}
+	return false
 }
 
 // within reports whether one of the nearest ancestors is one of some elements.

@@ -287,8 +287,12 @@ func FuzzHTML(f *testing.F) {
 	for _, c := range blockCases {
 		f.Add([]byte(c.html), "")
 	}
-	for _, name := range []string{"callouts", "code", "footnotes", "math"} {
-		a, err := txtar.ParseFile(filepath.Join("testdata", "forms", name+".txtar"))
+	names, err := filepath.Glob(filepath.Join("testdata", "forms", "*.txtar"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -298,6 +302,8 @@ func FuzzHTML(f *testing.F) {
 	}
 	f.Add([]byte(ordinary(1000)), "text/html; charset=iso-8859-2")
 	f.Add([]byte(`<base href=/c/><link rel=alternate type=application/rss+xml href=f><a href="//x:1/%7e?#a" rel=ugc>x</a><area href=b><input type=password><meta http-equiv=refresh content="0;url=d">`), "")
+	f.Add([]byte(`<main><div>Versions: <a href=/c/a/b>1</a> <a href=/d/a/b>2</a> <a href=/a/a/b>3</a></div>`+filler+`<p><a class=btn href=c>Go</a><table><tr><td>`+filler+
+		`<td><a href=1>a</a><a href=2>b</a><a href=3>c</a><a href=4>d</a><a href=5>e</a></table><h2>Feedback</h2><p>Edit this page`), "")
 	f.Add([]byte("<?xml version=1.0?><!DOCTYPE html><frameset><frame src=x></frameset>"), "")
 	f.Add([]byte("\xFE\xFF\x00<\x00p\x00>\x00a"), "")
 	f.Fuzz(func(t *testing.T, data []byte, contentType string) {

@@ -94,18 +94,24 @@ func ariaRows(n *html.Node) [][]gridCell {
 }
 
 // columnRows gives the cells of a table as Javadoc makes it since version 16:
-// cells in one element, each named by its column.
+// all cells in one element, the headers first.
 func columnRows(n *html.Node) [][]gridCell {
 	var rows [][]gridCell
+	width, cells := 0, 0
 	for c := range children(n) {
-		if hasClass(c, "col-first", "col-constructor-name", "col-summary-item-name") && !(hasClass(c, "col-constructor-name") && len(rows) > 0 && len(rows[len(rows)-1]) == 1) {
-			rows = append(rows, nil)
+		head := hasClass(c, "table-header")
+		if head && cells == width {
+			width++
 		}
-		if len(rows) == 0 {
+		if width == 0 {
 			return nil
 		}
+		if cells == 0 || cells >= width && cells%width == 0 {
+			rows = append(rows, nil)
+		}
 		last := len(rows) - 1
-		rows[last] = append(rows[last], gridCell{c, hasClass(c, "table-header")})
+		rows[last] = append(rows[last], gridCell{c, head})
+		cells++
 	}
 	return rows
 }
