@@ -20,8 +20,11 @@ var bylineLabels = []string{
 
 // cutLabel takes the label off a byline: "By Ann" gives "By" and "Ann".
 func cutLabel(s string) (label, rest string) {
+	if s == "" {
+		return "", s
+	}
 	for _, l := range bylineLabels {
-		if len(s) < len(l) || !strings.EqualFold(s[:len(l)], l) {
+		if l[0]|0x20 != s[0]|0x20 || len(s) < len(l) || !strings.EqualFold(s[:len(l)], l) {
 			continue
 		}
 		rest = s[len(l):]
@@ -279,6 +282,9 @@ func (m *meta) authorClass() string {
 			continue
 		}
 		for _, p := range l.parts {
+			if !namesAuthor(p.n) {
+				continue
+			}
 			text := l.text[p.start:p.end]
 			if _, rest := cutLabel(text); rest != "" {
 				text = leadingName(rest, false)
@@ -286,7 +292,7 @@ func (m *meta) authorClass() string {
 			if len(text) > 50 || strings.Contains(text, "&") || strings.ContainsAny(text, "0123456789:?!") || !isName(text, false) || len(strings.Fields(text)) > 5 {
 				continue
 			}
-			if namesAuthor(p.n) && !m.inCard(l.block, l.text) {
+			if !m.inCard(l.block, l.text) {
 				return text
 			}
 		}

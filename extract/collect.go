@@ -140,7 +140,7 @@ func (c *collected) headElement(e *html.Node) {
 	switch e.DataAtom {
 	case atom.Title:
 		if c.title == "" && e.FirstChild != nil {
-			c.title = strings.Join(strings.Fields(e.FirstChild.Data), " ")
+			c.title = folded(e.FirstChild.Data)
 		}
 	case atom.Meta, atom.Link:
 		c.heads = append(c.heads, e)

@@ -23,7 +23,7 @@ func (m *meta) loneDate() claim {
 		if top != nil || b.own < 1 || b.words > 8 || headingLevel(b.n) > 0 {
 			continue
 		}
-		l := nearLine{text: plainText(b.n), block: b.n, parts: []nearPart{{n: &html.Node{Parent: b.n}, end: 48}}}
+		l := nearLine{text: plainText(b.n), block: b.n}
 		d, ok := findDate(l.text, 0, m.page.Language)
 		if ok {
 			if tries++; tries > maxTries {
@@ -39,7 +39,7 @@ func (m *meta) loneDate() claim {
 			as = labelRole(strings.ToLower(plainText(m.c.boxes[i-1].n)))
 		}
 		if as == plainDate {
-			as = classRole(&l, &shownDate{foundDate: d})
+			as = classRole(b.n, b.n)
 		}
 		if as == changedDate || as == otherDate || as == plainDate && len(strings.Trim(before, " -–—|·•")) > 11 || isSentence(l.text[d.end:]) {
 			continue
@@ -178,7 +178,7 @@ func (m *meta) lineDates(at int) []shownDate {
 			}
 		}
 		if d.role == plainDate {
-			d.role = classRole(l, d)
+			d.role = classRole(l.block, l.around(d.start))
 		}
 		if d.role == plainDate {
 			plain++
@@ -286,14 +286,9 @@ func labelRole(s string) role {
 	return as
 }
 
-// classRole reads the names that the elements around a date have.
-func classRole(l *nearLine, d *shownDate) role {
-	var n *html.Node
-	for _, p := range l.parts {
-		if p.start <= d.start && d.start < p.end {
-			n = p.n.Parent
-		}
-	}
+// classRole reads the names that the elements around a date have, n the
+// innermost of them and block the one that its line is the text of.
+func classRole(block, n *html.Node) role {
 	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
 		s := strings.ToLower(attr(n, "class") + " " + attr(n, "itemprop") + " " + attr(n, "id"))
 		switch published := strings.Contains(s, "publish") || strings.Contains(s, "pubdate") || strings.Contains(s, "release-date") || strings.Contains(s, "posted-on") || strings.Contains(s, "entry-date"); {
@@ -304,7 +299,7 @@ func classRole(l *nearLine, d *shownDate) role {
 		case strings.Contains(s, "expire") || strings.Contains(s, "event"):
 			return otherDate
 		}
-		if n == l.block {
+		if n == block {
 			steps = max(steps, 2) // one more
 		}
 	}

@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"bytes"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
@@ -33,11 +35,12 @@ func hasAttr(n *html.Node, key string) bool {
 // hasToken reports whether a list of words separated by white space, such as
 // a class or a rel, has a word, whatever its case.
 func hasToken(list, word string) bool {
-	if len(list) < len(word) {
-		return false
-	}
-	for t := range strings.FieldsSeq(list) {
-		if strings.EqualFold(t, word) {
+	for i := 0; i+len(word) <= len(list); i++ {
+		start := i
+		for i < len(list) && list[i] > ' ' {
+			i++
+		}
+		if i-start == len(word) && strings.EqualFold(list[start:i], word) {
 			return true
 		}
 	}
@@ -178,32 +181,93 @@ func tagLevel(a atom.Atom) int {
 // between words count as one.
 func weigh(s string) int32 {
 	var n, wide int32
-	in := false
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c <= ' ':
-			in = false
-		case c < utf8.RuneSelf:
-			if !in && (c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9') {
-				in = true
-				n++
-			}
-		case c >= 0xE3 && c <= 0xED:
+	for i := 0; i < len(s); {
+		c := s[i]
+		i++
+		switch {
+		case isWideByte(c):
 			wide++
-			in = false
-		case c >= 0xC3 && !in && c != 0xE2:
-			in = true
+			continue
+		case c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9', c >= 0xC3 && c != 0xE2:
 			n++
+		default:
+			continue
+		}
+		for i < len(s) && s[i] > ' ' && !isWideByte(s[i]) {
+			i++ // the rest of the word
 		}
 	}
 	return n + (wide+1)/2
 }
 
+// isWideByte reports whether a character begins of the scripts without spaces.
+func isWideByte(c byte) bool { return c >= 0xE3 && c <= 0xED }
+
 // plainText gives the text of a subtree in one line, without what is never
 // text. It stops after about 4,000 bytes.
 func plainText(n *html.Node) string {
-	b := appendPlain(nil, n)
-	return strings.Join(strings.Fields(string(b)), " ")
+	if n.Type == html.ElementNode && !isNothing(n) {
+		// Most elements hold one text, and need no second copy of it.
+		if c := n.FirstChild; c == nil {
+			return ""
+		} else if c.NextSibling == nil && c.Type == html.TextNode && len(c.Data) <= 4000 {
+			return folded(c.Data)
+		}
+	}
+	var room [256]byte
+	return folded(string(bytes.TrimSpace(appendPlain(room[:0], n))))
+}
+
+// folded gives a text with its white space folded.
+func folded(s string) string {
+	s = strings.TrimSpace(s)
+	before := byte('x')
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c >= utf8.RuneSelf || c == ' ' && before == ' ' {
+			return string(appendFolded(make([]byte, 0, len(s)), s))
+		}
+		before = c
+	}
+	return s
+}
+
+// appendFolded appends a text, its white space folded.
+func appendFolded(b []byte, s string) []byte {
+	word, space := -1, false // where the word begins; one has ended
+	for i := 0; i < len(s); {
+		n := 0
+		if s[i]-'!' >= utf8.RuneSelf-'!' {
+			n = spaceLen(s[i:])
+		}
+		switch {
+		case n > 0 && word >= 0:
+			b, word, space = append(b, s[word:i]...), -1, true
+		case n == 0 && word < 0:
+			if word = i; space {
+				b = append(b, ' ')
+			}
+		}
+		i += max(n, 1)
+	}
+	if word >= 0 {
+		b = append(b, s[word:]...)
+	}
+	return b
+}
+
+// spaceLen gives the length of the white space character that a text begins
+// with, 0 if it begins with another.
+func spaceLen(s string) int {
+	switch c := s[0]; {
+	case isSpace(c), c == '\v':
+		return 1
+	case c == 0xC2, c >= 0xE1 && c <= 0xE3:
+		if r, n := utf8.DecodeRuneInString(s); unicode.IsSpace(r) {
+			return n
+		}
+	}
+	return 0
 }
 
 func appendPlain(b []byte, n *html.Node) []byte {

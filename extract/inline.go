@@ -73,6 +73,10 @@ func (in *inline) text(s string) {
 		i := 0
 		for i < len(s) {
 			c := s[i]
+			if c-'!' < utf8.RuneSelf-'!' {
+				i++
+				continue
+			}
 			if c > ' ' && c != 0xC2 && c != 0xEF || c == ' ' && i+1 < len(s) && s[i+1] > ' ' ||
 				c > ' ' && !isInvisible(s[i:]) {
 				i++

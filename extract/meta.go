@@ -199,7 +199,7 @@ func withoutTags(s string) string {
 	for z := html.NewTokenizer(strings.NewReader(s)); ; {
 		switch z.Next() {
 		case html.ErrorToken:
-			return strings.Join(strings.Fields(b.String()), " ")
+			return folded(b.String())
 		case html.TextToken:
 			b.Write(z.Text())
 		default:

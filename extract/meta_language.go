@@ -108,16 +108,16 @@ var languagesOf = func() map[string]uint8 {
 func byFunctionWords(text string) string {
 	var counts [len(functionWords)]int
 	n := 0
-	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+	for word := range strings.FieldsSeq(text) {
 		word = strings.Trim(word, ".,;:!?()\"'“”„»«…")
-		if word == "" || word[0] >= '0' && word[0] <= '9' {
+		if word == "" || isDigit(word[0]) {
 			continue
 		}
 		n++
 		if len(word) > 6 { // the longest of them: "werden"
 			continue
 		}
-		for i, set := 0, languagesOf[word]; set != 0; i, set = i+1, set>>1 {
+		for i, set := 0, languagesOf[strings.ToLower(word)]; set != 0; i, set = i+1, set>>1 {
 			counts[i] += int(set & 1)
 		}
 	}
@@ -132,7 +132,11 @@ func byFunctionWords(text string) string {
 			second = max(second, c)
 		}
 	}
-	if n < 30 || counts[best]*5 < n || second*5 > counts[best]*2 {
+	share := 5
+	if best == 0 {
+		share = 7 // those of English are no other language's, so less of them will do
+	}
+	if n < 30 || counts[best]*share < n || second*5 > counts[best]*2 {
 		return ""
 	}
 	return functionWords[best].tag

@@ -23,6 +23,17 @@ type nearPart struct {
 	start, end int // in the line's text
 }
 
+// around gives the innermost element around a place of a line; nil if none of
+// the line's texts is there.
+func (l *nearLine) around(at int) *html.Node {
+	for _, p := range l.parts {
+		if p.start <= at && at < p.end {
+			return p.n.Parent
+		}
+	}
+	return nil
+}
+
 // How far from the title a byline and a date are looked for.
 const (
 	linesBefore = 6
@@ -84,27 +95,32 @@ func gather(start *html.Node, forward bool) []nearLine {
 	var lines []nearLine
 	var nodes []*html.Node // the text nodes of the line, in the order of the walk
 	var block *html.Node
+	var line []byte      // room for its text
+	var parts []nearPart // room for those of the lines
 	size := 0
 	flush := func() {
 		if len(nodes) == 0 {
 			return
 		}
-		l := nearLine{block: block, at: len(lines) + 1}
-		var b strings.Builder
+		if cap(parts)-len(parts) < len(nodes) {
+			parts = make([]nearPart, 0, 32)
+		}
+		l := nearLine{block: block, at: len(lines) + 1, parts: parts[len(parts):]}
+		line = line[:0]
 		for i := range nodes {
 			n := nodes[i]
 			if !forward {
 				n = nodes[len(nodes)-1-i]
 			}
-			if b.Len() > 0 {
-				b.WriteByte(' ')
+			if len(line) > 0 {
+				line = append(line, ' ')
 			}
-			p := nearPart{n: n, start: b.Len()}
-			b.WriteString(strings.Join(strings.Fields(n.Data[:min(len(n.Data), 2000)]), " "))
-			p.end = b.Len()
-			l.parts = append(l.parts, p)
+			start := len(line)
+			line = appendFolded(line, n.Data[:min(len(n.Data), 2000)])
+			l.parts = append(l.parts, nearPart{n: n, start: start, end: len(line)})
 		}
-		l.text = b.String()
+		parts = l.parts // what follows is of the same array
+		l.text = string(line)
 		size += len(l.text)
 		lines, nodes = append(lines, l), nodes[:0]
 	}

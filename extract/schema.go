@@ -271,5 +271,5 @@ func oneLine(s string) string {
 	if strings.Contains(s, "&") && strings.Contains(s, ";") {
 		s = html.UnescapeString(s)
 	}
-	return strings.Join(strings.Fields(s), " ")
+	return folded(s)
 }

@@ -22,7 +22,7 @@ const maxStreamed = 2000
 // $RC replaces all up to the comment that ends the place, $RS the template
 // alone.
 func unstream(text []byte, doc *html.Node) {
-	if !bytes.Contains(text, []byte(`id="S:`)) {
+	if !bytes.Contains(text, []byte("$R")) {
 		return
 	}
 	s := streamed{at: map[string]*html.Node{}}

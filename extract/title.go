@@ -259,13 +259,14 @@ func inFurniture(n *html.Node) bool {
 
 // headingText is the text of a heading without its permalink.
 func headingText(h *html.Node) string {
-	var b []byte
+	var room [256]byte
+	b := room[:0]
 	for c := h.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type != html.ElementNode || !isPermalink(c) {
 			b = appendPlain(b, c)
 		}
 	}
-	return strings.Join(strings.Fields(string(b)), " ")
+	return folded(string(b))
 }
 
 // letters gives the letters and digits of a text in lower case: what is

@@ -43,6 +43,8 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 	w.notes = findNotes(c, l.root)
 	w.findLabels()
 	w.out = make([]millrace.Block, 0, l.countBlocks()+8)
+	// What is built inside of something else takes the room behind it.
+	w.in = inline{buf: make([]byte, 0, 4096), spans: make([]millrace.Span, 0, 32), open: make([]int, 0, 16)}
 	return w
 }
 

@@ -126,7 +126,7 @@ func barParts(n *html.Node, parts []string) []string {
 	for c := n.FirstChild; c != nil && len(parts) < 20; c = c.NextSibling {
 		switch {
 		case c.Type == html.TextNode:
-			if t := strings.Join(strings.Fields(c.Data), " "); t != "" {
+			if t := folded(c.Data); t != "" {
 				parts = append(parts, t)
 			}
 		case c.Type != html.ElementNode || c.DataAtom != atom.Label && isNothing(c) || isHidden(c) != "" || isGutter(c) ||

@@ -32,7 +32,7 @@ func (w *walker) image(n *html.Node) {
 		w.seen = map[string]bool{}
 	}
 	w.seen[src], w.last = true, img
-	w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: strings.Join(strings.Fields(attr(img, "alt")), " ")})
+	w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(attr(img, "alt"))})
 }
 
 // lastImage gives the block that was made last, if that is an image.
@@ -444,7 +444,7 @@ func (w *walker) embed(n *html.Node) {
 		strings.HasPrefix(u.Path, "/recaptcha/") {
 		return
 	}
-	b := millrace.Block{Type: millrace.EmbedBlock, URL: src, Kind: strings.TrimPrefix(host, "www."), Title: strings.Join(strings.Fields(attr(n, "title")), " ")}
+	b := millrace.Block{Type: millrace.EmbedBlock, URL: src, Kind: strings.TrimPrefix(host, "www."), Title: folded(attr(n, "title"))}
 	for _, p := range providers {
 		if under(host, p.host) {
 			b.Kind = p.name

@@ -40,7 +40,7 @@ func findNotes(c *collected, root *html.Node) notes {
 	walk = func(n *html.Node) {
 		for e := range children(n) {
 			at++
-			if _, ok := order[e]; ok {
+			if e.DataAtom == atom.A && order[e] != 0 {
 				order[e] = at
 			}
 			for i := range e.Attr {

@@ -14,7 +14,7 @@ import (
 func mathTeX(n *html.Node) string {
 	var b strings.Builder
 	texChildren(&b, n, 0)
-	return strings.Join(strings.Fields(b.String()), " ")
+	return folded(b.String())
 }
 
 func texChildren(b *strings.Builder, n *html.Node, depth int) {
