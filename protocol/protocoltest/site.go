@@ -90,7 +90,7 @@ func (g *generator) page(u string) *millrace.Page {
 }
 
 func (g *generator) time() time.Time {
-	return time.Unix(g.Int64N(1_900_000_000), 0).UTC()
+	return time.Unix(g.Int64N(1_700_000_000), 0).UTC()
 }
 
 func (g *generator) maybe() string {

@@ -1,6 +1,8 @@
 package scp
 
 import (
+	"net/http"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
 )
@@ -19,5 +21,11 @@ func Protocol() protocol.Protocol {
 		Source:  "https://scp-protocol.org/",
 		Carry:   carry,
 		Tagger:  millrace.Tagger{Room: Name, Format: 1, Tag: tag},
+		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
+			if o == nil {
+				o = new(protocol.ReaderOptions)
+			}
+			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o})
+		},
 	}
 }

@@ -1,0 +1,180 @@
+package scp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+// The bounds of the search for a site's SCP elements.
+const (
+	maxSitemaps     = 16 // sitemaps and indexes that are asked for
+	maxSitemapDepth = 3  // indexes inside each other
+	maxChildren     = 1000
+)
+
+// found is a sitemap with SCP elements.
+type found struct {
+	URL string // as it is asked for
+	fetch.Validators
+	at    string // where it was, after redirects
+	offer *offer // nil: it has not changed
+}
+
+// errNoSCP is a sitemap without a word of SCP.
+var errNoSCP = fmt.Errorf("it has no elements of SCP: %w", millrace.ErrNotFound)
+
+// candidate is a sitemap that may have the SCP elements.
+type candidate struct {
+	url   string
+	depth int
+}
+
+// discover looks for the SCP elements of a site (Discovery via Sitemap): in
+// /sitemap.xml, in the sitemaps that robots.txt names, and in those that they
+// name if they are indexes. The first sitemap that has them counts.
+func (r *run) discover(ctx context.Context) (*found, error) {
+	todo := []candidate{{url: r.root + "sitemap.xml"}}
+	trusted := []string{r.root}
+	asked := map[string]bool{}
+	var broken error // why there may be one all the same
+	for i := 0; i < len(todo) && len(asked) < maxSitemaps; i++ {
+		c := todo[i]
+		if !asked[c.url] {
+			asked[c.url] = true
+			f, children, err := r.sitemap(ctx, c.url, fetch.Validators{}, false)
+			switch {
+			case err == nil:
+				return f, nil
+			case fatal(ctx, err):
+				return nil, err
+			case !absent(err):
+				broken = cmp.Or(broken, err)
+			}
+			for _, u := range children {
+				if c.depth+1 < maxSitemapDepth && slices.ContainsFunc(append(trusted, c.url), func(t string) bool { return sameOrigin(t, u) }) {
+					todo = append(todo, candidate{u, c.depth + 1})
+				}
+			}
+		}
+		if i == 0 {
+			// robots.txt vouches for sitemaps of other hosts (sitemaps.org,
+			// "Sitemaps & Cross Submits").
+			named, err := r.namedSitemaps(ctx)
+			if err != nil {
+				return nil, err
+			}
+			trusted = append(trusted, named...)
+			front := make([]candidate, 0, len(named)+len(todo))
+			front = append(front, todo[0])
+			for _, u := range named {
+				front = append(front, candidate{url: u})
+			}
+			todo = append(front, todo[1:]...)
+		}
+	}
+	if broken != nil {
+		return nil, fmt.Errorf("%s: discovery: %w", Name, broken)
+	}
+	return nil, fmt.Errorf("%s: SCP is not deployed at %s: none of its sitemaps has the elements: %w", Name, r.root, millrace.ErrNotFound)
+}
+
+// absent reports whether an error of a sitemap says that there is no SCP,
+// rather than that it is broken or out of reach.
+func absent(err error) bool {
+	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
+}
+
+// namedSitemaps gives the sitemaps of robots.txt. One that cannot be had names
+// none: whoever obeys it cannot ask for anything else either.
+func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
+	root, err := url.Parse(r.root)
+	if err != nil {
+		return nil, err
+	}
+	robots, err := fetch.RobotsOf(ctx, r.client, root)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	for _, s := range robots.Sitemaps() {
+		u, err := canon.Resolve(root, s)
+		if err != nil || slices.Contains(urls, u) || len(urls) == maxSitemaps {
+			continue
+		}
+		if downgrade(r.root, u) {
+			r.note("sitemap-over-https", u, "an http sitemap of an https site is not read")
+			continue
+		}
+		urls = append(urls, u)
+	}
+	return urls, nil
+}
+
+// downgrade reports whether a step from one canonical URL to another leaves
+// https (protocols.md, section 0).
+func downgrade(from, to string) bool {
+	return strings.HasPrefix(from, "https:") && strings.HasPrefix(to, "http:")
+}
+
+// sitemap reads one sitemap for its SCP elements. With validators it asks
+// conditionally; fresh asks past all caches. Without the elements it gives the
+// sitemaps that an index names, and an error that is absent.
+func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fresh bool) (_ *found, children []string, err error) {
+	header := http.Header{"Accept": {"application/xml, text/xml, */*;q=0.5"}}
+	if fresh {
+		header.Set("Cache-Control", "no-cache")
+	}
+	have.Set(header)
+	resp, err := r.get(ctx, at, header)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	final := resp.Request.URL
+	f := &found{URL: at, Validators: have, at: final.String()}
+	if resp.StatusCode == http.StatusNotModified && have != (fetch.Validators{}) {
+		return f, nil, nil
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		if errors.Is(err, millrace.ErrUnmodified) {
+			err = fmt.Errorf("%s: 304 for a request without a condition: %w", at, millrace.ErrInvalid)
+		}
+		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	f.Validators = fetch.ValidatorsOf(resp)
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	defer body.Close()
+	reader := &offerReader{run: r, base: final}
+	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxEntries: 1 << 40, Extension: namespace, Element: reader.element}) {
+		if err != nil {
+			err = reader.broken(at, err)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		reader.after++
+		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !downgrade(r.root, u) {
+			children = append(children, u)
+		}
+	}
+	if f.offer = reader.offer(); len(f.offer.collections) == 0 {
+		if reader.elements > 0 {
+			return nil, nil, &millrace.FormatError{Protocol: Name, URL: at, Section: sectionDiscovery, Reason: "it names no collection that can be read", Err: reader.leftOut}
+		}
+		return nil, children, fmt.Errorf("%s: sitemap %s: %w", Name, at, errNoSCP)
+	}
+	return f, nil, nil
+}

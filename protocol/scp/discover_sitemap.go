@@ -1,0 +1,229 @@
+package scp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+// sectionDiscovery is where the specification says how a sitemap speaks of SCP.
+const sectionDiscovery = "Discovery via Sitemap"
+
+// maxElements is the most SCP elements that a sitemap may have.
+const maxElements = 20_000
+
+// offer is what a sitemap says of SCP.
+type offer struct {
+	collections []*offered // by section, snapshots first, then by time
+}
+
+// offered is one collection of a sitemap, in all the codings that it comes in.
+type offered struct {
+	section   string
+	delta     bool
+	since     time.Time // of a delta
+	generated time.Time
+	expires   time.Time // zero: it does not say
+	pages     int       // -1: it does not say
+	files     []file    // zstd first, plain last
+}
+
+// file is one form of a collection.
+type file struct {
+	url  string // canonical
+	size int64  // 0: not known
+}
+
+// size gives the bytes of the form that is asked for first.
+func (o *offered) size() int64 { return o.files[0].size }
+
+// offerReader collects the SCP elements of one sitemap.
+type offerReader struct {
+	*run
+	base        *url.URL
+	elements    int
+	after       int // entries since the last element
+	collections []*offered
+	byKey       map[string]*offered
+	leftOut     error // why the first element was left out
+	err         error // that no reading gets around
+}
+
+// element takes one element in. One that cannot be used is left out with a
+// note: it may be of a version to come.
+func (r *offerReader) element(e sitemap.Element) error {
+	r.after = 0
+	if r.elements++; r.elements > maxElements {
+		r.err = fmt.Errorf("%s: sitemap %s: more than %d elements of SCP: %w", Name, r.base, maxElements, millrace.ErrTooLarge)
+		return r.err
+	}
+	var err error
+	switch e.Name {
+	case "version":
+		err = r.version(e)
+	case "collection", "delta":
+		err = r.collection(e)
+	}
+	if r.err == nil && err != nil {
+		r.leftOut = cmp.Or(r.leftOut, err)
+		r.note("sitemap-element", r.base.String(), fmt.Sprintf("line %d: %s is left out: %v", e.Line, e.Name, err))
+	}
+	return r.err
+}
+
+// version refuses a major version that is not ours (Version Compatibility).
+func (r *offerReader) version(e sitemap.Element) error {
+	major, minor, ok := strings.Cut(e.Text, ".")
+	if !ok || !isDigits(major) || !isDigits(minor) {
+		return fmt.Errorf("%q is no version", short(e.Text))
+	}
+	if strings.Trim(major, "0") != "" {
+		r.err = r.format(e, "version "+short(e.Text)+" is higher than "+version, nil)
+	}
+	return nil
+}
+
+func (r *offerReader) format(e sitemap.Element, reason string, err error) error {
+	return &millrace.FormatError{
+		Protocol: Name, URL: r.base.String(), Position: fmt.Sprintf("line %d", e.Line), Section: sectionDiscovery, Reason: reason, Err: err,
+	}
+}
+
+// collection takes in a snapshot or a delta (Appendix A).
+func (r *offerReader) collection(e sitemap.Element) error {
+	o := &offered{section: e.Attr["section"], delta: e.Name == "delta", pages: -1}
+	if !isName(o.section) {
+		return fmt.Errorf("section %q is no name", short(o.section))
+	}
+	if t := e.Attr["type"]; !o.delta && t != "snapshot" {
+		return fmt.Errorf("type is %q", short(t))
+	}
+	u, err := canon.Resolve(r.base, e.Attr["url"])
+	switch {
+	case err != nil || e.Attr["url"] == "":
+		return errors.Join(errors.New("url is none"), err)
+	case downgrade(r.root, u):
+		return errors.New("its url leaves https for http")
+	case !r.allowed(u):
+		return fmt.Errorf("its host, %s, is not one that is allowed", hostOf(u))
+	}
+	if o.generated, err = instantOf(e.Attr["generated"]); err != nil {
+		return fmt.Errorf("generated: %w", err)
+	}
+	if o.generated.After(r.now.Add(skew)) {
+		return fmt.Errorf("generated is in the future: %s", e.Attr["generated"])
+	}
+	if o.delta {
+		if o.since, err = instantOf(e.Attr["since"]); err != nil {
+			return fmt.Errorf("since: %w", err)
+		}
+	}
+	if o.expires, err = instantOf(e.Attr["expires"]); err != nil {
+		r.note("sitemap-element", r.base.String(), fmt.Sprintf("line %d: expires: %v", e.Line, err))
+	}
+	f := file{url: u}
+	if f.size, err = strconv.ParseInt(e.Attr["size"], 10, 64); err != nil || f.size < 0 {
+		f.size = 0
+	}
+	if n, err := strconv.Atoi(e.Attr["pages"]); err == nil && n >= 0 {
+		o.pages = n
+	}
+	r.add(o, f)
+	return nil
+}
+
+// add puts a file to the others of the same collection.
+func (r *offerReader) add(o *offered, f file) {
+	key := fmt.Sprintf("%s %t %d %d", o.section, o.delta, o.since.UnixNano(), o.generated.UnixNano())
+	if r.byKey == nil {
+		r.byKey = map[string]*offered{}
+	}
+	first := r.byKey[key]
+	if first == nil {
+		r.byKey[key] = o
+		r.collections = append(r.collections, o)
+		first = o
+	}
+	if !slices.ContainsFunc(first.files, func(have file) bool { return have.url == f.url }) {
+		first.files = append(first.files, f)
+	}
+	if first.pages < 0 {
+		first.pages = o.pages
+	}
+	if o.expires.After(first.expires) {
+		first.expires = o.expires
+	}
+}
+
+func (r *offerReader) offer() *offer {
+	for _, o := range r.collections {
+		slices.SortStableFunc(o.files, func(a, b file) int { return rank(a.url) - rank(b.url) })
+	}
+	slices.SortStableFunc(r.collections, func(a, b *offered) int {
+		return cmp.Or(strings.Compare(a.section, b.section), a.generated.Compare(b.generated), a.since.Compare(b.since))
+	})
+	return &offer{collections: r.collections}
+}
+
+// broken judges what ended the reading of a sitemap early. By the schema of
+// sitemaps.org the elements of others stand before the pages: what is broken
+// behind them does not matter.
+func (r *offerReader) broken(at string, err error) error {
+	format, broken := errors.AsType[*millrace.FormatError](err)
+	ends := broken || errors.Is(err, millrace.ErrTooLarge)
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.elements > 0 && r.after > 0 && ends:
+		r.note("sitemap-valid", at, "what follows the elements of SCP is not read: "+err.Error())
+		return nil
+	case r.elements == 0 && ends:
+		return fmt.Errorf("%s: sitemap %s: %w: %v", Name, at, errNoSCP, err) //nolint:errorlint // it is no broken SCP
+	case broken:
+		f := *format
+		f.Protocol, f.URL, f.Section = Name, at, sectionDiscovery
+		return &f
+	}
+	return fmt.Errorf("%s: sitemap %s: %w", Name, at, err)
+}
+
+// rank orders codings by the names of files.
+func rank(u string) int {
+	path, _, _ := strings.Cut(u, "?")
+	switch {
+	case strings.HasSuffix(path, ".zst"):
+		return 0
+	case strings.HasSuffix(path, ".gz"):
+		return 1
+	}
+	return 2
+}
+
+// instantOf reads a time as XML Schema has it, in whole seconds; one without a
+// zone is in UTC.
+func instantOf(s string) (time.Time, error) {
+	t, ok := parseTime(s)
+	if !ok {
+		t, ok = parseTime(s + "Z")
+	}
+	if !ok || t.IsZero() {
+		return time.Time{}, fmt.Errorf("%q is no date and time", short(s))
+	}
+	return t.UTC().Truncate(time.Second), nil
+}
+
+// hostOf gives host and port of a canonical URL.
+func hostOf(u string) string {
+	_, rest, _ := strings.Cut(u, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}

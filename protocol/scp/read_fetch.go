@@ -1,0 +1,229 @@
+package scp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+const (
+	maxTries    = 4       // downloads in a row that brought less than progress
+	maxRestarts = 3       // of one file
+	progress    = 1 << 20 // bytes
+	leastRate   = 128 << 10
+	longest     = 12 * time.Hour
+)
+
+// spool is a file in the state in which it was sent, still coded.
+type spool struct {
+	file *os.File
+	size int64 // bytes so far
+	fetch.Validators
+	total       int64 // bytes of the whole; -1: not known
+	restarts    int
+	url         string // after redirects
+	coding      string // Content-Encoding
+	decoded     bool   // by the transport
+	contentType string
+}
+
+func (s *spool) close() {
+	_ = s.file.Close()
+	_ = os.Remove(s.file.Name())
+}
+
+// allowed reports whether a collection may be fetched from where it is.
+func (r *run) allowed(u string) bool {
+	return r.o.Hosts == nil || hostOf(u) == hostOf(r.root) || slices.Contains(r.o.Hosts, hostOf(u))
+}
+
+// download gets a file, conditionally if it has been applied before. What was
+// cut goes on where it was (RFC 9110, section 14): by a range of the state that
+// a strong ETag names, else from the start. Its length is whatever came: the
+// file itself says where it ends.
+func (r *run) download(ctx context.Context, f file, have held) (_ *spool, err error) {
+	if f.size > r.left {
+		return nil, r.overQuota(f.url)
+	}
+	if host := hostOf(f.url); host != hostOf(r.root) && !r.hosts[host] {
+		r.hosts[host] = true
+		r.note("collection-host", f.url, "collections are fetched from "+host)
+	}
+	out, err := os.CreateTemp("", "millrace-*.scp")
+	if err != nil {
+		return nil, fmt.Errorf("a place to keep it: %w", err)
+	}
+	s := &spool{file: out}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	expected := f.size
+	if expected == 0 {
+		expected = progress << 10
+	}
+	timeout := min(time.Minute+time.Duration(expected/leastRate)*time.Second, longest)
+	for tries := 0; ; {
+		before := s.size
+		again, err := r.part(fetch.Download(ctx, min(r.left, maxFile)+1, timeout), f, have, s)
+		cut, isCut := errors.AsType[*cutError](err)
+		if !again && err == nil {
+			return s, nil
+		}
+		if err != nil && !isCut {
+			return nil, err
+		}
+		if tries++; s.size-before >= progress {
+			tries = 0
+		}
+		if tries > maxTries || s.restarts > maxRestarts {
+			if err == nil {
+				err = fmt.Errorf("%s: it is never the same: %w", f.url, millrace.ErrUnavailable)
+			}
+			return nil, err
+		}
+		if isCut && (errors.Is(cut, millrace.ErrInvalid) || !isStrong(s.ETag)) {
+			if err := s.restart(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// cutError is a body that did not come whole, or not as it was sent.
+type cutError struct{ err error }
+
+func (e *cutError) Error() string { return e.err.Error() }
+func (e *cutError) Unwrap() error { return e.err }
+
+// isStrong reports whether an entity tag is one that If-Range may have (RFC
+// 9110, section 13.1.5).
+func isStrong(etag string) bool { return len(etag) > 2 && etag[0] == '"' && etag[len(etag)-1] == '"' }
+
+// restart forgets what has come.
+func (s *spool) restart() error {
+	if s.size > 0 {
+		s.restarts++
+	}
+	s.size, s.total, s.Validators = 0, -1, fetch.Validators{}
+	if err := s.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := s.file.Seek(0, io.SeekStart)
+	return err
+}
+
+// part asks for what is missing of a file. again: something still is.
+func (r *run) part(ctx context.Context, f file, have held, s *spool) (again bool, err error) {
+	header := http.Header{"Accept": {contentType + ", */*;q=0.5"}, "Accept-Encoding": {"zstd, gzip"}}
+	if s.size > 0 {
+		header.Set("Range", "bytes="+strconv.FormatInt(s.size, 10)+"-")
+		header.Set("If-Range", s.ETag)
+	} else {
+		have.Set(header)
+	}
+	resp, err := r.get(ctx, f.url, header)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotModified && s.size == 0 && have.Validators != (fetch.Validators{}):
+		return false, fmt.Errorf("%s: %w", f.url, millrace.ErrUnmodified)
+	case resp.StatusCode == http.StatusOK:
+		if s.size > 0 {
+			r.note("changed-between-ranges", f.url, "it is another file than before, or has no ranges: it is read from the start")
+		}
+		if err := s.restart(); err != nil {
+			return false, err
+		}
+		s.total, s.Validators = resp.ContentLength, fetch.ValidatorsOf(resp)
+		s.url, s.decoded, s.contentType = resp.Request.URL.String(), resp.Uncompressed, typeOf(resp.Header)
+		s.coding = strings.Replace(strings.ToLower(resp.Header.Get("Content-Encoding")), "identity", "", 1)
+	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:
+		if resp.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(s.size, 10) {
+			r.note("content-length", f.url, "its Content-Length was wrong: the file ends here")
+			return false, nil
+		}
+		return true, s.restart()
+	case resp.StatusCode == http.StatusPartialContent:
+		return true, s.restart()
+	case resp.StatusCode == http.StatusNotModified:
+		return false, fmt.Errorf("%s: 304 for a request without a condition: %w", f.url, millrace.ErrInvalid)
+	default:
+		if err := fetch.CheckStatus(resp); err != nil {
+			return false, err
+		}
+		return false, fmt.Errorf("%s: status %d for a file: %w", f.url, resp.StatusCode, millrace.ErrInvalid)
+	}
+	if err := r.copy(ctx, s, resp); err != nil {
+		return false, err
+	}
+	return s.total > s.size, nil
+}
+
+// continues reports whether a response is the rest of the same state.
+func (s *spool) continues(resp *http.Response) bool {
+	if tag := resp.Header.Get("ETag"); tag != "" && tag != s.ETag {
+		return false
+	}
+	ranges, total, ok := strings.Cut(resp.Header.Get("Content-Range"), "/")
+	if !ok || !strings.HasPrefix(ranges, "bytes "+strconv.FormatInt(s.size, 10)+"-") {
+		return false
+	}
+	n, err := strconv.ParseInt(total, 10, 64)
+	if err == nil && s.total < 0 {
+		s.total = n
+	}
+	return total == "*" || err == nil && n == s.total
+}
+
+// copy adds a body to the spool as it is sent, verified by its Content-Digest.
+// One that ends too early or does not match is a *cutError.
+func (r *run) copy(ctx context.Context, s *spool, resp *http.Response) error {
+	resp.Header = resp.Header.Clone()
+	resp.Header.Del("Content-Encoding") // what is in the file tells by its first bytes
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	n, err := io.Copy(s.file, io.LimitReader(body, min(r.left, maxFile-s.size)+1))
+	s.size += n
+	if r.left -= n; r.left < 0 {
+		return r.overQuota(s.url)
+	}
+	if s.size > maxFile {
+		return fmt.Errorf("%s: more than %d bytes: %w", s.url, int64(maxFile), millrace.ErrTooLarge)
+	}
+	if _, local := errors.AsType[*fs.PathError](err); err == nil || local || ctx.Err() != nil || errors.Is(err, millrace.ErrTooLarge) {
+		return err
+	}
+	if fatal(ctx, err) { // of another transport than ours
+		err = fmt.Errorf("%s: %w: %w", s.url, millrace.ErrUnavailable, err)
+	}
+	return &cutError{err}
+}
+
+func (r *run) overQuota(url string) error {
+	return fmt.Errorf("%s: more than the %d bytes that one run may fetch: %w", url, r.o.Quota, millrace.ErrTooLarge)
+}
+
+func typeOf(h http.Header) string {
+	t, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return t
+}

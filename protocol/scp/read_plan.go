@@ -1,0 +1,101 @@
+package scp
+
+import (
+	"slices"
+	"time"
+)
+
+// names gives the sections to read: those of the options, else "all", else
+// every one. One without a snapshot that is new to us is no use.
+func (r *run) names(o *offer) []string {
+	var names []string
+	for _, c := range o.collections {
+		known := !r.was.section(c.section).Generated.IsZero()
+		if (!c.delta || known) && !slices.Contains(names, c.section) {
+			names = append(names, c.section)
+		}
+	}
+	switch {
+	case len(r.o.Sections) > 0:
+		return slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(r.o.Sections, n) })
+	case slices.Contains(names, every):
+		return []string{every}
+	}
+	return names
+}
+
+// others gives the sections that may stand for "all".
+func (r *run) others(o *offer) (names []string) {
+	for _, c := range o.collections {
+		if c.section != every && !c.delta && !slices.Contains(names, c.section) {
+			names = append(names, c.section)
+		}
+	}
+	return names
+}
+
+// of gives the newest snapshot of a section, nil for none, and its deltas in
+// the order of their times.
+func (o *offer) of(section string) (snapshot *offered, deltas []*offered) {
+	for _, c := range o.collections {
+		switch {
+		case c.section != section:
+		case c.delta:
+			deltas = append(deltas, c)
+		default:
+			snapshot = c
+		}
+	}
+	return snapshot, deltas
+}
+
+// expires gives when the first of the newest snapshots of sections expires; the
+// zero time is never.
+func (o *offer) expires(sections []string) (at time.Time) {
+	for _, name := range sections {
+		s, _ := o.of(name)
+		if s != nil && !s.expires.IsZero() && (at.IsZero() || s.expires.Before(at)) {
+			at = s.expires
+		}
+	}
+	return at
+}
+
+// later gives the deltas that were generated after a time.
+func later(deltas []*offered, than time.Time) []*offered {
+	return slices.DeleteFunc(slices.Clone(deltas), func(d *offered) bool { return !d.generated.After(than) })
+}
+
+// connect reports whether deltas, in their order, leave nothing out from a time
+// on (Recovery from Missed Deltas).
+func connect(deltas []*offered, from time.Time) bool {
+	for _, d := range deltas {
+		if d.since.After(from) {
+			return false
+		}
+		from = d.generated
+	}
+	return true
+}
+
+// resync reports whether a snapshot that is newer than the last one applied has
+// to be read, rather than the deltas that are newer than what is applied. Only
+// a snapshot shows what has gone.
+func resync(snapshot *offered, deltas []*offered, was applied, every int) bool {
+	if snapshot == nil || !snapshot.generated.After(was.Snapshot) {
+		return false
+	}
+	size := int64(0)
+	for _, d := range deltas {
+		size += d.size()
+	}
+	switch {
+	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // nothing else tells
+		!connect(deltas, was.Generated),
+		was.Deltas+len(deltas) > every,
+		snapshot.pages >= 0 && snapshot.pages < was.Pages,
+		snapshot.size() > 0 && snapshot.size() <= 4*size:
+		return true
+	}
+	return false
+}
