@@ -23,7 +23,8 @@ const maxElements = 20_000
 
 // offer is what a sitemap says of SCP.
 type offer struct {
-	collections []*offered // by section, snapshots first, then by time
+	collections []*offered // by section, then by time
+	flawed      bool       // there were more, which could not be used
 }
 
 // offered is one collection of a sitemap, in all the codings that it comes in.
@@ -171,7 +172,7 @@ func (r *offerReader) offer() *offer {
 	slices.SortStableFunc(r.collections, func(a, b *offered) int {
 		return cmp.Or(strings.Compare(a.section, b.section), a.generated.Compare(b.generated), a.since.Compare(b.since))
 	})
-	return &offer{collections: r.collections}
+	return &offer{collections: r.collections, flawed: r.leftOut != nil}
 }
 
 // broken judges what ended the reading of a sitemap early. By the schema of

@@ -96,6 +96,7 @@ type cursor struct {
 	// not been applied.
 	fetch.Validators
 	Expires  time.Time `json:"expires,omitzero"` // the first of the collections that count
+	Wanted   []string  `json:"wanted,omitempty"` // by the options
 	Sections []applied `json:"sections"`
 }
 
@@ -201,7 +202,11 @@ func (r *run) locate(ctx context.Context) (f *found, err error) {
 	fresh := false
 	if r.was.Sitemap != "" {
 		fresh = expired(r.was.Expires, r.now)
-		f, _, err = r.sitemap(ctx, r.was.Sitemap, r.was.Validators, fresh)
+		have := r.was.Validators
+		if !slices.Equal(r.was.Wanted, r.o.Sections) {
+			have = fetch.Validators{}
+		}
+		f, _, err = r.sitemap(ctx, r.was.Sitemap, have, fresh)
 		if err != nil && (fatal(ctx, err) || !absent(err)) {
 			return nil, err
 		}

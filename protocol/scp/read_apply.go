@@ -15,15 +15,20 @@ import (
 // "all" have none, so that a whole "all" is everything.
 func (r *run) read(ctx context.Context, f *found) error {
 	names := r.names(f.offer)
+	for _, s := range r.o.Sections {
+		if !slices.Contains(names, s) {
+			r.note("section-missing", f.URL, "there is no snapshot of section "+s)
+		}
+	}
 	if len(names) == 0 {
 		return fmt.Errorf("%s: sitemap %s: it has no snapshot of the sections that are wanted: %w", Name, f.URL, millrace.ErrNotFound)
 	}
-	is := cursor{Root: r.root, Sitemap: f.URL, Expires: f.offer.expires(names)}
+	is := cursor{Root: r.root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
 	// Without a section of before, only everything together says what has gone
 	// with it.
 	anew := false
 	for _, s := range r.was.Sections {
-		if slices.Contains(names, s.Name) {
+		if slices.Contains(names, s.Name) || f.offer.flawed {
 			is.Sections = append(is.Sections, s)
 		} else {
 			anew = true
@@ -50,10 +55,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 	whole, marked := anew, false
 	for i, name := range names {
 		was := r.was.section(name)
-		if anew {
-			was = applied{Name: name}
-		}
-		so, all, err := r.section(ctx, f, was)
+		so, all, err := r.section(ctx, f, was, anew)
 		if err != nil {
 			if errors.Is(err, errStop) || fatal(ctx, err) {
 				return err
@@ -65,11 +67,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 			continue
 		}
 		whole = whole && all
-		if so.same(was) {
-			continue
-		}
-		is = is.with(so)
-		if anew {
+		if is = is.with(so); anew || so.same(was) {
 			continue
 		}
 		c := is
@@ -98,8 +96,9 @@ func (s *applied) same(as applied) bool {
 	return s.Snapshot.Equal(as.Snapshot) && s.Generated.Equal(as.Generated) && s.Deltas == as.Deltas && slices.Equal(s.Files, as.Files)
 }
 
-// section applies what is new of a section. whole: every page of it was named.
-func (r *run) section(ctx context.Context, f *found, was applied) (is applied, whole bool, err error) {
+// section applies what is new of a section, or all of it anew. whole: every page
+// of it was named.
+func (r *run) section(ctx context.Context, f *found, was applied, anew bool) (is applied, whole bool, err error) {
 	snapshot, all := f.offer.of(was.Name)
 	deltas := later(all, was.Generated)
 	if snapshot != nil && snapshot.generated.Before(was.Snapshot) {
@@ -113,14 +112,18 @@ func (r *run) section(ctx context.Context, f *found, was applied) (is applied, w
 		r.note("refused", err.URL, err.Error())
 		snapshot = nil
 	}
-	if !resync(snapshot, deltas, was, r.o.Deltas) {
+	switch {
+	case anew && snapshot != nil:
+		is = was
+		is.Files = nil
+	case resync(snapshot, deltas, was, r.o.Deltas):
+		is = was
+	default:
 		is, err = r.deltas(ctx, deltas, was)
 		if err == nil || snapshot == nil || !snapshot.generated.After(is.Generated) || errors.Is(err, errStop) || fatal(ctx, err) {
 			return is, false, err
 		}
-		r.note("refused", err.Error(), "the snapshot is read in place of a delta")
-	} else {
-		is = was
+		r.note("refused", deltas[0].files[0].url, "the snapshot is read in place of the deltas: "+err.Error())
 	}
 	return r.snapshot(ctx, snapshot, all, is)
 }
@@ -223,7 +226,7 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have held, was a
 	if err != nil {
 		return was, formatURL(err, f.url)
 	}
-	r.judge(verdict, o, f.url)
+	r.judge(verdict, o, f, s)
 	meta := c.Metadata()
 	generated := meta.Generated.Truncate(time.Second)
 	is := was
@@ -293,7 +296,11 @@ func (r *run) expect(c *Collection, o *offered, s *spool, was applied) error {
 }
 
 // judge notes what is odd about a file that was verified.
-func (r *run) judge(v Verdict, o *offered, url string) {
+func (r *run) judge(v Verdict, o *offered, f file, s *spool) {
+	url := f.url
+	if f.size > 0 && s.size != f.size {
+		r.note("sitemap-size", url, fmt.Sprintf("it has %d bytes, the sitemap says %d", s.size, f.size))
+	}
 	switch v.Checksum {
 	case "none":
 		r.note("checksum", url, "it has no checksum")

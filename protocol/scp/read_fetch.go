@@ -49,6 +49,20 @@ func (r *run) allowed(u string) bool {
 	return r.o.Hosts == nil || hostOf(u) == hostOf(r.root) || slices.Contains(r.o.Hosts, hostOf(u))
 }
 
+// visit notes a host that files come from, and refuses one that a redirect
+// leads to against the options.
+func (r *run) visit(at string) error {
+	host := hostOf(at)
+	if !r.allowed(at) {
+		return fmt.Errorf("%s: the host is not one that is allowed: %w", at, millrace.ErrForbidden)
+	}
+	if host != hostOf(r.root) && !r.hosts[host] {
+		r.hosts[host] = true
+		r.note("collection-host", at, "collections are fetched from "+host)
+	}
+	return nil
+}
+
 // download gets a file, conditionally if it has been applied before. What was
 // cut goes on where it was (RFC 9110, section 14): by a range of the state that
 // a strong ETag names, else from the start. Its length is whatever came: the
@@ -56,10 +70,6 @@ func (r *run) allowed(u string) bool {
 func (r *run) download(ctx context.Context, f file, have held) (_ *spool, err error) {
 	if f.size > r.left {
 		return nil, r.overQuota(f.url)
-	}
-	if host := hostOf(f.url); host != hostOf(r.root) && !r.hosts[host] {
-		r.hosts[host] = true
-		r.note("collection-host", f.url, "collections are fetched from "+host)
 	}
 	out, err := os.CreateTemp("", "millrace-*.scp")
 	if err != nil {
@@ -140,6 +150,9 @@ func (r *run) part(ctx context.Context, f file, have held, s *spool) (again bool
 		return false, err
 	}
 	defer resp.Body.Close()
+	if err := r.visit(resp.Request.URL.String()); err != nil {
+		return false, err
+	}
 	switch {
 	case resp.StatusCode == http.StatusNotModified && s.size == 0 && have.Validators != (fetch.Validators{}):
 		return false, fmt.Errorf("%s: %w", f.url, millrace.ErrUnmodified)
