@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 const vector = `{"collection":{"id":"id-1","section":"blog","type":"snapshot","generated":"2026-11-21T08:54:18.581313Z","version":"0.1","checksum":"sha256:be42285adede447d7486bd0ad029c2a4634ca5f129f74f422ac11165b21cd15c"}}
@@ -36,4 +38,16 @@ func TestVector(t *testing.T) {
 	if got := string(line) + string(pl[:len(pl)-1]); got != vector {
 		t.Errorf("%s", got)
 	}
+}
+
+func zipped(b []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(b); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
 }
