@@ -37,6 +37,7 @@ func main() {
 // commands is the command line: one struct a command, in a file of its name.
 type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Publish a site in every protocol, and keep it fresh."`
+	Build   buildCommand   `cmd:"" help:"Write a site as a folder for static hosts, in every protocol."`
 	Pull    pullCommand    `cmd:"" help:"Mirror sites by the cheapest way they offer."`
 	Check   checkCommand   `cmd:"" help:"Check a site against the specifications."`
 	Extract extractCommand `cmd:"" help:"Show what is taken of one page, and why."`

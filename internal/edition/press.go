@@ -55,6 +55,22 @@ type Edition struct {
 // Large lists the paths of the large documents, sorted.
 func (ed *Edition) Large() []string { return ed.manifest.paths() }
 
+// Room gives the name of the room whose large document or file a path is, "" if
+// it is none.
+func (ed *Edition) Room(path string) string {
+	for i := range ed.manifest.Documents {
+		if d := &ed.manifest.Documents[i]; d.Path == path {
+			return d.Room
+		}
+	}
+	for i := range ed.manifest.Shelf {
+		if f := &ed.manifest.Shelf[i]; f.Path == path {
+			return f.Room
+		}
+	}
+	return ""
+}
+
 // Press publishes a site in every room. All methods are safe for concurrent
 // use.
 type Press struct {

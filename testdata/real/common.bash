@@ -77,7 +77,7 @@ free_port() {
 	die "there is no free port"
 }
 
-# serve_nginx serves a folder. Its workers are whoever calls: a scratch folder is often closed to others.
+# serve_nginx serves a folder; $in_http and $in_server are more for those blocks. Its workers are whoever calls: a scratch folder is often closed to others.
 serve_nginx() {
 	local user=""
 	[ "$(id -u)" != 0 ] || user="user root;"
@@ -102,11 +102,13 @@ http {
 	gzip on;
 	gzip_types text/css application/xml text/plain;
 	gzip_vary on;
+	${in_http-}
 	server {
 		listen 127.0.0.1:$port;
 		root $1;
 		index index.html;
 		error_page 404 /404.html;
+		${in_server-}
 	}
 }
 CONF

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # A real nginx over a folder of HTML, on loopback, with ETag and gzip:
 #
-#   nginx.sh [--html HTML] FOLDER [PORT]   sets it up in FOLDER, and prints the URL of its home
-#   nginx.sh stop FOLDER                   ends what it has started
+#   nginx.sh [--html HTML] [--build] [--port PORT] FOLDER   sets it up in FOLDER, and prints the URL of its home
+#   nginx.sh stop FOLDER                                    ends what it has started
 #
+# With --build, HTML is a folder that millrace build has made, whose snippets are a part of the configuration.
 # FOLDER is a new or empty one, for its configuration, logs and ids. PORT is a free one if it is 0 or left out. HTML is the
 # folder to serve: PostgreSQL's manual if it is left out. It needs Debian's nginx-light; the manual is postgresql-doc-15.
 set -euo pipefail
@@ -11,13 +12,23 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 html=/usr/share/doc/postgresql-doc-15/html
-if [ "${1-}" = --html ]; then
-	html=${2:?a folder}
-	shift 2
-fi
+build="" wanted=0
+while [ $# -gt 1 ]; do
+	case $1 in
+	--html) html=${2:?a folder} && shift 2 ;;
+	--port) wanted=${2:?a port} && shift 2 ;;
+	--build) build=yes && shift ;;
+	*) break ;;
+	esac
+done
+[ $# != 1 ] || set -- "$1" "$wanted"
 begin "$@"
 need nginx nginx-light
 [ -f "$html/index.html" ] || absent "$html/index.html" postgresql-doc-15
 
+if [ -n "$build" ]; then
+	in_http="include $html/.millrace/nginx-http.conf;"
+	in_server="include $html/.millrace/nginx.conf;"
+fi
 serve_nginx "$(cd "$html" && pwd)"
 ready

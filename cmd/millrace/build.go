@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+type buildCommand struct {
+	common
+	remote
+	crawling
+	learning
+	Source    string   `arg:"" help:"What to build of: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to: what --base-url names. It is made if need be."`
+	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"Where the folder is going to be served."`
+	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Make the _headers file for netlify, which takes more rules, or for cloudflare, whose rules say more (default: one for both)."`
+	Force     bool     `help:"Write to a folder that no build has made, and replace files in it."`
+	As        string   `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
+	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
+	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
+	Exclude   []string `placeholder:"PATH" help:"Paths to hide, with everything below (default: accounts, carts, logins and administration)."`
+	HideKinds []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
+	Authors   string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
+	ListItems int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})."`
+}
+
+// buildReport is what `millrace build --json` prints.
+type buildReport struct {
+	Site    string        `json:"site"`
+	URL     string        `json:"url"`
+	As      string        `json:"as"`
+	Out     string        `json:"out"`
+	Pages   int           `json:"pages"`
+	Skipped []mirror.Skip `json:"skipped"` // of the source
+	static.Report
+	Hosts   []hostReport `json:"hosts"`
+	Seconds float64      `json:"seconds"`
+}
+
+// Run builds once.
+func (c *buildCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	start := time.Now()
+	p.limitMemory()
+	s := &serveCommand{
+		common: c.common, remote: c.remote, crawling: c.crawling, learning: c.learning,
+		Source: c.Source, Listen: "nowhere", BaseURL: c.BaseURL, As: c.As, Store: c.Store, Site: c.Site,
+		Exclude: c.Exclude, HideKinds: c.HideKinds, Authors: c.Authors, ListItems: c.ListItems,
+	}
+	kind, err := s.kind()
+	if err != nil {
+		return err
+	}
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if c.BaseURL == "" {
+		return usageError("--base-url: name the address where the folder is going to be served")
+	}
+	docs, err := s.docs(nil)
+	if err != nil {
+		return err
+	}
+	if err := c.apart(kind); err != nil {
+		return err
+	}
+	r := &buildReport{URL: docs, Out: c.Out, Skipped: []mirror.Skip{}}
+	if err := c.build(ctx, p, s, &origin{kind: kind, base: docs, learning: c.learning}, r); err != nil {
+		return err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return p.report(r, func(w io.Writer) error { return printBuild(w, r) })
+}
+
+// apart refuses a folder to write to that is a part of what is read.
+func (c *buildCommand) apart(kind string) error {
+	if kind != "folder" && kind != "markdown" {
+		return nil
+	}
+	from, to := realPath(c.Source), realPath(c.Out)
+	switch {
+	case from == to:
+		return usageError(fmt.Sprintf("--out %s: it is the source itself", c.Out))
+	case exposed(from, to):
+		return usageError(fmt.Sprintf("--out %s: it is in the folder that is read, so that the next build would read it too", c.Out))
+	case exposed(to, from):
+		return usageError(fmt.Sprintf("--out %s: the folder that is read is in it", c.Out))
+	}
+	return nil
+}
+
+// realPath gives the path of what may not be there yet, without links as far
+// as it is.
+func realPath(name string) string {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return name
+	}
+	for dir, rest := abs, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if filepath.Dir(dir) == dir {
+			return abs
+		}
+	}
+}
+
+// build takes one look at the source, publishes it, and writes the folder.
+func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o *origin, r *buildReport) (err error) {
+	if err := o.open(ctx, s, p); err != nil {
+		return err
+	}
+	if exposed(realPath(c.Out), o.path) {
+		return usageError(fmt.Sprintf("--store %s: it is in the folder that is built, so that everybody could read what is hidden; keep it elsewhere", o.path))
+	}
+	if o.store == nil {
+		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, o.store.Close()) }()
+	conf := store.Config{Base: o.base, Docs: r.URL, Visibility: s.visibility()}
+	var published []edition.Room
+	for _, room := range all.Protocols() {
+		conf.Taggers = append(conf.Taggers, room.Tagger)
+		published = append(published, edition.Room{
+			Name:      room.Name,
+			Publisher: room.NewPublisher(&protocol.PublisherOptions{ListItems: c.ListItems}),
+		})
+	}
+	site, err := o.store.Site(ctx, o.name, conf)
+	if err != nil {
+		return err
+	}
+	if err := o.connect(ctx, s, p, site); err != nil {
+		return err
+	}
+	if o.close != nil {
+		defer func() { err = errors.Join(err, o.close()) }()
+	}
+	press, err := edition.NewPress(site, published, o.path+"-files", &edition.Options{Key: fmt.Sprint("list-items ", c.ListItems), Log: p.log})
+	if err != nil {
+		return err
+	}
+	if err := o.once(ctx, p, site, r); err != nil {
+		return err
+	}
+	if err := mine(ctx, site); err != nil {
+		return err
+	}
+	if _, err := press.Publish(ctx); err != nil {
+		return err
+	}
+	now := press.Current().View.Site()
+	r.Site, r.As, r.Pages = now.Base, o.kind, now.Pages
+	return c.write(ctx, p, o, press, published, r)
+}
+
+// once takes one look at the source.
+func (o *origin) once(ctx context.Context, p *process, site store.Site, r *buildReport) error {
+	bar := p.progress("deriving")
+	err := site.Derive(ctx, bar.show)
+	bar.end()
+	if err != nil || o.source == nil {
+		return err
+	}
+	report, err := o.sync(ctx, p, site)
+	if err != nil && o.other != nil && o.other(err) {
+		report, err = o.sync(ctx, p, site)
+	}
+	if err != nil {
+		return err
+	}
+	r.Skipped = append(r.Skipped, report.Skipped...)
+	if report.Doubted > 0 {
+		p.log.Warn("pages are suddenly missing from the source; they are kept until the next build finds the same", "pages", report.Doubted)
+	}
+	return nil
+}
+
+// write makes the folder of the edition.
+func (c *buildCommand) write(ctx context.Context, p *process, o *origin, press *edition.Press, published []edition.Room, r *buildReport) (err error) {
+	gateO := &gateway.Options{Base: o.base, Docs: r.URL, Log: p.log}
+	if o.folder != nil {
+		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
+			return err
+		}
+	}
+	g, err := gateway.New(press, gateO)
+	if err != nil {
+		return err
+	}
+	b, err := static.Open(c.Out, r.URL, g, &static.Options{Force: c.Force, HeadersFor: c.HeadersOf})
+	if errors.Is(err, millrace.ErrInvalid) {
+		return usageError(err.Error() + "; --force writes to it all the same")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	bar := p.progress("writing " + c.Out)
+	defer bar.end()
+	own, err := c.own(ctx, o, b)
+	if err != nil {
+		return err
+	}
+	n, done := len(own)+r.Pages*len(published), 0
+	add := func(it static.Item) error {
+		done++
+		bar.show(done, n)
+		return b.Add(ctx, it)
+	}
+	if err := documents(ctx, press, published, add); err != nil {
+		return err
+	}
+	for _, it := range own {
+		if err := add(it); err != nil {
+			return err
+		}
+	}
+	if err := b.Finish(ctx); err != nil {
+		return err
+	}
+	r.Report = b.Report
+	r.Hosts, err = askHosts(ctx, b, r.URL)
+	return err
+}
+
+// documents names every document and file of an edition.
+func documents(ctx context.Context, press *edition.Press, published []edition.Room, add func(static.Item) error) error {
+	ed := press.Current()
+	for _, large := range ed.Large() {
+		if err := add(static.Item{Path: large, Room: ed.Room(large)}); err != nil {
+			return err
+		}
+	}
+	for _, room := range published {
+		for d, err := range room.Publisher.All(ctx, ed.View) {
+			if err != nil {
+				return fmt.Errorf("documents of %s: %w", room.Name, err)
+			}
+			if d.Large {
+				continue
+			}
+			if err := add(static.Item{Path: d.Path, Room: room.Name}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// own reserves the names of the site's own files, and gives the files. A site
+// whose pages are elsewhere has a page here that leads to the documents.
+func (c *buildCommand) own(ctx context.Context, o *origin, b *static.Build) ([]static.Item, error) {
+	base, err := url.Parse(o.base)
+	if err != nil {
+		return nil, err
+	}
+	home := static.Item{Path: "/", Name: "index.html", Ask: strings.TrimSuffix(base.EscapedPath(), "/") + "/"}
+	if o.folder == nil {
+		b.Reserve(home)
+		return []static.Item{home}, nil
+	}
+	root, err := os.OpenRoot(c.Source)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var items []static.Item
+	for e := range siteFiles(ctx, root) {
+		if e.Err != nil && !regular(root, e.File) {
+			b.Report.LeftOut = append(b.Report.LeftOut, static.Left{Path: e.URL, Reason: e.Err.Error()})
+			continue
+		}
+		it := static.Item{Path: e.URL, Name: e.File}
+		if strings.HasSuffix(it.Path, "/") {
+			it.Name = path.Join(path.Dir(it.Name), "index.html") // the only name that every host knows
+		}
+		if b.Reserve(it) {
+			items = append(items, it)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !slices.ContainsFunc(items, func(it static.Item) bool { return it.Path == "/" }) {
+		b.Reserve(home)
+		items = append(items, home)
+	}
+	return items, nil
+}

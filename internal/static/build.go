@@ -1,0 +1,445 @@
+package static
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// Options of [Open]. The zero value works.
+type Options struct {
+	// Force: a folder that is not empty and that no build has made is written
+	// to as well, and files in it that have the names of a build's are replaced.
+	Force bool
+	// HeadersFor is the host for which the _headers file is made: "netlify",
+	// which takes many rules, "cloudflare", which takes few but ones that say
+	// much, or "" for a file that both can read.
+	HeadersFor string
+}
+
+// Build writes one state of a site into a folder. It is for one goroutine.
+type Build struct {
+	Report Report // complete after Finish
+
+	root    *os.Root
+	handler http.Handler
+	base    *url.URL
+	prefix  string // path of base without the slash at its end, percent-encoded
+	force   bool
+	most    int  // rules of the _headers file
+	splats  bool // its values may name what a "*" stands for
+
+	found      bool         // an earlier build has made the folder
+	owned      map[key]bool // files that earlier builds or this one have written
+	journalled map[key]bool
+	journal    *os.File
+
+	names  map[key]place // by keys of folded names
+	rules  []rule        // of the _headers file
+	sets   map[string]int
+	lists  [][]field // the headers that files have in common
+	said   int       // of them are in the record
+	record *os.File
+	temp   string                   // its name until it is complete
+	out    *bufio.Writer            // to record
+	at     int64                    // bytes in out
+	late   []*output                // what is in the way goes first
+	own    map[string]*bytes.Buffer // what the site itself says in files that are ours to complete
+}
+
+// place is what a name of the build is.
+type place struct {
+	exact key
+	file  bool  // else a folder
+	at    int64 // of its line in the record; 0 = it is only reserved
+}
+
+// Item is something to be written.
+type Item struct {
+	Path string // percent-encoded path of the request, from the root of base; with the query if it has one
+	Room string // the protocol; "" = the site's own
+	Name string // the file; "" = as the path says
+	Ask  string // path to ask the handler for, from the root of the host; "" = Path below base
+}
+
+// Open starts to write what a handler answers, as the site with a base URL,
+// into a folder, which it makes if it has to. The folder is what the base URL
+// names. [millrace.ErrInvalid]: the folder is not empty, and no build has made
+// it. Call Close in the end.
+func Open(dir, base string, handler http.Handler, o *Options) (*Build, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("build: base: %w: %w", millrace.ErrInvalid, err)
+	}
+	b := &Build{
+		handler: handler, base: u, prefix: strings.TrimRight(u.EscapedPath(), "/"), force: o.Force,
+		owned: make(map[key]bool), journalled: make(map[key]bool), names: make(map[key]place),
+		sets: make(map[string]int), own: map[string]*bytes.Buffer{headersName: nil, redirectsName: nil},
+	}
+	b.most, b.splats = maxRules, o.HeadersFor == cloudflare
+	if o.HeadersFor == netlify {
+		b.most = maxRulesNetlify
+	}
+	if err := b.open(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("build into %s: %w", dir, err), b.Close())
+	}
+	return b, nil
+}
+
+func (b *Build) open(dir string) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if b.root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	if err := b.recall(b.force); err != nil {
+		return err
+	}
+	if err := b.root.MkdirAll(hidden, 0o755); err != nil {
+		return err
+	}
+	if err := errors.Join(b.clear(), b.openJournal()); err != nil {
+		return err
+	}
+	if b.record, b.temp, err = b.temporary(); err != nil {
+		return err
+	}
+	b.out = bufio.NewWriterSize(b.record, 64<<10)
+	return b.write(&line{Format: recordFormat})
+}
+
+// Close gives the folder back. What was not finished is completed by the next
+// build.
+func (b *Build) Close() error {
+	var errs []error
+	for _, o := range b.late {
+		errs = append(errs, o.discard())
+	}
+	if b.record != nil {
+		errs = append(errs, b.record.Close(), b.root.Remove(b.temp))
+	}
+	if b.journal != nil {
+		errs = append(errs, b.journal.Close())
+	}
+	if b.root != nil {
+		errs = append(errs, b.root.Close())
+	}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, fs.ErrNotExist) })...)
+}
+
+// write appends a line to the record.
+func (b *Build) write(l *line) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	b.at += int64(len(text)) + 1
+	_, _ = b.out.Write(text) // an error stays until Flush
+	return b.out.WriteByte('\n')
+}
+
+// Reserve keeps the name of a file of the site's own for it: documents that
+// would be in its way are put elsewhere or left out. It reports whether the
+// name can be had.
+func (b *Build) Reserve(it Item) bool {
+	if err := checkName(it.Name); err != nil {
+		b.Report.leave(it.Path, it.Room, err.Error())
+		return false
+	}
+	if why := b.take(it.Name, 0); why != "" {
+		b.Report.leave(it.Path, it.Room, why)
+		return false
+	}
+	return true
+}
+
+// take gives a name to a file, or says why it cannot have it.
+func (b *Build) take(name string, at int64) (why string) {
+	exact, folded := keyOf(name), keyOf(fold(name))
+	switch p, taken := b.names[folded]; {
+	case taken && !p.file:
+		return errFolder
+	case taken && p.exact != exact:
+		return "another file has the same name but for upper and lower case"
+	case taken && p.at != 0:
+		return "another document has the same name"
+	}
+	for _, dir := range parents(name) {
+		if p, taken := b.names[keyOf(fold(dir))]; taken && p.file {
+			return errFile
+		}
+	}
+	for _, dir := range parents(name) {
+		b.names[keyOf(fold(dir))] = place{exact: keyOf(dir)}
+	}
+	b.names[folded] = place{exact, true, at}
+	return ""
+}
+
+const (
+	errFolder  = "its name is that of a folder as well"
+	errFile    = "a folder of its path is a file as well"
+	errForeign = "there is a file of its name that no build has written"
+)
+
+// there reports whether something has a name in the folder.
+func (b *Build) there(name string) bool {
+	_, err := b.root.Lstat(name)
+	return err == nil
+}
+
+// Add writes what the handler answers for an item, if it has the status 200.
+// What a static host cannot have is left out and reported; an error is one of
+// the handler or the file system.
+func (b *Build) Add(ctx context.Context, it Item) error {
+	name := it.Name
+	if name == "" {
+		named, err := fileOf(it.Path)
+		if err != nil {
+			b.Report.leave(it.Path, it.Room, err.Error())
+			return nil //nolint:nilerr // it is reported
+		}
+		name = named
+		if why := b.blocked(name); why != "" {
+			if name = b.aside(name); !b.free(name) {
+				b.Report.leave(it.Path, it.Room, why)
+				return nil
+			}
+		}
+	}
+	if p := b.names[keyOf(fold(name))]; p.at != 0 && p.exact == keyOf(name) {
+		if it.Room != "" { // a document of another room, or of this one, was first
+			b.Report.leave(it.Path, it.Room, "another document has the same name")
+		}
+		return nil
+	}
+	if why := b.take(name, b.at); why != "" {
+		b.Report.leave(it.Path, it.Room, why)
+		return nil
+	}
+	if !b.force && !b.owned[keyOf(name)] {
+		if b.there(name) {
+			b.Report.leave(it.Path, it.Room, errForeign)
+			b.names[keyOf(fold(name))] = place{exact: keyOf(name), file: true} // and it stays
+			return nil
+		}
+	}
+	return b.take200(ctx, it, name)
+}
+
+// blocked says why a document's name cannot be had because of files and
+// folders of its path.
+func (b *Build) blocked(name string) string {
+	if p, taken := b.names[keyOf(fold(name))]; taken && !p.file {
+		return errFolder
+	}
+	for _, dir := range parents(name) {
+		if p, taken := b.names[keyOf(fold(dir))]; taken && p.file {
+			return errFile
+		}
+	}
+	return ""
+}
+
+// free reports whether a document can have a name.
+func (b *Build) free(name string) bool { return checkName(name) == nil && b.blocked(name) == "" }
+
+// asideSuffix is that of the folder in which documents are that would be below
+// a file.
+const asideSuffix = ".docs"
+
+// aside gives another name to a document that would be below a file: servers
+// with rules of their own find it there.
+func (b *Build) aside(name string) string {
+	for _, dir := range parents(name) {
+		if p, taken := b.names[keyOf(fold(dir))]; taken && p.file {
+			return dir + asideSuffix + strings.TrimPrefix(name, dir)
+		}
+	}
+	return name
+}
+
+// take200 asks the handler, and writes what it answers.
+func (b *Build) take200(ctx context.Context, it Item, name string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(it.Ask, b.prefix+it.Path), nil)
+	if err != nil {
+		return fmt.Errorf("build: %s: %w", it.Path, err)
+	}
+	r.Host, r.RequestURI = b.base.Host, r.URL.RequestURI()
+	o := &output{build: b, name: name}
+	defer func() { _ = o.discard() }() // what is placed is not its any more
+	a := &answer{header: make(http.Header), to: o}
+	_, ours := b.own[name]
+	if ours {
+		b.own[name] = new(bytes.Buffer)
+		a.to = b.own[name]
+	}
+	b.handler.ServeHTTP(a, r)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case a.err != nil:
+		return fmt.Errorf("build: %s: %w", name, a.err)
+	case a.status >= 500:
+		return fmt.Errorf("build: %s: the server answers %d", it.Path, a.status)
+	case a.status != http.StatusOK:
+		b.Report.leave(it.Path, it.Room, fmt.Sprintf("the server answers %d", a.status))
+		delete(b.names, keyOf(fold(name)))
+		return nil
+	}
+	if ours {
+		delete(b.names, keyOf(fold(name)))
+		return nil
+	}
+	e := b.entryOf(it, a.header)
+	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // none is zero
+	if it.Room == "" {
+		modified = time.Time{} // its links can change when the file does not
+	}
+	if err := o.finish(modified, e); err != nil {
+		return fmt.Errorf("build: %s: %w", name, err)
+	}
+	return nil
+}
+
+// answer is a response on its way into a file.
+type answer struct {
+	header http.Header
+	status int
+	to     io.Writer
+	err    error
+}
+
+// Header gives the header.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader notes the status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= 200 {
+		a.status = status
+	}
+}
+
+// Write writes to the file what is the answer of a 200.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.status != http.StatusOK {
+		return len(p), nil
+	}
+	if a.err != nil {
+		return 0, a.err
+	}
+	var n int
+	n, a.err = a.to.Write(p)
+	return n, a.err
+}
+
+// entryOf gives what the header of an answer says that a server should say. Of
+// the site's own files that are the links alone: servers know the rest.
+func (b *Build) entryOf(it Item, h http.Header) *entry {
+	e := &entry{Path: it.Path, Room: it.Room, Link: strings.Join(h.Values("Link"), ", ")}
+	if it.Room == "" {
+		return e
+	}
+	e.Tag = h.Get("Etag")
+	if strings.HasPrefix(e.Tag, "W/") {
+		e.Tag = ""
+	}
+	var common []field
+	for name, values := range h {
+		if !ofServers[name] && (name != acceptRanges || h.Get(name) == "none") {
+			common = append(common, field{name, strings.Join(values, ", ")})
+		}
+	}
+	slices.SortFunc(common, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
+	e.Set = b.set(common)
+	return e
+}
+
+// ofServers are the fields that a server makes itself, or that are in an entry.
+var ofServers = map[string]bool{
+	"Content-Digest": true, "Content-Length": true, "Date": true, "Etag": true,
+	"Last-Modified": true, "Link": true, "Repr-Digest": true, "Server": true,
+}
+
+// set gives the number of a header that files have in common.
+func (b *Build) set(common []field) int {
+	text := fmt.Sprint(common)
+	n, known := b.sets[text]
+	if !known {
+		b.lists = append(b.lists, common)
+		n = len(b.lists)
+		b.sets[text] = n
+	}
+	return n
+}
+
+// Finish writes the configuration of the hosts, removes what is gone, and
+// completes the record.
+func (b *Build) Finish(ctx context.Context) error {
+	if err := b.finish(ctx); err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	return nil
+}
+
+func (b *Build) finish(ctx context.Context) error {
+	if err := b.out.Flush(); err != nil {
+		return err
+	}
+	if err := b.configure(ctx); err != nil {
+		return err
+	}
+	if err := b.out.Flush(); err != nil {
+		return err
+	}
+	if err := b.sweep(); err != nil {
+		return err
+	}
+	for _, o := range b.late {
+		if err := o.place(); err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+	}
+	b.late = nil
+	if _, err := b.record.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	record := &output{build: b, name: recordName}
+	_, err := io.Copy(record, b.record)
+	if err == nil {
+		_, err = record.commit(time.Time{})
+	}
+	if err := errors.Join(err, record.discard()); err != nil {
+		return err
+	}
+	return b.root.Remove(journalName)
+}
+
+// each calls f for every file that was written, in order.
+func (b *Build) each(f func(l *line) error) error {
+	return lines(io.NewSectionReader(b.record, 0, b.at), func(l *line) error {
+		if l.Name == "" {
+			return nil
+		}
+		return f(l)
+	})
+}

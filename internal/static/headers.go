@@ -1,0 +1,206 @@
+package static
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The files that Netlify and Cloudflare Pages read.
+const (
+	headersName   = "_headers"
+	redirectsName = "_redirects"
+)
+
+// Limits of Cloudflare Pages. Netlify has none that is written down for
+// headers.
+const (
+	maxRules        = 100
+	maxRulesNetlify = 10_000
+	maxRuleLine     = 2000
+	maxRedirects    = 2000
+)
+
+// unsayable are the fields that the hosts do not let a _headers file decide:
+// Netlify lists Content-Encoding among them, and Cloudflare would code the
+// bytes once more.
+var unsayable = map[string]bool{contentEncoding: true, acceptRanges: true}
+
+// sayable gives what a _headers file can say of a common header.
+func (b *Build) sayable(set int) (out []field) {
+	if set == 0 {
+		return nil
+	}
+	for _, f := range b.lists[set-1] {
+		if !unsayable[f.Name] && len(f.Name)+len(f.Value)+4 <= maxRuleLine {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// hostFiles writes the _headers and _redirects files.
+func (b *Build) hostFiles() ([]rule, error) {
+	rules, err := b.headers()
+	if err != nil {
+		return nil, err
+	}
+	b.Report.Rules = len(rules)
+	var text bytes.Buffer
+	theirs(&text, b.own[headersName])
+	if len(rules) > 0 {
+		text.WriteString("# By millrace build: what the protocols want said of their documents.\n")
+	}
+	for _, r := range rules {
+		text.WriteString(r.path + "\n")
+		for _, f := range r.fields {
+			text.WriteString("  " + f.Name + ": " + f.Value + "\n")
+		}
+	}
+	if err := b.ownFile(headersName, text.Bytes()); err != nil {
+		return nil, err
+	}
+	text.Reset()
+	theirs(&text, b.own[redirectsName])
+	left := maxRedirects - b.rulesOf(redirectsName)
+	err = b.each(func(l *line) error {
+		if !l.aside() {
+			return nil
+		}
+		b.Report.Aside++
+		if left > 0 {
+			left--
+			fmt.Fprintf(&text, "%s %s 200\n", b.prefix+l.Path, b.prefix+"/"+escaped(l.Name))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rules, b.ownFile(redirectsName, text.Bytes())
+}
+
+// theirs starts a file with what the site itself says in it.
+func theirs(to, own *bytes.Buffer) {
+	if own == nil || own.Len() == 0 {
+		return
+	}
+	to.Write(own.Bytes())
+	if own.Bytes()[own.Len()-1] != '\n' {
+		to.WriteByte('\n')
+	}
+	to.WriteByte('\n')
+}
+
+// rulesOf counts the rules that the site itself has in a file.
+func (b *Build) rulesOf(name string) (n int) {
+	own := b.own[name]
+	if own == nil {
+		return 0
+	}
+	for text := range strings.Lines(own.String()) {
+		if strings.TrimSpace(text) != "" && text[0] != ' ' && text[0] != '\t' && text[0] != '#' {
+			n++
+		}
+	}
+	return n
+}
+
+// ownFile writes a file of the build's own, if there is anything to say in it.
+func (b *Build) ownFile(name string, text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	if why := b.take(name, b.at); why != "" {
+		b.Report.leave("/"+name, "", why)
+		return nil
+	}
+	if !b.force && !b.owned[keyOf(name)] && b.there(name) {
+		b.Report.leave("/"+name, "", errForeign)
+		return nil
+	}
+	o := &output{build: b, name: name}
+	defer func() { _ = o.discard() }()
+	if _, err := o.Write(text); err != nil {
+		return err
+	}
+	return o.finish(time.Time{}, new(entry))
+}
+
+// headers finds the rules of the _headers file: patterns first, then what they
+// leave unsaid of each path, the root first, as far as there is place.
+func (b *Build) headers() ([]rule, error) {
+	place := b.most - b.rulesOf(headersName)
+	rules, err := b.wildcards()
+	if err != nil {
+		return nil, err
+	}
+	rules = rules[:max(0, min(len(rules), place))]
+	wild := len(rules)
+	for _, atRoot := range []bool{true, false} {
+		err := b.each(func(l *line) error {
+			if (l.Path == "/" && l.Room == "") != atRoot {
+				return nil
+			}
+			r := rule{path: b.prefix + l.Path, fields: b.sayable(l.Set)}
+			if l.Link != "" && len(l.Link)+8 <= maxRuleLine {
+				r.fields = append(r.fields, field{"Link", l.Link})
+			}
+			for _, w := range rules[:wild] {
+				if w.matches(r.path) {
+					r.fields = without(r.fields, w.fields)
+				}
+			}
+			switch {
+			case len(r.fields) == 0:
+			case len(rules) < place && !strings.Contains(r.path, ":"): // that would be a placeholder
+				rules = append(rules, r)
+			case l.Room != "":
+				b.Report.Unsaid++ // a page of the site says it in its head as well
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
+}
+
+// configure writes what the hosts read.
+func (b *Build) configure(ctx context.Context) error {
+	rules, err := b.hostFiles()
+	if err != nil {
+		return err
+	}
+	b.rules = rules
+	for _, f := range []struct {
+		name  string
+		write func(*bufio.Writer) error
+	}{
+		{"nginx-http.conf", b.nginxMaps},
+		{"nginx.conf", b.nginxServer},
+		{"Caddyfile", b.caddy},
+	} {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		o := &output{build: b, name: hidden + "/" + f.name}
+		text := bufio.NewWriter(o)
+		err := f.write(text)
+		if err == nil {
+			err = text.Flush()
+		}
+		if err == nil {
+			_, err = o.commit(time.Time{})
+		}
+		if err != nil {
+			_ = o.discard()
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return nil
+}

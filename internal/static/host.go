@@ -1,0 +1,227 @@
+package static
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// Host answers as a static host would that is given the folder of a build, as
+// far as it is known how the host does it. It is an [http.RoundTripper] to that
+// host alone.
+type Host struct {
+	Name  string // such as "netlify"
+	build *Build
+	full  bool   // it says all that should be said
+	rules []rule // else these fields
+	splat bool   // it knows what ":splat" is
+	aside bool   // it finds documents that are aside
+}
+
+// The hosts that read a _headers file.
+const (
+	netlify    = "netlify"
+	cloudflare = "cloudflare"
+)
+
+// Hosts gives the hosts for which a finished build has configuration, and one
+// that takes none. They answer as long as the build is not closed.
+func (b *Build) Hosts() []*Host {
+	return []*Host{
+		{Name: netlify, build: b, rules: b.rules, aside: true},
+		{Name: cloudflare, build: b, rules: b.rules[:min(len(b.rules), maxRules)], splat: true, aside: true},
+		{Name: "nginx", build: b, full: true, aside: true},
+		{Name: "caddy", build: b, full: true, aside: true},
+		{Name: "plain", build: b},
+	}
+}
+
+// RoundTrip answers a request. Requests to other hosts are [millrace.ErrNotFound].
+func (h *Host) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	if r.URL.Host != h.build.base.Host {
+		return nil, fmt.Errorf("%w: %s is another host", millrace.ErrNotFound, r.URL.Host)
+	}
+	w := &reply{header: make(http.Header)}
+	h.ServeHTTP(w, r)
+	w.WriteHeader(http.StatusOK)
+	resp := &http.Response{
+		Status: fmt.Sprint(w.status, " ", http.StatusText(w.status)), StatusCode: w.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Request: r,
+		Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()),
+	}
+	if r.URL.Scheme == "https" {
+		resp.TLS = new(tls.ConnectionState)
+	}
+	return resp, nil
+}
+
+// maxReply is more than a checker reads of a body.
+const maxReply = 65 << 20
+
+// reply is a response in memory, as far as a checker reads it.
+type reply struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header gives the header.
+func (w *reply) Header() http.Header { return w.header }
+
+// WriteHeader notes the status.
+func (w *reply) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+// Write keeps the body.
+func (w *reply) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.body.Len()+len(p) > maxReply {
+		return 0, millrace.ErrTooLarge
+	}
+	return w.body.Write(p)
+}
+
+// ServeHTTP answers a request of any host.
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b := h.build
+	p, ok := strings.CutPrefix(r.URL.EscapedPath(), b.prefix)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	l, err := h.find(p)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	case l == nil && b.folder(p):
+		http.Redirect(w, r, b.prefix+p+"/", http.StatusMovedPermanently)
+		return
+	case l == nil:
+		http.NotFound(w, r)
+		return
+	}
+	f, err := b.root.Open(l.Name)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer f.Close()
+	h.serve(w, r, l, f)
+}
+
+func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File) {
+	info, err := f.Stat()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	head := w.Header()
+	head.Set(contentType, typeOf(l.Name))
+	head.Set("Etag", `"`+strconv.FormatInt(info.Size(), 16)+"-"+strconv.FormatInt(info.ModTime().UnixNano(), 16)+`"`)
+	if h.full {
+		if l.Set > 0 {
+			for _, f := range h.build.lists[l.Set-1] {
+				head.Set(f.Name, f.Value)
+			}
+		}
+		if l.Link != "" {
+			head.Set("Link", l.Link)
+		}
+		if l.Tag != "" {
+			head.Set("Etag", l.Tag)
+		}
+	}
+	said := make(map[string]bool)
+	for _, rule := range h.rules {
+		if rule.matches(r.URL.EscapedPath()) {
+			for _, f := range rule.said(r.URL.EscapedPath(), h.splat) {
+				if said[f.Name] {
+					head.Set(f.Name, head.Get(f.Name)+", "+f.Value)
+				} else {
+					head.Set(f.Name, f.Value)
+				}
+				said[f.Name] = true
+			}
+		}
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	http.ServeContent(w, r, l.Name, info.ModTime(), f)
+}
+
+// find gives the line of the file that a host answers a path with, nil if there
+// is none.
+func (h *Host) find(p string) (*line, error) {
+	b := h.build
+	name, err := fileOf(p)
+	if err != nil {
+		return nil, nil //nolint:nilerr // no file has such a name
+	}
+	if b.blocked(name) == errFile && h.aside {
+		name = b.aside(name)
+	}
+	at, ok := b.names[keyOf(fold(name))]
+	if !ok || !at.file || at.at == 0 || at.exact != keyOf(name) {
+		return nil, nil
+	}
+	var found *line
+	stop := errors.New("found")
+	err = linesFrom(io.NewSectionReader(b.record, at.at, b.at-at.at), func(l *line) error {
+		if l.Name == "" {
+			return nil // the header that it has in common with others
+		}
+		found = l
+		return stop
+	})
+	if err != nil && !errors.Is(err, stop) {
+		return nil, err
+	}
+	return found, nil
+}
+
+// folder reports whether a path is that of a folder with an index.
+func (b *Build) folder(p string) bool {
+	name, err := fileOf(p + "/")
+	if err != nil {
+		return false
+	}
+	at, ok := b.names[keyOf(fold(name))]
+	return ok && at.file && at.at > 0
+}
+
+// typeOf gives the media type that a host knows of a name.
+func typeOf(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".html", ".htm":
+		return "text/html"
+	case ".json":
+		return "application/json"
+	case ".xml":
+		return "text/xml"
+	case ".txt":
+		return "text/plain"
+	case ".css":
+		return "text/css"
+	case ".js":
+		return "text/javascript"
+	}
+	return "application/octet-stream"
+}

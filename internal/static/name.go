@@ -1,0 +1,135 @@
+package static
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of file systems and hosts.
+const (
+	maxSegment = 255
+	maxName    = 1024
+)
+
+// fileOf gives the name of the file for the path of a request, percent-encoded
+// and from the root of the folder. The path of a folder is its index.html.
+func fileOf(target string) (string, error) {
+	p, _, query := strings.Cut(target, "?")
+	if query {
+		return "", errors.New("a static host looks at no query")
+	}
+	rest, ok := strings.CutPrefix(p, "/")
+	if !ok {
+		return "", errors.New("it is no path of this host")
+	}
+	var names []string
+	for rest != "" {
+		var segment string
+		segment, rest, _ = strings.Cut(rest, "/")
+		name, err := url.PathUnescape(segment)
+		if err != nil {
+			return "", fmt.Errorf("its path is not percent-encoded as it should be: %w", err)
+		}
+		names = append(names, name)
+	}
+	if strings.HasSuffix(p, "/") {
+		names = append(names, "index.html")
+	}
+	name := strings.Join(names, "/")
+	for _, n := range names {
+		if strings.Contains(n, "/") {
+			return "", errors.New("a name has a slash in it")
+		}
+	}
+	return name, checkName(name)
+}
+
+// checkName says why a file cannot have a name on every host and file system.
+func checkName(name string) error {
+	if len(name) > maxName {
+		return fmt.Errorf("its name has %d bytes, more than %d", len(name), maxName)
+	}
+	for n := range strings.SplitSeq(name, "/") {
+		switch {
+		case n == "" || n == "." || n == "..":
+			return errors.New("a part of its path is empty or dots")
+		case len(n) > maxSegment:
+			return fmt.Errorf("a part of its name has %d bytes, more than %d", len(n), maxSegment)
+		case !utf8.ValidString(n):
+			return errors.New("its name is not UTF-8")
+		case strings.HasPrefix(n, ".") && n != ".well-known":
+			return errors.New("hosts do not publish names that start with a dot")
+		case strings.HasSuffix(n, ".") || strings.HasSuffix(n, " "):
+			return errors.New("a part of its name ends with a dot or a space, which not every file system keeps")
+		case strings.ContainsFunc(n, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`\?#*"<>|`, r) }):
+			return errors.New("its name has a character that not every host and file system takes")
+		case device(n):
+			return errors.New("its name is that of a device on some systems")
+		}
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return errors.New("this system has no such file name")
+	}
+	return nil
+}
+
+// device reports whether Windows takes a name, whatever its extension, for a
+// device.
+func device(name string) bool {
+	stem, _, _ := strings.Cut(name, ".")
+	stem = strings.ToUpper(strings.TrimRight(stem, " "))
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	if stem, ok := cutAny(stem, "COM", "LPT"); ok {
+		switch stem {
+		case "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³":
+			return true
+		}
+	}
+	return false
+}
+
+func cutAny(s string, prefixes ...string) (string, bool) {
+	for _, p := range prefixes {
+		if rest, ok := strings.CutPrefix(s, p); ok {
+			return rest, true
+		}
+	}
+	return s, false
+}
+
+// fold gives what is the same for names that some file systems do not tell
+// apart.
+func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// parents gives the folders that a file is in, the outermost first.
+func parents(name string) (dirs []string) {
+	for i, c := range name {
+		if c == '/' {
+			dirs = append(dirs, name[:i])
+		}
+	}
+	return dirs
+}
+
+// escaped gives a file's name as it stands in a URL.
+func escaped(name string) string { return (&url.URL{Path: name}).EscapedPath() }
+
+// extensions gives what the last part of a path ends with, the longest first:
+// ".scp.zst" and ".zst".
+func extensions(p string) (out []string) {
+	base := path.Base(p)
+	for i := 1; i < len(base); i++ {
+		if base[i] == '.' {
+			out = append(out, base[i:])
+		}
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package static
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// rule says fields of the header of every path that it matches, as a _headers
+// file does. Its path has one "*" at most, which stands for any characters.
+type rule struct {
+	path   string
+	fields []field
+}
+
+func (r *rule) matches(p string) bool {
+	before, after, wild := strings.Cut(r.path, "*")
+	if !wild {
+		return p == r.path
+	}
+	return len(p) >= len(before)+len(after) && strings.HasPrefix(p, before) && strings.HasSuffix(p, after)
+}
+
+// tally is what is known of the paths that a pattern matches.
+type tally struct {
+	n      int
+	common []field // what all of them have
+}
+
+// maxPatterns bounds the search for patterns.
+const maxPatterns = 4096
+
+// patterns gives the patterns that match a path, without knowledge of others:
+// by extension, by extension in one folder, and by the last part.
+func patterns(p string) (out []string) {
+	dir, base := path.Split(p)
+	first, _, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
+	for _, ext := range extensions(p) {
+		out = append(out, "/*"+ext)
+		if first != "" {
+			out = append(out, "/"+first+"/*"+ext)
+		}
+	}
+	if first != "" && base != "" {
+		out = append(out, "/*/"+base)
+	}
+	return out
+}
+
+// wildcards finds the patterns that say most of what documents have in common,
+// and nothing of any other file.
+func (b *Build) wildcards() ([]rule, error) {
+	known := make(map[string]*tally)
+	err := b.each(func(l *line) error {
+		if l.Set > 0 {
+			for _, p := range patterns(b.prefix + l.Path) {
+				if known[p] == nil && len(known) < maxPatterns {
+					known[p] = new(tally)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = b.each(func(l *line) error {
+		for _, p := range patterns(b.prefix + l.Path) {
+			t := known[p]
+			if t == nil {
+				continue
+			}
+			fields := b.sayable(l.Set)
+			if link := b.splatted(p, l); link != "" {
+				fields = append(fields, field{"Link", link})
+			}
+			if t.n++; t.n == 1 {
+				t.common = fields
+			} else {
+				t.common = both(t.common, fields)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var found []rule
+	for p, t := range known {
+		if t.n > 1 && len(t.common) > 0 {
+			found = append(found, rule{p, t.common})
+		}
+	}
+	slices.SortFunc(found, func(a, b rule) int {
+		return cmp.Or(cmp.Compare(known[b.path].n, known[a.path].n), cmp.Compare(a.path, b.path))
+	})
+	var out []rule
+	for _, r := range found {
+		for _, other := range out {
+			if path.Ext(other.path) == path.Ext(r.path) {
+				// They may match the same path, and a field that two rules
+				// say is there twice.
+				r.fields = without(r.fields, other.fields)
+			}
+		}
+		if len(r.fields) > 0 {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// splat is how Cloudflare Pages writes, in a value, what a "*" stands for.
+const splat = ":splat"
+
+// splatted gives the links of a file as a rule with that pattern says them of
+// all files of its kind, "" if none can.
+func (b *Build) splatted(pattern string, l *line) string {
+	if !b.splats || l.Link == "" || strings.Contains(l.Link, splat) {
+		return ""
+	}
+	origin := b.base.Scheme + "://" + b.base.Host
+	part := (&rule{path: pattern}).star(b.prefix + l.Path)
+	link := strings.Replace(l.Link, origin+"/"+part, origin+"/"+splat, 1)
+	if part == "" || link == l.Link {
+		return ""
+	}
+	return link
+}
+
+// star gives what the "*" of a rule stands for in a path that it matches.
+func (r *rule) star(p string) string {
+	before, after, wild := strings.Cut(r.path, "*")
+	if !wild {
+		return ""
+	}
+	return p[len(before) : len(p)-len(after)]
+}
+
+// said gives the fields that a rule says of a path that it matches.
+func (r *rule) said(p string, splats bool) []field {
+	if !splats {
+		return r.fields
+	}
+	out := slices.Clone(r.fields)
+	for i := range out {
+		out[i].Value = strings.ReplaceAll(out[i].Value, splat, r.star(p))
+	}
+	return out
+}
+
+// both gives the fields that are in a and in b.
+func both(a, b []field) (out []field) {
+	for _, f := range a {
+		if slices.Contains(b, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// without gives the fields of a whose names are not in b.
+func without(a, b []field) (out []field) {
+	for _, f := range a {
+		if !slices.ContainsFunc(b, func(g field) bool { return g.Name == f.Name }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}

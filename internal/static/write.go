@@ -1,0 +1,210 @@
+package static
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"syscall"
+	"time"
+)
+
+// output is a file on its way. As long as its bytes are those that the file
+// has, nothing is written.
+type output struct {
+	build *Build
+	name  string
+
+	begun bool
+	old   *os.File // what is there; nil = nothing, or other bytes
+	same  int64    // how many bytes are the same
+	tmp   *os.File
+	at    string // name of tmp
+	size  int64
+	sum   hash.Hash
+	buf   []byte
+	mod   time.Time
+}
+
+// temporary makes a file that nobody sees.
+func (b *Build) temporary() (f *os.File, name string, err error) {
+	for i := 0; ; i++ {
+		name = fmt.Sprint(unfinished, i)
+		f, err = b.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, name, err
+		}
+	}
+}
+
+func (o *output) begin() error {
+	if o.begun {
+		return nil
+	}
+	o.begun = true
+	o.sum = sha256.New()
+	info, err := o.build.root.Lstat(o.name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // what is in the way shows when the file is placed
+	}
+	o.mod = info.ModTime()
+	o.old, err = o.build.root.Open(o.name)
+	return err
+}
+
+// Write appends to the file.
+func (o *output) Write(p []byte) (int, error) {
+	if err := o.begin(); err != nil {
+		return 0, err
+	}
+	o.sum.Write(p)
+	o.size += int64(len(p))
+	if o.tmp == nil && o.old != nil {
+		o.buf = append(o.buf[:0], p...)
+		n, err := io.ReadFull(o.old, o.buf)
+		if err == nil && bytes.Equal(o.buf[:n], p) {
+			o.same += int64(n)
+			return len(p), nil
+		}
+	}
+	if err := o.divert(); err != nil {
+		return 0, err
+	}
+	return o.tmp.Write(p)
+}
+
+// divert goes on in a temporary file, with the bytes that were the same.
+func (o *output) divert() (err error) {
+	if o.tmp != nil {
+		return nil
+	}
+	if o.tmp, o.at, err = o.build.temporary(); err != nil || o.same == 0 {
+		return err
+	}
+	_, err = io.Copy(o.tmp, io.NewSectionReader(o.old, 0, o.same))
+	return err
+}
+
+// commit puts the file under its name, unless it is there. modified is the time
+// that it gets; zero is that of the writing. It reports whether it was changed.
+func (o *output) commit(modified time.Time) (bool, error) {
+	if err := o.begin(); err != nil {
+		return false, err
+	}
+	if o.tmp == nil && o.old != nil {
+		info, err := o.old.Stat()
+		if err != nil || info.Size() == o.same {
+			return false, err
+		}
+	}
+	if err := o.divert(); err != nil {
+		return false, err
+	}
+	switch {
+	case !modified.IsZero():
+		if !o.mod.IsZero() && modified.Unix() <= o.mod.Unix() {
+			// Whoever goes by the date must see that the bytes are others.
+			modified = o.mod.Truncate(time.Second).Add(time.Second)
+		}
+		o.mod = modified
+		if err := o.build.root.Chtimes(o.at, modified, modified); err != nil {
+			return false, err
+		}
+	default:
+		info, err := o.tmp.Stat()
+		if err != nil {
+			return false, err
+		}
+		o.mod = info.ModTime()
+	}
+	return true, o.place()
+}
+
+// place renames the file, or keeps it for later when something is in its way
+// that will be removed.
+func (o *output) place() error {
+	b := o.build
+	if path.Dir(o.name) != hidden {
+		if err := b.claim(o.name); err != nil {
+			return err
+		}
+	}
+	err := b.root.MkdirAll(path.Dir(o.name), 0o755)
+	if err == nil {
+		err = b.root.Rename(o.at, o.name)
+	}
+	if err != nil {
+		return err
+	}
+	return o.discard()
+}
+
+// notDir reports whether a part of a path is a file.
+func notDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+
+// finish commits a file and writes its line.
+func (o *output) finish(modified time.Time, e *entry) error {
+	b := o.build
+	changed, err := o.commit(modified)
+	switch {
+	case err != nil && o.tmp != nil && b.inTheWay(o.name):
+		b.late = append(b.late, &output{build: b, name: o.name, tmp: o.tmp, at: o.at})
+		o.tmp = nil // not to be discarded
+		changed = true
+	case err != nil:
+		return err
+	}
+	e.Date = o.mod.UTC().Format(http.TimeFormat)
+	b.Report.count(o.name, o.size, changed)
+	if e.Set > 0 {
+		for n := b.said; n < e.Set; n++ {
+			if err := b.write(&line{Header: b.lists[n]}); err != nil {
+				return err
+			}
+			b.said = n + 1
+		}
+	}
+	folded := keyOf(fold(o.name))
+	p := b.names[folded]
+	p.at = b.at
+	b.names[folded] = p
+	return b.write(&line{Name: o.name, Size: o.size, Sum: hex.EncodeToString(o.sum.Sum(nil)), entry: *e})
+}
+
+// inTheWay reports whether a folder has the name of a file, or a file that of
+// one of its folders.
+func (b *Build) inTheWay(name string) bool {
+	if info, err := b.root.Lstat(name); err == nil && info.IsDir() {
+		return true
+	}
+	for _, dir := range parents(name) {
+		if info, err := b.root.Lstat(dir); err == nil && !info.IsDir() {
+			return b.owned[keyOf(dir)]
+		}
+	}
+	return false
+}
+
+// discard gives up what is not placed. It may be called at any time.
+func (o *output) discard() error {
+	var errs []error
+	if o.old != nil {
+		errs = append(errs, o.old.Close())
+		o.old = nil
+	}
+	if o.tmp != nil {
+		errs = append(errs, o.tmp.Close())
+		if err := o.build.root.Remove(o.at); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		o.tmp = nil
+	}
+	return errors.Join(errs...)
+}
