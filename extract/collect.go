@@ -88,8 +88,8 @@ type collected struct {
 // were none. site is what was learned of its site, nil = nothing.
 func collect(ctx context.Context, doc *html.Node, site *learned, rules *correction) (*collected, error) {
 	c := &collected{ctx: ctx, site: site, rules: rules, signed: 12}
-	if site != nil {
-		c.signed = 1 << 20
+	if site != nil && site.exact {
+		c.signed = maxSigned
 	}
 	for n := range children(doc) {
 		c.html = n
@@ -394,6 +394,9 @@ func (c *collected) sum() {
 		}
 	}
 }
+
+// maxSigned is how much of a text counts where texts of pages are compared.
+const maxSigned = 1 << 20
 
 // sign adds a text to a signature: its length and its first letters.
 func sign(s uint64, text string, most int) uint64 {

@@ -127,6 +127,7 @@ func TestGold(t *testing.T) {
 			t.Errorf("%s: %v", p.ID, err)
 			continue
 		}
+		checkSelectors(t, res)
 		text := res.Page.Text()
 		score := f1(p.Text, text)
 		lines = append(lines, fmt.Sprintf("%s %-13s %.3f gold %6d got %6d %-14s root %s %s", p.ID, p.Kind, score, len(p.Text), len(text), res.Page.Kind, res.Root, p.URL))
@@ -215,13 +216,37 @@ func TestGold(t *testing.T) {
 func share(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 
 // TestManual compares the PostgreSQL manual with the body of its pages minus
-// their navigation: no word may be lost, none may leak.
+// their navigation: no word may be lost, none may leak, by each page alone and
+// by the template of all.
 func TestManual(t *testing.T) {
 	dir := dataDir(t, "MILLRACE_TEST_PGDOC")
 	names, err := filepath.Glob(filepath.Join(dir, "*.html"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no pages in %s: %v", dir, err)
 	}
+	site := &Learner{}
+	for i := 0; i < len(names); i += len(names)/maxLearned + 1 {
+		data, err := os.ReadFile(names[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := site.Add(t.Context(), data, "https://example.com/"+filepath.Base(names[i]), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	template := site.Template()
+	if template == nil || template.Root == "" {
+		t.Fatalf("learned %+v", template)
+	}
+	t.Logf("learned %+v", template)
+	template.Differs = 1 // so that the root is used
+	rules := templateRules(t, template)
+	for _, o := range []*Options{nil, {Rules: rules}} {
+		manual(t, names, o)
+	}
+}
+
+func manual(t *testing.T, names []string, o *Options) {
 	total, lost, leaked, bad := 0, 0, 0, 0
 	for _, name := range names {
 		data, err := os.ReadFile(name)
@@ -251,7 +276,7 @@ func TestManual(t *testing.T) {
 			}
 		}
 		walk(doc)
-		res, err := HTML(t.Context(), data, "https://example.com/"+filepath.Base(name), nil)
+		res, err := HTML(t.Context(), data, "https://example.com/"+filepath.Base(name), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func (l *Learner) Add(ctx context.Context, data []byte, pageURL string, o *Optio
 	if !held && at >= maxLearned {
 		return ctx.Err()
 	}
-	m, doc, err := read(ctx, data, pageURL, o, &learned{})
+	m, doc, err := read(ctx, data, pageURL, o, &learned{exact: true})
 	if err != nil {
 		return fmt.Errorf("extract %s: %w", pageURL, err)
 	}
@@ -211,27 +211,4 @@ func names(n *html.Node) []string {
 		list = append(list, tag)
 	}
 	return list
-}
-
-// rootPath gives the selector of an element by its place, "" if it is deep.
-func rootPath(n *html.Node) string {
-	path := ""
-	for range 6 {
-		if n.DataAtom == atom.Body {
-			return "body" + path
-		}
-		tag, ok := cssName(n.Data)
-		at := 1
-		for s := n.PrevSibling; s != nil && at < 30; s = s.PrevSibling {
-			if s.Type == html.ElementNode {
-				at++
-			}
-		}
-		if !ok || at == 30 || n.Parent == nil {
-			return ""
-		}
-		path = fmt.Sprintf(" > %s:nth-child(%d)", tag, at) + path
-		n = n.Parent
-	}
-	return ""
 }

@@ -71,6 +71,12 @@ var hostile = map[string]func() string{
 	"nested, then wide": func() string {
 		return strings.Repeat("<table><tr><td>", 100) + strings.Repeat("<tr><td>a<td>b", 20_000)
 	},
+	"comments, then elements": func() string {
+		return "<body><div>" + strings.Repeat("<!-- c -->", 50_000) + strings.Repeat("<i>a</i>", 50_000) + "</div>"
+	},
+	"many classes": func() string {
+		return "<body>" + strings.Repeat("<p class='"+strings.Repeat("nav x ", 2_000)+"'>a", 50)
+	},
 	"many names in head": func() string {
 		return "<script type=application/ld+json>[" + strings.Repeat(`{"@type":"Article","headline":"x y z"},`, 300) + "{}]</script>" + strings.Repeat("<h1>a b c d e f</h1>", 20_000)
 	},
@@ -142,24 +148,35 @@ func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: documents of some megabytes")
 	}
-	perByte := func(doc string) (time.Duration, float64) {
-		best := time.Hour
-		for range 2 {
-			start := time.Now()
-			if _, err := HTML(t.Context(), []byte(doc), "https://example.com/", nil); err != nil {
-				t.Fatal(err)
-			}
-			best = min(best, time.Since(start))
-		}
-		return best, float64(best) / float64(len(doc))
+	rules, err := NewRules(&RulesOptions{
+		Keep:     []string{"td td:nth-child(2)", "ul ul ul > li", "div div div b", "i:only-child", "[class~=nav]", "p:last-of-type", ":is(cite, code):not(.x)", "span + span ~ span"},
+		Drop:     []string{"li li:first-child", "blockquote:has(> blockquote) p", "div:has(b)", "a:nth-last-child(3n+1)", "dd ~ dd", "h1 + h1", "p ~ p ~ p ~ p:empty", "figure:has(img):nth-of-type(even)", "div div div div div div nosuch", "table"},
+		Comments: true,
+		Template: &Template{Root: "body > div:nth-child(1) > div:nth-child(1)", Differs: 1, Repeated: []Repeated{{Hash: "1"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, usual := perByte(ordinary(1 << 20))
-	for name, make := range hostile {
-		doc := make()
-		took, per := perByte(doc)
-		t.Logf("%-22s %8d bytes %10s, %.2f of ordinary", name, len(doc), took.Round(time.Millisecond), per/usual)
-		if per > 12*usual && took > 200*time.Millisecond {
-			t.Errorf("%s: %.1f times the time per byte of an ordinary page", name, per/usual)
+	for kind, o := range map[string]*Options{"alone": nil, "by rules": {Rules: rules}} {
+		perByte := func(doc string) (time.Duration, float64) {
+			best := time.Hour
+			for range 2 {
+				start := time.Now()
+				if _, err := HTML(t.Context(), []byte(doc), "https://example.com/", o); err != nil {
+					t.Fatal(err)
+				}
+				best = min(best, time.Since(start))
+			}
+			return best, float64(best) / float64(len(doc))
+		}
+		_, usual := perByte(ordinary(1 << 20))
+		for name, make := range hostile {
+			doc := make()
+			took, per := perByte(doc)
+			t.Logf("%-8s %-22s %8d bytes %10s, %.2f of ordinary", kind, name, len(doc), took.Round(time.Millisecond), per/usual)
+			if per > 12*usual && took > 200*time.Millisecond {
+				t.Errorf("%s, %s: %.1f times the time per byte of an ordinary page", kind, name, per/usual)
+			}
 		}
 	}
 }
@@ -320,6 +337,7 @@ func FuzzHTML(f *testing.F) {
 		}
 		_ = res.Page.Markdown()
 		checkLinks(t, res)
+		checkSelectors(t, res)
 		blocks, err := Fragment(t.Context(), data, "https://example.com/a/b", nil)
 		if err != nil {
 			t.Fatal(err)

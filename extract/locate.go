@@ -83,7 +83,7 @@ func (l *located) emptyReason() string {
 	switch {
 	case l.why != "":
 		return l.why
-	case l.total.words == 0:
+	case l.total.words == 0 && len(l.dropped) == 0:
 		return "the document has no text"
 	case len(l.dropped) > 0:
 		most := slices.MaxFunc(l.dropped, func(a, b Dropped) int { return a.Words - b.Words })

@@ -60,7 +60,7 @@ func (r *Rules) match(c *collected, doc *html.Node, plain *located) *correction 
 		plain: plain, body: c.body, title: c.titleNode, by: map[*html.Node]*rule{}, touched: map[*html.Node]bool{},
 		kept: map[*html.Node]bool{}, around: map[*html.Node]bool{}, cuts: map[*html.Node]*Dropped{},
 	}
-	if r.comments && plain != nil && plain.kind != millrace.Forum && !plain.thread {
+	if r.comments && plain != nil && plain.kind != millrace.Forum {
 		k.comments(c)
 	}
 	if len(r.list) > 0 {
@@ -186,13 +186,13 @@ func (k *correction) element(n *html.Node, at part) {
 		at.dropping, at.dropped = false, nil
 		if at.kept < 0 {
 			at.kept = len(k.brought)
-			k.brought = append(k.brought, bringing{Kept{Selector: selector(n), Reason: r.reason()}, at.content})
+			k.brought = append(k.brought, bringing{Kept{Selector: k.selector(n), Reason: r.reason()}, at.content})
 		}
 		k.kept[n] = true
 		expose(n)
 	case r != nil:
 		at.dropping, at.kept = true, -1
-		at.dropped = &Dropped{Selector: selector(n), Reason: r.reason()}
+		at.dropped = &Dropped{Selector: k.selector(n), Reason: r.reason()}
 		stand := &html.Node{Type: html.CommentNode}
 		n.Parent.InsertBefore(stand, n)
 		k.cuts[stand] = at.dropped
@@ -210,6 +210,14 @@ func (k *correction) element(n *html.Node, at part) {
 	if (k.touched[n] || at.kept >= 0) && !isVoidOfText(n) && n != k.title {
 		k.apply(n, at)
 	}
+}
+
+// selector gives the selectors of the first elements; more are not told of.
+func (k *correction) selector(n *html.Node) string {
+	if len(k.brought)+len(k.cuts) > 4*maxReported {
+		return ""
+	}
+	return selector(n)
 }
 
 // weigh counts the words of a subtree.
@@ -301,7 +309,7 @@ func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, erro
 	c.titleNode = alone.c.titleNode
 	l := locate(c, m)
 	for _, p := range k.brought {
-		if (p.Words > 0 || !p.had) && len(l.kept) < maxReported {
+		if (p.Words > 0 || !p.had) && p.Selector != "" && len(l.kept) < maxReported {
 			l.kept = append(l.kept, p.Kept)
 		}
 	}

@@ -24,7 +24,8 @@ func (l *located) leaveOut() {
 			l.dropNotice(&notices[0])
 		}
 		for ; len(cuts) > 0 && cuts[0].before <= i; cuts = cuts[1:] {
-			if told++; told <= maxReported && cuts[0].Words > 0 {
+			if cuts[0].Words > 0 && cuts[0].Selector != "" && told < maxReported {
+				told++
 				l.dropped = append(l.dropped, *cuts[0].Dropped)
 			}
 		}

@@ -116,6 +116,7 @@ func (p *selectorParser) having(inner string) (test, error) {
 func (p *selectorParser) nth(name, inner string) (test, error) {
 	p.s.ordinal = true
 	name, ofType := strings.CutSuffix(name, "of-type")
+	p.s.named = p.s.named || ofType
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "child"), "-")
 	a, b := 0, 1
 	if strings.HasPrefix(name, "nth") {

@@ -24,10 +24,13 @@ const (
 // it has those for which that is so.
 type selection struct {
 	compounds []compound
-	byKey     map[string][]int // steps by what elements must have: "#id", ".class", "tag", or "" for those that need none
 	joins     int
 	has       []hasTest
 	ordinal   bool // some test asks for an element's place among its siblings
+	named     bool // among those of its name
+
+	// compounds by what elements must have; by no tag those that need nothing
+	tags, classes, ids map[string][]int
 }
 
 // compound is a part of a selector, such as the li.x of "ul > li.x".
@@ -88,10 +91,16 @@ func (s *selection) addCompound(st compound, key string) error {
 	if len(s.compounds) == maxCompounds || s.joins > maxJoins {
 		return errors.New("there are too many selectors")
 	}
-	if s.byKey == nil {
-		s.byKey = map[string][]int{}
+	by, name := &s.tags, key
+	if key != "" && key[0] == '.' {
+		by, name = &s.classes, key[1:]
+	} else if key != "" && key[0] == '#' {
+		by, name = &s.ids, key[1:]
 	}
-	s.byKey[key] = append(s.byKey[key], len(s.compounds))
+	if *by == nil {
+		*by = map[string][]int{}
+	}
+	(*by)[name] = append((*by)[name], len(s.compounds))
 	s.compounds = append(s.compounds, st)
 	return nil
 }
@@ -271,9 +280,10 @@ func (p *selectorParser) bracketed(end byte) error {
 // each, with the first rule that it matches or -1, and says whether to go on
 // inside.
 func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) {
-	w := selectionWalk{s: s, visit: visit, tested: make([]int, len(s.compounds)), found: make([]map[*html.Node]bool, len(s.has))}
+	w := selectionWalk{selection: s, visit: visit, tested: make([]int, len(s.compounds))}
+	w.at.found = make([]map[*html.Node]bool, len(s.has))
 	for i := range s.has { // one inside another comes before it
-		w.found[i] = map[*html.Node]bool{}
+		w.at.found[i] = map[*html.Node]bool{}
 		w.mark(n, i)
 	}
 	var none joinSet
@@ -281,51 +291,67 @@ func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) 
 }
 
 type selectionWalk struct {
-	s      *selection
+	*selection
 	visit  func(*html.Node, int) bool
-	tested []int // by compound: the last element that it was tested for
-	at     int
-	found  []map[*html.Node]bool // by :has: the elements that have such
+	at     place // the element that is tested
+	turn   int   // counts the elements
+	tested []int // by compound: the last turn that it was tested in
 }
 
-// places yields the element children of n with their places.
-func (w *selectionWalk) places(n *html.Node) func(func(*place) bool) {
-	return func(yield func(*place) bool) {
-		e := place{found: w.found}
-		var all, so map[string]int
-		if w.s.ordinal {
-			all, so = map[string]int{}, map[string]int{}
-			for c := range children(n) {
-				e.of++
-				all[c.Data]++
+// siblings counts elements among the children of one node.
+type siblings struct {
+	at, of int
+	names  map[string]*[2]int // at and of, by name
+}
+
+func (s *selection) siblings(n *html.Node) (c siblings) {
+	if !s.ordinal {
+		return c
+	}
+	if s.named {
+		c.names = map[string]*[2]int{}
+	}
+	for e := range children(n) {
+		c.of++
+		if s.named {
+			if c.names[e.Data] == nil {
+				c.names[e.Data] = &[2]int{}
 			}
+			c.names[e.Data][1]++
 		}
-		for c := range children(n) {
-			e.n = c
-			if w.s.ordinal {
-				e.index++
-				so[c.Data]++
-				e.same, e.ofTag = so[c.Data], all[c.Data]
-			}
-			if !yield(&e) {
-				return
-			}
-		}
+	}
+	return c
+}
+
+// enter makes an element the one that is tested.
+func (w *selectionWalk) enter(n *html.Node, s *siblings) {
+	s.at++
+	w.turn++
+	w.at.n, w.at.index, w.at.of = n, s.at, s.of
+	if w.named {
+		of := s.names[n.Data]
+		of[0]++
+		w.at.same, w.at.ofTag = of[0], of[1]
 	}
 }
 
 // mark notes the elements for which one :has holds.
 func (w *selectionWalk) mark(n *html.Node, i int) {
-	h := &w.s.has[i]
-	for e := range w.places(n) {
-		if e.passes(h.tests) {
-			for p := e.n.Parent; p != nil && !w.found[i][p]; p = p.Parent {
-				if w.found[i][p] = true; h.child {
+	h := &w.has[i]
+	s := w.siblings(n)
+	for e := n.FirstChild; e != nil; e = e.NextSibling {
+		if e.Type != html.ElementNode {
+			continue
+		}
+		if w.enter(e, &s); w.at.passes(h.tests) {
+			found := w.at.found[i]
+			for p := n; p != nil && !found[p]; p = p.Parent {
+				if found[p] = true; h.child {
 					break
 				}
 			}
 		}
-		w.mark(e.n, i)
+		w.mark(e, i)
 	}
 }
 
@@ -338,62 +364,88 @@ func (e *place) passes(tests []test) bool {
 	return true
 }
 
+// relatives is what the elements that joins lead to match.
+type relatives struct {
+	above, own   *joinSet // the ancestors of an element, and its parent
+	last, before joinSet  // the sibling before, and all of them
+	self         joinSet  // the element
+}
+
 // children matches the children of n. above is what its ancestors match, with
 // n itself, which matches own.
 func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
-	var last, before joinSet // the sibling before; all before
-	for e := range w.places(n) {
-		var self joinSet
-		rule := -1
-		w.at++
-		try := func(key string) {
-			for _, i := range w.s.byKey[key] {
-				st := &w.s.compounds[i]
-				if w.tested[i] == w.at || rule >= 0 && rule <= st.rule && st.bit < 0 {
-					continue
-				}
-				w.tested[i] = w.at
-				var joined bool
-				switch st.join {
-				case 0:
-					joined = true
-				case ' ':
-					joined = above.has(w.s.compounds[i-1].bit)
-				case '>':
-					joined = own.has(w.s.compounds[i-1].bit)
-				case '+':
-					joined = last.has(w.s.compounds[i-1].bit)
-				case '~':
-					joined = before.has(w.s.compounds[i-1].bit)
-				}
-				if !joined || !e.passes(st.tests) {
-					continue
-				}
-				if st.bit >= 0 {
-					self.add(st.bit)
-				} else {
-					rule = st.rule
-				}
-			}
+	r := relatives{above: above, own: own}
+	s := w.siblings(n)
+	for e := n.FirstChild; e != nil; e = e.NextSibling {
+		if e.Type != html.ElementNode {
+			continue
 		}
-		try("")
-		try(e.n.Data)
-		for i := range e.n.Attr {
-			switch a := &e.n.Attr[i]; a.Key {
+		w.enter(e, &s)
+		r.self = joinSet{}
+		rule := w.try("", -1, &r)
+		rule = w.try(e.Data, rule, &r)
+		for i := range e.Attr {
+			switch a := &e.Attr[i]; a.Key {
 			case "id":
-				try("#" + a.Val)
+				rule = w.tryNamed(w.ids[a.Val], rule, &r)
 			case "class":
-				for t := range strings.FieldsSeq(a.Val) {
-					try("." + t)
+				for rest := a.Val; rest != "" && len(w.classes) > 0; {
+					class := rest
+					if i := strings.IndexAny(rest, " \t\r\n\f"); i >= 0 {
+						class, rest = rest[:i], rest[i+1:]
+					} else {
+						rest = ""
+					}
+					if class != "" {
+						rule = w.tryNamed(w.classes[class], rule, &r)
+					}
 				}
 			}
 		}
-		if w.visit(e.n, rule) {
+		if w.visit(e, rule) {
 			inner := *above
-			inner.union(&self)
-			w.children(e.n, &inner, &self)
+			inner.union(&r.self)
+			self := r.self
+			w.children(e, &inner, &self)
 		}
-		before.union(&self)
-		last = self
+		r.before.union(&r.self)
+		r.last = r.self
 	}
+}
+
+func (w *selectionWalk) try(tag string, rule int, r *relatives) int {
+	return w.tryNamed(w.tags[tag], rule, r)
+}
+
+// tryNamed tests the compounds that an element's name may mean, and gives the
+// first rule that one of them completes, or the one that it has already.
+func (w *selectionWalk) tryNamed(compounds []int, rule int, r *relatives) int {
+	for _, i := range compounds {
+		c := &w.compounds[i]
+		if w.tested[i] == w.turn || c.bit < 0 && rule >= 0 && rule <= c.rule {
+			continue
+		}
+		w.tested[i] = w.turn
+		var joined bool
+		switch c.join {
+		case 0:
+			joined = true
+		case ' ':
+			joined = r.above.has(w.compounds[i-1].bit)
+		case '>':
+			joined = r.own.has(w.compounds[i-1].bit)
+		case '+':
+			joined = r.last.has(w.compounds[i-1].bit)
+		case '~':
+			joined = r.before.has(w.compounds[i-1].bit)
+		}
+		switch {
+		case !joined || !w.at.passes(c.tests):
+		case c.bit >= 0:
+			r.self.add(c.bit)
+		default:
+			rule = c.rule
+		}
+	}
+	return rule
 }

@@ -13,19 +13,20 @@ import (
 func selector(n *html.Node) string {
 	var parts []string
 	for ; n != nil && n.Type == html.ElementNode && len(parts) < 3; n = n.Parent {
-		s, ok := cssName(n.Data)
-		if !ok {
-			s = "*"
-		}
+		name := ""
 		id, hasID := cssName(attr(n, "id"))
 		if hasID {
-			s += "#" + id
+			name = "#" + id
 		} else if class := namedClass(n); class != "" {
-			s += "." + class
+			name = "." + class
 		} else if len(parts) > 0 && n.DataAtom != atom.Body {
 			continue
 		}
-		parts = append([]string{s}, parts...)
+		tag, ok := cssName(n.Data)
+		if !ok {
+			tag = "*"
+		}
+		parts = append([]string{tag + name}, parts...)
 		if hasID || n.DataAtom == atom.Body {
 			break
 		}
@@ -56,6 +57,9 @@ func namedClass(n *html.Node) string {
 func cssName(s string) (string, bool) {
 	if s == "" || len(s) > 80 {
 		return "", false
+	}
+	if s[0] != '-' && plainName(s) {
+		return s, true
 	}
 	var b strings.Builder
 	start := true

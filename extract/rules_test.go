@@ -131,3 +131,188 @@ func TestRulesErrors(t *testing.T) {
 		t.Error(r, err)
 	}
 }
+
+// What rules did is told in the order of the document, with their selectors.
+func TestRulesTold(t *testing.T) {
+	res, err := HTML(t.Context(), []byte(page), "https://example.com/a", &Options{Rules: rulesOf(t, "footer .legal; #special; .lead; .x, .none; aside b", ".plug, .mark; .byline; td")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range res.Dropped {
+		got = append(got, fmt.Sprintf("%s: %s %d", d.Selector, d.Reason, d.Words))
+	}
+	want := []string{
+		"div#page p.byline: drop .byline 3", "div#page div.plug: drop .plug, .mark 3", "div#page span.mark: drop .plug, .mark 1", "div#page td: drop td 1",
+		"body.single aside.side td: drop td 1", "body.single aside.side td: drop td 1",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	// What is content anyway is brought in by nobody.
+	if d := cmp.Diff([]Kept{{"li#special", "keep #special", 2}, {"body.single p.legal", "keep footer .legal", 2}}, res.Kept); d != "" {
+		t.Error(d)
+	}
+	if res.Root != "div#page" {
+		t.Errorf("root %s", res.Root)
+	}
+	checkSelectors(t, res)
+	res, err = HTML(t.Context(), []byte("<main>"+strings.Repeat("<p class=x>a b</p><i class=y>c</i>", 5000)+"</main>"), "https://example.com/a", &Options{Rules: rulesOf(t, "i", ".x")})
+	if err != nil || len(res.Dropped) != maxReported || len(res.Page.Text()) < 5000 {
+		t.Errorf("%d told, %v", len(res.Dropped), err)
+	}
+}
+
+// A page that has content by a rule alone has that, and is what it was.
+func TestRulesOfWalls(t *testing.T) {
+	for name, c := range map[string]struct{ html, keep, drop, want, reason string }{
+		"a log-in":        {"<title>Log in</title><p class=hint>Members find the mill here.</p><form><p>Name</p><input type=password></form>", ".hint", "", "Members find the mill here.", ""},
+		"scripts":         {"<title>App</title><noscript>You need to enable JavaScript to run this app.</noscript><div id=root></div><template><p>The mill.</p></template>", "template p", "", "The mill.", ""},
+		"a wall in a box": {"<noscript><p>Please enable JavaScript</p><div class=real>The mill.</div></noscript>", ".real", "", "The mill.", ""},
+		"empty":           {"<title>T</title><nav><p>The mill.</p></nav>", "nav p", "", "The mill.", ""},
+		"nothing kept":    {"<title>Log in</title><form><input type=password></form>", ".hint", "", "", loginWall},
+		"an empty part":   {"<title>Log in</title><form><input type=password></form><div class=hint><br></div>", ".hint", "", "", loginWall},
+		"all dropped":     {"<title>T</title><main><p>The mill and all the words that are said of it here.</p></main>", "", "main", "", "everything was left out, most by drop main"},
+		"frames":          {"<frameset><frame src=a></frameset>", "html, body, frame", "frameset", "", "the document has no text"},
+		"no document":     {"", "html", "*", "", "the document has no text"},
+	} {
+		res, err := HTML(t.Context(), []byte(c.html), "https://example.com/a", &Options{Rules: rulesOf(t, c.keep, c.drop)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Page.Text() != c.want || res.Reason != c.reason {
+			t.Errorf("%s: %q, reason %q", name, res.Page.Text(), res.Reason)
+		}
+		if res.Login != strings.Contains(c.html, "password") {
+			t.Errorf("%s: login %t", name, res.Login)
+		}
+	}
+}
+
+// The fields are those of the page without rules.
+func TestRulesFields(t *testing.T) {
+	for _, doc := range []string{
+		page,
+		`<title>Wheels</title><body class="archive category">` + strings.Repeat("<div class=p><h2><a href=/a>A wheel</a></h2><p>Of it.</p></div>", 5) + "<p class=z>End of it.</p>",
+		`<meta property=og:type content=article><title>Wheels - Site</title><main><h1>Wheels</h1><p class=byline>By <a rel=author href=/j>Jane Doe</a>, <time datetime=2024-05-06>May 6, 2024</time></p><p class=z>` + prose + "</main>",
+		"<main><h1>Things</h1><ul>" + strings.Repeat("<li><a href=/a>A thing of note</a>", 20) + "</ul><p class=z>End of it.</p></main>",
+	} {
+		alone, err := HTML(t.Context(), []byte(doc), "https://example.com/a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := HTML(t.Context(), []byte(doc), "https://example.com/a", &Options{Rules: rulesOf(t, ".z", ".p, ul, h1, .byline, header, time")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := alone.Page.Clone(), res.Page.Clone()
+		if len(b.Blocks) == 0 {
+			t.Fatal("no content")
+		}
+		a.Blocks, b.Blocks, a.Language, b.Language = nil, nil, "", ""
+		if d := cmp.Diff(a, b); d != "" {
+			t.Error(d)
+		}
+		if d := cmp.Diff(alone.Links, res.Links); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+func TestRulesComments(t *testing.T) {
+	doc := "<title>T</title><main><article><p>" + strings.Repeat(prose+"</p><p>", 3) + `</p></article><div id=comments class=comments-area><h2>2 thoughts</h2>
+<ol class=comment-list><li class=comment><div class=comment-author>Ann</div><div class=comment-content><p>Well said.</p></div><div class=comment-reply><a class=comment-reply-link href=#r>Reply</a></div></li>
+<li class=comment><p>No.</p> <a class=comment-reply-link href=#r>Reply</a></li></ol><div id=respond class=comment-respond><h3>Leave a reply</h3><form><p>Your name</p></form></div></div></main>`
+	r, err := NewRules(&RulesOptions{Comments: true})
+	if err != nil || r.Fingerprint() == "" {
+		t.Fatal(err)
+	}
+	res, err := HTML(t.Context(), []byte(doc), "https://example.com/a", &Options{Rules: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := res.Page.Text()
+	for _, s := range []string{"The text of the page", "2 thoughts", "Ann", "Well said.", "No."} {
+		if !strings.Contains(text, s) {
+			t.Errorf("%q is missing in %s", s, text)
+		}
+	}
+	for _, s := range []string{"Reply", "Leave", "Your name"} {
+		if strings.Contains(text, s) {
+			t.Errorf("%q is in %s", s, text)
+		}
+	}
+	if len(res.Kept) != 1 || res.Kept[0].Reason != "comments" {
+		t.Errorf("%+v", res.Kept)
+	}
+	r, err = NewRules(&RulesOptions{Comments: true, Drop: []string{".comment-list"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err = HTML(t.Context(), []byte(doc), "https://example.com/a", &Options{Rules: r}); err != nil || strings.Contains(res.Page.Text(), "Well said") || !strings.Contains(res.Page.Text(), "2 thoughts") {
+		t.Errorf("%v %s", err, res.Page.Text())
+	}
+}
+
+func TestRulesFragment(t *testing.T) {
+	doc := `<p>One <b class=x>two</b></p><div class=sharedaddy><p class=y>three</p><p>four</p></div><div class=z><p>five</p><p class=y>six</p></div><div hidden><p class=w>seven</p><p>eight</p></div>`
+	for _, c := range []struct{ keep, drop, want string }{
+		{"", "", "One two|five|six"},
+		{"", "b", "One|five|six"},
+		{".y", ".z", "One two|three|six"},
+		{".w", "", "One two|five|six|seven"},
+		{"", "body", ""},
+		{".z", "html", "five|six"},
+		{".sharedaddy", "p", ""},
+		{".sharedaddy", ".y", "One two|four|five"},
+	} {
+		blocks, err := Fragment(t.Context(), []byte(doc), "https://example.com/", &Options{Rules: rulesOf(t, c.keep, c.drop)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(millrace.Text(blocks), "\n\n", "|"); got != c.want {
+			t.Errorf("keep %s, drop %s: %q, want %q", c.keep, c.drop, got, c.want)
+		}
+	}
+}
+
+func TestRulesFingerprint(t *testing.T) {
+	seen := map[string]bool{}
+	for _, o := range []RulesOptions{
+		{},
+		{Keep: []string{"a"}},
+		{Drop: []string{"a"}},
+		{Keep: []string{"a", "b"}},
+		{Keep: []string{"a"}, Drop: []string{"b"}},
+		{Keep: []string{"a b"}},
+		{Comments: true},
+		{Template: &Template{Root: "a", Differs: 1}},
+		{Template: &Template{Root: "b", Differs: 1}},
+		{Template: &Template{Root: "a", Differs: 1, Repeated: []Repeated{{Hash: "1"}}}},
+		{Template: &Template{Repeated: []Repeated{{Hash: "1"}}}},
+	} {
+		r, err := NewRules(&o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Fingerprint()
+		if seen[f] || len(f) > 13 {
+			t.Errorf("%+v: %q", o, f)
+		}
+		seen[f] = true
+	}
+	for _, tm := range []*Template{nil, {}, {Root: "a"}, {Pages: 10, Root: "a", RootPages: 10}} {
+		if r, err := NewRules(&RulesOptions{Template: tm}); err != nil || r.Fingerprint() != "" {
+			t.Errorf("%+v: %v", tm, err)
+		}
+	}
+	var none *Rules
+	a, err := NewRules(&RulesOptions{Template: &Template{Repeated: []Repeated{{Hash: "1"}, {Hash: "2"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewRules(&RulesOptions{Template: &Template{Pages: 12, Repeated: []Repeated{{Hash: "2", Pages: 7}, {Hash: "1"}}}})
+	if err != nil || a.Fingerprint() != b.Fingerprint() || none.Fingerprint() != "" {
+		t.Error("templates that correct the same differ")
+	}
+}

@@ -65,7 +65,9 @@ func (t *Template) hasRoot() bool { return t.Root != "" && t.Differs > 0 }
 // learned is a template made ready. The zero value corrects nothing.
 type learned struct {
 	root  *selection      // nil = none
+	path  []pathStep      // the same, where it is one of the first elements by their places
 	parts map[uint64]bool // by hash
+	exact bool            // texts are compared by all that they say
 }
 
 // compile gives nil for a template that corrects nothing.
@@ -73,12 +75,13 @@ func (t *Template) compile() (*learned, error) {
 	if t.fingerprint() == "" {
 		return nil, nil //nolint:nilnil // there is nothing to correct
 	}
-	site := &learned{parts: map[uint64]bool{}}
+	site := &learned{parts: map[uint64]bool{}, exact: len(t.Repeated) > 0}
 	if t.hasRoot() {
 		site.root = &selection{}
 		if err := site.root.add(t.Root, 0); err != nil {
 			return nil, fmt.Errorf("extract: %w: the root %q of a template is no CSS selector that is supported: %w", millrace.ErrInvalid, t.Root, err)
 		}
+		site.path = parsePath(t.Root)
 	}
 	for _, r := range t.Repeated {
 		h, err := strconv.ParseUint(r.Hash, 36, 64)
@@ -99,7 +102,7 @@ func (l *located) learnedRoot() {
 		return
 	}
 	boxes := l.c.boxes
-	at, own := l.only(l.c.site.root), l.at
+	at, own := l.only(l.c.site), l.at
 	switch {
 	case at <= 0 || at == own || l.isDropped(at) || !agrees(at, own, boxes[at].end, boxes[own].end, boxes[at].words, boxes[own].words):
 		return
@@ -136,13 +139,14 @@ func agrees(at, own, atEnd, ownEnd, words, ownWords int32) bool {
 	return own <= at && atEnd <= ownEnd && words*5 >= ownWords*4
 }
 
-// only gives the box of the one element that a selector means, -1 if there is
-// none or more than one.
-func (l *located) only(s *selection) int32 {
-	found := int32(-1)
+// only gives the box of the one element that the root of a template means, -1
+// if there is none or more than one.
+func (l *located) only(site *learned) int32 {
+	s, boxes := site.root, l.c.boxes
 	if s.joins == 0 && !s.ordinal && len(s.has) == 0 && len(s.compounds) == 1 {
-		for i := range l.c.boxes {
-			if (&place{n: l.c.boxes[i].n}).passes(s.compounds[0].tests) {
+		found, at := int32(-1), place{}
+		for i := range boxes {
+			if at.n = boxes[i].n; at.passes(s.compounds[0].tests) {
 				if found >= 0 {
 					return -1
 				}
@@ -151,20 +155,26 @@ func (l *located) only(s *selection) int32 {
 		}
 		return found
 	}
-	if l.c.body.Parent == nil {
-		return -1 // it is none of the document's
-	}
 	var node *html.Node
-	count := 0
-	s.walk(l.c.body.Parent, func(n *html.Node, rule int) bool {
-		if rule >= 0 {
-			count++
-			node = n
+	switch {
+	case l.c.body.Parent == nil: // it is none of the document's
+	case site.path != nil:
+		node = follow(l.c.body, site.path)
+	default:
+		count := 0
+		s.walk(l.c.body.Parent, func(n *html.Node, rule int) bool {
+			if rule >= 0 {
+				count++
+				node = n
+			}
+			return true
+		})
+		if count > 1 {
+			node = nil
 		}
-		return count < 2
-	})
-	for i := range l.c.boxes {
-		if count == 1 && l.c.boxes[i].n == node {
+	}
+	for i := range boxes {
+		if boxes[i].n == node {
 			return int32(i)
 		}
 	}
