@@ -28,15 +28,9 @@ func (pl *plan) deltas(ctx context.Context) error {
 			return err
 		}
 	}
-	oldest := pl.now.Add(-keepDeltas)
-	for p, i := now, 0; i < keepPeriods; i++ {
-		if p = p.before(); p.start.Before(oldest) {
-			oldest = p.start
-		}
-	}
 	for _, g := range pl.held {
 		s := pl.section(g.Section)
-		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || g.Until.Before(oldest) || g.Until.After(now.start) || pl.replaced(s, g) {
+		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.now.After(g.Until.Add(max(keepDeltas, keepPeriods*g.Until.Sub(g.Since)))) || g.Until.After(now.start) || pl.replaced(s, g) {
 			continue
 		}
 		if err := pl.list(s, g); err != nil {

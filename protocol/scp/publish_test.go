@@ -1,0 +1,299 @@
+package scp
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// published is a site in a real store, published by a real press, with a clock
+// that tests turn.
+type published struct {
+	now   time.Time
+	site  store.Site
+	press *edition.Press
+}
+
+func publishing(t *testing.T, o *protocol.PublisherOptions) *published {
+	t.Helper()
+	p := &published{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	dir := t.TempDir()
+	st, err := sqlite.Open(t.Context(), filepath.Join(dir, "store.db"), &sqlite.Options{Now: func() time.Time { return p.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	conf := store.Config{Base: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}
+	if p.site, err = st.Site(t.Context(), "x", conf); err != nil {
+		t.Fatal(err)
+	}
+	p.press = p.another(t, o, filepath.Join(dir, "files"))
+	return p
+}
+
+func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir string) *edition.Press {
+	t.Helper()
+	press, err := edition.NewPress(p.site, []edition.Room{{Name: Name, Publisher: NewPublisher(o)}}, dir,
+		&edition.Options{Now: func() time.Time { return p.now }, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return press
+}
+
+// put changes pages; a text of "" deletes one.
+func (p *published) put(t *testing.T, texts ...string) {
+	t.Helper()
+	var batch []millrace.Change
+	for i := 0; i < len(texts); i += 2 {
+		u, text := texts[i], texts[i+1]
+		c := millrace.Change{Ref: millrace.Ref{URL: u}, Page: &millrace.Page{
+			URL: u, Title: "Title of " + u, Blocks: millrace.TextBlocks(text), Known: millrace.AllFields &^ millrace.FieldModified, Detail: millrace.DetailBlocks,
+		}}
+		if text == "" {
+			c = millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: u}}
+		}
+		batch = append(batch, c)
+	}
+	if _, err := p.site.Apply(t.Context(), "test", batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish makes an edition, and gives its sitemap as it is served.
+func (p *published) publish(t *testing.T) string {
+	t.Helper()
+	if _, err := p.press.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p.get(t, "/sitemap.xml")
+}
+
+func (p *published) get(t *testing.T, path string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	if done, err := p.press.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil)); err != nil || !done || w.Code != 200 {
+		t.Fatalf("GET %s: %d, %t, %v", path, w.Code, done, err)
+	}
+	return w.Body.String()
+}
+
+// element is one scp element of a sitemap.
+type element map[string]string
+
+// elements gives those of one name and section, plain collections only.
+func elements(text, name, section string) (out []element) {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, "<scp:"+name+" ")
+		if !ok {
+			continue
+		}
+		e := element{}
+		for {
+			name, after, ok := strings.Cut(strings.TrimSpace(rest), `="`)
+			if !ok {
+				break
+			}
+			e[name], rest, _ = strings.Cut(after, `"`)
+		}
+		if (section == "" || e["section"] == section) && (e["url"] == "" || strings.HasSuffix(e["url"], ".scp")) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func fileOf(e element) string { return strings.TrimPrefix(e["url"], "https://x.test") }
+
+// urls gives the pages of a plain collection, which is verified.
+func (p *published) urls(t *testing.T, e element) (out []string) {
+	t.Helper()
+	body := p.get(t, fileOf(e))
+	c, err := Open(strings.NewReader(body), int64(len(body)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := c.Verify(t.Context()); err != nil || v.Checksum != "cut" || fmt.Sprint(v.Pages) != e["pages"] || fmt.Sprint(len(body)) != e["size"] {
+		t.Errorf("%v: %+v, %v", e, v, err)
+	}
+	for page, err := range c.Pages(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, strings.TrimPrefix(page.URL, "https://x.test"))
+	}
+	return out
+}
+
+func handbook() []string {
+	out := []string{"/", "home"}
+	for i := range 10 {
+		out = append(out, fmt.Sprintf("/blog/%d", i), "post", fmt.Sprintf("/docs/%d/", i), "manual")
+	}
+	return out
+}
+
+func TestPublish(t *testing.T) {
+	p := publishing(t, nil)
+	p.put(t, handbook()...)
+	text := p.publish(t)
+	for _, section := range []string{"all", "blog", "docs"} {
+		c := elements(text, "collection", section)
+		if len(c) != 1 || c[0]["type"] != "snapshot" || c[0]["expires"] != "2026-03-06T00:00:00Z" {
+			t.Fatalf("%s: %v in\n%s", section, c, text)
+		}
+		if got := len(p.urls(t, c[0])); section == "all" && got != 21 || section != "all" && got != 10 {
+			t.Errorf("%s: %d pages", section, got)
+		}
+	}
+	if d := elements(text, "delta", ""); len(d) != 0 {
+		t.Errorf("deltas of a new site: %v", d)
+	}
+	pages := 0
+	for e, err := range sitemap.Parse(strings.NewReader(text), nil) {
+		if pages++; err != nil || e.Modified.IsZero() {
+			t.Errorf("%+v %v", e, err)
+		}
+	}
+	if pages != 21 {
+		t.Errorf("the sitemap names %d pages", pages)
+	}
+
+	// The next day a page changes, one comes and one goes.
+	p.now = p.now.AddDate(0, 0, 1)
+	first := text
+	p.put(t, "/blog/3", "changed", "/blog/new", "new", "/docs/4/", "")
+	text = p.publish(t)
+	d := elements(text, "delta", "blog")
+	if len(d) != 1 || d[0]["period"] != "2026-03-05" || d[0]["since"] != "2026-03-05T00:00:00Z" || len(p.urls(t, d[0])) != 2 {
+		t.Errorf("delta of blog: %v", d)
+	}
+	if d := elements(text, "delta", "docs"); len(d) != 0 {
+		t.Errorf("a delta that says nothing: %v", d)
+	}
+	for section, n := range map[string]int{"all": 21, "blog": 11, "docs": 9} {
+		if got := p.urls(t, elements(text, "collection", section)[0]); len(got) != n {
+			t.Errorf("%s: %d pages, want %d", section, len(got), n)
+		}
+	}
+	// What is replaced stays for those who are reading it.
+	p.get(t, fileOf(elements(first, "collection", "all")[0]))
+
+	// Another change of the same day makes another delta of it.
+	p.now = p.now.Add(time.Hour)
+	p.put(t, "/blog/5", "changed as well")
+	text = p.publish(t)
+	if d := elements(text, "delta", "all"); len(d) != 1 || len(p.urls(t, d[0])) != 3 || !(d[0]["generated"] > "2026-03-05T05:06:07Z") {
+		t.Errorf("delta of the day: %v", d)
+	}
+	docs := elements(text, "collection", "docs")[0]
+
+	// After midnight the collections of a section that has not changed are the
+	// same, and expire later.
+	p.now = p.now.AddDate(0, 0, 1)
+	midnight := p.publish(t)
+	c := elements(midnight, "collection", "docs")[0]
+	if c["url"] != docs["url"] || c["generated"] != docs["generated"] || c["expires"] == docs["expires"] {
+		t.Errorf("docs after midnight: %v, before %v", c, docs)
+	}
+	if d := elements(midnight, "delta", "all"); len(d) != 1 || d[0]["period"] != "2026-03-05" || len(p.urls(t, d[0])) != 3 {
+		t.Errorf("delta of yesterday: %v", d)
+	}
+	p.put(t, "/docs/7/", "changed")
+	text = p.publish(t)
+	if d := elements(text, "delta", "all"); len(d) != 2 || d[0]["period"] != "2026-03-05" || len(p.urls(t, d[1])) != 1 {
+		t.Errorf("deltas of two days: %v", d)
+	}
+	// In the end they go.
+	p.now = p.now.AddDate(0, 1, 0)
+	if d := elements(p.publish(t), "delta", ""); len(d) != 0 {
+		t.Errorf("deltas after a month: %v", d)
+	}
+}
+
+// The same store gives the same bytes in another process, from nothing.
+func TestPublishAgain(t *testing.T) {
+	p := publishing(t, nil)
+	p.put(t, handbook()...)
+	text := p.publish(t)
+	p.press = p.another(t, nil, t.TempDir())
+	if err := p.press.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.get(t, "/sitemap.xml"); got != text {
+		t.Errorf("another process says\n%s\nnot\n%s", got, text)
+	}
+}
+
+// A site of more pages than one sitemap holds has several, and an index.
+func TestSitemapShards(t *testing.T) {
+	o := &protocol.PublisherOptions{ListItems: 8}
+	p := publishing(t, o)
+	p.put(t, handbook()...)
+	seen := map[string]int{}
+	count := func(text string) {
+		for e, err := range sitemap.Parse(strings.NewReader(text), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[e.URL]++
+		}
+	}
+	count(p.publish(t))
+	shards := 0
+	for e, err := range sitemap.Parse(strings.NewReader(p.get(t, "/sitemap-index.xml")), nil) {
+		if err != nil || !e.Sitemap {
+			t.Fatal(e, err)
+		}
+		if shards++; e.URL != "https://x.test/sitemap.xml" {
+			count(p.get(t, strings.TrimPrefix(e.URL, "https://x.test")))
+		}
+	}
+	if shards != 4 || len(seen) != 21 {
+		t.Errorf("%d sitemaps name %d pages", shards, len(seen))
+	}
+	for u, n := range seen {
+		if n != 1 {
+			t.Errorf("%s is named %d times", u, n)
+		}
+	}
+	if n := NewPublisher(o).Announce(p.press.Current().View); len(n.Robots) != 2 {
+		t.Errorf("robots.txt: %q", n.Robots)
+	}
+}
+
+func TestPeriods(t *testing.T) {
+	at := time.Date(2026, 3, 1, 5, 6, 7, 0, time.UTC) // a Sunday
+	for _, c := range []struct{ frequency, name, start, end, before string }{
+		{hourly, "2026-03-01T05", "2026-03-01T05:00:00Z", "2026-03-01T06:00:00Z", "2026-03-01T04"},
+		{daily, "2026-03-01", "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "2026-02-28"},
+		{weekly, "2026-02-23", "2026-02-23T00:00:00Z", "2026-03-02T00:00:00Z", "2026-02-16"},
+		{monthly, "2026-03", "2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z", "2026-02"},
+	} {
+		p := periodOf(c.frequency, at)
+		if p.name() != c.name || p.start.Format(time.RFC3339) != c.start || p.end.Format(time.RFC3339) != c.end || p.before().name() != c.before || p.after().start != p.end {
+			t.Errorf("%s: %+v, before it %s", c.frequency, p, p.before().name())
+		}
+	}
+}
+
+func TestSlug(t *testing.T) {
+	for in, want := range map[string]string{
+		"blog": "blog", "%C3%A9t%C3%A9": "t", "a b/c": "a-b-c", "日本": "section", "-x-": "x", strings.Repeat("a", 100): strings.Repeat("a", maxSlug),
+	} {
+		if got := slug(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
