@@ -14,13 +14,14 @@ const Name = "scp"
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
-		Name:    Name,
-		Title:   "Site Content Protocol (SCP)",
-		Version: version,
-		Date:    "2025-11-14",
-		Source:  "https://scp-protocol.org/",
-		Carry:   carry,
-		Tagger:  millrace.Tagger{Room: Name, Format: 1, Tag: tag},
+		Name:         Name,
+		Title:        "Site Content Protocol (SCP)",
+		Version:      version,
+		Date:         "2025-11-14",
+		Source:       "https://scp-protocol.org/",
+		Carry:        carry,
+		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag},
+		NewPublisher: NewPublisher,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)
