@@ -114,10 +114,9 @@ func (r *siteReport) text(w io.Writer) error {
 	for _, part := range t.Repeated {
 		b = fmt.Appendf(b, "%-9s %s: on %d pages, %d words: %s\n", "left out", part.Selector, part.Pages, part.Words, part.Text)
 	}
-	switch {
-	case len(t.Repeated) > 0:
+	if r.Used {
 		b = append(b, "\nWhat is content after all comes back with --keep SELECTOR; --no-learn uses nothing of this.\n"...)
-	case !r.Used:
+	} else {
 		b = append(b, "\nEach page alone tells as much: nothing of this changes a page.\n"...)
 	}
 	_, err := w.Write(b)

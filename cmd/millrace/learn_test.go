@@ -1,0 +1,165 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+const letter = "Twice a month we write to you of what the water did, what the stones did, and what the bread was like."
+
+// soup writes a site whose elements say nothing of what they are for. In the
+// midst of each page is the same letter.
+func soup(t *testing.T, pages int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range pages {
+		name := fmt.Sprintf("p%d.html", i)
+		if i == 0 {
+			name = "index.html"
+		}
+		var links, text [2]string
+		for j := range 2 {
+			links[j] = fmt.Sprintf(`<div><a href="p%d.html">The wheel of number %d</a></div>`, 1+(i+j)%(pages-1), 1+(i+j)%(pages-1))
+			for k := range 3 {
+				text[j] += fmt.Sprintf("<p>Wheel number %d has %d buckets in part %d, each of which holds as much water as the %d before it did, and turns the stone of mill %d.</p>", i, 3*i+k, j, k, 7*i+j)
+			}
+		}
+		write(t, filepath.Join(dir, name), fmt.Sprintf(`<!DOCTYPE html><html lang="en"><title>Wheel %d</title><body><div class="e1">%s</div>
+<div class="e2"><h1>Wheel %d</h1><div class="e3">%s</div><div class="e4"><p>Our letter to you</p><p>%s</p></div><div class="e3">%s</div></div></body></html>`,
+			i, links[0]+links[1], i, text[0], letter, text[1]))
+		// A server gives no date to what has just been written.
+		past := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(filepath.Join(dir, name), past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// with counts the pages that a mirror has, and those with a text.
+func with(pages map[string]*millrace.Page, text string) (all, n int) {
+	for _, p := range pages {
+		if strings.Contains(p.Text(), text) {
+			n++
+		}
+	}
+	return len(pages), n
+}
+
+func TestLearnFolder(t *testing.T) {
+	dir := soup(t, 30)
+	store := filepath.Join(t.TempDir(), "store.db")
+	letters := func(args ...string) int {
+		t.Helper()
+		s := serve(t, append([]string{dir, "--store", store}, args...)...)
+		defer s.stop()
+		_, _, body := get(t, s.url+"llm-pages.json")
+		n := 0
+		for i := range 30 {
+			name := fmt.Sprintf("p%d.html/llm.json", i)
+			if i == 0 {
+				name = "llm.json"
+			}
+			status, _, page := get(t, s.url+name)
+			if status != 200 || !strings.Contains(page, "Wheel number "+fmt.Sprint(i)) {
+				t.Fatalf("%s: %d %.300s\n%.300s", name, status, page, body)
+			}
+			if strings.Contains(page, letter[:40]) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := letters(); n != 0 {
+		t.Errorf("%d pages have the letter", n)
+	}
+	code, out, _ := command(t, nil, "extract", "--site", dir, "--store", store, "--quiet")
+	if code != 0 || !strings.Contains(out, "from 30 pages") || !strings.Contains(out, "Our letter") || !strings.Contains(out, "div.e4") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	// A rule brings it back, and so does not learning; then it goes again.
+	if n := letters("--keep", ".e4"); n != 30 {
+		t.Errorf("--keep: %d pages have the letter", n)
+	}
+	if n := letters("--no-learn"); n != 30 {
+		t.Errorf("--no-learn: %d pages have the letter", n)
+	}
+	if n := letters(); n != 0 {
+		t.Errorf("again: %d pages have the letter", n)
+	}
+	page := filepath.Join(dir, "p3.html")
+	if code, out, _ := command(t, nil, "extract", page, "--site", dir, "--store", store, "--quiet", "--explain"); code != 0 || !strings.Contains(out, "template") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	if code, out, _ := command(t, nil, "extract", page, "--text"); code != 0 || !strings.Contains(out, letter) {
+		t.Errorf("the page alone: exit %d:\n%s", code, out)
+	}
+}
+
+// What is learned of a live site, and what its reader corrects, asks the site
+// for nothing.
+func TestLearnCrawl(t *testing.T) {
+	url, requests := liveSite(t, soup(t, 30), 0)
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	r := crawlInto(t, url, file, "--via", "crawl")
+	if all, n := with(held(t, file, url, url), letter); all != 30 || n != 0 || r.Added != 30 {
+		t.Errorf("%d pages, %d with the letter, report %+v", all, n, r)
+	}
+	first := requests.Load()
+	if first > 50 {
+		t.Errorf("%d requests for 30 pages", first)
+	}
+	bodies := r.BytesReceived
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"--no-learn"}, 30}, {[]string{"--drop", ".e4"}, 0}, {[]string{"--drop", ".e4", "--keep", ".e4"}, 30}, {nil, 0}} {
+		r := crawlInto(t, url, file, append([]string{"--via", "crawl"}, c.args...)...)
+		if _, n := with(held(t, file, url, url), letter); n != c.want {
+			t.Errorf("%v: %d pages have the letter, want %d", c.args, n, c.want)
+		}
+		if r.Updated != 30 || r.BytesReceived > bodies/2 {
+			t.Errorf("%v: %d pages updated, %d bytes received, the first time %d", c.args, r.Updated, r.BytesReceived, bodies)
+		}
+	}
+	code, out, errs := command(t, nil, "extract", "--site", url, "--store", file, "--json", "--quiet")
+	var site siteReport
+	if err := json.Unmarshal([]byte(out), &site); err != nil || code != 0 || !site.Used || site.Template == nil || site.Template.Pages != 30 {
+		t.Errorf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+}
+
+// Wrong rules and sources of which nothing is known are told, and nothing else
+// happens.
+func TestLearnWrong(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "index.html"), "<title>One</title><p>One page.</p>")
+	store := filepath.Join(t.TempDir(), "no.db")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"extract"}, 2, "name a page"},
+		{[]string{"extract", "x.html", "--store", "x"}, 2, "--site"},
+		{[]string{"serve", dir, "--drop", "div["}, 2, `"div["`},
+		{[]string{"pull", "http://127.0.0.1:1/", "--keep", ":nonsense(", "--store", store}, 2, ":nonsense("},
+		{[]string{"extract", "--site", "http://127.0.0.1:1/", "--store", store}, 1, "serve or pull it first"},
+		{[]string{"extract", "--site", dir, "--store", store}, 0, "10 different pages"},
+	} {
+		code, out, errs := command(t, nil, c.args...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%v: exit %d, want %d:\n%s%s", c.args, code, c.code, out, errs)
+		}
+	}
+	if _, err := os.Stat(store); err == nil {
+		t.Error("looking made a store")
+	}
+}
