@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -160,7 +161,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	reader := &offerReader{run: r, base: final}
 	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxEntries: 1 << 40, Extension: namespace, Element: reader.element}) {
 		if err != nil {
-			err = reader.broken(at, err)
+			err = remote(ctx, reader.broken(at, err))
 		}
 		if err != nil {
 			return nil, nil, err
@@ -169,6 +170,10 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !downgrade(r.root, u) {
 			children = append(children, u)
 		}
+	}
+	// Only the end of the body says that it was whole, and as its digest says.
+	if _, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20)); err != nil {
+		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, remote(ctx, err))
 	}
 	if f.offer = reader.offer(); len(f.offer.collections) == 0 {
 		if reader.elements > 0 {

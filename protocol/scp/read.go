@@ -262,6 +262,15 @@ func fatal(ctx context.Context, err error) bool {
 	return true
 }
 
+// remote gives the error of a network its kind, which other transports than ours
+// do not do.
+func remote(ctx context.Context, err error) error {
+	if fatal(ctx, err) && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
+	}
+	return err
+}
+
 func (r *run) mark(c cursor, whole bool, section string) error {
 	return r.give(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}}, nil)
 }
@@ -287,7 +296,7 @@ func (r *reader) get(ctx context.Context, target string, header http.Header) (*h
 	req.Header = header
 	resp, err := fetch.Do(ctx, r.client, req)
 	if err != nil {
-		return nil, err
+		return nil, remote(ctx, err)
 	}
 	if resp.Request == nil {
 		resp.Request = req

@@ -71,7 +71,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 			continue
 		}
 		c := is
-		if marked = i == len(names)-1 && refused == nil && !r.again; marked {
+		if marked = i == len(names)-1 && refused == nil; marked && !r.again {
 			c.Validators = f.Validators
 		}
 		section := name

@@ -226,10 +226,7 @@ func (r *run) copy(ctx context.Context, s *spool, resp *http.Response) error {
 	if _, local := errors.AsType[*fs.PathError](err); err == nil || local || ctx.Err() != nil || errors.Is(err, millrace.ErrTooLarge) {
 		return err
 	}
-	if fatal(ctx, err) { // of another transport than ours
-		err = fmt.Errorf("%s: %w: %w", s.url, millrace.ErrUnavailable, err)
-	}
-	return &cutError{err}
+	return &cutError{remote(ctx, err)}
 }
 
 func (r *run) overQuota(url string) error {

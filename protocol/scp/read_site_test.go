@@ -34,7 +34,8 @@ type host struct {
 	files map[string]*served
 	log   []string
 
-	conditions string // of the last request
+	conditions string                                               // of the last request
+	before     func(http.ResponseWriter, *http.Request) (done bool) // may answer in place of a file, or change the request
 }
 
 // served is one file. A nil body is none.
@@ -53,18 +54,20 @@ func newHost(t *testing.T) *host {
 }
 
 func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	out := &answered{ResponseWriter: w, code: http.StatusOK}
+	done := h.before != nil && h.before(out, r)
+	broken := done && (out.code == http.StatusOK || out.code == http.StatusPartialContent)
 	h.mu.Lock()
 	f := h.files[r.URL.Path]
 	h.mu.Unlock()
-	out := &answered{ResponseWriter: w, code: http.StatusOK}
 	switch {
+	case done:
 	case f == nil:
 		http.NotFound(out, r)
 	case f.answer != nil:
 		f.answer(out, r)
 	default:
-		sum := sha256.Sum256(f.body)
-		w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:4])+`"`)
+		w.Header().Set("ETag", tagOf(f.body))
 		for k, v := range f.header {
 			w.Header()[k] = v
 		}
@@ -89,12 +92,23 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.log = append(h.log, line)
 	h.conditions = r.Header.Get("If-None-Match") + " " + r.Header.Get("If-Modified-Since") + " " + r.Header.Get("If-Range")
 	h.mu.Unlock()
+	if broken {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// tagOf gives the entity tag that a host gives to a file.
+func tagOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + hex.EncodeToString(sum[:4]) + `"`
 }
 
 type answered struct {
 	http.ResponseWriter
 	code int
 }
+
+func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (a *answered) WriteHeader(code int) {
 	a.code = code

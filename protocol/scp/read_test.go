@@ -71,7 +71,7 @@ func TestRead(t *testing.T) {
 
 // A page that came with a delta that is newer than the snapshot is named once
 // more, so that it does not go; without the delta nothing goes.
-func TestSnapshotOlderThanDelta(t *testing.T) {
+func TestReadSnapshotOlderThanDelta(t *testing.T) {
 	h := newHost(t)
 	one := h.collection("all-1.scp", day(10, 0), time.Time{}, "/a", "/b", "/c")
 	delta := h.collection("all-delta.scp", day(14, 0), day(10, 0), "/new 14", "/a 14")
@@ -103,7 +103,7 @@ func TestSnapshotOlderThanDelta(t *testing.T) {
 		200 /all-3.scp`)
 }
 
-func TestWhenToResync(t *testing.T) {
+func TestReadWhenToResync(t *testing.T) {
 	small, large := []file{{size: 10}}, []file{{size: 1000}}
 	snapshot := func(d, pages int, f []file) *offered {
 		return &offered{section: "all", generated: day(d, 0), pages: pages, files: f}
@@ -146,7 +146,7 @@ func TestWhenToResync(t *testing.T) {
 // Deltas that were missed are applied in the order of their times, whatever the
 // order in the sitemap; where they leave something out and there is no newer
 // snapshot, that is said, and the next snapshot is read.
-func TestMissedDeltas(t *testing.T) {
+func TestReadMissedDeltas(t *testing.T) {
 	h := newHost(t)
 	long := make([]string, 40)
 	for i := range long {
@@ -188,7 +188,7 @@ func TestMissedDeltas(t *testing.T) {
 
 // Without "all" every section is read for itself; a section that is given up
 // takes its pages with it.
-func TestSections(t *testing.T) {
+func TestReadSections(t *testing.T) {
 	h := newHost(t)
 	blog := h.collection("blog.scp", day(2, 0), time.Time{}, "/blog/a", "/blog/b")
 	docs := h.collection("docs.scp", day(3, 0), time.Time{}, "/docs/a")
@@ -240,7 +240,7 @@ func TestSections(t *testing.T) {
 
 // What is asked for again is asked for conditionally, with the validators as
 // they came.
-func TestConditional(t *testing.T) {
+func TestReadConditional(t *testing.T) {
 	h := newHost(t)
 	const modified = "Sun, 01 Mar 2026 00:00:00 GMT"
 	snapshot := h.collection("all.scp.zst", day(2, 0), time.Time{}, "/a")
@@ -266,7 +266,7 @@ func TestConditional(t *testing.T) {
 	f.odd(t)
 }
 
-func TestPage(t *testing.T) {
+func TestReadPage(t *testing.T) {
 	src := NewReader(nil, "https://example.com/", nil)
 	if _, err := src.Page(t.Context(), millrace.Ref{URL: "https://example.com/"}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)

@@ -1,0 +1,282 @@
+package scp
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A file that is refused is as if it were not there: another coding of it, the
+// deltas, the snapshot, the parts of the site, and last the error, which says
+// where and why.
+func TestReadOtherForms(t *testing.T) {
+	none := time.Time{}
+	cut := func(b []byte) []byte { return b[:len(b)-9] }
+	for name, c := range map[string]struct {
+		damage func(h *host)
+		want   string
+	}{
+		"zstd cut":    {func(h *host) { h.put("/all.scp.zst", cut(h.files["/all.scp.zst"].body)) }, "200 /all.scp.gz"},
+		"zstd absent": {func(h *host) { delete(h.files, "/all.scp.zst") }, "200 /all.scp.gz"},
+		"zstd and gzip broken": {func(h *host) {
+			h.put("/all.scp.zst", []byte("\x28\xB5\x2F\xFDnonsense"))
+			h.put("/all.scp.gz", cut(h.files["/all.scp.gz"].body))
+		}, "200 /all.scp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.offers(h.collection("all.scp", day(2, 0), none, "/a"), h.collection("all.scp.gz", day(2, 0), none, "/a"), h.collection("all.scp.zst", day(2, 0), none, "/a"))
+			c.damage(h)
+			f := follow(h)
+			got, asked := f.read(t)
+			if got != "put /a\nmark whole" || asked[len(asked)-1] != c.want {
+				t.Errorf("%s\n%s", got, asked)
+			}
+			if len(f.notes) == 0 || f.notes[0] != "scp/refused" {
+				t.Errorf("notes: %v", f.notes)
+			}
+		})
+	}
+}
+
+// What is wrong with the only file is the error of the stream, and nothing of
+// the file is given.
+func TestReadRefusedFiles(t *testing.T) {
+	lines := []string{
+		`{"url":"https://x.test/a","title":"t","description":"d","modified":"2026-03-01T00:00:00Z","language":"en","content":[{"type":"text","text":"x"}]}`,
+		`{"url":"https://x.test/b","title":"t","description":"d","modified":"2026-03-01T00:00:00Z","language":"en","content":[{"type":"text","text":"x"}]}`,
+	}
+	whole := string(collectionOf("all.scp", day(2, 0), time.Time{}, lines...))
+	for name, c := range map[string]struct{ body, want string }{
+		"wrong checksum":         {strings.Replace(whole, `"title":"t"`, `"title":"u"`, 1), "scp /all.scp at line 1 (/collection/checksum): the checksum is not that of the file"},
+		"a line that is no JSON": {plainly(lines[0], `{"url":`), "scp /all.scp at line 3"},
+		"a missing member":       {plainly(lines[0], strings.Replace(lines[1], `"title":"t",`, "", 1)), "scp /all.scp at line 3 (/title): the member is required"},
+		"no metadata":            {lines[0], "scp /all.scp at line 1 (/collection): the member is required"},
+		"a higher version":       {strings.Replace(plainly(lines...), `"version":"0.1"`, `"version":"1.0"`, 1), "scp /all.scp at line 1 (/collection/version): version 1.0 is not known here"},
+		"of another section":     {strings.Replace(plainly(lines...), `"section":"all"`, `"section":"blog"`, 1), `scp /all.scp at line 1 (/collection/section): it is of section "blog", the sitemap says "all"`},
+		"a delta":                {strings.Replace(plainly(lines...), `"type":"snapshot"`, `"type":"delta","since":"2026-03-01T00:00:00Z"`, 1), "scp /all.scp at line 1 (/collection/type): it is a delta, the sitemap says snapshot"},
+		"of the future":          {strings.Replace(plainly(lines...), "2026-03-02T00:00:00Z", "2026-03-20T12:11:00Z", 1), "scp /all.scp at line 1 (/collection/generated): 2026-03-20T12:11:00Z is in the future"},
+		"a page of HTML":         {"<!DOCTYPE html><p>not found", "scp /all.scp at line 1"},
+		"empty":                  {"", "scp /all.scp at line 1: the file is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.put("/all.scp", []byte(c.body))
+			h.offers(h.element("all.scp", day(2, 0), time.Time{}, 2))
+			f := follow(h)
+			got, _ := f.read(t)
+			if !strings.HasPrefix(got, "error: "+c.want) || strings.Contains(got, "\n") {
+				t.Errorf("%s\nwant %s", got, c.want)
+			}
+			if f.cursor != "" {
+				t.Errorf("the cursor is %s", f.cursor)
+			}
+		})
+	}
+}
+
+// plainly makes a file without a checksum.
+func plainly(lines ...string) string {
+	first := `{"collection":{"id":"i","section":"all","type":"snapshot","generated":"2026-03-02T00:00:00Z","version":"0.1"}}`
+	return strings.Join(append([]string{first}, lines...), "\n")
+}
+
+// Sections are read in place of an "all" that is refused, and "all" is tried
+// again the next time.
+func TestReadPartsForTheWhole(t *testing.T) {
+	h := newHost(t)
+	blog := h.collection("blog.scp", day(2, 0), time.Time{}, "/blog/a")
+	all := h.collection("all.scp", day(2, 0), time.Time{}, "/blog/a", "/b")
+	good := h.files["/all.scp"]
+	h.put("/all.scp", good.body[:len(good.body)-10])
+	h.offers(all, blog)
+	f := follow(h)
+	f.expect(t, `
+		put /blog/a of blog
+		mark whole blog`, `
+		200 /sitemap.xml
+		200 /all.scp
+		200 /blog.scp`)
+	f.odd(t, "refused")
+	f.expect(t, `mark`, `
+		200 /sitemap.xml
+		200 /all.scp`)
+	h.put("/all.scp", good.body)
+	f.expect(t, `
+		put /blog/a
+		put /b
+		mark whole`, `
+		200 /sitemap.xml
+		200 /all.scp`)
+	f.expect(t, `mark`, `304 /sitemap.xml if new`)
+}
+
+// A section that is refused does not stop the others, but is the error of the
+// whole.
+func TestReadOneOfTheSections(t *testing.T) {
+	h := newHost(t)
+	blog := h.collection("blog.scp", day(2, 0), time.Time{}, "/blog/a")
+	docs := h.collection("docs.scp", day(2, 0), time.Time{}, "/docs/a")
+	h.put("/blog.scp", []byte("{}"))
+	h.offers(docs, blog)
+	f := follow(h)
+	f.expect(t, `
+		put /docs/a of docs
+		mark whole docs
+		error: scp /blog.scp at line 1 (/collection): the member is required (section Structure)`, `
+		200 /sitemap.xml
+		200 /blog.scp
+		200 /docs.scp`)
+}
+
+// A delta that is refused: the newer snapshot stands for it, and what the
+// snapshot says stands without it.
+func TestReadRefusedDelta(t *testing.T) {
+	h := newHost(t)
+	pages := make([]string, 30)
+	for i := range pages {
+		pages[i] = fmt.Sprintf("/a/page/with/a/long/name/%d", i)
+	}
+	all := h.collection("all.scp", day(2, 0), time.Time{}, pages...)
+	delta := h.collection("all-delta.scp", day(3, 0), day(2, 0), "/b 3")
+	good := h.files["/all-delta.scp"].body
+	h.put("/all-delta.scp", append(bytes.Clone(good), "\n{}"...))
+	h.offers(all, delta)
+	f := follow(h)
+	got, _ := f.read(t)
+	if !strings.HasSuffix(got, "\nmark whole") || len(f.pages) != 30 {
+		t.Error(got)
+	}
+	f.odd(t, "refused")
+	// Nothing newer stands for it: that is an error until it is mended.
+	f.expect(t, `error: scp /all-delta.scp at line 3 (/url): the member is required (section Error Handling)`, `
+		200 /sitemap.xml
+		200 /all-delta.scp`)
+	h.offers(h.collection("all-2.scp", day(4, 0), time.Time{}, append(pages, "/b 3")...), delta)
+	got, asked := f.read(t)
+	if !strings.HasSuffix(got, "put /b 3\nmark whole") || asked[len(asked)-1] != "200 /all-2.scp" {
+		t.Error(got, asked)
+	}
+	f.odd(t, "refused")
+}
+
+// What is older than what has been applied is refused, wherever it says so.
+func TestReadReplay(t *testing.T) {
+	h := newHost(t)
+	f := follow(h)
+	h.offers(h.collection("all.scp", day(5, 0), time.Time{}, "/a"))
+	f.read(t)
+	h.offers(h.collection("all.scp", day(4, 0), time.Time{}, "/a", "/withdrawn"))
+	f.expect(t, `error: scp /all.scp: it was generated 2026-03-04T00:00:00Z, before the snapshot that was applied last, of 2026-03-05T00:00:00Z (section Replay Attacks)`,
+		`200 /sitemap.xml if new`)
+	h.offers(h.element("all.scp", day(6, 0), time.Time{}, 2)) // the sitemap lies
+	f.expect(t, `error: scp /all.scp at line 1 (/collection/generated): 2026-03-04T00:00:00Z is before the snapshot that was applied last, of 2026-03-05T00:00:00Z (section Replay Attacks)`, `
+		200 /sitemap.xml if new
+		200 /all.scp if new`)
+
+	// A copy that lags behind the sitemap is odd, and looked at again.
+	h.collection("all.scp", day(7, 0), time.Time{}, "/a")
+	h.offers(h.element("all.scp", day(8, 0), time.Time{}, 1))
+	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml if new\n200 /all.scp if new")
+	f.odd(t, "stale")
+	h.collection("all.scp", day(8, 0), time.Time{}, "/a")
+	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp if new")
+
+	// An offer of the future is none.
+	h.offers(h.element("all.scp", day(8, 0), time.Time{}, 1), h.collection("all-2.scp", day(21, 0), time.Time{}, "/b"))
+	f.expect(t, "mark", "200 /sitemap.xml if new")
+	f.odd(t, "sitemap-element")
+}
+
+// Past its time, the sitemap is asked for again, past all caches; what does not
+// change then is odd and no more.
+func TestReadExpired(t *testing.T) {
+	h := newHost(t)
+	h.offers(h.collection("all.scp", day(5, 0), time.Time{}, "/a")) // expires in April
+	f := follow(h)
+	f.read(t)
+	f.odd(t)
+	f.now = day(20, 12).AddDate(0, 1, 0)
+	f.expect(t, "mark", "304 /sitemap.xml if new no-cache")
+	f.odd(t, "expires")
+
+	f.cursor = ""
+	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n304 /sitemap.xml if new no-cache\n200 /all.scp")
+	f.odd(t, "expires")
+
+	// A cache had an old one.
+	stale, fresh := h.files["/sitemap.xml"].body, sitemapOf(h.collection("all-2.scp", day(19, 0).AddDate(0, 1, 0), time.Time{}, "/a", "/b"))
+	h.files["/sitemap.xml"] = &served{answer: func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Cache-Control") == "no-cache" {
+			_, _ = w.Write(fresh)
+		} else {
+			_, _ = w.Write(stale)
+		}
+	}}
+	f.cursor = ""
+	f.expect(t, "put /a\nput /b\nmark whole", "200 /sitemap.xml\n200 /sitemap.xml no-cache\n200 /all-2.scp")
+	f.odd(t)
+}
+
+// Pages are those of the sitemap's site alone.
+func TestReadPagesElsewhere(t *testing.T) {
+	h := newHost(t)
+	h.offers(h.collection("all.scp", day(5, 0), time.Time{}, "/a", "https://other.test/b", strings.Replace(h.url, "http:", "https:", 1)+"c", "/d"))
+	f := follow(h)
+	f.expect(t, `
+		put /a
+		skip https://other.test/b
+		skip `+strings.Replace(h.url, "http:", "https:", 1)+`c
+		put /d
+		mark whole`, "200 /sitemap.xml\n200 /all.scp")
+}
+
+// What headers say of a file is compared with what it is.
+func TestReadOddHeaders(t *testing.T) {
+	for name, c := range map[string]struct {
+		header []string
+		rules  []string
+	}{
+		"as it should be":      {[]string{}, nil},
+		"gzip for zstd":        {[]string{"Content-Encoding", "gzip"}, []string{"content-encoding"}},
+		"no coding":            {[]string{"Content-Encoding", ""}, []string{"content-encoding"}},
+		"a coding that is not": {[]string{"Content-Encoding", "br"}, []string{"content-encoding"}},
+		"another type":         {[]string{"Content-Type", "application/octet-stream"}, []string{"content-type"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			e := h.collection("all.scp.zst", day(5, 0), time.Time{}, "/a")
+			h.put("/all.scp.zst", h.files["/all.scp.zst"].body, c.header...)
+			h.offers(e)
+			f := follow(h)
+			f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp.zst")
+			f.odd(t, c.rules...)
+		})
+	}
+	h := newHost(t)
+	e := h.collection("all.scp", day(5, 0), time.Time{}, "/a")
+	h.offers(strings.Replace(strings.Replace(e, `pages="1"`, `pages="2"`, 1), `size="`, `size="9`, 1))
+	h.put("/all.scp", []byte(strings.Replace(plainly(h.lines([]string{"/a"})...), "-02T", "-05T", 1)))
+	f := follow(h)
+	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp")
+	f.odd(t, "sitemap-size", "checksum", "sitemap-pages")
+}
+
+// A run has a quota, told by the sitemap or by what comes.
+func TestReadQuota(t *testing.T) {
+	h := newHost(t)
+	e := h.collection("all.scp", day(5, 0), time.Time{}, "/a", "/b", "/c")
+	h.offers(e)
+	f := follow(h)
+	f.o.Quota = 100
+	f.expect(t, "error: scp: collection: /all.scp: more than the 100 bytes that one run may fetch: over a size limit", "200 /sitemap.xml")
+	h.offers(strings.Replace(e, `size="`, `size="" x="`, 1))
+	f.expect(t, "error: scp: collection: /all.scp: more than the 100 bytes that one run may fetch: over a size limit", "200 /sitemap.xml\n200 /all.scp")
+	f.o.Quota = int64(len(h.files["/all.scp"].body))
+	if got, _ := f.read(t); len(f.pages) != 3 {
+		t.Error(got)
+	}
+}
