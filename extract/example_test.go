@@ -18,3 +18,26 @@ func ExampleHTML() {
 	fmt.Printf("%s: %s", r.Page.Title, r.Page.Markdown())
 	// Output: Leats: A leat carries *water* to a mill.
 }
+
+func ExampleNewRules() {
+	rules, err := extract.NewRules(&extract.RulesOptions{Keep: []string{"footer"}, Drop: []string{"main em"}})
+	if err != nil {
+		panic(err)
+	}
+	r, _ := extract.HTML(context.Background(), []byte(page), "https://example.com/leat/", &extract.Options{Rules: rules})
+	fmt.Println(r.Page.Text(), r.Kept)
+	// Output:
+	// A leat carries to a mill.
+	//
+	// © us [{body footer keep footer 1}]
+}
+
+func ExampleLearner() {
+	var l extract.Learner
+	for i := range 12 {
+		doc := fmt.Sprintf("<main><h1>Leat %d</h1><p>It carries water to mill %d.<div><b>Visit us</b><p>All days</div></main>", i, i)
+		_ = l.Add(context.Background(), []byte(doc), fmt.Sprint("https://example.com/", i), nil)
+	}
+	fmt.Println("left out:", l.Template().Repeated[0].Text)
+	// Output: left out: Visit us All days
+}

@@ -24,8 +24,9 @@ const (
 
 // Learner finds out what the pages of a site have in common. The zero value is
 // ready; it is not safe for concurrent use. It holds an outline of at most 50
-// pages, those with the lowest hash of their URL: a few hundred kilobytes for
-// large pages. The order in which pages are added does not matter.
+// pages, those with the lowest hash of their URL, each of a few kilobytes, for
+// large pages of some hundred. The order in which pages are added does not
+// matter.
 type Learner struct {
 	pages []*outline // by hash and URL
 }

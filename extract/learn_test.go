@@ -3,13 +3,17 @@ package extract
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/millrace/millrace"
 )
@@ -141,6 +145,45 @@ func TestLearnSoup(t *testing.T) {
 		if exact > len(s.pages)/2 {
 			t.Errorf("%d pages are exact alone: the test shows nothing", exact)
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write what golden files want")
+
+// TestLearnGolden shows one page of such a site, what is learned of 12, and what
+// that changes.
+func TestLearnGolden(t *testing.T) {
+	s := newSoup(12, 42)
+	tm := learn(t, s.pages, nil)
+	template, err := json.MarshalIndent(tm, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.pages[4]
+	alone, res := extracted(t, p, nil), extracted(t, p, templateRules(t, tm))
+	told, err := json.MarshalIndent(map[string]any{"root": res.Root, "kept": res.Kept, "dropped": res.Dropped}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := txtar.Format(&txtar.Archive{Files: []txtar.File{
+		{Name: "page.html", Data: []byte(p.html + "\n")},
+		{Name: "template.json", Data: append(template, '\n')},
+		{Name: "alone.md", Data: []byte(alone.Page.Markdown() + "\n")},
+		{Name: "learned.md", Data: []byte(res.Page.Markdown() + "\n")},
+		{Name: "told.json", Data: append(told, '\n')},
+	}})
+	name := filepath.Join("testdata", "learn", "soup.txtar")
+	if *update {
+		if err := os.WriteFile(name, got, 0o644); err != nil { //nolint:gosec // a file of the repository
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -384,5 +427,45 @@ func TestLearnWithRules(t *testing.T) {
 	pages := plainSite(20, func(int) string { return visit })
 	if tm := learn(t, pages, &Options{Rules: rulesOf(t, "", ".box")}); len(tm.Repeated) > 0 {
 		t.Errorf("%+v", tm)
+	}
+}
+
+// A root is what most pages lead to, or what holds the same with less around
+// it; where that would lose a text that only one page has, there is none.
+func TestLearnRoot(t *testing.T) {
+	motto := "<p>Whoever comes to the mill first grinds first, and whoever comes last sweeps the floor and shuts the gate, as it was with our fathers.</p>"
+	for _, c := range []struct {
+		name, before string
+		own          bool // what stands before is each page's own
+		root         string
+		differs      int
+	}{
+		{"what all lead to", "", false, "div.a", 0},
+		{"tighter", motto, false, "div.b", 20},
+		{"with text of its own before", motto, true, "div.a", 0},
+	} {
+		s := newSoup(1, 9)
+		var pages []soupPage
+		for i := range 20 {
+			before := c.before
+			if c.own {
+				before += "<p>" + s.sentence(12) + "</p>"
+			}
+			var text strings.Builder
+			for range 4 {
+				fmt.Fprintf(&text, "<p>%s</p>", s.sentence(25))
+			}
+			pages = append(pages, soupPage{url: fmt.Sprintf("https://example.com/%d", i), html: fmt.Sprintf("<title>Page</title><body><div class=a>%s<div class=b>%s</div></div>", before, &text)})
+		}
+		tm := learn(t, pages, nil)
+		if tm.Root != c.root || tm.Differs != c.differs || tm.RootPages != 20 {
+			t.Errorf("%s: %+v", c.name, tm)
+		}
+		for _, p := range pages {
+			text := extracted(t, p, templateRules(t, tm)).Page.Text()
+			if got := strings.Contains(text, "Whoever"); got != c.own {
+				t.Errorf("%s: the motto is in: %t", c.name, got)
+			}
+		}
 	}
 }

@@ -316,3 +316,16 @@ func TestRulesFingerprint(t *testing.T) {
 		t.Error("templates that correct the same differ")
 	}
 }
+
+// What is kept is content to its last word, but for what never is.
+func TestRulesKeepWhole(t *testing.T) {
+	doc := `<title>T</title><main><p>` + prose + `</p></main><aside><nav><a href=/a>One</a></nav><div class="social share">Two</div><div hidden>Hidden</div><script>Script</script>
+<form><p>Form</p></form><div class=yarpp>Plugin</div><section class=comments>Three</section><footer>Four</footer></aside>`
+	res, err := HTML(t.Context(), []byte(doc), "https://example.com/", &Options{Rules: rulesOf(t, "aside", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.ReplaceAll(res.Page.Text(), "\n\n", "|"); got != prose+"|One|Two|Three|Four" {
+		t.Error(got)
+	}
+}
