@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // documents: All and Find agree, tags are strong and stand for one sequence of
@@ -31,6 +33,7 @@ func (s *site) documents(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(docs)), slices.Sorted(maps.Keys(twins))); diff != "" {
 		t.Errorf("two publishers have other documents (-one +other):\n%s", diff)
 	}
+	s.files(t, twin)
 	pub := s.p.NewPublisher(s.o)
 	for path, d := range docs {
 		body := write(t, d)
@@ -66,6 +69,45 @@ func (s *site) documents(t *testing.T) {
 		d, err := pub.Find(t.Context(), s.view, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://docs"+path, nil))
 		if !errors.Is(err, millrace.ErrNotFound) {
 			t.Errorf("Find of %s: %v, %v", path, d, err)
+		}
+	}
+}
+
+// files: another publisher over another view of the same pages makes the same
+// files, and an edition after that keeps them as they are.
+func (s *site) files(t *testing.T, twin *View) {
+	t.Helper()
+	if _, ok := s.p.NewPublisher(s.o).(millrace.Filer); !ok {
+		return
+	}
+	made := func(v *View, before *Shelf) *Shelf {
+		t.Helper()
+		shelf := &Shelf{}
+		if before != nil {
+			shelf.Before, shelf.Bodies = before.Files, before.Bodies
+		}
+		filer, _ := s.p.NewPublisher(s.o).(millrace.Filer)
+		if _, err := filer.Files(t.Context(), v, v.Site().Time, shelf); err != nil {
+			t.Fatal(err)
+		}
+		return shelf
+	}
+	// What the room notes for itself may tell how long something took.
+	same := cmpopts.IgnoreFields(millrace.File{}, "Note")
+	one := made(s.view, nil)
+	for name, other := range map[string]*Shelf{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {
+		if diff := cmp.Diff(one.Files, other.Files, same, cmpopts.SortSlices(func(a, b millrace.File) bool { return a.Path < b.Path })); diff != "" {
+			t.Errorf("%s has other files (-one +other):\n%s", name, diff)
+		}
+		for i, d := range other.Docs {
+			if !bytes.Equal(write(t, d), write(t, one.Docs[i])) {
+				t.Errorf("%s: %s has other bytes", d.Path, name)
+			}
+		}
+	}
+	for _, f := range one.Files {
+		if !strings.HasPrefix(f.Path, "/") || f.ETag == "" || f.Sum != canon.SHA256Hex(one.Bodies[f.Path]) {
+			t.Errorf("a file is %+v", f)
 		}
 	}
 }
