@@ -62,7 +62,7 @@ type collected struct {
 	title     string       // of the title element
 	titleNode *html.Node   // the heading that is the page's title; set by meta
 	heads     []*html.Node // meta and link elements
-	jsons     []*html.Node // JSON-LD scripts
+	jsons     []*html.Node // JSON-LD scripts, and meta elements that hold the same
 	passwords []*html.Node // the first fields for one
 	notices   []notice     // that the page wants scripts
 
@@ -144,6 +144,9 @@ func (c *collected) headElement(e *html.Node) {
 		}
 	case atom.Meta, atom.Link:
 		c.heads = append(c.heads, e)
+		if e.DataAtom == atom.Meta && strings.Contains(attr(e, "name"), "ld+json") {
+			c.jsons = append(c.jsons, e) // what was to be a script, as frameworks write every field
+		}
 		if rel := attr(e, "rel"); hasToken(rel, "next") || hasToken(rel, "prev") {
 			c.refer(e, "href")
 		}

@@ -43,6 +43,13 @@ func (m *meta) dates() {
 		modified = weakModified
 	}
 	published, changed := m.shownDates()
+	if m.isHome() {
+		published = claim{}
+	}
+	var lone claim
+	if published.IsZero() && m.mayBeDated() && (declared.IsZero() || sameDay(declared.Time, modified.Time)) {
+		published, lone = m.loneDates()
+	}
 	if weak.IsZero() {
 		for _, n := range unclearNames {
 			if t := m.namedTime(n); weak.IsZero() && !t.IsZero() {
@@ -63,14 +70,18 @@ func (m *meta) dates() {
 	case declared.IsZero() && m.guess != millrace.Documentation && !m.publishedMeta().IsZero():
 		declared = m.publishedMeta()
 	case declared.IsZero() && sameDay(weak.Time, changed.Time):
-		weak = claim{}
+		if declared = weak; modified.IsZero() || sameDay(modified.Time, changed.Time) {
+			declared, weak = claim{}, claim{}
+		} // else the last change was another day: some themes call every date "updated"
+	default:
+		declared = m.agreed(declared, published)
 	}
 	if declared.IsZero() && m.datesCount() {
 		declared = weak
 	}
 	if declared.IsZero() && (m.guess == millrace.Article || m.guess == "") {
 		if declared = m.urlDate(); declared.IsZero() && changed.IsZero() {
-			declared = m.loneDate()
+			declared = lone
 		}
 	}
 	if m.page.Published = declared.Time; !declared.IsZero() {
@@ -92,6 +103,32 @@ func sameDay(a, b time.Time) bool {
 
 // isBefore reports whether a day lies plainly before another.
 func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.Hour }
+
+// agreed gives the date of publication that was declared: of several that are
+// apart by no more than a zone, the one whose day the page shows.
+func (m *meta) agreed(declared, shown claim) claim {
+	if !sameDay(declared.Time, shown.Time) || onDay(declared, shown) {
+		return declared
+	}
+	for _, n := range publishedNames {
+		if c := (claim{m.namedTime(n), "meta " + n}); onDay(c, shown) {
+			return c
+		}
+	}
+	return declared
+}
+
+// onDay reports whether two times are of one day in UTC.
+func onDay(a, b claim) bool {
+	const day = 24 * time.Hour
+	return a.Truncate(day).Equal(b.Truncate(day))
+}
+
+// mayBeDated reports whether a date that stands far from the title may be the
+// page's: manuals, threads, goods and lists have others.
+func (m *meta) mayBeDated() bool {
+	return (m.guess == millrace.Article || m.guess == millrace.Collection || m.guess == "") && !m.isHome()
+}
 
 // datesCount reports whether a date that the page does not show may be its
 // own: that of a text which is published once. Of other pages it tells when
@@ -203,3 +240,7 @@ func (m *meta) urlDate() claim {
 	}
 	return claim{}
 }
+
+// isHome reports whether the page is the front of a site: the dates that it
+// shows are of what it leads to.
+func (m *meta) isHome() bool { return m.url.Path == "/" && m.guess != millrace.Article }

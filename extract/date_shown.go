@@ -10,11 +10,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// loneDate gives the date that has an element for itself, wherever that is
-// after the title, if the page has no second.
-func (m *meta) loneDate() claim {
-	var lone claim
+// loneDates gives the date that has an element for itself, wherever that is
+// after the title, if the page has no second: the only one which is called the
+// date of publication, and the only one at all.
+func (m *meta) loneDates() (labelled, lone claim) {
 	top, tries := m.topNode(), 0
+	var many [2]bool
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
 		if b.n == top {
@@ -27,7 +28,7 @@ func (m *meta) loneDate() claim {
 		d, ok := findDate(l.text, 0, m.page.Language)
 		if ok {
 			if tries++; tries > maxTries {
-				return claim{}
+				return claim{}, claim{}
 			}
 		}
 		if !ok || len(l.text) > 48 || m.offSide(b.n) || m.inCard(b.n, l.text) {
@@ -38,23 +39,37 @@ func (m *meta) loneDate() claim {
 		if as == plainDate && i > 0 && m.c.boxes[i-1].words <= 4 {
 			as = labelRole(strings.ToLower(plainText(m.c.boxes[i-1].n)))
 		}
+		said := as == publishedDate
 		if as == plainDate {
 			as = classRole(b.n, b.n)
 		}
 		if as == changedDate || as == otherDate || as == plainDate && len(strings.Trim(before, " -–—|·•")) > 11 || isSentence(l.text[d.end:]) {
 			continue
 		}
-		if _, two := findDate(l.text, d.end, m.page.Language); two || !lone.IsZero() && !lone.Equal(d.day) {
-			return claim{}
+		_, two := findDate(l.text, d.end, m.page.Language)
+		for k, c := range [...]*claim{&labelled, &lone} {
+			if k == 0 && !said {
+				continue
+			}
+			many[k] = many[k] || two || !c.IsZero() && !c.Equal(d.day)
+			*c = claim{d.day, "text"}
 		}
-		lone = claim{d.day, "text"}
 	}
-	return lone
+	if many[0] {
+		labelled = claim{}
+	}
+	if many[1] {
+		lone = claim{}
+	}
+	return labelled, lone
 }
 
 // isSentence reports whether a text after a date goes on with words: not with a
-// time of day or the minutes that reading takes.
+// time of day, the minutes that reading takes, or a byline.
 func isSentence(s string) bool {
+	if label, name := cutLabel(strings.TrimLeft(s, " ,|·•-–—")); label != "" && isName(name, false) {
+		return false
+	}
 	return len(strings.Fields(s)) > 1 && !strings.ContainsFunc(s, unicode.IsDigit)
 }
 
@@ -131,6 +146,7 @@ const (
 type shownDate struct {
 	foundDate
 	role   role
+	unsaid bool // the line does not say what it is the date of
 	source string
 }
 
@@ -178,7 +194,7 @@ func (m *meta) lineDates(at int) []shownDate {
 			}
 		}
 		if d.role == plainDate {
-			d.role = classRole(l.block, l.around(d.start))
+			d.role, d.unsaid = classRole(l.block, l.around(d.start)), true
 		}
 		if d.role == plainDate {
 			plain++
@@ -189,7 +205,7 @@ func (m *meta) lineDates(at int) []shownDate {
 	out := found[:0]
 	for _, d := range found {
 		// Two dates that are not told apart are a span of time.
-		if d.role == otherDate || words > 20 || d.role == plainDate && (words > 12 || plain > 1 || !m.leadsIn(l)) {
+		if d.role == otherDate || words > 20 || d.unsaid && words > 12 || d.role == plainDate && (plain > 1 || !m.leadsIn(l)) {
 			continue
 		}
 		out = append(out, d)
@@ -275,6 +291,9 @@ func timeElement(n *html.Node) *html.Node {
 
 // labelRole reads the words before a date. The last of them count.
 func labelRole(s string) role {
+	if isTerm(s) {
+		return otherDate
+	}
 	as, at := plainDate, -1
 	for r, words := range [...][]string{publishedDate: publishedWords, changedDate: changedWords, otherDate: otherWords} {
 		for _, w := range words {
@@ -284,6 +303,17 @@ func labelRole(s string) role {
 		}
 	}
 	return as
+}
+
+// isTerm reports whether a text ends with a word that makes the day after it the
+// beginning or the end of a time.
+func isTerm(s string) bool {
+	s = strings.TrimRight(s, " :")
+	switch s[strings.LastIndexAny(s, " :(")+1:] {
+	case "by", "before", "after", "since", "from", "through", "thru", "till", "until", "to", "bis", "ab", "seit", "vor", "jusqu'au", "depuis", "avant", "hasta", "desde", "antes", "fino", "entro", "dal":
+		return true
+	}
+	return false
 }
 
 // classRole reads the names that the elements around a date have, n the

@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -122,12 +124,16 @@ func TestGold(t *testing.T) {
 	tallies := map[string]*tally{}
 	var lines []string
 	for _, p := range goldPages(t, dir) {
-		res, err := HTML(t.Context(), gunzip(t, filepath.Join(dir, "wcxb", "html", p.ID+".html.gz")), cmp.Or(p.URL, "https://example.com/"), nil)
+		data := gunzip(t, filepath.Join(dir, "wcxb", "html", p.ID+".html.gz"))
+		res, err := HTML(t.Context(), data, cmp.Or(p.URL, "https://example.com/"), nil)
 		if err != nil {
 			t.Errorf("%s: %v", p.ID, err)
 			continue
 		}
 		checkSelectors(t, res)
+		if d := res.Page.Published; !d.IsZero() && !writes(string(data)+p.URL, d) {
+			t.Errorf("%s: published %v from %s is nowhere in the document", p.ID, d, res.Sources["published"])
+		}
 		text := res.Page.Text()
 		score := f1(p.Text, text)
 		lines = append(lines, fmt.Sprintf("%s %-13s %.3f gold %6d got %6d %-14s root %s %s", p.ID, p.Kind, score, len(p.Text), len(text), res.Page.Kind, res.Root, p.URL))
@@ -199,8 +205,9 @@ func TestGold(t *testing.T) {
 	}{
 		{"title", a.title + d.title, a.titleN + d.titleN, .87},
 		{"author", a.author + d.author, a.authorN + d.authorN, .775},
-		{"date", a.date + d.date, a.dateN + d.dateN, .775},
-		{"no date where there is none", a.inventedOf + d.inventedOf - a.invented - d.invented, a.inventedOf + d.inventedOf, .955},
+		{"date", a.date + d.date, a.dateN + d.dateN, .80},
+		// Those that are given are in the documents: see above.
+		{"no date where there is none", a.inventedOf + d.inventedOf - a.invented - d.invented, a.inventedOf + d.inventedOf, .95},
 	} {
 		if got := share(f.n, f.of); got < f.floor {
 			t.Errorf("%s: %.3f, the floor is %.3f", f.name, got, f.floor)
@@ -211,6 +218,27 @@ func TestGold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// writes reports whether a document has a day, somewhere and in some form: the
+// day in UTC, or a neighbour of it in another zone.
+func writes(doc string, d time.Time) bool {
+	for _, form := range []string{"2006-01-02", "2006-1-2", "2006/01/02", "2006/1/2", "20060102", "1/2/2006", "01/02/2006", "2/1/2006", "02/01/2006", "02.01.2006", "2.1.2006", "2006年1月2日", "2006年01月02日"} {
+		for days := -1; days <= 1; days++ {
+			if strings.Contains(doc, d.AddDate(0, 0, days).Format(form)) {
+				return true
+			}
+		}
+	}
+	// With the name of its month, in any language.
+	year := strconv.Itoa(d.Year())
+	for _, near := range regexp.MustCompile(`.{0,40}\b`+year+`\b.{0,12}`).FindAllString(strings.ReplaceAll(doc, "\n", " "), -1) {
+		near = strings.Join(strings.Fields(strings.NewReplacer("<!-- -->", "", "&nbsp;", " ", ",", "", ".", "").Replace(near)), " ")
+		if regexp.MustCompile(fmt.Sprintf(`(?i)\b0?%[1]d(?:st|nd|rd|th)?[ -]\pL+[ -]%[2]s\b|\b\pL+[ -]0?%[1]d(?:st|nd|rd|th)?[ -]%[2]s\b|\b%[2]s/\pL+/%02[1]d\b`, d.Day(), year)).MatchString(near) {
+			return true
+		}
+	}
+	return false
 }
 
 func share(a, b int) float64 { return float64(a) / float64(max(b, 1)) }

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // nearLine is one line of text near the page's title.
@@ -183,7 +185,7 @@ func isAside(n *html.Node) bool {
 		return false // the name of an author who has a box of his own
 	case atom.Footer:
 		// One inside the text may well be its byline: Drupal writes it so.
-		return !within(n, 4, atom.Article, atom.Main) || len(plainText(n)) > 300
+		return !within(n, 4, atom.Article) && (!within(n, 4, atom.Main) || len(plainText(n)) > 300)
 	case atom.Nav, atom.Form, atom.Dialog, atom.Figure, atom.Table, atom.Pre, atom.Blockquote:
 		return true
 	}
@@ -222,7 +224,7 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 				return true // else it is the text itself, below a title of its own
 			}
 		case atom.A:
-			if hasAttr(n, "href") && len(plainText(n)) > len(line)+10 {
+			if hasAttr(n, "href") && len(plainText(n)) > len(line)+10 && !m.leadsHere(n) {
 				return true
 			}
 		case atom.Li:
@@ -235,6 +237,13 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 		}
 	}
 	return false
+}
+
+// leadsHere reports whether a link leads to the page that it stands in.
+func (m *meta) leadsHere(a *html.Node) bool {
+	ref, _, _ := strings.Cut(attr(a, "href"), "#")
+	abs, err := canon.Resolve(m.base, ref)
+	return err == nil && (abs == m.url.String() || abs == m.res.Canonical)
 }
 
 // isTeaser reports whether an element has a heading that leads elsewhere. One

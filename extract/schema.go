@@ -73,11 +73,12 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 		}
 	}
 	for _, s := range scripts {
-		if s.FirstChild == nil {
-			continue
+		text := attr(s, "content") // of a meta element
+		if s.FirstChild != nil {
+			text = s.FirstChild.Data
 		}
-		if text := repaired(trimScript(s.FirstChild.Data)); text != nil {
-			add(text, nil, 0)
+		if text != "" {
+			add(repaired(trimScript(text)), nil, 0)
 		}
 	}
 	return out

@@ -43,6 +43,23 @@ func FuzzRepaired(f *testing.F) {
 	})
 }
 
+// TestSchemaElements finds the data in the elements that hold them.
+func TestSchemaElements(t *testing.T) {
+	const data = `{"@type":"Article","headline":"Corn","author":"Ann Bee"}`
+	for name, doc := range map[string]string{
+		"a script":               `<script type="application/ld+json">` + data + `</script>`,
+		"a script in the body":   `<body><p>x</p><script type="application/ld+json; charset=utf-8"><!--` + data + `--></script>`,
+		"a graph":                `<script type="application/ld+json">{"@context":"https://schema.org","@graph":[` + data + `,{"@type":"Person","name":"Ann Bee"}]}</script>`,
+		"a meta element":         `<meta name="script:ld+json" content='` + data + `'>`,
+		"broken beside the good": `<script type="application/ld+json">{"@type":</script><script type="application/ld+json">` + data + `</script>`,
+	} {
+		res := extractPage(t, "https://example.com/a", doc+`<h1>Corn</h1>`+text)
+		if p := res.Page; p.Author != "Ann Bee" || p.Kind != millrace.Article || len(p.Schema) == 0 {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
 // TestProduct is a page whose facts stand in its JSON-LD alone.
 func TestProduct(t *testing.T) {
 	res := extractPage(t, "https://example.com/p/mill", `<title>Hand mill | The Mill</title><script type="application/ld+json">{"@context":"https://schema.org","@type":"Product",
