@@ -179,10 +179,11 @@ func listMarkdown(b Block) string {
 		if it.Task {
 			mark += checkbox(it.Done)
 		}
-		body := itemBody(it)
+		between := "\n\n"
 		if len(it.Blocks) > 0 && it.Text != "" && interrupts(&it.Blocks[0]) {
-			body = inline(it.Text, it.Spans) + "\n" + blocksMarkdown(it.Blocks)
+			between = "\n"
 		}
+		body := joinLines(between, inline(it.Text, it.Spans), blocksMarkdown(it.Blocks))
 		lines = append(lines, strings.TrimRight(mark+indentLines(body, indent), " "))
 	}
 	return strings.Join(lines, "\n")

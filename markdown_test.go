@@ -139,6 +139,26 @@ func TestMarkdownTableSize(t *testing.T) {
 	}
 }
 
+// What a list costs grows with its lines: each item is written once, not once
+// more with every level.
+func TestMarkdownDeepList(t *testing.T) {
+	var b millrace.Block
+	for range 200 {
+		item := millrace.Item{Text: "a"}
+		if len(b.Items) > 0 {
+			item.Blocks = []millrace.Block{b}
+		}
+		b = millrace.Block{Type: millrace.ListBlock, Items: []millrace.Item{item}}
+	}
+	md := millrace.Markdown([]millrace.Block{b})
+	if got := strings.Count(md, "- a\n"); got != 200 {
+		t.Errorf("%d items", got)
+	}
+	if got := strings.Count(millrace.Text([]millrace.Block{b}), "- a"); got != 200 {
+		t.Errorf("%d items in the text", got)
+	}
+}
+
 func TestMarkdownKeepsListsApart(t *testing.T) {
 	list := millrace.Block{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "a"}}}
 	if got := millrace.Markdown([]millrace.Block{list, list}); got != "- a\n\n<!-- -->\n\n- a\n" {
