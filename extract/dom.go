@@ -106,20 +106,23 @@ func inControlText(n *html.Node) bool {
 	return false
 }
 
-// hasTextBeside reports whether an element has letters outside of a part.
+// hasTextBeside reports whether an element has letters outside of a part, not
+// looking endlessly far.
 func hasTextBeside(n, part *html.Node) bool {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch {
-		case c == part, c.DataAtom == atom.Button:
-		case c.Type == html.TextNode:
-			if weigh(c.Data) > 0 {
+	steps := 0
+	var has func(*html.Node) bool
+	has = func(n *html.Node) bool {
+		for c := n.FirstChild; c != nil && steps < 100; c = c.NextSibling {
+			steps++
+			switch {
+			case c == part, c.DataAtom == atom.Button, c.DataAtom == atom.Svg:
+			case c.Type == html.TextNode && weigh(c.Data) > 0, c.Type == html.ElementNode && has(c):
 				return true
 			}
-		case c.Type == html.ElementNode && c.DataAtom != atom.Svg && hasTextBeside(c, part):
-			return true
 		}
+		return false
 	}
-	return false
+	return has(n)
 }
 
 // within reports whether one of the nearest ancestors is one of some elements.

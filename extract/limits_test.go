@@ -350,6 +350,39 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
+// TestNesting holds the limit of blocks in blocks.
+func TestNesting(t *testing.T) {
+	var depth func([]millrace.Block) int
+	depth = func(blocks []millrace.Block) int {
+		most := 0
+		for _, b := range blocks {
+			most = max(most, depth(b.Blocks))
+			for _, it := range b.Items {
+				most = max(most, depth(it.Blocks))
+			}
+		}
+		return most + 1
+	}
+	for _, open := range []string{"<ul><li>x", "<ol><li><p>x", "<blockquote><p>x", "<dl><dt>y<dd>x", "<div class='admonition note'><p>x", "<ul><li><blockquote>x"} {
+		for _, n := range []int{10, 100, 2000} {
+			blocks := fragmentOf(t, strings.Repeat(open, n))
+			if got := depth(blocks); got > maxNesting+2 || got < 10 {
+				t.Errorf("%q %d times: %d blocks deep", open, n, got)
+			}
+			if md := millrace.Markdown(blocks); strings.Count(md, "x") < n {
+				t.Errorf("%q %d times: %d in the Markdown", open, n, strings.Count(md, "x"))
+			}
+			if strings.Contains(millrace.Text(blocks), "xx") {
+				t.Errorf("%q %d times: words have grown together", open, n)
+			}
+		}
+	}
+	res := extractPage(t, "https://example.com/a", "<frameset><frame src=b></frameset>")
+	if res.Reason != "the document only lays out frames" || len(res.Links) != 1 {
+		t.Errorf("%q %v", res.Reason, res.Links)
+	}
+}
+
 // TestBroken cuts and mixes documents at random: whatever comes out keeps the
 // promises of blocks.
 func TestBroken(t *testing.T) {

@@ -84,6 +84,9 @@ func (l *located) emptyReason() string {
 	case l.why != "":
 		return l.why
 	case l.total.words == 0 && len(l.dropped) == 0:
+		if l.c.body.DataAtom == atom.Frameset {
+			return "the document only lays out frames"
+		}
 		return "the document has no text"
 	case len(l.dropped) > 0:
 		most := slices.MaxFunc(l.dropped, func(a, b Dropped) int { return a.Words - b.Words })

@@ -54,6 +54,8 @@ func flatten(text []byte, level flattening) []byte {
 			}
 			if keep {
 				out = append(out, raw...)
+			} else if !isInline(a) {
+				out = append(out, ' ') // words stay apart
 			}
 			if len(stack) < 8*maxDepth {
 				stack = append(stack, a)

@@ -26,6 +26,7 @@ type walker struct {
 	pending []millrace.Block // met inside a line: they follow its text
 	flat    int              // inside a heading, a cell, a caption: no blocks there
 	inner   int              // inside an item: a link is text there
+	depth   int              // how many blocks are around
 	notes   notes
 	labels  map[*html.Node]label  // of code blocks
 	panels  map[*html.Node]string // what tabs show that is more than a code block, with the tab's text
@@ -136,11 +137,30 @@ func (w *walker) inside(f func()) []millrace.Block {
 func (w *walker) within(f func()) []millrace.Block {
 	in, out, pending, flat := w.in, slices.Grow(w.out, 4), w.pending, w.flat
 	w.in, w.out, w.pending, w.flat = in.fork(), out[len(out):], nil, 0
+	w.depth++
 	f()
+	w.depth--
 	w.flush()
 	made := w.out
 	w.in, w.out, w.pending, w.flat = in, out, pending, flat
 	return made
+}
+
+// maxNesting is how deep blocks stand in each other. What is deeper follows
+// without a frame of its own: no text needs it, and every line of the forms
+// repeats what it stands in.
+const maxNesting = 32
+
+// tooDeep walks an element that would make a block, if that is too deep for
+// it, and reports whether it did.
+func (w *walker) tooDeep(n *html.Node) bool {
+	if w.depth < maxNesting {
+		return false
+	}
+	w.flush()
+	w.children(n)
+	w.flush()
+	return true
 }
 
 // item gives what a function makes as an item: the text that it starts with

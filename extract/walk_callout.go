@@ -93,6 +93,9 @@ func isTextBox(n *html.Node) bool {
 }
 
 func (w *walker) callout(n *html.Node, kind string) {
+	if w.tooDeep(n) {
+		return
+	}
 	w.flush()
 	b := millrace.Block{Type: millrace.CalloutBlock, Kind: kind}
 	table := w.calloutTable(n)

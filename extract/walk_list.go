@@ -11,6 +11,9 @@ import (
 )
 
 func (w *walker) list(n *html.Node) {
+	if w.tooDeep(n) {
+		return
+	}
 	w.flush()
 	if n.DataAtom == atom.Ul && isSections(n) {
 		for c := range children(n) {
@@ -203,6 +206,9 @@ func (w *walker) contents(n *html.Node) {
 }
 
 func (w *walker) definitions(n *html.Node) {
+	if w.tooDeep(n) {
+		return
+	}
 	w.flush()
 	if isContents(n) {
 		w.contents(n)

@@ -207,6 +207,9 @@ func (w *walker) noscript(n *html.Node) {
 
 // figure gives its media, code or quote the caption.
 func (w *walker) figure(n *html.Node) {
+	if w.tooDeep(n) {
+		return
+	}
 	w.flush()
 	captionNode := captionOf(n)
 	caption := ""

@@ -10,6 +10,9 @@ import (
 )
 
 func (w *walker) quote(n *html.Node) {
+	if w.tooDeep(n) {
+		return
+	}
 	w.flush()
 	b := millrace.Block{Type: millrace.QuoteBlock, URL: w.resolve(attr(n, "cite"))}
 	by := citation(n)
