@@ -290,7 +290,7 @@ func (c *buildCommand) own(ctx context.Context, o *origin, b *static.Build) ([]s
 	var items []static.Item
 	for e := range siteFiles(ctx, root) {
 		if e.Err != nil && !regular(root, e.File) {
-			b.Report.LeftOut = append(b.Report.LeftOut, static.Left{Path: e.URL, Reason: e.Err.Error()})
+			b.Report.Leave(e.URL, e.Err.Error())
 			continue
 		}
 		it := static.Item{Path: e.URL, Name: e.File}

@@ -78,7 +78,7 @@ func printBuild(w io.Writer, r *buildReport) error {
 	b = fmt.Appendf(b, "  %d pages of %s for %s, %.1f s\n", r.Pages, r.Site, r.URL, r.Seconds)
 	for i, l := range r.LeftOut {
 		if i == shownLeft {
-			b = fmt.Appendf(b, "  and %d more left out; --json lists them\n", len(r.LeftOut)-i)
+			b = fmt.Appendf(b, "  and %d more left out; --json lists them\n", r.LeftOutCount-i)
 			break
 		}
 		b = fmt.Appendf(b, "  left out %s: %s\n", l.Path, l.Reason)

@@ -3,7 +3,6 @@ package static
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,7 +90,8 @@ func Open(dir, base string, handler http.Handler, o *Options) (*Build, error) {
 	b := &Build{
 		handler: handler, base: u, prefix: strings.TrimRight(u.EscapedPath(), "/"), force: o.Force,
 		owned: make(map[key]bool), journalled: make(map[key]bool), names: make(map[key]place),
-		sets: make(map[string]int), own: map[string]*bytes.Buffer{headersName: nil, redirectsName: nil},
+		sets:   make(map[string]int),
+		Report: Report{WrittenFiles: []string{}, RemovedFiles: []string{}, LeftOut: []Left{}}, own: map[string]*bytes.Buffer{headersName: nil, redirectsName: nil},
 	}
 	b.most, b.splats = maxRules, o.HeadersFor == cloudflare
 	if o.HeadersFor == netlify {
@@ -200,10 +200,10 @@ const (
 	errForeign = "there is a file of its name that no build has written"
 )
 
-// there reports whether something has a name in the folder.
+// there reports whether something but a folder has a name.
 func (b *Build) there(name string) bool {
-	_, err := b.root.Lstat(name)
-	return err == nil
+	info, err := b.root.Lstat(name)
+	return err == nil && !info.IsDir()
 }
 
 // Add writes what the handler answers for an item, if it has the status 200.
@@ -277,121 +277,6 @@ func (b *Build) aside(name string) string {
 	return name
 }
 
-// take200 asks the handler, and writes what it answers.
-func (b *Build) take200(ctx context.Context, it Item, name string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(it.Ask, b.prefix+it.Path), nil)
-	if err != nil {
-		return fmt.Errorf("build: %s: %w", it.Path, err)
-	}
-	r.Host, r.RequestURI = b.base.Host, r.URL.RequestURI()
-	o := &output{build: b, name: name}
-	defer func() { _ = o.discard() }() // what is placed is not its any more
-	a := &answer{header: make(http.Header), to: o}
-	_, ours := b.own[name]
-	if ours {
-		b.own[name] = new(bytes.Buffer)
-		a.to = b.own[name]
-	}
-	b.handler.ServeHTTP(a, r)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case a.err != nil:
-		return fmt.Errorf("build: %s: %w", name, a.err)
-	case a.status >= 500:
-		return fmt.Errorf("build: %s: the server answers %d", it.Path, a.status)
-	case a.status != http.StatusOK:
-		b.Report.leave(it.Path, it.Room, fmt.Sprintf("the server answers %d", a.status))
-		delete(b.names, keyOf(fold(name)))
-		return nil
-	}
-	if ours {
-		delete(b.names, keyOf(fold(name)))
-		return nil
-	}
-	e := b.entryOf(it, a.header)
-	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // none is zero
-	if it.Room == "" {
-		modified = time.Time{} // its links can change when the file does not
-	}
-	if err := o.finish(modified, e); err != nil {
-		return fmt.Errorf("build: %s: %w", name, err)
-	}
-	return nil
-}
-
-// answer is a response on its way into a file.
-type answer struct {
-	header http.Header
-	status int
-	to     io.Writer
-	err    error
-}
-
-// Header gives the header.
-func (a *answer) Header() http.Header { return a.header }
-
-// WriteHeader notes the status.
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 && status >= 200 {
-		a.status = status
-	}
-}
-
-// Write writes to the file what is the answer of a 200.
-func (a *answer) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	if a.status != http.StatusOK {
-		return len(p), nil
-	}
-	if a.err != nil {
-		return 0, a.err
-	}
-	var n int
-	n, a.err = a.to.Write(p)
-	return n, a.err
-}
-
-// entryOf gives what the header of an answer says that a server should say. Of
-// the site's own files that are the links alone: servers know the rest.
-func (b *Build) entryOf(it Item, h http.Header) *entry {
-	e := &entry{Path: it.Path, Room: it.Room, Link: strings.Join(h.Values("Link"), ", ")}
-	if it.Room == "" {
-		return e
-	}
-	e.Tag = h.Get("Etag")
-	if strings.HasPrefix(e.Tag, "W/") {
-		e.Tag = ""
-	}
-	var common []field
-	for name, values := range h {
-		if !ofServers[name] && (name != acceptRanges || h.Get(name) == "none") {
-			common = append(common, field{name, strings.Join(values, ", ")})
-		}
-	}
-	slices.SortFunc(common, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
-	e.Set = b.set(common)
-	return e
-}
-
-// ofServers are the fields that a server makes itself, or that are in an entry.
-var ofServers = map[string]bool{
-	"Content-Digest": true, "Content-Length": true, "Date": true, "Etag": true,
-	"Last-Modified": true, "Link": true, "Repr-Digest": true, "Server": true,
-}
-
-// set gives the number of a header that files have in common.
-func (b *Build) set(common []field) int {
-	text := fmt.Sprint(common)
-	n, known := b.sets[text]
-	if !known {
-		b.lists = append(b.lists, common)
-		n = len(b.lists)
-		b.sets[text] = n
-	}
-	return n
-}
-
 // Finish writes the configuration of the hosts, removes what is gone, and
 // completes the record.
 func (b *Build) Finish(ctx context.Context) error {
@@ -416,7 +301,8 @@ func (b *Build) finish(ctx context.Context) error {
 	}
 	for _, o := range b.late {
 		if err := o.place(); err != nil {
-			return fmt.Errorf("%s: %w", o.name, err)
+			b.Report.leave("/"+o.name, "", "something that no build has written is in its way")
+			_ = o.discard()
 		}
 	}
 	b.late = nil

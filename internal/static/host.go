@@ -19,12 +19,13 @@ import (
 // far as it is known how the host does it. It is an [http.RoundTripper] to that
 // host alone.
 type Host struct {
-	Name  string // such as "netlify"
-	build *Build
-	full  bool   // it says all that should be said
-	rules []rule // else these fields
-	splat bool   // it knows what ":splat" is
-	aside bool   // it finds documents that are aside
+	Name   string // such as "netlify"
+	build  *Build
+	full   bool   // it says all that should be said
+	rules  []rule // else these fields
+	splat  bool   // it knows what ":splat" is
+	aside  bool   // it finds documents that are aside
+	strict bool   // every condition of a request has to hold for a 304, as with nginx as it comes
 }
 
 // The hosts that read a _headers file.
@@ -41,7 +42,7 @@ func (b *Build) Hosts() []*Host {
 		{Name: cloudflare, build: b, rules: b.rules[:min(len(b.rules), maxRules)], splat: true, aside: true},
 		{Name: "nginx", build: b, full: true, aside: true},
 		{Name: "caddy", build: b, full: true, aside: true},
-		{Name: "plain", build: b},
+		{Name: "plain", build: b, strict: true},
 	}
 }
 
@@ -163,6 +164,14 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
+	}
+	if h.strict && r.Header.Get("If-None-Match") != "" {
+		since := r.Header.Get("If-Modified-Since")
+		if t, err := http.ParseTime(since); since != "" && (err != nil || t.Unix() != info.ModTime().Unix()) {
+			r = r.Clone(r.Context())
+			r.Header.Del("If-None-Match")
+			r.Header.Del("If-Modified-Since")
+		}
 	}
 	http.ServeContent(w, r, l.Name, info.ModTime(), f)
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -185,30 +186,21 @@ func (b *Build) sweep() error {
 		if at, ok := b.names[keyOf(fold(name))]; ok && at.exact == keyOf(name) && at.file {
 			return nil
 		}
+		if !b.there(name) {
+			return nil
+		}
 		if sum != "" && !b.journalled[keyOf(name)] {
-			now, err := b.sumOf(name)
-			if errors.Is(err, fs.ErrNotExist) || notDir(err) {
-				return nil
-			}
-			if err != nil || now != sum {
+			if now, err := b.sumOf(name); err != nil || now != sum {
 				b.Report.leave(name, "", "it is not removed: it is not what was written here any more")
 				return nil //nolint:nilerr // what cannot be read is not ours any more
 			}
-		}
-		if !b.there(name) {
-			return nil
 		}
 		if err := b.root.Remove(name); err != nil {
 			return err
 		}
 		b.Report.Removed++
 		b.Report.RemovedFiles = some(b.Report.RemovedFiles, name)
-		dirs := parents(name)
-		for i := len(dirs) - 1; i >= 0; i-- {
-			if b.root.Remove(dirs[i]) != nil {
-				break // it is not empty
-			}
-		}
+		b.prune(name)
 		return nil
 	}
 	if f, err := b.root.Open(recordName); err == nil {
@@ -234,6 +226,15 @@ func (b *Build) sweep() error {
 		}
 	}
 	return nil
+}
+
+// prune removes the folders of a file as far as they are empty.
+func (b *Build) prune(name string) {
+	for _, dir := range slices.Backward(parents(name)) {
+		if b.root.Remove(dir) != nil {
+			return
+		}
+	}
 }
 
 // sumOf gives the SHA-256 of a regular file in hex.

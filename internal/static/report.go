@@ -9,8 +9,9 @@ type Report struct {
 	// The names of the files, the first thousand of each kind.
 	WrittenFiles []string `json:"written_files"`
 	RemovedFiles []string `json:"removed_files"`
-	LeftOut      []Left   `json:"left_out"` // what no file could be made of
-	Aside        int      `json:"aside"`    // documents that only a server with rules of its own finds
+	LeftOut      []Left   `json:"left_out"` // what no file could be made of, the first thousand
+	LeftOutCount int      `json:"left_out_count"`
+	Aside        int      `json:"aside"` // documents that only a server with rules of its own finds
 	// Rules counts those of the _headers file.
 	Rules int `json:"header_rules"`
 	// Unsaid counts the documents of which the _headers file does not say all
@@ -35,8 +36,13 @@ func some(names []string, name string) []string {
 	return names
 }
 
+// Leave reports something of the site's own that is not to be added.
+func (r *Report) Leave(path, reason string) { r.leave(path, "", reason) }
+
 func (r *Report) leave(path, room, reason string) {
-	r.LeftOut = append(r.LeftOut, Left{path, room, reason})
+	if r.LeftOutCount++; r.LeftOutCount <= most {
+		r.LeftOut = append(r.LeftOut, Left{path, room, reason})
+	}
 }
 
 func (r *Report) count(name string, size int64, changed bool) {

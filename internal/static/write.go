@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"syscall"
 	"time"
 )
 
@@ -145,9 +144,6 @@ func (o *output) place() error {
 	}
 	return o.discard()
 }
-
-// notDir reports whether a part of a path is a file.
-func notDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // finish commits a file and writes its line.
 func (o *output) finish(modified time.Time, e *entry) error {

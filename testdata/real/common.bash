@@ -90,7 +90,6 @@ error_log $folder/error.log warn;
 events { worker_connections 256; }
 http {
 	include /etc/nginx/mime.types;
-	charset utf-8;
 	access_log $folder/access.log;
 	client_body_temp_path $folder/tmp.body;
 	proxy_temp_path $folder/tmp.proxy;
@@ -99,9 +98,7 @@ http {
 	scgi_temp_path $folder/tmp.scgi;
 	sendfile on;
 	etag on;
-	gzip on;
-	gzip_types text/css application/xml text/plain;
-	gzip_vary on;
+	${more-charset utf-8; gzip on; gzip_types text/css application/xml text/plain; gzip_vary on;}
 	${in_http-}
 	server {
 		listen 127.0.0.1:$port;

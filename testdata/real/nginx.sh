@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # A real nginx over a folder of HTML, on loopback, with ETag and gzip:
 #
-#   nginx.sh [--html HTML] [--build] [--port PORT] FOLDER   sets it up in FOLDER, and prints the URL of its home
-#   nginx.sh stop FOLDER                                    ends what it has started
+#   nginx.sh [--html HTML] [--build|--plain] [--port PORT] FOLDER   sets it up in FOLDER, and prints the URL of its home
+#   nginx.sh stop FOLDER                                            ends what it has started
 #
 # With --build, HTML is a folder that millrace build has made, whose snippets are a part of the configuration.
+# With --plain, nginx is as it comes: neither gzip nor a character set.
 # FOLDER is a new or empty one, for its configuration, logs and ids. PORT is a free one if it is 0 or left out. HTML is the
 # folder to serve: PostgreSQL's manual if it is left out. It needs Debian's nginx-light; the manual is postgresql-doc-15.
 set -euo pipefail
@@ -18,6 +19,7 @@ while [ $# -gt 1 ]; do
 	--html) html=${2:?a folder} && shift 2 ;;
 	--port) wanted=${2:?a port} && shift 2 ;;
 	--build) build=yes && shift ;;
+	--plain) more="" && shift ;;
 	*) break ;;
 	esac
 done

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace/internal/static"
+)
+
+// freePort gives a port on which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// unmet gives the rules that a report says that a host cannot meet.
+func unmet(t *testing.T, r buildReport, host string) []string {
+	t.Helper()
+	i := slices.IndexFunc(r.Hosts, func(h hostReport) bool { return h.Host == host })
+	if i < 0 {
+		t.Fatalf("no report of %s", host)
+	}
+	ids := []string{}
+	for _, u := range r.Hosts[i].Unmet {
+		ids = append(ids, u.Rule)
+	}
+	return ids
+}
+
+// broken gives the MUSTs that `millrace check` finds broken.
+func broken(t *testing.T, url string) []string {
+	t.Helper()
+	_, out, errs := command(t, nil, "check", url, "--allow-private", "--json")
+	var r struct {
+		Protocols map[string]struct{ Found bool }
+		Findings  []struct{ Rule, Level string }
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v:\n%s%s", err, out, errs)
+	}
+	if !r.Protocols["tct-01"].Found {
+		t.Errorf("not found:\n%s", out)
+	}
+	ids := []string{}
+	for _, f := range r.Findings {
+		if f.Level == "MUST" && !slices.Contains(ids, f.Rule) {
+			ids = append(ids, f.Rule)
+		}
+	}
+	return ids
+}
+
+// realBuild builds a folder, has a server serve it with its snippet, and checks
+// and pulls it.
+func realBuild(t *testing.T, server, src string, options ...string) (url, out, at, file string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a real " + server + " takes its time")
+	}
+	out, file = filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
+	port := freePort(t)
+	base := "http://127.0.0.1:" + port + "/"
+	r := built(t, src, out, base, "--store", file)
+	url, at = realSite(t, server, append(options, "--html", out, "--port", port)...)
+	if d := cmp.Diff(unmet(t, r, server), broken(t, url)); d != "" {
+		t.Errorf("what check finds is not what was reported (-reported +found):\n%s", d)
+	}
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	first := pull(t, url, mirror)
+	if first.Added == 0 || len(first.Skipped) != 0 || len(first.Ways) != 1 {
+		t.Errorf("%+v", first)
+	}
+	wantMirror(t, mirror, file, src, url)
+	if again := pull(t, url, mirror); again.Requests != 1 {
+		t.Errorf("nothing changed: %d requests", again.Requests)
+	}
+	if code, _, _ := get(t, url+".millrace/build.jsonl"); code != 404 {
+		t.Errorf("the record of the build answers %d", code)
+	}
+	return url, out, at, file
+}
+
+func TestRealBuildNginx(t *testing.T) {
+	src := copySite(t, "handbook")
+	url, out, at, file := realBuild(t, "nginx", src, "--build")
+
+	// Until nginx is reloaded nobody gets new bytes under the old validator.
+	const document = "articles/reading-a-river/llm.json"
+	_, before, _ := get(t, url+document)
+	name := filepath.Join(src, "articles", "reading-a-river", "index.html")
+	html, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, strings.Replace(string(html), "Two numbers say", "Three numbers say", 1))
+	built(t, src, out, url, "--store", file)
+	_, header, body := get(t, url+document)
+	if !strings.Contains(body, "Three numbers say") || header.Get("Etag") != "" {
+		t.Errorf("before the reload: %s:\n%s", header.Get("Etag"), body)
+	}
+	id, err := os.ReadFile(filepath.Join(at, "nginx.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(id)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the reload", func() bool {
+		_, header, _ = get(t, url+document)
+		return header.Get("Etag") != "" && header.Get("Etag") != before.Get("Etag")
+	})
+	if found := broken(t, url); len(found) > 0 {
+		t.Errorf("after the reload: %q", found)
+	}
+}
+
+func TestRealBuildNginxManual(t *testing.T) { realBuild(t, "nginx", pgdoc(t), "--build") }
+
+func TestRealBuildCaddy(t *testing.T) { realBuild(t, "caddy", copySite(t, "handbook")) }
+
+// A server that knows nothing of the folder does as the report says.
+func TestRealBuildPlain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a real nginx takes its time")
+	}
+	src, out, port := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), freePort(t)
+	r := built(t, src, out, "http://127.0.0.1:"+port+"/")
+	url, _ := realSite(t, "nginx", "--plain", "--html", out, "--port", port)
+	if d := cmp.Diff(unmet(t, r, "plain"), broken(t, url)); d != "" {
+		t.Errorf("what check finds is not what was reported (-reported +found):\n%s", d)
+	}
+}
+
+// Files with fixed bytes are sent as they are, with their coding, in parts as
+// well; so is what lies below another path of the host.
+func TestRealBuildFixed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("real servers take their time")
+	}
+	const bytes = "(\xb5/\xfd not to be coded again, and longer than what a server leaves alone, since it is not worth it at all\n"
+	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		switch r.URL.Path {
+		case "/sub/scp/all-0123.scp.zst":
+			h.Set("Content-Type", "application/scp")
+			h.Set("Content-Encoding", "zstd")
+			h.Set("Cache-Control", "public, max-age=86400")
+			h.Set("Etag", `"sha256:00ff"`)
+			h.Set("Last-Modified", "Sun, 22 Nov 2026 08:00:00 GMT")
+			fmt.Fprint(w, bytes)
+		case "/sub/100% odd~.json":
+			h.Set("Content-Type", "application/odd+json")
+			h.Set("Etag", `"odd"`)
+			fmt.Fprint(w, "{}")
+		case "/sub/":
+			fmt.Fprint(w, "<!DOCTYPE html><title>Home</title>")
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	for _, server := range []string{"nginx", "caddy"} {
+		t.Run(server, func(t *testing.T) {
+			top, port := filepath.Join(t.TempDir(), "out"), freePort(t)
+			b, err := static.Open(top, "http://127.0.0.1:"+port+"/sub/", site, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			for _, it := range []static.Item{
+				{Path: "/scp/all-0123.scp.zst", Room: "scp"}, {Path: "/100%25%20odd~.json", Room: "odd"}, {Path: "/", Name: "index.html"},
+			} {
+				if err := b.Add(t.Context(), it); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := b.Finish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			options := []string{"--html", top, "--port", port}
+			if server == "nginx" {
+				options = append(options, "--build")
+			}
+			url, _ := realSite(t, server, options...)
+			code, h, body := get(t, url+"sub/100%25%20odd~.json")
+			if code != 200 || h.Get("Content-Type") != "application/odd+json" || h.Get("Etag") != `"odd"` || body != "{}" {
+				t.Errorf("an odd name: %d %v %s", code, h, body)
+			}
+			url += "sub/scp/all-0123.scp.zst"
+			for _, accept := range []string{"identity", "gzip, zstd"} {
+				code, h, body := get(t, url, "Accept-Encoding", accept)
+				got := []string{h.Get("Content-Type"), h.Get("Content-Encoding"), h.Get("Cache-Control"), h.Get("Etag"), h.Get("Last-Modified"), body}
+				want := []string{"application/scp", "zstd", "public, max-age=86400", `"sha256:00ff"`, "Sun, 22 Nov 2026 08:00:00 GMT", bytes}
+				if d := cmp.Diff(want, got); d != "" || code != 200 {
+					t.Errorf("%d (-want +got):\n%s", code, d)
+				}
+			}
+			if code, _, body := get(t, url, "Range", "bytes=1-2", "Accept-Encoding", "zstd"); code != 206 || body != bytes[1:3] {
+				t.Errorf("a range: %d %q", code, body)
+			}
+			for _, held := range []string{`"sha256:00ff"`, `W/"sha256:00ff"`, "*"} {
+				if code, h, _ := get(t, url, "If-None-Match", held); code != 304 || h.Get("Etag") != `"sha256:00ff"` {
+					t.Errorf("If-None-Match: %s: %d %v", held, code, h)
+				}
+			}
+			if code, _, _ := get(t, url, "If-None-Match", `"sha256:00"`); code != 200 {
+				t.Errorf("another validator: %d", code)
+			}
+		})
+	}
+}

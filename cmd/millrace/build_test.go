@@ -1,0 +1,250 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// built runs `millrace build --json` and gives its report.
+func built(t *testing.T, src, out, base string, args ...string) buildReport {
+	t.Helper()
+	code, text, errs := command(t, nil, append([]string{"build", src, "--out", out, "--base-url", base, "--json"}, args...)...)
+	var r buildReport
+	if err := json.Unmarshal([]byte(text), &r); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, text, errs)
+	}
+	return r
+}
+
+// folderState gives the times and bytes of all files of a folder.
+func folderState(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		out[strings.TrimPrefix(name, dir)] = info.ModTime().String() + string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// builtOnce tells the life of a folder that is built of another one.
+func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, file string) {
+	t.Helper()
+	out, file = filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
+	first := built(t, src, out, base, "--store", file)
+	if first.Written == 0 || first.Unchanged+first.Removed+len(first.LeftOut) != 0 {
+		t.Fatalf("%+v", first)
+	}
+	before := folderState(t, out)
+
+	second := built(t, src, out, base, "--store", file)
+	if second.Written+second.Removed != 0 || second.Unchanged != first.Written || second.Bytes != first.Bytes {
+		t.Errorf("nothing changed: %d written, %d removed, %d unchanged", second.Written, second.Removed, second.Unchanged)
+	}
+	if d := cmp.Diff(before, folderState(t, out)); d != "" {
+		t.Errorf("nothing changed, and the folder did:\n%.2000s", d)
+	}
+
+	name := filepath.Join(src, filepath.FromSlash(page))
+	html, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(html), phrase) {
+		t.Fatalf("%s does not say %q: %v", page, phrase, err)
+	}
+	write(t, name, strings.Replace(string(html), phrase, "Once upon a time, "+phrase, 1))
+	edited := built(t, src, out, base, "--store", file)
+	for _, f := range edited.WrittenFiles {
+		if f != page && !strings.HasSuffix(f, "/llm.json") && f != "llm-pages.json" {
+			t.Errorf("one page edited, and %s is written", f)
+		}
+	}
+	if edited.Written != 3 || edited.Removed != 0 { // the page, its document, the list
+		t.Errorf("one page edited: %d written, %d removed: %q", edited.Written, edited.Removed, edited.WrittenFiles)
+	}
+
+	if err := os.Remove(filepath.Join(src, filepath.FromSlash(gone))); err != nil {
+		t.Fatal(err)
+	}
+	removed := built(t, src, out, base, "--store", file)
+	if removed.Removed != 2 || !slices.Contains(removed.RemovedFiles, gone) {
+		t.Errorf("one page removed: %q", removed.RemovedFiles)
+	}
+	return out, file
+}
+
+func TestBuildHandbook(t *testing.T) {
+	src := copySite(t, "handbook")
+	out, _ := builtOnce(t, src, "articles/reading-a-river/index.html", "Two numbers say", "about/index.html", "http://handbook.example/")
+	s := serve(t, src, "--base-url", "http://handbook.example/")
+	for _, name := range []string{"llm-pages.json", "articles/three-wheels/llm.json", "articles/reading-a-river/index.html", "css/style.css"} {
+		_, _, want := get(t, address(s)+strings.TrimSuffix(name, "index.html"))
+		got, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "llm-pages.json" { // two stores date one page differently
+			want, got = want[:300], got[:300]
+		}
+		if string(got) != want {
+			t.Errorf("%s is not what serve answers:\n%s", name, cmp.Diff(string(got), want))
+		}
+	}
+}
+
+func TestBuildManual(t *testing.T) {
+	out, _ := builtOnce(t, pgdoc(t), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html", "https://manual.example/")
+	if _, err := os.Stat(filepath.Join(out, "tutorial-join.html.docs", "llm.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A mirror and a tree of Markdown have a page that leads to the documents.
+func TestBuildOthers(t *testing.T) {
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, copySite(t, "handbook"))
+	pull(t, s.url, mirror)
+	s.stop()
+	for _, src := range []string{mirror, copySite(t, "md-plain")} {
+		out := t.TempDir()
+		r := built(t, src, out, "https://docs.example/")
+		home, err := os.ReadFile(filepath.Join(out, "index.html"))
+		if err != nil || !strings.Contains(string(home), "/llm-pages.json") {
+			t.Errorf("%v:\n%s", err, home)
+		}
+		for _, h := range r.Hosts {
+			leads := !slices.ContainsFunc(h.Unmet, func(u unmetRule) bool { return u.Rule == "tct-01/1.4.1/index-link" })
+			if leads == (h.Host == "plain") {
+				t.Errorf("%s of %s: %+v", r.As, h.Host, h)
+			}
+		}
+	}
+}
+
+func TestBuildUsage(t *testing.T) {
+	src, full := copySite(t, "handbook"), t.TempDir()
+	write(t, filepath.Join(full, "mine"), "")
+	const base = "https://handbook.example/"
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no folder", []string{"--base-url", base}, "--out"},
+		{"no base", []string{"--out", full}, "--base-url"},
+		{"the source", []string{"--out", src, "--base-url", base}, "source itself"},
+		{"in the source", []string{"--out", filepath.Join(src, "public", "x"), "--base-url", base}, "next build"},
+		{"around the source", []string{"--out", filepath.Dir(src), "--base-url", base}, "is in it"},
+		{"not empty", []string{"--out", full, "--base-url", base}, "--force"},
+		{"a public store", []string{"--out", full, "--base-url", base, "--store", filepath.Join(full, "s.db")}, "--store"},
+		{"no host", []string{"--out", full, "--base-url", base, "--headers-for", "apache"}, "--headers-for"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, out, errs := command(t, nil, append([]string{"build", src}, tt.args...)...)
+			if code != 2 || !strings.Contains(errs, tt.want) {
+				t.Errorf("exit %d, want 2, with %q in:\n%s%s", code, tt.want, out, errs)
+			}
+		})
+	}
+	if f := folderState(t, full); len(f) != 1 {
+		t.Errorf("something was written: %d files", len(f))
+	}
+}
+
+// The report for people says what a host cannot do.
+func TestBuildText(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	code, text, errs := command(t, nil, "build", copySite(t, "handbook"), "--out", out, "--base-url", "https://handbook.example/")
+	for _, want := range []string{"files written", "\nnetlify: cannot meet\n", "\nnginx: meets every MUST\n", "tct-01/1.4.1/index-link: "} {
+		if code != 0 || !strings.Contains(text, want) {
+			t.Errorf("exit %d, not in the report: %q\n%s%s", code, want, text, errs)
+		}
+	}
+}
+
+// A build that is killed at any moment is completed by the next one.
+func TestKillBuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: kills twenty child processes")
+	}
+	src, out, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
+	const base = "https://handbook.example/"
+	whole := filepath.Join(t.TempDir(), "whole")
+	built(t, src, whole, base, "--store", file)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := 0
+	for n := range 20 {
+		c := exec.CommandContext(t.Context(), exe, "build", src, "--store", file, "--out", out, "--base-url", base, "--quiet")
+		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.Wait() }()
+		// It is killed when so many files are there, the first time at once.
+		for ended := false; !ended; {
+			select {
+			case <-done:
+				ended = true
+			case <-time.After(200 * time.Microsecond):
+				if count(out) >= 2*n {
+					_ = c.Process.Kill()
+					<-done
+					ended = true
+				}
+			}
+		}
+		if k := count(out); k > 0 && k < count(whole) {
+			half++
+		}
+	}
+	if half == 0 {
+		t.Error("no build was killed in the middle")
+	}
+	built(t, src, out, base, "--store", file)
+	want, got := folderState(t, whole), folderState(t, out)
+	for name := range want {
+		if _, ok := got[name]; !ok {
+			t.Errorf("%s is not there", name)
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("%s should not be there", name)
+	}
+	if r := built(t, src, out, base, "--store", file); r.Written+r.Removed+len(r.LeftOut) != 0 {
+		t.Errorf("after that nothing changed: %+v", r)
+	}
+}
+
+// count counts the files in a folder that may not be there.
+func count(dir string) (n int) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			n++
+		}
+		return nil
+	})
+	return n
+}

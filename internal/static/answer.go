@@ -1,0 +1,128 @@
+package static
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// take200 asks the handler, and writes what it answers.
+func (b *Build) take200(ctx context.Context, it Item, name string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(it.Ask, b.prefix+it.Path), nil)
+	if err != nil {
+		return fmt.Errorf("build: %s: %w", it.Path, err)
+	}
+	r.Host, r.RequestURI = b.base.Host, r.URL.RequestURI()
+	o := &output{build: b, name: name}
+	defer func() { _ = o.discard() }() // what is placed is not its any more
+	a := &answer{header: make(http.Header), to: o}
+	_, ours := b.own[name]
+	if ours {
+		b.own[name] = new(bytes.Buffer)
+		a.to = b.own[name]
+	}
+	b.handler.ServeHTTP(a, r)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case a.err != nil:
+		return fmt.Errorf("build: %s: %w", name, a.err)
+	case a.status >= 500:
+		return fmt.Errorf("build: %s: the server answers %d", it.Path, a.status)
+	case a.status != http.StatusOK:
+		b.Report.leave(it.Path, it.Room, fmt.Sprintf("the server answers %d", a.status))
+		delete(b.names, keyOf(fold(name)))
+		return nil
+	}
+	if ours {
+		delete(b.names, keyOf(fold(name)))
+		return nil
+	}
+	e := b.entryOf(it, a.header)
+	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // none is zero
+	if it.Room == "" {
+		modified = time.Time{} // its links can change when the file does not
+	}
+	if err := o.finish(modified, e); err != nil {
+		return fmt.Errorf("build: %s: %w", name, err)
+	}
+	return nil
+}
+
+// answer is a response on its way into a file.
+type answer struct {
+	header http.Header
+	status int
+	to     io.Writer
+	err    error
+}
+
+// Header gives the header.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader notes the status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= 200 {
+		a.status = status
+	}
+}
+
+// Write writes to the file what is the answer of a 200.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.status != http.StatusOK {
+		return len(p), nil
+	}
+	if a.err != nil {
+		return 0, a.err
+	}
+	var n int
+	n, a.err = a.to.Write(p)
+	return n, a.err
+}
+
+// entryOf gives what the header of an answer says that a server should say. Of
+// the site's own files that are the links alone: servers know the rest.
+func (b *Build) entryOf(it Item, h http.Header) *entry {
+	e := &entry{Path: it.Path, Room: it.Room, Link: strings.Join(h.Values("Link"), ", ")}
+	if it.Room == "" {
+		return e
+	}
+	e.Tag = h.Get("Etag")
+	if strings.HasPrefix(e.Tag, "W/") {
+		e.Tag = ""
+	}
+	var common []field
+	for name, values := range h {
+		if !ofServers[name] && (name != acceptRanges || h.Get(name) == "none") {
+			common = append(common, field{name, strings.Join(values, ", ")})
+		}
+	}
+	slices.SortFunc(common, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
+	e.Set = b.set(common)
+	return e
+}
+
+// ofServers are the fields that a server makes itself, or that are in an entry.
+var ofServers = map[string]bool{
+	"Content-Digest": true, "Content-Length": true, "Date": true, "Etag": true,
+	"Last-Modified": true, "Link": true, "Repr-Digest": true, "Server": true,
+}
+
+// set gives the number of a header that files have in common.
+func (b *Build) set(common []field) int {
+	text := fmt.Sprint(common)
+	n, known := b.sets[text]
+	if !known {
+		b.lists = append(b.lists, common)
+		n = len(b.lists)
+		b.sets[text] = n
+	}
+	return n
+}

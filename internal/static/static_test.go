@@ -1,0 +1,480 @@
+package static
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+)
+
+const base = "https://mill.example/"
+
+// doc is what the site of these tests answers at a path.
+type doc struct {
+	room, name string // of the item
+	body       string
+	header     http.Header
+}
+
+// site is a handler, and the items of a build of it.
+type site map[string]doc
+
+func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d, ok := s[r.URL.RequestURI()]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	maps.Copy(w.Header(), d.header)
+	_, _ = w.Write([]byte(d.body))
+}
+
+// page is a file of the site's own.
+func page(name, body string, links ...string) doc {
+	return doc{name: name, body: body, header: http.Header{"Link": links}}
+}
+
+// data is a document of a room.
+func data(body, tag string, more ...string) doc {
+	h := http.Header{"Content-Type": {"application/json; charset=utf-8"}, "Cache-Control": {"no-cache"}, "Etag": {`"` + tag + `"`}}
+	for i := 0; i < len(more); i += 2 {
+		h.Set(more[i], more[i+1])
+	}
+	return doc{room: "room", body: body, header: h}
+}
+
+// build makes a folder of a site, documents first.
+func build(t *testing.T, dir string, s site, o *Options) *Report {
+	t.Helper()
+	b, err := begun(t, dir, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &b.Report
+}
+
+// begun is a build that is not finished.
+func begun(t *testing.T, dir string, s site, o *Options) (*Build, error) {
+	t.Helper()
+	b, err := Open(dir, base, s, o)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	reserved := map[string]bool{}
+	paths := slices.Sorted(maps.Keys(s))
+	for _, own := range []bool{true, false, true} {
+		for _, p := range paths {
+			d := s[p]
+			it := Item{Path: p, Room: d.room, Name: d.name}
+			switch {
+			case own != (d.room == ""):
+			case own && reserved[p]:
+				err = errors.Join(err, b.Add(t.Context(), it))
+			case own:
+				reserved[p] = b.Reserve(it)
+			default:
+				err = errors.Join(err, b.Add(t.Context(), it))
+			}
+		}
+	}
+	return b, err
+}
+
+// files gives every file of a folder with its time and bytes.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		out[filepath.ToSlash(rel)] = info.ModTime().UTC().Format(time.RFC3339Nano) + "\n" + string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// public leaves the hidden folder out.
+func public(all map[string]string) (names []string) {
+	for n := range all {
+		if !strings.HasPrefix(n, hidden+"/") {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func mill() site {
+	return site{
+		"/":              page("index.html", "<p>home", `</list.json>; rel="index"`),
+		"/style.css":     page("style.css", ""),
+		"/a.html":        page("a.html", "<p>a"),
+		"/list.json":     data("[]", "l"),
+		"/doc.json":      data("{}", "h", "Link", `<`+base+`>; rel="canonical"`, "Last-Modified", "Sun, 22 Nov 2026 08:00:00 GMT"),
+		"/b/doc.json":    data("{b}", "b", "Link", `<`+base+`b/>; rel="canonical"`),
+		"/c/doc.json":    data("{c}", "c", "Link", `<`+base+`c/>; rel="canonical"`),
+		"/x/doc.json?y":  data("{x}", "x"),
+		"/NUL/doc.json":  data("{n}", "n"),
+		"/B/doc.json":    data("{B}", "B"),
+		"/a.html/d.json": data("{a}", "a"),
+		"/%2e%2e/d.json": data("{e}", "e"),
+	}
+}
+
+func TestBuild(t *testing.T) {
+	dir, s := filepath.Join(t.TempDir(), "out"), mill()
+	first := build(t, dir, s, nil)
+	got := files(t, dir)
+	want := []string{
+		"B/doc.json", "_headers", "_redirects", "a.html", "a.html.docs/d.json", "c/doc.json", "doc.json", "index.html", "list.json", "style.css",
+	}
+	if d := cmp.Diff(want, public(got)); d != "" {
+		t.Errorf("files (-want +got):\n%s", d)
+	}
+	var left []string
+	for _, l := range first.LeftOut {
+		left = append(left, l.Path)
+	}
+	if d := cmp.Diff([]string{"/%2e%2e/d.json", "/NUL/doc.json", "/b/doc.json", "/x/doc.json?y"}, left); d != "" {
+		t.Errorf("left out (-want +got):\n%s", d)
+	}
+	if at := "2026-11-22T08:00:00Z\n{}"; got["doc.json"] != at {
+		t.Errorf("doc.json is %q, not %q", got["doc.json"], at)
+	}
+	if first.Written != len(want) || first.Unchanged != 0 || first.Aside != 1 {
+		t.Errorf("%+v", first)
+	}
+
+	second := build(t, dir, s, nil)
+	if second.Written+second.Removed != 0 || second.Unchanged != len(want) || second.Bytes != first.Bytes {
+		t.Errorf("nothing changed: %+v", second)
+	}
+	if d := cmp.Diff(got, files(t, dir)); d != "" {
+		t.Errorf("nothing changed, and the folder did:\n%s", d)
+	}
+
+	// The date does not rise with the bytes of this document; that of its file does.
+	s["/doc.json"] = data("{!}", "h2", "Link", `<`+base+`>; rel="canonical"`, "Last-Modified", "Sun, 22 Nov 2026 08:00:00 GMT")
+	delete(s, "/c/doc.json")
+	third := build(t, dir, s, nil)
+	if d := cmp.Diff([]string{"doc.json", "_headers"}, third.WrittenFiles); d != "" {
+		t.Errorf("written (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"c/doc.json"}, third.RemovedFiles); d != "" {
+		t.Errorf("removed (-want +got):\n%s", d)
+	}
+	if at := "2026-11-22T08:00:01Z\n{!}"; files(t, dir)["doc.json"] != at {
+		t.Errorf("doc.json is %q, not %q", files(t, dir)["doc.json"], at)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "c")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of what is gone: %v", err)
+	}
+}
+
+// What others have put into a folder stays.
+func TestForeign(t *testing.T) {
+	dir, s := t.TempDir(), mill()
+	put := func(name, body string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("CNAME", "mill.example")
+	if _, err := Open(dir, base, s, nil); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), "CNAME") {
+		t.Fatalf("a folder of somebody else: %v", err)
+	}
+	put("style.css", "p {}")
+	build(t, dir, s, &Options{Force: true})
+	if files(t, dir)["style.css"] == "p {}" {
+		t.Error("force has not replaced a file")
+	}
+	put("list.json", "edited by hand")
+	put("new.json", "of somebody else")
+	s["/new.json"] = data("{new}", "n")
+	delete(s, "/list.json")
+	r := build(t, dir, s, nil)
+	for name, want := range map[string]string{"list.json": "edited by hand", "new.json": "of somebody else", "CNAME": "mill.example"} {
+		if _, body, _ := strings.Cut(files(t, dir)[name], "\n"); body != want {
+			t.Errorf("%s is now %q", name, body)
+		}
+	}
+	if r.Removed != 0 || r.LeftOutCount != 6 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A file becomes a folder, and a folder a file.
+func TestFileAndFolder(t *testing.T) {
+	dir := t.TempDir()
+	build(t, dir, site{"/a": data("file", "1"), "/b/c": data("in a folder", "2")}, nil)
+	r := build(t, dir, site{"/a/d": data("in a folder", "1"), "/b": data("file", "2")}, nil)
+	if d := cmp.Diff([]string{"_headers", "a/d", "b"}, public(files(t, dir))); d != "" {
+		t.Errorf("(-want +got):\n%s\n%+v", d, r)
+	}
+	if r := build(t, dir, site{"/a/d": data("in a folder", "1"), "/b": data("file", "2")}, nil); r.Written+r.Removed+len(r.LeftOut) != 0 {
+		t.Errorf("nothing changed: %+v", r)
+	}
+}
+
+// A build that ended anywhere is completed by the next one, and nothing of it
+// is taken for somebody else's.
+func TestUnfinished(t *testing.T) {
+	dir, s := t.TempDir(), mill()
+	if _, err := begun(t, dir, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Its process is gone: nobody closes, and the last line of the journal is cut.
+	name := filepath.Join(dir, filepath.FromSlash(journalName))
+	journal, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(journal, "CNA"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "CNA"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	delete(s, "/c/doc.json")
+	r := build(t, dir, s, nil)
+	if r.Removed != 1 {
+		t.Errorf("%+v", r)
+	}
+	want := t.TempDir()
+	build(t, want, s, nil)
+	got := files(t, dir)
+	if _, ok := got["CNA"]; !ok {
+		t.Error("a file of somebody else was removed")
+	}
+	for n, text := range files(t, want) {
+		_, a, _ := strings.Cut(text, "\n")
+		_, b, _ := strings.Cut(got[n], "\n")
+		if a != b && n != recordName && n != hidden+"/nginx-http.conf" { // which have the times of writing
+			t.Errorf("%s is %q, not %q", n, b, a)
+		}
+		delete(got, n)
+	}
+	if len(got) != 1 {
+		t.Errorf("too much: %q", slices.Collect(maps.Keys(got)))
+	}
+}
+
+// Nothing is written outside of the folder, wherever links in it lead.
+func TestOutside(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if runtime.GOOS == "windows" {
+		t.Skip("windows: links need a privilege")
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := begun(t, dir, site{"/b/doc.json": data("{}", "b")}, &Options{Force: true})
+	if err == nil {
+		err = b.Finish(t.Context())
+	}
+	if err == nil {
+		t.Error("it was written through a link")
+	}
+	if f := files(t, outside); len(f) > 0 {
+		t.Errorf("written outside: %v", f)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	dir := t.TempDir()
+	fail := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	b, err := Open(dir, base, fail, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Add(t.Context(), Item{Path: "/a", Room: "r"}); err == nil {
+		t.Error("a 503 is a file")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Add(ctx, Item{Path: "/b", Room: "r"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct{ path, name string }{
+		{"/", "index.html"},
+		{"/a/", "a/index.html"},
+		{"/a/b.json", "a/b.json"},
+		{"/.well-known/x", ".well-known/x"},
+		{"/na%C3%AFve", "naïve"},
+		{"/50%25", "50%"},
+		{"/Talk:Mill", "Talk:Mill"},
+		{path: "/a?b"},
+		{path: "a"},
+		{path: "http://x/a"},
+		{path: "//a"},
+		{path: "/a//b"},
+		{path: "/./a"},
+		{path: "/../a"},
+		{path: "/a/%2E%2E/b"},
+		{path: "/a%2Fb"},
+		{path: "/a%5Cb"},
+		{path: "/a%00"},
+		{path: "/a%0Ab"},
+		{path: "/%FF"},
+		{path: "/%zz"},
+		{path: "/.git/config"},
+		{path: "/.millrace/build.jsonl"},
+		{path: "/aux"},
+		{path: "/COM1.json"},
+		{path: "/a/lpt9.x/b"},
+		{path: "/a./b"},
+		{path: "/a%20"},
+		{path: "/a%3Fb"},
+		{path: "/a%23b"},
+		{path: "/a*b"},
+		{path: "/" + strings.Repeat("a", 256)},
+		{path: strings.Repeat("/aaaaaaa", 129)},
+	} {
+		name, err := fileOf(tt.path)
+		if (err == nil) != (tt.name != "") || err == nil && name != tt.name {
+			t.Errorf("%s is %q, %v; want %q", tt.path, name, err, tt.name)
+		}
+	}
+}
+
+func FuzzName(f *testing.F) {
+	for _, s := range []string{"/a/b.json", "/%2e%2e/x", "/a//b", "/con", "/a?b"} {
+		f.Add(s)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, path string) {
+		name, err := fileOf(path)
+		if err != nil {
+			return
+		}
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if rel, err := filepath.Rel(dir, at); err != nil || !filepath.IsLocal(rel) || filepath.ToSlash(rel) != name {
+			t.Errorf("%q is %q: %v", path, name, err)
+		}
+		if again, err := fileOf("/" + (&url.URL{Path: name}).EscapedPath()); err != nil || again != name {
+			t.Errorf("%q is %q, and that %q: %v", path, name, again, err)
+		}
+	})
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add(`{"format":1}` + "\n" + `{"name":"a","size":1,"sum":"00"}` + "\n")
+	f.Add("{\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		n := 0
+		if lines(strings.NewReader(text), func(*line) error { n++; return nil }) == nil && n > strings.Count(text, "\n") {
+			t.Errorf("%d lines in %q", n, text)
+		}
+	})
+}
+
+// What a _headers file says of any path is what should be said of it.
+func TestRules(t *testing.T) {
+	s := mill()
+	for i := range 40 {
+		for _, kind := range []string{"snapshot", "delta"} {
+			d := data(fmt.Sprint(kind, i), fmt.Sprint(kind, i), "Content-Type", "application/scp", "Content-Encoding", "zstd", "Cache-Control", "of a "+kind)
+			s[fmt.Sprintf("/scp/%s%d.scp.zst", kind, i)] = d
+		}
+		s[fmt.Sprintf("/p%d/doc.json", i)] = data("{}", "p", "Link", fmt.Sprintf("<%sp%d/>; rel=\"canonical\"", base, i))
+		s[fmt.Sprintf("/q%d.html/doc.json", i)] = data("{}", "q", "Link", fmt.Sprintf("<%sq%d.html>; rel=\"canonical\"", base, i))
+		s[fmt.Sprintf("/twin%d.md", i)] = data("#", "m", "Content-Type", "text/markdown")
+	}
+	s["/own.md"] = page("own.md", "# own")
+	s["/_headers"] = page("_headers", "# ours\n/own.md\n  X-Own: yes")
+	for _, host := range []string{"", netlify, cloudflare} {
+		dir := t.TempDir()
+		b, err := begun(t, dir, s, &Options{HeadersFor: host})
+		if err == nil {
+			err = b.Finish(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		unsaid := 0
+		err = b.each(func(l *line) error {
+			want := b.sayable(l.Set)
+			if l.Link != "" {
+				want = append(want, field{"Link", l.Link})
+			}
+			var got []field
+			for _, r := range b.rules {
+				if r.matches(l.Path) {
+					got = append(got, r.said(l.Path, host == cloudflare)...)
+				}
+			}
+			for i, f := range got {
+				if !slices.Contains(want, f) || slices.Contains(got[i+1:], f) {
+					t.Errorf("for %q: %s says %v, wanted %v", host, l.Path, got, want)
+				}
+			}
+			if len(got) < len(want) && l.Room != "" {
+				unsaid++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := maxRules - 1
+		if host == netlify {
+			most = maxRulesNetlify
+		}
+		if unsaid != b.Report.Unsaid || len(b.rules) > most || (unsaid == 0) != (host == netlify) {
+			t.Errorf("for %q: %d rules, %d documents unsaid, reported %d", host, len(b.rules), unsaid, b.Report.Unsaid)
+		}
+		text := files(t, dir)["_headers"]
+		if !strings.Contains(text, "# ours\n/own.md\n  X-Own: yes\n\n# By") || !strings.Contains(text, "/*.scp.zst\n  Content-Type: application/scp\n") {
+			t.Errorf("for %q:\n%.800s", host, text)
+		}
+	}
+}
+
+// Two writers of a snippet never disagree about what a string is.
+func TestQuoted(t *testing.T) {
+	for s, want := range map[string]string{`a"b\c`: `"a\"b\\c"`, "a$b": "", "a\nb": ""} {
+		if got, ok := quoted(s); got != want || ok != (want != "") {
+			t.Errorf("%q is %s", s, got)
+		}
+	}
+	for s, want := range map[string]string{`a"b`: "`a\"b`", "": "`-`", "a`b": "", "{a}": ""} {
+		if got, ok := ticked(s); got != want || ok != (want != "") {
+			t.Errorf("%q is %s", s, got)
+		}
+	}
+}
