@@ -31,19 +31,20 @@ type tally struct {
 // maxPatterns bounds the search for patterns.
 const maxPatterns = 4096
 
-// patterns gives the patterns that match a path, without knowledge of others:
-// by extension, by extension in one folder, and by the last part.
-func patterns(p string) (out []string) {
+// patterns gives the patterns below a prefix that match a path, without
+// knowledge of others: by extension, by extension in one folder, and by the
+// last part. What the host has elsewhere is not ours.
+func patterns(prefix, p string) (out []string) {
 	dir, base := path.Split(p)
 	first, _, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
 	for _, ext := range extensions(p) {
-		out = append(out, "/*"+ext)
+		out = append(out, prefix+"/*"+ext)
 		if first != "" {
-			out = append(out, "/"+first+"/*"+ext)
+			out = append(out, prefix+"/"+first+"/*"+ext)
 		}
 	}
 	if first != "" && base != "" {
-		out = append(out, "/*/"+base)
+		out = append(out, prefix+"/*/"+base)
 	}
 	return out
 }
@@ -54,7 +55,7 @@ func (b *Build) wildcards() ([]rule, error) {
 	known := make(map[string]*tally)
 	err := b.each(func(l *line) error {
 		if l.Set > 0 {
-			for _, p := range patterns(b.prefix + l.Path) {
+			for _, p := range patterns(b.prefix, l.Path) {
 				if known[p] == nil && len(known) < maxPatterns {
 					known[p] = new(tally)
 				}
@@ -66,7 +67,7 @@ func (b *Build) wildcards() ([]rule, error) {
 		return nil, err
 	}
 	err = b.each(func(l *line) error {
-		for _, p := range patterns(b.prefix + l.Path) {
+		for _, p := range patterns(b.prefix, l.Path) {
 			t := known[p]
 			if t == nil {
 				continue
@@ -120,9 +121,9 @@ func (b *Build) splatted(pattern string, l *line) string {
 	if !b.splats || l.Link == "" || strings.Contains(l.Link, splat) {
 		return ""
 	}
-	origin := b.base.Scheme + "://" + b.base.Host
+	home := b.base.Scheme + "://" + b.base.Host + b.prefix + "/"
 	part := (&rule{path: pattern}).star(b.prefix + l.Path)
-	link := strings.Replace(l.Link, origin+"/"+part, origin+"/"+splat, 1)
+	link := strings.Replace(l.Link, home+part, home+splat, 1)
 	if part == "" || link == l.Link {
 		return ""
 	}

@@ -465,6 +465,27 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// What a host has elsewhere is not touched by the rules of a folder.
+func TestRulesBelow(t *testing.T) {
+	s := site{"/m/a/doc.json": data("{}", "a"), "/m/b/doc.json": data("{}", "b"), "/m/doc.json": data("{}", "c")}
+	b, err := Open(t.TempDir(), base+"m/", s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, p := range []string{"/a/doc.json", "/b/doc.json", "/doc.json"} {
+		if err := b.Add(t.Context(), Item{Path: p, Room: "room"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.rules) != 1 || b.rules[0].path != "/m/*.json" || b.Report.Unchanged+b.Report.LeftOutCount != 0 {
+		t.Errorf("%+v %+v", b.rules, b.Report)
+	}
+}
+
 // Two writers of a snippet never disagree about what a string is.
 func TestQuoted(t *testing.T) {
 	for s, want := range map[string]string{`a"b\c`: `"a\"b\\c"`, "a$b": "", "a\nb": ""} {

@@ -135,14 +135,33 @@ func (o *output) place() error {
 			return err
 		}
 	}
-	err := b.root.MkdirAll(path.Dir(o.name), 0o755)
+	// Not every system renames what is open, or over what is.
+	err := o.shut()
+	if err == nil {
+		err = b.root.MkdirAll(path.Dir(o.name), 0o755)
+	}
 	if err == nil {
 		err = b.root.Rename(o.at, o.name)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		o.tmp = nil
 	}
-	return o.discard()
+	return err
+}
+
+// shut closes the files.
+func (o *output) shut() error {
+	var errs []error
+	for _, f := range []*os.File{o.old, o.tmp} {
+		if f == nil {
+			continue
+		}
+		if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	o.old = nil
+	return errors.Join(errs...)
 }
 
 // finish commits a file and writes its line.
@@ -190,17 +209,12 @@ func (b *Build) inTheWay(name string) bool {
 
 // discard gives up what is not placed. It may be called at any time.
 func (o *output) discard() error {
-	var errs []error
-	if o.old != nil {
-		errs = append(errs, o.old.Close())
-		o.old = nil
-	}
+	err := o.shut()
 	if o.tmp != nil {
-		errs = append(errs, o.tmp.Close())
-		if err := o.build.root.Remove(o.at); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+		if gone := o.build.root.Remove(o.at); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
 		}
 		o.tmp = nil
 	}
-	return errors.Join(errs...)
+	return err
 }
