@@ -81,7 +81,7 @@ type Verdict struct {
 	Skipped  int   // pages that are not, while the file stands
 	Bytes    int64 // of the file when it is decoded
 	Unknown  int   // blocks of types that the specification does not have
-	Dropped  int   // blocks, sources and captions whose URL is not one of http or https
+	Dropped  int   // blocks, sources, captions and canonical URLs that are not of http or https
 	Clamped  int   // headings of a level outside 1 to 6
 }
 

@@ -87,6 +87,7 @@ var lineCases = []lineCase{
 	{"language case", `"en"`, `"EN"`, skipped, "line 7 (/language)", "language"},
 	{"language underscore", `"en"`, `"en_US"`, skipped, "line 7 (/language)", "language"},
 	{"language with a line end", `"en"`, `"en\n"`, skipped, "line 7 (/language)", "language"},
+	{"canonical", `"canonical":"https://example.com/a"`, `"canonical":"/a"`, taken, "", ""},
 	{"schema", `{"@type":"Article"}`, `[{"@type":"Article"}]`, skipped, "line 7 (/schema)", "an object"},
 	{"schema with spaces", `{"@type":"Article"}`, `{ "@type" : "Art \" \\" , "a":[ 1 ] }`, taken, "", ""},
 	{"content object", `[{"type":"heading","level":1,"text":"H"},` + oneBlock + `]`, `{}`, skipped, "line 7 (/content)", "an array"},

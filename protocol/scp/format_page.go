@@ -68,7 +68,10 @@ func (p *parser) parsePage(line []byte) bool {
 			p.language()
 		case "canonical":
 			bit = hasCanonical
-			p.page.Canonical, _ = p.str()
+			var ok bool
+			if p.page.Canonical, ok = p.link(); !ok {
+				p.counts.dropped++
+			}
 		case "schema":
 			bit = hasSchema
 			p.schema()

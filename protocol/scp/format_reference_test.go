@@ -67,7 +67,7 @@ func (r *reference) read(line []byte) (verdict, *page) {
 		w.Published = r.time(v)
 	}
 	if v, ok := m["canonical"]; ok {
-		w.Canonical = r.str(v)
+		w.Canonical = webURL(r.str(v))
 	}
 	if v, ok := m["schema"]; ok {
 		if _, ok := v.(map[string]any); !ok {

@@ -50,7 +50,7 @@ type issue struct {
 // counts are the oddities that a file is read in spite of.
 type counts struct {
 	unknown int // blocks of a type that is not known
-	dropped int // blocks, sources and captions with a URL that is none
+	dropped int // blocks, sources, captions and canonical URLs that lead nowhere
 	clamped int // headings of a level outside 1 to 6
 }
 
