@@ -129,6 +129,9 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 			return nil, err
 		}
 	}
+	if l.why == "" || l.keeps {
+		res.Page.Blocks = m.media(res.Page.Blocks)
+	}
 	m.finish(alone, res.Page.Blocks)
 	if len(res.Page.Blocks) > 0 && kind != "" { // that of the page without rules
 		res.Page.Kind, res.Sources["kind"] = kind, from
