@@ -37,7 +37,7 @@ func film(out []block, b *millrace.Block) []block {
 		return text(text(text(out, m.Name), m.Summary), m.Transcript)
 	}
 	if blank(m.Name) {
-		m.Name = nameOf(srcs[0].Href)
+		m.Name = mediaName(srcs[0].Href)
 	}
 	if len(srcs) == 1 && srcs[0].MediaType == "" {
 		m.URL = srcs[0].Href
@@ -116,8 +116,8 @@ func mediaType(t millrace.BlockType, href string) string {
 	return "application/octet-stream"
 }
 
-// nameOf names a video or an audio that has no title.
-func nameOf(href string) string {
+// mediaName names a video or an audio that has no title.
+func mediaName(href string) string {
 	u, err := url.Parse(href)
 	if err != nil || strings.Trim(u.EscapedPath(), "/") == "" {
 		return href

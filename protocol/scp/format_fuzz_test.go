@@ -44,15 +44,15 @@ func ours(t *testing.T, line []byte) (verdict, *page, issue) {
 	return v, &p.page, why
 }
 
-// agree fails unless the parser and the reference make the same of a line.
+// agree fails unless the parser and the oracle make the same of a line.
 func agree(t *testing.T, line []byte) verdict {
 	t.Helper()
 	got, w, why := ours(t, line)
 	if got == skipped && strings.Contains(why.reason, "there twice") {
-		return got // which the reference cannot tell
+		return got // which the oracle cannot tell
 	}
-	want, p := new(reference).read(line)
-	if want == unsure {
+	want, p := new(oracle).read(line)
+	if want == doubtful {
 		return got
 	}
 	if got != want {

@@ -19,14 +19,14 @@ const (
 	taken verdict = iota
 	skipped
 	fatalLine
-	unsure // the reference does not say
+	doubtful // the oracle does not say
 )
 
-// reference reads a line as the specification's sentences and schema say, with
+// oracle reads a line as the specification's sentences and schema say, with
 // encoding/json: slowly, and in another way than the parser.
-type reference struct {
+type oracle struct {
 	skip   bool
-	unsure bool
+	doubtful bool
 }
 
 var (
@@ -35,7 +35,7 @@ var (
 	timePattern     = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$`)
 )
 
-func (r *reference) read(line []byte) (verdict, *page) {
+func (r *oracle) read(line []byte) (verdict, *page) {
 	if !utf8.Valid(line) || !json.Valid(line) || depthOf(line) > maxDepth {
 		return fatalLine, nil
 	}
@@ -87,15 +87,15 @@ func (r *reference) read(line []byte) (verdict, *page) {
 		}
 	}
 	switch {
-	case r.unsure:
-		return unsure, nil
+	case r.doubtful:
+		return doubtful, nil
 	case r.skip:
 		return skipped, nil
 	}
 	return taken, w
 }
 
-func (r *reference) decode(b []byte, v any) {
+func (r *oracle) decode(b []byte, v any) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	if err := d.Decode(v); err != nil {
@@ -121,19 +121,19 @@ func depthOf(line []byte) int {
 	}
 }
 
-func (r *reference) str(v any) string {
+func (r *oracle) str(v any) string {
 	s, ok := v.(string)
 	r.skip = r.skip || !ok
 	return s
 }
 
-func (r *reference) list(v any) []any {
+func (r *oracle) list(v any) []any {
 	l, ok := v.([]any)
 	r.skip = r.skip || !ok
 	return l
 }
 
-func (r *reference) strs(v any) []string {
+func (r *oracle) strs(v any) []string {
 	var out []string
 	for _, e := range r.list(v) {
 		out = append(out, r.str(e))
@@ -141,7 +141,7 @@ func (r *reference) strs(v any) []string {
 	return out
 }
 
-func (r *reference) time(v any) time.Time {
+func (r *oracle) time(v any) time.Time {
 	s := strings.ToUpper(r.str(v))
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil && strings.Contains(s, ":60") {
@@ -152,11 +152,11 @@ func (r *reference) time(v any) time.Time {
 	}
 	r.skip = r.skip || err != nil || !timePattern.MatchString(s)
 	// The library takes offsets of 24 hours.
-	r.unsure = r.unsure || strings.Contains(s, "+24:") || strings.Contains(s, "-24:")
+	r.doubtful = r.doubtful || strings.Contains(s, "+24:") || strings.Contains(s, "-24:")
 	return t
 }
 
-func (r *reference) number(v any) int {
+func (r *oracle) number(v any) int {
 	n, ok := v.(json.Number)
 	if !ok {
 		r.skip = true
@@ -164,7 +164,7 @@ func (r *reference) number(v any) int {
 	}
 	s := string(n)
 	if i := strings.IndexAny(s, "eE"); i >= 0 && len(s)-i > 5 || len(s) > 400 {
-		r.unsure = true
+		r.doubtful = true
 		return 0
 	}
 	f, _ := new(big.Rat).SetString(s)
@@ -189,7 +189,7 @@ func has(m map[string]any, name string, f func(any)) {
 }
 
 // block reads a block, and reports whether it stays.
-func (r *reference) block(v any) (b block, stays bool) {
+func (r *oracle) block(v any) (b block, stays bool) {
 	m, ok := v.(map[string]any)
 	t, known := m["type"].(string)
 	if !ok || !known {
@@ -245,7 +245,7 @@ func (r *reference) block(v any) (b block, stays bool) {
 	return b, stays
 }
 
-func (r *reference) media(m map[string]any, video bool) (out *media, stays bool) {
+func (r *oracle) media(m map[string]any, video bool) (out *media, stays bool) {
 	out = &media{Name: r.str(m["name"])}
 	if s, ok := m["url"].(string); ok {
 		out.URL = webURL(s)
@@ -311,7 +311,7 @@ func (r *reference) media(m map[string]any, video bool) (out *media, stays bool)
 	return out, out.URL != "" || len(out.Sources) > 0
 }
 
-func (r *reference) object(v any, needs ...string) map[string]any {
+func (r *oracle) object(v any, needs ...string) map[string]any {
 	m, ok := v.(map[string]any)
 	r.skip = r.skip || !ok
 	for _, name := range needs {
