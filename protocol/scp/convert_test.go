@@ -77,46 +77,80 @@ func TestBlocks(t *testing.T) {
 	}{
 		{"heading", millrace.Block{Type: millrace.HeadingBlock, Level: 7, Text: "a", Anchor: "x"}, `{"type":"heading","level":6,"text":"a"}`},
 		{"blank", millrace.Block{Type: millrace.TextBlock, Text: " \n"}, `{"type":"text","text":"T"}`},
-		{"text", millrace.Block{Type: millrace.TextBlock, Text: "a <b> & \"c\"\n\xff", Spans: []millrace.Span{{Type: millrace.LinkSpan, End: 1, URL: img}}},
-			`{"type":"text","text":"a <b> & \"c\"\n` + "\ufffd" + `"}`},
-		{"link", millrace.Block{Type: millrace.LinkBlock, URL: "https://example.com/#a", Text: "a", Rel: []string{"nofollow", "ugc"}},
-			`{"type":"link","url":"https://example.com/#a","text":"a","rel":["nofollow","ugc"]}`},
+		{
+			"text",
+			millrace.Block{Type: millrace.TextBlock, Text: "a <b> & \"c\"\n\xff", Spans: []millrace.Span{{Type: millrace.LinkSpan, End: 1, URL: img}}},
+			`{"type":"text","text":"a <b> & \"c\"\n` + "\ufffd" + `"}`,
+		},
+		{
+			"link",
+			millrace.Block{Type: millrace.LinkBlock, URL: "https://example.com/#a", Text: "a", Rel: []string{"nofollow", "ugc"}},
+			`{"type":"link","url":"https://example.com/#a","text":"a","rel":["nofollow","ugc"]}`,
+		},
 		{"link by mail", millrace.Block{Type: millrace.LinkBlock, URL: "mailto:a@example.com", Text: "a"}, `{"type":"text","text":"a"}`},
-		{"link without text", millrace.Block{Type: millrace.LinkBlock, URL: "https://example.com/é"},
-			`{"type":"link","url":"https://example.com/%C3%A9","text":"https://example.com/%C3%A9"}`},
-		{"image", millrace.Block{Type: millrace.ImageBlock, URL: img, Alt: "a", Caption: "c"},
-			`{"type":"image","url":"` + img + `","alt":"a"},{"type":"text","text":"c"}`},
+		{
+			"link without text",
+			millrace.Block{Type: millrace.LinkBlock, URL: "https://example.com/é"},
+			`{"type":"link","url":"https://example.com/%C3%A9","text":"https://example.com/%C3%A9"}`,
+		},
+		{
+			"image",
+			millrace.Block{Type: millrace.ImageBlock, URL: img, Alt: "a", Caption: "c"},
+			`{"type":"image","url":"` + img + `","alt":"a"},{"type":"text","text":"c"}`,
+		},
 		{"image in itself", millrace.Block{Type: millrace.ImageBlock, URL: "data:image/png;base64,AA", Alt: "a"}, `{"type":"text","text":"a"}`},
 		{"list", millrace.Block{Type: millrace.ListBlock, Ordered: true, Start: 3, Items: []millrace.Item{{Text: "a"}, {Task: true, Done: true, Text: "b"}, {Text: "c", Blocks: []millrace.Block{
 			{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "d"}, {Text: "e"}}}, {Type: millrace.TextBlock, Text: "f"},
 		}}}}, `{"type":"list","ordered":true,"items":["a","[x] b","c\n- d\n- e\nf"]}`},
-		{"definitions", millrace.Block{Type: millrace.DefinitionsBlock, Items: []millrace.Item{{Term: "a\nb", Text: "c"}}},
-			`{"type":"list","ordered":false,"items":["a\nb\nc"]}`},
-		{"code", millrace.Block{Type: millrace.CodeBlock, Language: "go", Caption: "x.go", Text: "a\n\n\n\tb\n"},
-			`{"type":"text","text":"x.go"},{"type":"code","language":"go","code":"a\n\n\n\tb\n"}`},
+		{
+			"definitions",
+			millrace.Block{Type: millrace.DefinitionsBlock, Items: []millrace.Item{{Term: "a\nb", Text: "c"}}},
+			`{"type":"list","ordered":false,"items":["a\nb\nc"]}`,
+		},
+		{
+			"code",
+			millrace.Block{Type: millrace.CodeBlock, Language: "go", Caption: "x.go", Text: "a\n\n\n\tb\n"},
+			`{"type":"text","text":"x.go"},{"type":"code","language":"go","code":"a\n\n\n\tb\n"}`,
+		},
 		{"math", millrace.Block{Type: millrace.MathBlock, Language: "tex", Text: `\pi`}, `{"type":"code","language":"tex","code":"\\pi"}`},
 		{"table", millrace.Block{Type: millrace.TableBlock, Caption: "c", Rows: [][]millrace.Cell{
 			{{Text: "a", Header: true, Colspan: 2}, {Text: "b", Rowspan: 2}}, {{Text: "d"}, {Text: "e"}}, {{Text: "f"}},
 		}}, `{"type":"text","text":"c"},{"type":"table","rows":[["a","","b"],["d","e",""],["f"]]}`},
-		{"table of great spans", millrace.Block{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: "a", Colspan: 1e9}, {Text: "b"}}}},
-			`{"type":"table","rows":[["a","b"]]}`},
+		{
+			"table of great spans",
+			millrace.Block{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: "a", Colspan: 1e9}, {Text: "b"}}}},
+			`{"type":"table","rows":[["a","b"]]}`,
+		},
 		{"quote", millrace.Block{Type: millrace.QuoteBlock, Cite: "A", URL: img, Blocks: []millrace.Block{
 			{Type: millrace.TextBlock, Text: "a"}, {Type: millrace.TextBlock, Text: "b"},
 		}}, `{"type":"quote","text":"a\n\nb","citation":"A"}`},
-		{"callout", millrace.Block{Type: millrace.CalloutBlock, Kind: "note", Title: "N", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "a"}}},
-			`{"type":"quote","text":"N\n\na"}`},
-		{"footnote", millrace.Block{Type: millrace.FootnoteBlock, Text: "1", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "a"}}},
-			`{"type":"text","text":"[1] a"}`},
-		{"embed", millrace.Block{Type: millrace.EmbedBlock, Kind: "codepen", URL: "https://codepen.io/x", Title: "P"},
-			`{"type":"link","url":"https://codepen.io/x","text":"P"}`},
-		{"embedded film", millrace.Block{Type: millrace.EmbedBlock, Kind: "youtube", URL: "https://www.youtube.com/embed/x", Title: "P"},
-			`{"type":"video","name":"P","url":[{"href":"https://www.youtube.com/embed/x","mediaType":"text/html"}]}`},
+		{
+			"callout",
+			millrace.Block{Type: millrace.CalloutBlock, Kind: "note", Title: "N", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "a"}}},
+			`{"type":"quote","text":"N\n\na"}`,
+		},
+		{
+			"footnote",
+			millrace.Block{Type: millrace.FootnoteBlock, Text: "1", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "a"}}},
+			`{"type":"text","text":"[1] a"}`,
+		},
+		{
+			"embed",
+			millrace.Block{Type: millrace.EmbedBlock, Kind: "codepen", URL: "https://codepen.io/x", Title: "P"},
+			`{"type":"link","url":"https://codepen.io/x","text":"P"}`,
+		},
+		{
+			"embedded film",
+			millrace.Block{Type: millrace.EmbedBlock, Kind: "youtube", URL: "https://www.youtube.com/embed/x", Title: "P"},
+			`{"type":"video","name":"P","url":[{"href":"https://www.youtube.com/embed/x","mediaType":"text/html"}]}`,
+		},
 		{"video", millrace.Block{
 			Type: millrace.VideoBlock, URL: "https://example.com/a/v.webm", Title: "N", Caption: "S", Poster: img,
 			Sources: []millrace.MediaSource{{URL: "https://example.com/a/v.mp4"}, {URL: "https://example.com/a/v.webm", Type: "video/webm"}},
 			Tracks: []millrace.Track{
 				{URL: "https://example.com/c.vtt", Kind: "subtitles", Language: "en", Label: "English"},
-				{URL: "https://example.com/d.vtt"}, {URL: "https://example.com/e.vtt", Kind: "chapters"},
+				{URL: "https://example.com/d.vtt"},
+				{URL: "https://example.com/e.vtt", Kind: "chapters"},
 			},
 			Media: &millrace.Media{
 				Duration: "PT5M20S", Width: 1920, Height: 1080, Creator: "C", Transcript: "said",
@@ -129,8 +163,11 @@ func TestBlocks(t *testing.T) {
 		{"audio", millrace.Block{
 			Type: millrace.AudioBlock, URL: "https://example.com/a%20b.mp3", Media: &millrace.Media{Duration: "1 h", Width: 3, Creator: "C", Series: "P"},
 		}, `{"type":"audio","name":"a b.mp3","url":"https://example.com/a%20b.mp3","attributedTo":"C","partOf":"P"}`},
-		{"video from nowhere", millrace.Block{Type: millrace.VideoBlock, URL: "blob:x", Title: "N", Media: &millrace.Media{Transcript: "said"}},
-			`{"type":"text","text":"N"},{"type":"text","text":"said"}`},
+		{
+			"video from nowhere",
+			millrace.Block{Type: millrace.VideoBlock, URL: "blob:x", Title: "N", Media: &millrace.Media{Transcript: "said"}},
+			`{"type":"text","text":"N"},{"type":"text","text":"said"}`,
+		},
 		{"new", millrace.Block{Type: "poem", Text: "a"}, `{"type":"text","text":"a"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -87,10 +87,8 @@ func packed(b []byte) []byte {
 }
 
 func BenchmarkRead(b *testing.B) {
-	pages := prose(20_000)
-	plain := snapshot(pages)
+	plain := snapshot(prose(20_000))
 	coded := packed(plain)
-	pages = nil
 	b.Logf("%d bytes a line, %d bytes, %d coded", len(plain)/20_000, len(plain), len(coded))
 	b.Run("limit", func(b *testing.B) {
 		b.SetBytes(int64(len(plain)))

@@ -37,7 +37,7 @@ func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	}
 	var magic [4]byte
 	n, err := r.ReadAt(magic[:min(4, size)], 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read a collection: %w", err)
 	}
 	c.coding = codingOf(magic[:n])
@@ -49,7 +49,7 @@ func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	}
 	defer l.close()
 	line, err := l.next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil, l.refused("the file is empty", "Structure", nil)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Verd
 	for {
 		line, err := l.next()
 		v.Bytes = l.bytes
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return p, nil
 		}
 		if err != nil {
@@ -195,7 +195,7 @@ func (c *Collection) ladder(ctx context.Context) (string, error) {
 	sums := [3]hash.Hash{sha256.New(), sha256.New(), sha256.New()}
 	for {
 		line, err := l.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -209,7 +209,7 @@ func (c *Collection) ladder(ctx context.Context) (string, error) {
 		}
 		for i, value := range []string{`""`, `"` + hashPrefix + noSum + `"`} {
 			sums[i].Write(line[:c.sum.value])
-			io.WriteString(sums[i], value)
+			sums[i].Write([]byte(value))
 			sums[i].Write(line[c.sum.end:])
 		}
 	}

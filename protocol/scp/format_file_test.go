@@ -198,7 +198,7 @@ func TestBadFiles(t *testing.T) {
 func TestGoodFiles(t *testing.T) {
 	first, second := plainMetadata+"\n"+plainLine+"\n", plainLine
 	bad := strings.Replace(plainLine, "https://example.com/a", "javascript:alert(1)", 1)
-	var skippable = "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"
+	skippable := "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"
 	for _, c := range []struct {
 		name, file string
 		want       Verdict
@@ -230,7 +230,8 @@ func TestGoodFiles(t *testing.T) {
 		s, skip := errors.AsType[*millrace.SkipError](err)
 		switch {
 		case skip:
-			got = append(got, s.URL, s.Err.(*millrace.FormatError).Position)
+			f, _ := errors.AsType[*millrace.FormatError](err)
+			got = append(got, s.URL, f.Position)
 		case err != nil:
 			t.Fatal(err)
 		default:

@@ -72,10 +72,9 @@ func (p *parser) parseMetadata(line []byte) (m Metadata, at place, ok bool) {
 }
 
 // missing fails for want of a member in the object at a byte.
-func (p *parser) missing(at int, section, name string) bool {
+func (p *parser) missing(at int, section, name string) {
 	p.fail(at, section, "the member is required")
 	p.fatal.member = name
-	return false
 }
 
 func (p *parser) collection(m *Metadata) (at place) {

@@ -25,7 +25,7 @@ const (
 // oracle reads a line as the specification's sentences and schema say, with
 // encoding/json: slowly, and in another way than the parser.
 type oracle struct {
-	skip   bool
+	skip     bool
 	doubtful bool
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
