@@ -264,6 +264,20 @@ func TestReadConditional(t *testing.T) {
 		t.Errorf("asked for the file with %q, not %q", h.conditions, want)
 	}
 	f.odd(t)
+
+	// Of a file that was applied twice, the last validators count.
+	delta := h.collection("all-delta.scp", day(4, 0), day(2, 0), "/b 4")
+	h.offers(h.element("all.scp.zst", day(2, 0), time.Time{}, 1), delta)
+	f.expect(t, "newer /b 4\nmark", "200 /sitemap.xml if new\n200 /all-delta.scp")
+	for d := 5; d < 7; d++ {
+		h.offers(h.element("all.scp.zst", day(2, 0), time.Time{}, 1), h.collection("all-delta.scp", day(d, 0), day(2, 0), "/b 4", "/c 4"))
+		got, asked := f.read(t)
+		if len(asked) != 2 || asked[1] != "200 /all-delta.scp if new" {
+			t.Error(got, asked)
+		}
+	}
+	h.offers(h.element("all.scp.zst", day(2, 0), time.Time{}, 1), h.element("all-delta.scp", day(7, 0), day(2, 0), 2))
+	f.expect(t, "mark", "200 /sitemap.xml if new\n304 /all-delta.scp if new")
 }
 
 func TestReadPage(t *testing.T) {
