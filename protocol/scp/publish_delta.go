@@ -149,6 +149,9 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, held map[*sect
 			continue
 		}
 		at := generated(newest[s], g)
+		if newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
+			at = s.snapshot.Generated.Add(time.Second) // it says more than the snapshot of the same second
+		}
 		open[s], err = pl.start(&note{
 			ID: s.name + "-delta-" + stamp(p.start) + "-" + stamp(at), Section: s.name, Period: p.name(), Since: p.start, Until: p.end,
 			Generated: at, At: moment{pl.site.Seq, pl.site.Time},
