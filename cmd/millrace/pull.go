@@ -168,7 +168,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 			return r, err
 		}
 		// What a folder of a site needs is there even if its root is closed.
-		if !errors.Is(err, millrace.ErrNotFound) && (folder == root || c.Via != "") {
+		if !errors.Is(err, millrace.ErrNotFound) && (folder == root && !refused(err) || c.Via != "") {
 			return r, err
 		}
 	}
@@ -181,6 +181,12 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 		}
 	}
 	return r, c.crawl(ctx, p, site, client, folder, r)
+}
+
+// refused reports whether a site has a protocol, but nothing that can be taken:
+// the next one may have it.
+func refused(err error) bool {
+	return errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)
 }
 
 // mirrored opens a site of a mirror, which keeps what the site made public:
@@ -281,8 +287,8 @@ func (c *pullCommand) done(
 		r.Via = name
 	}
 	r.Ways = append(r.Ways, w)
-	r.Added, r.Updated, r.Deleted = rep.Added, rep.Updated, rep.Deleted
-	if r.Unchanged = max(0, w.Pages-rep.Added-rep.Updated); err != nil {
+	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
+	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
 		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
 	}
 	r.Missed = rep.Missed
