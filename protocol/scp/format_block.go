@@ -14,6 +14,7 @@ const (
 	blockOrdered
 	blockItems // also rows
 	blockName
+	blockTyped
 	blockOther // from here on those that are optional
 )
 
@@ -35,7 +36,8 @@ func (p *parser) block() {
 	p.pos++
 	name, more := p.member(true)
 	var t blockType
-	if more && string(name) == "type" {
+	first := more && string(name) == "type"
+	if first {
 		t = p.blockType()
 		name, more = p.member(false)
 	} else if !p.failed {
@@ -53,9 +55,16 @@ func (p *parser) block() {
 		}
 	}
 	seen, bad := 0, false
+	if first {
+		seen = blockTyped
+	}
 	for ; more; name, more = p.member(false) {
-		from := p.pos
-		bit := p.blockMember(&b, name, &bad)
+		from, bit := p.pos, blockTyped
+		if string(name) == "type" {
+			p.value(4) // it has been read
+		} else {
+			bit = p.blockMember(&b, name, &bad)
+		}
 		if p.failed {
 			return
 		}

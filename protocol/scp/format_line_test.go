@@ -102,6 +102,8 @@ var lineCases = []lineCase{
 	aBlock("no object", `"text"`, skipped, "line 7 (/content/1)", "an object"),
 	aBlock("no text", `{"type":"text"}`, skipped, "line 7 (/content/1)", "lacks"),
 	aBlock("text twice", `{"type":"text","text":"a","text":"b"}`, skipped, "line 7 (/content/1/text)", "twice"),
+	aBlock("type twice", `{"type":"heading","type":"text","text":"b"}`, skipped, "line 7 (/content/1/type)", "twice"),
+	aBlock("type twice, late", `{"text":"b","type":"heading","type":"text"}`, skipped, "line 7 (/content/1/type)", "twice"),
 	aBlock("level", `{"type":"heading","level":9,"text":"x"}`, taken, "", ""),
 	aBlock("level below", `{"type":"heading","level":-1e400,"text":"x"}`, taken, "", ""),
 	aBlock("whole level", `{"type":"heading","level":20e-1,"text":"x"}`, taken, "", ""),

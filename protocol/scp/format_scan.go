@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -21,7 +22,7 @@ type parser struct {
 	pos  int
 	keep bool   // what is read is wanted, not only whether it is right
 	text string // data, once; strings without escapes are parts of it
-	buf  []byte // of strings with escapes
+	buf  []byte // of names and the like with escapes
 
 	failed bool
 	fatal  issue
@@ -173,11 +174,12 @@ func escape(b []byte) int {
 }
 
 // unit reads "\uXXXX".
-func unit(b []byte) (r rune, ok bool) {
+func unit[T string | []byte](b T) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
 	}
-	for _, c := range b[2:6] {
+	for i := 2; i < 6; i++ {
+		c := b[i]
 		switch {
 		case '0' <= c && c <= '9':
 			c -= '0'
@@ -197,8 +199,17 @@ func (p *parser) bytes(s span) []byte {
 	if !s.escaped {
 		return b
 	}
-	p.buf = unescape(p.buf[:0], b)
-	return p.buf
+	p.buf = p.buf[:0]
+	for {
+		i := bytes.IndexByte(b, '\\')
+		if i < 0 {
+			p.buf = append(p.buf, b...)
+			return p.buf
+		}
+		r, n := unescape(b[i:])
+		p.buf = utf8.AppendRune(append(p.buf, b[:i]...), r)
+		b = b[i+n:]
+	}
 }
 
 // string gives what a string says if it is wanted.
@@ -209,44 +220,47 @@ func (p *parser) string(s span) string {
 	case !s.escaped:
 		return p.text[s.from:s.to]
 	}
-	return string(p.bytes(s))
+	var out strings.Builder
+	out.Grow(s.to - s.from)
+	b := p.text[s.from:s.to]
+	for {
+		i := strings.IndexByte(b, '\\')
+		if i < 0 {
+			out.WriteString(b)
+			return out.String()
+		}
+		out.WriteString(b[:i])
+		r, n := unescape(b[i:])
+		out.WriteRune(r)
+		b = b[i+n:]
+	}
 }
 
-// unescape appends the contents of a string whose escapes are known to be some.
-func unescape(dst, b []byte) []byte {
-	for {
-		i := bytes.IndexByte(b, '\\')
-		if i < 0 {
-			return append(dst, b...)
+// unescape gives what the escape that b starts with stands for, and its length.
+func unescape[T string | []byte](b T) (r rune, n int) {
+	switch c := b[1]; c {
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	case 'u':
+		r, _ = unit(b)
+		if !utf16.IsSurrogate(r) {
+			return r, 6
 		}
-		dst = append(dst, b[:i]...)
-		c, n := b[i+1], 2
-		switch c {
-		case 'b':
-			c = '\b'
-		case 'f':
-			c = '\f'
-		case 'n':
-			c = '\n'
-		case 'r':
-			c = '\r'
-		case 't':
-			c = '\t'
-		case 'u':
-			r, _ := unit(b[i:])
-			n = 6
-			if utf16.IsSurrogate(r) {
-				low, ok := unit(b[i+6:])
-				if r = utf16.DecodeRune(r, low); ok && r != utf8.RuneError {
-					n = 12
-				}
-			}
-			dst = utf8.AppendRune(dst, r)
-			b = b[i+n:]
-			continue
+		low, _ := unit(b[6:])
+		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			return r, 12
 		}
-		dst = append(dst, c)
-		b = b[i+n:]
+		return r, 6
+	default:
+		return rune(c), 2
 	}
 }
 

@@ -97,6 +97,8 @@ func TestSchemaOfPages(t *testing.T) {
 // apart are the cases in which the schema and the reader differ, with the reason.
 var apart = map[string]string{
 	"twice":                "JSON leaves open which of two counts",
+	"type twice":           "JSON leaves open which of two counts",
+	"type twice, late":     "JSON leaves open which of two counts",
 	"text twice":           "JSON leaves open which of two counts",
 	"no host":              "Validation wants valid URLs of HTTP",
 	"credentials":          "Validation wants valid URLs of HTTP",
