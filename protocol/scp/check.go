@@ -1,0 +1,210 @@
+package scp
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/check"
+)
+
+// Rules gives one rule for each sentence of the specification that binds
+// publishers or servers and that can be seen from outside, in the order of its
+// sections. What it states of files, sitemaps and pages without a keyword binds
+// as a MUST does: who does otherwise has no SCP.
+//
+// A rule judges only what other rules have nothing against: the checksum of a
+// file that cannot be decompressed is nobody's concern. So one fault is one
+// finding. Few files are looked into, the smallest ones: see survey.
+//
+// Sentences without a rule, and why:
+//
+//	Structure            Content-Type, Content-Encoding: same as http/content-type, http/content-encoding
+//	Collection Metadata  parsers SHOULD, MUST ignore unknown fields, MUST reject other major versions,
+//	                     SHOULD accept higher minor ones, MUST support 0.1: the reader's tests
+//	Collection Metadata  crawlers SHOULD verify, MUST reject, MUST NOT use: the reader's tests
+//	Schema.org           schema SHOULD be used where there is a type for the content, SHOULD represent its
+//	                     identity: no outsider knows what content is
+//	Schema.org           crawlers SHOULD prefer, fall back, be consistent: the reader's tests
+//	Relationship to Content Blocks  crawlers SHOULD use either for its purpose: the reader's tests
+//	Content Block Types  attributedTo and partOf are strings in the schema, and may be objects in the text: either
+//	Validation, Error Handling  parsers MUST: the reader's tests; what they refuse are faults of page/*,
+//	                     blocks/* and format/*
+//	Discovery            the order of the elements: Appendix A has none
+//	Snapshot Collections contains ALL pages: who leaves pages out does as the Content Inclusion Policy says
+//	Snapshot Collections updated as updateFreq says: a section that does not change looks the same
+//	Delta Collections    contains ONLY pages modified or created: a page may be older than the day it came to
+//	                     the site; what shows of it is deltas/within-period
+//	Delta Collections    much smaller than snapshots: no number binds
+//	Delta Application, Recovery  crawlers MUST, SHOULD: the reader's tests
+//	Crawler-Side Requirements    the reader's tests
+//	Use with HTTP        ranges: RFC 7233 is not among what the section names
+//	Caching Directives   stale-while-revalidate: OPTIONAL
+//	Message Modification publishers SHOULD include checksums: same as checksum/present; TLS 1.2: nobody who
+//	                     has less can be talked to; crawlers MUST, SHOULD: the reader's tests
+//	Replay Attacks       crawlers SHOULD: the reader's tests; a time in the future is metadata/generated-past
+//	Information Disclosure  content review, consent, scrubbing, delta controls MUST: no outsider knows what
+//	                     is confidential; what shows of access control is privacy/public
+//	Content Inclusion    publishers SHOULD omit pages: their choice
+//	Resource Exhaustion  500 GB decompressed: beyond what a checker reads; streaming, timeouts, monitoring: parsers
+//	Storage Exhaustion, Script Injection, Malicious URLs  crawlers and systems that render
+//	CDN Compromise       publishers SHOULD monitor logs: nobody sees it
+//	Sitemap Compromise   protection of robots.txt and sitemap.xml: nobody sees it
+//	Trust Model          publishers MUST NOT include confidential information: no outsider knows
+//	Rate Limiting        publishers SHOULD limit: only abuse would show it
+//	IANA Considerations  magic numbers, Content-Encoding: same as format/compression, http/content-encoding
+//	Appendix A           version, compression and the schema's location are not demanded
+func Rules() []check.Rule { return rules(nil) }
+
+// rules are the rules under limits of the files, nil for the specification's.
+func rules(o *OpenOptions) []check.Rule {
+	const must, should = check.Must, check.Should
+	rule := func(id string, level check.Level, section, sentence string, f look) check.Rule {
+		return check.Rule{
+			ID: Name + "/" + id, Level: level, Section: section, Sentence: sentence,
+			Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
+				s, err := surveyed(ctx, t, o.resolve())
+				if err != nil {
+					return err
+				}
+				return f(ctx, s, fail)
+			},
+		}
+	}
+	line := func(id string, section, sentence string) check.Rule {
+		return rule(id, must, section, sentence, onContent(id))
+	}
+	const (
+		structure = "Structure"
+		meta      = "Collection Metadata"
+		fields    = "Page Fields"
+		blocks    = "Content Block Types"
+		schema    = "Page Object Schema"
+		discovery = sectionDiscovery
+		http      = "Content-Type and Encoding"
+		server    = "Server-Side Requirements"
+		caching   = "Caching Directives"
+		limits    = "Threat: Memory and CPU Exhaustion"
+		xsd       = "Appendix A. Sitemap XML Schema Definition"
+	)
+	return []check.Rule{
+		rule("format/extension", must, structure, "The name of a file ends in .scp.gz, .scp.zst or .scp.", onReferences(".scp.gz, .scp.zst or .scp", checkSuffix)),
+		line("format/compression", structure, "The whole file is compressed as its name says."),
+		line("format/first-line", structure, "The first line contains the metadata of the collection."),
+		line("format/json-lines", structure, "Each line is one JSON object, in UTF-8."),
+		line("format/pages", structure, "The lines after the first are pages."),
+		line("format/unique", structure, "Each line represents one page."),
+
+		line("metadata/id", meta, "id is a string of letters, digits, hyphens and underscores."),
+		rule("metadata/id-unique", must, meta, "id is unique for a collection.", checkUniqueID),
+		line("metadata/section", meta, "section is a string of letters, digits, hyphens and underscores."),
+		line("metadata/type", meta, "type is snapshot or delta."),
+		line("metadata/generated", meta, "generated is a date-time."),
+		rule("metadata/generated-past", must, meta, "generated is when the collection was created.", onReferences("a time that is over", checkFuture)),
+		line("metadata/since", meta, "since is a date-time, which a delta must have."),
+		line("metadata/version", meta, "version has the format MAJOR.MINOR."),
+		line("checksum/form", meta, "checksum is sha256: and 64 lower-case hexadecimal digits."),
+		rule("checksum/matches", must, meta, "checksum contains the SHA-256 hash of the complete uncompressed file.", onFiles(checkSum)),
+		rule("checksum/reading", should, meta, "checksum is over the entire file, of which only its own member cannot be a part.", onFiles(checkReading)),
+		rule("checksum/present", should, meta, "Publishers include checksums in all collections.", onContent("checksum/present")),
+
+		line("page/required", fields, "A page has url, title, description, modified, language and content."),
+		line("page/url", fields, "url is the full URL of the page, of http or https."),
+		rule("page/site", should, discovery, "The pages of a collection are of the site whose sitemap names it.", onContent("page/site")),
+		line("page/title", fields, "title is a string."),
+		line("page/description", fields, "description is a string."),
+		line("page/author", fields, "author is a string."),
+		line("page/published", fields, "published is a date-time."),
+		line("page/modified", fields, "modified is a date-time."),
+		line("page/language", fields, "language is a language tag."),
+		line("page/canonical", fields, "canonical is a URL."),
+		line("page/schema", fields, "schema is an object."),
+		line("page/content", fields, "content is an array of at least one block."),
+
+		line("blocks/type", blocks, "A block is an object with one of the types of the specification."),
+		line("blocks/text", blocks, "A text block has text."),
+		line("blocks/heading", blocks, "A heading block has a level and text."),
+		line("blocks/heading-level", blocks, "level is 1 to 6."),
+		line("blocks/link", blocks, "A link block has url and text, and may have rel, an array of strings."),
+		line("blocks/image", blocks, "An image block has url and alt."),
+		line("blocks/list", blocks, "A list block has ordered, true or false, and items, an array of strings."),
+		line("blocks/code", blocks, "A code block has code, and may have a language."),
+		line("blocks/table", blocks, "A table block has rows, an array of arrays of strings."),
+		line("blocks/quote", blocks, "A quote block has text, and may have a citation."),
+		line("blocks/video", blocks, "A video block has a name and one URL or more."),
+		line("blocks/audio", blocks, "An audio block has a name and one URL or more."),
+		line("blocks/url", schema, "The URLs of blocks are URLs of http or https."),
+		line("blocks/duration", schema, "duration is an ISO 8601 duration of hours, minutes and seconds."),
+		line("blocks/icon", schema, "icon is an object of type Image."),
+		line("blocks/captions", schema, "captions are objects with language, url and label."),
+		line("blocks/chapters", schema, "chapters are objects with time, in whole seconds, and title."),
+
+		rule("discovery/sitemap-xml", must, discovery, "Sites advertise collections in sitemap.xml.", checkSitemapName),
+		rule("discovery/valid", must, discovery, "The sitemap is one of sitemaps.org.", checkSitemapValid),
+		rule("discovery/namespace", must, discovery, "The elements are in the namespace of the extension.", onElements(namespace, checkNamespace)),
+		rule("snapshots/offered", must, "Snapshot Collections", "The full state of a section is generated periodically.", onElements("a snapshot of each section", checkSnapshot, "section")),
+		line("snapshots/at-generation", "Snapshot Collections", "A snapshot is the state of its section when it was generated."),
+		line("deltas/within-period", "Delta Collections", "A delta contains only pages that were modified or created during its period."),
+		rule("deltas/since", must, "Delta Collections", "A delta has the changes from since until it was generated.", onReferences("since before generated", checkSinceBefore)),
+		line("deltas/monotonic", "Delta Application", "modified of a URL is monotonically increasing across snapshots and deltas."),
+		rule("download/get", must, "Direct Download from Sitemap", "Collections are accessible with GET at their URLs, without credentials.", checkThere),
+
+		rule("http/content-type", must, http, "Content-Type is application/scp.", onFiles(checkContentType)),
+		rule("http/content-encoding", must, http, "Content-Encoding is gzip for .scp.gz, zstd for .scp.zst, and absent for .scp.", onFiles(checkContentEncoding)),
+		rule("http/content-length", should, http, "Servers include Content-Length.", onFiles(checkContentLength)),
+		rule("http/etag", should, server, "Servers provide ETag.", hasField("ETag", `"sha256:…"`)),
+		rule("http/last-modified", should, server, "Servers provide Last-Modified.", hasField("Last-Modified", "when the collection was generated")),
+		rule("http/etag-checksum", should, server, "The ETag is the checksum of the metadata.", onFiles(checkTagIsSum)),
+		rule("http/last-modified-generated", should, server, "Last-Modified is generated as an HTTP date.", onFiles(checkLastModified)),
+		rule("conditional/if-none-match", must, server, "If-None-Match with the present tag is answered with 304.", askFiles(checkNoneMatch)),
+		rule("conditional/if-modified-since", must, server, "If-Modified-Since with the present date is answered with 304.", askFiles(checkModifiedSince)),
+		rule("conditional/both", must, server, "Both conditions together, as crawlers send them, are answered with 304.", askFiles(checkBoth)),
+		rule("conditional/forms", should, server, "Conditional requests are supported as RFC 7232 defines them: lists of tags, weak tags, *.", askFiles(checkForms)),
+		rule("conditional/changed", should, server, "Conditional requests are supported as RFC 7232 defines them: other validators are answered with 200.", askFiles(checkChanged)),
+		rule("conditional/precedence", should, server, "Conditional requests are supported as RFC 7232 defines them: the tag decides.", askFiles(checkPrecedence)),
+		rule("conditional/fields", should, server, "Conditional requests are supported as RFC 7232 defines them: a 304 has the validators and cache fields of the 200.", askFiles(checkNotModifiedFields)),
+		rule("caching/cache-control", should, caching, "Servers include Cache-Control.", hasField("Cache-Control", "public, max-age=86400")),
+		rule("caching/public", should, caching, "Collections may be cached by any cache.", onFiles(checkPublic)),
+		rule("caching/max-age", should, caching, "max-age of a snapshot matches or exceeds the update interval of its section.", onFiles(checkMaxAge)),
+		rule("caching/delta-max-age", should, caching, "max-age of a delta is shorter than that of a snapshot.", onFiles(checkDeltaMaxAge)),
+		rule("caching/must-revalidate", should, caching, "A delta has must-revalidate.", onFiles(checkMustRevalidate)),
+
+		rule("security/https", should, "Threat: Message Modification and Insertion", "Collections are served over https.", checkHTTPS),
+		rule("privacy/public", must, "Information Disclosure Risks", "All pages in collections are intended for public access.", checkAccess),
+		line("limits/ratio", limits, "A file does not become more than 100 times larger by decompression."),
+		rule("limits/file", must, limits, "A file has 50 GB at most.", onReferences("50 GB at most", checkFileSize)),
+		line("limits/page", limits, "A page has 100 MB at most."),
+		line("limits/blocks", limits, "A page has 1000 blocks at most."),
+		rule("security/sitemap-https", must, "Threat: Sitemap Compromise", "The sitemap is served over https.", checkSitemapHTTPS),
+
+		rule("sitemap/position", must, xsd, "The elements stand directly under urlset.", onElements("an element directly under urlset", checkParent)),
+		rule("sitemap/declared", must, xsd, "Elements, attributes and content are those that the schema has.", onElements("what the schema has", checkDeclared)),
+		rule("sitemap/required", must, xsd, "The attributes of the schema are there.", onElements("all attributes of the element", checkRequired)),
+		rule("sitemap/version", must, xsd, "version is MAJOR.MINOR.", onElements(version, checkVersion, "version")),
+		rule("sitemap/compression", must, xsd, "compression is a list of names in small letters, separated by commas.", onElements("zstd,gzip", checkCompression, "compression")),
+		rule("sitemap/compression-offered", must, xsd, "compression lists the formats that are supported.", onElements("the codings of all collections", checkOffered, "compression")),
+		rule("sitemap/update-freq", must, xsd, "updateFreq is hourly, daily, weekly or monthly.", onAttribute("updateFreq", "hourly, daily, weekly or monthly", func(s string) bool { return interval(s) > 0 }, "section")),
+		rule("sitemap/section-pages", should, xsd, "pages of a section is a number, with ~ if it is an estimate.", onAttribute("pages", "such as 5000 or ~5000", isEstimate, "section")),
+		rule("sitemap/type", must, xsd, "type of a collection is snapshot.", onAttribute("type", "snapshot", func(s string) bool { return s == "snapshot" }, "collection")),
+		rule("sitemap/url", must, xsd, "url is the URL of the file.", onAttribute("url", "an absolute URL of http or https", isAbsolute)),
+		rule("sitemap/date-time", must, xsd, "generated, expires and since are of the type dateTime.", allOf(
+			onAttribute("generated", "such as 2025-01-15T23:00:00Z", isDateTime),
+			onAttribute("expires", "such as 2025-01-15T23:00:00Z", isDateTime),
+			onAttribute("since", "such as 2025-01-15T23:00:00Z", isDateTime),
+		)),
+		rule("sitemap/integer", must, xsd, "pages and size are integers.", allOf(
+			onAttribute("pages", "a whole number", isCount, "collection", "delta"),
+			onAttribute("size", "a whole number", isCount),
+		)),
+		rule("sitemap/section-declared", must, xsd, "A collection is of a section that is declared.", onElements("the name of a scp:section", checkKnownSection, "collection", "delta")),
+		rule("sitemap/section", must, xsd, "section is that of the file.", asSaid(sectionSaid)),
+		rule("sitemap/kind", must, xsd, "A scp:collection is a snapshot, a scp:delta a delta.", asSaid(kindSaid)),
+		rule("sitemap/generated", must, xsd, "generated is when the collection was generated.", asSaid(generatedSaid)),
+		rule("sitemap/since", must, xsd, "since is from when a delta covers changes.", asSaid(sinceSaid)),
+		rule("sitemap/pages", must, xsd, "pages is the number of pages in the collection.", asSaid(pagesSaid)),
+		rule("sitemap/size", must, xsd, "size is that of the file in bytes, compressed.", asSaid(sizeSaid)),
+		rule("sitemap/expires", must, xsd, "A URL expires after its collection was generated.", onReferences("expires after generated", checkExpires)),
+		rule("sitemap/not-expired", should, xsd, "A URL that has expired is not named.", onReferences("collections that have not expired", checkExpired)),
+	}
+}
+
+// look is a rule's function over what the rules share.
+type look func(ctx context.Context, s *survey, fail check.Fail) error

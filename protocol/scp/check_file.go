@@ -1,0 +1,407 @@
+package scp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// The bounds of what is looked into, so that a site of any size can be checked.
+const (
+	maxExamined = 32 << 20  // bytes of a file, if there is a choice
+	maxDecoded  = 128 << 20 // bytes of a file, decoded
+	maxSchema   = 32 << 20  // bytes of lines that are compared with the schema, beyond what the parser has to say
+	maxSchemaed = 4 << 20   // of one such line
+	maxNotes    = 50        // of one rule, about one file
+	maxPublic   = 1000      // pages that a sample is taken of
+)
+
+// seenFile is a file of a collection and what its GET gave.
+type seenFile struct {
+	ref    *reference
+	header http.Header // that it was asked for with
+	resp   *check.Response
+	err    error  // of the request
+	named  string // coding by the end of its URL
+	suffix bool   // its URL has one of the specification's
+	*content
+}
+
+// ok reports whether there is a 200 with a whole body to look at.
+func (f *seenFile) ok() bool {
+	return f.err == nil && f.resp.Status == http.StatusOK && f.resp.CutErr == nil
+}
+
+// content is what a file says, as its rules share it. Files that say the same
+// in several codings have one.
+type content struct {
+	coding   string // by its first bytes
+	sum      [sha256.Size]byte
+	notes    []oddity
+	about    map[string]bool // rules that had something to look at
+	whole    bool            // it was read to its end
+	limited  error           // why not, if it is no fault of its
+	lines    int             // after the first
+	meta     map[string]any  // the member collection; nil = there is none
+	checksum string         // the verdict of a Collection; "" = it could not be looked at
+
+	// Of the metadata; the zero value is what is not there, or not in its form.
+	id, section, kind string
+	generated, since  time.Time
+	claimed           string // the checksum, in lower case
+
+	modified map[uint64]int64
+	public   []string // URLs of pages
+}
+
+// oddity is one thing that breaks a rule.
+type oddity struct{ rule, got, want string }
+
+func (c *content) note(rule, got, want string) {
+	c.about[rule] = true
+	n := 0
+	for i := range c.notes {
+		if c.notes[i].rule == rule {
+			n++
+		}
+	}
+	if n < maxNotes {
+		c.notes = append(c.notes, oddity{rule, got, want})
+	}
+}
+
+func (s *survey) fetch(ctx context.Context, r *reference) (*seenFile, error) {
+	f := &seenFile{ref: r, header: http.Header{"Accept-Encoding": {"identity"}}}
+	if f.named, f.suffix = suffixOf(r.url); f.named != "" {
+		f.header.Set("Accept-Encoding", f.named)
+	}
+	f.resp, f.err = s.t.Do(ctx, http.MethodGet, r.url, f.header)
+	if ctx.Err() != nil || errors.Is(f.err, check.ErrBusy) {
+		return nil, f.err
+	}
+	return f, nil
+}
+
+// study reads the files, from the oldest to the newest collection.
+func (s *survey) study(ctx context.Context) {
+	var order []*seenFile
+	for _, f := range s.files {
+		if f.ok() {
+			order = append(order, f)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *seenFile) int { return a.ref.generated.Compare(b.ref.generated) })
+	for i, f := range order {
+		b := &bench{survey: s, content: &content{about: map[string]bool{}, modified: map[uint64]int64{}}, file: f, before: order[:i]}
+		b.run(ctx)
+		f.content = b.content
+		for _, g := range order[:i] {
+			if g.ref.group() == f.ref.group() && g.sum == f.sum && g.coding != f.coding {
+				same := *g.content // it is said once
+				same.coding, same.notes, same.whole, same.limited = f.coding, nil, f.whole, f.limited
+				for _, n := range b.notes {
+					if n.rule == "format/compression" {
+						same.notes = append(same.notes, n)
+					}
+				}
+				f.content = &same
+			}
+		}
+	}
+}
+
+// bench is a file under examination.
+type bench struct {
+	*survey
+	*content
+	file   *seenFile
+	before []*seenFile // of collections that are older
+	left   int         // bytes that are still compared with the schema
+}
+
+// unsure gives why a file could not be looked into, if it is no fault of its.
+func (f *seenFile) unsure() error {
+	if err := f.err; unsure(err) {
+		return err
+	}
+	if f.err == nil && unsure(f.resp.CutErr) {
+		return f.resp.CutErr
+	}
+	return nil
+}
+
+func (b *bench) run(ctx context.Context) {
+	coded := b.file.resp.Coded
+	b.coding, b.left = codingOf(coded[:min(4, len(coded))]), maxSchema
+	b.about["format/compression"] = b.file.suffix
+	if b.coding != b.file.named && b.file.suffix && !strings.EqualFold(b.file.resp.Header.Get("Content-Encoding"), b.coding) {
+		b.note("format/compression", "the file is "+codingName(b.coding), codingName(b.file.named)+", as its name says")
+		if b.coding == "" {
+			return // nobody knows what it is
+		}
+	}
+	limits := *b.limits
+	limits.MaxBytes, limits.MaxFile = min(limits.MaxBytes, maxDecoded), int64(len(coded))
+	known, err := Open(bytes.NewReader(coded), int64(len(coded)), &limits)
+	if err != nil {
+		known = nil
+	}
+	l, err := newLines(ctx, bytes.NewReader(coded), int64(len(coded)), b.coding, &limits)
+	if err != nil {
+		b.ended(l, err)
+		return
+	}
+	defer l.close()
+	all, cut := sha256.New(), sha256.New()
+	p := &parser{limits: &limits}
+	for {
+		line, err := l.next()
+		if err != nil {
+			b.ended(l, err)
+			break
+		}
+		all.Write(line)
+		if l.number == 1 {
+			b.first(line)
+			if known != nil {
+				cut.Write(line[:known.sum.from])
+				cut.Write(line[known.sum.to:])
+			}
+			continue
+		}
+		cut.Write(line)
+		b.lines++
+		b.line(p, l.number, line)
+	}
+	all.Sum(b.sum[:0])
+	b.about["format/json-lines"] = true
+	if b.whole {
+		b.about["limits/ratio"], b.about["limits/page"] = b.coding != "", true
+	}
+	if known == nil || !b.whole {
+		return
+	}
+	switch {
+	case known.meta.Checksum == "":
+		b.checksum = "none"
+	case known.meta.Checksum == hashPrefix+hex.EncodeToString(cut.Sum(nil)):
+		b.checksum = "cut"
+	default:
+		b.checksum, _ = known.ladder(ctx)
+	}
+}
+
+// ended says why there is no further line.
+func (b *bench) ended(l *lines, err error) {
+	_, broken := errors.AsType[*millrace.FormatError](err)
+	switch {
+	case err == io.EOF: //nolint:errorlint // as next gives it
+		b.whole = true
+	case errors.Is(err, errLine):
+		b.note("limits/page", fmt.Sprintf("line %d has more than %d bytes", l.number+1, b.limits.MaxLine), "100 MB at most")
+	case l != nil && l.bytes > l.most && l.ratio:
+		b.note("limits/ratio", fmt.Sprintf("%d bytes become more than %d", len(b.file.resp.Coded), l.most), "100 times as many at most")
+	case l != nil && l.bytes > l.most:
+		b.limited = fmt.Errorf("%w: %d bytes of a file", check.ErrLimit, l.most)
+	case broken:
+		b.note("format/compression", err.Error(), "a file that can be decompressed to its end")
+	default:
+		b.limited = err
+	}
+}
+
+func codingName(coding string) string {
+	if coding == "" {
+		return "no gzip or zstd"
+	}
+	return coding
+}
+
+// first takes the line of metadata apart.
+func (b *bench) first(line []byte) {
+	b.about["format/first-line"] = true
+	b.utf8(1, line)
+	var doc map[string]any
+	if err := unmarshal(line, &doc); err != nil {
+		b.note("format/first-line", "line 1: "+err.Error(), "an object with the metadata of the collection")
+		return
+	}
+	var ok bool
+	if b.meta, ok = doc["collection"].(map[string]any); !ok {
+		b.note("format/first-line", "line 1 has "+describe(doc["collection"], doc["collection"] != nil)+" as collection", "an object with the metadata of the collection")
+		return
+	}
+	metadata(b.meta, b.content)
+}
+
+func (b *bench) utf8(number int64, line []byte) {
+	switch {
+	case number == 1 && bytes.HasPrefix(line, []byte("\uFEFF")):
+		b.note("format/json-lines", "the file starts with a byte order mark", "UTF-8 without one")
+	case !utf8.Valid(line):
+		b.note("format/json-lines", fmt.Sprintf("line %d is not UTF-8", number), "UTF-8")
+	}
+}
+
+// line looks at the line of one page.
+func (b *bench) line(p *parser, number int64, line []byte) {
+	before := p.counts
+	good := p.parsePage(line) && p.skip.reason == "" && p.counts == before
+	if good && (b.left < len(line) || len(line) > maxSchemaed) {
+		b.page(number, p.page.URL, p.page.Modified)
+		return
+	}
+	b.left -= min(b.left, len(line))
+	if len(line) > maxSchemaed {
+		rule, i := "page/content", p.skip
+		if p.failed {
+			rule, i = "format/json-lines", p.fatal
+		}
+		b.note(rule, formatError(number, line, i).Error(), "a page as its schema wants it")
+		return
+	}
+	at := fmt.Sprintf("line %d", number)
+	var doc any
+	if err := unmarshal(line, &doc); err != nil {
+		b.note("format/json-lines", at+": "+err.Error(), "one JSON object")
+		return
+	}
+	b.utf8(number, line)
+	m, ok := doc.(map[string]any)
+	if !ok {
+		b.note("format/json-lines", at+": "+describe(doc, true), "one JSON object")
+		return
+	}
+	_, second := m["collection"]
+	if _, has := m["url"]; second && !has {
+		b.note("format/pages", at+": a second line of metadata", "a page")
+		return
+	}
+	b.about["format/pages"] = true
+	v := &examiner{content: b.content, at: at, limits: b.limits}
+	v.page(m)
+	u, _ := m["url"].(string)
+	if u, err := canon.URL(u); err == nil {
+		text, _ := m["modified"].(string)
+		t, _ := parseTime(text)
+		b.page(number, u, t)
+	}
+}
+
+// page keeps what is known of a page, and compares it with what older files say.
+func (b *bench) page(number int64, u string, modified time.Time) {
+	if u == "" {
+		return
+	}
+	key := b.hash(u)
+	at := fmt.Sprintf("line %d: %s", number, u)
+	b.about["format/unique"], b.about["page/site"] = true, true
+	if _, twice := b.modified[key]; twice {
+		b.note("format/unique", at+" again", "one line for each page")
+		return
+	}
+	if len(b.public) < maxPublic {
+		b.public = append(b.public, strings.Clone(u))
+	}
+	if !b.near(u) {
+		b.note("page/site", at, "a page of "+b.t.Root())
+	}
+	if modified.IsZero() {
+		return
+	}
+	b.modified[key] = modified.UnixNano()
+	ref := b.file.ref
+	said := "modified " + modified.Format(time.RFC3339Nano)
+	if !b.generated.IsZero() {
+		rule := "snapshots/at-generation"
+		if ref.delta {
+			rule = "deltas/within-period"
+		}
+		b.about[rule] = true
+		if modified.After(b.generated.Add(skew)) {
+			b.note(rule, at+" "+said, "not later than generated, "+b.generated.Format(time.RFC3339))
+		}
+	}
+	for _, f := range slices.Backward(b.before) {
+		was, ok := f.modified[key]
+		if !ok || !f.ref.generated.Before(ref.generated) {
+			continue
+		}
+		b.about["deltas/monotonic"] = true
+		old := time.Unix(0, was).UTC()
+		switch {
+		case modified.Before(old):
+			b.note("deltas/monotonic", at+" "+said+", in "+f.ref.url+" "+old.Format(time.RFC3339Nano), "not earlier than in a collection that is older")
+			return
+		case ref.delta && !f.ref.delta && f.ref.section == ref.section && modified.Equal(old) && !f.ref.generated.After(ref.since):
+			b.note("deltas/within-period", at+" "+said+", as in the snapshot of "+f.ref.generated.Format(time.RFC3339), "only what has changed since "+ref.since.Format(time.RFC3339))
+			return
+		}
+	}
+}
+
+// hash gives a number for a URL, the same in all files.
+func (b *bench) hash(u string) uint64 {
+	h := fnv1a
+	for i := range len(u) {
+		h = (h ^ uint64(u[i])) * 1099511628211
+	}
+	return h
+}
+
+const fnv1a uint64 = 14695981039346656037
+
+// unmarshal reads one JSON value, numbers as they are written.
+func unmarshal(line []byte, to any) error {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return errors.New("it is blank")
+	}
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(line, []byte("\uFEFF"))))
+	d.UseNumber()
+	if err := d.Decode(to); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // as Token gives it
+		return errors.New("there is data after the value")
+	}
+	return nil
+}
+
+// onContent gives what was found about a rule in the files.
+func onContent(rule string) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		some := false
+		var limited error
+		for _, f := range s.files {
+			if f.content == nil {
+				limited = errors.Join(limited, f.unsure())
+				continue
+			}
+			some = some || f.about[rule]
+			limited = errors.Join(limited, f.limited)
+			for _, n := range f.notes {
+				if n.rule == rule {
+					fail(f.ref.url, n.got, n.want)
+				}
+			}
+		}
+		if some || limited != nil {
+			return limited
+		}
+		return check.ErrNotApplicable
+	}
+}

@@ -1,0 +1,355 @@
+package scp
+
+import (
+	"cmp"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/check"
+)
+
+// seenElement is an element of SCP, in whatever place.
+type seenElement struct {
+	name   string
+	space  string
+	parent string            // name of the element around it
+	attr   map[string]string // those without a namespace
+	other  []string          // names of those with one
+	text   string            // at most 1 kB
+	filled bool              // there are elements in it
+	line   int
+}
+
+// attributes gives those that the schema demands of an element; nil: the
+// schema does not have it.
+func (e *seenElement) attributes() []string {
+	switch e.name {
+	case "version", "compression":
+		return []string{}
+	case "section":
+		return []string{"name", "updateFreq", "pages"}
+	case "collection":
+		return []string{"section", "type", "url", "generated", "expires", "pages", "size"}
+	case "delta":
+		return []string{"section", "period", "url", "generated", "expires", "pages", "size", "since"}
+	}
+	return nil
+}
+
+// walk finds the elements of a sitemap that are meant as SCP's: their namespace
+// says so, if not rightly. It goes as far as the XML does.
+func walk(body []byte) (out []*seenElement) {
+	in := io.Reader(bytes.NewReader(body))
+	if codingOf(body[:min(4, len(body))]) == "gzip" {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil
+		}
+		in = io.LimitReader(z, 64<<20)
+	}
+	d := xml.NewDecoder(in)
+	d.Strict = false
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // names are ASCII
+	var stack []string
+	var open *seenElement
+	inside := 0 // how many elements deep the stack is at the one that is open
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return out
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			switch {
+			case len(stack) == 32 || len(out) == maxElements:
+				return out
+			case open != nil:
+				open.filled = true
+			case len(stack) > 0 && strings.Contains(strings.ToLower(t.Name.Space), "scp"):
+				line, _ := d.InputPos()
+				open = &seenElement{name: t.Name.Local, space: t.Name.Space, parent: stack[len(stack)-1], attr: map[string]string{}, line: line}
+				inside = len(stack)
+				for _, a := range t.Attr {
+					switch {
+					case a.Name.Space == "":
+						open.attr[a.Name.Local] = a.Value
+					case a.Name.Space != "xmlns" && !strings.HasSuffix(a.Name.Space, "XMLSchema-instance"):
+						open.other = append(open.other, a.Name.Local)
+					}
+				}
+				delete(open.attr, "xmlns")
+				out = append(out, open)
+			}
+			stack = append(stack, t.Name.Local)
+		case xml.EndElement:
+			if len(stack) > 0 {
+				stack = stack[:len(stack)-1]
+			}
+			if open != nil && len(stack) <= inside {
+				open = nil
+			}
+		case xml.CharData:
+			if open != nil && len(open.text) < 1024 {
+				open.text += string(t[:min(len(t), 1024)])
+			}
+		}
+	}
+}
+
+// onElements runs f on the elements that it is about; f gives what is wrong.
+func onElements(want string, f func(s *survey, e *seenElement) (got string, about bool), names ...string) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		some := false
+		for _, e := range s.list.elements {
+			if len(names) > 0 && !slices.Contains(names, e.name) {
+				continue
+			}
+			got, about := f(s, e)
+			some = some || about
+			if got != "" {
+				fail(s.list.url, fmt.Sprintf("line %d: %s", e.line, got), want)
+			}
+		}
+		if !some {
+			return check.ErrNotApplicable
+		}
+		return nil
+	}
+}
+
+// onAttribute runs a test on one attribute of elements, where it is there.
+func onAttribute(name, want string, ok func(value string) bool, elements ...string) look {
+	return onElements(want, func(_ *survey, e *seenElement) (string, bool) {
+		value, there := e.attr[name]
+		if !there || ok(value) {
+			return "", there
+		}
+		return fmt.Sprintf("%s of %s is %q", name, e.name, value), true
+	}, elements...)
+}
+
+// all runs several functions as one rule.
+func allOf(fs ...look) look {
+	return func(ctx context.Context, s *survey, fail check.Fail) error {
+		some := false
+		for _, f := range fs {
+			switch err := f(ctx, s, fail); err {
+			case nil:
+				some = true
+			case check.ErrNotApplicable: //nolint:errorlint // as onElements gives it
+			default:
+				return err
+			}
+		}
+		if !some {
+			return check.ErrNotApplicable
+		}
+		return nil
+	}
+}
+
+func checkNamespace(_ *survey, e *seenElement) (string, bool) {
+	if e.space != namespace {
+		return fmt.Sprintf("%s is in the namespace %q", e.name, e.space), true
+	}
+	return "", true
+}
+
+func checkParent(_ *survey, e *seenElement) (string, bool) {
+	if e.parent != "urlset" {
+		return fmt.Sprintf("%s is in a %s", e.name, e.parent), true
+	}
+	return "", true
+}
+
+func checkRequired(_ *survey, e *seenElement) (string, bool) {
+	var lacks []string
+	for _, name := range e.attributes() {
+		if _, ok := e.attr[name]; !ok {
+			lacks = append(lacks, name)
+		}
+	}
+	if lacks != nil {
+		return e.name + " without " + strings.Join(lacks, ", "), true
+	}
+	return "", len(e.attributes()) > 0
+}
+
+func checkDeclared(_ *survey, e *seenElement) (string, bool) {
+	known := e.attributes()
+	if known == nil {
+		return "an element " + e.name, true
+	}
+	var odd []string
+	for name := range e.attr {
+		if !slices.Contains(known, name) {
+			odd = append(odd, name)
+		}
+	}
+	slices.Sort(odd)
+	switch odd = append(odd, e.other...); {
+	case len(odd) > 0:
+		return e.name + " with " + strings.Join(odd, ", "), true
+	case e.filled, len(known) > 0 && strings.TrimSpace(e.text) != "":
+		return e.name + " with content", true
+	}
+	return "", true
+}
+
+func checkVersion(_ *survey, e *seenElement) (string, bool) {
+	major, minor, _ := strings.Cut(e.text, ".")
+	if !isDigits(major) || !isDigits(minor) {
+		return fmt.Sprintf("version is %q", e.text), true
+	}
+	return "", true
+}
+
+func isCodings(s string) bool {
+	for name := range strings.SplitSeq(s, ",") {
+		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func checkCompression(_ *survey, e *seenElement) (string, bool) {
+	if !isCodings(e.text) {
+		return fmt.Sprintf("compression is %q", e.text), true
+	}
+	return "", true
+}
+
+// checkOffered wants the codings of all collections in the list of them.
+func checkOffered(s *survey, e *seenElement) (string, bool) {
+	if !isCodings(e.text) {
+		return "", false
+	}
+	named := strings.Split(e.text, ",")
+	for _, r := range s.refs {
+		if c, ok := suffixOf(r.url); ok && c != "" && !slices.Contains(named, c) {
+			return fmt.Sprintf("compression is %q, while there is %s", e.text, r.url), true
+		}
+	}
+	return "", true
+}
+
+func isEstimate(s string) bool { return isDigits(strings.TrimPrefix(s, "~")) }
+
+func isDateTime(s string) bool {
+	s = strings.Trim(s, " \t\r\n")
+	_, err := instantOf(s)
+	return err == nil && !strings.ContainsAny(s, "tz")
+}
+
+func isCount(s string) bool {
+	return isDigits(strings.TrimPrefix(strings.Trim(s, " \t\r\n"), "+"))
+}
+
+func isAbsolute(s string) bool { return isURI(s) && isWeb(s) }
+
+// checkKnownSection wants collections to be of a section that is declared.
+func checkKnownSection(s *survey, e *seenElement) (string, bool) {
+	section, ok := e.attr["section"]
+	if !ok || slices.ContainsFunc(s.list.elements, func(d *seenElement) bool { return d.name == "section" && d.attr["name"] == section }) {
+		return "", ok
+	}
+	return fmt.Sprintf("section of %s is %q", e.name, section), true
+}
+
+// checkSnapshot wants a snapshot of each section.
+func checkSnapshot(s *survey, e *seenElement) (string, bool) {
+	name, ok := e.attr["name"]
+	if !ok || slices.ContainsFunc(s.refs, func(r *reference) bool { return !r.delta && r.section == name }) {
+		return "", ok
+	}
+	return fmt.Sprintf("no scp:collection is of section %q", name), true
+}
+
+// onReferences runs f on what the sitemap offers; f gives what is wrong.
+func onReferences(want string, f func(s *survey, r *reference) (got string, about bool)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		some := false
+		for _, r := range s.refs {
+			got, about := f(s, r)
+			some = some || about
+			if got != "" {
+				fail(cmp.Or(r.url, s.list.url), fmt.Sprintf("line %d: %s", r.e.line, got), want)
+			}
+		}
+		if !some {
+			return check.ErrNotApplicable
+		}
+		return nil
+	}
+}
+
+
+func checkExpires(_ *survey, r *reference) (string, bool) {
+	if r.generated.IsZero() || r.expires.IsZero() {
+		return "", false
+	}
+	if r.expires.Before(r.generated) {
+		return "expires " + r.expires.Format(time.RFC3339) + ", generated " + r.generated.Format(time.RFC3339), true
+	}
+	return "", true
+}
+
+func checkExpired(s *survey, r *reference) (string, bool) {
+	if r.expires.IsZero() || r.expires.Before(r.generated) {
+		return "", false
+	}
+	if now := s.t.Now().UTC(); now.After(r.expires.Add(skew)) {
+		return "expired " + r.expires.Format(time.RFC3339) + ", now it is " + now.Format(time.RFC3339), true
+	}
+	return "", true
+}
+
+func checkSinceBefore(_ *survey, r *reference) (string, bool) {
+	if !r.delta || r.since.IsZero() || r.generated.IsZero() {
+		return "", false
+	}
+	if r.since.After(r.generated) {
+		return "since " + r.since.Format(time.RFC3339) + ", generated " + r.generated.Format(time.RFC3339), true
+	}
+	return "", true
+}
+
+func checkFuture(s *survey, r *reference) (string, bool) {
+	if r.generated.IsZero() {
+		return "", false
+	}
+	if r.generated.After(s.t.Now().Add(skew)) {
+		return "generated " + r.generated.Format(time.RFC3339), true
+	}
+	return "", true
+}
+
+func checkFileSize(s *survey, r *reference) (string, bool) {
+	if r.size > s.limits.MaxFile {
+		return fmt.Sprintf("%d bytes", r.size), true
+	}
+	return "", r.size >= 0
+}
+
+func checkSitemapName(_ context.Context, s *survey, fail check.Fail) error {
+	path, _, _ := strings.Cut(s.list.url, "?")
+	if !strings.HasSuffix(path, sitemapPath) {
+		fail(s.list.url, "the elements of SCP are here", "in "+strings.TrimPrefix(sitemapPath, "/"))
+	}
+	return nil
+}
+
+func checkSitemapValid(_ context.Context, s *survey, fail check.Fail) error {
+	if s.list.err != nil {
+		fail(s.list.url, s.list.err.Error(), "a sitemap")
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+package scp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+// survey is what a site has of SCP, as its rules share it. It is lenient where
+// the reader is strict: what is broken has to be seen.
+type survey struct {
+	t      *check.Target
+	limits *OpenOptions
+	hosts  []string // that the site is known to live on
+	here   *check.Response
+	list   *seenSitemap // the sitemap with the SCP elements
+	refs   []*reference
+	files  []*seenFile // those that are looked into, the snapshot first
+}
+
+// seenSitemap is a sitemap that has elements of SCP.
+type seenSitemap struct {
+	url      string
+	resp     *check.Response
+	elements []*seenElement
+	err      error // what is wrong with it as a sitemap
+}
+
+// reference is a scp:collection or a scp:delta. What it does not say, or not
+// so that it can be understood, is the zero value, or -1.
+type reference struct {
+	e                         *seenElement
+	delta                     bool
+	section                   string
+	url                       string // canonical
+	generated, since, expires time.Time
+	pages, size               int64
+}
+
+// group tells collections apart, whatever their coding.
+func (r *reference) group() string {
+	return fmt.Sprint(r.section, r.delta, r.since.UnixNano(), r.generated.UnixNano())
+}
+
+func surveyed(ctx context.Context, t *check.Target, limits *OpenOptions) (*survey, error) {
+	return check.Memo(ctx, t, Name+" survey", func(ctx context.Context) (*survey, error) {
+		s := &survey{t: t, limits: limits}
+		return s, s.run(ctx)
+	})
+}
+
+func (s *survey) run(ctx context.Context) error {
+	var err error
+	if s.here, err = s.t.Get(ctx, s.t.Site()); err != nil {
+		return err
+	}
+	s.hosts = []string{hostOf(s.t.Root()), hostOf(s.here.URL)} // a host that the site redirects to is the site's
+	if err := s.discover(ctx); err != nil {
+		return err
+	}
+	s.refs = s.list.references()
+	for _, r := range s.choose() {
+		f, err := s.fetch(ctx, r)
+		if err != nil {
+			return err
+		}
+		s.files = append(s.files, f)
+	}
+	s.study(ctx)
+	return ctx.Err()
+}
+
+// discover finds the sitemap with the SCP elements: /sitemap.xml, those that
+// robots.txt names, and what is in them if they are indexes.
+func (s *survey) discover(ctx context.Context) error {
+	root := s.t.Root()
+	todo := []candidate{{url: root + "sitemap.xml"}}
+	if resp, err := s.t.Get(ctx, root+"robots.txt"); err == nil && resp.Status == http.StatusOK {
+		base, _ := url.Parse(root)
+		for _, named := range fetch.ParseRobots(resp.Body, "").Sitemaps() {
+			if u, err := canon.Resolve(base, named); err == nil {
+				todo = append(todo, candidate{url: u})
+			}
+		}
+	} else if unsure(err) {
+		return err
+	}
+	for _, c := range todo {
+		s.hosts = append(s.hosts, hostOf(c.url)) // robots.txt vouches for it
+	}
+	why := ""
+	asked := map[string]bool{}
+	for i := 0; i < len(todo) && len(asked) < maxSitemaps; i++ {
+		c := todo[i]
+		if asked[c.url] {
+			continue
+		}
+		asked[c.url] = true
+		resp, err := s.t.Get(ctx, c.url)
+		switch {
+		case unsure(err), ctx.Err() != nil:
+			return err
+		case err != nil:
+			why = cmp.Or(why, err.Error())
+			continue
+		case resp.Status != http.StatusOK:
+			continue
+		case resp.BodyErr != nil:
+			why = cmp.Or(why, c.url+": "+resp.BodyErr.Error())
+			continue
+		}
+		l := &seenSitemap{url: c.url, resp: resp, elements: walk(resp.Body)}
+		children := l.entries()
+		if slices.ContainsFunc(l.elements, func(e *seenElement) bool { return e.attributes() != nil }) {
+			s.list = l
+			return nil
+		}
+		for _, u := range children {
+			if c.depth+1 < maxSitemapDepth && slices.Contains(s.hosts, hostOf(u)) {
+				todo = append(todo, candidate{u, c.depth + 1})
+			}
+		}
+	}
+	return fmt.Errorf("%s: %w", cmp.Or(why, "no sitemap of the site has its elements"), check.ErrAbsent)
+}
+
+// entries reads the sitemap as one, and gives the sitemaps that it names.
+func (l *seenSitemap) entries() (children []string) {
+	base, err := url.Parse(l.resp.URL)
+	if err != nil {
+		l.err = err
+		return nil
+	}
+	for e, err := range sitemap.Parse(bytes.NewReader(l.resp.Body), nil) {
+		if err != nil {
+			l.err = err
+			break
+		}
+		if u, err := canon.Resolve(base, e.URL); e.Sitemap && err == nil && len(children) < maxChildren {
+			children = append(children, u)
+		}
+	}
+	return children
+}
+
+// references gives what the sitemap offers.
+func (l *seenSitemap) references() (out []*reference) {
+	base, err := url.Parse(l.resp.URL)
+	if err != nil {
+		return nil
+	}
+	whole := func(s string) int64 {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+			return n
+		}
+		return -1
+	}
+	for _, e := range l.elements {
+		if e.name != "collection" && e.name != "delta" {
+			continue
+		}
+		r := &reference{e: e, delta: e.name == "delta", section: e.attr["section"], pages: whole(e.attr["pages"]), size: whole(e.attr["size"])}
+		if u, err := canon.Resolve(base, e.attr["url"]); err == nil && e.attr["url"] != "" {
+			r.url = u
+		}
+		for name, to := range map[string]*time.Time{"generated": &r.generated, "expires": &r.expires, "since": &r.since} {
+			if t, err := instantOf(e.attr[name]); err == nil {
+				*to = t
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// maxChosen is how many deltas are looked into.
+const maxChosen = 2
+
+// choose gives the collections that are looked into: the smallest snapshot of
+// a section that has deltas, if there is one, in all of its codings, and the
+// newest deltas of that section.
+func (s *survey) choose() (out []*reference) {
+	size := func(r *reference) int64 {
+		if r.size < 0 {
+			return 1 << 40
+		}
+		return r.size
+	}
+	smallest := func(of func(r *reference) bool) (best *reference) {
+		for _, r := range s.refs {
+			if r.url != "" && of(r) && (best == nil || size(r) < size(best)) {
+				best = r
+			}
+		}
+		return best
+	}
+	var deltas []*reference
+	changes := func(section string) bool {
+		return slices.ContainsFunc(s.refs, func(r *reference) bool { return r.delta && r.section == section })
+	}
+	first := smallest(func(r *reference) bool { return !r.delta && changes(r.section) })
+	if first == nil || size(first) > maxExamined {
+		first = smallest(func(r *reference) bool { return !r.delta })
+	}
+	section := ""
+	if first != nil {
+		section = first.section
+		for _, r := range s.refs {
+			if r.url != "" && r.group() == first.group() && len(out) < len(codings) {
+				out = append(out, r)
+			}
+		}
+	} else if d := smallest(func(r *reference) bool { return r.delta }); d != nil {
+		section = d.section
+	}
+	for _, r := range s.refs {
+		if i := slices.IndexFunc(deltas, func(d *reference) bool { return d.group() == r.group() }); r.url == "" || !r.delta || r.section != section {
+			continue
+		} else if i < 0 {
+			deltas = append(deltas, r)
+		} else if size(r) < size(deltas[i]) {
+			deltas[i] = r
+		}
+	}
+	slices.SortStableFunc(deltas, func(a, b *reference) int { return b.generated.Compare(a.generated) })
+	return append(out, deltas[:min(len(deltas), maxChosen)]...)
+}
+
+// still reports whether the sitemap, asked for again, says the same of a
+// collection, so that what differs is no site on the move.
+func (s *survey) still(ctx context.Context, r *reference) (bool, error) {
+	now, err := check.Memo(ctx, s.t, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
+		resp, err := s.t.Fresh(ctx, http.MethodGet, s.list.url, nil)
+		if err != nil {
+			return nil, err
+		}
+		if resp.Status != http.StatusOK || resp.BodyErr != nil {
+			return nil, errors.New("the sitemap cannot be read again")
+		}
+		return &seenSitemap{url: s.list.url, resp: resp, elements: walk(resp.Body)}, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(now.references(), func(other *reference) bool {
+		a, b := *r, *other
+		a.e, b.e = nil, nil
+		return a == b
+	}), nil
+}
+
+// unsure reports whether an error says nothing about the site's documents.
+func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
+
+// near reports whether a URL is on a host of the site.
+func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }
+
+// suffixOf gives the coding that a URL says by its end, false if it is none of
+// the specification's.
+func suffixOf(u string) (coding string, ok bool) {
+	path, _, _ := strings.Cut(u, "?")
+	for _, c := range codings {
+		if strings.HasSuffix(path, suffixes[c]) {
+			return c, true
+		}
+	}
+	return "", false
+}
+
+func status(r *check.Response) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
+}
