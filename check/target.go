@@ -105,6 +105,7 @@ type Response struct {
 	Status  int
 	Header  http.Header
 	Coded   []byte // the body as sent
+	CutErr  error  // why Coded is not all of it, such as [ErrLimit]; nil = it is
 	Body    []byte // the body without its content codings; nil if BodyErr is set
 	BodyErr error  // why the body could not be read to its end or decoded; nil = it could
 }
@@ -162,7 +163,8 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 		URL: resp.Request.URL.String(), TLS: resp.Request.URL.Scheme == "https",
 		Status: resp.StatusCode, Header: resp.Header,
 	}
-	out.Coded, out.BodyErr = t.read(resp.Body)
+	out.Coded, out.CutErr = t.read(resp.Body)
+	out.BodyErr = out.CutErr
 	_ = resp.Body.Close() // it has been read: a failure has no more to say
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -199,7 +201,7 @@ func (t *Target) decoded(resp *http.Response, coded []byte) ([]byte, error) {
 func (t *Target) read(r io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, t.maxBody+1))
 	if err == nil && int64(len(b)) > t.maxBody {
-		err = fmt.Errorf("the body is longer than %d bytes", t.maxBody)
+		err = fmt.Errorf("%w: the body is longer than %d bytes", ErrLimit, t.maxBody)
 	}
 	return b, err
 }
