@@ -377,7 +377,7 @@ func (w *walker) inlineElement(n *html.Node) {
 	case atom.Sup, atom.Sub:
 		w.script(n)
 	case atom.Object:
-		w.children(n)
+		w.object(n)
 	case 0:
 		if n.Data == "amp-img" {
 			w.image(n)

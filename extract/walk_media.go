@@ -367,6 +367,39 @@ func (w *walker) media(n *html.Node) {
 	w.emit(b)
 }
 
+// object is something that another program than the browser may show. What it
+// holds is for browsers that cannot: a picture or a link to have instead, or no
+// more than that they cannot.
+func (w *walker) object(n *html.Node) {
+	src := w.resolve(attr(n, "data"))
+	kind := strings.ToLower(attr(n, "type"))
+	inner := find(n, func(e *html.Node) bool {
+		switch e.DataAtom {
+		case atom.A, atom.Img, atom.Embed, atom.Iframe, atom.Video, atom.Audio, atom.Object, atom.Table, atom.Pre:
+			return true
+		}
+		return false
+	})
+	switch {
+	case src == "" || inner != nil || w.l.skip[n]:
+		w.children(n)
+	case strings.HasPrefix(kind, "image/") || kind == "" && isImageName(src):
+		alt := attr(n, "aria-label")
+		if alt == "" {
+			alt = attr(n, "title")
+		}
+		w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(alt)})
+	case kind == "application/pdf", strings.HasPrefix(kind, "video/"), strings.HasPrefix(kind, "audio/"), kind == "text/html":
+		b := millrace.Block{Type: millrace.EmbedBlock, URL: src, Title: folded(attr(n, "title"))}
+		if u, err := url.Parse(src); err == nil {
+			b.Kind = providerOf(u.Hostname())
+		}
+		w.emit(b)
+	default:
+		w.children(n)
+	}
+}
+
 // lazy gives the URL of an attribute, or of the one that a loader keeps it in
 // until it is wanted.
 func (w *walker) lazy(n *html.Node, key string) string {
@@ -447,13 +480,17 @@ func (w *walker) embed(n *html.Node) {
 		strings.HasPrefix(u.Path, "/recaptcha/") {
 		return
 	}
-	b := millrace.Block{Type: millrace.EmbedBlock, URL: src, Kind: strings.TrimPrefix(host, "www."), Title: folded(attr(n, "title"))}
+	w.emit(millrace.Block{Type: millrace.EmbedBlock, URL: src, Kind: providerOf(host), Title: folded(attr(n, "title"))})
+}
+
+// providerOf names who a host belongs to, or is the host.
+func providerOf(host string) string {
 	for _, p := range providers {
 		if under(host, p.host) {
-			b.Kind = p.name
+			return p.name
 		}
 	}
-	w.emit(b)
+	return strings.TrimPrefix(host, "www.")
 }
 
 func under(host, domain string) bool {

@@ -14,24 +14,42 @@ import (
 // is also HTML's limit for the span of a cell.
 const maxColumns = 1000
 
-// rowsOf yields the rows of a table, not those of tables inside it.
+// rowsOf yields the rows of a table, not those of tables inside it. Its foot
+// comes last, though HTML 4 wanted it written first.
 func rowsOf(n *html.Node) func(func(*html.Node) bool) {
 	return func(yield func(*html.Node) bool) {
+		var foot *html.Node
 		for c := range children(n) {
 			switch c.DataAtom {
 			case atom.Tr:
 				if !yield(c) {
 					return
 				}
-			case atom.Tbody, atom.Thead, atom.Tfoot:
-				for r := range children(c) {
-					if r.DataAtom == atom.Tr && !yield(r) {
-						return
-					}
+			case atom.Tfoot:
+				if foot == nil {
+					foot = c
+					continue
+				}
+				fallthrough
+			case atom.Tbody, atom.Thead:
+				if !yieldRows(c, yield) {
+					return
 				}
 			}
 		}
+		if foot != nil {
+			yieldRows(foot, yield)
+		}
 	}
+}
+
+func yieldRows(n *html.Node, yield func(*html.Node) bool) bool {
+	for r := range children(n) {
+		if r.DataAtom == atom.Tr && !yield(r) {
+			return false
+		}
+	}
+	return true
 }
 
 // isLayoutTable reports whether a table only places its parts on the page. A
