@@ -19,6 +19,7 @@ type progress struct {
 	start time.Time
 
 	mu          sync.Mutex
+	unit        string        // of done and total
 	bars        *mpb.Progress // nil: no terminal, or not a second yet
 	bar         *mpb.Bar
 	logged      time.Time
@@ -33,7 +34,7 @@ const (
 
 func (p *process) progress(title string) *progress {
 	now := time.Now()
-	g := &progress{p: p, title: title, start: now, logged: now, stop: make(chan struct{})}
+	g := &progress{p: p, title: title, unit: "pages", start: now, logged: now, stop: make(chan struct{})}
 	go func() { // what hangs is seen too
 		tick := time.NewTicker(progressAfter)
 		defer tick.Stop()
@@ -49,6 +50,13 @@ func (p *process) progress(title string) *progress {
 		}
 	}()
 	return g
+}
+
+// of says what is counted, if it is not pages.
+func (g *progress) of(unit string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unit = unit
 }
 
 // show says that done of total are done. The total may grow.
@@ -74,7 +82,7 @@ func (g *progress) draw() {
 		if time.Since(g.logged) >= progressEvery {
 			g.logged = time.Now()
 			rate := float64(done) / time.Since(g.start).Seconds()
-			g.p.log.Info(g.title, "done", done, "of", total, "pages_per_second", int(rate))
+			g.p.log.Info(g.title, "done", done, "of", total, g.unit+"_per_second", int(rate))
 		}
 		return
 	}
@@ -83,7 +91,7 @@ func (g *progress) draw() {
 		g.bar = g.bars.AddBar(0,
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(g.title+" "), decor.CountersNoUnit("%d / %d")),
-			mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f pages/s")),
+			mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f "+g.unit+"/s")),
 		)
 		g.bar.DecoratorAverageAdjust(g.start)
 	}

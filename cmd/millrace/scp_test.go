@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+const (
+	scpFirst = `{"collection":{"id":"blog-1","section":"blog","type":"snapshot","generated":"2026-11-21T08:54:18Z","version":"0.1"}}`
+	scpPage  = `{"url":"https://example.com/blog/%s","title":"T","description":"D","modified":"2025-01-15T10:00:00Z","language":"en","content":[{"type":"heading","level":2,"text":"H"},{"type":"list","ordered":false,"items":["a<b"]}]}`
+)
+
+// scpText makes a collection of lines, with the checksum that the rule of the
+// room gives.
+func scpText(lines ...string) string {
+	text := strings.Join(append([]string{scpFirst}, lines...), "\n") + "\n"
+	sum := sha256.Sum256([]byte(text))
+	return strings.Replace(text, `"0.1"}`, `"0.1","checksum":"sha256:`+hex.EncodeToString(sum[:])+`"}`, 1)
+}
+
+func scpPages(names ...string) (lines []string) {
+	for _, n := range names {
+		lines = append(lines, fmt.Sprintf(scpPage, n))
+	}
+	return lines
+}
+
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func scpFileOf(t *testing.T, name, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	write(t, file, content)
+	return file
+}
+
+func TestSCPVerify(t *testing.T) {
+	good := scpFileOf(t, "a.scp.gz", zipped(t, scpText(scpPages("a", "b")...)))
+	code, out, errs := command(t, nil, "scp", "verify", good)
+	if code != 0 || errs != "" || out != good+": good: snapshot of blog, 2 pages, checksum holds\n" {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	code, out, _ = command(t, nil, "scp", "verify", "--json", good)
+	var one scpVerdict
+	if err := json.Unmarshal([]byte(out), &one); err != nil || code != 0 {
+		t.Fatal(code, err, out)
+	}
+	if diff := cmp.Diff(scpVerdict{File: good, ID: "blog-1", Section: "blog", Type: "snapshot", Pages: 2, Checksum: "cut"}, one); diff != "" {
+		t.Error(diff)
+	}
+	bad := scpFileOf(t, "b.scp", scpText(`{"url":`))
+	code, out, errs = command(t, nil, "scp", "verify", "--json", good, bad, filepath.Join(t.TempDir(), "none"))
+	var several []map[string]any
+	if err := json.Unmarshal([]byte(out), &several); err != nil || code != 1 || errs != "" || len(several) != 3 {
+		t.Fatal(code, err, out, errs)
+	}
+	for i, want := range []string{"", "at line 2", "no such file"} {
+		if got, ok := several[i]["error"].(string); !ok || !strings.Contains(got, want) || (want == "") != (got == "") || len(several[i]) != 8 {
+			t.Errorf("%v, want %q", several[i], want)
+		}
+	}
+}
+
+// What is wrong with a file is said with its line and field.
+func TestSCPBadFiles(t *testing.T) {
+	a, b := fmt.Sprintf(scpPage, "a"), fmt.Sprintf(scpPage, "b")
+	good := scpText(a, b)
+	block := `{"type":"text","text":"x"}`
+	many := strings.Replace(a, `"content":[`, `"content":[`+strings.Repeat(block+",", 1000), 1)
+	for _, c := range []struct{ name, text, want string }{
+		{"cut gzip", zipped(t, good)[:150], "unexpected EOF"},
+		{"wrong checksum", strings.Replace(good, `"T"`, `"U"`, 1), "line 1 (/collection/checksum)"},
+		{"metadata twice", scpText(a, scpFirst), "line 3"},
+		{"no JSON", scpText(a, b, "{]"), "line 4"},
+		{"missing field", scpText(a, strings.Replace(b, `"language":"en",`, "", 1)), "line 3 (/language): the member is required"},
+		{"another version", strings.Replace(good, `"0.1"`, `"2.0"`, 1), "line 1 (/collection/version)"},
+		{"bomb", zipped(t, scpText(a, strings.Repeat(" ", 3<<20)+b)), "more than 100 times"},
+		{"deep", scpText(strings.Replace(a, `"content"`, `"more":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)+`,"content"`, 1)), "line 2 (/more/0"},
+		{"byte order mark", "\ufeff" + good, "byte order mark"},
+		{"blank line", scpText(a, "", b), "line 3: the line is blank"},
+		{"garbage in the end", zipped(t, good) + "garbage of some length", "decompressed"},
+		{"empty", "", "line 1: the file is empty"},
+		{"1001 blocks", scpText(many), "line 2 (/content/1000): the page has too many blocks"},
+		{"script", scpText(strings.Replace(a, "https://example.com", "javascript:alert", 1)), "line 2 (/url)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, out, errs := command(t, nil, "scp", "verify", scpFileOf(t, "a.scp", c.text))
+			skipped := strings.Contains(out, "1 skipped") // the page alone is refused: the log names it
+			if !strings.Contains(out+errs, c.want) || code != 1 && !skipped || skipped && code != 0 {
+				t.Errorf("exit %d, no %q in %s%s", code, c.want, out, errs)
+			}
+		})
+	}
+	// CR before LF is white space.
+	if code, out, _ := command(t, nil, "scp", "verify", scpFileOf(t, "a.scp", scpText(a+"\r", b+"\r"))); code != 0 {
+		t.Errorf("CRLF: %s", out)
+	}
+}
+
+func TestSCPInspect(t *testing.T) {
+	text := scpText(scpPages("a", "b", "b")...)
+	file := scpFileOf(t, "a.scp", text)
+	code, out, errs := command(t, nil, "scp", "inspect", file)
+	for _, want := range []string{
+		"id           blog-1\n", "generated    2026-11-21T08:54:18Z\n", fmt.Sprintf("%d bytes, %d decoded, ratio 1.00\n", len(text), len(text)),
+		"checksum     holds\n", "pages        3, 0 skipped, 1 of a URL", "      3 /blog\n", "      3 heading\n                   3 list\n",
+	} {
+		if !strings.Contains(out, want) || code != 0 || errs != "" {
+			t.Errorf("exit %d, no %q in\n%s%s", code, want, out, errs)
+		}
+	}
+	_, out, _ = command(t, nil, "scp", "inspect", "--json", file)
+	var r scpReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Pages != 3 || r.Duplicates != 1 || r.Blocks["list"] != 3 || r.Checksum != "cut" || len(r.Claimed) != 71 {
+		t.Errorf("%v: %s", err, out)
+	}
+	// A refused file is shown as far as it goes.
+	code, out, _ = command(t, nil, "scp", "inspect", scpFileOf(t, "b.scp", strings.Replace(text, `"T"`, `"U"`, 1)))
+	if code != 1 || !strings.Contains(out, "pages        3,") || !strings.Contains(out, "does not hold") || !strings.Contains(out, "refused      scp at line 1") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+func TestSCPCat(t *testing.T) {
+	in := strings.NewReader(zipped(t, scpText(append(scpPages("a"), strings.Replace(scpPage, "https", "ftp", 1), scpPages("b")[0])...)))
+	var out, errs buffer
+	if code := run(t.Context(), []string{"scp", "cat", "-"}, environment(nil), in, &out, &errs); code != 0 || !strings.Contains(errs.String(), "line 3 (/url)") {
+		t.Errorf("exit %d: %s", code, errs.String())
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	var p millrace.Page
+	if err := json.Unmarshal([]byte(lines[0]), &p); err != nil || len(lines) != 2 || p.URL != "https://example.com/blog/a" ||
+		len(p.Blocks) != 2 || p.Blocks[1].Items[0].Text != "a<b" || !strings.Contains(lines[0], "a<b") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	// Nothing of a refused file is printed.
+	bad := strings.Replace(scpText(scpPages("a", "b")...), `"T"`, `"U"`, 1)
+	if code, out, errs := command(t, nil, "scp", "cat", scpFileOf(t, "a.scp", bad)); code != 1 || out != "" || !strings.Contains(errs, "a.scp: scp at line 1") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
+
+func TestSCPRemote(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	coded := zipped(t, scpText(scpPages("a")...))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/a.scp.gz":
+			w.Header().Set("Content-Encoding", "gzip")
+		case "/silent.scp.gz": // its coding is not said
+		case "/short.scp.gz":
+			w.Header().Set("Content-Length", strconv.Itoa(len(coded)+10))
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(coded))
+	}))
+	defer s.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"/a.scp.gz", "--allow-private"}, 0, "good: snapshot"},
+		{[]string{"/silent.scp.gz", "--allow-private"}, 0, "names another coding"},
+		{[]string{"/short.scp.gz", "--allow-private"}, 1, "unexpected EOF"},
+		{[]string{"/none", "--allow-private"}, 1, "404"},
+		{[]string{"/a.scp.gz"}, 1, "private"},
+	} {
+		code, out, errs := command(t, nil, append([]string{"scp", "verify", s.URL + c.args[0]}, c.args[1:]...)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%v: exit %d: %s%s", c.args, code, out, errs)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
