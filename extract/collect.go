@@ -73,6 +73,7 @@ type collected struct {
 	headings   []*html.Node    // h1 and h2
 	times      []*html.Node    // time elements
 	props      []*html.Node    // elements with an itemprop or a rel=author
+	tags       []*html.Node    // links with rel=tag
 	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
 	controlled map[string]bool // ids of what controls on the page show and hide
 	site       *learned        // what was learned of the site; nil = nothing
@@ -309,6 +310,9 @@ func (c *collected) anchor(n *html.Node, at int32) {
 			}
 			if hasToken(v, "author") {
 				c.props = append(c.props, n)
+			}
+			if hasToken(v, "tag") && len(c.tags) < maxTries {
+				c.tags = append(c.tags, n)
 			}
 		case "href":
 			if i := strings.IndexByte(v, '#'); i >= 0 && len(v) > i+1 && len(c.refs) < 5000 {

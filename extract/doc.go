@@ -23,7 +23,7 @@
 //   - wall.go: pages that stand in place of content.
 //   - walk.go, walk_*.go, inline.go: one walk over what is left, to blocks.
 //   - links.go, login.go: what a crawler needs beside the page.
-//   - meta*.go, title.go, author*.go, date*.go, schema.go, kind.go: the other
+//   - meta*.go, title.go, author*.go, date*.go, schema*.go, kind.go: the other
 //     fields, each with its source.
 //
 // [Fragment] does the walk alone, for HTML that is content from end to end.

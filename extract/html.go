@@ -133,6 +133,9 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 		res.Page.Blocks = m.media(res.Page.Blocks)
 	}
 	m.finish(alone, res.Page.Blocks)
+	if (kind == millrace.Product || res.Page.Kind == millrace.Product) && alone.why == "" {
+		res.Page.Blocks = append(res.Page.Blocks, m.product(res.Page.Blocks)...)
+	}
 	if len(res.Page.Blocks) > 0 && kind != "" { // that of the page without rules
 		res.Page.Kind, res.Sources["kind"] = kind, from
 	}

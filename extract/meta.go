@@ -76,7 +76,7 @@ func (m *meta) read() {
 	m.page.Description = m.first("description", "json-ld description", "meta description", "meta og:description", "meta twitter:description")
 	m.author()
 	m.dates()
-	m.page.Section = m.first("section", "json-ld articleSection", "meta article:section", "meta section")
+	m.page.Section = m.section()
 	m.tags()
 }
 
@@ -181,6 +181,9 @@ func (m *meta) tags() {
 		if rank(&m.things[i]) < 3 {
 			add("json-ld keywords", texts(m.things[i].values["keywords"])...)
 		}
+	}
+	if source == "" {
+		add("rel tag", m.related("tag")...)
 	}
 	add("meta keywords", m.named["keywords"]...)
 	add("meta news_keywords", m.named["news_keywords"]...)

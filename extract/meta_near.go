@@ -7,8 +7,6 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
-
-	"github.com/millrace/millrace/internal/canon"
 )
 
 // nearLine is one line of text near the page's title.
@@ -241,10 +239,12 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 
 // leadsHere reports whether a link leads to the page that it stands in.
 func (m *meta) leadsHere(a *html.Node) bool {
-	ref, _, _ := strings.Cut(attr(a, "href"), "#")
-	abs, err := canon.Resolve(m.base, ref)
-	return err == nil && (abs == m.url.String() || abs == m.res.Canonical)
+	at := m.resolve(attr(a, "href"))
+	return at != nil && m.isHere(at.String())
 }
+
+// isHere reports whether an address is the page's own.
+func (m *meta) isHere(abs string) bool { return abs == m.url.String() || abs == m.res.Canonical }
 
 // isTeaser reports whether an element has a heading that leads elsewhere. One
 // of a few words may be the author's name.

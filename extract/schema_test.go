@@ -2,8 +2,11 @@ package extract
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
 )
@@ -68,6 +71,46 @@ func TestProduct(t *testing.T) {
 	p := res.Page
 	if p.Title != "Hand mill" || p.Description != "Grinds corn and rye" || p.Kind != millrace.Product || len(p.Schema) != 1 || p.Author != "" || !p.Published.IsZero() {
 		t.Errorf("%+v", p)
+	}
+	want := []block{{Type: "text", Text: "Grinds corn and rye"}, {Type: "definitions", Items: []item{{Term: "brand", Text: "Mill"}, {Term: "sku", Text: "M1"}, {Term: "price", Text: "9.00 EUR"}}}}
+	want[1].Items = want[1].Items[1:] // the title names the mill
+	if d := cmp.Diff(want, p.Blocks); d != "" || res.Reason != "" || res.Sources["blocks"] != "json-ld Product" {
+		t.Errorf("reason %q\n%s", res.Reason, d)
+	}
+}
+
+// TestProductFacts adds what the text of a product lacks, and nothing else.
+func TestProductFacts(t *testing.T) {
+	const shown = `<h1>Hand mill</h1><p>This mill grinds corn, rye and oats. It is made of beech and of two stones from the quarry behind the house.</p>`
+	for _, c := range []struct{ name, data, body, want string }{
+		{"all is shown", `"description":"This mill grinds corn, rye and oats.","brand":"Leat","offers":{"price":"1299.00","priceCurrency":"EUR","availability":"https://schema.org/InStock"}`, shown + `<p>By Leat. Only 1.299,00 €, in stock.</p>`, ""},
+		{"a price that scripts show", `"offers":[{"price":9.5,"priceCurrency":"EUR"},{"price":"9.5"}]`, shown, "price: 9.5 EUR"},
+		{"a price of its own", `"offers":{"priceSpecification":[{"price":"12","priceCurrency":"EUR"}],"availability":"SoldOut"}`, shown, "price: 12 EUR, availability: SoldOut"},
+		{"prices that differ", `"offers":[{"price":9},{"price":10}]`, shown, ""},
+		{"a span of prices", `"offers":{"lowPrice":9,"highPrice":10}`, shown, ""},
+		{"no price", `"offers":{"price":"0.00"}`, shown, ""},
+		{"a brand and a number", `"brand":{"@type":"Brand","name":"Leat"},"gtin13":"4006381333931"`, shown, "brand: Leat, gtin13: 4006381333931"},
+		{"a template", `"sku":"{{ sku }}"`, shown, ""},
+		{"most of a description", `"description":"The mill grinds corn, rye and oats."`, shown, ""},
+		{"another description", `"description":"<p>Turns by hand or by water, day and night.</p>"`, shown, "Turns by hand or by water, day and night."},
+	} {
+		doc := `<script type="application/ld+json">{"@type":"Product","name":"Hand mill",` + c.data + `}</script><main>` + c.body + `</main>`
+		var got []string
+		for _, b := range extractPage(t, "https://example.com/p/mill", doc).Page.Blocks {
+			if b.Type == "text" && !strings.Contains(c.body, b.Text) {
+				got = append(got, b.Text)
+			}
+			for _, it := range b.Items {
+				got = append(got, it.Term+": "+it.Text)
+			}
+		}
+		if s := strings.Join(got, ", "); s != c.want {
+			t.Errorf("%s: %q, want %q", c.name, s, c.want)
+		}
+	}
+	two := `<script type="application/ld+json">[{"@type":"Product","name":"Hand mill","sku":"A7"},{"@type":"Product","name":"Sieve","sku":"B7"}]</script>` + shown
+	if p := extractPage(t, "https://example.com/p/mill", two).Page; strings.Contains(p.Text(), "7") {
+		t.Errorf("of two: %+v", p.Blocks)
 	}
 }
 

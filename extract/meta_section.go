@@ -1,0 +1,190 @@
+package extract
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// crumb is one step of the way from the front of a site to the page.
+type crumb struct{ name, ref string }
+
+// The limits of breadcrumbs.
+const (
+	maxCrumbs     = 12
+	maxCrumbWords = 60 // of all of them
+)
+
+// section takes the part of the site that the page says it belongs to: the one
+// that it declares, else its category, else the last step before it in its
+// breadcrumbs.
+func (m *meta) section() string {
+	if s := m.first("section", "json-ld articleSection", "meta article:section", "meta articlesection", "meta section"); s != "" || m.url.Path == "/" {
+		return s
+	}
+	if s := m.first("section", "meta parsely-section"); s != "" {
+		return s
+	}
+	found := func(source, s string) string {
+		m.res.Sources["section"] = source
+		return s
+	}
+	for i := range m.things {
+		for _, t := range []thing{m.things[i], inner(m.things[i].values["breadcrumb"])} {
+			if s := m.parent(t.crumbs()); s != "" {
+				return found("json-ld breadcrumb", s)
+			}
+		}
+	}
+	if s := m.parent(m.shownCrumbs()); s != "" {
+		return found("breadcrumbs", s)
+	}
+	if l := m.related("category"); len(l) > 0 {
+		return found("rel category", l[0])
+	}
+	return ""
+}
+
+// inner gives an object that is the value of another one's property.
+func inner(v any) thing {
+	values, _ := v.(map[string]any)
+	return thing{types: texts(values["@type"]), values: values}
+}
+
+// crumbs reads a BreadcrumbList of JSON-LD.
+func (t *thing) crumbs() []crumb {
+	list, _ := t.values["itemListElement"].([]any)
+	if !t.is("BreadcrumbList") || len(list) > maxCrumbs {
+		return nil
+	}
+	type step struct {
+		crumb
+		at float64
+	}
+	var steps []step
+	for _, e := range list {
+		o, _ := e.(map[string]any)
+		item := inner(o["item"])
+		at, _ := o["position"].(float64)
+		steps = append(steps, step{crumb{
+			name: cmp.Or(firstText(o["name"]), item.text("name")),
+			ref:  cmp.Or(firstText(o["item"]), item.text("@id"), item.text("url")),
+		}, at})
+		if len(item.values) > 0 {
+			steps[len(steps)-1].ref = cmp.Or(item.text("@id"), item.text("url"))
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	var out []crumb
+	for _, s := range steps {
+		out = append(out, s.crumb)
+	}
+	return out
+}
+
+// shownCrumbs gives the links of the first group that is called breadcrumbs.
+func (m *meta) shownCrumbs() []crumb {
+	for i := range m.c.boxes {
+		b := &m.c.boxes[i]
+		if b.anchors == 0 || b.anchors > maxCrumbs || b.words > maxCrumbWords || !saysCrumbs(b.n) {
+			continue
+		}
+		var out []crumb
+		find(b.n, func(e *html.Node) bool {
+			if e.DataAtom == atom.A && hasAttr(e, "href") && isHidden(e) == "" {
+				out = append(out, crumb{plainText(e), attr(e, "href")})
+			}
+			return false
+		})
+		return out
+	}
+	return nil
+}
+
+// saysCrumbs reports whether an element is called breadcrumbs.
+func saysCrumbs(n *html.Node) bool {
+	for i := range n.Attr {
+		switch a := &n.Attr[i]; a.Key {
+		case "class", "id", "aria-label", "itemtype", "typeof":
+			if strings.Contains(a.Val, "readcrumb") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parent gives the name of the last step before the page, "" if that is the
+// front of the site.
+func (m *meta) parent(way []crumb) string {
+	for len(way) > 0 {
+		last := way[len(way)-1]
+		at := m.resolve(last.ref)
+		switch {
+		case last.ref == "" && len(way) > 1, at != nil && m.isHere(at.String()), letters(last.name) == letters(m.page.Title):
+			way = way[:len(way)-1]
+			continue
+		case last.ref == "" || at == nil || isFront(at), last.name == "", len(last.name) > 80, strings.ContainsAny(last.name, "<>«»‹›←→_"), isTemplate(last.name):
+			return ""
+		}
+		return last.name
+	}
+	return ""
+}
+
+// resolve gives what a reference leads to, nil if that is no page.
+func (m *meta) resolve(ref string) *url.URL {
+	ref, _, _ = strings.Cut(ref, "#")
+	abs, err := canon.Resolve(m.base, ref)
+	if err != nil {
+		return nil
+	}
+	u, err := url.Parse(abs)
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// isFront reports whether an address is that of the front of a site, or of
+// what the site has in one language.
+func isFront(u *url.URL) bool {
+	path := strings.Trim(u.Path, "/")
+	if path == "" || strings.HasPrefix(path, "index.") || strings.HasPrefix(path, "home.") {
+		return true
+	}
+	base, _, _ := strings.Cut(path, "-")
+	return len(base) == 2 && len(path) <= 5 && languageTag(path) != ""
+}
+
+// related gives the texts of the links that a rel attribute puts the page
+// itself under a tag or a category with. A cloud of all there are says nothing.
+func (m *meta) related(as string) []string {
+	var out []string
+	for _, a := range m.c.tags {
+		text := plainText(a)
+		if hasToken(attr(a, "rel"), "category") != (as == "category") || text == "" || strings.EqualFold(text, "uncategorized") || m.isApart(a) || m.inCard(a, text) || inComments(a, 8) {
+			continue
+		}
+		if out = append(out, strings.TrimPrefix(text, "#")); len(out) > 20 {
+			return nil
+		}
+	}
+	return out
+}
+
+// isApart reports whether an element lies where nothing is about the page.
+func (m *meta) isApart(n *html.Node) bool {
+	for ; n != nil && n.DataAtom != atom.Body; n = n.Parent {
+		if isAside(n) || n.DataAtom == atom.Aside {
+			return true
+		}
+	}
+	return false
+}

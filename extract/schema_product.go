@@ -1,0 +1,180 @@
+package extract
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// productFacts are the properties of a schema.org Product that say what it is.
+var productFacts = []string{
+	"brand", "manufacturer", "model", "color", "material", "size", "pattern", "sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID",
+}
+
+// The most bytes that a fact and a description have.
+const (
+	maxFact        = 120
+	maxDescription = 20_000
+)
+
+// product gives the facts of the product that the page is about, as far as its
+// text lacks them: shops often show them by scripts alone. The description is
+// a text, the others are definitions with schema.org's names as their terms.
+func (m *meta) product(blocks []millrace.Block) []millrace.Block {
+	t := m.ownProduct()
+	if t == nil {
+		return nil
+	}
+	said := readFacts(m.page.Title + "\n" + (&millrace.Page{Blocks: blocks}).Text())
+	var out []millrace.Block
+	if s := withoutTags(t.text("description")); len(s) <= maxDescription && !isTemplate(s) && !said.tells(s) {
+		out = append(out, millrace.Block{Type: millrace.TextBlock, Text: s})
+	}
+	list := millrace.Block{Type: millrace.DefinitionsBlock}
+	add := func(term, value string) {
+		list.Items = append(list.Items, millrace.Item{Term: term, Text: value})
+	}
+	for _, key := range productFacts {
+		if s := t.text(key); len(s) <= maxFact && !isTemplate(s) && !said.has(s) {
+			add(key, s)
+		}
+	}
+	if price, currency := t.price(); price != "" && !said.numbers[amount(price)] {
+		add("price", strings.TrimSpace(price+" "+currency))
+	}
+	if s := offerText(t.values["offers"], "availability"); len(s) <= maxFact {
+		if s = s[strings.LastIndexByte(s, '/')+1:]; !strings.Contains(said.letters, letters(s)) {
+			add("availability", s)
+		}
+	}
+	if len(list.Items) > 0 {
+		out = append(out, list)
+	}
+	if len(out) > 0 {
+		m.res.Sources["blocks"] = "json-ld Product"
+	}
+	return out
+}
+
+// ownProduct gives the product that the page is about, nil if it declares none
+// or several.
+func (m *meta) ownProduct() *thing {
+	var own *thing
+	for i := range m.things {
+		if t := &m.things[i]; t.is("Product", "ProductGroup") {
+			if own != nil && own.text("name") != t.text("name") {
+				return nil
+			}
+			own = cmp.Or(own, t)
+		}
+	}
+	return own
+}
+
+// facts is what a text says already.
+type facts struct {
+	letters string // of all of it, without a space
+	line    string // its words with one space around each
+	words   map[string]bool
+	numbers map[float64]bool
+}
+
+func readFacts(text string) *facts {
+	list := titleWords(text)
+	f := &facts{letters: strings.Join(list, ""), line: " " + strings.Join(list, " ") + " ", words: map[string]bool{}, numbers: numbers(text)}
+	for _, w := range list {
+		f.words[w] = true
+	}
+	return f
+}
+
+// has reports whether the text has the words of another one, or that has none.
+func (f *facts) has(s string) bool {
+	list := titleWords(s)
+	return len(list) == 0 || strings.Contains(f.line, " "+strings.Join(list, " ")+" ")
+}
+
+// tells reports whether the text says nearly all that another one does.
+func (f *facts) tells(s string) bool {
+	if strings.Contains(f.letters, letters(s)) {
+		return true
+	}
+	words, known := titleWords(s), 0
+	for _, w := range words {
+		if f.words[w] {
+			known++
+		}
+	}
+	return known*10 >= len(words)*8
+}
+
+// numbers gives the numbers of a text.
+func numbers(s string) map[float64]bool {
+	out := map[float64]bool{}
+	for f := range strings.FieldsFuncSeq(s, func(r rune) bool { return !(r >= '0' && r <= '9' || r == '.' || r == ',') }) {
+		if n := amount(f); n > 0 {
+			out[n] = true
+		}
+	}
+	return out
+}
+
+// amount reads a price as shops write it: 1,299.00 and 1.299,00 and 1299.
+func amount(s string) float64 {
+	s = strings.Trim(s, ".,")
+	if i := strings.LastIndexAny(s, ".,"); i >= 0 && len(s)-i <= 3 {
+		s = strings.NewReplacer(".", "", ",", "").Replace(s[:i]) + "." + s[i+1:]
+	} else {
+		s = strings.NewReplacer(".", "", ",", "").Replace(s)
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// price gives the price of a product and its currency, "" if it has none or
+// several.
+func (t *thing) price() (price, currency string) {
+	offers := t.values["offers"]
+	price, currency = offerText(offers, "price"), offerText(offers, "priceCurrency")
+	if price == "" {
+		price = offerText(offers, "lowPrice")
+		if high := offerText(offers, "highPrice"); price != "" && high != "" && high != price {
+			return "", ""
+		}
+	}
+	if amount(price) == 0 {
+		return "", ""
+	}
+	return price, currency
+}
+
+// offerText gives a value that all offers share, "" if they have several. A
+// price may stand in an object of its own.
+func offerText(v any, key string) string {
+	switch v := v.(type) {
+	case map[string]any:
+		switch s := v[key].(type) {
+		case float64:
+			return strconv.FormatFloat(s, 'f', -1, 64)
+		case string:
+			return oneLine(s)
+		}
+		return offerText(v["priceSpecification"], key)
+	case []any:
+		one := ""
+		for _, e := range v {
+			s := offerText(e, key)
+			if one != "" && s != "" && s != one {
+				return ""
+			}
+			one = cmp.Or(one, s)
+		}
+		return one
+	}
+	return ""
+}
