@@ -108,7 +108,6 @@ func rules(o *OpenOptions) []check.Rule {
 
 		line("page/required", fields, "A page has url, title, description, modified, language and content."),
 		line("page/url", fields, "url is the full URL of the page, of http or https."),
-		rule("page/site", should, discovery, "The pages of a collection are of the site whose sitemap names it.", onContent("page/site")),
 		line("page/title", fields, "title is a string."),
 		line("page/description", fields, "description is a string."),
 		line("page/author", fields, "author is a string."),
@@ -140,6 +139,7 @@ func rules(o *OpenOptions) []check.Rule {
 		rule("discovery/sitemap-xml", must, discovery, "Sites advertise collections in sitemap.xml.", checkSitemapName),
 		rule("discovery/valid", must, discovery, "The sitemap is one of sitemaps.org.", checkSitemapValid),
 		rule("discovery/namespace", must, discovery, "The elements are in the namespace of the extension.", onElements(namespace, checkNamespace)),
+		rule("page/site", should, discovery, "The pages of a collection are of the site whose sitemap names it.", onContent("page/site")),
 		rule("snapshots/offered", must, "Snapshot Collections", "The full state of a section is generated periodically.", onElements("a snapshot of each section", checkSnapshot, "section")),
 		line("snapshots/at-generation", "Snapshot Collections", "A snapshot is the state of its section when it was generated."),
 		line("deltas/within-period", "Delta Collections", "A delta contains only pages that were modified or created during its period."),

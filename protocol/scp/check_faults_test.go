@@ -118,14 +118,17 @@ var checkFaults = []checkFault{
 	{rule: "metadata/since", name: "null", make: onFirst(3, `"2026-01-16T00:00:00Z"`, "null")},
 	{rule: "metadata/version", name: "a number", make: onFirst(0, `"0.1"`, "0.1")},
 	{rule: "metadata/version", name: "three parts", make: onFirst(0, `"0.1"`, `"0.1.0"`)},
-	{rule: "checksum/form", name: "upper case", make: onSum(func(text string) string { return hashPrefix + strings.ToUpper(cutSum(text)[len(hashPrefix):]) }),
+	{
+		rule: "checksum/form", name: "upper case",
+		make: onSum(func(text string) string { return hashPrefix + strings.ToUpper(cutSum(text)[len(hashPrefix):]) }),
 		breaks: onFile("all-snapshot", func(r *http.Request) {
 			if v := r.Header.Get("If-None-Match"); v != "" {
 				r.Header.Set("If-None-Match", upperSum(v))
 			}
 		}, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 			rec.Header().Set("ETag", strings.ToLower(rec.Header().Get("ETag")))
-		})},
+		}),
+	},
 	{rule: "checksum/form", name: "another hash", make: onFirst(0, `"SUM"`, `"md5:d41d8cd98f00b204e9800998ecf8427e"`)},
 	{rule: "checksum/matches", name: "of something else", make: onSum(func(string) string { return hashPrefix + strings.Repeat("a", 64) })},
 	{rule: "checksum/reading", name: "of the pages alone", make: onSum(func(text string) string {

@@ -57,7 +57,7 @@ type content struct {
 	limited  error           // why not, if it is no fault of its
 	lines    int             // after the first
 	meta     map[string]any  // the member collection; nil = there is none
-	checksum string         // the verdict of a Collection; "" = it could not be looked at
+	checksum string          // the verdict of a Collection; "" = it could not be looked at
 
 	// Of the metadata; the zero value is what is not there, or not in its form.
 	id, section, kind string

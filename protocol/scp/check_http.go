@@ -51,7 +51,7 @@ func checkThere(ctx context.Context, s *survey, fail check.Fail) error {
 			return err
 		}
 		some = true
-		got := ""
+		var got string
 		switch {
 		case f.err != nil:
 			got = f.err.Error()

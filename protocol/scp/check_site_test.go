@@ -24,7 +24,7 @@ var checkedAt = time.Date(2026, 1, 16, 13, 0, 0, 0, time.UTC)
 type handlerTransport struct{ http.Handler }
 
 func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if h := r.URL.Hostname(); h != "site.example" && h != "cdn.example" {
+	if h := r.URL.Hostname(); h != "site.example" && h != "cdn.example" && h != "x.test" {
 		return nil, fmt.Errorf("%s is not of the site", r.URL)
 	}
 	rec := httptest.NewRecorder()

@@ -1,8 +1,8 @@
 package scp
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/xml"
@@ -290,7 +290,6 @@ func onReferences(want string, f func(s *survey, r *reference) (got string, abou
 		return nil
 	}
 }
-
 
 func checkExpires(_ *survey, r *reference) (string, bool) {
 	if r.generated.IsZero() || r.expires.IsZero() {

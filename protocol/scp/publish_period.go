@@ -57,13 +57,13 @@ func (p period) name() string {
 }
 
 // cacheAge gives how long a snapshot may be cached, in seconds: as long as its
-// period (Caching Directives).
+// period or longer, and longer than a delta (Caching Directives).
 func (p period) cacheAge() int {
 	switch p.frequency {
-	case hourly:
-		return 3600
 	case weekly:
 		return 7 * 86400
+	case monthly:
+		return 31 * 86400
 	}
 	return 86400
 }

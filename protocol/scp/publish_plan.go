@@ -201,7 +201,7 @@ func (pl *plan) keep(g *group) error {
 	}
 	pl.used[g] = true
 	for i := range g.files {
-		g.files[i].Note = raw
+		g.files[i].Note, g.files[i].Header = raw, pl.header(&g.note)
 		pl.shelf.Keep(g.files[i])
 	}
 	return nil

@@ -165,18 +165,24 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	if err != nil {
 		return err
 	}
-	cache := fmt.Sprintf("public, max-age=%d, stale-while-revalidate=3600", pl.period.cacheAge())
-	if c.delta() {
-		cache = "public, max-age=3600, must-revalidate"
-	}
 	c.files, err = c.draft.Finish(ctx, millrace.File{
 		ETag: "sha256:" + sum, Modified: c.Generated, Note: raw,
-		Header: http.Header{"Content-Type": {contentType}, "Cache-Control": {cache}},
+		Header: pl.header(&c.note),
 	}, codings, func(coding, sum string) string {
 		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]
 	})
 	pl.used[&c.group] = true
 	return err
+}
+
+// header gives the fields of a collection. They move with the period, as what
+// the sitemap says does.
+func (pl *plan) header(n *note) http.Header {
+	cache := "public, max-age=3600, must-revalidate"
+	if !n.delta() {
+		cache = fmt.Sprintf("public, max-age=%d, stale-while-revalidate=3600", pl.period.cacheAge())
+	}
+	return http.Header{"Content-Type": {contentType}, "Cache-Control": {cache}}
 }
 
 // suffixes are those of file names (File Format, Structure).

@@ -1,0 +1,70 @@
+package scp
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// atPress serves what a press has, and pages.
+type atPress struct {
+	*published
+	t *testing.T
+}
+
+func (p atPress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch done, err := p.press.Serve(w, r); {
+	case err != nil:
+		p.t.Errorf("%s: %v", r.URL, err)
+	case !done && r.URL.Path == "/robots.txt":
+		http.NotFound(w, r)
+	case !done:
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<p>A page"))
+	}
+}
+
+// No rule finds fault with the room's own publisher, in the life of a site.
+func TestCheckPublisher(t *testing.T) {
+	for _, frequency := range []string{"", hourly, daily, weekly, monthly} {
+		t.Run(frequency, func(t *testing.T) {
+			p := publishing(t, &protocol.PublisherOptions{UpdateFrequency: frequency})
+			p.put(t, handbook()...)
+			examined := func(when string) {
+				t.Helper()
+				p.publish(t)
+				target, err := check.NewTarget("https://x.test/", &http.Client{Transport: handlerTransport{atPress{p, t}}}, &check.TargetOptions{
+					Decode: fetch.Decode, Now: func() time.Time { return p.now },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := r.Protocols[Name]; len(r.Findings) > 0 || got.NotRun > 0 || !got.Found {
+					explain(t, r)
+					t.Fatalf("%s: %+v", when, got)
+				}
+			}
+			examined("new")
+			for day := range 5 {
+				p.now = p.now.Add(time.Duration(day*day*12) * time.Hour)
+				if day%4 != 3 {
+					p.put(t, "/blog/1", "changed at "+p.now.String(), "/docs/"+p.now.Format("20060102150405"), "new")
+				}
+				examined(p.now.String())
+				p.now = p.now.Add(time.Minute)
+				p.put(t, "/blog/2", "changed at "+p.now.String(), "/blog/1", "again at "+p.now.String())
+				examined("changed again")
+			}
+			p.put(t, "/blog/1", "", "/blog/2", "", "/", "")
+			examined("without pages")
+		})
+	}
+}
