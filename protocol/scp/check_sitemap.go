@@ -1,107 +1,15 @@
 package scp
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
-	"encoding/xml"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace/check"
 )
-
-// seenElement is an element of SCP, in whatever place.
-type seenElement struct {
-	name   string
-	space  string
-	parent string            // name of the element around it
-	attr   map[string]string // those without a namespace
-	other  []string          // names of those with one
-	text   string            // at most 1 kB
-	filled bool              // there are elements in it
-	line   int
-}
-
-// attributes gives those that the schema demands of an element; nil: the
-// schema does not have it.
-func (e *seenElement) attributes() []string {
-	switch e.name {
-	case "version", "compression":
-		return []string{}
-	case "section":
-		return []string{"name", "updateFreq", "pages"}
-	case "collection":
-		return []string{"section", "type", "url", "generated", "expires", "pages", "size"}
-	case "delta":
-		return []string{"section", "period", "url", "generated", "expires", "pages", "size", "since"}
-	}
-	return nil
-}
-
-// walk finds the elements of a sitemap that are meant as SCP's: their namespace
-// says so, if not rightly. It goes as far as the XML does.
-func walk(body []byte) (out []*seenElement) {
-	in := io.Reader(bytes.NewReader(body))
-	if codingOf(body[:min(4, len(body))]) == "gzip" {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil
-		}
-		in = io.LimitReader(z, 64<<20)
-	}
-	d := xml.NewDecoder(in)
-	d.Strict = false
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // names are ASCII
-	var stack []string
-	var open *seenElement
-	inside := 0 // how many elements deep the stack is at the one that is open
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return out
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			switch {
-			case len(stack) == 32 || len(out) == maxElements:
-				return out
-			case open != nil:
-				open.filled = true
-			case len(stack) > 0 && strings.Contains(strings.ToLower(t.Name.Space), "scp"):
-				line, _ := d.InputPos()
-				open = &seenElement{name: t.Name.Local, space: t.Name.Space, parent: stack[len(stack)-1], attr: map[string]string{}, line: line}
-				inside = len(stack)
-				for _, a := range t.Attr {
-					switch {
-					case a.Name.Space == "":
-						open.attr[a.Name.Local] = a.Value
-					case a.Name.Space != "xmlns" && !strings.HasSuffix(a.Name.Space, "XMLSchema-instance"):
-						open.other = append(open.other, a.Name.Local)
-					}
-				}
-				delete(open.attr, "xmlns")
-				out = append(out, open)
-			}
-			stack = append(stack, t.Name.Local)
-		case xml.EndElement:
-			if len(stack) > 0 {
-				stack = stack[:len(stack)-1]
-			}
-			if open != nil && len(stack) <= inside {
-				open = nil
-			}
-		case xml.CharData:
-			if open != nil && len(open.text) < 1024 {
-				open.text += string(t[:min(len(t), 1024)])
-			}
-		}
-	}
-}
 
 // onElements runs f on the elements that it is about; f gives what is wrong.
 func onElements(want string, f func(s *survey, e *seenElement) (got string, about bool), names ...string) look {

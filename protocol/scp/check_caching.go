@@ -1,0 +1,99 @@
+package scp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+)
+
+// directives gives those of Cache-Control, nil if there are none.
+func directives(r *check.Response) map[string]string {
+	var out map[string]string
+	for d := range strings.SplitSeq(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
+		if name == "" {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = strings.Trim(value, `"`)
+	}
+	return out
+}
+
+// maxAge gives seconds, -1 if there is no max-age.
+func maxAge(r *check.Response) int {
+	if n, err := strconv.Atoi(directives(r)["max-age"]); err == nil {
+		return n
+	}
+	return -1
+}
+
+func checkPublic(_ *survey, c *seenFile, fail check.Fail) bool {
+	d := directives(c.resp)
+	if _, ok := d["public"]; d != nil && !ok {
+		fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), "public")
+	}
+	return d != nil
+}
+
+// intervals are the update frequencies in seconds. A month has four weeks.
+func interval(frequency string) int {
+	switch frequency {
+	case hourly:
+		return 3600
+	case daily:
+		return 86400
+	case weekly:
+		return 7 * 86400
+	case monthly:
+		return 28 * 86400
+	}
+	return 0
+}
+
+func checkMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
+	if c.ref.delta || directives(c.resp) == nil {
+		return false
+	}
+	for _, e := range s.list.elements {
+		if e.name != "section" || e.attr["name"] != c.ref.section || interval(e.attr["updateFreq"]) == 0 {
+			continue
+		}
+		if least := interval(e.attr["updateFreq"]); maxAge(c.resp) < least {
+			fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), fmt.Sprintf("max-age=%d or more, since it is updated %s", least, e.attr["updateFreq"]))
+		}
+		return true
+	}
+	return false
+}
+
+func checkDeltaMaxAge(s *survey, c *seenFile, fail check.Fail) bool {
+	if !c.ref.delta || directives(c.resp) == nil {
+		return false
+	}
+	for _, f := range s.files {
+		if f.ref.delta || !f.ok() || maxAge(f.resp) < 0 {
+			continue
+		}
+		if age := maxAge(c.resp); age < 0 || age >= maxAge(f.resp) {
+			fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), fmt.Sprintf("a max-age below %d, that of the snapshot", maxAge(f.resp)))
+		}
+		return true
+	}
+	return false
+}
+
+func checkMustRevalidate(_ *survey, c *seenFile, fail check.Fail) bool {
+	d := directives(c.resp)
+	if !c.ref.delta || d == nil {
+		return false
+	}
+	if _, ok := d["must-revalidate"]; !ok {
+		fail(c.ref.url, "Cache-Control: "+c.resp.Header.Get("Cache-Control"), "must-revalidate")
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+package scp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/check"
+)
+
+// checkThere fetches nothing anew but what failed.
+func checkThere(ctx context.Context, s *survey, fail check.Fail) error {
+	some := false
+	for _, f := range s.files {
+		if err := f.unsure(); err != nil {
+			return err
+		}
+		some = true
+		var got string
+		switch {
+		case f.err != nil:
+			got = f.err.Error()
+		case f.resp.Status != http.StatusOK:
+			got = status(f.resp)
+		case f.resp.CutErr != nil:
+			got = "a body that breaks off: " + f.resp.CutErr.Error()
+		default:
+			continue
+		}
+		still, err := s.still(ctx, f.ref)
+		if err != nil {
+			return err
+		}
+		if still {
+			fail(f.ref.url, got, "200 OK and the file")
+		}
+	}
+	if !some {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+// asSaid compares what the sitemap says of a file with what it is. f gives
+// both, "" for what cannot be compared.
+func asSaid(f func(c *seenFile) (is, said string)) look {
+	return askFiles(func(ctx context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error) {
+		if c.content == nil {
+			return false, nil
+		}
+		is, said := f(c)
+		switch {
+		case is == "" || said == "":
+			return false, nil
+		case is == said:
+			return true, nil
+		}
+		still, err := s.still(ctx, c.ref)
+		if err == nil && still {
+			fail(c.ref.url, "the sitemap says "+said+", it has "+is, is)
+		}
+		return true, err
+	})
+}
+
+// instantText gives a time in whole seconds, as sitemaps have it.
+func instantText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Truncate(time.Second).Format(time.RFC3339)
+}
+
+func sizeSaid(c *seenFile) (is, said string) {
+	if c.ref.size < 0 || c.coding != c.named {
+		return "", ""
+	}
+	return strconv.Itoa(len(c.resp.Coded)) + " bytes", strconv.FormatInt(c.ref.size, 10) + " bytes"
+}
+
+func pagesSaid(c *seenFile) (is, said string) {
+	if c.ref.pages < 0 || !c.whole {
+		return "", ""
+	}
+	return strconv.Itoa(c.lines) + " pages", strconv.FormatInt(c.ref.pages, 10) + " pages"
+}
+
+func sectionSaid(c *seenFile) (is, said string) { return c.section, c.ref.section }
+
+func kindSaid(c *seenFile) (is, said string) {
+	said = "snapshot"
+	if c.ref.delta {
+		said = "delta"
+	}
+	return c.kind, said
+}
+
+func generatedSaid(c *seenFile) (is, said string) {
+	return instantText(c.generated), instantText(c.ref.generated)
+}
+
+func sinceSaid(c *seenFile) (is, said string) {
+	return instantText(c.since), instantText(c.ref.since)
+}
+
+// checkUniqueID wants one collection for each id.
+func checkUniqueID(_ context.Context, s *survey, fail check.Fail) error {
+	first := map[string]*seenFile{}
+	for _, f := range s.files {
+		if f.content == nil || f.id == "" {
+			continue
+		}
+		other := first[f.id]
+		if other != nil && other.sum != f.sum && other.ref.group() != f.ref.group() {
+			fail(f.ref.url, fmt.Sprintf("id %q, as %s has", f.id, other.ref.url), "an id of its own")
+		}
+		if other == nil {
+			first[f.id] = f
+		}
+	}
+	if len(first) == 0 {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func checkSum(_ *survey, c *seenFile, fail check.Fail) bool {
+	if c.content == nil || c.checksum == "" || c.checksum == "none" {
+		return false
+	}
+	if c.checksum == "bad" {
+		fail(c.ref.url, "checksum "+c.claimed+", which holds in no reading: over the file without the member, with an empty value, with zeros, without the first line", "the SHA-256 of the uncompressed file")
+	}
+	return true
+}
+
+func checkReading(_ *survey, c *seenFile, fail check.Fail) bool {
+	if c.content == nil || c.checksum == "" || c.checksum == "none" || c.checksum == "bad" {
+		return false
+	}
+	reading := map[string]string{"empty": "with an empty value", "zeros": "with 64 zeros as its value", "pages-only": "after the first line, which it does not protect"}[c.checksum]
+	if reading != "" {
+		fail(c.ref.url, "the checksum is that of the file "+reading, "that of the file without the member checksum and its comma")
+	}
+	return true
+}
+
+func checkSuffix(_ *survey, r *reference) (string, bool) {
+	if _, ok := suffixOf(r.url); !ok && r.url != "" {
+		return "another end of the name", true
+	}
+	return "", r.url != ""
+}
