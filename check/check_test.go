@@ -395,6 +395,9 @@ func TestBodies(t *testing.T) {
 			if string(r.Body) != tt.body || (r.BodyErr != nil) != tt.broken {
 				t.Errorf("got %q, %v", r.Body, r.BodyErr)
 			}
+			if long := len(tt.sent) > 1000; (r.CutErr != nil) != long || long && !errors.Is(r.CutErr, check.ErrLimit) {
+				t.Errorf("the coded body: %v", r.CutErr)
+			}
 			if !tt.broken && !bytes.Equal(r.Coded, tt.sent) {
 				t.Errorf("the coded body is %q", r.Coded)
 			}
