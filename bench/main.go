@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, ingest, crawl, memory, start
+//	go run . -only serve     one part: serve, ingest, crawl, memory, start, scp
 //	go run . -only extract   extraction beside its peers, on the gold data that -data names
 package main
 
@@ -35,11 +35,15 @@ func main() {
 		extractOnce(what)
 		return
 	}
+	if task := os.Getenv("MILLRACE_BENCH_SCP"); task != "" {
+		scpOnce(task)
+		return
+	}
 	// As `millrace serve` does; the peers in this process gain by it as well.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
-	only := flag.String("only", "", "one part: serve, ingest, crawl, memory, start, extract")
+	only := flag.String("only", "", "one part: serve, ingest, crawl, memory, start, scp, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
 	x := &extraction{}
@@ -104,6 +108,7 @@ func run(ctx context.Context, large bool, only, manual string, wrk time.Duration
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000, "warm", 0.8) }},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
+		{"scp", func(ctx context.Context) error { return b.scp(ctx, large) }},
 		{"serve", func(ctx context.Context) error {
 			if !large {
 				return nil
@@ -119,7 +124,7 @@ func run(ctx context.Context, large bool, only, manual string, wrk time.Duration
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, ingest, crawl, memory or start")
+		return errors.New("nothing was measured; -only takes serve, ingest, crawl, memory, start or scp")
 	}
 	b.print()
 	return nil
@@ -135,7 +140,10 @@ func (b *bench) print() {
 	fmt.Println("|---|---|---|---|---|---|")
 	for _, r := range b.results {
 		verdict := "missed"
-		if r.good {
+		switch {
+		case r.reach == "": // it is only printed
+			verdict = ""
+		case r.good:
 			verdict = "reached"
 		}
 		fmt.Println("| " + strings.Join([]string{r.what, r.limit, r.ours, r.ratio, r.reach, verdict}, " | ") + " |")

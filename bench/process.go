@@ -101,18 +101,21 @@ func drain(resp *http.Response) (int, error) {
 }
 
 // residentMB gives a process's VmRSS.
-func residentMB(pid int) (float64, error) {
+func residentMB(pid int) (float64, error) { return statusMB(pid, "VmRSS:") }
+
+// statusMB gives a size in MB of a process's status.
+func statusMB(pid int, name string) (float64, error) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kb, err := strconv.Atoi(strings.Fields(rest)[0])
 			return float64(kb) / 1024, err
 		}
 	}
-	return 0, fmt.Errorf("process %d has no VmRSS", pid)
+	return 0, fmt.Errorf("process %d has no %s", pid, name)
 }
 
 // start measures how soon a server answers from what was published before.

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/scp"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+const (
+	scpPages = 20_000
+	// referenceRate is what the reference parser of SCP reaches with all of its
+	// validation removed, in bytes a second.
+	referenceRate = 120e6
+)
+
+// scp measures writing and reading collections of SCP. Rates are by processor
+// time on one core, the collector's share included.
+func (b *bench) scp(ctx context.Context, large bool) error {
+	words := filepath.Join(b.dir, "manual.json")
+	if err := readManual(ctx, b.manual, words); err != nil {
+		return err
+	}
+	a, err := newAuthor(words)
+	if err != nil {
+		return err
+	}
+	if err := b.scpRates(ctx, a); err != nil {
+		return err
+	}
+	sizes := []int{2_000, scpPages}
+	if large {
+		sizes = append(sizes, 1_000_000)
+	}
+	if err := b.scpMemory(ctx, words, sizes); err != nil {
+		return err
+	}
+	return b.scpDeltas(ctx, a, 100_000)
+}
+
+func (b *bench) scpRates(ctx context.Context, a *author) error {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	// The pages of this part would fill the memory that the whole bench has.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	dir, err := os.MkdirTemp(b.dir, "scp-")
+	if err != nil {
+		return err
+	}
+	pages := make([]*millrace.Page, scpPages)
+	for i := range pages {
+		pages[i] = a.page(i, 0)
+	}
+	memory := &pagesView{n: len(pages), page: func(i int) *millrace.Page { return pages[i] }}
+	file, err := snapshot(ctx, memory, dir)
+	if err != nil {
+		return err
+	}
+	coded, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	plain, err := decompress(coded)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("snapshot of %d pages of %d bytes, zstd, from memory", scpPages, len(plain)/scpPages)
+	if err := b.scpWrite(ctx, memory, dir, plain, what, 0.7); err != nil {
+		return err
+	}
+	if err := b.scpSize(ctx, plain, len(coded)); err != nil {
+		return err
+	}
+	pages, memory = nil, nil // a reader has no such heap
+	if err := b.scpRead(ctx, len(plain), coded, scpPages); err != nil {
+		return err
+	}
+	_, stored, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-rates.db"), a, scpPages, nil)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return b.scpWrite(ctx, stored, dir, plain, "the same from the store", 0)
+}
+
+// rate gives the MB that a function gets done in a second of processor time.
+func rate(n int, f func() error) func() (float64, error) {
+	return func() (float64, error) {
+		runtime.GC() // what the last one left is not this one's
+		seconds, _, err := measure(f)
+		return float64(n) / seconds / 1e6, err
+	}
+}
+
+// scpWrite compares writing with the compressor alone. A reach of 0 promises
+// nothing.
+func (b *bench) scpWrite(ctx context.Context, v millrace.View, dir string, plain []byte, what string, reach float64) error {
+	limit, ours, err := alternate(
+		rate(len(plain), func() error { return compress(plain) }),
+		rate(len(plain), func() error {
+			_, err := snapshot(ctx, v, dir)
+			return err
+		}))
+	if err != nil {
+		return err
+	}
+	r := row{
+		what: what, limit: fmt.Sprintf("%.0f MB/s (the compressor alone)", limit), ours: fmt.Sprintf("%.0f MB/s", ours),
+		ratio: fmt.Sprintf("%.2f", ours/limit), good: ours/limit >= reach,
+	}
+	if reach > 0 {
+		r.reach = fmt.Sprintf("%.1f", reach)
+	}
+	b.add(r)
+	return nil
+}
+
+func decompress(coded []byte) ([]byte, error) {
+	d, err := zstd.NewReader(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.DecodeAll(coded, nil)
+}
+
+// compress is the limit of writing.
+func compress(plain []byte) error {
+	enc, err := newEncoder(io.Discard)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(struct{ io.Writer }{enc}, bytes.NewReader(plain)); err != nil {
+		return err
+	}
+	return enc.Close()
+}
+
+// scpSize compares the size of the file with that of the zstd command.
+func (b *bench) scpSize(ctx context.Context, plain []byte, ours int) error {
+	c := exec.CommandContext(ctx, "zstd", "-6", "-q", "-c")
+	c.Stdin = bytes.NewReader(plain)
+	out, err := c.Output()
+	if err != nil {
+		return fmt.Errorf("zstd -6 (Debian's zstd): %w", err)
+	}
+	ratio := float64(ours) / float64(len(out))
+	b.add(row{
+		what: fmt.Sprintf("size of it, of %d bytes", len(plain)), limit: fmt.Sprintf("%d bytes (zstd -6)", len(out)),
+		ours: fmt.Sprintf("%d bytes", ours), ratio: fmt.Sprintf("%.3f", ratio), reach: "at most 1.03", good: ratio <= 1.03,
+	})
+	return nil
+}
+
+// scpRead compares reading with decompression and SHA-256 alone, and with what
+// the reference parser reaches.
+func (b *bench) scpRead(ctx context.Context, n int, coded []byte, pages int) error {
+	alone := rate(n, func() error {
+		d, err := zstd.NewReader(bytes.NewReader(coded), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		_, err = io.Copy(sha256.New(), d)
+		return err
+	})
+	for _, part := range []struct {
+		what string
+		read func() error
+		goal bool
+	}{
+		{"verify and validate it, once through", func() error { return verifyAll(ctx, coded, pages) }, false},
+		{"verify and validate it, then read its pages", func() error { return readAll(ctx, bytes.NewReader(coded), int64(len(coded)), pages) }, true},
+	} {
+		limit, ours, err := alternate(alone, rate(n, part.read))
+		if err != nil {
+			return err
+		}
+		first := row{
+			what: part.what, limit: fmt.Sprintf("%.0f MB/s (decompression and SHA-256 alone)", limit), ours: fmt.Sprintf("%.0f MB/s", ours),
+			ratio: fmt.Sprintf("%.2f", ours/limit),
+		}
+		second := row{
+			what: part.what, limit: "120 MB/s (reference parser without validation)", ours: first.ours,
+			ratio: fmt.Sprintf("%.2f", ours*1e6/referenceRate),
+		}
+		if part.goal {
+			first.reach, first.good = "0.3", ours/limit >= 0.3
+			second.reach, second.good = "above 2", ours*1e6 > 2*referenceRate
+		}
+		b.add(first)
+		b.add(second)
+	}
+	return nil
+}
+
+var errPages = errors.New("not all pages were read")
+
+// verifyAll goes through a file once, and checks everything.
+func verifyAll(ctx context.Context, coded []byte, pages int) error {
+	c, err := scp.Open(bytes.NewReader(coded), int64(len(coded)), nil)
+	if err != nil {
+		return err
+	}
+	v, err := c.Verify(ctx)
+	if err == nil && (v.Pages != pages || v.Checksum != "cut") {
+		err = fmt.Errorf("%w: %+v", errPages, v)
+	}
+	return err
+}
+
+// readAll does what a reader does with a file: all of it is verified before its
+// first page is given.
+func readAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
+	c, err := scp.Open(r, size, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Verify(ctx); err != nil {
+		return err
+	}
+	n := 0
+	for _, err := range c.Pages(ctx) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n != pages {
+		return fmt.Errorf("%w: %d of %d", errPages, n, pages)
+	}
+	return nil
+}
+
+// scpStore makes a store of pages, or opens it, and gives its newest view.
+func scpStore(ctx context.Context, file string, a *author, n int, o *sqlite.Options) (site store.Site, head millrace.View, stop func(), err error) {
+	st, err := sqlite.Open(ctx, file, o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	stop = func() { _ = st.Close() }
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	site, err = st.Site(ctx, scpSite, store.Config{Base: scpSite, Taggers: []millrace.Tagger{scp.Protocol().Tagger}})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := put(ctx, site, a, n, 0); err != nil {
+		return nil, nil, nil, err
+	}
+	head, err = site.Head(ctx)
+	return site, head, stop, err
+}
+
+// put writes the first pages of an edition.
+func put(ctx context.Context, site store.Site, a *author, n, edition int) error {
+	var batch []millrace.Change
+	for i := range n {
+		p := a.page(i, edition)
+		batch = append(batch, millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL}, Page: p})
+		if len(batch) == 500 || i == n-1 {
+			if _, err := site.Apply(ctx, "bench", batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	return nil
+}

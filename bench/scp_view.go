@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/scp"
+)
+
+// pagesView is a [millrace.View] of pages that are not in a store.
+type pagesView struct {
+	n    int
+	page func(i int) *millrace.Page
+}
+
+var scpTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// Site implements [millrace.View].
+func (v *pagesView) Site() millrace.Site {
+	return millrace.Site{Base: scpSite, Docs: scpSite, Title: "Bench", Language: "en", Epoch: "bench", Seq: uint64(v.n), Time: scpTime, Pages: v.n}
+}
+
+// Scan implements [millrace.View].
+func (v *pagesView) Scan(context.Context, millrace.Scan) iter.Seq2[*millrace.Page, error] {
+	return func(yield func(*millrace.Page, error) bool) {
+		for i := range v.n {
+			if !yield(v.page(i), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Tags implements [millrace.View].
+func (v *pagesView) Tags(context.Context, string, string) iter.Seq2[millrace.Tag, error] {
+	return func(yield func(millrace.Tag, error) bool) {
+		for i := range v.n {
+			if !yield(millrace.Tag{URL: scpURL(i), Value: "1", N: 1, Modified: scpTime}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// SeqAt implements [millrace.View]: there is no history.
+func (v *pagesView) SeqAt(context.Context, time.Time) (uint64, error) { return uint64(v.n), nil }
+
+// Changes implements [millrace.View].
+func (v *pagesView) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(func(millrace.Change, error) bool) {}
+}
+
+// Page implements [millrace.View].
+func (v *pagesView) Page(context.Context, millrace.Ref) (*millrace.Page, error) {
+	return nil, millrace.ErrNotFound
+}
+
+// Tag implements [millrace.View].
+func (v *pagesView) Tag(context.Context, string, string) (millrace.Tag, error) {
+	return millrace.Tag{}, millrace.ErrNotFound
+}
+
+// The settings of internal/edition's encoder of files.
+func newEncoder(w io.Writer) (*zstd.Encoder, error) {
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(4<<20))
+}
+
+// zstdShelf is a [millrace.Shelf] that does what internal/edition's does, in zstd
+// alone.
+type zstdShelf struct {
+	dir   string
+	files []string // that were made
+}
+
+// Held implements [millrace.Shelf].
+func (s *zstdShelf) Held() []millrace.File { return nil }
+
+// Keep implements [millrace.Shelf].
+func (s *zstdShelf) Keep(millrace.File) {}
+
+// Put implements [millrace.Shelf].
+func (s *zstdShelf) Put(ctx context.Context, d *millrace.Document) error {
+	return d.Write(ctx, io.Discard)
+}
+
+// Draft implements [millrace.Shelf].
+func (s *zstdShelf) Draft() (millrace.Draft, error) {
+	f, err := os.CreateTemp(s.dir, "draft-*")
+	if err != nil {
+		return nil, err
+	}
+	return &zstdDraft{s: s, f: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+}
+
+type zstdDraft struct {
+	s   *zstdShelf
+	f   *os.File
+	buf *bufio.Writer
+}
+
+func (d *zstdDraft) Write(b []byte) (int, error) { return d.buf.Write(b) }
+
+// WriteAt implements [io.WriterAt].
+func (d *zstdDraft) WriteAt(b []byte, at int64) (int, error) {
+	if err := d.buf.Flush(); err != nil {
+		return 0, err
+	}
+	return d.f.WriteAt(b, at)
+}
+
+// Finish implements [millrace.Draft].
+func (d *zstdDraft) Finish(_ context.Context, f millrace.File, _ []string, name func(coding, sum string) string) ([]millrace.File, error) {
+	if err := d.buf.Flush(); err != nil {
+		return nil, err
+	}
+	if _, err := d.f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	out, err := os.CreateTemp(d.s.dir, "coded-*")
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	sum := sha256.New()
+	w := bufio.NewWriterSize(out, 256<<10)
+	enc, err := newEncoder(io.MultiWriter(w, sum))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.CopyBuffer(struct{ io.Writer }{enc}, struct{ io.Reader }{d.f}, make([]byte, 256<<10)); err != nil {
+		return nil, err
+	}
+	if err := enc.Close(); err != nil {
+		return nil, err
+	}
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	f.Coding, f.Sum = "zstd", hex.EncodeToString(sum.Sum(nil))
+	f.Path = name(f.Coding, f.Sum)
+	info, err := out.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f.Size = info.Size()
+	file := filepath.Join(d.s.dir, filepath.Base(f.Path))
+	d.s.files = append(d.s.files, file)
+	return []millrace.File{f}, os.Rename(out.Name(), file)
+}
+
+// Discard implements [millrace.Draft].
+func (d *zstdDraft) Discard() {
+	_ = d.f.Close()
+	_ = os.Remove(d.f.Name())
+}
+
+// snapshot makes the one snapshot of a view, and gives its file.
+func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) {
+	s := &zstdShelf{dir: dir}
+	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.Filer)
+	if !ok {
+		return "", fmt.Errorf("the publisher makes no files")
+	}
+	if _, err := p.Files(ctx, v, scpTime, s); err != nil {
+		return "", err
+	}
+	if len(s.files) != 1 {
+		return "", fmt.Errorf("%d files for one snapshot", len(s.files))
+	}
+	return s.files[0], nil
+}
