@@ -124,12 +124,20 @@ func numbers(s string) map[float64]bool {
 // amount reads a price as shops write it: 1,299.00 and 1.299,00 and 1299.
 func amount(s string) float64 {
 	s = strings.Trim(s, ".,")
-	if i := strings.LastIndexAny(s, ".,"); i >= 0 && len(s)-i <= 3 {
-		s = strings.NewReplacer(".", "", ",", "").Replace(s[:i]) + "." + s[i+1:]
-	} else {
-		s = strings.NewReplacer(".", "", ",", "").Replace(s)
+	point := strings.LastIndexAny(s, ".,")
+	if point >= 0 && len(s)-point > 3 {
+		point = -1 // it divides thousands
 	}
-	n, err := strconv.ParseFloat(s, 64)
+	digits := make([]byte, 0, 16)
+	for i := range len(s) {
+		switch {
+		case i == point:
+			digits = append(digits, '.')
+		case s[i] != '.' && s[i] != ',':
+			digits = append(digits, s[i])
+		}
+	}
+	n, err := strconv.ParseFloat(string(digits), 64)
 	if err != nil {
 		return 0
 	}
