@@ -52,8 +52,8 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 // countBlocks gives about the number of blocks that the content has: growing a
 // long list of them costs more than anything else of the walk.
 func (l *located) countBlocks() int {
-	count := 0
-	for i := l.at; i < l.c.boxes[l.at].end; i++ {
+	count := 1
+	for i := l.at + 1; i < l.c.boxes[l.at].end; i++ {
 		b := &l.c.boxes[i]
 		if b.drop != "" {
 			i = b.end - 1
@@ -61,6 +61,7 @@ func (l *located) countBlocks() int {
 		}
 		switch b.tag {
 		case atom.Li, atom.Td, atom.Th, atom.Dd, atom.Dt:
+			i = b.end - 1 // it goes into the block that it is an item of
 		case atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Figure:
 			count++
 		default:
