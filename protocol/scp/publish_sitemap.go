@@ -81,10 +81,11 @@ func pathOf(u string) string {
 	return u
 }
 
-// indexDocument names all sitemaps. What it says changes with their number.
+// indexDocument names all sitemaps. It is short enough to be made anew each
+// time, since what it says changes with their number.
 func indexDocument(v millrace.View, shards int) *millrace.Document {
 	return &millrace.Document{
-		Path: indexPath, Header: sitemapHeader(), Large: true, Touched: func(string) bool { return false },
+		Path: indexPath, Header: sitemapHeader(), Large: true,
 		Write: func(_ context.Context, w io.Writer) error {
 			docs := strings.TrimSuffix(v.Site().Docs, "/")
 			out := sitemap.NewIndexWriter(w)
