@@ -55,6 +55,9 @@ type Edition struct {
 // Large lists the paths of the large documents, sorted.
 func (ed *Edition) Large() []string { return ed.manifest.paths() }
 
+// Files lists the paths of the files, in the order in which the rooms made them.
+func (ed *Edition) Files() []string { return ed.manifest.shelfPaths() }
+
 // Room gives the name of the room whose large document or file a path is, "" if
 // it is none.
 func (ed *Edition) Room(path string) string {
