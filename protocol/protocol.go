@@ -20,8 +20,8 @@ type Protocol struct {
 
 	// Carry gives what is left of a page once it has gone through the
 	// protocol, nil if the protocol does not carry the page. It is pure,
-	// total and idempotent. Pages are those of a View of site, of which only
-	// Base counts.
+	// total and idempotent. Pages are those of a View of site, of which Base
+	// and Language count.
 	Carry func(site millrace.Site, p *millrace.Page) *millrace.Page
 	// Tagger computes the room's tags in the store.
 	Tagger millrace.Tagger

@@ -249,7 +249,7 @@ func (c *buildCommand) write(ctx context.Context, p *process, o *origin, press *
 // documents names every document and file of an edition.
 func documents(ctx context.Context, press *edition.Press, published []edition.Room, add func(static.Item) error) error {
 	ed := press.Current()
-	for _, large := range ed.Large() {
+	for _, large := range append(ed.Large(), ed.Files()...) {
 		if err := add(static.Item{Path: large, Room: ed.Room(large)}); err != nil {
 			return err
 		}

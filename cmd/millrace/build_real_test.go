@@ -57,7 +57,7 @@ func broken(t *testing.T, url string) []string {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v:\n%s%s", err, out, errs)
 	}
-	if !r.Protocols["tct-01"].Found {
+	if !r.Protocols["tct-01"].Found || !r.Protocols["scp"].Found {
 		t.Errorf("not found:\n%s", out)
 	}
 	ids := []string{}
@@ -89,8 +89,16 @@ func realBuild(t *testing.T, server, src string, options ...string) (url, out, a
 	if first.Added == 0 || len(first.Skipped) != 0 || len(first.Ways) != 1 {
 		t.Errorf("%+v", first)
 	}
-	wantMirror(t, mirror, file, src, url)
+	wantMirror(t, "tct-01", mirror, file, src, url)
 	if again := pull(t, url, mirror); again.Requests != 1 {
+		t.Errorf("nothing changed: %d requests", again.Requests)
+	}
+	mirror = filepath.Join(t.TempDir(), "scp.db")
+	if best := pullBest(t, url, mirror); best.Via != "scp" || best.Added != first.Added || len(best.Skipped) != 0 || len(best.Notes) != 0 {
+		t.Errorf("%+v", best)
+	}
+	wantMirror(t, "scp", mirror, file, src, url)
+	if again := pullBest(t, url, mirror); again.Requests != 1 {
 		t.Errorf("nothing changed: %d requests", again.Requests)
 	}
 	if code, _, _ := get(t, url+".millrace/build.jsonl"); code != 404 {

@@ -229,14 +229,15 @@ func (s *memorySink) pages(context.Context) (map[string]*millrace.Page, error) {
 
 // fileSink is a mirror in a store, as `millrace pull` keeps one.
 type fileSink struct {
-	w *world
+	w    *world
+	room string
 	*sqlite.Site
 }
 
 func (s *fileSink) exact() bool { return false }
 
 func (s *fileSink) restart(ctx context.Context) error {
-	db, err := sqlite.Open(ctx, filepath.Join(s.w.dir, "mirror.db"), &sqlite.Options{Now: time.Now, Readers: 2})
+	db, err := sqlite.Open(ctx, filepath.Join(s.w.dir, "mirror-"+s.room+".db"), &sqlite.Options{Now: time.Now, Readers: 2})
 	if err != nil {
 		return err
 	}

@@ -28,13 +28,19 @@ import (
 //     published;
 //   - a replica's editions and the dates of its documents never go back;
 //   - a replica says nothing of pages that its configuration hides.
+//
+// The files of an edition depend on those before it, and on who makes it. Of
+// them it knows only that a validator stands for one body, and what the
+// clients make of them.
 type oracle struct {
 	w *world
 
 	mu       sync.Mutex
 	editions []*published // in order
 	index    map[uint64]int
-	docs     map[string]bool // that any edition had
+	docs     map[string]bool                 // that any edition had
+	made     map[[2]string][sha256.Size]byte // files, and what names them, by path and validator
+	named    map[string]bool                 // their paths
 	turns    int
 	checked  int
 	newest   map[string]int     // replica: index of its newest edition
@@ -67,7 +73,19 @@ type doc struct {
 func (o *oracle) init(w *world) {
 	o.w = w
 	o.index, o.docs = make(map[uint64]int), make(map[string]bool)
+	o.made, o.named = make(map[[2]string][sha256.Size]byte), make(map[string]bool)
 	o.newest, o.dated, o.bodies = make(map[string]int), make(map[[3]string]date), make(map[string][]byte)
+}
+
+// make writes down a file, or a document that is made with files.
+func (o *oracle) make(path, etag string, sum [sha256.Size]byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	k := [2]string{path, etag}
+	if old, ok := o.made[k]; ok && old != sum {
+		o.w.fail("%s is made twice with the validator %s and another body", path, etag)
+	}
+	o.made[k], o.named[path] = sum, true
 }
 
 // describe writes down what an edition of a view has to look like.
@@ -108,6 +126,9 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life) (*publi
 			if p.Carry(v.Site(), page) != nil {
 				ed.pages[p.Name][page.URL] = true
 			}
+		}
+		if _, files := pub.(millrace.Filer); files {
+			continue
 		}
 		if err := o.parity(ctx, p, ed, links); err != nil {
 			return nil, err
@@ -258,7 +279,10 @@ func (o *oracle) ask(l *life, r *http.Request) *exchange {
 func (x *exchange) answered(resp *http.Response, body []byte) {
 	o, uri := x.o, x.r.URL.RequestURI()
 	hi := o.of(x.l)
-	text, err := content(resp, body)
+	text, err := body, error(nil)
+	if resp.StatusCode != http.StatusPartialContent {
+		text, err = content(resp, body)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.turns++
@@ -274,6 +298,9 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		}
 	}
 	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
+	for _, coding := range []string{"-br", "-gzip", "-zstd"} {
+		etag = strings.TrimSuffix(etag, coding)
+	}
 	var fits func(*published) bool
 	switch {
 	case err != nil:
@@ -282,6 +309,13 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	case resp.StatusCode >= 500:
 		if x.lo >= 0 {
 			o.w.fail("%s, and nothing is wrong", where)
+		}
+		return
+	case resp.StatusCode == http.StatusPartialContent:
+		return // of a file: clients put it together and know its checksum
+	case o.named[uri] && resp.StatusCode == http.StatusOK:
+		if sum, ok := o.made[[2]string{uri, etag}]; !ok || sum != sha256.Sum256(text) {
+			o.w.fail("%s: the body is not what its validator stands for", where)
 		}
 		return
 	case !o.docs[uri]:

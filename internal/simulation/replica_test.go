@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -157,7 +159,12 @@ func (w *world) published(l *life, g *gate) []edition.Room {
 	var out []edition.Room
 	for _, p := range w.rooms {
 		pub := p.NewPublisher(&protocol.PublisherOptions{ListItems: w.items})
-		out = append(out, edition.Room{Name: p.Name, Publisher: slowPublisher{pub, w, l, g}})
+		slow := slowPublisher{pub, w, l, g}
+		if filer, ok := pub.(millrace.Filer); ok {
+			out = append(out, edition.Room{Name: p.Name, Publisher: watchedFiler{slow, filer}})
+			continue
+		}
+		out = append(out, edition.Room{Name: p.Name, Publisher: slow})
 	}
 	return out
 }
@@ -183,6 +190,66 @@ func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*mill
 		p.g.held.hold(ctx, holdup(p.l.rng))
 	}
 	return p.Publisher.All(ctx, v)
+}
+
+// watchedFiler has the oracle know the files that it makes.
+type watchedFiler struct {
+	slowPublisher
+	filer millrace.Filer
+}
+
+// Files makes them.
+func (f watchedFiler) Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (time.Time, error) {
+	return f.filer.Files(ctx, v, now, watchedShelf{s, &f.w.oracle})
+}
+
+type watchedShelf struct {
+	millrace.Shelf
+	o *oracle
+}
+
+// Put writes down a document.
+func (s watchedShelf) Put(ctx context.Context, d *millrace.Document) error {
+	var b bytes.Buffer
+	if err := d.Write(ctx, &b); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(b.Bytes())
+	s.o.make(d.Path, fmt.Sprintf("sha256-%x", sum), sum)
+	return s.Shelf.Put(ctx, d)
+}
+
+// Draft begins a file.
+func (s watchedShelf) Draft() (millrace.Draft, error) {
+	d, err := s.Shelf.Draft()
+	return &watchedDraft{Draft: d, o: s.o}, err
+}
+
+type watchedDraft struct {
+	millrace.Draft
+	o    *oracle
+	body []byte
+}
+
+// Write appends.
+func (d *watchedDraft) Write(b []byte) (int, error) {
+	d.body = append(d.body, b...)
+	return d.Draft.Write(b)
+}
+
+// WriteAt changes what has been written.
+func (d *watchedDraft) WriteAt(b []byte, at int64) (int, error) {
+	copy(d.body[at:], b)
+	return d.Draft.WriteAt(b, at)
+}
+
+// Finish writes down the files.
+func (d *watchedDraft) Finish(ctx context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+	files, err := d.Draft.Finish(ctx, f, codings, name)
+	for _, made := range files {
+		d.o.make(made.Path, made.ETag, sha256.Sum256(d.body))
+	}
+	return files, err
 }
 
 // publishing is a site whose editions are written down, with what may happen
@@ -250,6 +317,9 @@ func (p *publishing) Publish(ctx context.Context, from, to uint64, manifest []by
 		return ctx.Err()
 	case w.chance(rng, .06):
 		w.logf("%s is not told that it has published %d", p.l.name, to)
+		if from == to {
+			p.g.held.hold(ctx, 0) // it has made the files of an edition anew, and has it only after another look
+		}
 		return fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}
 	return nil

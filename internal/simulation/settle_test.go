@@ -23,7 +23,9 @@ func (w *world) settle() {
 	w.mu.Lock()
 	l.conf, l.path, l.crashes = w.conf, w.path, w.crashes
 	w.mu.Unlock()
-	w.sleep(10 * time.Second) // writers come to their end, replicas are back
+	// Writers come to their end, replicas are back, and clients ask once more
+	// for a robots.txt that broke off.
+	w.sleep(70 * time.Second)
 	site, err := w.open(l)
 	if err == nil {
 		err = site.Derive(l.ctx, nil)
@@ -179,7 +181,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 	}
 	want, got := make(map[string]*millrace.Page), c.held
 	for u, p := range pages {
-		if carried := c.p.Carry(millrace.Site{Base: base}, p); carried != nil {
+		if carried := c.p.Carry(v.Site(), p); carried != nil {
 			want[u] = carried
 		}
 	}

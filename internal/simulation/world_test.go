@@ -82,7 +82,7 @@ func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
 	w.net = newNetwork(w)
 	w.oracle.init(w)
 	for _, p := range w.rooms {
-		w.clients = append(w.clients, newClient(w, p, &memorySink{}), newClient(w, p, &fileSink{w: w}))
+		w.clients = append(w.clients, newClient(w, p, &memorySink{}), newClient(w, p, &fileSink{w: w, room: p.Name}))
 	}
 	return w
 }

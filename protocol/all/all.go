@@ -4,12 +4,14 @@ package all
 
 import (
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/protocol/tct01"
 )
 
 // Protocols gives every protocol, in the order in which they are shown.
 func Protocols() []protocol.Protocol {
 	return []protocol.Protocol{
+		scp.Protocol(),
 		tct01.Protocol(),
 	}
 }

@@ -11,5 +11,6 @@ func ExampleProtocols() {
 		fmt.Printf("%s: %s, %s of %s\n", p.Name, p.Title, p.Version, p.Date)
 	}
 	// Output:
+	// scp: Site Content Protocol (SCP), 0.1 of 2025-11-14
 	// tct-01: The Collaboration Tunnel Protocol (TCT), draft-jurkovikj-collab-tunnel-01 of 2025-11-14
 }

@@ -186,6 +186,8 @@ func content(p protocol.Protocol, b millrace.Block) string {
 		return "carried"
 	case len(out.Blocks) == 0:
 		return "lost"
+	case b.Spans == nil && slices.ContainsFunc(out.Blocks, func(o millrace.Block) bool { return o.Type == b.Type }):
+		return "in part"
 	case out.Text() == in.Text():
 		return "as text"
 	}
@@ -278,6 +280,13 @@ func constants(t *testing.T, typ string) []string {
 // TestTableTells shows each word of the table at rooms made for it.
 func TestTableTells(t *testing.T) {
 	whole := protocol.Protocol{Name: "whole", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p.Clone() }}
+	less := protocol.Protocol{Name: "less", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page {
+		p = p.Clone()
+		for i := range p.Blocks {
+			p.Blocks[i].Anchor = ""
+		}
+		return p
+	}}
 	none := protocol.Protocol{Name: "none", Carry: func(millrace.Site, *millrace.Page) *millrace.Page { return nil }}
 	text := protocol.Protocol{Name: "text", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page {
 		return &millrace.Page{
@@ -285,14 +294,15 @@ func TestTableTells(t *testing.T) {
 			Known: millrace.FieldTitle | millrace.FieldContent, Detail: millrace.DetailText,
 		}
 	}}
-	rows := table([]protocol.Protocol{whole, none, text})
+	rows := table([]protocol.Protocol{whole, less, none, text})
 	for _, want := range []string{
-		"| url | carried | no document | carried |",
-		"| title | carried | no document | changed |",
-		"| author | carried | no document | lost |", // given, but not spoken for
-		"| tags | carried | no document | lost |",
-		"| table block | carried | no document | as text |",
-		"| page of kind archive | has a document | no document | has a document |",
+		"| url | carried | carried | no document | carried |",
+		"| title | carried | carried | no document | changed |",
+		"| author | carried | carried | no document | lost |", // given, but not spoken for
+		"| tags | carried | carried | no document | lost |",
+		"| heading block | carried | in part | no document | as text |",
+		"| table block | carried | carried | no document | as text |",
+		"| page of kind archive | has a document | has a document | no document | has a document |",
 	} {
 		if !strings.Contains(rows, want+"\n") {
 			t.Errorf("no row %s in\n%s", want, rows)
