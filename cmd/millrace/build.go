@@ -18,7 +18,6 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
@@ -29,18 +28,15 @@ type buildCommand struct {
 	remote
 	crawling
 	learning
-	Source    string   `arg:"" help:"What to build of: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
-	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to: what --base-url names. It is made if need be."`
-	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"Where the folder is going to be served."`
-	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Make the _headers file for netlify, which takes more rules, or for cloudflare, whose rules say more (default: one for both)."`
-	Force     bool     `help:"Write to a folder that no build has made, and replace files in it."`
-	As        string   `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
-	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
-	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
-	Exclude   []string `placeholder:"PATH" help:"Paths to hide, with everything below (default: accounts, carts, logins and administration)."`
-	HideKinds []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
-	Authors   string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
-	ListItems int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})."`
+	publishing
+	Source    string `arg:"" help:"What to build of: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Out       string `required:"" placeholder:"DIR" help:"Folder to write to: what --base-url names. It is made if need be."`
+	BaseURL   string `required:"" name:"base-url" placeholder:"URL" help:"Where the folder is going to be served."`
+	HeadersOf string `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Make the _headers file for netlify, which takes more rules, or for cloudflare, whose rules say more (default: one for both)."`
+	Force     bool   `help:"Write to a folder that no build has made, and replace files in it."`
+	As        string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
+	Store     string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
+	Site      string `placeholder:"URL" help:"Which site of a mirror that holds several."`
 }
 
 // buildReport is what `millrace build --json` prints.
@@ -62,9 +58,8 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	start := time.Now()
 	p.limitMemory()
 	s := &serveCommand{
-		common: c.common, remote: c.remote, crawling: c.crawling, learning: c.learning,
+		common: c.common, remote: c.remote, crawling: c.crawling, learning: c.learning, publishing: c.publishing,
 		Source: c.Source, Listen: "nowhere", BaseURL: c.BaseURL, As: c.As, Store: c.Store, Site: c.Site,
-		Exclude: c.Exclude, HideKinds: c.HideKinds, Authors: c.Authors, ListItems: c.ListItems,
 	}
 	kind, err := s.kind()
 	if err != nil {
@@ -141,11 +136,12 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	defer func() { err = errors.Join(err, o.store.Close()) }()
 	conf := store.Config{Base: o.base, Docs: r.URL, Visibility: s.visibility()}
 	var published []edition.Room
+	roomO, key := s.publisher()
 	for _, room := range all.Protocols() {
 		conf.Taggers = append(conf.Taggers, room.Tagger)
 		published = append(published, edition.Room{
 			Name:      room.Name,
-			Publisher: room.NewPublisher(&protocol.PublisherOptions{ListItems: c.ListItems}),
+			Publisher: room.NewPublisher(roomO),
 		})
 	}
 	site, err := o.store.Site(ctx, o.name, conf)
@@ -158,7 +154,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	if o.close != nil {
 		defer func() { err = errors.Join(err, o.close()) }()
 	}
-	press, err := edition.NewPress(site, published, o.path+"-files", &edition.Options{Key: fmt.Sprint("list-items ", c.ListItems), Log: p.log})
+	press, err := edition.NewPress(site, published, o.path+"-files", &edition.Options{Key: key, Log: p.log})
 	if err != nil {
 		return err
 	}

@@ -7,17 +7,14 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
@@ -28,17 +25,14 @@ type serveCommand struct {
 	remote
 	crawling
 	learning
-	Source    string   `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
-	Listen    string   `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
-	BaseURL   string   `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address)."`
-	As        string   `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
-	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
-	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
-	Exclude   []string `placeholder:"PATH" help:"Paths to hide, with everything below (default: accounts, carts, logins and administration)."`
-	HideKinds []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
-	Authors   string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
-	ListItems int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})."`
-	AccessLog string   `placeholder:"FILE" help:"Write a line per request there; - is standard error."`
+	publishing
+	Source    string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address)."`
+	As        string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
+	Store     string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
+	Site      string `placeholder:"URL" help:"Which site of a mirror that holds several."`
+	AccessLog string `placeholder:"FILE" help:"Write a line per request there; - is standard error."`
 }
 
 // serveReport is what `millrace serve --json` prints once it is ready.
@@ -98,18 +92,19 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 
 	conf := store.Config{Base: o.base, Docs: docs, Visibility: c.visibility()}
 	var published []edition.Room
+	roomO, key := c.publisher()
 	for _, room := range all.Protocols() {
 		conf.Taggers = append(conf.Taggers, room.Tagger)
 		published = append(published, edition.Room{
 			Name:      room.Name,
-			Publisher: room.NewPublisher(&protocol.PublisherOptions{ListItems: c.ListItems}),
+			Publisher: room.NewPublisher(roomO),
 		})
 	}
 	site, err := o.store.Site(ctx, o.name, conf)
 	if err != nil {
 		return err
 	}
-	po := &edition.Options{Key: fmt.Sprint("list-items ", c.ListItems), Log: p.log}
+	po := &edition.Options{Key: key, Log: p.log}
 	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log}
 	if err := o.connect(ctx, c, p, site); err != nil {
 		return err
@@ -174,38 +169,13 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	return nil
 }
 
-// hideable are the kinds of pages that --hide-kinds can name.
-var hideable = []millrace.PageKind{
-	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product,
-	millrace.Listing, millrace.Collection, millrace.Archive,
-}
-
-// validate refuses values that would be taken for something else. What hides
-// pages has to be right: a slip would publish them.
+// validate refuses values that would be taken for something else.
 func (c *serveCommand) validate() error {
-	if err := errors.Join(c.remote.validate(), c.crawling.validate()); err != nil {
-		return err
-	}
-	if _, err := c.rules(nil); err != nil {
-		return err
-	}
-	switch {
-	case c.Listen == "":
+	if c.Listen == "" {
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
-	case c.ListItems < 1:
-		return usageError(fmt.Sprintf("--list-items %d: a list has at least one page", c.ListItems))
 	}
-	for _, path := range c.Exclude {
-		if !strings.HasPrefix(path, "/") {
-			return usageError(fmt.Sprintf("--exclude: %q hides nothing: a path starts with /, such as /drafts", path))
-		}
-	}
-	for _, kind := range c.HideKinds {
-		if !slices.Contains(hideable, millrace.PageKind(kind)) {
-			return usageError(fmt.Sprintf("--hide-kinds: there is no kind %q; the kinds are %q", kind, hideable))
-		}
-	}
-	return nil
+	_, err := c.rules(nil)
+	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), err)
 }
 
 // docs gives the base URL of the machine documents.
@@ -228,17 +198,6 @@ func (c *serveCommand) docs(addr net.Addr) (string, error) {
 		return "", usageError("--base-url: a base has no query: " + u)
 	}
 	return strings.TrimSuffix(u, "/") + "/", nil
-}
-
-func (c *serveCommand) visibility() millrace.Visibility {
-	v := millrace.Visibility{Exclude: c.Exclude}
-	for _, k := range c.HideKinds {
-		v.Kinds = append(v.Kinds, millrace.PageKind(k))
-	}
-	if c.Authors == "hidden" {
-		v.Authors = millrace.AuthorHidden
-	}
-	return v
 }
 
 func (c *serveCommand) accessLog(p *process) (io.Writer, func(), error) {

@@ -135,6 +135,9 @@ func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	if c.Store != "" {
 		return usageError("--store: a mirror is its own store")
 	}
+	if len(c.Keep)+len(c.Drop) > 0 || c.Comments {
+		p.log.Warn("a mirror has no HTML to extract: --keep, --drop and --comments count where it is pulled", "mirror", c.Source)
+	}
 	var err error
 	o.path = c.Source
 	if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {

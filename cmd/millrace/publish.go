@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
+)
+
+// publishing are the flags of every command that publishes.
+type publishing struct {
+	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below (default: accounts, carts, logins and administration)."`
+	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
+	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
+	ListItems       int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})."`
+	Sections        []string `placeholder:"PATH" help:"Paths whose pages get collections of their own (default: the first segments of all paths)."`
+	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made anew: hourly, daily, weekly or monthly (default: as the site changes)."`
+	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
+}
+
+// hideable are the kinds of pages that --hide-kinds can name.
+var hideable = []millrace.PageKind{
+	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product,
+	millrace.Listing, millrace.Collection, millrace.Archive,
+}
+
+// validate refuses values that would be taken for something else. What hides
+// pages has to be right: a slip would publish them.
+func (c *publishing) validate() error {
+	if c.ListItems < 1 {
+		return usageError(fmt.Sprintf("--list-items %d: a list has at least one page", c.ListItems))
+	}
+	for _, path := range c.Exclude {
+		if !strings.HasPrefix(path, "/") {
+			return usageError(fmt.Sprintf("--exclude: %q hides nothing: a path starts with /, such as /drafts", path))
+		}
+	}
+	for _, path := range c.Sections {
+		if !strings.HasPrefix(path, "/") || strings.Trim(path, "/") == "" {
+			return usageError(fmt.Sprintf("--sections: %q is no part of a site: a path starts with /, such as /blog", path))
+		}
+	}
+	for _, kind := range c.HideKinds {
+		if !slices.Contains(hideable, millrace.PageKind(kind)) {
+			return usageError(fmt.Sprintf("--hide-kinds: there is no kind %q; the kinds are %q", kind, hideable))
+		}
+	}
+	if c.FilesURL == "" {
+		return nil
+	}
+	u, err := canon.URL(c.FilesURL)
+	if err != nil {
+		return usageError("--files-url: " + err.Error())
+	}
+	if strings.Contains(u, "?") {
+		return usageError("--files-url: a base has no query: " + u)
+	}
+	c.FilesURL = strings.TrimSuffix(u, "/")
+	return nil
+}
+
+func (c *publishing) visibility() millrace.Visibility {
+	v := millrace.Visibility{Exclude: c.Exclude}
+	for _, k := range c.HideKinds {
+		v.Kinds = append(v.Kinds, millrace.PageKind(k))
+	}
+	if c.Authors == "hidden" {
+		v.Authors = millrace.AuthorHidden
+	}
+	return v
+}
+
+// publisher gives the options of every room, and the key of an edition that is
+// made by them.
+func (c *publishing) publisher() (o *protocol.PublisherOptions, key string) {
+	return &protocol.PublisherOptions{
+		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL,
+	}, fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL)
+}
