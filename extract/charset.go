@@ -37,20 +37,14 @@ func decode(data []byte, contentType string) ([]byte, error) {
 	}
 	head := data[:min(len(data), 1024)]
 	if bytes.IndexByte(head, 0) >= 0 {
-		// UTF-16 without a mark has a zero in every other byte of markup.
-		zeros := bytes.Count(head, []byte{0})
-		if zeros*5 < len(head)*2 || len(head) < 2 {
-			return nil, fmt.Errorf("%w: the document is binary", millrace.ErrInvalid)
+		if order, ok := utf16Order(head); ok {
+			return transcode(unicode.UTF16(order, unicode.IgnoreBOM), data)
 		}
-		order := unicode.LittleEndian
-		if head[0] == 0 {
-			order = unicode.BigEndian
-		}
-		return transcode(unicode.UTF16(order, unicode.IgnoreBOM), data)
+		return nil, fmt.Errorf("%w: the document is binary, no HTML", millrace.ErrInvalid)
 	}
 	if bytes.HasPrefix(data, []byte("%PDF-")) || bytes.HasPrefix(data, []byte("\x89PNG")) || bytes.HasPrefix(data, []byte("GIF8")) ||
-		bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("\x1F\x8B")) {
-		return nil, fmt.Errorf("%w: the document is binary", millrace.ErrInvalid)
+		bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("\x1F\x8B")) || hasControls(data) {
+		return nil, fmt.Errorf("%w: the document is binary, no HTML", millrace.ErrInvalid)
 	}
 	if utf8.Valid(data) && (!isASCII(data) || bytes.IndexByte(data, 0x1B) < 0) {
 		// No other character set gives valid sequences of several bytes by
@@ -76,6 +70,45 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		}
 	}
 	return transcode(e, data)
+}
+
+// utf16Order tells the byte order of UTF-16 without a mark: that in which the
+// beginning has a tag and no character is zero, as in programs many are.
+func utf16Order(head []byte) (order unicode.Endianness, ok bool) {
+	head = head[:len(head)&^1]
+	little, big := false, false
+	for i := 0; i+1 < len(head); i += 2 {
+		a, b := head[i], head[i+1]
+		if a == 0 && b == 0 {
+			return unicode.LittleEndian, false
+		}
+		if i+3 < len(head) {
+			little = little || a == '<' && b == 0 && head[i+3] == 0 && opensTag(head[i+2])
+			big = big || a == 0 && b == '<' && head[i+2] == 0 && opensTag(head[i+3])
+		}
+	}
+	if big {
+		return unicode.BigEndian, !little
+	}
+	return unicode.LittleEndian, little
+}
+
+// opensTag reports whether a tag may have a character after its first.
+func opensTag(c byte) bool {
+	return c == '!' || c == '?' || c == '/' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
+
+// hasControls reports whether a document has more control characters than
+// slips into a text: more than one byte in 50 of its beginning.
+func hasControls(data []byte) bool {
+	head, n := data[:min(len(data), 1<<16)], 0
+	for _, c := range head {
+		// Those from tab to carriage return are white space, 0x1B is of ISO-2022.
+		if c < '\t' || c > '\r' && c < ' ' && c != 0x1B {
+			n++
+		}
+	}
+	return n > 8 && n*50 > len(head)
 }
 
 func isASCII(data []byte) bool {

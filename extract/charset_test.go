@@ -1,9 +1,11 @@
 package extract
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
@@ -85,5 +87,42 @@ func TestCharset(t *testing.T) {
 		if got := res.Page.Text(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestCharsetBinary: what is no text is no page, whatever it is called.
+func TestCharsetBinary(t *testing.T) {
+	noise := make([]byte, 4096)
+	for i := range noise {
+		noise[i] = byte(i*i>>3) ^ byte(i*7)
+	}
+	for name, data := range map[string]string{
+		"a program":           "\x7FELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x03\x00\x3E\x00\x01\x00\x00\x00" + strings.Repeat("\x40\x00\x00\x00<\x00h\x00", 100),
+		"zeros in UTF-16":     strings.Repeat("a\x00", 200),
+		"zeros further down":  "<p>" + strings.Repeat("x", 2000) + strings.Repeat("\x00", 500),
+		"compressed":          strings.ReplaceAll(string(noise), "\x00", "\x01"),
+		"UTF-16 with no tags": "h\x00i\x00 \x00<\x00 \x004\x00",
+	} {
+		res, err := HTML(t.Context(), []byte(data), "https://example.com/", nil)
+		if !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("%s: %v, %+v", name, err, res)
+		} else if !strings.Contains(err.Error(), "binary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A few such characters do no harm.
+	res, err := HTML(t.Context(), []byte("<p>"+strings.Repeat("a mill by the river ", 20)+"\x01\x02\x0C\x1F end"), "https://example.com/", nil)
+	if err != nil || !strings.Contains(res.Page.Text(), "a mill by the river") {
+		t.Errorf("%v, %+v", err, res)
+	}
+	// Little of a page in UTF-16 may be ASCII.
+	e := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	text := strings.Repeat("水車は水の流れで回る。", 200)
+	page, err := e.NewEncoder().String("\n <p>" + text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err = HTML(t.Context(), []byte(page), "https://example.com/", nil); err != nil || res.Page.Text() != text {
+		t.Errorf("%v, %+v", err, res)
 	}
 }
