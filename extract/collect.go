@@ -27,6 +27,7 @@ type box struct {
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree, 7 for none
 	kept        bool   // a rule says that it is content
+	bare        bool   // n has no attributes; as tag
 	drop        string // why the subtree is left out; "" = it is not
 }
 
@@ -178,7 +179,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	at := parent
 	if !isInline(n.DataAtom) {
 		at = int32(len(c.boxes))
-		b := box{n: n, parent: parent, tag: n.DataAtom, kept: c.keeping > 0}
+		b := box{n: n, parent: parent, tag: n.DataAtom, kept: c.keeping > 0, bare: len(n.Attr) == 0}
 		if parent >= 0 {
 			b.flags = c.boxes[parent].flags & inContent
 		}

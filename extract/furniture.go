@@ -10,6 +10,13 @@ import (
 )
 
 func (l *located) furniture(b *box) string {
+	if b.bare && b.flags&(hasPager|saysPager) == 0 {
+		switch b.tag {
+		case atom.Nav, atom.Header, atom.Footer, atom.Aside, atom.Form, atom.Dialog, atom.Menu:
+		default:
+			return "" // nothing says so
+		}
+	}
 	n := b.n
 	small := b.plain()*3 < l.total.plain() || b.plain() < 8 && l.total.plain() >= 8
 	role := strings.ToLower(attr(n, "role"))

@@ -152,16 +152,16 @@ func isAncestor(a, n *html.Node) bool {
 func (l *located) descend() int32 {
 	boxes := l.c.boxes
 	at := int32(0)
-	if i := l.largest(at, func(b *box) bool { return b.tag == atom.Main || attr(b.n, "role") == "main" }); i > 0 &&
+	if i := l.largest(at, func(b *box) bool { return b.tag == atom.Main || !b.bare && attr(b.n, "role") == "main" }); i > 0 &&
 		boxes[i].plain()*4 >= boxes[at].plain() {
 		at = i
 	}
 	for _, body := range []bool{false, true} {
 		i := l.largest(at, func(b *box) bool {
 			if body {
-				return strings.Contains(attr(b.n, "itemprop"), "articleBody")
+				return !b.bare && strings.Contains(attr(b.n, "itemprop"), "articleBody")
 			}
-			return b.n.DataAtom == atom.Article || attr(b.n, "role") == "article"
+			return b.tag == atom.Article || !b.bare && attr(b.n, "role") == "article"
 		})
 		if i > 0 && boxes[i].plain()*2 >= boxes[at].plain() && !l.hasTwin(i) {
 			at = i
@@ -382,13 +382,16 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	if b.words == 0 || b.words*2 > root.words {
 		return ""
 	}
-	switch n.DataAtom {
+	switch b.tag {
 	case atom.Div, atom.Section, atom.Ul, atom.Ol, atom.Aside, atom.Table, atom.P, atom.Dl, 0:
 	default:
 		return ""
 	}
-	if !links && !betweenProse(n) && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && n.DataAtom != atom.P && n.DataAtom != atom.Table {
+	if !links && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && b.tag != atom.P && b.tag != atom.Table && !betweenProse(n) {
 		return "links"
+	}
+	if b.bare {
+		return ""
 	}
 	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && calloutKind(n) == "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
 		return classReason + word
