@@ -5,6 +5,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
 	"github.com/millrace/millrace"
 )
 
@@ -99,7 +102,8 @@ func (l *located) section(at int32, what aside) {
 	}
 	if outer != at && boxes[outer].words > boxes[at].words {
 		b := &boxes[outer]
-		if l.isAside(what, b.words-boxes[at].words, b.anchors) && (what != feedback || l.isLast(b.end)) {
+		words := b.words - boxes[at].words
+		if l.isAside(what, words, b.anchors) && l.hasForm(what, outer, at, words) && (what != feedback || l.isLast(b.end)) {
 			b.drop = "heading " + strings.ToLower(plainText(boxes[at].n))
 		}
 		return
@@ -151,6 +155,62 @@ func (l *located) isLast(end int32) bool {
 		}
 	}
 	return words <= 30
+}
+
+// hasForm reports whether what a heading opens in a box looks like what the
+// heading announces. words are those beside the heading.
+func (l *located) hasForm(what aside, outer, heading, words int32) bool {
+	b := &l.c.boxes[outer]
+	switch what {
+	case elsewhere:
+		return b.links*2 >= words || l.cards(outer, heading)*3 >= words*2
+	case appeal, feedback:
+		return words <= 30 || b.anchors > 0 || hasControl(b.n)
+	}
+	return true
+}
+
+// cards gives how many words of a box are in cards: short boxes of more than
+// a line, with a picture or a title that leads elsewhere.
+func (l *located) cards(outer, heading int32) int32 {
+	boxes := l.c.boxes
+	words := int32(0)
+	for i := outer + 1; i < boxes[outer].end; {
+		b := &boxes[i]
+		switch {
+		case b.drop != "" || i == heading:
+			i = b.end
+		case b.words <= 80 && b.anchors > 0 && b.anchors <= 6 && b.end > i+1 && b.tag != atom.P && l.isCard(i):
+			words += b.words
+			i = b.end
+		default:
+			i++
+		}
+	}
+	return words
+}
+
+// isCard reports whether a box with a link has a picture as well, or a line
+// that is a link from end to end.
+func (l *located) isCard(at int32) bool {
+	boxes := l.c.boxes
+	for i := at + 1; i < boxes[at].end; i++ {
+		if b := &boxes[i]; b.links == b.words && (b.words >= 3 || b.words > 0 && tagLevel(b.tag) > 0) {
+			return true
+		}
+	}
+	return find(boxes[at].n, func(e *html.Node) bool { return e.DataAtom == atom.Img || e.DataAtom == atom.Picture }) != nil
+}
+
+// hasControl reports whether a reader may press or fill in something.
+func hasControl(n *html.Node) bool {
+	return find(n, func(e *html.Node) bool {
+		switch e.DataAtom {
+		case atom.Form, atom.Input, atom.Button, atom.Select, atom.Textarea, atom.Iframe:
+			return true
+		}
+		return false
+	}) != nil
 }
 
 func (l *located) isAside(what aside, words, anchors int32) bool {
