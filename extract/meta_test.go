@@ -81,6 +81,18 @@ func TestTitle(t *testing.T) {
 		{"a label in it", `<title>Corn meal | The Mill</title><h1><span>Blog:</span> Corn meal</h1><p>x`, "Corn meal"},
 		{"capitals", `<title>How to grind corn</title><h1>HOW TO GRIND CORN</h1><p>x`, "How to grind corn"},
 		{"headline", `<title>Corn | Guides | The Mill</title><script type="application/ld+json">{"@type":"Article","headline":"Corn"}</script><p>x`, "Corn"},
+		{"a book's name", `<title>E0069 - Error codes index</title><div><h1>Error codes index</h1></div><main><h1><a href=#e>Error code E0069</a></h1><p>x</main>`, "Error code E0069"},
+		{"a site's name above a heading", `<title>DNS | The Mill v1.2 Documentation</title><header><h1>The Mill v1.2 documentation</h1></header><h2>DNS<span><a href=#dns>#</a></span></h2><p>x`, "DNS"},
+		{"a link home", `<title>Corn — The Mill</title><h1><a href=index.html>The Mill</a></h1><div><h1>Corn<a href=#c>¶</a></h1><p>x</div>`, "Corn"},
+		{"a link home, and a heading of other words", `<title>Corn — The Mill</title><h1><a href=index.html>The Mill</a></h1><div><h1>Of maize</h1><p>x</div>`, "Corn"},
+		{"a link home, and nothing else", `<title>The Mill</title><h1><a href=/>The Mill</a></h1><p>x`, "The Mill"},
+		{"outside, but it is the title", `<title>Corn meal</title><div><h1>Corn meal</h1></div><main><h1>Step one of corn</h1><p>x</main>`, "Corn meal"},
+		{"teasers with headings", `<title>All corn news | The Mill</title><h1>Corn news</h1><article><h1>Rye</h1></article><article><h1>Oats</h1></article>`, "Corn news"},
+		{"sections with numbers", `<title>DELETE</title><h1>1. Overview</h1><p>x</p><h1>2. DELETE in a trigger</h1><p>x`, "DELETE"},
+		{"a long heading with the word", `<title>DELETE</title><h1>Restrictions on DELETE in a trigger</h1><p>x`, "DELETE"},
+		{"late", `<title>Grinding corn with stones</title>` + strings.Repeat(`<p>The wheel turns in the water of the river all the day.`, 20) + `<h1>Stones for corn</h1><p>x`, "Grinding corn with stones"},
+		{"a sign that is no link", `<title>Corn meal</title><h1>Corn meal ¶</h1><p>x`, "Corn meal"},
+		{"a sign of a name", `<title>Mills in C#</title><h1>Mills in C#</h1><p>x`, "Mills in C#"},
 		{"second level", `<title>SELECT</title><h2>SELECT</h2><p>x`, "SELECT"},
 	} {
 		res := extractPage(t, "https://example.com/", c.doc)

@@ -18,6 +18,10 @@ func (m *meta) title() {
 		og = ""
 	}
 	site := m.siteName()
+	tops := m.tops()
+	if site == "" {
+		site = tops.site(head)
+	}
 	claims := []string{head, og, m.firstNamed("twitter:title")}
 	for i := range m.things {
 		if rank(&m.things[i]) < 2 && len(claims) < 20 {
@@ -43,14 +47,24 @@ func (m *meta) title() {
 			}
 			t := headingText(h)
 			l := letters(t)
+			if level == 1 && tops.home(h) {
+				continue
+			}
 			if l == "" || len(l) > 1000 || l == siteLetters && level == 1 && (len(m.c.headings) > 1 || og != "" && letters(og) != l) {
 				continue
 			}
-			score := 0
+			score, numbered := 0, tops.many && isNumbered(t)
 			for i, c := range folded {
-				score = max(score, confirms(c, l, level, siteLetters, headOf(claims[i], t)))
+				cut := headOf(claims[i], t)
+				score = max(score, confirms(c, l, level, siteLetters, cut))
+				if level == 2 && cut && best == 2 && c == l+letters(text) {
+					score = 3 // what the claim goes on with is the heading of the first level
+				}
 			}
-			if score == 0 && level == 1 && (alike(t, head) || alike(t, og) || alike(t, short)) {
+			if score == 1 && numbered || score < 4 && tops.outside(h) || score < 3 && isLate(h) {
+				continue
+			}
+			if score == 0 && !numbered && level == 1 && (alike(t, head) || alike(t, og) || alike(t, short)) {
 				score = 1
 			}
 			if level == 2 && best == 2 && score < 3 {
@@ -83,7 +97,7 @@ func confirms(claim, heading string, level int, site string, cut bool) int {
 		return 3
 	case strings.HasPrefix(claim, heading) && (level == 1 || len(heading)*2 > len(claim)), level == 1 && strings.HasSuffix(claim, heading) && heading != site:
 		return 2
-	case level == 1 && (strings.Contains(claim, heading) && len(heading)*3 > len(claim) || strings.Contains(heading, claim)):
+	case level == 1 && (strings.Contains(claim, heading) && len(heading)*3 > len(claim) || strings.Contains(heading, claim) && len(claim)*3 > len(heading)):
 		return 1
 	}
 	return 0
@@ -255,18 +269,6 @@ func inFurniture(n *html.Node) bool {
 		}
 	}
 	return false
-}
-
-// headingText is the text of a heading without its permalink.
-func headingText(h *html.Node) string {
-	var room [256]byte
-	b := room[:0]
-	for c := h.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type != html.ElementNode || !isPermalink(c) {
-			b = appendPlain(b, c)
-		}
-	}
-	return folded(string(b))
 }
 
 // letters gives the letters and digits of a text in lower case: what is

@@ -49,7 +49,7 @@ func (w *walker) headingPart(n *html.Node, anchor *string) {
 		if hasClass(n, "mw-editsection", "headerlink", "visually-hidden", "sr-only") {
 			return
 		}
-		if (n.DataAtom == atom.Span || n.DataAtom == atom.Div) && n.FirstChild != nil && n.FirstChild.NextSibling == nil && n.FirstChild.Type == html.ElementNode && isPermalink(n.FirstChild) {
+		if holdsPermalink(n) {
 			return
 		}
 	}
