@@ -169,7 +169,8 @@ func (s *school) due(refs []millrace.Ref) bool {
 	}
 	other := 0
 	for _, ref := range refs {
-		if v, ok := s.held.Sample[ref.URL]; !ok || v != ref.Version {
+		// What has just been written has no version yet.
+		if v, ok := s.held.Sample[ref.URL]; !ok || v != ref.Version || v == "" {
 			other++
 		}
 	}
