@@ -86,7 +86,7 @@ type Result struct {
 // Dropped is a subtree that was left out of the content.
 type Dropped struct {
 	Selector string // leads to the subtree, such as "div#page > ul.menu"
-	Reason   string // such as "tag nav", "role search", "hidden", "links", "drop .promo", "template"
+	Reason   string // such as "tag nav", "role search", "hidden", "links", "outside of the root", "drop .promo", "template"
 	Words    int    // how many words it has, about
 }
 

@@ -64,6 +64,22 @@ func locate(c *collected, m *meta) *located {
 	return l
 }
 
+// besideRoot gives the boxes with text that are left out for standing beside
+// the root or what is around that.
+func (l *located) besideRoot() map[int32]bool {
+	boxes := l.c.boxes
+	found := map[int32]bool{}
+	for at := l.at; at > 0 && l.why == ""; at = boxes[at].parent {
+		p := boxes[at].parent
+		for i := p + 1; i < boxes[p].end && len(found) < maxReported; i = boxes[i].end {
+			if b := &boxes[i]; i != at && b.drop == "" && b.words >= minDropped && b.n != l.c.titleNode {
+				found[i] = true
+			}
+		}
+	}
+	return found
+}
+
 // dropNotice leaves out that the page wants scripts.
 func (l *located) dropNotice(w *notice) {
 	l.skip[w.n] = true
@@ -274,11 +290,34 @@ func (l *located) dominant(at int32) int32 {
 		if s.prose >= 40 && i < best {
 			return -1
 		}
+		if s.tag == b.tag && l.isSection(i) {
+			return -1
+		}
 		if lv := l.ownLevel(i); lv > 0 && (lv < inner || lv == inner && (i < best || sameForm(s.n, b.n))) && s.plain() > 0 {
 			return -1
 		}
 	}
 	return best
+}
+
+// isSection reports whether a box is a part of the text with a heading of its
+// own: it opens with that, prose follows, and few links.
+func (l *located) isSection(at int32) bool {
+	boxes := l.c.boxes
+	b := &boxes[at]
+	switch {
+	case b.level > 6 || b.prose < minDropped || b.links*3 > b.words:
+		return false
+	case b.tag != atom.Section && attr(b.n, "class") != "" && !hasClass(b.n, "section"):
+		return false
+	}
+	for i := at + 1; i < b.end; i++ {
+		if h := &boxes[i]; tagLevel(h.tag) > 0 && h.drop == "" && h.plain() > 0 {
+			what := asideHeading(plainText(h.n))
+			return what == noAside && l.opens(at, i)
+		}
+	}
+	return false
 }
 
 // isLeftOut reports whether an element inside a box is in a part that is left

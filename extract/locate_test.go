@@ -121,3 +121,18 @@ func TestReviews(t *testing.T) {
 		{"of books", "<main>" + filler + review + "</main>", []string{"Grinds well"}, nil},
 	})
 }
+
+func TestTopSections(t *testing.T) {
+	long := "<section id=wheels><h1>Wheels</h1>" + filler + filler + "<section><h2>Of oak</h2>" + filler + filler + "</section></section>"
+	checkLocated(t, []locatedPage{
+		{"two of them", "<div role=main>" + long + "<section id=gates><h1>Gates</h1><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak", "dry by noon"}, nil},
+		{"of a lower rank", "<div role=main>" + long + "<section id=gates><h3>Gates</h3><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak", "dry by noon"}, nil},
+		{"the first is the shorter one", "<main><section class=about><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section>" + long + "<section class=methods><h3>Methods</h3><p>The miller counts to ten and looks at the stones before he opens it.</p></section></main>", []string{"Of oak", "counts to ten"}, nil},
+		{"links", "<div role=main>" + long + "<section><h3>Texts</h3><p><a href=/1>A gate that is lifted by a hand's breadth and no more</a></p><p><a href=/2>On ponds that are dry by noon</a></p></section></div>", []string{"Of oak"}, []string{"dry by noon"}},
+		{"an appeal", "<div role=main>" + long + "<section><h3>Subscribe</h3><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak"}, []string{"dry by noon"}},
+	})
+	res := extractPage(t, "https://example.com/a", "<main><article>"+filler+filler+"</article><div>A word of the miller that stands beside the text, for those who want to know.</div><div>Short.</div></main>")
+	if len(res.Dropped) != 1 || res.Dropped[0].Reason != "outside of the root" || res.Dropped[0].Words != 16 {
+		t.Errorf("root %s, dropped %+v", res.Root, res.Dropped)
+	}
+}

@@ -18,7 +18,7 @@ func (l *located) leaveOut() {
 		l.keepAll()
 	}
 	boxes, notices, cuts := l.c.boxes, l.c.notices, l.c.cuts
-	told, thinEnd := 0, int32(0)
+	told, thinEnd, beside := 0, int32(0), l.besideRoot()
 	for i := int32(0); i <= int32(len(boxes)); {
 		for ; len(notices) > 0 && notices[0].before <= i; notices = notices[1:] {
 			l.dropNotice(&notices[0])
@@ -34,6 +34,11 @@ func (l *located) leaveOut() {
 		}
 		b := &boxes[i]
 		if b.drop == "" || i < thinEnd && !b.kept {
+			if beside[i] {
+				if words := l.besides(i, k != nil); words >= minDropped {
+					l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: "outside of the root", Words: int(words)})
+				}
+			}
 			i++
 			continue
 		}
