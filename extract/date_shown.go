@@ -3,6 +3,7 @@ package extract
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -43,7 +44,7 @@ func (m *meta) loneDates() (labelled, lone claim) {
 		if as == plainDate {
 			as = classRole(b.n, b.n)
 		}
-		if as == changedDate || as == otherDate || as == plainDate && len(strings.Trim(before, " -–—|·•")) > 11 || isSentence(l.text[d.end:]) {
+		if as == changedDate || as == otherDate || as == plainDate && len(strings.Trim(before, " -–—|·•")) > 11 || isSentence(l.text[d.end:]) || as == plainDate && inSentence(l.text[:d.start], l.text[d.end:]) {
 			continue
 		}
 		_, two := findDate(l.text, d.end, m.page.Language)
@@ -71,6 +72,42 @@ func isSentence(s string) bool {
 		return false
 	}
 	return len(strings.Fields(s)) > 1 && !strings.ContainsFunc(s, unicode.IsDigit)
+}
+
+// inSentence reports whether a date stands in a sentence of the text, between
+// the words before and after it: words that are no names, no byline, and
+// nothing that sets the date apart.
+func inSentence(before, after string) bool {
+	if i := strings.LastIndexAny(before, "|·•–—/:"); i >= 0 {
+		before = before[i:]
+	}
+	if i := strings.IndexAny(after, "|·•–—/:"); i >= 0 {
+		after = after[:i]
+	}
+	if label, name := cutLabel(strings.TrimSpace(before)); label != "" {
+		before = name
+	}
+	ends := strings.HasSuffix(strings.TrimRight(after, " )\"”"), ".")
+	n := commonWords(before)
+	if strings.HasSuffix(strings.TrimRight(before, " "), ",") {
+		n = 0 // "started by the miller, 5 March 2020"
+	}
+	return n > 1 || n == 1 && ends || ends && commonWords(after) > 1
+}
+
+// commonWords counts the words in small letters that a byline would not have.
+func commonWords(s string) int {
+	n := 0
+	for w := range strings.FieldsSeq(s) {
+		switch w = strings.TrimRight(w, ",.;"); w {
+		case "on", "by", "at", "in", "and", "am", "pm", "um", "le", "min", "mins", "minute", "minutes", "read":
+			continue
+		}
+		if r, size := utf8.DecodeRuneInString(w); size < len(w) && unicode.IsLower(r) {
+			n++
+		}
+	}
+	return n
 }
 
 // offSide reports whether an element lies in a part of the page where no date
@@ -198,6 +235,9 @@ func (m *meta) lineDates(at int) []shownDate {
 		}
 		if d.role == plainDate {
 			plain++
+			if inSentence(l.text[last:d.start], l.text[d.end:]) {
+				d.role = otherDate
+			}
 		}
 		last = d.end
 	}
