@@ -18,11 +18,23 @@ const (
 	blockOther // from here on those that are optional
 )
 
-// needs are the members that a type requires.
-var needs = map[blockType]int{
-	textBlock: blockText, headingBlock: blockText | blockLevel, linkBlock: blockText | blockURL, imageBlock: blockText | blockURL,
-	listBlock: blockOrdered | blockItems, codeBlock: blockText, tableBlock: blockItems, quoteBlock: blockText,
-	videoBlock: blockName | blockURL, audioBlock: blockName | blockURL,
+// needs gives the members that a type requires.
+func (t blockType) needs() int {
+	switch t {
+	case textBlock, codeBlock, quoteBlock:
+		return blockText
+	case headingBlock:
+		return blockText | blockLevel
+	case linkBlock, imageBlock:
+		return blockText | blockURL
+	case listBlock:
+		return blockOrdered | blockItems
+	case tableBlock:
+		return blockItems
+	case videoBlock, audioBlock:
+		return blockName | blockURL
+	}
+	return 0
 }
 
 // block reads one content block. What its members mean depends on its type,
@@ -79,7 +91,7 @@ func (p *parser) block() {
 		p.refuse(at, "Validation", "the block has no type")
 	case t == unknownBlock:
 		p.counts.unknown++
-	case seen&needs[t] != needs[t]:
+	case seen&t.needs() != t.needs():
 		p.refuse(at, "Page Object Schema", "the "+string(t)+" block lacks a member")
 	case bad:
 		p.counts.dropped++

@@ -113,20 +113,32 @@ type span struct {
 
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// quoted reads a string. It looks at eight bytes at a time for what ends a run
-// of plain bytes: a quote, a backslash or a control character; a borrow can only
-// mark a byte after one that is marked rightly.
+// marks sets the highest bit of the first byte of eight that ends a run of plain
+// bytes in a string, and perhaps of some after it: a quote, a backslash or a
+// control character. In each term a borrow can only mark a byte after one that
+// is marked rightly; bytes that are not ASCII are never marked.
+func marks(w uint64) uint64 {
+	return ((w - ' '*ones) | (w ^ '"'*ones - ones) | (w ^ '\\'*ones - ones)) &^ w & highs
+}
+
+// quoted reads a string. It looks at sixteen bytes at a time for what ends a run
+// of plain bytes.
 func (p *parser) quoted() (s span, ok bool) {
 	data, i := p.data, p.pos+1
 	s.from = i
 	high := uint64(0)
 	for {
-		for ; i+8 <= len(data); i += 8 {
-			w := binary.LittleEndian.Uint64(data[i:])
-			quote, slash := w^'"'*ones, w^'\\'*ones
+		for ; i+16 <= len(data); i += 16 {
+			w, v := binary.LittleEndian.Uint64(data[i:]), binary.LittleEndian.Uint64(data[i+8:])
+			first, second := marks(w), marks(v)
 			high |= w
-			if marks := ((w-' '*ones)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs; marks != 0 {
-				i += bits.TrailingZeros64(marks) / 8
+			if first != 0 {
+				i += bits.TrailingZeros64(first) / 8
+				break
+			}
+			high |= v
+			if second != 0 {
+				i += 8 + bits.TrailingZeros64(second)/8
 				break
 			}
 		}
