@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -22,12 +20,7 @@ import (
 	"github.com/millrace/millrace/store/sqlite"
 )
 
-const (
-	scpPages = 20_000
-	// referenceRate is what the reference parser of SCP reaches with all of its
-	// validation removed, in bytes a second.
-	referenceRate = 120e6
-)
+const scpPages = 20_000
 
 // scp measures writing and reading collections of SCP. Rates are by processor
 // time on one core, the collector's share included.
@@ -40,7 +33,7 @@ func (b *bench) scp(ctx context.Context, large bool) error {
 	if err != nil {
 		return err
 	}
-	if err := b.scpRates(ctx, a); err != nil {
+	if err := b.scpRates(ctx, words, a); err != nil {
 		return err
 	}
 	sizes := []int{2_000, scpPages}
@@ -53,7 +46,7 @@ func (b *bench) scp(ctx context.Context, large bool) error {
 	return b.scpDeltas(ctx, a, 100_000)
 }
 
-func (b *bench) scpRates(ctx context.Context, a *author) error {
+func (b *bench) scpRates(ctx context.Context, words string, a *author) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	// The pages of this part would fill the memory that the whole bench has.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
@@ -85,8 +78,8 @@ func (b *bench) scpRates(ctx context.Context, a *author) error {
 	if err := b.scpSize(ctx, plain, len(coded)); err != nil {
 		return err
 	}
-	pages, memory = nil, nil // a reader has no such heap
-	if err := b.scpRead(ctx, len(plain), coded, scpPages); err != nil {
+	pages = nil
+	if err := b.scpRead(ctx, words, file, len(plain)); err != nil {
 		return err
 	}
 	_, stored, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-rates.db"), a, scpPages, nil)
@@ -163,86 +156,6 @@ func (b *bench) scpSize(ctx context.Context, plain []byte, ours int) error {
 		what: fmt.Sprintf("size of it, of %d bytes", len(plain)), limit: fmt.Sprintf("%d bytes (zstd -6)", len(out)),
 		ours: fmt.Sprintf("%d bytes", ours), ratio: fmt.Sprintf("%.3f", ratio), reach: "at most 1.03", good: ratio <= 1.03,
 	})
-	return nil
-}
-
-// scpRead compares reading with decompression and SHA-256 alone, and with what
-// the reference parser reaches.
-func (b *bench) scpRead(ctx context.Context, n int, coded []byte, pages int) error {
-	alone := rate(n, func() error {
-		d, err := zstd.NewReader(bytes.NewReader(coded), zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return err
-		}
-		defer d.Close()
-		_, err = io.Copy(sha256.New(), d)
-		return err
-	})
-	for _, part := range []struct {
-		what string
-		read func() error
-		goal bool
-	}{
-		{"verify and validate it, once through", func() error { return verifyAll(ctx, coded, pages) }, false},
-		{"verify and validate it, then read its pages", func() error { return readAll(ctx, bytes.NewReader(coded), int64(len(coded)), pages) }, true},
-	} {
-		limit, ours, err := alternate(alone, rate(n, part.read))
-		if err != nil {
-			return err
-		}
-		first := row{
-			what: part.what, limit: fmt.Sprintf("%.0f MB/s (decompression and SHA-256 alone)", limit), ours: fmt.Sprintf("%.0f MB/s", ours),
-			ratio: fmt.Sprintf("%.2f", ours/limit),
-		}
-		second := row{
-			what: part.what, limit: "120 MB/s (reference parser without validation)", ours: first.ours,
-			ratio: fmt.Sprintf("%.2f", ours*1e6/referenceRate),
-		}
-		if part.goal {
-			first.reach, first.good = "0.3", ours/limit >= 0.3
-			second.reach, second.good = "above 2", ours*1e6 > 2*referenceRate
-		}
-		b.add(first)
-		b.add(second)
-	}
-	return nil
-}
-
-var errPages = errors.New("not all pages were read")
-
-// verifyAll goes through a file once, and checks everything.
-func verifyAll(ctx context.Context, coded []byte, pages int) error {
-	c, err := scp.Open(bytes.NewReader(coded), int64(len(coded)), nil)
-	if err != nil {
-		return err
-	}
-	v, err := c.Verify(ctx)
-	if err == nil && (v.Pages != pages || v.Checksum != "cut") {
-		err = fmt.Errorf("%w: %+v", errPages, v)
-	}
-	return err
-}
-
-// readAll does what a reader does with a file: all of it is verified before its
-// first page is given.
-func readAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
-	c, err := scp.Open(r, size, nil)
-	if err != nil {
-		return err
-	}
-	if _, err := c.Verify(ctx); err != nil {
-		return err
-	}
-	n := 0
-	for _, err := range c.Pages(ctx) {
-		if err != nil {
-			return err
-		}
-		n++
-	}
-	if n != pages {
-		return fmt.Errorf("%w: %d of %d", errPages, n, pages)
-	}
 	return nil
 }
 

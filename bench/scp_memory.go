@@ -24,6 +24,7 @@ type scpTask struct {
 	Most  int    // bytes of the largest page; 0 = as others
 	Dir   string // write the snapshot there
 	File  string // read this one
+	Bytes int    // of it when it is decoded: measure rates; 0 = memory
 }
 
 // scpPeak is what it answers. Memory is resident, in MB.
@@ -31,7 +32,8 @@ type scpPeak struct {
 	File    string
 	Idle    float64
 	Most    float64
-	Largest int // bytes of the longest line
+	Largest int           // bytes of the longest line
+	Rates   [2][2]float64 // MB/s of the limit and of ours: once through, and all of reading
 }
 
 // scpMemory measures the most memory of writing and of reading.
@@ -107,7 +109,10 @@ func scpOnce(raw string) {
 		if err := json.Unmarshal([]byte(raw), &t); err != nil {
 			return p, err
 		}
-		if t.File != "" {
+		switch {
+		case t.Bytes > 0:
+			return t.rates()
+		case t.File != "":
 			return t.read()
 		}
 		return t.write()

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/millrace/millrace/protocol/scp"
+)
+
+// referenceRate is what the reference parser of SCP reaches with all of its
+// validation removed, in bytes a second.
+const referenceRate = 120e6
+
+// scpRead compares reading a file of n bytes with decompression and SHA-256
+// alone, and with what the reference parser reaches, in a process of its own.
+func (b *bench) scpRead(ctx context.Context, words, file string, n int) error {
+	p, err := scpChild(ctx, scpTask{Words: words, Pages: scpPages, File: file, Bytes: n})
+	if err != nil {
+		return err
+	}
+	for i, what := range []string{"read, verify and validate it: once through, as scp verify does", "the same, and once more for its pages, as pull does"} {
+		limit, ours := p.Rates[i][0], p.Rates[i][1]
+		first := row{
+			what: what, limit: fmt.Sprintf("%.0f MB/s (decompression and SHA-256 alone)", limit), ours: fmt.Sprintf("%.0f MB/s", ours),
+			ratio: fmt.Sprintf("%.2f", ours/limit), reach: "0.3", good: ours/limit >= 0.3,
+		}
+		second := row{
+			what: what, limit: "120 MB/s (reference parser without validation)", ours: first.ours,
+			ratio: fmt.Sprintf("%.2f", ours*1e6/referenceRate), reach: "above 2", good: ours*1e6 > 2*referenceRate,
+		}
+		b.add(first)
+		b.add(second)
+	}
+	return nil
+}
+
+// rates measures reading.
+func (t *scpTask) rates() (p scpPeak, err error) {
+	ctx := context.Background()
+	f, err := os.Open(t.File)
+	if err != nil {
+		return p, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return p, err
+	}
+	alone := rate(t.Bytes, func() error {
+		d, err := zstd.NewReader(io.NewSectionReader(f, 0, info.Size()), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		_, err = io.Copy(sha256.New(), d)
+		return err
+	})
+	for i, read := range []func(context.Context, io.ReaderAt, int64, int) error{verifyAll, readAll} {
+		ours := rate(t.Bytes, func() error { return read(ctx, f, info.Size(), t.Pages) })
+		if p.Rates[i][0], p.Rates[i][1], err = alternate(alone, ours); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+var errPages = errors.New("not all pages were read")
+
+// verifyAll goes through a file once, and checks everything.
+func verifyAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
+	c, err := scp.Open(r, size, nil)
+	if err != nil {
+		return err
+	}
+	v, err := c.Verify(ctx)
+	if err == nil && (v.Pages != pages || v.Checksum != "cut") {
+		err = fmt.Errorf("%w: %+v", errPages, v)
+	}
+	return err
+}
+
+// readAll does what a reader does with a file: all of it is verified before its
+// first page is given.
+func readAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
+	c, err := scp.Open(r, size, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Verify(ctx); err != nil {
+		return err
+	}
+	n := 0
+	for _, err := range c.Pages(ctx) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n != pages {
+		return fmt.Errorf("%w: %d of %d", errPages, n, pages)
+	}
+	return nil
+}
