@@ -1,7 +1,10 @@
 package extract
 
 import (
+	"path"
 	"strings"
+
+	"golang.org/x/net/html/atom"
 
 	"github.com/millrace/millrace"
 )
@@ -12,7 +15,9 @@ var generators = []struct {
 	kind   millrace.PageKind
 }{
 	{"docbook", millrace.Documentation},
+	{"publican", millrace.Documentation},
 	{"sphinx", millrace.Documentation},
+	{"docutils", millrace.Documentation},
 	{"mkdocs", millrace.Documentation},
 	{"docusaurus", millrace.Documentation},
 	{"vitepress", millrace.Documentation},
@@ -72,10 +77,10 @@ func (m *meta) guessKind() millrace.PageKind {
 			}
 		}
 	}
-	if len(m.c.html.Attr) > 0 && (hasAttr(m.c.html, "data-content_root") || hasAttr(m.c.body, "data-md-color-scheme")) {
+	if len(m.c.html.Attr) > 0 && (hasAttr(m.c.html, "data-content_root") || hasAttr(m.c.body, "data-md-color-scheme")) || m.c.isManual() {
 		return millrace.Documentation
 	}
-	host, path := strings.ToLower(m.url.Hostname()), strings.ToLower(m.url.Path)
+	host, where := strings.ToLower(m.url.Hostname()), strings.ToLower(m.url.Path)
 	label, _, _ := strings.Cut(host, ".")
 	switch label {
 	case "docs", "doc", "documentation", "developer", "developers", "devdocs":
@@ -83,7 +88,7 @@ func (m *meta) guessKind() millrace.PageKind {
 	case "forum", "forums", "discuss", "community", "discourse":
 		return millrace.Forum
 	}
-	for segment := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.Trim(where, "/"), "/") {
 		switch segment {
 		case "docs", "documentation", "manual", "reference", "handbook":
 			return millrace.Documentation
@@ -94,7 +99,7 @@ func (m *meta) guessKind() millrace.PageKind {
 	if m.list == pageOf {
 		return millrace.Archive
 	}
-	for segment := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.Trim(where, "/"), "/") {
 		switch segment {
 		case "products", "product", "dp":
 			return millrace.Product
@@ -109,6 +114,45 @@ func (m *meta) guessKind() millrace.PageKind {
 		return millrace.Product
 	}
 	return ""
+}
+
+// isManual reports whether a document without a generator is laid out as one
+// by Sphinx, mdBook, RDoc, DocBook or the tool of Node's own manual.
+func (c *collected) isManual() bool {
+	if hasClass(c.body, "apidoc") && strings.HasPrefix(attr(c.body, "id"), "api-section-") {
+		return true // Node
+	}
+	for _, e := range c.heads {
+		if e.DataAtom != atom.Link || !strings.Contains(attr(e, "rel"), "stylesheet") {
+			continue
+		}
+		href, _, _ := strings.Cut(attr(e, "href"), "?")
+		dir, name := path.Split(href)
+		if strings.HasSuffix(dir, "_static/") && name == "pygments.css" || // Sphinx
+			strings.HasPrefix(name, "ayu-highlight") || // mdBook
+			strings.HasSuffix(dir, "css/") && name == "rdoc.css" {
+			return true
+		}
+	}
+	for _, h := range c.headings[:min(len(c.headings), 3)] {
+		box := h.Parent
+		for steps := 0; box != nil && steps < 2; steps++ {
+			box = box.Parent
+		}
+		if box != nil && hasClass(h, "title") && hasClass(box, "titlepage") {
+			return true // DocBook
+		}
+	}
+	for i := range c.boxes {
+		b := &c.boxes[i]
+		switch {
+		case b.flags&hasMain != 0 && b.tag == atom.Div && attr(b.n, "role") == "main" && hasClass(b.n, "body"):
+			return true // Sphinx, its older themes
+		case b.tag == atom.Dl && hasClass(b.n, "py") && hasClass(b.n, "function", "class", "method", "data", "attribute", "exception", "module"):
+			return true // Sphinx, its Python domain
+		}
+	}
+	return false
 }
 
 // kind gives the kind of a page once its content is known, and its source.

@@ -1,6 +1,9 @@
 package extract
 
 import (
+	"strings"
+
+	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
 	"github.com/millrace/millrace"
@@ -12,8 +15,10 @@ const minRepeated = 12
 
 // repeats leaves out what stands in the root a second time, word for word:
 // the copies that a show of slides makes of its ends, the same part once more
-// for small screens. References repeat themselves, and so do code, tables,
-// quotations and lists of plain lines.
+// for small screens. Either its form says so, or it is a box of several texts.
+// In threads and among goods any box is a copy: of a signature, a quotation, a
+// line on delivery. References repeat themselves, and so do single notes,
+// lists, code, tables and quotations.
 func (l *located) repeats() {
 	if l.kind == millrace.Documentation {
 		return
@@ -31,7 +36,7 @@ func (l *located) repeats() {
 			switch {
 			case !ok:
 				seen[b.sign] = i
-			case boxes[first].end <= i && boxes[first].words == b.words && plainText(boxes[first].n) == plainText(b.n):
+			case boxes[first].end <= i && boxes[first].words == b.words && l.isCopy(i) && plainText(boxes[first].n) == plainText(b.n):
 				b.drop = "repeated"
 				i = b.end
 				continue
@@ -51,6 +56,46 @@ func mayRepeat(b *box, at int32) bool {
 		return true
 	case atom.Li:
 		return b.end > at+1 // more than a line of a list
+	}
+	return false
+}
+
+// isCopy reports whether a box that stands in the page a second time has the
+// form of a copy.
+func (l *located) isCopy(at int32) bool {
+	b := &l.c.boxes[at]
+	switch {
+	case l.kind == millrace.Forum, l.kind == millrace.Product, l.kind == millrace.Collection, isCopied(b.n):
+		return true
+	case b.tag == atom.Li, calloutKind(b.n) != "":
+		return false
+	}
+	return l.texts(at) >= 3 || b.flags&hasHeading != 0 && (b.tag != atom.Section || b.anchors > 0 || findTag(b.n, atom.Img) != nil)
+}
+
+// texts counts the boxes inside one that have text of their own, up to three.
+func (l *located) texts(at int32) int {
+	boxes := l.c.boxes
+	n := 0
+	for i := at + 1; i < boxes[at].end && n < 3; i++ {
+		if boxes[i].own > 0 && boxes[i].drop == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// isCopied reports whether an element, or one close around it, is called as
+// slides are or what is shown on screens of one size.
+func isCopied(n *html.Node) bool {
+	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
+		for word := range strings.FieldsFuncSeq(strings.ToLower(attr(n, "class")), func(r rune) bool { return r < 'a' || r > 'z' }) {
+			switch word {
+			case "slide", "slides", "slider", "slideshow", "slick", "swiper", "carousel", "owl", "splide", "flickity", "glide", "marquee", "clone", "cloned", "duplicate",
+				"testimonial", "testimonials", "mobile", "desktop", "hidden", "visible":
+				return true
+			}
+		}
 	}
 	return false
 }

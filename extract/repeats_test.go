@@ -15,7 +15,15 @@ func TestRepeats(t *testing.T) {
 		want      int
 	}{
 		{"slides", twice("<div class=slide><div><p>", "</p></div></div>"), 1},
-		{"items that are slides", twice("<ul><li><div>", "</div></li></ul>"), 1},
+		{"items that are slides", twice("<ul class=image-slider><li><div>", "</div></li></ul>"), 1},
+		{"items of lists", twice("<ul><li><div>", "</div></li></ul>"), 2},
+		{"for small screens", twice("<div class='hidden-xs'><p>", "</p></div>"), 1},
+		{"boxes with a title and a link", twice("<div><h3><a href=/ann>Ann</a></h3><p>", "</p></div>"), 1},
+		{"parts of a reference", twice("<section><h4>Returns</h4><p>", "</p></section>"), 2},
+		{"boxes of several texts", twice("<div><p>Flour</p><p>Wheels</p><p>", "</p></div>"), 1},
+		{"single notes", twice("<div class=versionchanged><p>", "</p></div>"), 2},
+		{"signatures", "<meta name=generator content=phpBB>" + twice("<div><p>", "</p></div>"), 1},
+		{"call-outs", twice("<div class='admonition note'><p class=title>Note</p><p>First,</p><p>", "</p></div>"), 2},
 		{"paragraphs", twice("<p>", "</p>"), 2},
 		{"lines of lists", twice("<ul><li>", "</ul>"), 2},
 		{"code", twice("<div><pre>", "</pre></div>"), 2},
