@@ -208,6 +208,9 @@ func (l *located) holdsNotes(n *html.Node) bool {
 	if hasClass(n, "footnotes", "footnote", "endnotes", "footnotes-list") {
 		return true
 	}
+	if isContinued(n) {
+		return true
+	}
 	if len(l.c.refs) == 0 {
 		return false
 	}
@@ -217,6 +220,21 @@ func (l *located) holdsNotes(n *html.Node) bool {
 		return steps < 50 && (hasClass(e, "footnotes", "footnote-backref", "footnote") || strings.HasPrefix(attr(e, "role"), "doc-endnote") ||
 			strings.HasPrefix(attr(e, "role"), "doc-backlink"))
 	}) != nil
+}
+
+// isContinued reports whether an element is a numbered list and nothing else,
+// one that says with which number it begins: notes beside their paragraph.
+func isContinued(n *html.Node) bool {
+	found := false
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode && strings.TrimSpace(c.Data) != "", c.Type == html.ElementNode && (found || c.DataAtom != atom.Ol || !hasAttr(c, "start")):
+			return false
+		case c.Type == html.ElementNode:
+			found = true
+		}
+	}
+	return found
 }
 
 // furnitureWords are parts of class names that furniture has. They only break

@@ -136,3 +136,11 @@ func TestTopSections(t *testing.T) {
 		t.Errorf("root %s, dropped %+v", res.Root, res.Dropped)
 	}
 }
+
+func TestNotesBeside(t *testing.T) {
+	checkLocated(t, []locatedPage{
+		{"numbered on", "<main>" + filler + "<aside><ol start=2><li>The river was lower then.</ol></aside><p>The end.</p></main>", []string{"was lower"}, nil},
+		{"another list", "<main>" + filler + "<aside><ol><li>The river was lower then.</ol></aside><p>The end.</p></main>", []string{"The end"}, []string{"was lower"}},
+		{"with a title", "<main>" + filler + "<aside><b>Rivers</b><ol start=2><li>The river was lower then.</ol></aside><p>The end.</p></main>", []string{"The end"}, []string{"was lower"}},
+	})
+}
