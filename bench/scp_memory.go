@@ -32,8 +32,10 @@ type scpPeak struct {
 	File    string
 	Idle    float64
 	Most    float64
-	Largest int           // bytes of the longest line
-	Rates   [2][2]float64 // MB/s of the limit and of ours: once through, and all of reading
+	Largest int // bytes of the longest line
+	// Rates are those of the limit and of ours in MB/s, once through and all of
+	// reading.
+	Rates [2]struct{ Limit, Ours, Ratio float64 }
 }
 
 // scpMemory measures the most memory of writing and of reading.
