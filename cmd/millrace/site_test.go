@@ -102,8 +102,13 @@ func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 		t.Fatal(err)
 	}
 	want := map[string]*millrace.Page{}
-	for url, p := range held(t, copyStore(t, served), "folder "+dir, base) {
-		if c := room[0].Carry(millrace.Site{Base: base}, p); c != nil {
+	pages := held(t, copyStore(t, served), "folder "+dir, base)
+	site := millrace.Site{Base: base}
+	if home := pages[base]; home != nil {
+		site.Language = home.Language
+	}
+	for url, p := range pages {
+		if c := room[0].Carry(site, p); c != nil {
 			c.Version = ""
 			want[url] = c
 		}
