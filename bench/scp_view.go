@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -166,12 +167,14 @@ func (d *zstdDraft) Discard() {
 	_ = os.Remove(d.f.Name())
 }
 
+var errNoFiler = errors.New("the publisher makes no files")
+
 // snapshot makes the one snapshot of a view, and gives its file.
 func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) {
 	s := &zstdShelf{dir: dir}
 	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Sections: []string{}}).(millrace.Filer)
 	if !ok {
-		return "", fmt.Errorf("the publisher makes no files")
+		return "", errNoFiler
 	}
 	if _, err := p.Files(ctx, v, scpTime, s); err != nil {
 		return "", err
