@@ -91,8 +91,9 @@ type Press struct {
 	changed chan struct{}
 	ready   chan struct{}
 
-	building sync.Mutex // held by whoever changes current; guards verified
-	verified bool       // the files found at start have been read
+	filing   atomic.Int64 // nanoseconds that the files of the last edition took
+	building sync.Mutex   // held by whoever changes current; guards verified
+	verified bool         // the files found at start have been read
 }
 
 // NewPress makes a press that keeps its files in dir, which it creates. It
@@ -324,13 +325,16 @@ func (p *Press) Changed() {
 // How often Run does what.
 const (
 	restMin     = time.Second      // between the end of a build and the next
-	restPerWork = 20               // and at least so many times as long as the last took
+	restPerWork = 20               // and at least so many times as long as the documents of the last took
+	restPerFile = 2                // and so many times as long as its files took: rooms make the large ones rarely enough
 	lookEvery   = time.Second      // whether another process has published: as often as that may publish
 	retryEvery  = 10 * time.Second // after an error
 )
 
 // Run publishes whenever [Press.Changed] was called, at most every second and
-// at most every twenty times as long as the last build took; in between it
+// at most every twenty times as long as the documents of the last edition took,
+// or twice as long as its files did, which know themselves when they are worth
+// their cost; in between it
 // follows what other processes publish, so that it is never more than one of
 // their editions behind. It returns when the context ends.
 func (p *Press) Run(ctx context.Context) {
@@ -353,8 +357,10 @@ func (p *Press) Run(ctx context.Context) {
 			changed = p.changed
 		case <-changed:
 			start := time.Now()
+			p.filing.Store(0)
 			_, err := p.Publish(ctx)
-			rest := max(restMin, restPerWork*time.Since(start))
+			files := time.Duration(p.filing.Load())
+			rest := max(restMin, restPerWork*(time.Since(start)-files), restPerFile*files)
 			if err != nil && ctx.Err() == nil {
 				p.log.Warn("not published", "err", err)
 				rest = max(rest, retryEvery)

@@ -33,7 +33,8 @@ const fileSuffix = "-file"
 
 // files lets the rooms make their files, and completes m with them.
 func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest) error {
-	now := p.now().UTC()
+	now, start := p.now().UTC(), time.Now()
+	defer func() { p.filing.Store(int64(time.Since(start))) }()
 	for _, room := range p.rooms {
 		filer, ok := room.Publisher.(millrace.Filer)
 		if !ok {
