@@ -18,7 +18,6 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -135,15 +134,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	}
 	defer func() { err = errors.Join(err, o.store.Close()) }()
 	conf := store.Config{Base: o.base, Docs: r.URL, Visibility: s.visibility()}
-	var published []edition.Room
-	roomO, key := s.publisher()
-	for _, room := range all.Protocols() {
-		conf.Taggers = append(conf.Taggers, room.Tagger)
-		published = append(published, edition.Room{
-			Name:      room.Name,
-			Publisher: room.NewPublisher(roomO),
-		})
-	}
+	published, key := s.rooms(&conf)
 	site, err := o.store.Site(ctx, o.name, conf)
 	if err != nil {
 		return err

@@ -7,7 +7,10 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
 )
 
 // publishing are the flags of every command that publishes.
@@ -73,10 +76,15 @@ func (c *publishing) visibility() millrace.Visibility {
 	return v
 }
 
-// publisher gives the options of every room, and the key of an edition that is
-// made by them.
-func (c *publishing) publisher() (o *protocol.PublisherOptions, key string) {
-	return &protocol.PublisherOptions{
+// rooms gives every room that publishes, and the key of an edition that they
+// make by the flags; the store gets what it needs to know of them.
+func (c *publishing) rooms(conf *store.Config) (published []edition.Room, key string) {
+	o := &protocol.PublisherOptions{
 		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL,
-	}, fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL)
+	}
+	for _, room := range all.Protocols() {
+		conf.Taggers = append(conf.Taggers, room.Tagger)
+		published = append(published, edition.Room{Name: room.Name, Publisher: room.NewPublisher(o)})
+	}
+	return published, fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -91,15 +90,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	defer func() { err = errors.Join(err, o.store.Close()) }()
 
 	conf := store.Config{Base: o.base, Docs: docs, Visibility: c.visibility()}
-	var published []edition.Room
-	roomO, key := c.publisher()
-	for _, room := range all.Protocols() {
-		conf.Taggers = append(conf.Taggers, room.Tagger)
-		published = append(published, edition.Room{
-			Name:      room.Name,
-			Publisher: room.NewPublisher(roomO),
-		})
-	}
+	published, key := c.rooms(&conf)
 	site, err := o.store.Site(ctx, o.name, conf)
 	if err != nil {
 		return err

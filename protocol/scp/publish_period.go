@@ -15,9 +15,6 @@ const (
 	monthly = "monthly"
 )
 
-// Frequencies lists the update frequencies, the shortest first.
-func Frequencies() []string { return []string{hourly, daily, weekly, monthly} }
-
 // period is one turn of an update frequency, in UTC. Weeks start on Monday.
 type period struct {
 	frequency  string
