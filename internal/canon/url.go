@@ -95,6 +95,13 @@ func Absolute(base, identity string) string {
 	return strings.TrimSuffix(base, "/") + identity
 }
 
+// Origin gives scheme, host and port of a canonical URL: "https://example.com".
+func Origin(u string) string {
+	scheme, rest, _ := strings.Cut(u, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host
+}
+
 func urlError(s string, err error) error {
 	if len(s) > 100 {
 		s = s[:100] + "…"

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -65,7 +66,7 @@ func (r *run) rootError(res *result) error {
 	case moved:
 		to, v := r.scope.clean(res.to)
 		switch {
-		case v == outside || originOf(res.to) != r.scope.origin:
+		case v == outside || canon.Origin(res.to) != r.scope.origin:
 			return fmt.Errorf("%w: the site is at %s: crawl that", millrace.ErrInvalid, res.to)
 		case v == inside && key(to) == key(res.url):
 			return fmt.Errorf("%w: %w; it may want cookies, which a crawl does not keep", millrace.ErrInvalid, errLoop)

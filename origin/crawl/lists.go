@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -54,7 +53,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		}
 		// robots.txt vouches for lists on other hosts (sitemaps.org, "Sitemaps
 		// & Cross Submits"). What they name must be the site's all the same.
-		r.trusted[originOf(u)] = true
+		r.trusted[canon.Origin(u)] = true
 		todo = append(todo, list{URL: u})
 	}
 	if len(todo) == 0 {
@@ -68,7 +67,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		}
 	}
 	for i, f := range feeds {
-		if i < maxSiteFeeds && originOf(f) == r.scope.origin {
+		if i < maxSiteFeeds && canon.Origin(f) == r.scope.origin {
 			todo = append(todo, list{URL: f, Feed: true})
 		}
 	}
@@ -151,12 +150,6 @@ func (r *run) hasSitemap() bool {
 	return slices.ContainsFunc(r.lists, func(l list) bool { return l.usual && l.Absent == 0 })
 }
 
-func originOf(u string) string {
-	scheme, rest, _ := strings.Cut(u, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host
-}
-
 // readList asks for the list of a number and takes in what it names. It gives
 // the lists that an index names.
 func (r *run) readList(ctx context.Context, n int) (children []string, err error) {
@@ -182,7 +175,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 		return nil, err
 	}
 	final := resp.Request.URL
-	if at := originOf(final.String()); !r.trusted[at] {
+	if at := canon.Origin(final.String()); !r.trusted[at] {
 		return nil, fmt.Errorf("%w: the list leads to another site, %s", millrace.ErrForbidden, at)
 	}
 	l.changed = true
@@ -218,7 +211,7 @@ func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []s
 			continue
 		}
 		if e.Sitemap {
-			if r.trusted[originOf(u)] && len(children) < maxLists {
+			if r.trusted[canon.Origin(u)] && len(children) < maxLists {
 				children = append(children, u)
 			}
 			continue

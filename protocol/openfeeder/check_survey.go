@@ -1,6 +1,7 @@
 package openfeeder
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // object is a JSON object as it came.
@@ -196,8 +198,8 @@ func (s *survey) pointed(ctx context.Context) (*said, error) {
 		return nil, err
 	}
 	targets := headerPointers(root.resp.Header, base)
-	if strings.Contains(root.resp.Header.Get("Content-Type"), "html") {
-		targets = append(targets, htmlPointers(strings.NewReader(string(root.resp.Body)), base)...)
+	if weblink.IsHTML(root.resp.Header) {
+		targets = append(targets, htmlPointers(bytes.NewReader(root.resp.Body), base)...)
 	}
 	for _, target := range targets[:min(len(targets), maxPointers)] {
 		if hostOf(target) != hostOf(root.resp.URL) {

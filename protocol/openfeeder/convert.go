@@ -139,19 +139,12 @@ func (w *page) read() *millrace.Page {
 
 // sameOrigin reports whether a canonical URL has the scheme, host and port of
 // a base.
-func sameOrigin(base, u string) bool { return originOf(base) == originOf(u) }
-
-// originOf gives scheme, host and port of a canonical URL.
-func originOf(u string) string {
-	scheme, rest, _ := strings.Cut(u, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host
-}
+func sameOrigin(base, u string) bool { return canon.Origin(base) == canon.Origin(u) }
 
 // relative gives a URL of the site as an index has it: the path on its host.
 // One that would be taken for another host stays absolute.
 func relative(base, u string) string {
-	rest, ok := strings.CutPrefix(u, originOf(base))
+	rest, ok := strings.CutPrefix(u, canon.Origin(base))
 	if !ok || !strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "//") {
 		return u
 	}

@@ -1,7 +1,6 @@
 package openfeeder
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // feed is what discovery finds of a site.
@@ -92,7 +89,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	}
 	f := feed{Base: r.root, Home: r.root, Static: a.Feed.Type == staticFeed}
 	if final, err := canon.URL(at.String()); err == nil {
-		f.Home = originOf(final) + "/"
+		f.Home = canon.Origin(final) + "/"
 	}
 	if f.Endpoint, err = canon.Resolve(at, a.Feed.Endpoint); err != nil {
 		return feed{}, &millrace.FormatError{Protocol: Name, URL: target, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
@@ -121,12 +118,12 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	found := headerPointers(resp.Header, resp.Request.URL)
-	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt == "text/html" || mt == "application/xhtml+xml" {
+	if weblink.IsHTML(resp.Header) {
 		body, err := fetch.Decode(resp)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, htmlPointers(io.LimitReader(body, 1<<20), resp.Request.URL)...)
+		found = append(found, htmlPointers(body, resp.Request.URL)...)
 		_ = body.Close()
 	}
 	if len(found) == 0 && resp.Header.Get(versionHead) != "" {
@@ -145,130 +142,33 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// points reports whether a link with the attributes is one of the protocol: by
-// our relation, or an alternate by the title that others give it.
-func points(rel, title string) bool {
-	rels := strings.Fields(strings.ToLower(rel))
-	return slices.Contains(rels, relation) || slices.Contains(rels, "alternate") && strings.EqualFold(title, relation)
+// headerPointers gives the targets of Link fields of the protocol: of our
+// relation, or alternates by the title that others give it.
+func headerPointers(h http.Header, base *url.URL) []string {
+	return targets(weblink.Header(h, base))
 }
 
-// headerPointers gives the targets of Link fields (RFC 8288, section 3). What
-// does not parse ends its field.
-func headerPointers(h http.Header, base *url.URL) []string {
-	var out []string
-	for _, field := range h.Values("Link") {
-		for {
-			field = strings.TrimLeft(field, " \t,")
-			target, rest, ok := strings.Cut(strings.TrimPrefix(field, "<"), ">")
-			if !strings.HasPrefix(field, "<") || !ok {
-				break
-			}
-			var params map[string]string
-			params, field = linkParams(rest)
-			if _, elsewhere := params["anchor"]; elsewhere || !points(params["rel"], params["title"]) {
-				continue
-			}
-			if u, err := canon.Resolve(base, target); err == nil {
-				out = append(out, u)
-			}
+// htmlPointers gives the targets of link elements, and of meta elements named
+// after the protocol, in the head of an HTML document at base.
+func htmlPointers(r io.Reader, base *url.URL) []string {
+	head := weblink.HTML(r, base)
+	out := targets(head.Links)
+	for _, m := range head.Metas {
+		if m.Name != relation || m.Content == "" {
+			continue
+		}
+		if u, err := canon.Resolve(head.Base, m.Content); err == nil {
+			out = append(out, u)
 		}
 	}
 	return out
 }
 
-// linkParams reads the parameters of one link, names in lower case, and gives
-// what follows them. Of several with one name the first counts.
-func linkParams(s string) (params map[string]string, rest string) {
-	params = map[string]string{}
-	for {
-		s = strings.TrimLeft(s, " \t")
-		if !strings.HasPrefix(s, ";") {
-			return params, s
-		}
-		s = strings.TrimLeft(s[1:], " \t")
-		end := strings.IndexAny(s, "=;, \t")
-		if end < 0 {
-			end = len(s)
-		}
-		name, value := strings.ToLower(s[:end]), ""
-		if s = strings.TrimLeft(s[end:], " \t"); strings.HasPrefix(s, "=") {
-			value, s = linkValue(strings.TrimLeft(s[1:], " \t"))
-		}
-		if _, twice := params[name]; !twice && name != "" {
-			params[name] = value
-		}
-	}
-}
-
-// linkValue reads a token or a quoted string (RFC 9110, section 5.6.4).
-func linkValue(s string) (value, rest string) {
-	if !strings.HasPrefix(s, `"`) {
-		if end := strings.IndexAny(s, ";, \t"); end >= 0 {
-			return s[:end], s[end:]
-		}
-		return s, ""
-	}
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			return b.String(), s[i+1:]
-		case c == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(s[i])
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), ""
-}
-
-// htmlPointers gives the targets of link elements, and of a meta element named
-// after the protocol, in the head of an HTML document at base.
-func htmlPointers(r io.Reader, base *url.URL) []string {
-	var found []string
-	z := html.NewTokenizer(r)
-	for {
-		tt := z.Next()
-		if tt == html.ErrorToken {
-			break
-		}
-		if tt != html.StartTagToken && tt != html.SelfClosingTagToken {
-			continue
-		}
-		name, more := z.TagName()
-		a := atom.Lookup(name)
-		if a == atom.Body {
-			break
-		}
-		if a != atom.Link && a != atom.Base && a != atom.Meta {
-			continue
-		}
-		attrs := map[string]string{}
-		for more {
-			var k, v []byte
-			k, v, more = z.TagAttr()
-			if _, twice := attrs[string(k)]; !twice {
-				attrs[string(k)] = string(v)
-			}
-		}
-		switch {
-		case a == atom.Base:
-			if abs, err := canon.Resolve(base, attrs["href"]); err == nil {
-				if u, err := url.Parse(abs); err == nil {
-					base = u
-				}
-			}
-		case a == atom.Link && points(attrs["rel"], attrs["title"]):
-			found = append(found, attrs["href"])
-		case a == atom.Meta && strings.EqualFold(cmp.Or(attrs["name"], attrs["property"]), relation):
-			found = append(found, attrs["content"])
-		}
-	}
+func targets(links []weblink.Link) []string {
 	var out []string
-	for _, ref := range found {
-		if u, err := canon.Resolve(base, ref); err == nil && ref != "" {
-			out = append(out, u)
+	for _, l := range links {
+		if l.Is(relation, "") || l.Is("alternate", "") && strings.EqualFold(l.Title, relation) {
+			out = append(out, l.URL)
 		}
 	}
 	return out

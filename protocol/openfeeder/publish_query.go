@@ -146,7 +146,7 @@ func cutRunes(s string, n int) string {
 // the site, names.
 func parseURL(site millrace.Site, s string) (string, error) {
 	wrong := func(why string) error {
-		return refuse(http.StatusBadRequest, invalidURL, why+": "+quote(s)+". Give the path of a page, or its URL on "+originOf(site.Base)+".")
+		return refuse(http.StatusBadRequest, invalidURL, why+": "+quote(s)+". Give the path of a page, or its URL on "+canon.Origin(site.Base)+".")
 	}
 	switch {
 	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }):
@@ -157,7 +157,7 @@ func parseURL(site millrace.Site, s string) (string, error) {
 		if scheme, _, ok := strings.Cut(s, ":"); ok && !strings.ContainsAny(scheme, "/?#") {
 			return "", wrong("The URL has another scheme than http and https")
 		}
-		s = originOf(site.Base) + "/" + strings.TrimPrefix(s, "/")
+		s = canon.Origin(site.Base) + "/" + strings.TrimPrefix(s, "/")
 	}
 	u, err := canon.URL(s)
 	if err != nil {
@@ -166,10 +166,10 @@ func parseURL(site millrace.Site, s string) (string, error) {
 	if climbs(s) {
 		return "", wrong("The path has dots for segments")
 	}
-	switch _, host, _ := strings.Cut(originOf(u), "://"); {
-	case strings.HasSuffix(originOf(site.Base), "://"+host):
-		return originOf(site.Base) + strings.TrimPrefix(u, originOf(u)), nil
-	case originOf(u) == originOf(site.Docs):
+	switch _, host, _ := strings.Cut(canon.Origin(u), "://"); {
+	case strings.HasSuffix(canon.Origin(site.Base), "://"+host):
+		return canon.Origin(site.Base) + strings.TrimPrefix(u, canon.Origin(u)), nil
+	case canon.Origin(u) == canon.Origin(site.Docs):
 		return canon.Absolute(site.Base, canon.Relative(site.Docs, u)), nil
 	}
 	return "", wrong("The URL is of another site")

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 const (
@@ -53,7 +54,7 @@ func staticName(target string) string {
 }
 
 // targetOf gives the path and query of a canonical URL.
-func targetOf(u string) string { return strings.TrimPrefix(u, originOf(u)) }
+func targetOf(u string) string { return strings.TrimPrefix(u, canon.Origin(u)) }
 
 var lower32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
@@ -92,7 +93,7 @@ func staticTarget(name string) (target string, ok bool) {
 func (p *publisher) findStatic(ctx context.Context, v millrace.View, name string) (*millrace.Document, error) {
 	site := v.Site()
 	if target, ok := staticTarget(name); ok && staticName(target) == name {
-		t, err := v.Tag(ctx, Name, originOf(site.Base)+target)
+		t, err := v.Tag(ctx, Name, canon.Origin(site.Base)+target)
 		if err == nil {
 			return p.staticPage(v, t), nil
 		}

@@ -67,7 +67,7 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.
 	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
 		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
 	}
-	r.root = originOf(endpoint) + "/"
+	r.root = canon.Origin(endpoint) + "/"
 	return r
 }
 

@@ -1,0 +1,110 @@
+package weblink
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// maxHead is how many bytes of an HTML document are looked through.
+const maxHead = 1 << 20
+
+// Head is what the head of an HTML document says, each in order.
+type Head struct {
+	Base  *url.URL // what relative references of the document mean
+	Links []Link   // link elements
+	Metas []Meta   // meta elements with a name or a property
+	Data  []string // texts of script elements of type application/ld+json
+}
+
+// Meta is one meta element.
+type Meta struct {
+	Name    string // its name, or its property, in lower case
+	Content string
+}
+
+// IsHTML reports whether a header declares HTML or XHTML.
+func IsHTML(h http.Header) bool {
+	mt := mediaType(h.Get("Content-Type"))
+	return mt == "text/html" || mt == "application/xhtml+xml"
+}
+
+// HTML reads the head of the HTML document at a URL, in UTF-8 or any other
+// superset of ASCII. It stops where the body starts, and after the first MiB.
+func HTML(r io.Reader, at *url.URL) Head {
+	h := Head{Base: at}
+	var links []map[string]string
+	based := false
+	z := html.NewTokenizer(io.LimitReader(r, maxHead))
+	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
+		if tt != html.StartTagToken && tt != html.SelfClosingTagToken {
+			continue
+		}
+		name, more := z.TagName()
+		tag := atom.Lookup(name)
+		if tag == atom.Body {
+			break
+		}
+		switch a := attributes(z, more); tag {
+		case atom.Link:
+			if a["href"] != "" {
+				links = append(links, a)
+			}
+		case atom.Base:
+			if href, ok := a["href"]; ok && !based { // only the first counts
+				based = true
+				h.Base = resolve(at, href)
+			}
+		case atom.Meta:
+			if m := strings.ToLower(cmp.Or(a["name"], a["property"])); m != "" {
+				h.Metas = append(h.Metas, Meta{m, a["content"]})
+			}
+		case atom.Script:
+			if mediaType(a["type"]) == "application/ld+json" && z.Next() == html.TextToken {
+				h.Data = append(h.Data, string(z.Text()))
+			}
+		}
+	}
+	// The base counts for what stands before it as well.
+	for _, a := range links {
+		if l, ok := newLink(h.Base, a["href"], a); ok {
+			h.Links = append(h.Links, l)
+		}
+	}
+	return h
+}
+
+// attributes gives the attributes of a tag. Of several with one name the first
+// counts.
+func attributes(z *html.Tokenizer, more bool) map[string]string {
+	a := map[string]string{}
+	for more {
+		var k, v []byte
+		k, v, more = z.TagAttr()
+		if _, twice := a[string(k)]; !twice {
+			a[string(k)] = string(v)
+		}
+	}
+	return a
+}
+
+// resolve gives the base that a base element makes of the document's own URL,
+// which stays the base if the element has none.
+func resolve(at *url.URL, href string) *url.URL {
+	abs, err := canon.Resolve(at, href)
+	if err != nil {
+		return at
+	}
+	u, err := url.Parse(abs)
+	if err != nil {
+		return at
+	}
+	return u
+}

@@ -1,0 +1,121 @@
+package weblink
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Link is one web link of a response.
+type Link struct {
+	URL   string   // of the target: absolute, canonical
+	Rel   []string // relation types, in lower case
+	Type  string   // media type that the target should have, without parameters, in lower case; "" = not said
+	Title string   // as it was said
+}
+
+// Is reports whether the link has a relation type and a media type, both in
+// lower case; "" is any media type.
+func (l Link) Is(rel, typ string) bool {
+	return slices.Contains(l.Rel, rel) && (typ == "" || l.Type == typ)
+}
+
+// newLink makes a link of the parameters of a field, or of the attributes of
+// an element, which have the same names.
+func newLink(base *url.URL, target string, params map[string]string) (Link, bool) {
+	u, err := canon.Resolve(base, target)
+	if err != nil {
+		return Link{}, false
+	}
+	return Link{u, strings.Fields(strings.ToLower(params["rel"])), mediaType(params["type"]), params["title"]}, true
+}
+
+// mediaType gives a media type without its parameters, in lower case.
+func mediaType(s string) string {
+	if mt, _, _ := mime.ParseMediaType(s); mt != "" {
+		return mt // even if a parameter does not parse
+	}
+	return strings.ToLower(s)
+}
+
+// Header gives the links of the Link fields of a response to base (RFC 8288,
+// section 3), in order. What does not parse ends its field. A link with an
+// anchor is about something else than the response, and left out. A nil base
+// resolves absolute targets only.
+func Header(h http.Header, base *url.URL) []Link {
+	var out []Link
+	for _, field := range h.Values("Link") {
+		for {
+			field = strings.TrimLeft(field, " \t,")
+			target, rest, ok := strings.Cut(strings.TrimPrefix(field, "<"), ">")
+			if !strings.HasPrefix(field, "<") || !ok {
+				break
+			}
+			var params map[string]string
+			params, field = parameters(rest)
+			if _, elsewhere := params["anchor"]; elsewhere {
+				continue
+			}
+			if l, ok := newLink(base, target, params); ok {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// parameters reads the parameters of one link, names in lower case, and gives
+// what follows them. Of several with one name the first counts.
+func parameters(s string) (params map[string]string, rest string) {
+	params = map[string]string{}
+	for {
+		s = strings.TrimLeft(s, " \t")
+		if !strings.HasPrefix(s, ";") {
+			return params, s
+		}
+		s = strings.TrimLeft(s[1:], " \t")
+		name := until(s, "=;, \t")
+		s = strings.TrimLeft(s[len(name):], " \t")
+		value := ""
+		if strings.HasPrefix(s, "=") {
+			value, s = parameterValue(strings.TrimLeft(s[1:], " \t"))
+		}
+		name = strings.ToLower(name)
+		if _, twice := params[name]; !twice && name != "" {
+			params[name] = value
+		}
+	}
+}
+
+// parameterValue reads a token or a quoted string (RFC 9110, section 5.6.4).
+func parameterValue(s string) (value, rest string) {
+	if !strings.HasPrefix(s, `"`) {
+		value = until(s, ";, \t")
+		return value, s[len(value):]
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return b.String(), s[i+1:]
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), ""
+}
+
+// until gives what comes before the first of the characters.
+func until(s, chars string) string {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
