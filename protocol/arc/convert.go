@@ -1,0 +1,266 @@
+package arc
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// kinds are the kinds of pages that a snapshot's page can name.
+var kinds = []millrace.PageKind{
+	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product, millrace.Listing, millrace.Collection,
+}
+
+// carry gives what a reader makes of the page's entry, with its snapshot, nil
+// for a page that has no entry.
+func carry(_ millrace.Site, p *millrace.Page) *millrace.Page {
+	e := entryOf(p)
+	if e == nil {
+		return nil
+	}
+	return e.page()
+}
+
+// entryOf gives the entry of a page of a View, with its snapshot even if that
+// is sensitive; nil for an archive and for a page whose URL is no URL. It
+// lacks the checksum and the priority.
+func entryOf(p *millrace.Page) *entry {
+	if p.Kind == millrace.Archive {
+		return nil
+	}
+	u, err := canon.URL(p.URL)
+	if err != nil {
+		return nil
+	}
+	snapshot, facts := snapshotOf(p)
+	return &entry{
+		URL:       u,
+		Lastmod:   wireTime(p.Modified),
+		Indexable: true,
+		Summary:   summaryOf(p, facts.Summary),
+		Tags:      tagsOf(p, facts.sensitive),
+		Snapshot:  snapshot,
+		Auth:      new(bool),
+		Robots:    "index",
+	}
+}
+
+// page gives what an entry says. An entry without a snapshot does not speak
+// for title and content.
+func (e *entry) page() *millrace.Page {
+	p := &millrace.Page{
+		URL:      e.URL,
+		Summary:  cutSpace(e.Summary),
+		Tags:     distinct(e.Tags),
+		Modified: parseTime(e.Lastmod),
+		Access:   millrace.Access{NoIndex: !e.Indexable, Auth: e.auth()},
+		Known:    millrace.FieldSummary | millrace.FieldTags | millrace.FieldAccess,
+	}
+	if !p.Modified.IsZero() {
+		p.Known |= millrace.FieldModified
+	}
+	if e.Snapshot == nil {
+		return p
+	}
+	root := parseNode(e.Snapshot)
+	if root == nil {
+		return p
+	}
+	p.Extra = map[string]json.RawMessage{Name: e.Snapshot}
+	p.Known |= millrace.FieldExtra | millrace.FieldContent
+	p.Blocks = root.blocks(nil, 1)
+	if title := root.text("title"); title != "" {
+		p.Title = title
+		p.Known |= millrace.FieldTitle
+	}
+	if kind := millrace.PageKind(root.text("page")); slices.Contains(kinds, kind) {
+		p.Kind = kind
+		p.Known |= millrace.FieldKind
+	}
+	return p
+}
+
+// summaryOf gives the ai_summary of a page: what the snapshot says, else the
+// page's description, else its summary, else how its text begins.
+func summaryOf(p *millrace.Page, said string) string {
+	for _, s := range []string{said, p.Description, p.Summary} {
+		if s = cutSpace(s); s != "" {
+			return s
+		}
+	}
+	for i := range p.Blocks {
+		if p.Blocks[i].Type == millrace.HeadingBlock || p.Blocks[i].Type == millrace.CodeBlock {
+			continue
+		}
+		if s := sentences(millrace.Text(p.Blocks[i : i+1])); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// tagsOf gives the ai_tags of a page: its tags, the type of its JSON-LD, and
+// in what way it is sensitive (E.6).
+func tagsOf(p *millrace.Page, sensitive []string) []string {
+	tags := slices.Clone(p.Tags)
+	if t := typeOf(p); t != "" {
+		tags = append(tags, t)
+	}
+	return distinct(append(tags, sensitive...))
+}
+
+// distinct gives each tag once, on one line; nil when there is none.
+func distinct(tags []string) []string {
+	var out []string
+	seen := make(map[string]bool, len(tags))
+	for _, t := range tags {
+		if t = cutSpace(t); t != "" && !seen[t] {
+			seen[t] = true
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// parts names the types of JSON-LD that are about parts of a page or of its
+// site, rather than about what the page is.
+var parts = map[string]bool{
+	"BreadcrumbList": true, "ListItem": true, "WebPage": true, "WebSite": true, "SiteNavigationElement": true, "SearchAction": true,
+	"Organization": true, "Corporation": true, "LocalBusiness": true, "Person": true, "ImageObject": true, "WPHeader": true, "WPFooter": true,
+}
+
+// typeOf gives the type of the page's JSON-LD, "" when it has none that says
+// what the page is.
+func typeOf(p *millrace.Page) string {
+	for _, raw := range p.Schema {
+		if !strings.Contains(string(raw), `"@type"`) {
+			continue
+		}
+		var thing struct {
+			Type  any `json:"@type"`
+			Graph []struct {
+				Type any `json:"@type"`
+			} `json:"@graph"`
+		}
+		if json.Unmarshal(raw, &thing) != nil {
+			continue
+		}
+		types := []any{thing.Type}
+		for _, g := range thing.Graph {
+			types = append(types, g.Type)
+		}
+		for _, t := range types {
+			if list, ok := t.([]any); ok && len(list) > 0 {
+				t = list[0]
+			}
+			s, _ := t.(string)
+			s = cutSpace(s[strings.LastIndexAny(s, ":/#")+1:])
+			if s != "" && !parts[s] {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// cutSpace gives a string on one line, with U+FFFD for what is no UTF-8.
+func cutSpace(s string) string { return strings.Join(strings.Fields(validUTF8(s)), " ") }
+
+// validUTF8 gives s with U+FFFD for every byte that is no part of UTF-8, as
+// [canon.AppendString] writes it.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
+// How much of a text is its beginning.
+const (
+	maxSentences = 2
+	maxBeginning = 300 // characters
+)
+
+// sentences gives how a text begins, on one line: whole sentences if they fit.
+func sentences(text string) string {
+	if len(text) > 16*maxBeginning {
+		text = strings.ToValidUTF8(text[:16*maxBeginning], "")
+	}
+	text = cutSpace(text)
+	end, space, n, found := 0, 0, 0, 0
+	for i, r := range text {
+		if n++; n > maxBeginning {
+			break
+		}
+		next := i + utf8.RuneLen(r)
+		if r == ' ' {
+			space = i
+		}
+		if next == len(text) {
+			return text
+		}
+		if isEnd(text[:i], r, text[next:]) {
+			end = next
+			if found++; found == maxSentences {
+				break
+			}
+		}
+	}
+	switch {
+	case end > 0:
+		return text[:end]
+	case n <= maxBeginning:
+		return text
+	case space > 0:
+		return text[:space] + "…"
+	}
+	return string([]rune(text)[:maxBeginning]) + "…"
+}
+
+// isEnd reports whether a sentence ends with r, between before and after.
+func isEnd(before string, r rune, after string) bool {
+	switch r {
+	case '。', '！', '？', '।':
+		return true
+	case '!', '?', '…', '؟':
+		return after[0] == ' '
+	case '.':
+		next, size := utf8.DecodeRuneInString(strings.TrimPrefix(after, " "))
+		// What is short and before a full stop is an abbreviation or a number.
+		word := before[strings.LastIndexAny(before, " .(")+1:]
+		return after[0] == ' ' && size > 0 && !unicode.IsLower(next) && utf8.RuneCountInString(word) > 2
+	}
+	return false
+}
+
+// slug gives a name made of a heading: letters and digits in lower case, with
+// hyphens between them.
+func slug(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(validUTF8(s)), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	}), "-")
+}
+
+// nameOf gives a name for a page that has no kind: the last segment of its
+// path, "home" for the root.
+func nameOf(p *millrace.Page) string {
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		return "page"
+	}
+	path := strings.Trim(u.Path, "/")
+	name := slug(strings.TrimSuffix(strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], ".html"), ".htm"))
+	switch {
+	case path == "":
+		return "home"
+	case name == "":
+		return "page"
+	}
+	return name
+}

@@ -1,0 +1,274 @@
+package arc
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// facts are what an entry takes from a snapshot.
+type facts struct {
+	Summary   string   // of the root
+	sensitive []string // "personal" and "sensitive", as far as a node is
+}
+
+// What bounds a snapshot that is made of a page.
+const (
+	maxSections = 200
+	maxTitle    = 1000 // characters
+)
+
+// Snapshot gives the snapshot of a page in canonical form: what its
+// data-ai-* attributes said when it was taken in, else the same shape made of
+// the page itself.
+func Snapshot(p *millrace.Page) json.RawMessage {
+	s, _ := snapshotOf(p)
+	return s
+}
+
+func snapshotOf(p *millrace.Page) (json.RawMessage, facts) {
+	if held := p.Extra[Name]; len(held) > 0 && len(held) <= maxSnapshot {
+		if c := canonicalObject(held); c != nil {
+			if root := parseNode(c); root != nil {
+				return titled(c, root, p.Title), facts{root.text("summary"), root.sensitive()}
+			}
+		}
+	}
+	summary := summaryOf(p, "")
+	return made(p, summary), facts{Summary: summary}
+}
+
+// titled gives a snapshot with the page's title, if it has none of its own.
+func titled(snapshot json.RawMessage, root node, title string) json.RawMessage {
+	title = cut(title)
+	if _, has := root["title"]; has || strings.TrimSpace(title) == "" {
+		return snapshot
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(snapshot, &members) != nil {
+		return snapshot
+	}
+	members["title"] = canon.AppendString(nil, title)
+	dst := []byte{'{'}
+	for i, name := range slices.SortedFunc(maps.Keys(members), canon.CompareNames) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(canon.AppendString(dst, name), ':'), members[name]...)
+	}
+	return append(dst, '}')
+}
+
+// made gives the snapshot of a page without attributes, its members in
+// canonical order: page, sections (of name, summary, title), summary, title,
+// type.
+func made(p *millrace.Page, summary string) json.RawMessage {
+	kind := string(p.Kind)
+	if !slices.Contains(kinds, p.Kind) {
+		kind = nameOf(p)
+	}
+	dst := member(append(make([]byte, 0, 512), '{'), "page", kind)
+	dst = appendSections(dst, p.Blocks)
+	for _, m := range [][2]string{{"summary", summary}, {"title", cut(p.Title)}, {"type", typeOf(p)}} {
+		if strings.TrimSpace(m[1]) != "" {
+			dst = member(append(dst, ','), m[0], m[1])
+		}
+	}
+	return append(dst, '}')
+}
+
+// appendSections appends one section for every second-level heading.
+func appendSections(dst []byte, blocks []millrace.Block) []byte {
+	n := 0
+	names := map[string]int{}
+	for i := range blocks {
+		if !opens(&blocks[i]) || n == maxSections {
+			continue
+		}
+		title := cutSpace(cut(blocks[i].Text))
+		name := slug(title)
+		if name == "" {
+			name = "section"
+		}
+		if names[name]++; names[name] > 1 {
+			for base := name; names[name] > 0; {
+				names[base]++
+				name = base + "-" + strconv.Itoa(names[base]-1)
+			}
+			names[name]++
+		}
+		if n++; n == 1 {
+			dst = append(dst, `,"sections":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = member(append(dst, '{'), "name", name)
+		if s := beginning(blocks[i+1:]); s != "" {
+			dst = member(append(dst, ','), "summary", s)
+		}
+		dst = append(member(append(dst, ','), "title", title), '}')
+	}
+	if n > 0 {
+		dst = append(dst, ']')
+	}
+	return dst
+}
+
+// cut gives at most as much of a title as a snapshot has, in valid UTF-8.
+func cut(title string) string {
+	title = validUTF8(title)
+	if len(title) > maxTitle {
+		if r := []rune(title); len(r) > maxTitle {
+			return string(r[:maxTitle])
+		}
+	}
+	return title
+}
+
+// opens reports whether a block starts a section.
+func opens(b *millrace.Block) bool {
+	return b.Type == millrace.HeadingBlock && b.Level == 2 && cutSpace(b.Text) != ""
+}
+
+// beginning gives how a section begins whose heading is before blocks.
+func beginning(blocks []millrace.Block) string {
+	for i := range blocks {
+		switch b := &blocks[i]; b.Type {
+		case millrace.HeadingBlock:
+			if b.Level <= 2 {
+				return ""
+			}
+		case millrace.CodeBlock:
+		default:
+			if s := sentences(millrace.Text(blocks[i : i+1])); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// node is one object of a snapshot.
+type node map[string]any
+
+// parseNode reads a snapshot; nil for what is no object.
+func parseNode(snapshot []byte) node {
+	d := json.NewDecoder(bytes.NewReader(snapshot))
+	d.UseNumber()
+	var n node
+	if d.Decode(&n) != nil {
+		return nil
+	}
+	return n
+}
+
+// text gives a member that is a string with something in it, else "".
+func (n node) text(name string) string {
+	if s, ok := n[name].(string); ok && strings.TrimSpace(s) != "" {
+		return s
+	}
+	return ""
+}
+
+// children yields the nodes of a member that is an array.
+func (n node) children(name string) (out []node) {
+	list, _ := n[name].([]any)
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// containers are the members that hold the parts of a node, outside in.
+var containers = []string{"sections", "groups", "subgroups", "blocks"}
+
+// attributes are the members that say what a node is, and not what it says.
+var attributes = map[string]bool{
+	"page": true, "name": true, "title": true, "heading": true, "type": true, "status": true, "context": true, "category": true,
+	"visibility": true, "link": true, "ref": true, "depends_on": true, "rel": true, "source": true, "intent": true, "purpose": true,
+	"scope": true, "mode": true, "behavior": true, "event": true, "trigger": true, "state": true, "action": true, "transition": true,
+	"role": true, "media": true, "field": true, "label": true, "ai_context": true, "language": true, "url": true,
+}
+
+// blocks appends what a node says as content: its heading, its texts, and its
+// parts. Of the root, level 1, title and summary are the page's.
+func (n node) blocks(dst []millrace.Block, level int) []millrace.Block {
+	add := func(s string) {
+		dst = append(dst, millrace.TextBlocks(s)...)
+	}
+	if level > 1 {
+		title := n.text("title")
+		if title == "" {
+			title = n.text("heading")
+		}
+		if title != "" {
+			dst = append(dst, millrace.Block{Type: millrace.HeadingBlock, Level: min(level, 6), Text: cutSpace(title)})
+		}
+		add(n.text("summary"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		if !attributes[name] && name != "summary" {
+			add(n.text(name))
+		}
+	}
+	for _, t := range n.children("texts") {
+		add(t.text("text"))
+	}
+	for _, name := range containers {
+		for _, c := range n.children(name) {
+			dst = c.blocks(dst, level+1)
+		}
+	}
+	return dst
+}
+
+// sensitive gives in what way any node is, by context or ai_context.
+func (n node) sensitive() []string {
+	found := map[string]bool{}
+	n.contexts(found)
+	return slices.Sorted(maps.Keys(found))
+}
+
+func (n node) contexts(found map[string]bool) {
+	for name, v := range n {
+		if name == "context" || name == "ai_context" {
+			marks(v, found)
+		}
+		within(v, found)
+	}
+}
+
+func within(v any, found map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		node(v).contexts(found)
+	case []any:
+		for _, e := range v {
+			within(e, found)
+		}
+	}
+}
+
+// marks finds the words that say that somebody should not see a node.
+func marks(v any, found map[string]bool) {
+	switch v := v.(type) {
+	case string:
+		for _, w := range strings.FieldsFunc(strings.ToLower(v), func(r rune) bool { return r == ' ' || r == ',' || r == ';' || r == '|' }) {
+			if w == "sensitive" || w == "personal" {
+				found[w] = true
+			}
+		}
+	case []any:
+		for _, e := range v {
+			marks(e, found)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package arc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+const (
+	contentType  = "application/json; charset=utf-8"
+	yamlType     = "application/yaml" // RFC 9512
+	cacheControl = "max-age=0, must-revalidate"
+
+	version        = "2.1" // arc_sitemap_version (E.3.1, E.9)
+	majorVersion   = "2"
+	checksumPrefix = "sha256:" // E.4
+
+	// MaxSnapshot is the most bytes of a snapshot that is published; a larger
+	// one is left out.
+	maxSnapshot = 1 << 20
+	// maxEntry bounds what is read of one page.
+	maxEntry = 4 << 20
+	// maxDepth bounds how deep a snapshot nests.
+	maxDepth = 48
+)
+
+// entry is what a list says of one page (E.4). "" and nil mean absent.
+type entry struct {
+	URL       string // canonical
+	Lastmod   string // RFC 3339
+	Indexable bool   // ai_indexable
+	Summary   string // ai_summary, one line
+	Tags      []string
+	Checksum  string          // ai_checksum: "sha256:" and 64 hexadecimal digits when it is ours
+	Snapshot  json.RawMessage // ai_snapshot: an object in canonical form
+	Priority  *float64        // crawl_priority: 0 to 1
+	Auth      *bool           // auth_required; nil = not said
+	Robots    string          // robots_directive
+}
+
+// auth reports whether the page needs authentication.
+func (e *entry) auth() bool { return e.Auth != nil && *e.Auth }
+
+// append appends the entry as it is served, its members in the order of E.4.
+func (e *entry) append(dst []byte) []byte {
+	dst = member(append(dst, '{'), "url", e.URL)
+	if e.Lastmod != "" {
+		dst = member(append(dst, ','), "lastmod", e.Lastmod)
+	}
+	dst = strconv.AppendBool(append(dst, `,"ai_indexable":`...), e.Indexable)
+	if e.Summary != "" {
+		dst = member(append(dst, ','), "ai_summary", e.Summary)
+	}
+	if len(e.Tags) > 0 {
+		dst = appendStrings(append(dst, `,"ai_tags":`...), e.Tags)
+	}
+	if e.Checksum != "" {
+		dst = member(append(dst, ','), "ai_checksum", e.Checksum)
+	}
+	if e.Snapshot != nil {
+		dst = append(append(dst, `,"ai_snapshot":`...), e.Snapshot...)
+	}
+	if e.Priority != nil {
+		dst = canon.AppendNumber(append(dst, `,"crawl_priority":`...), *e.Priority)
+	}
+	if e.Auth != nil {
+		dst = strconv.AppendBool(append(dst, `,"auth_required":`...), *e.Auth)
+	}
+	if e.Robots != "" {
+		dst = member(append(dst, ','), "robots_directive", e.Robots)
+	}
+	return append(dst, '}')
+}
+
+func member(dst []byte, name, value string) []byte {
+	dst = append(dst, '"')
+	dst = append(dst, name...)
+	dst = append(dst, '"', ':')
+	return canon.AppendString(dst, value)
+}
+
+func appendStrings(dst []byte, list []string) []byte {
+	sep := byte('[')
+	for _, s := range list {
+		dst = canon.AppendString(append(dst, sep), s)
+		sep = ','
+	}
+	return append(dst, ']')
+}
+
+// decodeEntry reads one page of a list against the schema of E.9, with its
+// formats asserted. nulls names the members that are null, which count as
+// absent. Position of an error is the member's pointer inside the page.
+// Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
+func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
+	var w struct {
+		URL       jsonio.Raw `json:"url"`
+		Lastmod   jsonio.Raw `json:"lastmod"`
+		Indexable jsonio.Raw `json:"ai_indexable"`
+		Summary   jsonio.Raw `json:"ai_summary"`
+		Tags      jsonio.Raw `json:"ai_tags"`
+		Checksum  jsonio.Raw `json:"ai_checksum"`
+		Snapshot  jsonio.Raw `json:"ai_snapshot"`
+		Priority  jsonio.Raw `json:"crawl_priority"`
+		Auth      jsonio.Raw `json:"auth_required"`
+		Robots    jsonio.Raw `json:"robots_directive"`
+	}
+	if err := jsonio.Unmarshal(raw, entryLimits(), &w); err != nil {
+		return nil, nil, formatError(err, "", "E.9")
+	}
+	e = new(entry)
+	for _, m := range []struct {
+		name     string
+		value    jsonio.Raw
+		required bool
+		take     func(v jsonio.Raw) error
+	}{
+		{"url", w.URL, true, func(v jsonio.Raw) error { return takeFormat(v, &e.URL, isURI, "an absolute URI") }},
+		{"lastmod", w.Lastmod, false, func(v jsonio.Raw) error { return takeFormat(v, &e.Lastmod, isDateTime, "a date-time (RFC 3339)") }},
+		{"ai_indexable", w.Indexable, true, func(v jsonio.Raw) error { return take(v, &e.Indexable, "a boolean") }},
+		{"ai_summary", w.Summary, false, func(v jsonio.Raw) error { return take(v, &e.Summary, "a string") }},
+		{"ai_tags", w.Tags, false, func(v jsonio.Raw) error { return takeTags(v, &e.Tags) }},
+		{"ai_checksum", w.Checksum, false, func(v jsonio.Raw) error { return take(v, &e.Checksum, "a string") }},
+		{"ai_snapshot", w.Snapshot, false, func(v jsonio.Raw) error { return takeSnapshot(v, &e.Snapshot) }},
+		{"crawl_priority", w.Priority, false, func(v jsonio.Raw) error { return takePriority(v, &e.Priority) }},
+		{"auth_required", w.Auth, false, func(v jsonio.Raw) error { return take(v, &e.Auth, "a boolean") }},
+		{"robots_directive", w.Robots, false, func(v jsonio.Raw) error { return take(v, &e.Robots, "a string") }},
+	} {
+		switch {
+		case m.value == nil && m.required:
+			return nil, nulls, invalid("/"+m.name, "E.9", "the member is required")
+		case m.value == nil:
+			continue
+		case m.value.Kind() == 'n' && m.required:
+			return nil, nulls, invalid("/"+m.name, "E.9", "it is null, and required")
+		case m.value.Kind() == 'n':
+			nulls = append(nulls, m.name)
+			continue
+		}
+		if err := m.take(m.value); err != nil {
+			return nil, nulls, invalid("/"+m.name, "E.9", err.Error())
+		}
+	}
+	return e, nulls, nil
+}
+
+func entryLimits() *jsonio.Limits { return &jsonio.Limits{Size: maxEntry, Depth: maxDepth + 4} }
+
+// take reads a value of one type.
+func take(v jsonio.Raw, into any, want string) error {
+	if err := jsonio.Unmarshal(v, entryLimits(), into); err != nil {
+		return fmt.Errorf("it is %s, not %s", short(string(v)), want)
+	}
+	return nil
+}
+
+func takeFormat(v jsonio.Raw, into *string, is func(string) bool, want string) error {
+	if err := take(v, into, "a string"); err != nil {
+		return err
+	}
+	if !is(*into) {
+		return fmt.Errorf("%s is not %s", short(string(v)), want)
+	}
+	return nil
+}
+
+func takeTags(v jsonio.Raw, into *[]string) error {
+	var list []jsonio.Raw
+	if err := take(v, &list, "an array"); err != nil {
+		return err
+	}
+	for i, t := range list {
+		var s string
+		if t.Kind() != '"' || take(t, &s, "") != nil {
+			return fmt.Errorf("element %d is %s, not a string", i, short(string(t)))
+		}
+		*into = append(*into, s)
+	}
+	return nil
+}
+
+func takeSnapshot(v jsonio.Raw, into *json.RawMessage) error {
+	if v.Kind() != '{' {
+		return fmt.Errorf("it is %s, not an object", short(string(v)))
+	}
+	if *into = canonicalObject(v); *into == nil {
+		return fmt.Errorf("it has no canonical form, or nests deeper than %d levels", maxDepth)
+	}
+	return nil
+}
+
+func takePriority(v jsonio.Raw, into **float64) error {
+	var n float64
+	if err := take(v, &n, "a number"); err != nil {
+		return err
+	}
+	if !(n >= 0 && n <= 1) {
+		return fmt.Errorf("%s is not from 0 to 1", short(string(v)))
+	}
+	*into = &n
+	return nil
+}
+
+// canonicalObject gives a JSON object in RFC 8785 form, nil if raw is none or
+// nests too deep.
+func canonicalObject(raw []byte) json.RawMessage {
+	var v jsonio.Raw
+	if jsonio.Unmarshal(raw, &jsonio.Limits{Size: maxEntry, Depth: maxDepth}, &v) != nil || v.Kind() != '{' {
+		return nil
+	}
+	c, err := canon.JCS(v)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// isURI asserts the format "uri" (E.9): an absolute URI of RFC 3986.
+func isURI(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7F || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {
+			return false
+		}
+	}
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme != "" && (u.Host != "" || u.Opaque != "" || u.Path != "")
+}
+
+// isDateTime asserts the format "date-time" (E.9): RFC 3339, section 5.6.
+func isDateTime(s string) bool { return !parseTime(s).IsZero() }
+
+// wireTime gives a time as documents have it, "" for the zero time and for
+// years that RFC 3339 cannot say.
+func wireTime(t time.Time) string {
+	t = t.UTC().Truncate(time.Second)
+	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// parseTime reads an RFC 3339 time; the zero time for anything else.
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
+	if err != nil || len(s) < len("2006-01-02T15:04:05Z") || s[19] == ',' {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Second)
+}
+
+// invalid is a rule that a document breaks.
+func invalid(position, section, reason string) error {
+	return &millrace.FormatError{Protocol: Name, Position: position, Section: section, Reason: reason}
+}
+
+// formatError fills in what a reader of JSON does not know of a document.
+func formatError(err error, url, section string) error {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+		f.Protocol, f.URL = Name, url
+		if f.Section == "" {
+			f.Section = section
+		}
+	}
+	return err
+}
+
+// short cuts a stranger's string to what fits in a message.
+func short(s string) string {
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,222 @@
+package arc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// head is what a list says beside its pages (E.3.1, E.7). "" means absent.
+type head struct {
+	Version   string // arc_sitemap_version
+	Site      string
+	Generated string // generated_at, RFC 3339
+	Rate      string // crawl_rate, such as "1/s"
+	Contact   string // ai-crawl-contact
+
+	Nulls []string // members that were null when it was read, of those that may be absent
+}
+
+// append appends the head as it is served, up to the first page.
+func (h *head) append(dst []byte) []byte {
+	dst = member(append(dst, '{'), "arc_sitemap_version", h.Version)
+	for _, m := range h.members() {
+		dst = member(append(dst, ','), m[0], m[1])
+	}
+	return append(dst, `,"pages":[`...)
+}
+
+// members gives what follows the version, without what is absent.
+func (h *head) members() (out [][2]string) {
+	for _, m := range [][2]string{
+		{"site", h.Site}, {"generated_at", h.Generated}, {"crawl_rate", h.Rate}, {"ai-crawl-contact", h.Contact},
+	} {
+		if m[1] != "" {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// listTail ends a list after its last page.
+const listTail = "]}"
+
+// errVersion is a list of a version that nobody here knows.
+var errVersion = errors.New("the version of the list is unknown")
+
+// errNoList is a document that is something else than an ARC sitemap.
+var errNoList = errors.New("not an ARC sitemap")
+
+// scanList walks a list of at most size bytes in flat memory, and gives each
+// page to visit with its index: the entry and the names of its members that
+// are null, or the reason why it is no entry; visit may end the walk. What was
+// visited counts only if scanList gives nil at the end, since the version may
+// come after the pages. The head is as far as it was read, nil if visit has
+// ended the walk. Errors wrap errNoList, errVersion, ErrTooLarge or a
+// [*millrace.FormatError] that lacks the list's URL.
+func scanList(r io.Reader, size int64, visit func(i int, e *entry, nulls []string, err error) bool) (*head, error) {
+	in := jsonio.NewReader(r, &jsonio.Limits{Size: size, Value: maxEntry, Depth: maxDepth + 8})
+	raw := map[string]jsonio.Raw{}
+	pages, stopped, err := walkList(in, raw, visit)
+	if stopped {
+		return nil, nil //nolint:nilnil // whoever has ended the walk wants no head
+	}
+	if err != nil {
+		if !pages && raw["arc_sitemap_version"] == nil && !errors.Is(err, millrace.ErrTooLarge) {
+			return nil, fmt.Errorf("%w: %w", errNoList, formatError(err, "", "E.9"))
+		}
+		return nil, formatError(err, "", "E.9")
+	}
+	return checkHead(raw, pages)
+}
+
+func walkList(
+	r *jsonio.Reader, raw map[string]jsonio.Raw, visit func(i int, e *entry, nulls []string, err error) bool,
+) (pages, stopped bool, err error) {
+	for name, err := range r.Members() {
+		if err != nil {
+			return pages, false, err
+		}
+		switch name {
+		case "arc_sitemap_version", "site", "generated_at", "crawl_rate", "ai-crawl-contact":
+			if raw[name], err = r.Raw(); err != nil {
+				return pages, false, err
+			}
+			if name == "arc_sitemap_version" {
+				if _, err := checkVersion(raw[name]); err != nil {
+					return pages, false, err
+				}
+			}
+		case "pages":
+			pages = true
+			for i, err := range r.Elements() {
+				if err != nil {
+					return pages, false, err
+				}
+				value, err := r.Raw()
+				if err != nil {
+					return pages, false, err
+				}
+				e, nulls, err := decodeEntry(value)
+				if !visit(i, e, nulls, err) {
+					return pages, true, nil
+				}
+			}
+		}
+	}
+	return pages, false, nil
+}
+
+// checkVersion gives the version of a list, of which the major number decides
+// (E.8).
+func checkVersion(raw jsonio.Raw) (string, error) {
+	var v string
+	if raw.Kind() != '"' || take(raw, &v, "") != nil {
+		return "", invalid("/arc_sitemap_version", "E.9", "it is "+short(string(raw))+", not a string")
+	}
+	major, _, _ := strings.Cut(v, ".")
+	if major != majorVersion {
+		return "", fmt.Errorf("%w: %q, not %s", errVersion, short(v), version)
+	}
+	return v, nil
+}
+
+// checkHead checks what a list says beside its pages (E.9).
+func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
+	h := new(head)
+	if raw["arc_sitemap_version"] == nil && !pages {
+		return nil, errNoList
+	}
+	for _, m := range []struct {
+		name     string
+		into     *string
+		required bool
+		is       func(string) bool
+		want     string
+	}{
+		{"arc_sitemap_version", &h.Version, true, nil, ""},
+		{"site", &h.Site, true, isURI, "an absolute URI"},
+		{"generated_at", &h.Generated, true, isDateTime, "a date-time (RFC 3339)"},
+		{"crawl_rate", &h.Rate, false, nil, ""},
+		{"ai-crawl-contact", &h.Contact, false, nil, ""},
+	} {
+		v := raw[m.name]
+		switch {
+		case v == nil && m.required:
+			return nil, invalid("/"+m.name, "E.9", "the member is required")
+		case v == nil:
+			continue
+		case v.Kind() != '"' && !m.required:
+			h.Nulls = append(h.Nulls, m.name) // nothing that anybody could go by
+			continue
+		}
+		err := error(nil)
+		if m.is == nil {
+			err = take(v, m.into, "a string")
+		} else {
+			err = takeFormat(v, m.into, m.is, m.want)
+		}
+		if v.Kind() != '"' {
+			err = fmt.Errorf("it is %s, not a string", short(string(v)))
+		}
+		if err != nil {
+			return nil, invalid("/"+m.name, "E.9", err.Error())
+		}
+	}
+	if !pages {
+		return nil, invalid("/pages", "E.9", "the member is required")
+	}
+	return h, nil
+}
+
+// periods are the units of a rate. Those that nobody else writes come last.
+var periods = []struct {
+	name string
+	time time.Duration
+}{
+	{"s", time.Second},
+	{"d", 24 * time.Hour},
+	{"m", time.Minute},
+	{"h", time.Hour},
+	{"sec", time.Second},
+	{"second", time.Second},
+	{"min", time.Minute},
+	{"minute", time.Minute},
+	{"hour", time.Hour},
+	{"day", 24 * time.Hour},
+}
+
+// crawlRate gives the rate of a policy as a list says it (E.7), "" if it has none.
+func crawlRate(r millrace.RateHints) string {
+	switch {
+	case r.PerSecond > 0:
+		return strconv.FormatFloat(r.PerSecond, 'f', -1, 64) + "/s"
+	case r.PerDay > 0:
+		return strconv.Itoa(r.PerDay) + "/d"
+	}
+	return ""
+}
+
+// parseRate reads a rate (E.7), such as "1/s" or "30/min", and gives the least
+// time between two requests; false for what is none.
+func parseRate(s string) (time.Duration, bool) {
+	count, unit, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "/")
+	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)
+	if !ok || err != nil || !(n > 0 && n < 1e9) {
+		return 0, false
+	}
+	for _, p := range periods {
+		if p.name == strings.TrimSpace(unit) {
+			if d := float64(p.time) / n; d < float64(365*24*time.Hour) {
+				return time.Duration(d), true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,21 @@
+package arc
+
+import (
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Name is the protocol's name everywhere: on the command line, of its tags,
+// in its errors and rule ids, and of what it keeps in [millrace.Page.Extra].
+const Name = "arc"
+
+// Protocol describes the room.
+func Protocol() protocol.Protocol {
+	return protocol.Protocol{
+		Name:    Name,
+		Title:   "ARC Sitemap & AI Indexing",
+		Version: "2.1",
+		Carry:   carry,
+		Tagger:  millrace.Tagger{Room: Name, Format: tagFormat, Tag: tag},
+	}
+}
