@@ -78,6 +78,7 @@ type collected struct {
 	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
 	controlled map[string]bool // ids of what controls on the page show and hide
 	site       *learned        // what was learned of the site; nil = nothing
+	forms      []int32         // the boxes of the first forms
 	signed     int             // how much of a text is in its signature, in bytes
 	rules      *correction     // what rules have changed; nil = nothing
 	cuts       []cutting       // what they have taken out
@@ -201,6 +202,10 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			b.flags |= hasBlock
 		case atom.Table:
 			b.flags |= hasTable
+		case atom.Form:
+			if len(c.forms) < maxForms {
+				c.forms = append(c.forms, at)
+			}
 		}
 		c.boxes = append(c.boxes, b)
 	}

@@ -23,14 +23,37 @@ import (
 // [Options.Base]. Errors are those of [HTML]. A fragment without content has
 // no blocks.
 func Fragment(ctx context.Context, data []byte, pageURL string, o *Options) ([]millrace.Block, error) {
-	blocks, err := fragmentBlocks(ctx, data, pageURL, o)
+	f, err := newPiece(ctx, data, pageURL, o)
+	if err == nil {
+		return f.blocks, nil
+	}
+	return nil, fmt.Errorf("extract %s: %w", pageURL, err)
+}
+
+// Content is [Fragment] for HTML that is all the content of a page: the page has
+// its URL, its blocks, and what [Extra] makes of it, and speaks for these alone.
+func Content(ctx context.Context, data []byte, pageURL string, o *Options) (*millrace.Page, error) {
+	f, err := newPiece(ctx, data, pageURL, o)
 	if err != nil {
 		return nil, fmt.Errorf("extract %s: %w", pageURL, err)
 	}
-	return blocks, nil
+	p := &millrace.Page{URL: pageURL, Blocks: f.blocks, Known: millrace.FieldContent, Detail: millrace.DetailBlocks}
+	if o != nil {
+		f.Page = p
+		if err := o.Rules.extra(ctx, &f.Document, data, nil); err != nil {
+			return nil, fmt.Errorf("extract %s: %w", pageURL, err)
+		}
+	}
+	return p, nil
 }
 
-func fragmentBlocks(ctx context.Context, data []byte, pageURL string, o *Options) ([]millrace.Block, error) {
+// piece is a fragment that was taken apart.
+type piece struct {
+	Document
+	blocks []millrace.Block
+}
+
+func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*piece, error) {
 	if o == nil {
 		o = &Options{}
 	}
@@ -68,7 +91,11 @@ func fragmentBlocks(ctx context.Context, data []byte, pageURL string, o *Options
 		i++
 	}
 	l.leaveOut()
-	return newWalker(ctx, c, l, base, base.String()).run(l.root)
+	blocks, err := newWalker(ctx, c, l, base, base.String()).run(l.root)
+	if err != nil {
+		return nil, err
+	}
+	return &piece{Document{Tree: doc, Content: l.root, Base: base, l: l}, blocks}, nil
 }
 
 // foreign says why a box is no content wherever it stands; "" = it may be.
@@ -87,7 +114,7 @@ func (l *located) foreign(b *box) string {
 	switch {
 	case n.DataAtom == atom.Form:
 		if b.prose < 40 {
-			return "tag form"
+			return formTag
 		}
 	case hasClass(n, pluginClasses...):
 		return "plugin"

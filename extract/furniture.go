@@ -53,7 +53,7 @@ func (l *located) furniture(b *box) string {
 		}
 	case atom.Form:
 		if small && b.prose < 40 {
-			return "tag form"
+			return formTag
 		}
 	case atom.Dialog:
 		if small {

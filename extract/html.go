@@ -146,6 +146,9 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 			res.Reason = "the page only leads on to " + res.Refresh
 		}
 	}
+	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l}, m.text, res.Sources); err != nil {
+		return nil, err
+	}
 	return res, nil
 }
 
@@ -172,7 +175,7 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options, site *le
 		return nil, nil, err
 	}
 	res := &Result{Page: &millrace.Page{URL: pageURL}, Sources: map[string]string{}}
-	m := &meta{c: c, url: base, base: base, own: base.String(), page: res.Page, res: res}
+	m := &meta{c: c, url: base, base: base, own: base.String(), page: res.Page, res: res, text: text}
 	if ref := attr(c.base, "href"); ref != "" {
 		if abs, err := canon.Resolve(base, ref); err == nil {
 			if u, err := url.Parse(abs); err == nil {

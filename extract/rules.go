@@ -20,6 +20,7 @@ type Rules struct {
 	selection   selection
 	comments    bool
 	site        *learned // what the template corrects; nil = nothing
+	extras      []extra
 	fingerprint string
 }
 
@@ -49,6 +50,9 @@ type RulesOptions struct {
 	Comments bool
 	// Template is what was learned of the site; nil = nothing.
 	Template *Template
+	// Extra is what is made of every document for single rooms, by the name
+	// that a room has in [millrace.Page.Extra].
+	Extra map[string]Extra
 }
 
 // NewRules compiles rules. nil options give none. The error is
@@ -62,7 +66,7 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rules{comments: o.Comments, site: site}
+	r := &Rules{comments: o.Comments, site: site, extras: extras(o.Extra)}
 	for i, text := range append(o.Keep[:len(o.Keep):len(o.Keep)], o.Drop...) {
 		ru := rule{text: text, keep: i < len(o.Keep)}
 		if err := r.selection.add(text, i); err != nil {
@@ -74,9 +78,15 @@ func NewRules(o *RulesOptions) (*Rules, error) {
 		}
 		r.list = append(r.list, ru)
 	}
-	if len(o.Keep)+len(o.Drop) > 0 || o.Comments || o.Template.fingerprint() != "" {
+	if len(o.Keep)+len(o.Drop) > 0 || o.Comments || o.Template.fingerprint() != "" || len(r.extras) > 0 {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%q %q %t %s", o.Keep, o.Drop, o.Comments, o.Template.fingerprint())
+		for _, e := range r.extras {
+			if e.Make == nil {
+				return nil, fmt.Errorf("extract: %w: the extra for %q: %w", millrace.ErrInvalid, e.room, errNoMake)
+			}
+			fmt.Fprintf(h, " %q %d", e.room, e.Version)
+		}
 		r.fingerprint = strconv.FormatUint(h.Sum64(), 36)
 	}
 	return r, nil

@@ -1,0 +1,167 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+
+	"golang.org/x/net/html"
+
+	"github.com/millrace/millrace"
+)
+
+// Extra makes of a document what one room alone understands, beside the fields
+// that every page has: an element of [millrace.Page.Extra]. There is no HTML
+// left once a page is made, so whatever a room wants of it is made here.
+type Extra struct {
+	// Version rises whenever the same document may give another value: it is a
+	// part of [Rules.Fingerprint], so that pages are made again.
+	Version int
+	// Prefix is what the names of the attributes begin with that Make reads,
+	// in lower case and ending in "-", such as "data-ai-"; "" = it reads all.
+	// A document that does not have it is none for Make, unless Forms says so.
+	// To find out costs next to nothing.
+	Prefix string
+	// Forms: documents with forms in their content are for Make, too.
+	Forms bool
+	// Make gives valid JSON, or nil for nothing. It neither changes the
+	// document nor keeps it, and may be called concurrently. An error leaves
+	// the page without a value, and is told in [Result.Sources]; only the
+	// context's own end the extraction.
+	Make func(ctx context.Context, d *Document) (json.RawMessage, error)
+}
+
+// Document is what an [Extra] is made of.
+type Document struct {
+	// Tree is the whole document, without what rules drop. Of a fragment it is
+	// a document whose body holds that and nothing else.
+	Tree *html.Node
+	// Content is where the content is, with furniture that may be in it; nil =
+	// there is none.
+	Content *html.Node
+	// Forms are those of the content in document order, 100 at most: not those
+	// that search, nor those of menus, footers and comments. Hidden ones are
+	// not among them.
+	Forms []*html.Node
+	Page  *millrace.Page // done but for its Extra; of a fragment only URL, Blocks and Detail
+	Base  *url.URL       // which references are resolved against
+
+	l *located
+}
+
+// Skipped reports whether an element of the content is left out with all that it
+// holds.
+func (d *Document) Skipped(n *html.Node) bool { return d.l != nil && d.l.skip[n] }
+
+// maxForms is how many forms a document is told of.
+const maxForms = 100
+
+// extra is an Extra and the room that it is for.
+type extra struct {
+	Extra
+	room string
+}
+
+// extras puts what is to be made into an order.
+func extras(of map[string]Extra) []extra {
+	list := make([]extra, 0, len(of))
+	for _, room := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, extra{of[room], room})
+	}
+	return list
+}
+
+// extra makes all that the rules ask for of a document whose source is text. It
+// speaks for what a page has beside its fields, also if that is nothing.
+func (r *Rules) extra(ctx context.Context, d *Document, text []byte, sources map[string]string) error {
+	if r == nil || len(r.extras) == 0 {
+		return nil
+	}
+	d.Page.Known |= millrace.FieldExtra
+	d.Forms = d.l.forms()
+	for i := range r.extras {
+		e := &r.extras[i]
+		if !(e.Forms && len(d.Forms) > 0) && !containsFold(text, e.Prefix) {
+			continue
+		}
+		value, err := e.Make(ctx, d)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil && value != nil && !json.Valid(value):
+			err = fmt.Errorf("%w: it is no JSON", millrace.ErrInvalid)
+			fallthrough
+		case err != nil:
+			if sources != nil {
+				sources["extra"] = e.room + ": none: " + err.Error()
+			}
+		case value != nil:
+			if d.Page.Extra == nil {
+				d.Page.Extra = map[string]json.RawMessage{}
+			}
+			d.Page.Extra[e.room] = value
+			if sources != nil {
+				sources["extra"] = e.room + ": document"
+			}
+		}
+	}
+	return nil
+}
+
+// content gives the root, nil = there is no content.
+func (l *located) content() *html.Node {
+	if l.why != "" {
+		return nil
+	}
+	return l.root
+}
+
+// forms gives the forms of the content.
+func (l *located) forms() (list []*html.Node) {
+	if l.why != "" {
+		return nil
+	}
+	for _, i := range l.c.forms {
+		b := &l.c.boxes[i]
+		if b.drop != "" && b.drop != formTag || isHidden(b.n) != "" {
+			continue
+		}
+		p := b.n
+		for p != nil && p != l.root && (p == b.n || !l.skip[p] && isHidden(p) == "") {
+			p = p.Parent
+		}
+		if p == l.root {
+			list = append(list, b.n)
+		}
+	}
+	return list
+}
+
+// formTag is why a form is left out that says nothing but what to fill in.
+const formTag = "tag form"
+
+// containsFold reports whether a document has a name in it, whatever its case.
+// The name is in lower case, and ends in a character that has no case.
+func containsFold(text []byte, name string) bool {
+	if name == "" {
+		return true
+	}
+	last := name[len(name)-1]
+	for {
+		i := bytes.IndexByte(text, last)
+		if i < 0 {
+			return false
+		}
+		if from := i + 1 - len(name); from >= 0 && text[from]|0x20 == name[0] && bytes.EqualFold(text[from:i+1], []byte(name)) {
+			return true
+		}
+		text = text[i+1:]
+	}
+}
+
+var errNoMake = errors.New("it does not say how it is made")
