@@ -35,6 +35,9 @@ type Progress struct {
 type Report struct {
 	millrace.Tally
 	Asked     int            // pages asked of the source
+	Stand     int            // of those, the ones of which it said that they stand as they are
+	Brought   int            // pages that came, asked for or by themselves
+	Text      int64          // bytes of text in those, titles included
 	Skipped   []Skip         // at most 100,000 of them
 	SkippedN  int            // all of them
 	Missed    int            // of those, the pages that could not be had for now: the next run asks again
@@ -188,6 +191,9 @@ func (r *run) take(ctx context.Context, s step) error {
 	}
 	if s.asked {
 		r.report.Asked++
+		if s.change.Page == nil {
+			r.report.Stand++
+		}
 		r.oddity(s.change.URL, s.listed, s.got)
 	}
 	if s.via != "" {
@@ -237,6 +243,9 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	r.batch.changes = append(r.batch.changes, c)
 	if c.Page != nil {
 		r.batch.size += weighPage(c.Page)
+		_, text := weigh(c.Page.Blocks)
+		r.report.Brought++
+		r.report.Text += int64(len(c.Page.Title) + text)
 	}
 	if len(r.batch.changes) >= r.o.Batch || r.batch.size >= batchBytes || time.Since(r.batch.since) > batchAge {
 		return r.flush(ctx)
@@ -245,23 +254,35 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 }
 
 // weighPage gives the bytes that a page holds, roughly.
-func weighPage(p *millrace.Page) int { return weigh(p.Blocks) + len(p.Original) }
+func weighPage(p *millrace.Page) int {
+	parts, text := weigh(p.Blocks)
+	return 64*parts + text + len(p.Original)
+}
 
-// weigh gives the bytes of text in blocks and all that is in them, roughly.
-func weigh(blocks []millrace.Block) int {
-	n := 0
+// weigh counts the parts of blocks and all that is in them, and the bytes of
+// text.
+func weigh(blocks []millrace.Block) (parts, text int) {
+	inner := func(blocks []millrace.Block) {
+		p, t := weigh(blocks)
+		parts, text = parts+p, text+t
+	}
+	parts = len(blocks)
 	for _, b := range blocks {
-		n += 64 + len(b.Text) + weigh(b.Blocks)
+		text += len(b.Text)
+		inner(b.Blocks)
+		parts += len(b.Items)
 		for _, it := range b.Items {
-			n += 64 + len(it.Term) + len(it.Text) + weigh(it.Blocks)
+			text += len(it.Term) + len(it.Text)
+			inner(it.Blocks)
 		}
 		for _, row := range b.Rows {
+			parts += len(row)
 			for _, c := range row {
-				n += 64 + len(c.Text)
+				text += len(c.Text)
 			}
 		}
 	}
-	return n
+	return parts, text
 }
 
 // flush applies the batch.

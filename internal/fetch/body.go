@@ -153,8 +153,12 @@ func (c *content) Read(p []byte) (int, error) {
 		return 0, c.err
 	}
 	n, err := c.out.Read(p)
-	if err != nil && !ended(err) {
+	switch w, _ := c.body.(*wireBody); {
+	case err == nil:
+	case !ended(err):
 		err = c.explain(err)
+	case w != nil && w.whole != nil:
+		w.whole(c.out.n)
 	}
 	c.err = err
 	return n, err

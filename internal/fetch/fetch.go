@@ -215,7 +215,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	out := req.WithContext(watch.ctx)
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)
-	c.stats.requests.Add(1)
+	c.stats.ask(out.Header)
 	resp, err := c.transport.RoundTrip(out)
 	if err != nil {
 		err = watch.explain(err)
@@ -224,7 +224,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		c.stats.failed.Add(1)
 		return nil, err
 	}
-	c.stats.count(resp)
+	header := c.stats.count(resp)
 	c.log.DebugContext(ctx, "fetch", "method", req.Method, "url", cleanURL(req.URL),
 		"status", resp.StatusCode, "took", time.Since(began))
 	went := outcomeOf(resp.StatusCode)
@@ -244,10 +244,14 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		turn.done(went)
 		return resp, nil
 	}
-	resp.Body = &wireBody{
+	body := &wireBody{
 		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
+	if isHTML(resp) {
+		body.whole = func(content int64) { c.stats.page(header+body.n, content) }
+	}
+	resp.Body = body
 	return resp, nil
 }
 

@@ -72,17 +72,27 @@ func TestStats(t *testing.T) {
 				return
 			}
 			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Content-Type", "Text/HTML; charset=utf-8")
 			_, _ = io.WriteString(w, body)
+		case "/json":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "{}")
 		default:
+			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, "<p>no</p>")
 		}
 	})
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
-			for _, path := range []string{"/moved", "/page", "/none"} {
+			for _, path := range []string{"/moved", "/page", "/none", "/json"} {
 				_, _ = fetchBody(t, c, url+path)
 				_ = c.Stats()
+			}
+			// Who does not read a page to its end has not had it.
+			if resp, err := Do(t.Context(), c.HTTP(), get(t, url+"/page")); err == nil {
+				_ = resp.Body.Close()
 			}
 			req := get(t, url+"/page")
 			req.Header.Set("If-None-Match", `"v"`)
@@ -96,11 +106,18 @@ func TestStats(t *testing.T) {
 	}
 	wg.Wait()
 	got := c.Stats()
-	want := Stats{Requests: 50, Status: [6]int64{2: 20, 3: 20, 4: 10}, NotModified: 10, BodyBytes: 20 * int64(len(body)), HeaderBytes: got.HeaderBytes}
+	want := Stats{
+		Requests: 70, Status: [6]int64{2: 40, 3: 20, 4: 10}, NotModified: 10, Conditional: 10,
+		BodyBytes: 20*int64(len(body)) + 10*int64(len("{}")+len("<p>no</p>")), HeaderBytes: got.HeaderBytes,
+		HTML: 20, HTMLReceived: got.HTMLReceived, HTMLBytes: 20 * 100 * int64(len(prose)),
+	}
+	if head := got.HTMLReceived - 20*int64(len(body)); head < 20*60 || head > 20*300 {
+		t.Errorf("%d bytes of header belong to pages", head)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got.HeaderBytes < 50*60 || got.HeaderBytes > 50*300 || got.Received() != got.HeaderBytes+got.BodyBytes {
+	if got.HeaderBytes < 70*60 || got.HeaderBytes > 70*300 || got.Received() != got.HeaderBytes+got.BodyBytes {
 		t.Errorf("%+v, received %d", got, got.Received())
 	}
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 )
 
@@ -12,15 +13,22 @@ type Stats struct {
 	Retries     int64    // of Requests, those that Do repeated
 	Status      [6]int64 // responses by class: Status[2] counts 2xx; [0] is unused
 	NotModified int64    // of Status[3], the 304s
+	Conditional int64    // of Requests, those that a 304 can answer
 	HeaderBytes int64    // of responses, as HTTP/1.1 would write them: an estimate
 	BodyBytes   int64    // of responses, coded, as far as they were read
+
+	// Of Status[2], the documents of HTML that [Decode] has read to their end:
+	// how many, what they are of HeaderBytes and BodyBytes, and their content.
+	HTML, HTMLReceived, HTMLBytes int64
 }
 
 // Received is the bytes of headers and bodies together.
 func (s Stats) Received() int64 { return s.HeaderBytes + s.BodyBytes }
 
 type counters struct {
-	requests, failed, retries, notModified, header, body atomic.Int64
+	requests, failed, retries, notModified, conditional, header, body atomic.Int64
+
+	html, htmlReceived, htmlBytes atomic.Int64
 
 	status [6]atomic.Int64
 }
@@ -34,6 +42,9 @@ func (c *Client) Stats() Stats {
 		NotModified: c.stats.notModified.Load(),
 		HeaderBytes: c.stats.header.Load(),
 		BodyBytes:   c.stats.body.Load(),
+		Conditional: c.stats.conditional.Load(),
+
+		HTML: c.stats.html.Load(), HTMLReceived: c.stats.htmlReceived.Load(), HTMLBytes: c.stats.htmlBytes.Load(),
 	}
 	for i := range s.Status {
 		s.Status[i] = c.stats.status[i].Load()
@@ -41,7 +52,16 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-func (c *counters) count(resp *http.Response) {
+// ask counts a request.
+func (c *counters) ask(h http.Header) {
+	c.requests.Add(1)
+	if h.Get("If-None-Match") != "" || h.Get("If-Modified-Since") != "" {
+		c.conditional.Add(1)
+	}
+}
+
+// count counts a response, and gives the bytes of its header.
+func (c *counters) count(resp *http.Response) int64 {
 	if class := resp.StatusCode / 100; class >= 1 && class < len(c.status) {
 		c.status[class].Add(1)
 	}
@@ -55,4 +75,22 @@ func (c *counters) count(resp *http.Response) {
 		}
 	}
 	c.header.Add(int64(n))
+	return int64(n)
+}
+
+// page counts a document of HTML that was read to its end.
+func (c *counters) page(received, content int64) {
+	c.html.Add(1)
+	c.htmlReceived.Add(received)
+	c.htmlBytes.Add(content)
+}
+
+// isHTML reports whether a response brings a document of HTML.
+func isHTML(resp *http.Response) bool {
+	if resp.StatusCode != http.StatusOK || !hasBody(resp) {
+		return false
+	}
+	t, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	t = strings.ToLower(strings.TrimSpace(t))
+	return t == "text/html" || t == "application/xhtml+xml"
 }

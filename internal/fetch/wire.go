@@ -79,6 +79,9 @@ type wireBody struct {
 	want   int64 // Content-Length; -1: not known
 	n      int64 // bytes read
 	err    error // the end, once reached
+	// whole is told once, how long the content is, when it was read to its end;
+	// nil = nobody.
+	whole func(content int64)
 }
 
 func (b *wireBody) Read(p []byte) (int, error) {

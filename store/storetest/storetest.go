@@ -22,6 +22,7 @@ type Store interface {
 	// Site opens the site of a name, or makes it.
 	Site(ctx context.Context, name string, c store.Config) (store.Site, error)
 	store.Keys
+	store.Ledger
 	// Close gives the store back.
 	Close() error
 }
@@ -47,7 +48,7 @@ type testCase struct {
 
 // Run runs the suite, each case on a store of its own.
 func Run(t *testing.T, e Engine) {
-	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), keyCases(), searchCases(), wordCases())
+	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), keyCases(), ledgerCases(), searchCases(), wordCases())
 	for seed := range uint64(4) {
 		cases = append(cases, randomCase(seed))
 	}

@@ -1,0 +1,41 @@
+package mirror_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+)
+
+// counts are the members of a report that tell what a run has cost.
+type counts struct {
+	Asked, Stand, Brought int
+	Text                  int64
+}
+
+// A report tells what came, what was looked at and what was passed over.
+func TestReportCounts(t *testing.T) {
+	src, to := &site{pages: pages(10)}, newSink()
+	check := func(what string, r *mirror.Report, want counts) {
+		t.Helper()
+		if d := cmp.Diff(want, counts{r.Asked, r.Stand, r.Brought, r.Text}); d != "" {
+			t.Errorf("%s (-want +got):\n%s", what, d)
+		}
+	}
+	check("everything is new", run(t, src, to, nil), counts{Asked: 10, Brought: 10, Text: 20}) // titles of two bytes
+	check("nothing has changed", run(t, src, to, nil), counts{})
+	src.pages["/p003"] = "v20"
+	check("one page has changed", run(t, src, to, nil), counts{Asked: 1, Brought: 1, Text: 3})
+	check("the list knows no versions", run(t, &lyingList{src}, to, nil), counts{Asked: 10, Stand: 10})
+
+	inline := stream{{Ref: millrace.Ref{URL: "/a", Version: "1"}, Page: &millrace.Page{
+		URL: "/a", Title: "é", Known: millrace.FieldTitle | millrace.FieldContent, Blocks: []millrace.Block{
+			{Type: millrace.TextBlock, Text: "four"},
+			{Type: millrace.ListBlock, Items: []millrace.Item{{Term: "a", Text: "bc", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "d"}}}}},
+			{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: "ef"}, {Text: "g"}}}},
+		},
+	}}}
+	check("a page comes with the stream", run(t, inline, newSink(), nil), counts{Brought: 1, Text: 2 + 4 + 4 + 3})
+}
