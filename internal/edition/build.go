@@ -21,7 +21,8 @@ import (
 )
 
 // build makes every large document of a view, from prev where that is still
-// right. prev may be nil.
+// right. prev may be nil, or foreign: then all are made, and a document that
+// another configuration has changed is later than it was.
 func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (*manifest, error) {
 	site := view.Site()
 	m := &manifest{Format: manifestFormat, Key: p.key, Seq: site.Seq}
@@ -51,7 +52,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 			next.Modified = site.Time
 		case old != nil && next.Modified.IsZero():
 			next.Modified = old.Modified
-			if err := old.there(p.dir, false); err == nil {
+			if err := old.there(p.dir, false); err == nil && !prev.foreign {
 				next.ETag, next.Files = old.ETag, old.Files
 			}
 		}
@@ -76,6 +77,9 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 			// Last-Modified has whole seconds, and some clients go by it alone.
 			next.Modified = later(next.Modified, last.Modified)
 		}
+	}
+	if prev != nil && prev.foreign {
+		prev = nil // rooms with other options have other files
 	}
 	return m, p.files(ctx, view, prev, m)
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ type manifest struct {
 	// Again is when the files are to be made anew though no page has changed;
 	// zero = never.
 	Again time.Time `json:"again,omitzero"`
+
+	// foreign: it was made under another key. It tells how old its documents
+	// are, and nothing of it is served.
+	foreign bool
 }
 
 // large is one large document as it was built.
@@ -46,6 +51,16 @@ type large struct {
 	Header   http.Header `json:"header"`
 	Modified time.Time   `json:"modified"` // of Last-Modified
 	Files    []file      `json:"files"`    // identity first
+	// Keyed is the form for requests with a key, if it is another.
+	Keyed *large `json:"keyed,omitempty"`
+}
+
+// files gives those of both forms.
+func (d *large) files() []file {
+	if d.Keyed == nil {
+		return d.Files
+	}
+	return slices.Concat(d.Files, d.Keyed.Files)
 }
 
 // file is one representation of a large document.
@@ -56,20 +71,24 @@ type file struct {
 	SHA256 []byte `json:"sha256"` // of the coded bytes
 }
 
-// readManifest decodes a manifest and checks that it can be served from.
+// readManifest decodes a manifest and checks that it can be served from. One
+// that was made under another key is given with the error.
 func readManifest(b []byte, key string) (*manifest, error) {
 	m := new(manifest)
 	if err := json.Unmarshal(b, m); err != nil {
 		return nil, fmt.Errorf("manifest: %w: %w", millrace.ErrInvalid, err)
 	}
-	if m.Format != manifestFormat || m.Key != key {
-		return nil, fmt.Errorf("manifest: %w: made by another version or configuration", millrace.ErrConflict)
+	if m.foreign = m.Key != key; m.Format != manifestFormat || m.foreign {
+		if m.Format != manifestFormat {
+			m = nil
+		}
+		return m, fmt.Errorf("manifest: %w: made by another version or configuration", millrace.ErrConflict)
 	}
 	for _, d := range m.Documents {
-		if len(d.Files) == 0 {
+		if len(d.Files) == 0 || d.Keyed != nil && len(d.Keyed.Files) == 0 {
 			return nil, fmt.Errorf("manifest: %w: %s has no file", millrace.ErrInvalid, d.Path)
 		}
-		for _, f := range d.Files {
+		for _, f := range d.files() {
 			c, ok := codingOf(f.Coding)
 			switch {
 			case !ok || f.Name != filepath.Base(f.Name) || len(f.SHA256) != sha256.Size || f.Size < 0:
@@ -98,6 +117,9 @@ func (d *large) entry(dir string, guarded bool, now time.Time) (key, *entry, err
 		header = make(http.Header)
 	}
 	header.Set("Last-Modified", d.Modified.UTC().Format(http.TimeFormat))
+	if d.Keyed != nil {
+		header["Vary"] = []string{varied(header["Vary"])}
+	}
 	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag, Public: d.Public}, guarded, 0, now)
 	if err != nil {
 		return key{}, nil, err
@@ -117,7 +139,7 @@ func (d *large) entry(dir string, guarded bool, now time.Time) (key, *entry, err
 // there checks that every file of the document is there with its size; with
 // deep, also that it has its bytes.
 func (d *large) there(dir string, deep bool) error {
-	for _, f := range d.Files {
+	for _, f := range d.files() {
 		if err := f.there(dir, deep); err != nil {
 			return fmt.Errorf("%s: %w", d.Path, err)
 		}

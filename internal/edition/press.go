@@ -51,6 +51,7 @@ type Edition struct {
 	manifest *manifest
 	made     [sha256.Size]byte // of the manifest: a sequence number may get another one in time
 	large    map[key]*entry
+	keyed    map[key]*entry // those of large that have another form for who has a key
 }
 
 // Large lists the paths of the large documents, sorted.
@@ -157,7 +158,7 @@ func (p *Press) follow(ctx context.Context) error {
 	defer p.building.Unlock()
 	seq, prev, err := p.refresh(ctx)
 	switch {
-	case errors.Is(err, millrace.ErrConflict) && prev != nil:
+	case errors.Is(err, millrace.ErrConflict) && prev != nil && !prev.foreign:
 		return p.mend(ctx, seq, prev)
 	case errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrNotFound):
 		return nil
@@ -192,7 +193,8 @@ func (p *Press) mend(ctx context.Context, seq uint64, prev *manifest) error {
 }
 
 // refresh also gives the published sequence number and its manifest, as far as
-// they can be had: with an ErrConflict, what can still be reused.
+// they can be had: with an ErrConflict, what can still be reused, or a foreign
+// one.
 func (p *Press) refresh(ctx context.Context) (uint64, *manifest, error) {
 	view, raw, err := p.site.Published(ctx)
 	if err != nil {
@@ -202,7 +204,7 @@ func (p *Press) refresh(ctx context.Context) (uint64, *manifest, error) {
 	m, err := readManifest(raw, p.key)
 	if err != nil {
 		p.log.Info("published edition is not reusable", "seq", seq, "reason", err)
-		return seq, nil, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
+		return seq, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
 	ed := p.current.Load()
 	if ed != nil && ed.manifest.Seq == seq && ed.made == sha256.Sum256(raw) {
@@ -217,17 +219,24 @@ func (p *Press) refresh(ctx context.Context) (uint64, *manifest, error) {
 
 // put makes an edition the current one; raw is its manifest in the store.
 func (p *Press) put(view millrace.View, m *manifest, raw []byte) error {
-	ed := &Edition{View: view, manifest: m, made: sha256.Sum256(raw), number: 1, large: make(map[key]*entry)}
+	ed := &Edition{View: view, manifest: m, made: sha256.Sum256(raw), number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
 	last := p.current.Load()
 	if last != nil {
 		ed.number = last.number + 1
 	}
 	for i := range m.Documents {
-		k, e, err := m.Documents[i].entry(p.dir, p.guarded(m.Documents[i].Room), time.Now())
+		d := &m.Documents[i]
+		k, e, err := d.entry(p.dir, p.guarded(d.Room), time.Now())
 		if err != nil {
 			return err
 		}
 		ed.large[k] = e
+		if d.Keyed == nil {
+			continue
+		}
+		if _, ed.keyed[k], err = d.Keyed.entry(p.dir, true, time.Now()); err != nil {
+			return err
+		}
 	}
 	for i := range m.Shelf {
 		k, e, err := m.Shelf[i].entry(p.dir, p.guarded(m.Shelf[i].Room), time.Now())
@@ -265,7 +274,7 @@ func (p *Press) Publish(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("publishing: %w", err)
 	}
-	if prev != nil && !p.verified {
+	if prev != nil && !prev.foreign && !p.verified {
 		whole = p.verify(prev) && whole
 	}
 	p.verified = true
@@ -307,7 +316,7 @@ func (p *Press) verify(m *manifest) bool {
 	for _, d := range m.Documents {
 		if err := d.there(p.dir, true); err != nil {
 			p.log.Warn("a published file is damaged and will be built again", "err", err)
-			for _, f := range d.Files {
+			for _, f := range d.files() {
 				_ = os.Remove(filepath.Join(p.dir, f.Name)) // build finds it missing
 			}
 			good = false

@@ -1,0 +1,80 @@
+package edition
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net/http"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// headed is a room whose list of odd pages starts with a line of its options.
+type headed struct {
+	memRoom
+	line string
+}
+
+func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		for d, err := range h.memRoom.All(ctx, view) {
+			if err == nil && d.Path == "/odd.txt" {
+				write := d.Write
+				d.Write = func(ctx context.Context, w io.Writer) error {
+					if _, err := io.WriteString(w, h.line); err != nil {
+						return err
+					}
+					return write(ctx, w)
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// A document that another configuration has changed is later than it was, for
+// those who ask by date alone; one that it has left alone is as it was.
+func TestConfigurationMovesDates(t *testing.T) {
+	dir, site := t.TempDir(), newMemSite(6)
+	modified := func(p *Press, name string) string {
+		t.Helper()
+		rec := ask(t, p, "GET", name)
+		if rec.Code != http.StatusOK {
+			t.Fatalf("%s: %d", name, rec.Code)
+		}
+		return rec.Header().Get("Last-Modified")
+	}
+	first := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
+	publish(t, first)
+	odd, even := modified(first, "/odd.txt"), modified(first, "/even.txt")
+
+	second := pressIn(t, site, &headed{line: "a new option\n"}, dir, &Options{Key: "two"})
+	if err := second.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	was, err := http.ParseTime(odd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := http.ParseTime(modified(second, "/odd.txt"))
+	if err != nil || !is.After(was) {
+		t.Errorf("a list that has changed is of %v, and was of %v (%v)", is, was, err)
+	}
+	if got := modified(second, "/even.txt"); got != even {
+		t.Errorf("a list that has not changed is of %s, and was of %s", got, even)
+	}
+	if rec := ask(t, second, "GET", "/odd.txt", "If-Modified-Since", odd); rec.Code != http.StatusOK {
+		t.Errorf("who has the old list gets %d", rec.Code)
+	}
+	// Another process with the same options says the same.
+	third := newTestPress(t, site, &headed{line: "a new option\n"}, &Options{Key: "two"})
+	if err := third.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := modified(third, "/odd.txt"); got != is.Format(http.TimeFormat) {
+		t.Errorf("one process says %s, the other %s", is.Format(http.TimeFormat), got)
+	}
+}
