@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -20,11 +19,13 @@ import (
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 const (
 	apiRel  = "https://api.w.org/" // the relation by which a page names the API
 	maxHead = 512 << 10            // bytes of an HTML page that are looked through
+	maxAPIs = 4                    // roots of the API that a page may name in its HTML, and as many in its header
 )
 
 // site is what was found out about a WordPress before its items are read. It
@@ -57,9 +58,9 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 	said := readHead(resp)
 	f := &site{at: at, lang: said.lang, noindex: said.noindex}
 	candidates := said.apis
-	for _, l := range headerLinks(resp.Header) {
-		if l.rel == apiRel {
-			candidates = slices.Insert(candidates, 0, l.target)
+	for _, l := range weblink.Header(resp.Header, at) {
+		if l.Is(apiRel, "") && len(candidates) < 2*maxAPIs {
+			candidates = slices.Insert(candidates, 0, l.URL)
 		}
 	}
 	if len(candidates) == 0 {
@@ -199,7 +200,7 @@ func readHead(resp *http.Response) head {
 		return h
 	}
 	defer body.Close()
-	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt != "" && mt != "text/html" && mt != "application/xhtml+xml" {
+	if resp.Header.Get("Content-Type") != "" && !weblink.IsHTML(resp.Header) {
 		return h
 	}
 	z := html.NewTokenizer(io.LimitReader(body, maxHead))
@@ -228,7 +229,7 @@ func (h *head) tag(t html.Token) {
 			h.lang = l
 		}
 	case "link":
-		if rel == apiRel && len(h.apis) < 4 {
+		if rel == apiRel && len(h.apis) < maxAPIs {
 			h.apis = append(h.apis, a["href"])
 		}
 		h.wordpress = h.wordpress || strings.Contains(a["href"], "/wp-content/") || strings.Contains(a["href"], "/wp-includes/")
@@ -249,30 +250,4 @@ func isNoIndex(content string) bool {
 		}
 	}
 	return false
-}
-
-// link is one of a Link header (RFC 8288) with one relation.
-type link struct{ target, rel, typ string }
-
-var (
-	linkValue = regexp.MustCompile(`<([^<>]*)>((?:\s*;\s*[A-Za-z*-]+\s*=\s*(?:"[^"]*"|[^",;\s]+))*)`)
-	linkParam = regexp.MustCompile(`([A-Za-z*-]+)\s*=\s*(?:"([^"]*)"|([^",;\s]+))`)
-)
-
-// headerLinks gives the links of a header; at most 64 of them.
-func headerLinks(header http.Header) []link {
-	var out []link
-	for _, m := range linkValue.FindAllStringSubmatch(strings.Join(header.Values("Link"), ","), 64) {
-		l := link{target: m[1]}
-		for _, p := range linkParam.FindAllStringSubmatch(m[2], 16) {
-			switch strings.ToLower(p[1]) {
-			case "rel":
-				l.rel = strings.ToLower(p[2] + p[3])
-			case "type":
-				l.typ = strings.ToLower(p[2] + p[3])
-			}
-		}
-		out = append(out, l)
-	}
-	return out
 }

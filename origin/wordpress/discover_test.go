@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/millrace/millrace"
 )
 
@@ -167,21 +165,5 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := New(nil, root, nil); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("New(%q): %v", root, err)
 		}
-	}
-}
-
-func TestHeaderLinks(t *testing.T) {
-	got := headerLinks(http.Header{"Link": {
-		`<https://a.example/wp-json/>; rel="https://api.w.org/"`,
-		`<https://a.example/x,y>; rel="alternate"; title="JSON, the format"; type="application/json", <https://a.example/?p=1>; rel=shortlink`,
-		`broken, <no end; rel=x`,
-	}})
-	want := []link{
-		{"https://a.example/wp-json/", "https://api.w.org/", ""},
-		{"https://a.example/x,y", "alternate", "application/json"},
-		{"https://a.example/?p=1", "shortlink", ""},
-	}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(link{})); d != "" {
-		t.Error("(-want +got):\n" + d)
 	}
 }

@@ -174,16 +174,14 @@ func FuzzDropShortcodes(f *testing.F) {
 }
 
 func FuzzHead(f *testing.F) {
-	f.Add(`<html lang="en"><link rel="https://api.w.org/" href="/wp-json/"><meta name=robots content="none">`, `<a>; rel="b"; type=c, <d>; rel=e`)
-	f.Fuzz(func(_ *testing.T, body, header string) {
+	f.Add(`<html lang="en"><link rel="https://api.w.org/" href="/wp-json/"><meta name=robots content="none">`, `//mill.example/wp-json`)
+	f.Fuzz(func(_ *testing.T, body, ref string) {
 		h := readHead(&http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1})
 		if h.lang != "" && !language.MatchString(h.lang) {
 			panic(h.lang)
 		}
-		for _, l := range headerLinks(http.Header{"Link": {header}}) {
-			if u, err := apiAt(&url.URL{Scheme: "https", Host: "mill.example", Path: "/"}, l.target); err == nil && (u.Hostname() != "mill.example" || u.Scheme != "https") {
-				panic(u.String())
-			}
+		if u, err := apiAt(&url.URL{Scheme: "https", Host: "mill.example", Path: "/"}, ref); err == nil && (u.Hostname() != "mill.example" || u.Scheme != "https") {
+			panic(u.String())
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // Page asks for one item by its Location, or, without one, by what the page at
@@ -116,10 +117,10 @@ func (s *Site) locate(ctx context.Context, f *site, abs string) (string, error) 
 	if err := fetch.CheckStatus(resp); err != nil {
 		return "", err
 	}
-	for _, l := range headerLinks(resp.Header) {
-		if l.rel == "alternate" && l.typ == "application/json" {
-			if _, _, ok := f.item(l.target); ok {
-				return l.target, nil
+	for _, l := range weblink.Header(resp.Header, nil) {
+		if l.Is("alternate", "application/json") {
+			if _, _, ok := f.item(l.URL); ok {
+				return l.URL, nil
 			}
 		}
 	}

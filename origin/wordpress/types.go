@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // postType is a type of items that has a place in the API.
@@ -116,16 +117,16 @@ func (r *run) shown(ctx context.Context, it item, at string) (bool, error) {
 // header nothing is said, and the answer will do.
 func isOf(header http.Header, f *site, id int64) bool {
 	says := false
-	for _, l := range headerLinks(header) {
+	for _, l := range weblink.Header(header, nil) {
 		switch {
-		case l.rel == apiRel:
+		case l.Is(apiRel, ""):
 			says = true
-		case l.rel == "alternate" && l.typ == "application/json": // since 5.5
-			if _, n, ok := f.item(l.target); ok {
+		case l.Is("alternate", "application/json"): // since 5.5
+			if _, n, ok := f.item(l.URL); ok {
 				return n == strconv.FormatInt(id, 10)
 			}
-		case l.rel == "shortlink":
-			if u, err := url.Parse(l.target); err == nil && u.Query().Get("p") == strconv.FormatInt(id, 10) {
+		case l.Is("shortlink", ""):
+			if u, err := url.Parse(l.URL); err == nil && u.Query().Get("p") == strconv.FormatInt(id, 10) {
 				return true
 			}
 		}

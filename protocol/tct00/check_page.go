@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
@@ -26,14 +27,14 @@ func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 		return false, err
 	}
 	got := "no such element"
-	for _, l := range htmlLinks(bytes.NewReader(page.Body), base) {
-		if !l.is("alternate", mediaType) {
+	for _, l := range weblink.HTML(bytes.NewReader(page.Body), base).Links {
+		if !l.Is("alternate", mediaType) {
 			continue
 		}
-		if l.target == p.murl {
+		if l.URL == p.murl {
 			return true, nil
 		}
-		got = l.target
+		got = l.URL
 	}
 	fail(p.curl, got, `<link rel="alternate" type="application/json" href="`+p.murl+`">`)
 	return true, nil
@@ -49,11 +50,11 @@ func (p *seenPage) canonicalLink() string {
 	target := ""
 	for _, l := range responseLinks(p.resp, false) {
 		switch {
-		case !l.is("canonical", ""):
-		case target != "" && target != l.target:
+		case !l.Is("canonical", ""):
+		case target != "" && target != l.URL:
 			return ""
 		default:
-			target = l.target
+			target = l.URL
 		}
 	}
 	return target

@@ -30,8 +30,8 @@ func (s *survey) described() []string {
 	var out []string
 	if s.list != nil {
 		for _, l := range responseLinks(s.list.resp, false) {
-			if l.is("describedby", "") {
-				out = append(out, l.target)
+			if l.Is("describedby", "") {
+				out = append(out, l.URL)
 			}
 		}
 	}

@@ -27,8 +27,8 @@ const recommended = "{path}" + docName
 // where the page's path is, "" if the page has none. Both are canonical. What
 // does not follow at all is the M-URL itself.
 func patternOf(curl, murl string) string {
-	cpath, cquery := docname.CutQuery(strings.TrimPrefix(curl, originOf(curl)))
-	mpath, mquery := docname.CutQuery(strings.TrimPrefix(murl, originOf(murl)))
+	cpath, cquery := docname.CutQuery(strings.TrimPrefix(curl, canon.Origin(curl)))
+	mpath, mquery := docname.CutQuery(strings.TrimPrefix(murl, canon.Origin(murl)))
 	dir := strings.TrimSuffix(cpath, "/")
 	i := strings.Index(mpath, dir)
 	switch {
@@ -38,8 +38,8 @@ func patternOf(curl, murl string) string {
 		return murl
 	}
 	out := mpath[:i] + "{path}" + mpath[i+len(dir):]
-	if originOf(curl) != originOf(murl) {
-		out = originOf(murl) + out
+	if canon.Origin(curl) != canon.Origin(murl) {
+		out = canon.Origin(murl) + out
 	}
 	if mquery != cquery {
 		out += mquery
@@ -151,7 +151,7 @@ func checkManifest(ctx context.Context, s *survey, fail check.Fail) error {
 // isArchive reports whether a URL has the form of one of the draft's archives
 // (3.4): /category/technology/, /tag/x/, /author/john/, /2025/10/, /search/?q=x.
 func isArchive(u string) bool {
-	path, query := docname.CutQuery(strings.TrimPrefix(u, originOf(u)))
+	path, query := docname.CutQuery(strings.TrimPrefix(u, canon.Origin(u)))
 	parts := strings.Split(strings.Trim(strings.ToLower(path), "/"), "/")
 	last := parts[len(parts)-1]
 	if len(parts) > 1 && slices.Contains([]string{"category", "tag", "author"}, parts[len(parts)-2]) || last == "search" && query != "" {
@@ -186,13 +186,13 @@ func checkNoArchives(ctx context.Context, s *survey, fail check.Fail) error {
 	pattern := cmp.Or(s.pattern(), recommended)
 	asked := map[string]bool{}
 	for _, to := range anchors(s.home.Body, base) {
-		path, query := docname.CutQuery(strings.TrimPrefix(to, originOf(to)))
-		if !isArchive(to) || originOf(to) != originOf(s.home.URL) || !strings.Contains(pattern, "{path}") {
+		path, query := docname.CutQuery(strings.TrimPrefix(to, canon.Origin(to)))
+		if !isArchive(to) || canon.Origin(to) != canon.Origin(s.home.URL) || !strings.Contains(pattern, "{path}") {
 			continue
 		}
 		murl := strings.Replace(pattern, "{path}", strings.TrimSuffix(path, "/"), 1)
 		if strings.HasPrefix(murl, "/") {
-			murl = originOf(to) + murl
+			murl = canon.Origin(to) + murl
 		}
 		if !strings.Contains(murl, "?") {
 			murl += query

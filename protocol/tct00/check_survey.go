@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // survey is what a site has of this draft, as its rules share it. It is
@@ -175,13 +176,13 @@ func (s *survey) samplePages(ctx context.Context) error {
 func (s *survey) addAlternates(ctx context.Context, door *check.Response) {
 	n := 0
 	for _, l := range responseLinks(door, true) {
-		if !l.is("alternate", mediaType) || !s.near(l.target) {
+		if !l.Is("alternate", mediaType) || !s.near(l.URL) {
 			continue
 		}
 		if n++; n > maxAlternates {
 			return
 		}
-		p := &seenPage{curl: door.URL, murl: l.target}
+		p := &seenPage{curl: door.URL, murl: l.URL}
 		if c, err := canon.URL(door.URL); err == nil {
 			p.curl = c
 		}
@@ -234,14 +235,14 @@ func (s *survey) page(ctx context.Context, p *seenPage) (*check.Response, error)
 
 // responseLinks gives the links of a 2xx response: of its Link fields and, if
 // asked, of its HTML.
-func responseLinks(r *check.Response, inHTML bool) []link {
+func responseLinks(r *check.Response, inHTML bool) []weblink.Link {
 	base, err := url.Parse(r.URL)
 	if err != nil || r.Status < 200 || r.Status > 299 {
 		return nil
 	}
-	out := headerLinks(r.Header, base)
+	out := weblink.Header(r.Header, base)
 	if inHTML && strings.Contains(strings.ToLower(r.Header.Get("Content-Type")), "html") {
-		out = append(out, htmlLinks(bytes.NewReader(r.Body), base)...)
+		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
 	}
 	return out
 }

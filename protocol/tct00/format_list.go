@@ -125,7 +125,7 @@ func (it item) check(origins []string) (item, error) {
 	if it.MURL, err = canon.URL(it.MURL); err != nil {
 		return wrong("mUrl", "", err)
 	}
-	if !slices.Contains(origins, originOf(it.MURL)) {
+	if !slices.Contains(origins, canon.Origin(it.MURL)) {
 		return wrong("mUrl", "it is on another origin than the list, "+origins[0], nil)
 	}
 	return it, nil

@@ -73,7 +73,7 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
 		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
 	}
-	r.root = originOf(endpoint) + "/"
+	r.root = canon.Origin(endpoint) + "/"
 	path, _ := docname.CutQuery(endpoint)
 	r.folder = path[:strings.LastIndexByte(path, '/')+1]
 	return r

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // listFile is a list as it was answered.
@@ -55,16 +56,16 @@ func (r *Reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 	if err := fetch.CheckStatus(resp); err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
-	if isHTML(resp) {
+	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, errNoList)
 	}
 	f := &listFile{
 		list: list{URL: l.URL, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
 		max:  r.o.MaxList, seed: maphash.MakeSeed(),
 	}
-	f.origins = []string{originOf(l.URL)}
+	f.origins = []string{canon.Origin(l.URL)}
 	if final, err := canon.URL(resp.Request.URL.String()); err == nil {
-		f.origins = append(f.origins, originOf(final))
+		f.origins = append(f.origins, canon.Origin(final))
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -73,7 +73,7 @@ func (r *Reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page,
 	err = fmt.Errorf("%s: %s names no JSON alternate: %w", Name, have.URL, millrace.ErrNotFound)
 	for i, target := range links[:min(len(links), maxAlternates)] {
 		p, e := (*millrace.Page)(nil), r.bad(target, "3.1", "it is on another origin than its page", nil)
-		if originOf(target) == originOf(final) {
+		if canon.Origin(target) == canon.Origin(final) {
 			p, e = r.machine(ctx, target, have.Version, have.URL, final)
 		}
 		switch {
@@ -102,27 +102,21 @@ func (r *Reader) alternates(ctx context.Context, page string) (targets []string,
 	if final, err = canon.URL(resp.Request.URL.String()); err != nil {
 		return nil, "", fmt.Errorf("%s: page: %w: %w", Name, err, millrace.ErrInvalid)
 	}
-	var links []link
-	if isHTML(resp) {
+	var links []weblink.Link
+	if weblink.IsHTML(resp.Header) {
 		body, err := fetch.Decode(resp)
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: page: %w", Name, err)
 		}
-		links = htmlLinks(io.LimitReader(body, 1<<20), resp.Request.URL)
+		links = weblink.HTML(body, resp.Request.URL).Links
 		_ = body.Close()
 	}
-	for _, l := range append(links, headerLinks(resp.Header, resp.Request.URL)...) {
-		if l.is("alternate", mediaType) && !slices.Contains(targets, l.target) {
-			targets = append(targets, l.target)
+	for _, l := range append(links, weblink.Header(resp.Header, resp.Request.URL)...) {
+		if l.Is("alternate", mediaType) && !slices.Contains(targets, l.URL) {
+			targets = append(targets, l.URL)
 		}
 	}
 	return targets, final, nil
-}
-
-// isHTML reports whether a response says that it is HTML.
-func isHTML(resp *http.Response) bool {
-	mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return mt == "text/html" || mt == "application/xhtml+xml"
 }
 
 // machine gets the M-URL of a page (5.2) that goes by one of the given
@@ -133,8 +127,8 @@ func (r *Reader) machine(ctx context.Context, murl, version string, curls ...str
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
 	defer resp.Body.Close()
-	if final, err := canon.URL(resp.Request.URL.String()); err != nil || originOf(final) != originOf(murl) {
-		return nil, r.bad(murl, "6.1", "it redirects to another origin: "+originOf(final), nil)
+	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
+		return nil, r.bad(murl, "6.1", "it redirects to another origin: "+canon.Origin(final), nil)
 	}
 	if resp.StatusCode == http.StatusNotModified {
 		if version == "" {
@@ -172,10 +166,10 @@ func (r *Reader) document(resp *http.Response, body []byte, murl string, curls [
 		return nil, err
 	}
 	canonical := false
-	for _, l := range headerLinks(resp.Header, resp.Request.URL) {
-		if l.is("canonical", "") {
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+		if l.Is("canonical", "") {
 			canonical = true
-			if err := r.leadsBack(murl, "its canonical link", l.target, curls); err != nil {
+			if err := r.leadsBack(murl, "its canonical link", l.URL, curls); err != nil {
 				return nil, err
 			}
 		}

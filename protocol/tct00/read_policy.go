@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // terms is a policy with when it was read. A site without one has none.
@@ -72,7 +74,7 @@ func (r *Reader) policyAt(ctx context.Context, at string) (*millrace.Policy, err
 	if err := fetch.CheckStatus(resp); err != nil {
 		return nil, fmt.Errorf("%s: policy: %w", Name, err)
 	}
-	if isHTML(resp) {
+	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", Name, at, millrace.ErrNotFound)
 	}
 	body, err := fetch.ReadBody(resp, policyLimits.Size)
@@ -89,13 +91,13 @@ func (r *Reader) described(ctx context.Context, resp *http.Response) {
 	if t := r.remembered(); t.read.IsZero() || t.policy != nil {
 		return
 	}
-	for _, l := range headerLinks(resp.Header, resp.Request.URL) {
-		if !l.is("describedby", "") || originOf(l.target) != originOf(r.root) {
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+		if !l.Is("describedby", "") || canon.Origin(l.URL) != canon.Origin(r.root) {
 			continue
 		}
-		p, err := r.policyAt(ctx, l.target)
+		p, err := r.policyAt(ctx, l.URL)
 		if err != nil {
-			r.note("reader/policy", l.target, "it cannot be read: "+err.Error())
+			r.note("reader/policy", l.URL, "it cannot be read: "+err.Error())
 			continue
 		}
 		r.remember(p)

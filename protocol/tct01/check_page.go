@@ -23,13 +23,13 @@ func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 	}
 	got := "no such link"
 	for _, l := range responseLinks(page, true) {
-		if !l.is("alternate", mediaType) {
+		if !l.Is("alternate", mediaType) {
 			continue
 		}
-		if l.target == p.murl {
+		if l.URL == p.murl {
 			return true, nil
 		}
-		got = l.target
+		got = l.URL
 	}
 	fail(p.curl, got, `Link: <`+p.murl+`>; rel="alternate"; type="application/json"`)
 	return true, nil
@@ -41,11 +41,11 @@ func (p *seenPage) canonicalLink() string {
 	target := ""
 	for _, l := range responseLinks(p.resp, false) {
 		switch {
-		case !l.is("canonical", ""):
-		case target != "" && target != l.target:
+		case !l.Is("canonical", ""):
+		case target != "" && target != l.URL:
 			return ""
 		default:
-			target = l.target
+			target = l.URL
 		}
 	}
 	return target

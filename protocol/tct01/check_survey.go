@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/weblink"
 )
 
 // maxCheckedLists is how many M-Sitemaps of one site are fetched.
@@ -82,9 +83,9 @@ func (s *survey) run(ctx context.Context) error {
 		s.hosts = append(s.hosts, hostOf(u))
 	}
 	for _, l := range responseLinks(s.root, false) {
-		if l.is("index", mediaType) && !slices.Contains(s.index, l.target) {
-			s.index = append(s.index, l.target)
-			s.hosts = append(s.hosts, hostOf(l.target))
+		if l.Is("index", mediaType) && !slices.Contains(s.index, l.URL) {
+			s.index = append(s.index, l.URL)
+			s.hosts = append(s.hosts, hostOf(l.URL))
 		}
 	}
 	if err := s.addLists(ctx, s.index, looksLikeList); err != nil {
@@ -95,8 +96,8 @@ func (s *survey) run(ctx context.Context) error {
 		// means to have the protocol.
 		var near []string
 		for _, l := range append(responseLinks(s.root, true), responseLinks(here, true)...) {
-			if l.is("index", "") && s.near(l.target) && !slices.Contains(s.index, l.target) && !slices.Contains(near, l.target) {
-				near = append(near, l.target)
+			if l.Is("index", "") && s.near(l.URL) && !slices.Contains(s.index, l.URL) && !slices.Contains(near, l.URL) {
+				near = append(near, l.URL)
 			}
 		}
 		if err := s.addLists(ctx, near, isList); err != nil {
@@ -193,13 +194,13 @@ func (s *survey) samplePages(ctx context.Context) {
 func (s *survey) addAlternates(ctx context.Context, door *check.Response) {
 	n := 0
 	for _, l := range responseLinks(door, true) {
-		if !l.is("alternate", mediaType) || !s.near(l.target) {
+		if !l.Is("alternate", mediaType) || !s.near(l.URL) {
 			continue
 		}
 		if n++; n > maxAlternates {
 			return
 		}
-		p := &seenPage{curl: door.URL, murl: l.target}
+		p := &seenPage{curl: door.URL, murl: l.URL}
 		if c, err := canon.URL(door.URL); err == nil {
 			p.curl = c
 		}
@@ -276,14 +277,14 @@ func (s *survey) page(ctx context.Context, p *seenPage) (*check.Response, error)
 
 // responseLinks gives the links of a 2xx response: of its Link fields and, if
 // asked, of its HTML.
-func responseLinks(r *check.Response, inHTML bool) []link {
+func responseLinks(r *check.Response, inHTML bool) []weblink.Link {
 	base, err := url.Parse(r.URL)
 	if err != nil || r.Status < 200 || r.Status > 299 {
 		return nil
 	}
-	out := headerLinks(r.Header, base)
+	out := weblink.Header(r.Header, base)
 	if inHTML && strings.Contains(strings.ToLower(r.Header.Get("Content-Type")), "html") {
-		out = append(out, htmlLinks(bytes.NewReader(r.Body), base)...)
+		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -62,7 +63,7 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.
 	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
 		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
 	}
-	r.root = originOf(endpoint) + "/"
+	r.root = canon.Origin(endpoint) + "/"
 	return r
 }
 
@@ -277,13 +278,13 @@ func (r *reader) discover(ctx context.Context) ([]list, error) {
 	}
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
 	var found []list
-	for _, l := range headerLinks(resp.Header, resp.Request.URL) {
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		switch {
-		case !l.is("index", mediaType), slices.Contains(found, list{URL: l.target}):
-		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.target, "http:"):
-			r.note("1.10/https", l.target, "an http list of an https site is not read")
+		case !l.Is("index", mediaType), slices.Contains(found, list{URL: l.URL}):
+		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
+			r.note("1.10/https", l.URL, "an http list of an https site is not read")
 		default:
-			found = append(found, list{URL: l.target})
+			found = append(found, list{URL: l.URL})
 		}
 	}
 	switch {

@@ -102,9 +102,9 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		list: list{URL: l.URL, ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")},
 		seed: maphash.MakeSeed(),
 	}
-	f.origins = []string{originOf(l.URL)}
+	f.origins = []string{canon.Origin(l.URL)}
 	if final, err := canon.URL(resp.Request.URL.String()); err == nil {
-		f.origins = append(f.origins, originOf(final))
+		f.origins = append(f.origins, canon.Origin(final))
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {

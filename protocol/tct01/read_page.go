@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -59,29 +59,29 @@ func (r *reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page,
 	if err != nil {
 		return nil, fmt.Errorf("%s: page: %w: %w", Name, err, millrace.ErrInvalid)
 	}
-	links := headerLinks(resp.Header, resp.Request.URL)
-	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt == "text/html" || mt == "application/xhtml+xml" {
+	links := weblink.Header(resp.Header, resp.Request.URL)
+	if weblink.IsHTML(resp.Header) {
 		body, err := fetch.Decode(resp)
 		if err != nil {
 			return nil, fmt.Errorf("%s: page: %w", Name, err)
 		}
-		links = append(links, htmlLinks(io.LimitReader(body, 1<<20), resp.Request.URL)...)
+		links = append(links, weblink.HTML(body, resp.Request.URL).Links...)
 		_ = body.Close()
 	}
 	_ = resp.Body.Close() // one answer at a time: what is open is in the way of the others
 	err = fmt.Errorf("%s: %s names no JSON alternate: %w", Name, have.URL, millrace.ErrNotFound)
 	tried := map[string]bool{}
 	for _, l := range links {
-		if !l.is("alternate", mediaType) || tried[l.target] || len(tried) == maxAlternates {
+		if !l.Is("alternate", mediaType) || tried[l.URL] || len(tried) == maxAlternates {
 			continue
 		}
 		first := len(tried) == 0
-		tried[l.target] = true
+		tried[l.URL] = true
 		p, e := (*millrace.Page)(nil), error(&millrace.FormatError{
-			Protocol: Name, URL: l.target, Section: "1.7.3", Reason: "it is on another origin than its page",
+			Protocol: Name, URL: l.URL, Section: "1.7.3", Reason: "it is on another origin than its page",
 		})
-		if originOf(l.target) == originOf(final) {
-			p, e = r.machine(ctx, l.target, have.Version, have.URL, final)
+		if canon.Origin(l.URL) == canon.Origin(final) {
+			p, e = r.machine(ctx, l.URL, have.Version, have.URL, final)
 		}
 		switch {
 		case e == nil, errors.Is(e, millrace.ErrUnmodified):
@@ -107,8 +107,8 @@ func (r *reader) machine(ctx context.Context, murl, version string, curls ...str
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
 	defer resp.Body.Close()
-	if final, err := canon.URL(resp.Request.URL.String()); err != nil || originOf(final) != originOf(murl) {
-		return nil, r.bad(murl, "1.7.3", "it redirects to another origin: "+originOf(final), nil)
+	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
+		return nil, r.bad(murl, "1.7.3", "it redirects to another origin: "+canon.Origin(final), nil)
 	}
 	if resp.StatusCode == http.StatusNotModified {
 		if version == "" {
@@ -157,10 +157,10 @@ func (r *reader) document(resp *http.Response, body []byte, murl string, curls [
 		return nil, err
 	}
 	canonical := false
-	for _, l := range headerLinks(resp.Header, resp.Request.URL) {
-		if l.is("canonical", "") {
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+		if l.Is("canonical", "") {
 			canonical = true
-			if err := r.leadsBack(murl, "its canonical link", l.target, curls); err != nil {
+			if err := r.leadsBack(murl, "its canonical link", l.URL, curls); err != nil {
 				return nil, err
 			}
 		}
