@@ -98,7 +98,9 @@ func appendStrings(dst []byte, list []string) []byte {
 
 // decodeEntry reads one page of a list against the schema of E.9, with its
 // formats asserted. nulls names the members that are null, which count as
-// absent. Position of an error is the member's pointer inside the page.
+// absent. Position of an error is the member's pointer inside the page, and the
+// entry with it is as far as it was read, nil if it is no object: its URL comes
+// first.
 // Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
 func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 	var w struct {
@@ -136,17 +138,17 @@ func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 	} {
 		switch {
 		case m.value == nil && m.required:
-			return nil, nulls, invalid("/"+m.name, "E.9", "the member is required")
+			return e, nulls, invalid("/"+m.name, "E.9", "the member is required")
 		case m.value == nil:
 			continue
 		case m.value.Kind() == 'n' && m.required:
-			return nil, nulls, invalid("/"+m.name, "E.9", "it is null, and required")
+			return e, nulls, invalid("/"+m.name, "E.9", "it is null, and required")
 		case m.value.Kind() == 'n':
 			nulls = append(nulls, m.name)
 			continue
 		}
 		if err := m.take(m.value); err != nil {
-			return nil, nulls, invalid("/"+m.name, "E.9", err.Error())
+			return e, nulls, invalid("/"+m.name, "E.9", err.Error())
 		}
 	}
 	return e, nulls, nil
