@@ -167,11 +167,15 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	}
 	defer func() { err = errors.Join(err, o.store.Close()) }()
 	conf := store.Config{Base: o.base, Docs: r.URL, Visibility: s.visibility()}
-	published, key := s.files(&conf)
+	s.configure(&conf, true)
 	site, err := o.store.Site(ctx, o.name, conf)
 	if err != nil {
 		return err
 	}
+	if err := s.declare(ctx, p, site); err != nil {
+		return err
+	}
+	published, key := s.files()
 	if err := o.connect(ctx, s, p, site); err != nil {
 		return err
 	}

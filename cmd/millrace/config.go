@@ -12,16 +12,20 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/millrace/millrace"
 )
 
 const configFile = "millrace.yaml"
 
 // config gives flags their values from the environment and, below it, from
-// the configuration file. Its keys are the names of the flags.
+// the configuration file. Its keys are the names of the flags, but for one: the
+// policy, which has keys below it.
 type config struct {
 	lookup func(string) (string, bool)
 	path   string
 	keys   map[string]setting
+	policy *millrace.Policy // nil = the file has none
 }
 
 // setting is one value of the file, with its place.
@@ -102,6 +106,9 @@ func (c *config) load(args []string, known map[string]bool) error {
 
 func (c *config) set(kv *ast.MappingValueNode, known map[string]bool) error {
 	key, place := kv.Key.GetToken().Value, c.place(kv.Key) // the token has no quotes
+	if key == policyKey {
+		return c.setPolicy(kv)
+	}
 	list, ok := known[key]
 	if !ok {
 		return fmt.Errorf("%s: unknown key %q; the keys are the names of the flags, such as base-url", place, key)

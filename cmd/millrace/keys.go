@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -155,14 +154,8 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 	}
 	at, err := time.Parse(time.DateOnly, s)
 	if err != nil {
-		var d time.Duration
-		if days, ok := strings.CutSuffix(s, "d"); ok {
-			n, err := strconv.Atoi(days)
-			if err != nil || n < 1 || n > 36500 {
-				return time.Time{}, wrong
-			}
-			d = time.Duration(n) * 24 * time.Hour
-		} else if d, err = time.ParseDuration(s); err != nil || d < time.Second {
+		d, ok := parseSpan(s)
+		if !ok || d < time.Second {
 			return time.Time{}, wrong
 		}
 		at = now.Add(d)

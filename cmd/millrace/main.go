@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/millrace/millrace"
 )
 
 // The exit codes of every command.
@@ -65,6 +67,7 @@ type process struct {
 	stderr io.Writer
 	common *common
 	log    *slog.Logger
+	policy *millrace.Policy // of the configuration; nil = it has none
 }
 
 // errReported ends a command that has already said why it failed.
@@ -87,7 +90,7 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 	conf := &config{lookup: lookup}
 	k, err := kong.New(&line,
 		kong.Name("millrace"),
-		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level."),
+		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. The key policy says what the content may be used for."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
@@ -118,7 +121,7 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 		fmt.Fprintln(stderr, "Run millrace help, or millrace help COMMAND.")
 		return exitUsage
 	}
-	p := &process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr}
+	p := &process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr, policy: conf.policy}
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	err = kctx.Run(p)
 	switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ type publishing struct {
 	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made anew: hourly, daily, weekly or monthly (default: as the site changes)."`
 	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
 	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
+
+	policy *millrace.Policy // as it is published; nil = there is none
+	print  string           // of the block that it comes from
 }
 
 // hideable are the kinds of pages that --hide-kinds can name.
@@ -77,26 +81,47 @@ func (c *publishing) visibility() millrace.Visibility {
 	return v
 }
 
-// files gives every room that publishes, for files that a host serves by
-// itself, and the key of an edition that they make by the flags; the store gets
-// what it needs to know of them.
-func (c *publishing) files(conf *store.Config) (published []edition.Room, key string) {
-	return c.rooms(conf, nil, true)
+// configure gives the store what it needs to know of the rooms, whether they
+// make files that a host serves by itself or answer by a server.
+func (c *publishing) configure(conf *store.Config, static bool) {
+	conf.Index = !static // files answer no questions
+	for _, room := range all.Protocols() {
+		conf.Taggers = append(conf.Taggers, room.Tagger)
+	}
+}
+
+// declare gives the rooms the policy of the configuration.
+func (c *publishing) declare(ctx context.Context, p *process, site store.Site) (err error) {
+	c.policy, err = p.dated(ctx, site)
+	c.print = policyPrint(p.policy)
+	return err
+}
+
+// files gives every room that publishes, for files, and the key of an edition
+// that they make by the flags and the policy.
+func (c *publishing) files() (published []edition.Room, key string) {
+	return c.rooms(nil, true, false)
 }
 
 // guarded does what files does for a server, where the content of some rooms
 // needs a key.
 func (c *publishing) guarded(conf *store.Config, doors *doors) (published []edition.Room, key string) {
-	return c.rooms(conf, doors, false)
+	return c.rooms(doors, false, conf.Embedder != nil)
 }
 
-func (c *publishing) rooms(conf *store.Config, doors *doors, static bool) (published []edition.Room, key string) {
+func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []edition.Room, key string) {
 	o := protocol.PublisherOptions{
 		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL,
-		Static: static, Contact: c.SiteContact, Embeddings: conf.Embedder != nil,
+		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings,
 	}
-	if conf.Index = !static; static { // files answer no questions
+	if static {
 		key = "static "
+	}
+	if c.policy != nil {
+		key += "policy " + c.print + " "
+	}
+	if c.SiteContact != "" {
+		key += "contact " + c.SiteContact + " "
 	}
 	every := all.Protocols()
 	for _, room := range every {
@@ -105,7 +130,6 @@ func (c *publishing) rooms(conf *store.Config, doors *doors, static bool) (publi
 		}
 	}
 	for _, room := range every {
-		conf.Taggers = append(conf.Taggers, room.Tagger)
 		if doors.off(room.Name) {
 			continue
 		}

@@ -72,6 +72,9 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	if err := c.agree(p.policy); err != nil {
+		return err
+	}
 	embedder, err := c.embedder(0)
 	if err != nil {
 		return err
@@ -98,11 +101,15 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	defer func() { err = errors.Join(err, o.store.Close()) }()
 
 	conf := store.Config{Base: o.base, Docs: docs, Visibility: c.visibility(), Embedder: embedder}
-	published, key := c.guarded(&conf, &c.doors)
+	c.configure(&conf, false)
 	site, err := o.store.Site(ctx, o.name, conf)
 	if err != nil {
 		return err
 	}
+	if err := c.declare(ctx, p, site); err != nil {
+		return err
+	}
+	published, key := c.guarded(&conf, &c.doors)
 	po := &edition.Options{Key: key, Log: p.log}
 	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log}
 	if err := o.connect(ctx, c, p, site); err != nil {

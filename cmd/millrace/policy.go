@@ -1,0 +1,269 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/millrace/millrace"
+)
+
+// policyKey is the key of the configuration that is no flag: what the owner
+// says about the use of the content, with keys below it.
+const policyKey = "policy"
+
+// setPolicy reads the block of the policy. Nothing is guessed: who is
+// misunderstood here has allowed what they forbid.
+func (c *config) setPolicy(kv *ast.MappingValueNode) error {
+	if c.policy != nil {
+		return fmt.Errorf("%s: key %q is set twice", c.place(kv.Key), policyKey)
+	}
+	p := new(millrace.Policy)
+	if err := c.block(kv, policyKey, policyMembers(p)); err != nil {
+		return err
+	}
+	c.policy = p
+	return nil
+}
+
+// member reads one member of a block, or a block of its own.
+type member struct {
+	read   func(n ast.Node) error // says what is wrong, not where
+	within map[string]member      // keys below this one, in place of read
+}
+
+// block reads the keys below a key.
+func (c *config) block(kv *ast.MappingValueNode, name string, members map[string]member) error {
+	if kv.Value == nil || kv.Value.Type() == ast.NullType {
+		return fmt.Errorf("%s: key %q has no value", c.place(kv.Key), name)
+	}
+	m, ok := kv.Value.(ast.MapNode)
+	if !ok {
+		return fmt.Errorf("%s: %s: want keys below it: %s", c.place(kv.Value), name, keysOf(members))
+	}
+	n := 0
+	for it := m.MapRange(); it.Next(); {
+		kv := it.KeyValue()
+		key, place := kv.Key.GetToken().Value, c.place(kv.Key)
+		full := name + "." + key
+		mem, known := members[key]
+		switch {
+		case !known:
+			return fmt.Errorf("%s: unknown key %q of %s; the keys are %s", place, key, name, keysOf(members))
+		case mem.within != nil:
+			if err := c.block(kv, full, mem.within); err != nil {
+				return err
+			}
+		case kv.Value == nil || kv.Value.Type() == ast.NullType:
+			return fmt.Errorf("%s: key %q has no value", place, full)
+		default:
+			if err := mem.read(kv.Value); err != nil {
+				return fmt.Errorf("%s: %s: %w", c.place(kv.Value), full, err)
+			}
+		}
+		n++
+	}
+	if n == 0 {
+		return fmt.Errorf("%s: %s says nothing: leave it out", c.place(kv.Key), name)
+	}
+	return nil
+}
+
+func keysOf(members map[string]member) string {
+	var names []string
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// policyMembers are the keys of the block, which write to p.
+func policyMembers(p *millrace.Policy) map[string]member {
+	purpose := func(name millrace.Purpose) member {
+		return leaf(p, boolValue, func(p *millrace.Policy, v bool) {
+			if p.Purposes == nil {
+				p.Purposes = make(map[millrace.Purpose]bool)
+			}
+			p.Purposes[name] = v
+		})
+	}
+	return map[string]member{
+		"terms":     leaf(p, textValue, func(p *millrace.Policy, v string) { p.Terms = v }),
+		"payment":   leaf(p, textValue, func(p *millrace.Policy, v string) { p.Payment = v }),
+		"contact":   leaf(p, contactValue, func(p *millrace.Policy, v string) { p.Contact = v }),
+		"effective": leaf(p, timeValue, func(p *millrace.Policy, v time.Time) { p.Effective = v }),
+		"updated":   leaf(p, pastValue, func(p *millrace.Policy, v time.Time) { p.Updated = v }),
+		"revision":  leaf(p, countValue, func(p *millrace.Policy, v int) { p.Revision = v }),
+		"retention": leaf(p, spanValue, func(p *millrace.Policy, v time.Duration) { p.Retention = v }),
+		"access":    leaf(p, textValue, func(p *millrace.Policy, v string) { p.Access = v }),
+		"consumers": leaf(p, listValue, func(p *millrace.Policy, v []string) { p.Consumers = v }),
+		"purposes": {within: map[string]member{
+			string(millrace.AIInput): purpose(millrace.AIInput),
+			string(millrace.AITrain): purpose(millrace.AITrain),
+			string(millrace.Search):  purpose(millrace.Search),
+		}},
+		"requirements": {within: map[string]member{
+			"attribution": leaf(p, boolValue, func(p *millrace.Policy, v bool) { p.Requirements.Attribution = v }),
+			"link-back":   leaf(p, boolValue, func(p *millrace.Policy, v bool) { p.Requirements.LinkBack = v }),
+			"notice":      leaf(p, boolValue, func(p *millrace.Policy, v bool) { p.Requirements.Notice = v }),
+		}},
+		"rate": {within: map[string]member{
+			"per-second": leaf(p, rateValue, func(p *millrace.Policy, v float64) { p.Rate.PerSecond = v }),
+			"per-day":    leaf(p, countValue, func(p *millrace.Policy, v int) { p.Rate.PerDay = v }),
+			"note":       leaf(p, textValue, func(p *millrace.Policy, v string) { p.Rate.Note = v }),
+		}},
+	}
+}
+
+// leaf is a member with one value. What the vocabulary refuses is refused
+// here, where it stands.
+func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*millrace.Policy, T)) member {
+	return member{read: func(n ast.Node) error {
+		v, err := read(n)
+		if err != nil {
+			return err
+		}
+		alone := new(millrace.Policy)
+		set(alone, v)
+		if err := alone.Validate(); err != nil {
+			said, _, _ := strings.Cut(err.Error(), "\n")
+			said = strings.TrimSuffix(strings.TrimPrefix(said, "policy: "), ": "+millrace.ErrInvalid.Error())
+			return errors.New(said)
+		}
+		set(p, v)
+		return nil
+	}}
+}
+
+func textValue(n ast.Node) (string, error) {
+	var s string
+	switch n := n.(type) {
+	case *ast.StringNode:
+		s = n.Value
+	case *ast.LiteralNode:
+		s = strings.TrimSuffix(n.Value.Value, "\n")
+	default:
+		return "", errors.New("want text; put it in quotes")
+	}
+	if strings.TrimSpace(s) == "" {
+		return "", errors.New("it is empty: leave it out")
+	}
+	return s, nil
+}
+
+// contactValue reads a URL or a mail address.
+func contactValue(n ast.Node) (string, error) {
+	s, err := textValue(n)
+	if err == nil && strings.Contains(s, "@") && !strings.Contains(s, ":") && !strings.Contains(s, "/") {
+		s = "mailto:" + s
+	}
+	return s, err
+}
+
+func listValue(n ast.Node) ([]string, error) {
+	list, ok := n.(*ast.SequenceNode)
+	if !ok || len(list.Values) == 0 {
+		return nil, errors.New("want a list, such as [ExampleBot]")
+	}
+	var out []string
+	for _, v := range list.Values {
+		s, err := textValue(v)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(out, s) {
+			return nil, fmt.Errorf("%q is there twice", s)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func boolValue(n ast.Node) (bool, error) {
+	if n, ok := n.(*ast.BoolNode); ok {
+		return n.Value, nil
+	}
+	return false, errors.New("want true or false")
+}
+
+// countValue reads a whole number from 1 on.
+func countValue(n ast.Node) (int, error) {
+	if n, ok := n.(*ast.IntegerNode); ok {
+		if v, err := strconv.ParseInt(fmt.Sprint(n.Value), 10, 32); err == nil && v > 0 {
+			return int(v), nil
+		}
+	}
+	return 0, errors.New("want a whole number from 1 to 2147483647; to say nothing, leave it out")
+}
+
+// rateValue reads a number above zero.
+func rateValue(n ast.Node) (float64, error) {
+	var v float64
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		v, _ = strconv.ParseFloat(fmt.Sprint(n.Value), 64)
+	case *ast.FloatNode:
+		v = n.Value
+	}
+	if v < leastRate || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("want a number from %v on, such as 0.5; to say nothing, leave it out", leastRate)
+	}
+	return v, nil
+}
+
+// leastRate is one request in a quarter of an hour, and the least that --rate
+// can be.
+const leastRate = 0.001
+
+// timeValue reads a day or a time, to the second.
+func timeValue(n ast.Node) (time.Time, error) {
+	s, err := textValue(n)
+	if err == nil {
+		for _, form := range []string{time.DateOnly, time.RFC3339} {
+			if t, err := time.Parse(form, s); err == nil {
+				return t.UTC().Truncate(time.Second), nil
+			}
+		}
+	}
+	return time.Time{}, errors.New("want a day, such as 2026-01-31, or a time, such as 2026-01-31T12:00:00Z")
+}
+
+// pastValue reads a time that has been.
+func pastValue(n ast.Node) (time.Time, error) {
+	t, err := timeValue(n)
+	if err == nil && t.After(time.Now()) {
+		return t, fmt.Errorf("%s is in the future; without this key it is when the block was changed", t.Format(time.RFC3339))
+	}
+	return t, err
+}
+
+// spanValue reads a length of time.
+func spanValue(n ast.Node) (time.Duration, error) {
+	wrong := errors.New("want how long, such as 30d or 12h")
+	s, err := textValue(n)
+	if err != nil {
+		return 0, wrong
+	}
+	d, ok := parseSpan(s)
+	if !ok || d <= 0 {
+		return 0, wrong
+	}
+	return d, nil
+}
+
+// parseSpan reads a length of time, in days or as Go writes it.
+func parseSpan(s string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.Atoi(days)
+		return time.Duration(n) * 24 * time.Hour, err == nil && n >= 1 && n <= 36500
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil
+}

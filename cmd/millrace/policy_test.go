@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// readPolicy reads a configuration.
+func readPolicy(t *testing.T, yaml string) (*millrace.Policy, string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, name, yaml)
+	c := &config{lookup: environment(nil)}
+	if err := c.load([]string{"--config", name}, map[string]bool{"listen": false}); err != nil {
+		return nil, strings.TrimPrefix(err.Error(), name)
+	}
+	return c.policy, ""
+}
+
+func TestPolicyBlock(t *testing.T) {
+	for _, c := range []struct {
+		yaml string
+		want *millrace.Policy
+		says string // the error, from its line on
+	}{
+		{"listen: x\n", nil, ""},
+		{`listen: x
+policy:
+  terms: https://example.com/terms/
+  payment: "https://example.com/pricing/"
+  contact: rights@example.com
+  effective: 2026-01-31
+  updated: 2026-02-01T12:00:00+02:00
+  revision: 3
+  purposes: {ai-train: false, ai-input: true}
+  requirements:
+    attribution: true
+    link-back: false
+    notice: true
+  rate:
+    per-second: 0.5
+    per-day: 10_000
+    note: |
+      Please read at night.
+  retention: 30d
+  access: everybody
+  consumers: [ExampleBot, OtherBot]
+`, &millrace.Policy{
+			Terms: "https://example.com/terms/", Payment: "https://example.com/pricing/", Contact: "mailto:rights@example.com",
+			Effective: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), Updated: time.Date(2026, 2, 1, 10, 0, 0, 0, time.UTC), Revision: 3,
+			Purposes:     map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: true},
+			Requirements: millrace.Requirements{Attribution: true, Notice: true},
+			Rate:         millrace.RateHints{PerSecond: 0.5, PerDay: 10000, Note: "Please read at night."},
+			Retention:    30 * 24 * time.Hour, Access: "everybody", Consumers: []string{"ExampleBot", "OtherBot"},
+		}, ""},
+		{"policy:\n  rate: {per-second: 2}\n", &millrace.Policy{Rate: millrace.RateHints{PerSecond: 2}}, ""},
+		{"policy:\n", nil, `:1:1: key "policy" has no value`},
+		{"policy: {}\n", nil, `:1:1: policy says nothing`},
+		{"policy: no\n", nil, `:1:9: policy: want keys below it: access, consumers`},
+		{"policy: [a]\n", nil, `:1:9: policy: want keys below it`},
+		{"policy:\n  term: https://example.com/\n", nil, `:2:3: unknown key "term" of policy; the keys are access`},
+		{"policy:\n  purposes: {train: false}\n", nil, `:2:14: unknown key "train" of policy.purposes; the keys are ai-input, ai-train, search`},
+		{"policy:\n  purposes:\n    ai-train: no\n", nil, `:3:15: policy.purposes.ai-train: want true or false`},
+		{"policy:\n  purposes:\n    ai-train: \"false\"\n", nil, `:3:15: policy.purposes.ai-train: want true or false`},
+		{"policy:\n  purposes:\n    ai-train:\n", nil, `:3:5: key "policy.purposes.ai-train" has no value`},
+		{"policy:\n  purposes: true\n", nil, `:2:13: policy.purposes: want keys below it`},
+		{"policy:\n  terms: /terms\n", nil, `:2:10: policy.terms: terms: "/terms" is no absolute`},
+		{"policy:\n  terms: mailto:a@example.com\n", nil, `:2:10: policy.terms:`},
+		{"policy:\n  terms: 5\n", nil, `:2:10: policy.terms: want text`},
+		{"policy:\n  terms: ''\n", nil, `:2:10: policy.terms: it is empty`},
+		{"policy:\n  access: \"a\\nb\"\n", nil, `:2:11: policy.access: access: "a\nb" is not one line`},
+		{"policy:\n  effective: soon\n", nil, `:2:14: policy.effective: want a day`},
+		{"policy:\n  updated: 2999-01-01\n", nil, `:2:12: policy.updated: 2999-01-01T00:00:00Z is in the future`},
+		{"policy:\n  revision: 1.5\n", nil, `:2:13: policy.revision: want a whole number`},
+		{"policy:\n  revision: 0\n", nil, `:2:13: policy.revision: want a whole number`},
+		{"policy:\n  rate: {per-second: -1}\n", nil, `:2:22: policy.rate.per-second: want a number`},
+		{"policy:\n  rate: {per-second: .nan}\n", nil, `:2:22: policy.rate.per-second: want a number`},
+		{"policy:\n  rate: {per-second: .inf}\n", nil, `:2:22: policy.rate.per-second: want a number`},
+		{"policy:\n  rate: {per-day: 1e99}\n", nil, `:2:19: policy.rate.per-day: want a whole number`},
+		{"policy:\n  retention: 30\n", nil, `:2:14: policy.retention: want how long`},
+		{"policy:\n  retention: 1.5s\n", nil, `:2:14: policy.retention: retention: 1.5s is no whole number of seconds`},
+		{"policy:\n  consumers: ExampleBot\n", nil, `:2:14: policy.consumers: want a list`},
+		{"policy:\n  consumers: [Example Bot]\n", nil, `:2:14: policy.consumers: consumers: "Example Bot" is no product token`},
+		{"policy:\n  consumers: [A, A]\n", nil, `:2:14: policy.consumers: "A" is there twice`},
+		{"policy:\n  access: &x everybody\n", nil, `:2:11: policy.access: want text`},
+		{"policy:\n  access: a\n  access: b\n", nil, `:3:3: mapping key "access" already defined`},
+		{"policy: {access: a}\n---\npolicy: {access: b}\n", nil, `:3:1: key "policy" is set twice`},
+	} {
+		got, says := readPolicy(t, c.yaml)
+		if diff := cmp.Diff(c.want, got); diff != "" || !strings.HasPrefix(says, c.says) || c.says == "" && says != "" {
+			t.Errorf("%s\nerror %q, want %q; (-want +got):\n%s", c.yaml, says, c.says, diff)
+		}
+	}
+}
+
+// The block is what everybody is told, and telling something else is a change
+// with a later date.
+func TestServePolicy(t *testing.T) {
+	dir, conf, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "served.db")
+	args := []string{dir, "--config", conf, "--store", file, "--listen", freeAddress(t)}
+	type answer struct {
+		status       int
+		body         string
+		tag, date    string
+		updated      string
+		terms, train any
+		link         string // of the list
+	}
+	ask := func(block string) (a answer) {
+		t.Helper()
+		write(t, conf, block)
+		s := serve(t, args...)
+		defer s.stop()
+		var h http.Header
+		a.status, h, a.body = get(t, s.url+"llm-policy.json")
+		a.tag, a.date = h.Get("ETag"), h.Get("Last-Modified")
+		var doc struct {
+			Updated string
+			URLs    struct {
+				Terms any `json:"terms_of_service"`
+			} `json:"policy_urls"`
+			Purposes map[string]any
+		}
+		if a.status == 200 {
+			if err := json.Unmarshal([]byte(a.body), &doc); err != nil {
+				t.Fatalf("%v: %s", err, a.body)
+			}
+		}
+		a.updated, a.terms, a.train = doc.Updated, doc.URLs.Terms, doc.Purposes["allow_ai_train"]
+		_, h, _ = get(t, s.url+"llm-sitemap.json")
+		a.link = strings.Join(h.Values("Link"), ", ")
+		return a
+	}
+	none := ask("authors: name\n")
+	if none.status != 404 || strings.Contains(none.link, "describedby") {
+		t.Errorf("without a block: %+v", none)
+	}
+	first := ask("policy:\n  terms: https://example.com/terms\n  purposes: {ai-train: false}\n")
+	if first.status != 200 || first.terms != "https://example.com/terms" || first.train != false || !strings.Contains(first.link, `rel="describedby"`) {
+		t.Errorf("with a block: %+v", first)
+	}
+	at, err := time.Parse(time.RFC3339, first.updated)
+	if err != nil || time.Since(at) > time.Minute || first.date != at.Format(http.TimeFormat) {
+		t.Errorf("updated %q (%v), Last-Modified %q", first.updated, err, first.date)
+	}
+	if same := ask("# a remark\npolicy: {purposes: {ai-train: false}, terms: 'https://example.com/terms'}\n"); same != first {
+		t.Errorf("the same in other words: %+v, was %+v", same, first)
+	}
+	second := ask("policy:\n  terms: https://example.com/terms\n  purposes: {ai-train: true}\n")
+	if second.train != true || second.tag == first.tag || second.updated <= first.updated {
+		t.Errorf("changed: %+v, was %+v", second, first)
+	}
+	said := ask("policy:\n  updated: 2026-01-01\n  terms: https://example.com/terms\n")
+	if said.updated != "2026-01-01T00:00:00Z" {
+		t.Errorf("what the block says of itself: %+v", said)
+	}
+	if gone := ask("authors: name\n"); gone != none {
+		t.Errorf("without the block again: %+v, was %+v", gone, none)
+	}
+}
+
+func TestPolicyAgrees(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, conf, "policy:\n  rate: {per-second: 5}\n")
+	code, _, errs := command(t, nil, "serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0", "--config", conf, "--rate", "2")
+	if code != exitUsage || !strings.Contains(errs, "policy.rate.per-second 5") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
