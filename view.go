@@ -2,6 +2,7 @@ package millrace
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
@@ -138,6 +139,14 @@ type Document struct {
 	Touched func(url string) bool
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
+	// WriteKeyed writes the bytes of a large document for requests with a key
+	// that may read, when they are not those for everybody; nil = they are.
+	// Both forms then vary by Authorization, and no cache that others share
+	// keeps this one. Whoever brings a key that is not good gets neither.
+	WriteKeyed func(ctx context.Context, w io.Writer) error
+	// Same is the path of another large document that this one is in all but
+	// its path, so that it need not be built; "" = none.
+	Same string
 	// Group says which large documents can be written together for less than
 	// one by one; nil = none.
 	Group *Group
@@ -154,6 +163,9 @@ type Group struct {
 // own responses from the notices of all rooms.
 type Notice struct {
 	Root []Link // on the final response of the origin's root
+	// RootData are JSON-LD objects for the head of the root's HTML page, each
+	// as a script element of its own.
+	RootData []json.RawMessage
 	// Page gives the links of the response of one C-URL (an identity), none
 	// if the room does not publish that page; nil = the room has none.
 	Page func(ctx context.Context, identity string) ([]Link, error)

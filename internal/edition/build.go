@@ -26,10 +26,11 @@ import (
 func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (*manifest, error) {
 	site := view.Site()
 	m := &manifest{Format: manifestFormat, Key: p.key, Seq: site.Seq}
-	docs, err := p.largeDocuments(ctx, view)
+	all, err := p.largeDocuments(ctx, view)
 	if err != nil {
 		return nil, err
 	}
+	docs := slices.DeleteFunc(slices.Clone(all), func(d roomDocument) bool { return d.Same != "" })
 	touched, err := m.touch(ctx, view, prev, docs)
 	if err != nil {
 		return nil, err
@@ -53,10 +54,11 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		case old != nil && next.Modified.IsZero():
 			next.Modified = old.Modified
 			if err := old.there(p.dir, false); err == nil && !prev.foreign {
-				next.ETag, next.Files = old.ETag, old.Files
+				next.ETag, next.Files, next.Keyed = old.ETag, old.Files, old.Keyed
 			}
 		}
-		if next.Files == nil {
+		if next.Files == nil || (next.Keyed == nil) != (d.WriteKeyed == nil) {
+			next.Files, next.Keyed = nil, nil
 			todo[i] = d.Document
 		}
 		m.Documents = append(m.Documents, next)
@@ -77,6 +79,14 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 			// Last-Modified has whole seconds, and some clients go by it alone.
 			next.Modified = later(next.Modified, last.Modified)
 		}
+		if docs[i].WriteKeyed != nil {
+			if err := p.pressKeyed(ctx, d, next, before[next.Path]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := m.name(all); err != nil {
+		return nil, err
 	}
 	if prev != nil && prev.foreign {
 		prev = nil // rooms with other options have other files
@@ -363,7 +373,7 @@ func (m *manifest) paths() []string {
 func (m *manifest) names() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, d := range m.Documents {
-			for _, f := range d.Files {
+			for _, f := range d.files() {
 				if !yield(f.Name) {
 					return
 				}

@@ -16,6 +16,8 @@ type Gate interface {
 	// Key gives an error unless the request has a key that may read. It is
 	// asked before a room that is guarded shows what it has.
 	Key() error
+	// Brings reports whether the request has what may be a key, good or not.
+	Brings() bool
 	// Content is asked before the content of a room is answered; guarded says
 	// that it needs the key.
 	Content(guarded bool) error

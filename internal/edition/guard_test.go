@@ -38,6 +38,7 @@ func TestGuardedWithoutGate(t *testing.T) {
 type open struct{}
 
 func (open) Key() error            { return nil }
+func (open) Brings() bool          { return true }
 func (open) Content(bool) error    { return nil }
 func (open) Work() (func(), error) { return nil, errors.New("there is nothing to work for") }
 

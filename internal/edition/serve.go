@@ -42,6 +42,9 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 			}
 		}
 	}
+	if full := ed.keyed[k]; full != nil && gate != nil && gate.Brings() {
+		e = full
+	}
 	if !e.public {
 		if err := e.admit(gate); err != nil {
 			return true, err

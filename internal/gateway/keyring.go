@@ -335,6 +335,12 @@ func (w *response) Key() error {
 	return err
 }
 
+// Brings implements [edition.Gate].
+func (w *response) Brings() bool {
+	token, err := bearer(w.r.Header)
+	return token != "" || err != nil
+}
+
 // Content implements [edition.Gate].
 func (w *response) Content(guarded bool) error {
 	if guarded {

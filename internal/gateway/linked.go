@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"html"
@@ -9,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/millrace/millrace"
 )
@@ -17,9 +20,10 @@ import (
 type linked struct {
 	to    *response
 	head  bool // the request is a HEAD
-	find  func() []millrace.Link
+	find  func() ([]millrace.Link, []json.RawMessage)
 	found bool // find was called
 	links []millrace.Link
+	data  []string // script elements
 	mark  string // of the inserted elements, "" when there are none
 	in    *injector
 	wrote bool
@@ -31,12 +35,22 @@ func (lw *linked) look() {
 		return
 	}
 	lw.found = true
-	lw.links = lw.find()
+	var data []json.RawMessage
+	lw.links, data = lw.find()
 	h := fnv.New32a()
+	mark := func(s string) {
+		_, _ = io.WriteString(h, s+"\n") // a hash takes everything
+		lw.mark = "~" + strconv.FormatUint(uint64(h.Sum32()), 36)
+	}
 	for _, l := range lw.links {
 		if l.HTML {
-			_, _ = io.WriteString(h, l.String()+"\n") // a hash takes everything
-			lw.mark = "~" + strconv.FormatUint(uint64(h.Sum32()), 36)
+			mark(l.String())
+		}
+	}
+	for _, d := range data {
+		if s := script(d); s != "" {
+			lw.data = append(lw.data, s)
+			mark(s)
 		}
 	}
 }
@@ -118,6 +132,9 @@ func (lw *linked) change(h http.Header, status int) {
 			b.WriteString(element(l))
 		}
 	}
+	for _, s := range lw.data {
+		b.WriteString(s)
+	}
 	lw.in = &injector{w: lw.to, insert: []byte(b.String())}
 }
 
@@ -138,6 +155,31 @@ func element(l millrace.Link) string {
 		}
 	}
 	b.WriteString("\"/>\n")
+	return b.String()
+}
+
+// script gives a JSON-LD object as an element in ASCII, whatever the page's
+// character set is: nothing in it can end the element, or start a comment. It
+// is "" for what is no JSON object.
+func script(data json.RawMessage) string {
+	var flat bytes.Buffer
+	if json.Compact(&flat, data) != nil || flat.Bytes()[0] != '{' {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(`<script type="application/ld+json">`)
+	for _, c := range flat.String() {
+		switch {
+		case c == '<' || c == '>' || c == '&' || c >= 0x7f && c <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, c) // in valid JSON all of these are inside strings
+		case c > 0xffff:
+			high, low := utf16.EncodeRune(c)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteString("</script>\n")
 	return b.String()
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -32,7 +33,7 @@ func (g *Gateway) page(w *response, r *http.Request) {
 	if r.URL.Path == "/" && at.none {
 		origin = welcome{g}
 	}
-	lw := &linked{to: w, head: r.Method == http.MethodHead, find: func() []millrace.Link { return g.links(ed, at, r) }}
+	lw := &linked{to: w, head: r.Method == http.MethodHead, find: func() ([]millrace.Link, []json.RawMessage) { return g.links(ed, at, r) }}
 	if lw.prepare(r) {
 		// A range of a page that is served with links would be cut from other
 		// bytes than the whole.
@@ -56,13 +57,16 @@ func mayBePage(p string) bool {
 	return true
 }
 
-// links gives the links of one page, those of the site first.
-func (g *Gateway) links(ed *edition.Edition, at *home, r *http.Request) []millrace.Link {
+// links gives the links of one page, those of the site first, and the JSON-LD
+// that goes into its head.
+func (g *Gateway) links(ed *edition.Edition, at *home, r *http.Request) ([]millrace.Link, []json.RawMessage) {
 	identity := r.URL.EscapedPath()
 	var out []millrace.Link
+	var data []json.RawMessage
 	if identity == at.path {
 		for _, n := range ed.Notices {
 			out = append(out, n.Root...)
+			data = append(data, n.RootData...)
 		}
 	}
 	for _, n := range ed.Notices {
@@ -76,7 +80,7 @@ func (g *Gateway) links(ed *edition.Edition, at *home, r *http.Request) []millra
 		}
 		out = append(out, links...)
 	}
-	return out
+	return out, data
 }
 
 // pageLinks asks for the page with the query, then without: a file is the same

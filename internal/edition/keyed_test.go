@@ -1,0 +1,190 @@
+package edition
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// twoForms is a room whose list of odd pages says more to those with a key,
+// and has two paths.
+type twoForms struct {
+	memRoom
+	secret string // "" = nothing more to say
+	own    string // ETag
+}
+
+func (f *twoForms) All(ctx context.Context, view millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		for d, err := range f.memRoom.All(ctx, view) {
+			if err == nil && d.Path == "/odd.txt" {
+				d.ETag = f.own
+				write := d.Write
+				d.WriteKeyed = func(ctx context.Context, w io.Writer) error {
+					if _, err := io.WriteString(w, f.secret); err != nil {
+						return err
+					}
+					return write(ctx, w)
+				}
+				twin := *d
+				twin.Path, twin.Same = "/twin.txt", d.Path
+				if !yield(&twin, nil) {
+					return
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// keyGate is the gate of one request: what it brings, and whether it is good.
+type keyGate struct {
+	open
+	brings, good bool
+}
+
+func (g keyGate) Brings() bool { return g.brings }
+func (g keyGate) Key() error {
+	if !g.good {
+		return errGuarded
+	}
+	return nil
+}
+
+func (g keyGate) Content(guarded bool) error {
+	if guarded {
+		return g.Key()
+	}
+	return nil
+}
+
+func TestKeyedForm(t *testing.T) {
+	for _, own := range []string{"", "own-tag"} {
+		t.Run("tag "+own, func(t *testing.T) { keyedForm(t, own) })
+	}
+}
+
+func keyedForm(t *testing.T, own string) {
+	dir, site, room := t.TempDir(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
+	p := pressIn(t, site, room, dir, nil)
+	publish(t, p)
+	get := func(p *Press, path string, gate Gate, fields ...string) (*httptest.ResponseRecorder, error) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		for i := 0; i < len(fields); i += 2 {
+			r.Header.Set(fields[i], fields[i+1])
+		}
+		w := httptest.NewRecorder()
+		_, err := p.Answer(w, r, gate)
+		return w, err
+	}
+	check := func(p *Press) {
+		t.Helper()
+		tags := map[string]string{}
+		for _, path := range []string{"/odd.txt", "/twin.txt"} {
+			for name, gate := range map[string]Gate{"nobody": nil, "without": keyGate{}, "good": keyGate{brings: true, good: true}} {
+				w, err := get(p, path, gate)
+				h := w.Header()
+				if err != nil || w.Code != http.StatusOK {
+					t.Fatalf("%s, %s: %d %v", path, name, w.Code, err)
+				}
+				if got := strings.HasPrefix(w.Body.String(), "secret\n"); got != (name == "good") {
+					t.Errorf("%s, %s: the body is %q", path, name, w.Body)
+				}
+				if !strings.Contains(h.Get("Vary"), "Authorization") {
+					t.Errorf("%s, %s: Vary is %q", path, name, h.Get("Vary"))
+				}
+				if private := strings.Contains(h.Get("Cache-Control"), "private"); private != (name == "good") {
+					t.Errorf("%s, %s: Cache-Control is %q", path, name, h.Get("Cache-Control"))
+				}
+				if cors := h.Get("Access-Control-Allow-Origin") != ""; cors != (name != "good") {
+					t.Errorf("%s, %s: CORS %t", path, name, cors)
+				}
+				if tag := tags[name]; tag != "" && tag != h.Get("ETag") {
+					t.Errorf("%s, %s: two tags, %s and %s", path, name, tag, h.Get("ETag"))
+				}
+				tags[name] = h.Get("ETag")
+				if w, err := get(p, path, gate, "If-None-Match", h.Get("ETag")); err != nil || w.Code != http.StatusNotModified {
+					t.Errorf("%s, %s: its own tag gives %d %v", path, name, w.Code, err)
+				}
+			}
+			if w, err := get(p, path, keyGate{brings: true, good: true}, "If-None-Match", tags["without"]); err != nil || w.Code != http.StatusOK {
+				t.Errorf("%s: everybody's tag stands for what a key opens: %d %v", path, w.Code, err)
+			}
+			if w, err := get(p, path, keyGate{brings: true}); millrace.Status(err) != http.StatusUnauthorized || w.Body.Len() > 0 {
+				t.Errorf("%s with a bad key: %v, %q", path, err, w.Body)
+			}
+		}
+		if w, err := get(p, "/even.txt", keyGate{brings: true}); err != nil || strings.Contains(w.Header().Get("Vary"), "Authorization") {
+			t.Errorf("a document with one form: %v, %v", err, w.Header())
+		}
+	}
+	check(p)
+	room.renders.Store(0)
+	site.set("/2", "even pages move nothing")
+	publish(t, p)
+	if n := room.renders.Load(); n != 1 {
+		t.Errorf("one document changed, and %d were written", n)
+	}
+	check(p)
+	again := pressIn(t, site, room, dir, nil)
+	if err := again.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check(again)
+	if err := p.collect(nil, epochStart.AddDate(90, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	check(p)
+}
+
+// Two forms that say the same are one file, and a document of several paths
+// is written once.
+func TestKeyedFormAlike(t *testing.T) {
+	dir, room := t.TempDir(), &twoForms{}
+	p, err := NewPress(newMemSite(4), []Room{{Name: "mem", Publisher: room}}, dir, &Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, p)
+	if n := room.renders.Load(); n != 3 { // even, odd, and odd again to compare
+		t.Errorf("documents were written %d times", n)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 2*int(codings) {
+		t.Errorf("two documents are %d files", len(files))
+	}
+}
+
+// A path of something that is not there is an error of the room.
+func TestSameAsNothing(t *testing.T) {
+	p := newTestPress(t, newMemSite(4), stray{&memRoom{}}, nil)
+	if _, err := p.Publish(t.Context()); err == nil || !strings.Contains(err.Error(), "/nothing.txt") {
+		t.Errorf("published: %v", err)
+	}
+}
+
+type stray struct{ *memRoom }
+
+func (s stray) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		yield(&millrace.Document{Path: "/x.txt", Same: "/nothing.txt", Large: true, Write: func(_ context.Context, w io.Writer) error {
+			_, err := fmt.Fprint(w, "x")
+			return err
+		}}, nil)
+	}
+}
