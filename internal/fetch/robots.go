@@ -115,6 +115,13 @@ func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, er
 	return ParseRobots(rec.Body, product), nil
 }
 
+// IgnoresRobots reports whether a client fetches what robots.txt disallows
+// because it was told so: a [Client] with Options.IgnoreRobots.
+func IgnoresRobots(client *http.Client) bool {
+	c, ok := client.Transport.(*Client)
+	return ok && c.ignoreRobots
+}
+
 // obey refuses what robots.txt disallows, and gives the delay that it asks for.
 func (c *Client) obey(ctx context.Context, u *url.URL) (time.Duration, error) {
 	if c.ignoreRobots || u.Path == robotsPath {
