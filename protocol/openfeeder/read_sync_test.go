@@ -196,7 +196,7 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Milestone) {
 // Readers that go by tokens never lose a change and never see one twice,
 // however writers, restarts, compaction and a store made anew fall.
 func TestReadSyncProperty(t *testing.T) {
-	seeds, edits := uint64(4), 150
+	seeds, edits := uint64(4), 90
 	if testing.Short() {
 		seeds, edits = 2, 60
 	}
@@ -210,6 +210,9 @@ func TestReadSyncProperty(t *testing.T) {
 			client := &http.Client{Transport: h}
 			var writers, readers sync.WaitGroup
 			done := make(chan struct{})
+			// Readers that ask without end leave the writers no processor, where
+			// there is but one, or a detector of races.
+			turns := make(chan struct{}, 3)
 			followers := make([]*follower, 3)
 			for i := range followers {
 				f := &follower{t: t, src: NewReader(client, base, nil), held: map[string]string{}, gone: map[string]time.Time{}}
@@ -220,7 +223,7 @@ func TestReadSyncProperty(t *testing.T) {
 						select {
 						case <-done:
 							return
-						default:
+						case <-turns:
 						}
 						time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
 						fall := -1
@@ -242,6 +245,12 @@ func TestReadSyncProperty(t *testing.T) {
 					rng := rand.New(rand.NewPCG(seed, uint64(w)))
 					for n := range edits {
 						h.edit(rng)
+						for range len(followers) {
+							select {
+							case turns <- struct{}{}:
+							default: // they are behind
+							}
+						}
 						if w > 0 {
 							continue
 						}
