@@ -91,6 +91,7 @@ type Client struct {
 	rand         func() float64
 	log          *slog.Logger
 	stats        counters
+	asked        limitsOf
 }
 
 // New makes a client; nil options are the zero value.
@@ -201,7 +202,13 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	err := checkURL(req.URL)
 	var turn *pass
 	if err == nil {
-		turn, err = c.pace.start(ctx, req.URL.Hostname(), delay)
+		asked := c.asked.of(req.URL.Hostname())
+		turn, err = c.pace.start(ctx, req.URL.Hostname(), max(delay, asked.Gap))
+		if err == nil && asked.Take != nil {
+			if err = asked.Take(ctx); err != nil {
+				turn.done(unknown)
+			}
+		}
 	}
 	if err != nil {
 		closeBody(req)

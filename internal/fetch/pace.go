@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 )
@@ -89,7 +88,7 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 	delay = max(0, delay, own)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := p.host(strings.ToLower(strings.TrimSuffix(name, ".")))
+	h := p.host(hostName(name))
 	now := time.Now()
 	wait := h.due(now)
 	if err := h.resting(h.name, now); err != nil {
@@ -230,6 +229,17 @@ func (p *pacer) host(name string) *hostQueue {
 	h := &hostQueue{name: name, turn: make(chan struct{}, 1), slots: make(chan struct{}, p.limit)}
 	p.hosts[name] = h
 	return h
+}
+
+// putOff leaves a host that has been asked for something alone for a while.
+func (p *pacer) putOff(name string, gap time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h, known := p.hosts[name]; known {
+		if next := time.Now().Add(gap); next.After(h.next) {
+			h.next = next
+		}
+	}
 }
 
 func take(slots chan struct{}) bool {
