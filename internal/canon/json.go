@@ -11,7 +11,7 @@ import (
 // AppendString appends s as a JSON string in the form of RFC 8785, section
 // 3.2.2.2. A byte that is not part of valid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	s = valid(s)
+	s = ValidUTF8(s)
 	dst = slices.Grow(dst, len(s)+2)
 	dst = append(dst, '"')
 	for {
@@ -213,7 +213,7 @@ func (o *Object) End() []byte {
 }
 
 func (o *Object) begin(name string) {
-	name = valid(name)
+	name = ValidUTF8(name)
 	if n := len(o.spans); n > 0 {
 		o.dst = append(o.dst, ',')
 		if o.sorted && CompareNames(o.spans[n-1].name, name) >= 0 {

@@ -24,7 +24,7 @@ func Normalize(s string) string {
 	if isASCII(s) {
 		return collapse(s, true)
 	}
-	return collapse(fold(norm.NFKC.String(valid(s))), false)
+	return collapse(fold(norm.NFKC.String(ValidUTF8(s))), false)
 }
 
 // NormalizeHTML decodes the character references of s, as HTML does in text,
@@ -37,7 +37,7 @@ func NormalizeHTML(s string) string { return Normalize(html.UnescapeString(s)) }
 // byte that is not UTF-8 counts as U+FFFD.
 func NormalizeLower(s string) string {
 	if !isASCII(s) {
-		s = cases.Lower(language.Und).String(valid(s))
+		s = cases.Lower(language.Und).String(ValidUTF8(s))
 	}
 	b := make([]byte, 0, len(s))
 	space := false
@@ -133,8 +133,9 @@ func isASCII(s string) bool {
 	return true
 }
 
-// valid gives s with U+FFFD for every byte that is not part of valid UTF-8.
-func valid(s string) string {
+// ValidUTF8 gives s with U+FFFD for every byte that is not part of valid UTF-8,
+// as [AppendString] writes it.
+func ValidUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 func checkSitemap(_ context.Context, s *survey, fail check.Fail) error {
@@ -138,7 +139,7 @@ func checkHomeFirst(_ context.Context, s *survey, fail check.Fail) error {
 	if err != nil {
 		return check.ErrNotApplicable // c-url
 	}
-	if samePage(u, s.folder) == different && samePage(u, s.home.URL) == different {
+	if tct.Compare(u, s.folder) == tct.Different && tct.Compare(u, s.home.URL) == tct.Different {
 		fail(s.list.url, "items/0/cUrl: "+first.cURL, s.folder)
 	}
 	return nil

@@ -2,14 +2,12 @@ package tct00
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 const (
@@ -21,26 +19,8 @@ const (
 	hashDigits   = 2 * sha256.Size
 )
 
-// document is what an M-URL says (8.2), without profile, which is constant,
-// and hash, which follows from content. "" and nil mean absent.
-type document struct {
-	CanonicalURL string // canonical_url: the C-URL
-	Title        string
-	Content      string // plain text
-
-	Language       string            // BCP 47
-	Published      string            // RFC 3339, UTC, whole seconds
-	Modified       string            // the same
-	Description    string            // beyond the draft
-	Author         string            // beyond the draft
-	StructuredData []json.RawMessage // JSON-LD objects, each in RFC 8785 form
-}
-
-// extended reports whether d has any member beyond the required ones.
-func (d *document) extended() bool {
-	return d.Language != "" || d.Published != "" || d.Modified != "" || d.Description != "" || d.Author != "" ||
-		len(d.StructuredData) > 0
-}
+// document is what an M-URL says (8.2). Its hash follows from content.
+type document tct.Document
 
 // fingerprint gives the template-invariant fingerprint of a content: 64
 // lower-case hexadecimal digits (4.1).
@@ -118,130 +98,11 @@ func hashHolds(content, hash string) bool {
 	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), fingerprint(content))
 }
 
-// pageLimits bound an M-URL document; its depth is what has an RFC 8785 form.
-var pageLimits = jsonio.Limits{Size: 32 << 20, Depth: canon.MaxDepth}
-
-// decodeDocument reads an M-URL document and gives its hash member as it is.
-// Required members are those of 8.2; another member that is not of its type
-// counts as absent. Errors are [*millrace.FormatError] without the URL, or
-// ErrTooLarge.
-func decodeDocument(body []byte) (d *document, hash string, err error) {
-	var w struct {
-		CanonicalURL *string `json:"canonical_url"`
-		Title        *string `json:"title"`
-		Content      *string `json:"content"`
-		Hash         *string `json:"hash"`
-
-		Language       jsonio.Raw `json:"language"`
-		Published      jsonio.Raw `json:"published"`
-		Modified       jsonio.Raw `json:"modified"`
-		Description    jsonio.Raw `json:"description"`
-		Author         jsonio.Raw `json:"author"`
-		StructuredData jsonio.Raw `json:"structured_data"`
-	}
-	if err := jsonio.Unmarshal(body, &pageLimits, &w); err != nil {
-		return nil, "", formatError(err, "", "8.2")
-	}
-	for _, m := range []struct {
-		name  string
-		value *string
-	}{{"canonical_url", w.CanonicalURL}, {"title", w.Title}, {"content", w.Content}, {"hash", w.Hash}} {
-		if m.value == nil {
-			return nil, "", &millrace.FormatError{
-				Protocol: Name, Position: "/" + m.name, Section: "8.2", Reason: "the member is required",
-			}
-		}
-	}
-	return &document{
-		CanonicalURL:   *w.CanonicalURL,
-		Title:          *w.Title,
-		Content:        *w.Content,
-		Language:       rawString(w.Language),
-		Published:      wireTime(parseTime(rawString(w.Published))),
-		Modified:       wireTime(parseTime(rawString(w.Modified))),
-		Description:    rawString(w.Description),
-		Author:         rawString(w.Author),
-		StructuredData: rawObjects(w.StructuredData),
-	}, *w.Hash, nil
-}
-
-// rawString gives the value of a JSON string, "" for anything else.
-func rawString(raw jsonio.Raw) string {
-	var s string
-	if jsonio.Unmarshal(raw, &pageLimits, &s) != nil {
-		return ""
-	}
-	return s
-}
-
-// rawObjects gives the objects of a JSON array, or the one object that stands
-// in its place, each in RFC 8785 form; whatever else there is is dropped.
-func rawObjects(raw jsonio.Raw) []json.RawMessage {
-	list := []jsonio.Raw{raw}
-	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &pageLimits, &list) != nil {
-		return nil
-	}
-	var out []json.RawMessage
-	for _, e := range list {
-		if c := canonicalObject(e); c != nil {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// canonicalObject gives a JSON object in RFC 8785 form, nil if raw is none or
-// has none where it is going to stand: in an array in an object.
-func canonicalObject(raw []byte) json.RawMessage {
-	wrapped := make([]byte, 0, len(raw)+4)
-	wrapped = append(append(append(wrapped, "[["...), raw...), "]]"...)
-	c, err := canon.JCS(wrapped)
-	if err != nil || len(c) < 6 || c[2] != '{' || endOfObject(c[2:]) != len(c)-4 {
-		return nil
-	}
-	return c[2 : len(c)-2 : len(c)-2]
-}
-
-// endOfObject gives the length of the JSON object that valid JSON starts with.
-func endOfObject(b []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{':
-			depth++
-		case c == '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(b)
-}
-
-// wireTime gives a time as documents have it, "" for the zero time and for
-// years that RFC 3339 cannot say.
-func wireTime(t time.Time) string {
-	t = t.UTC().Truncate(time.Second)
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
-		return ""
-	}
-	return t.Format(time.RFC3339)
-}
-
-// parseTime reads an RFC 3339 time or a date alone; the zero time for anything
-// else.
-func parseTime(s string) time.Time {
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC().Truncate(time.Second)
-		}
-	}
-	return time.Time{}
+// decodeDocument reads an M-URL document (8.2) and gives its hash member as it
+// is. Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
+func decodeDocument(body []byte) (*document, string, error) {
+	d, hash, err := tct.Decode(body)
+	return (*document)(d), hash, formatError(err, "", "8.2")
 }
 
 // formatError fills in what a reader of JSON does not know of a document.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // policyProfile names the form of the policy descriptor (7.2).
@@ -47,7 +48,7 @@ type policyDocument struct {
 func encodePolicy(p *millrace.Policy) []byte {
 	var w policyDocument
 	w.Profile, w.Version = policyProfile, p.Revision
-	w.Effective, w.Updated = wireTime(p.Effective), wireTime(p.Updated)
+	w.Effective, w.Updated = tct.FormatTime(p.Effective), tct.FormatTime(p.Updated)
 	w.PolicyURLs.Terms, w.PolicyURLs.Payment, w.PolicyURLs.Contact = p.Terms, p.Payment, p.Contact
 	allowed := func(u millrace.Purpose) *bool {
 		if yes, said := p.Purposes[u]; said {
@@ -93,7 +94,7 @@ func decodePolicy(body []byte) (*millrace.Policy, error) {
 	}
 	p := &millrace.Policy{
 		Terms: w.PolicyURLs.Terms, Payment: w.PolicyURLs.Payment, Contact: w.PolicyURLs.Contact,
-		Effective: parseTime(w.Effective), Updated: parseTime(w.Updated), Revision: max(w.Version, 0),
+		Effective: tct.ParseTime(w.Effective), Updated: tct.ParseTime(w.Updated), Revision: max(w.Version, 0),
 		Requirements: millrace.Requirements{
 			Attribution: w.Requirements.Attribution, LinkBack: w.Requirements.LinkBack, Notice: w.Requirements.Notice,
 		},

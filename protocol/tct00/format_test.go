@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // The one content of the drafts whose hash is known elsewhere.
@@ -125,8 +126,8 @@ func FuzzDocument(f *testing.F) {
 		if diff := cmp.Diff(once, carry(millrace.Site{}, once)); diff != "" {
 			t.Fatalf("-once +twice:\n%s", diff)
 		}
-		if got := once.Text(); got != contentOf(p) {
-			t.Fatalf("the text %q has become %q", contentOf(p), got)
+		if got := once.Text(); got != tct.Of(p).Content {
+			t.Fatalf("the text %q has become %q", tct.Of(p).Content, got)
 		}
 		other := p.Clone()
 		other.Title += " other"
@@ -182,7 +183,7 @@ func TestDecodeDocument(t *testing.T) {
 	} {
 		d, _, err := decodeDocument([]byte(c.doc))
 		if c.position == "" {
-			if err != nil || d.Title != "T" || d.extended() {
+			if err != nil || d.Title != "T" || (*tct.Document)(d).Extended() {
 				t.Errorf("%s: %+v %v", c.name, d, err)
 			}
 			continue

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // list gives the one list of all pages (6.1). Its items are in the order of
@@ -58,7 +60,7 @@ func writeList(ctx context.Context, v millrace.View, over *overview, w io.Writer
 		if err != nil {
 			return err
 		}
-		if err := write(item{CURL: t.URL, MURL: docs + tagName(site, t), Modified: wireTime(t.Modified), ContentHash: t.Value}); err != nil {
+		if err := write(item{CURL: t.URL, MURL: docs + tagName(site, t), Modified: tct.FormatTime(t.Modified), ContentHash: t.Value}); err != nil {
 			return err
 		}
 	}
@@ -88,8 +90,8 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 		return nil, err
 	}
 	site := v.Site()
-	over := &overview{name: name, doc: document{CanonicalURL: site.Base, Language: validUTF8(site.Language)}}
-	over.doc.Title = titleOf(&millrace.Page{Title: site.Title}, site.Base)
+	over := &overview{name: name, doc: document{CanonicalURL: site.Base, Language: canon.ValidUTF8(site.Language)}}
+	over.doc.Title = tct.Title(&millrace.Page{Title: site.Title}, site.Base)
 	var b strings.Builder
 	for i, s := range site.Sections {
 		if i == 0 {
@@ -118,7 +120,7 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 			break
 		}
 	}
-	over.doc.Content = headed(over.doc.Title, millrace.Text(millrace.TextBlocks(validUTF8(b.String()))))
+	over.doc.Content = headed(over.doc.Title, millrace.Text(millrace.TextBlocks(canon.ValidUTF8(b.String()))))
 	over.tag = hashPrefix + fingerprint(over.doc.Content)
 	return over, nil
 }

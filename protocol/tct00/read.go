@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -44,7 +45,7 @@ type Reader struct {
 	folder string // of the endpoint
 	err    error  // of the endpoint
 	o      ReaderOptions
-	listed recent
+	listed tct.Recent
 
 	mu    sync.Mutex
 	terms terms

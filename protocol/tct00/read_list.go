@@ -12,22 +12,24 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/spool"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
 // listFile is a list as it was answered.
 type listFile struct {
 	list
-	max     int64    // bytes that it may have
-	spool   *spool   // nil: it has not changed
-	origins []string // that its M-URLs may have: of its URL, and of what that redirects to
-	twice   []uint64 // hashes of the C-URLs that it names more than once, ascending
+	max     int64        // bytes that it may have
+	spool   *spool.Spool // nil: it has not changed
+	origins []string     // that its M-URLs may have: of its URL, and of what that redirects to
+	twice   []uint64     // hashes of the C-URLs that it names more than once, ascending
 	seed    maphash.Seed
 }
 
 func (f *listFile) close() {
 	if f.spool != nil {
-		f.spool.close()
+		f.spool.Close()
 	}
 }
 
@@ -72,7 +74,7 @@ func (r *Reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
 	defer body.Close()
-	if f.spool, err = newSpool(body, f.max); err != nil {
+	if f.spool, err = spool.New(body, f.max); err != nil {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
 	}
 	if err := f.verify(); err != nil {
@@ -96,7 +98,7 @@ func (r *Reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 // pages that it names twice: 8 bytes of memory for each item.
 func (f *listFile) verify() error {
 	var seen []uint64
-	r, err := f.spool.reader()
+	r, err := f.spool.Reader()
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func (f *listFile) verify() error {
 
 // items yields the items of a verified list.
 func (r *Reader) items(ctx context.Context, f *listFile, yield func(millrace.Change, error) bool) error {
-	body, err := f.spool.reader()
+	body, err := f.spool.Reader()
 	if err != nil {
 		return err
 	}
@@ -145,8 +147,8 @@ func (r *Reader) items(ctx context.Context, f *listFile, yield func(millrace.Cha
 		if err != nil {
 			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
 		} else {
-			r.listed.add(it.MURL, it.version())
-			ok = yield(millrace.Change{Kind: millrace.Put, Time: parseTime(it.Modified), Ref: millrace.Ref{
+			r.listed.Add(it.MURL, it.version())
+			ok = yield(millrace.Change{Kind: millrace.Put, Time: tct.ParseTime(it.Modified), Ref: millrace.Ref{
 				URL: it.CURL, Version: it.version(), Location: it.MURL,
 			}}, nil)
 		}

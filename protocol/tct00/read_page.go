@@ -12,9 +12,9 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
@@ -144,7 +144,7 @@ func (r *Reader) machine(ctx context.Context, murl, version string, curls ...str
 		r.note("5.2/not-modified", murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
 	}
-	body, err := fetch.ReadBody(resp, pageLimits.Size)
+	body, err := fetch.ReadBody(resp, tct.Limits.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
@@ -204,7 +204,7 @@ func (r *Reader) document(resp *http.Response, body []byte, murl string, curls [
 	}
 	r.parity(murl, version)
 	d.CanonicalURL = curls[0]
-	if samePage(curl, curls[len(curls)-1]) == exact {
+	if tct.Compare(curl, curls[len(curls)-1]) == tct.Exact {
 		d.CanonicalURL = curl // where the page's URL was redirected to
 	}
 	p := d.page()
@@ -214,7 +214,7 @@ func (r *Reader) document(resp *http.Response, body []byte, murl string, curls [
 
 // parity notes that a list and a document disagree: one of them is older.
 func (r *Reader) parity(murl, version string) {
-	listed, ok := r.listed.get(murl)
+	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && listed != strings.TrimPrefix(version, "W/") {
 		r.note("6.1/parity", murl, "the list says "+short(listed)+", the document "+short(version))
 	}
@@ -223,47 +223,24 @@ func (r *Reader) parity(murl, version string) {
 // leadsBack checks that what a document calls its page is the page that it
 // was asked for (3.2).
 func (r *Reader) leadsBack(murl, what, to string, curls []string) error {
-	best := different
+	best := tct.Different
 	for _, c := range curls {
-		best = min(best, samePage(to, c))
+		best = min(best, tct.Compare(to, c))
 	}
 	switch best {
-	case different:
+	case tct.Different:
 		return r.bad(murl, "3.2", fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
-	case near:
+	case tct.Near:
 		r.note("3.2/canonical-link", murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
 	}
 	return nil
-}
-
-// How much two canonical URLs name one page.
-const (
-	exact     = iota
-	near      // but for http and https, or a slash at the end of the path
-	different // pages
-)
-
-func samePage(a, b string) int {
-	if a == b {
-		return exact
-	}
-	if bare(a) == bare(b) {
-		return near
-	}
-	return different
-}
-
-func bare(u string) string {
-	_, u, _ = strings.Cut(u, "://")
-	path, query := docname.CutQuery(u)
-	return strings.TrimSuffix(path, "/") + query
 }
 
 // isNext reports whether a document is one of draft-01: its hash has a prefix
 // and is that of the canonical form (RFC 8785) of all other members.
 func isNext(body []byte, hash string) bool {
 	var members map[string]jsonio.Raw
-	if !isHash(hash) || jsonio.Unmarshal(body, &pageLimits, &members) != nil {
+	if !isHash(hash) || jsonio.Unmarshal(body, &tct.Limits, &members) != nil {
 		return false
 	}
 	delete(members, "hash")

@@ -1,22 +1,11 @@
 package tct01
 
 import (
-	"encoding/json"
-	"net/url"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-)
-
-// What a document speaks for: the draft's own members, and all that there can
-// be when it has any beyond the draft.
-const (
-	coreFields = millrace.FieldTitle | millrace.FieldContent
-	allFields  = coreFields | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
-		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // carry gives what a reader makes of the page's document, nil for a page that
@@ -44,95 +33,8 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return hash, nil
 }
 
-// documentOf gives the document of a page of a View, nil for an archive and
-// for a page whose URL is no URL.
-func documentOf(p *millrace.Page) *document {
-	if p.Kind == millrace.Archive {
-		return nil
-	}
-	u, err := canon.URL(p.URL)
-	if err != nil {
-		return nil
-	}
-	d := &document{
-		CanonicalURL: u,
-		Title:        titleOf(p, u),
-		Content:      contentOf(p),
-		Language:     validUTF8(p.Language),
-		Published:    wireTime(p.Published),
-		Modified:     wireTime(p.Modified),
-		Description:  validUTF8(p.Description),
-		Author:       validUTF8(p.Author),
-	}
-	for _, raw := range p.Schema {
-		if c := canonicalObject(raw); c != nil {
-			d.StructuredData = append(d.StructuredData, c)
-		}
-	}
-	return d
-}
+// documentOf gives the document of a page of a View, nil for one that has none.
+func documentOf(p *millrace.Page) *document { return (*document)(tct.Of(p)) }
 
 // page gives what the document says.
-func (d *document) page() *millrace.Page {
-	p := &millrace.Page{
-		URL:         d.CanonicalURL,
-		Title:       d.Title,
-		Description: d.Description,
-		Author:      d.Author,
-		Published:   parseTime(d.Published),
-		Modified:    parseTime(d.Modified),
-		Language:    d.Language,
-		Schema:      append([]json.RawMessage(nil), d.StructuredData...),
-		Blocks:      millrace.TextBlocks(d.Content),
-		Known:       coreFields,
-		Detail:      millrace.DetailText,
-	}
-	if d.extended() {
-		p.Known = allFields
-	}
-	return p
-}
-
-// titleOf never gives a blank title, because a document must have one: it
-// falls back to the first heading, to the last segment of the path, to the
-// host.
-func titleOf(p *millrace.Page, u string) string {
-	if t := validUTF8(p.Title); strings.TrimSpace(t) != "" {
-		return t
-	}
-	for _, b := range p.Blocks {
-		if t := validUTF8(b.Text); b.Type == millrace.HeadingBlock && strings.TrimSpace(t) != "" {
-			return t
-		}
-	}
-	_, rest, _ := strings.Cut(u, "://")
-	rest, _, _ = strings.Cut(rest, "?")
-	rest = strings.TrimRight(rest, "/")
-	segment := rest[strings.LastIndexByte(rest, '/')+1:]
-	t, err := url.PathUnescape(segment)
-	if err != nil || !utf8.ValidString(t) || strings.TrimSpace(t) == "" || strings.ContainsFunc(t, unicode.IsControl) {
-		return segment
-	}
-	return t
-}
-
-// lineEnds makes one kind of line end of all. Text keeps the others, and what
-// TextBlocks makes of them changes when it is done again.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-
-func contentOf(p *millrace.Page) string {
-	t := validUTF8(p.Text())
-	if strings.Contains(t, "\r") {
-		t = millrace.Text(millrace.TextBlocks(lineEnds.Replace(t)))
-	}
-	return t
-}
-
-// validUTF8 gives s with U+FFFD for every byte that is no part of UTF-8, as
-// [canon.AppendString] writes it.
-func validUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return string([]rune(s))
-}
+func (d *document) page() *millrace.Page { return (*tct.Document)(d).Page() }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // The vector that other implementations agree on.
@@ -142,7 +143,7 @@ func TestDecodeDocument(t *testing.T) {
 	} {
 		d, _, err := decodeDocument([]byte(c.doc))
 		if c.position == "" {
-			if err != nil || d.Title != "T" || d.extended() {
+			if err != nil || d.Title != "T" || (*tct.Document)(d).Extended() {
 				t.Errorf("%s: %+v %v", c.name, d, err)
 			}
 			continue
@@ -155,48 +156,6 @@ func TestDecodeDocument(t *testing.T) {
 	deep := `{` + core + `,"x":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`
 	if _, _, err := decodeDocument([]byte(deep)); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Errorf("depth 300: %v", err)
-	}
-}
-
-func TestExtendedMembers(t *testing.T) {
-	const core = `"canonical_url":"https://e.com/","title":"T","content":"C","hash":""`
-	for _, c := range []struct{ member, want string }{
-		{`"published":"2026-01-02T03:04:05.678+02:00"`, "2026-01-02T01:04:05Z"},
-		{`"published":"2026-01-02"`, "2026-01-02T00:00:00Z"},
-		{`"published":"0001-01-01T00:00:00Z"`, ""},
-		{`"published":"9999-12-31T23:59:59-14:00"`, ""},
-		{`"published":"yesterday"`, ""},
-	} {
-		d, _, err := decodeDocument([]byte("{" + core + "," + c.member + "}"))
-		if err != nil || d.Published != c.want {
-			t.Errorf("%s is read as %q, want %q (%v)", c.member, d.Published, c.want, err)
-		}
-	}
-	for _, c := range []struct {
-		data string
-		want []string
-	}{
-		{`{"b":1.0,"a":[]}`, []string{`{"a":[],"b":1}`}},
-		{`[{"x":1},5,"s",null,[{}],{"y":{}}]`, []string{`{"x":1}`, `{"y":{}}`}},
-		{`"x"`, nil},
-		{`[]`, nil},
-	} {
-		d, _, err := decodeDocument([]byte("{" + core + `,"structured_data":` + c.data + "}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, raw := range d.StructuredData {
-			got = append(got, string(raw))
-		}
-		if !cmp.Equal(got, c.want) {
-			t.Errorf("%s is read as %q, want %q", c.data, got, c.want)
-		}
-	}
-	for _, bad := range []string{`{},{}`, `{}]],[[{}`, `{"a":1,"a":2}`, `{"a":01}`, `{"a":1e400}`, ``, `null`, `{"a":"\ud800"}`} {
-		if c := canonicalObject([]byte(bad)); c != nil {
-			t.Errorf("%q is taken as %q", bad, c)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // maxShards keeps the root's Link fields, one for each list, under what
@@ -170,8 +171,8 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 		return nil, err
 	}
 	site := v.Site()
-	over := &overview{name: name, doc: document{CanonicalURL: site.Base, Language: validUTF8(site.Language)}}
-	over.doc.Title = titleOf(&millrace.Page{Title: site.Title}, site.Base)
+	over := &overview{name: name, doc: document{CanonicalURL: site.Base, Language: canon.ValidUTF8(site.Language)}}
+	over.doc.Title = tct.Title(&millrace.Page{Title: site.Title}, site.Base)
 	var b strings.Builder
 	b.WriteString(over.doc.Title)
 	for i, s := range site.Sections {
@@ -201,7 +202,7 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 			break
 		}
 	}
-	over.doc.Content = validUTF8(b.String())
+	over.doc.Content = canon.ValidUTF8(b.String())
 	_, over.hash = over.doc.encode()
 	return over, nil
 }
@@ -224,7 +225,7 @@ func (o *overview) document() *millrace.Document {
 	return &millrace.Document{
 		Path:   o.name,
 		ETag:   o.hash,
-		Header: pageHeader(o.doc.CanonicalURL, parseTime("")),
+		Header: pageHeader(o.doc.CanonicalURL, tct.ParseTime("")),
 		OneTag: true,
 		Large:  true,
 		Write: func(_ context.Context, w io.Writer) error {

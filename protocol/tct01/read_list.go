@@ -12,24 +12,28 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/spool"
 )
 
 // maxLists is the most lists that one root may announce.
 const maxLists = 1000
 
+// maxList is how many bytes one list may have.
+const maxList = 1 << 30
+
 // listFile is one list as it was answered.
 type listFile struct {
 	list
-	spool   *spool   // nil: it has not changed
-	origins []string // that its M-URLs may have: of its URL, and of what that redirects to
-	twice   []uint64 // hashes of the C-URLs that it names more than once, ascending
+	spool   *spool.Spool // nil: it has not changed
+	origins []string     // that its M-URLs may have: of its URL, and of what that redirects to
+	twice   []uint64     // hashes of the C-URLs that it names more than once, ascending
 	seed    maphash.Seed
 }
 
 func closeAll(files []*listFile) {
 	for _, f := range files {
 		if f.spool != nil {
-			f.spool.close()
+			f.spool.Close()
 			f.spool = nil
 		}
 	}
@@ -111,11 +115,11 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
 	defer body.Close()
-	if f.spool, err = newSpool(body); err != nil {
+	if f.spool, err = spool.New(body, maxList); err != nil {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
 	}
 	if err := f.verify(); err != nil {
-		f.spool.close()
+		f.spool.Close()
 		switch {
 		case errors.Is(err, errVersion):
 			err = fmt.Errorf("%s: list %s: TCT is unavailable: %w: %w", Name, l.URL, err, millrace.ErrUnavailable)
@@ -133,7 +137,7 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 // pages that it names twice: 8 bytes of memory for each item.
 func (f *listFile) verify() error {
 	var seen []uint64
-	r, err := f.spool.reader()
+	r, err := f.spool.Reader()
 	if err != nil {
 		return err
 	}
@@ -159,7 +163,7 @@ func (f *listFile) verify() error {
 func (r *reader) items(
 	ctx context.Context, f *listFile, several bool, yield func(millrace.Change, error) bool,
 ) error {
-	body, err := f.spool.reader()
+	body, err := f.spool.Reader()
 	if err != nil {
 		return err
 	}
@@ -188,7 +192,7 @@ func (r *reader) items(
 		if err != nil {
 			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
 		} else {
-			r.listed.add(it.MURL, it.version())
+			r.listed.Add(it.MURL, it.version())
 			ok = yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{
 				URL: it.CURL, Version: it.version(), Location: it.MURL, Section: section,
 			}}, nil)

@@ -14,9 +14,9 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
@@ -124,7 +124,7 @@ func (r *reader) machine(ctx context.Context, murl, version string, curls ...str
 		r.note("1.8.2/if-none-match", murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
 	}
-	body, err := fetch.ReadBody(resp, pageLimits.Size)
+	body, err := fetch.ReadBody(resp, tct.Limits.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
@@ -191,7 +191,7 @@ func (r *reader) document(resp *http.Response, body []byte, murl string, curls [
 	}
 	r.parity(murl, version)
 	d.CanonicalURL = curls[0]
-	if samePage(curl, curls[len(curls)-1]) == exact {
+	if tct.Compare(curl, curls[len(curls)-1]) == tct.Exact {
 		d.CanonicalURL = curl // where the page's URL was redirected to
 	}
 	p := d.page()
@@ -201,7 +201,7 @@ func (r *reader) document(resp *http.Response, body []byte, murl string, curls [
 
 // parity notes that a list and a document disagree, which is no error (1.7.3).
 func (r *reader) parity(murl, version string) {
-	listed, ok := r.listed.get(murl)
+	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && listed != strings.TrimPrefix(version, "W/") {
 		r.note("1.7.3/parity", murl, "the list says "+short(listed)+", the document "+short(version))
 	}
@@ -210,40 +210,17 @@ func (r *reader) parity(murl, version string) {
 // leadsBack checks that what a document calls its page is the page that it
 // was asked for (1.4.2).
 func (r *reader) leadsBack(murl, what, to string, curls []string) error {
-	best := different
+	best := tct.Different
 	for _, c := range curls {
-		best = min(best, samePage(to, c))
+		best = min(best, tct.Compare(to, c))
 	}
 	switch best {
-	case different:
+	case tct.Different:
 		return r.bad(murl, "1.4.2", fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
-	case near:
+	case tct.Near:
 		r.note("1.4.2/canonical-link", murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
 	}
 	return nil
-}
-
-// How much two canonical URLs name one page.
-const (
-	exact     = iota
-	near      // but for http and https, or a slash at the end of the path
-	different // pages
-)
-
-func samePage(a, b string) int {
-	if a == b {
-		return exact
-	}
-	if bare(a) == bare(b) {
-		return near
-	}
-	return different
-}
-
-func bare(u string) string {
-	_, u, _ = strings.Cut(u, "://")
-	path, query := docname.CutQuery(u)
-	return strings.TrimSuffix(path, "/") + query
 }
 
 // hashHolds reports whether a hash is that of the document (1.6.2): of the
@@ -276,7 +253,7 @@ func hashHolds(body []byte, hash string) bool {
 		}
 	}
 	var members map[string]jsonio.Raw
-	if jsonio.Unmarshal(body, &pageLimits, &members) != nil {
+	if jsonio.Unmarshal(body, &tct.Limits, &members) != nil {
 		return false
 	}
 	delete(members, "hash")

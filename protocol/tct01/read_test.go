@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,33 +201,4 @@ func kind(err error) string {
 		}
 	}
 	return "?"
-}
-
-func TestRecent(t *testing.T) {
-	var r recent
-	for i := range 3 * recentItems {
-		r.add(fmt.Sprint(i), fmt.Sprint("v", i))
-	}
-	if len(r.etag) > recentItems || len(r.ring) != recentItems {
-		t.Errorf("%d are remembered", len(r.etag))
-	}
-	last := 3*recentItems - 1
-	if v, ok := r.get(fmt.Sprint(last)); !ok || v != fmt.Sprint("v", last) {
-		t.Errorf("the last is %q", v)
-	}
-	if _, ok := r.get("0"); ok {
-		t.Error("the first is still there")
-	}
-}
-
-func TestSamePage(t *testing.T) {
-	urls := []string{"https://e.com/a", "http://e.com/a", "https://e.com/a/", "https://e.com/a?x", "https://e.com/b", "https://f.com/a"}
-	want := []int{exact, near, near, different, different, different}
-	var got []int
-	for _, u := range urls {
-		got = append(got, samePage(urls[0], u))
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
 }

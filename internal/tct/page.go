@@ -1,0 +1,104 @@
+package tct
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// What a document speaks for: the required members, and all that there can be
+// when it has any other.
+const (
+	coreFields = millrace.FieldTitle | millrace.FieldContent
+	allFields  = coreFields | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
+		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
+)
+
+// Of gives the document of a page of a View, nil for an archive and for a page
+// whose URL is no URL.
+func Of(p *millrace.Page) *Document {
+	if p.Kind == millrace.Archive {
+		return nil
+	}
+	u, err := canon.URL(p.URL)
+	if err != nil {
+		return nil
+	}
+	d := &Document{
+		CanonicalURL: u,
+		Title:        Title(p, u),
+		Content:      contentOf(p),
+		Language:     canon.ValidUTF8(p.Language),
+		Published:    FormatTime(p.Published),
+		Modified:     FormatTime(p.Modified),
+		Description:  canon.ValidUTF8(p.Description),
+		Author:       canon.ValidUTF8(p.Author),
+	}
+	for _, raw := range p.Schema {
+		if c := canonicalObject(raw); c != nil {
+			d.StructuredData = append(d.StructuredData, c)
+		}
+	}
+	return d
+}
+
+// Page gives what the document says.
+func (d *Document) Page() *millrace.Page {
+	p := &millrace.Page{
+		URL:         d.CanonicalURL,
+		Title:       d.Title,
+		Description: d.Description,
+		Author:      d.Author,
+		Published:   ParseTime(d.Published),
+		Modified:    ParseTime(d.Modified),
+		Language:    d.Language,
+		Schema:      append([]json.RawMessage(nil), d.StructuredData...),
+		Blocks:      millrace.TextBlocks(d.Content),
+		Known:       coreFields,
+		Detail:      millrace.DetailText,
+	}
+	if d.Extended() {
+		p.Known = allFields
+	}
+	return p
+}
+
+// Title never gives a blank title, because a document must have one: it
+// falls back to the first heading, to the last segment of the path, to the
+// host.
+func Title(p *millrace.Page, u string) string {
+	if t := canon.ValidUTF8(p.Title); strings.TrimSpace(t) != "" {
+		return t
+	}
+	for _, b := range p.Blocks {
+		if t := canon.ValidUTF8(b.Text); b.Type == millrace.HeadingBlock && strings.TrimSpace(t) != "" {
+			return t
+		}
+	}
+	_, rest, _ := strings.Cut(u, "://")
+	rest, _, _ = strings.Cut(rest, "?")
+	rest = strings.TrimRight(rest, "/")
+	segment := rest[strings.LastIndexByte(rest, '/')+1:]
+	t, err := url.PathUnescape(segment)
+	if err != nil || !utf8.ValidString(t) || strings.TrimSpace(t) == "" || strings.ContainsFunc(t, unicode.IsControl) {
+		return segment
+	}
+	return t
+}
+
+// lineEnds makes one kind of line end of all. Text keeps the others, and what
+// TextBlocks makes of them changes when it is done again.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+func contentOf(p *millrace.Page) string {
+	t := canon.ValidUTF8(p.Text())
+	if strings.Contains(t, "\r") {
+		t = millrace.Text(millrace.TextBlocks(lineEnds.Replace(t)))
+	}
+	return t
+}

@@ -1,0 +1,106 @@
+package tct
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+func TestExtendedMembers(t *testing.T) {
+	const core = `"canonical_url":"https://e.com/","title":"T","content":"C","hash":""`
+	for _, c := range []struct{ member, want string }{
+		{`"published":"2026-01-02T03:04:05.678+02:00"`, "2026-01-02T01:04:05Z"},
+		{`"published":"2026-01-02"`, "2026-01-02T00:00:00Z"},
+		{`"published":"0001-01-01T00:00:00Z"`, ""},
+		{`"published":"9999-12-31T23:59:59-14:00"`, ""},
+		{`"published":"yesterday"`, ""},
+	} {
+		d, _, err := Decode([]byte("{" + core + "," + c.member + "}"))
+		if err != nil || d.Published != c.want {
+			t.Errorf("%s is read as %q, want %q (%v)", c.member, d.Published, c.want, err)
+		}
+	}
+	for _, c := range []struct {
+		data string
+		want []string
+	}{
+		{`{"b":1.0,"a":[]}`, []string{`{"a":[],"b":1}`}},
+		{`[{"x":1},5,"s",null,[{}],{"y":{}}]`, []string{`{"x":1}`, `{"y":{}}`}},
+		{`"x"`, nil},
+		{`[]`, nil},
+	} {
+		d, _, err := Decode([]byte("{" + core + `,"structured_data":` + c.data + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, raw := range d.StructuredData {
+			got = append(got, string(raw))
+		}
+		if !cmp.Equal(got, c.want) {
+			t.Errorf("%s is read as %q, want %q", c.data, got, c.want)
+		}
+	}
+	for _, bad := range []string{`{},{}`, `{}]],[[{}`, `{"a":1,"a":2}`, `{"a":01}`, `{"a":1e400}`, ``, `null`, `{"a":"\ud800"}`} {
+		if c := canonicalObject([]byte(bad)); c != nil {
+			t.Errorf("%q is taken as %q", bad, c)
+		}
+	}
+}
+
+func TestRecent(t *testing.T) {
+	var r Recent
+	for i := range 3 * recentItems {
+		r.Add(fmt.Sprint(i), fmt.Sprint("v", i))
+	}
+	if len(r.etag) > recentItems || len(r.ring) != recentItems {
+		t.Errorf("%d are remembered", len(r.etag))
+	}
+	last := 3*recentItems - 1
+	if v, ok := r.Get(fmt.Sprint(last)); !ok || v != fmt.Sprint("v", last) {
+		t.Errorf("the last is %q", v)
+	}
+	if _, ok := r.Get("0"); ok {
+		t.Error("the first is still there")
+	}
+}
+
+func TestCompare(t *testing.T) {
+	urls := []string{"https://e.com/a", "http://e.com/a", "https://e.com/a/", "https://e.com/a?x", "https://e.com/b", "https://f.com/a"}
+	want := []Likeness{Exact, Near, Near, Different, Different, Different}
+	var got []Likeness
+	for _, u := range urls {
+		got = append(got, Compare(urls[0], u))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Whatever comes in is refused as one knows it, or a page that is carried once
+// and for all.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"canonical_url":"https://e.com/","title":"T","content":"C","hash":"","structured_data":[{"b":1.0}],"published":"2026-01-02"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d, _, err := Decode(body)
+		if err != nil {
+			if _, ok := errors.AsType[*millrace.FormatError](err); !ok && !errors.Is(err, millrace.ErrTooLarge) {
+				t.Fatal(err)
+			}
+			return
+		}
+		once := Of(d.Page())
+		if once == nil || strings.TrimSpace(once.Title) == "" {
+			return // its URL is none
+		}
+		if diff := cmp.Diff(once, Of(once.Page())); diff != "" {
+			t.Fatalf("%q (-once +twice):\n%s", body, diff)
+		}
+	})
+}
