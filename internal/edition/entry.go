@@ -167,7 +167,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch f := (field{name, value}); {
 		case unique[name]:
 			e.own = append(e.own, f)
-		case validating[name]:
+		case validating[name], strings.HasPrefix(name, "X-"): // a field of a protocol's own says what the server is
 			e.shape.all = append(e.shape.all, f)
 		default:
 			e.shape.full = append(e.shape.full, f)

@@ -53,7 +53,7 @@ type Options struct {
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error)
 
 	MaxRequests    int           // at once, others get 503; 0 = 1024
-	MaxStreams     int           // requests that listen, at once, others get 503; 0 = 2048
+	MaxStreams     int           // requests that listen, at once, others get 503, or 429 who has many; 0 = 2048
 	MaxSearches    int           // at once, others wait and then get 429; 0 = twice the processors
 	MaxConnections int           // at once, others get 503; 0 = 4096
 	ReadTimeout    time.Duration // for a request's header and, twice that, for all of it; 0 = 10 s
@@ -85,12 +85,11 @@ type Gateway struct {
 	ending   context.Context
 	end      context.CancelFunc
 
-	maxActive  int64
-	maxStreams int64
-	active     atomic.Int64
-	streams    atomic.Int64
-	home       atomic.Pointer[home]
-	responses  sync.Pool
+	maxActive int64
+	active    atomic.Int64
+	streams   *streams
+	home      atomic.Pointer[home]
+	responses sync.Pool
 }
 
 // New makes a gateway of a press. An error wraps [millrace.ErrInvalid].
@@ -112,7 +111,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.AccessLog != nil {
 		g.access = newAccessLog(o.AccessLog)
 	}
-	g.maxActive, g.maxStreams = int64(cmp.Or(o.MaxRequests, 1024)), int64(cmp.Or(o.MaxStreams, 2048))
+	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), newStreams(o.MaxStreams)
 	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
 	if o.Keys != nil {
 		g.keys = newKeyring(o.Keys)

@@ -482,7 +482,7 @@ func TestUpdates(t *testing.T) {
 		if len(calls) != 4 || calls[0].gone || len(calls[0].urls) != 2 || !calls[3].gone {
 			t.Errorf("%v", calls)
 		}
-		if g.active.Load() != 0 || g.streams.Load() != 0 || len(g.keys.leases) != 0 {
+		if g.active.Load() != 0 || g.streams.open != 0 || len(g.streams.each) != 0 || len(g.keys.leases) != 0 {
 			t.Errorf("%d active, %d leases", g.active.Load(), len(g.keys.leases))
 		}
 	}

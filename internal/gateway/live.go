@@ -68,14 +68,20 @@ const updateTime = 10 * time.Minute
 // to the documents' base.
 func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Server, right millrace.Right, guarded bool) {
 	// Whoever only listens takes no place away from the others.
-	places, most := &g.active, g.maxActive
-	if right == millrace.RightRead {
-		places, most = &g.streams, g.maxStreams
-	}
-	defer places.Add(-1)
-	if places.Add(1) > most {
-		g.fail(w, r, errBusy)
-		return
+	listens := right == millrace.RightRead
+	if listens {
+		end, err := g.streams.enter(w.who())
+		if err != nil {
+			g.fail(w, r, err)
+			return
+		}
+		defer end()
+	} else {
+		defer g.active.Add(-1)
+		if g.active.Add(1) > g.maxActive {
+			g.fail(w, r, errBusy)
+			return
+		}
 	}
 	ctx := r.Context()
 	if guarded || right != millrace.RightRead {
@@ -99,7 +105,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Serve
 		return
 	}
 	control := http.NewResponseController(w)
-	if right == millrace.RightRead {
+	if listens {
 		// How long it goes on is the room's to say, which lifts the other limit.
 		_ = control.SetReadDeadline(time.Time{})
 	} else {

@@ -80,6 +80,15 @@ func (w *response) charge() error {
 		return nil
 	}
 	w.charged = true
+	if wait := w.g.rates.take(w.who()); wait > 0 {
+		return tooMany("too many requests: slow down", wait)
+	}
+	return nil
+}
+
+// who says whom a request counts for: a key, whatever else is wrong with it,
+// else an address.
+func (w *response) who() client {
 	c := client{from: w.client()}
 	if c.from.Is6() {
 		if p, err := c.from.Prefix(64); err == nil {
@@ -91,10 +100,7 @@ func (w *response) charge() error {
 			c = client{key: w.key.Name}
 		}
 	}
-	if wait := w.g.rates.take(c); wait > 0 {
-		return tooMany("too many requests: slow down", wait)
-	}
-	return nil
+	return c
 }
 
 // client gives the address that a request comes from. X-Forwarded-For counts
