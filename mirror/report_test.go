@@ -37,5 +37,6 @@ func TestReportCounts(t *testing.T) {
 			{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: "ef"}, {Text: "g"}}}},
 		},
 	}}}
+	inline = append(inline, millrace.Change{Ref: millrace.Ref{URL: "/b"}, Page: &millrace.Page{URL: "/a"}}) // a name of /a
 	check("a page comes with the stream", run(t, inline, newSink(), nil), counts{Brought: 1, Text: 2 + 4 + 4 + 3})
 }

@@ -36,7 +36,7 @@ type Report struct {
 	millrace.Tally
 	Asked     int            // pages asked of the source
 	Stand     int            // of those, the ones of which it said that they stand as they are
-	Brought   int            // pages that came, asked for or by themselves
+	Brought   int            // pages that came, asked for or by themselves, and speak for something
 	Text      int64          // bytes of text in those, titles included
 	Skipped   []Skip         // at most 100,000 of them
 	SkippedN  int            // all of them
@@ -243,9 +243,11 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	r.batch.changes = append(r.batch.changes, c)
 	if c.Page != nil {
 		r.batch.size += weighPage(c.Page)
-		_, text := weigh(c.Page.Blocks)
-		r.report.Brought++
-		r.report.Text += int64(len(c.Page.Title) + text)
+		if c.Page.Known != 0 { // else it only says which page a name belongs to
+			_, text := weigh(c.Page.Blocks)
+			r.report.Brought++
+			r.report.Text += int64(len(c.Page.Title) + text)
+		}
 	}
 	if len(r.batch.changes) >= r.o.Batch || r.batch.size >= batchBytes || time.Since(r.batch.since) > batchAge {
 		return r.flush(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/protocol"
@@ -24,6 +25,7 @@ type pullCommand struct {
 	crawling
 	learning
 	keyed
+	coefficients
 	URL     []string `arg:"" name:"url" help:"Sites to mirror."`
 	Store   string   `placeholder:"FILE" help:"Mirror to write (default: a file under the user's state folder, named after the first site)."`
 	Via     string   `placeholder:"PROTOCOL" help:"Use this protocol only, or crawl for the plain web."`
@@ -49,11 +51,15 @@ type pullReport struct {
 	Notes         []protocolNote   `json:"notes,omitempty"` // what was odd but no reason to stop
 	Requests      int64            `json:"requests"`
 	BytesReceived int64            `json:"bytes_received"`
+	BytesSaved    int64            `json:"bytes_saved"`
+	TokensSaved   int64            `json:"tokens_saved"`
+	Savings       *savings.Saved   `json:"savings,omitempty"`
 	Seconds       float64          `json:"seconds"`
 	Purpose       millrace.Purpose `json:"purpose"`
 	Error         string           `json:"error,omitempty"`
 
-	skipped int // all, also those that the report leaves out
+	skipped int    // all, also those that the report leaves out
+	meter   *meter // while it is pulled
 }
 
 // way is one protocol that was tried for a part of a site.
@@ -79,7 +85,7 @@ const maxNotes = 1000
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
 	p.limitMemory()
-	if err := errors.Join(c.remote.validate(), c.crawling.validate()); err != nil {
+	if err := errors.Join(c.remote.validate(), c.crawling.validate(), c.coefficients.validate()); err != nil {
 		return err
 	}
 	if _, err := c.rules(nil); err != nil {
@@ -144,9 +150,9 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 
 // pull mirrors the site that a URL is of, by the first protocol that it offers,
 // else by crawling what is in the URL's folder.
-func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pageURL string, ways []protocol.Protocol) (*pullReport, error) {
+func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pageURL string, ways []protocol.Protocol) (r *pullReport, err error) {
 	root, err := siteRoot(pageURL)
-	r := &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose)}
+	r = &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose)}
 	if err != nil {
 		return r, err
 	}
@@ -163,7 +169,9 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 		client = c.client(p, nil)
 	}
 	start := time.Now()
+	r.meter = measure(ctx, st, client, root, p.log, bookEvery)
 	defer func() {
+		c.settle(ctx, p, st, r, err != nil)
 		stats := client.Stats()
 		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
 		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
@@ -208,6 +216,7 @@ func mirrored(ctx context.Context, st *sqlite.Store, name string) (store.Site, e
 // crawl mirrors one site by its pages and their links.
 func (c *pullCommand) crawl(ctx context.Context, p *process, site store.Site, client *fetch.Client, root string, r *pullReport) error {
 	from := root + " " + webCrawl
+	r.meter.begin(root, webCrawl)
 	bar := p.progress("crawling " + root)
 	o := c.options(p, site, from, bar.show)
 	o.IgnoreRobots = c.IgnorePolicy
@@ -243,6 +252,7 @@ func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, clien
 			r.Notes = append(r.Notes, protocolNote(n))
 		}
 	}})
+	r.meter.begin(root, room.Name)
 	bar := p.progress("pulling " + root)
 	rep, err := mirror.Sync(ctx, root+" "+room.Name, reader, site, &mirror.Options{
 		Logger:   p.log,
@@ -296,6 +306,11 @@ func (c *pullCommand) done(
 		r.Via = name
 	}
 	r.Ways = append(r.Ways, w)
+	known := w.Pages
+	if err != nil || !complete {
+		known = -1
+	}
+	r.meter.see(name, known, rep)
 	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
 	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
 		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
@@ -337,6 +352,7 @@ func printPull(w io.Writer, reports []*pullReport) error {
 		}
 		b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
 		b = fmt.Appendf(b, "  %d requests, %s received, %.1f s\n", r.Requests, bytesText(r.BytesReceived), r.Seconds)
+		b = append(b, r.savedText()...)
 		if r.Doubted > 0 {
 			b = fmt.Appendf(b, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.Doubted)
 		}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+type reportCommand struct {
+	common
+	coefficients
+	Store string `required:"" placeholder:"FILE" help:"Mirror that pull has written."`
+}
+
+// savingsReport is what `millrace report --json` prints.
+type savingsReport struct {
+	Store string         `json:"store"`
+	Since *time.Time     `json:"since,omitempty"` // nil: nothing was pulled yet
+	Sites []*siteSavings `json:"sites"`
+	Total *savings.Saved `json:"total,omitempty"`
+	// Coefficients are those of the estimates.
+	Coefficients []savings.Coefficient `json:"coefficients"`
+}
+
+// siteSavings is what was saved of one site.
+type siteSavings struct {
+	Site      string             `json:"site"`
+	Since     time.Time          `json:"since"`
+	Last      time.Time          `json:"last"`
+	Pulls     int64              `json:"pulls"`
+	Failed    int64              `json:"failed"`
+	Protocols []*protocolSavings `json:"protocols"`
+	Total     *savings.Saved     `json:"total"`
+}
+
+// protocolSavings is what was saved of one site by one protocol.
+type protocolSavings struct {
+	Protocol string         `json:"protocol"`
+	Since    time.Time      `json:"since"`
+	Last     time.Time      `json:"last"`
+	Pulls    int64          `json:"pulls"`
+	Failed   int64          `json:"failed"`
+	Saved    *savings.Saved `json:"saved"`
+}
+
+// Run prints what the pulls into a mirror have saved.
+func (c *reportCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(c.Store); err != nil {
+		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
+	}
+	st, err := sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log})
+	if err != nil {
+		return err
+	}
+	r, err := c.gather(ctx, p, st)
+	if closeErr := st.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return p.report(r, r.text)
+}
+
+// gather makes the report of what is booked in a store.
+func (c *reportCommand) gather(ctx context.Context, p *process, st *sqlite.Store) (*savingsReport, error) {
+	all, err := st.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &savingsReport{Store: c.Store, Sites: []*siteSavings{}, Coefficients: c.values().List()}
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].Site == all[0].Site {
+			n++
+		}
+		s := c.site(ctx, p, st, all[:n])
+		if r.Total == nil {
+			r.Total, r.Since = new(*s.Total), &s.Since
+		} else {
+			r.Total.Add(s.Total)
+			if s.Since.Before(*r.Since) {
+				r.Since = &s.Since
+			}
+		}
+		r.Sites = append(r.Sites, s)
+		all = all[n:]
+	}
+	return r, nil
+}
+
+// site sums up what is booked of one site.
+func (c *reportCommand) site(ctx context.Context, p *process, st *sqlite.Store, accounts []store.Account) *siteSavings {
+	s := &siteSavings{Site: accounts[0].Site, Since: accounts[0].Since, Last: accounts[0].Last}
+	var known store.Traffic
+	for _, a := range accounts {
+		known.Add(a.Traffic)
+		if a.Since.Before(s.Since) {
+			s.Since = a.Since
+		}
+		if a.Last.After(s.Last) {
+			s.Last = a.Last
+		}
+	}
+	s.Pulls, s.Failed = known.Pulls, known.Failed
+	sum := known
+	if known.Brought == 0 && known.Pages > 0 {
+		site, err := st.Kept(ctx, s.Site, nil)
+		var v millrace.View
+		if err == nil {
+			v, err = site.Head(ctx)
+		}
+		if err == nil {
+			known, err = sampled(ctx, v, known)
+		}
+		if err != nil {
+			p.log.Warn("how much text the pages have cannot be read", "site", s.Site, "error", err)
+		}
+	}
+	for _, a := range accounts {
+		s.Protocols = append(s.Protocols, &protocolSavings{
+			Protocol: a.Protocol, Since: a.Since, Last: a.Last, Pulls: a.Pulls, Failed: a.Failed, Saved: savings.Of(a.Traffic, known, c.values()),
+		})
+	}
+	s.Total = savings.Of(sum, known, c.values())
+	return s
+}
+
+// text prints the report for a person.
+func (r *savingsReport) text(w io.Writer) error {
+	var b []byte
+	add := func(indent string, s *savings.Saved) {
+		if saved, counted := savedText(s); saved != "" {
+			b = fmt.Appendf(b, "%s%s\n%s%s\n", indent, saved, indent, counted)
+		}
+	}
+	for _, s := range r.Sites {
+		b = fmt.Appendf(b, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))
+		for _, q := range s.Protocols {
+			b = fmt.Appendf(b, "  %s: %s, %.0f requests, %s received\n", q.Protocol, pullsText(q.Pulls, q.Failed),
+				q.Saved.Requests.Spent, bytesText(int64(q.Saved.Bytes.Spent)))
+			add("    ", q.Saved)
+		}
+		if len(s.Protocols) > 1 {
+			b = fmt.Appendf(b, "  all: %s\n", pullsText(s.Pulls, s.Failed))
+			add("    ", s.Total)
+		}
+	}
+	if len(r.Sites) > 1 {
+		b = fmt.Appendf(b, "all sites since %s\n", r.Since.Format(time.DateOnly))
+		add("  ", r.Total)
+	}
+	if len(r.Sites) == 0 {
+		b = fmt.Appendf(b, "nothing was pulled into %s yet\n", r.Store)
+	}
+	b = append(b, "\nagainst every page once a pull as HTML, unconditionally, all of it read; estimates are by\n"...)
+	for _, k := range r.Coefficients {
+		b = fmt.Appendf(b, "  %s %v %s: %s\n", k.Name, k.Value, k.Unit, k.Source)
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+func pullsText(pulls, failed int64) string {
+	s := fmt.Sprintf("%d pulls", pulls)
+	if pulls == 1 {
+		s = "1 pull"
+	}
+	if failed > 0 {
+		s += fmt.Sprintf(", %d failed", failed)
+	}
+	return s
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// report runs `millrace report --json`.
+func report(t *testing.T, file string, args ...string) (r savingsReport) {
+	t.Helper()
+	code, out, errs := command(t, nil, append([]string{"report", "--store", file, "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	return r
+}
+
+// What is said to be saved is what the same pages cost as HTML, measured by
+// somebody else, less what the pull has received.
+func TestSavedAgainstHTML(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"))
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	crawled := pull(t, s.url, file, "--via", "crawl")
+	pages := held(t, file, s.url, s.url)
+	var plain, coded int64
+	for url := range pages {
+		_, _, body := get(t, url, "Accept-Encoding", "identity")
+		plain += int64(len(body))
+		_, _, body = get(t, url, "Accept-Encoding", "zstd, br, gzip")
+		coded += int64(len(body))
+	}
+	n := int64(len(pages))
+	html := crawled.Savings.HTML
+	header := html.Received - float64(coded)/float64(n)
+	if html.From != savings.FromHTML || html.Documents != n || html.Bytes != float64(plain)/float64(n) || header < 200 || header > 1500 {
+		t.Fatalf("%d pages of %d bytes, coded %d: %+v", n, plain, coded, *html)
+	}
+	if c := crawled.Savings; c.Pages != n || c.Brought != n || c.Skipped != 0 || c.Bytes.Saved >= 0 || c.Bytes.Basis != savings.Measured {
+		t.Errorf("a first crawl saves nothing: %+v", c)
+	}
+	again := pull(t, s.url, file, "--via", "crawl")
+	if c := again.Savings; c.Pages != n || c.Stand != n || c.Skipped != 0 || c.Bytes.Saved <= 0 || c.NotModified < n {
+		t.Errorf("a second crawl: %+v", c)
+	}
+
+	first := pull(t, s.url, file)
+	f := first.Savings
+	if f.Pages == 0 || f.Brought == 0 || f.Bytes.Basis != savings.Measured || *f.HTML != *html {
+		t.Fatalf("%+v", f)
+	}
+	if want := int64(float64(f.Pages)*html.Received+0.5) - first.BytesReceived; first.BytesSaved != want || f.Bytes.Spent != float64(first.BytesReceived) {
+		t.Errorf("saved %d bytes, want %d: %+v", first.BytesSaved, want, f)
+	}
+	if want := int64(f.Tokens.Saved); first.TokensSaved != want || want <= 0 {
+		t.Errorf("saved %d tokens, want %d", first.TokensSaved, want)
+	}
+	second := pull(t, s.url, file).Savings
+	if second.Requests.Spent != 1 || second.Skipped != second.Pages || second.Pages == 0 || *second.SkipRate != 1 || *second.NotModifiedRate != 1 {
+		t.Errorf("a pull of what has not changed: %+v", second)
+	}
+
+	r := report(t, file)
+	if len(r.Sites) != 1 || r.Since == nil || time.Since(*r.Since) > time.Hour {
+		t.Fatalf("%+v", r)
+	}
+	site := r.Sites[0]
+	if site.Site != s.url || site.Pulls != 4 || site.Failed != 0 || len(site.Protocols) != 2 {
+		t.Fatalf("%+v", site)
+	}
+	for i, want := range []struct {
+		name string
+		sum  []*savings.Saved
+	}{{"crawl", []*savings.Saved{crawled.Savings, again.Savings}}, {"tct-01", []*savings.Saved{f, second}}} {
+		got := site.Protocols[i]
+		sum := want.sum[0]
+		sum.Add(want.sum[1])
+		sum.HTML = got.Saved.HTML
+		nearly := cmp.Comparer(func(x, y float64) bool { return x-y <= 1 && y-x <= 1 }) // each is rounded
+		if d := cmp.Diff(sum, got.Saved, nearly); d != "" || got.Protocol != want.name || got.Pulls != 2 {
+			t.Errorf("%s, %d pulls (-pulls +report):\n%s", got.Protocol, got.Pulls, d)
+		}
+	}
+	code, out, errs := command(t, nil, "report", "--store", file)
+	if code != 0 || !strings.Contains(out, "tct-01: 2 pulls") || !strings.Contains(out, "of HTML, measured\n") || !strings.Contains(out, "doi:10.1111/jiec.12630") {
+		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	}
+}
+
+// Every protocol's savings are counted alike.
+func TestSavedByEveryProtocol(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"))
+	every, err := rooms("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range every {
+		file := filepath.Join(t.TempDir(), room.Name+".db")
+		first, second := pull(t, s.url, file, "--via", room.Name), pull(t, s.url, file, "--via", room.Name)
+		if f := first.Savings; f.Brought != int64(first.Added) || f.Skipped != 0 || f.HTML.From != savings.FromText || f.Bytes.Basis != savings.Estimate {
+			t.Errorf("%s: the first pull: %+v", room.Name, f)
+		}
+		if s := second.Savings; s.Skipped != int64(first.Added) || s.Brought != 0 || s.Bytes.Saved <= 0 || s.Requests.Saved <= 0 || s.Tokens.Saved <= 0 || s.KWh.Saved <= 0 {
+			t.Errorf("%s: the second pull: %+v", room.Name, s)
+		}
+		if r := report(t, file); r.Sites[0].Protocols[0].Protocol != room.Name || r.Total.Pages != int64(2*first.Added) {
+			t.Errorf("%s: %+v", room.Name, r.Total)
+		}
+	}
+}
+
+// A pull that failed has cost what it has cost, and a site that is not there
+// nothing.
+func TestFailedPullCounts(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	if code, out, _ := command(t, nil, "pull", srv.URL, "--store", file, "--allow-private", "--via", "tct-01"); code != exitFailure || strings.Contains(out, "saved") {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	srv.Close()
+	if code, _, _ := command(t, nil, "pull", srv.URL, "--store", file, "--allow-private", "--via", "tct-01"); code != exitFailure {
+		t.Fatal(code)
+	}
+	site := report(t, file).Sites[0]
+	if site.Pulls != 1 || site.Failed != 1 || site.Total.Pages != 0 || site.Total.Bytes.Saved >= 0 || site.Protocols[0].Protocol != "tct-01" {
+		t.Errorf("%+v, %+v", site, site.Total)
+	}
+}
+
+func TestReportCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	if code, _, errs := command(t, nil, "report", "--store", file); code != exitFailure || !strings.Contains(errs, "millrace pull") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	ctx := t.Context()
+	st, err := sqlite.Open(ctx, file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const base = "https://example.com/"
+	site, err := st.Site(ctx, base, store.Config{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := report(t, file); len(r.Sites) != 0 || r.Since != nil || r.Total != nil {
+		t.Errorf("%+v", r)
+	}
+	if _, out, _ := command(t, nil, "report", "--store", file); !strings.Contains(out, "nothing was pulled") {
+		t.Error(out)
+	}
+	// A mirror from before pulls were counted: the text of its pages is there.
+	batch := []millrace.Change{}
+	for _, name := range []string{"a", "b"} {
+		batch = append(batch, millrace.Change{Ref: millrace.Ref{URL: base + name}, Page: &millrace.Page{
+			URL: base + name, Title: name, Known: millrace.FieldTitle | millrace.FieldContent, Detail: millrace.DetailText,
+			Blocks: millrace.TextBlocks(strings.Repeat("x", 999)),
+		}})
+	}
+	if _, err := site.Apply(ctx, "x", batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Book(ctx, base, "scp", store.Traffic{Pulls: 1, Pages: 2, Requests: 1, Received: 500}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := report(t, file, "--html-per-text", "20", "--html-compression", "4", "--bytes-per-token", "2", "--kwh-per-gb", "1").Total
+	if got.Bytes.Instead != 10_000 || got.Tokens.Instead != 20_000 || got.KWh.Instead != 1e-5 || got.Bytes.Saved != 9_500 || got.HTML.From != savings.FromText {
+		t.Errorf("%+v", got)
+	}
+	if d := cmp.Diff(savings.Default().List(), report(t, file).Coefficients); d != "" {
+		t.Errorf("the flags' defaults (-want +got):\n%s", d)
+	}
+	for _, wrong := range []string{"--kwh-per-gb=-1", "--bytes-per-token=0", "--html-per-text=NaN", "--html-compression=x"} {
+		name, _, _ := strings.Cut(wrong, "=")
+		for _, args := range [][]string{{"report", "--store", file}, {"pull", "http://127.0.0.1:1/", "--store", file}} {
+			if code, _, errs := command(t, nil, append(args, wrong)...); code != exitUsage || !strings.Contains(errs, name) {
+				t.Errorf("%s %s: exit %d: %s", args[0], wrong, code, errs)
+			}
+		}
+	}
+}
+
+// ledger is a store.Ledger in memory.
+type ledger struct {
+	mu    sync.Mutex
+	sum   store.Traffic
+	times int
+	err   error
+}
+
+func (l *ledger) Book(_ context.Context, _, _ string, t store.Traffic) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sum.Add(t) // also with an error: it may have been durable
+	l.times++
+	return l.err
+}
+
+func (l *ledger) Accounts(context.Context) ([]store.Account, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return []store.Account{{Site: "site", Protocol: "scp", Traffic: l.sum}}, nil
+}
+
+func (l *ledger) so() (store.Traffic, int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum, l.times
+}
+
+// A pull books in parts as it goes on, so that one that is killed has been
+// booked but for the last; and no part twice, whatever becomes of a booking.
+func TestMeterBooksOnce(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }))
+	defer srv.Close()
+	for _, fails := range []error{nil, errors.New("perhaps")} {
+		client, book := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}), &ledger{err: fails}
+		m := measure(t.Context(), book, client, "site", slog.New(slog.DiscardHandler), time.Millisecond)
+		m.begin("site", "scp")
+		sum, times := book.so()
+		for deadline := time.Now().Add(20 * time.Second); times < 3 && time.Now().Before(deadline); sum, times = book.so() {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.HTTP().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fetch.ReadBody(resp, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if times < 3 || sum.Received == 0 || sum.Pulls != 0 || sum.Pages != 0 {
+			t.Fatalf("while it goes on: %d times, %+v", times, sum)
+		}
+		total, _ := m.end(t.Context(), true)
+		stats := client.Stats()
+		want := store.Traffic{Pulls: 1, Failed: 1, Requests: stats.Requests, Received: stats.Received()}
+		sum, _ = book.so()
+		if d := cmp.Diff([]store.Traffic{want, want}, []store.Traffic{total, sum}); d != "" {
+			t.Errorf("in the end (-want +got):\n%s", d)
+		}
+	}
+}

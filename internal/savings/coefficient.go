@@ -1,0 +1,70 @@
+package savings
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/millrace/millrace"
+)
+
+// Coefficients are what no pull can count.
+type Coefficients struct {
+	KWhPerGB        float64 // kWh that the network takes for 10^9 bytes
+	BytesPerToken   float64 // bytes of text or markup in one token of a model
+	HTMLPerText     float64 // bytes of HTML, without coding, for one byte of a page's text
+	HTMLCompression float64 // bytes of HTML without coding for one on the wire
+}
+
+// Coefficient is one of them, with where it is from.
+type Coefficient struct {
+	Name   string  `json:"name"` // of the flag
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"`
+	Source string  `json:"source"`
+}
+
+// Default gives the coefficients of the sources that [Coefficients.List] names.
+func Default() Coefficients {
+	return Coefficients{KWhPerGB: 0.06, BytesPerToken: 4, HTMLPerText: 14.8, HTMLCompression: 5.3}
+}
+
+// List gives the coefficients with their sources. One that is not the default
+// is its owner's.
+func (c Coefficients) List() []Coefficient {
+	d := Default()
+	list := []Coefficient{
+		{
+			"kwh-per-gb", c.KWhPerGB, "kWh/GB, network alone",
+			"Aslan et al. 2018, doi:10.1111/jiec.12630: fixed lines in 2015, half as much every two years or so; TCT draft-00 says 0.03 (fixed) to 0.14 (mobile)",
+		},
+		{
+			"bytes-per-token", c.BytesPerToken, "bytes/token",
+			"OpenAI Help Center, What are tokens and how to count them: 4 characters of English; markup and other languages have more tokens",
+		},
+		{
+			"html-per-text", c.HTMLPerText, "bytes of HTML/byte of text",
+			"476 articles of the Web Content Extraction Benchmark (Foley 2026), all their HTML by all their text; the median is 12.2",
+		},
+		{
+			"html-compression", c.HTMLCompression, "bytes of HTML/byte on the wire",
+			"the HTML of the same articles by gzip -6; the median is 4.9",
+		},
+	}
+	for i, v := range []float64{d.KWhPerGB, d.BytesPerToken, d.HTMLPerText, d.HTMLCompression} {
+		if list[i].Value != v {
+			list[i].Source = fmt.Sprintf("configured; the default is %v", v)
+		}
+	}
+	return list
+}
+
+// Validate gives an ErrInvalid for a coefficient that means nothing: each is
+// finite and above 0, but for the energy, which may be 0.
+func (c Coefficients) Validate() error {
+	for _, k := range c.List() {
+		if k.Value < 0 || math.IsNaN(k.Value) || math.IsInf(k.Value, 0) || k.Value == 0 && k.Name != "kwh-per-gb" {
+			return fmt.Errorf("%s %v: %w: want a number above 0, in %s", k.Name, k.Value, millrace.ErrInvalid, k.Unit)
+		}
+	}
+	return nil
+}
