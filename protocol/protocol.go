@@ -4,6 +4,7 @@
 package protocol
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/millrace/millrace"
@@ -59,6 +60,16 @@ type PublisherOptions struct {
 	// Policy is what the owner says about the use of the content; nil = nothing,
 	// and no document about it. It is valid ([millrace.Policy.Validate]).
 	Policy *millrace.Policy
+	// Priorities say which pages matter most to machines, from 0 to 1: by path
+	// under the base, with everything below; the longest that fits counts. nil =
+	// nothing is said.
+	Priorities map[string]float64
+	// Listed are the paths of pages that need authentication, or that nobody
+	// shall index, and that are listed as such, by URL alone; others of their
+	// kind are nowhere.
+	Listed []string
+	// NoSitemapLine: robots.txt does not name what is no XML sitemap as one.
+	NoSitemapLine bool
 	// Beside are the names of the protocols that the site is published in, this
 	// one perhaps among them: two that could be taken for each other keep apart.
 	Beside []string
@@ -73,6 +84,37 @@ type ReaderOptions struct {
 	// given, "" for none. It is sent as a Bearer token to that origin alone, and
 	// not once a redirect has left it. nil = there are none. Called from any goroutine.
 	Key func(origin string) string
+	// Policy is told of every document that says what the content may be used
+	// for, as soon as it is read and before anything is taken under it. Its
+	// error ends what the reader is doing, as does a document that cannot be
+	// understood: nobody could keep to it. nil = nobody, and such a document is
+	// a Note. Called from any goroutine.
+	Policy func(Terms) error
+}
+
+// Terms are a document in which a site says what its content may be used for.
+type Terms struct {
+	URL    string
+	Policy *millrace.Policy // not to be changed
+	// Names are those of members of the document, such as
+	// "purposes.allow_ai_train"; "" for what it has no member for.
+	Names MemberNames
+}
+
+// MemberNames are how the documents of a protocol name what a policy says.
+type MemberNames struct {
+	Purposes          map[millrace.Purpose]string
+	PerSecond, PerDay string // of the rate
+}
+
+// PolicyReader is a reader whose protocol has a document about the use of the
+// content. It is found by assertion.
+type PolicyReader interface {
+	// Policy gives what the document says, which the caller must not change. It
+	// asks for it once in 24 hours. ErrNotFound: the site has none; ErrInvalid,
+	// ErrTooLarge: it cannot be understood; ErrUnavailable: it is out of reach
+	// for now. An error of ReaderOptions.Policy is given as it is.
+	Policy(ctx context.Context) (*millrace.Policy, error)
 }
 
 // Note is something odd that a reader saw and went on from.
