@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // Rules gives one rule for each sentence of the draft that binds publishers
@@ -45,12 +46,12 @@ func Rules() []check.Rule {
 		rule("4.2", "etag-prefix", must, "The ETag starts with sha256-.", onPages(checkTagPrefix)),
 		rule("4.2", "etag-digits", must, "The ETag has 64 hexadecimal digits.", onPages(checkTagDigits)),
 
-		rule("5.1", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askPages(checkPrecedence)),
-		rule("5.2", "not-modified", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
-		rule("5.2", "not-modified-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askPages(checkTagList)),
-		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askPages(checkTagAny)),
-		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkTagWeak)),
-		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkTagOther)),
+		rule("5.1", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", validator((*tct.Validator).Decides)),
+		rule("5.2", "not-modified", must, "If-None-Match with the present tag is answered with 304.", validator((*tct.Validator).NotModified)),
+		rule("5.2", "not-modified-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", validator((*tct.Validator).InList)),
+		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", validator((*tct.Validator).Any)),
+		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", validator((*tct.Validator).Weak)),
+		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", validator((*tct.Validator).Other)),
 		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", askPages(checkNotModifiedFields)),
 		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", onPages(checkCacheControl)),
 		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", onPages(checkVary)),

@@ -91,7 +91,7 @@ func checkMURL(_ context.Context, s *survey, fail check.Fail) error {
 			fail(p.murl, p.err.Error(), want)
 		case p.resp.Status == http.StatusUnauthorized: // no-leak
 		case p.resp.Status != http.StatusOK:
-			fail(p.murl, status(p.resp), want)
+			fail(p.murl, tct.Status(p.resp), want)
 		default:
 			fail(p.murl, p.resp.BodyErr.Error(), want)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
@@ -203,7 +204,7 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 		return false
 	}
 	if p.resp.Status == http.StatusUnauthorized {
-		fail(p.murl, "an item of the list that answers "+status(p.resp), "no item, or an M-URL that everybody may have")
+		fail(p.murl, "an item of the list that answers "+tct.Status(p.resp), "no item, or an M-URL that everybody may have")
 	}
 	return true
 }
@@ -225,10 +226,10 @@ func checkParity(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (
 	if err != nil {
 		return false, err
 	}
-	if now == nil || strings.EqualFold(now.hash, opaque(page)) {
+	if now == nil || strings.EqualFold(now.hash, tct.Opaque(page)) {
 		return true, nil
 	}
-	fail(p.murl, "contentHash of the item: "+now.hash, opaque(page))
+	fail(p.murl, "contentHash of the item: "+now.hash, tct.Opaque(page))
 	return true, nil
 }
 

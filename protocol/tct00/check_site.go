@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // recommended is the pattern of 3.3.
@@ -206,7 +207,7 @@ func checkNoArchives(ctx context.Context, s *survey, fail check.Fail) error {
 			return err
 		}
 		if resp.Status != http.StatusNotFound && resp.Status != http.StatusGone {
-			fail(murl, status(resp)+" for an archive", "404")
+			fail(murl, tct.Status(resp)+" for an archive", "404")
 		}
 	}
 	if len(asked) == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
@@ -124,7 +125,7 @@ func (s *survey) findList(ctx context.Context, folder string) error {
 	case err != nil:
 		why = err.Error()
 	case resp.Status != http.StatusOK:
-		why = status(resp)
+		why = tct.Status(resp)
 	case resp.BodyErr != nil:
 		why = resp.BodyErr.Error()
 	case json.Unmarshal(trimBOM(resp.Body), &l.fields) != nil || l.fields == nil:
@@ -205,7 +206,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	if p.resp, p.err = t.Get(ctx, p.murl); !p.ok() {
 		return
 	}
-	p.tag = opaque(p.resp)
+	p.tag = tct.Opaque(p.resp)
 	p.body = trimBOM(p.resp.Body)
 	if json.Unmarshal(p.body, &p.fields) != nil {
 		p.fields = nil
@@ -281,15 +282,6 @@ func jsonArray(raw json.RawMessage) (a []json.RawMessage) {
 		return nil
 	}
 	return a
-}
-
-// opaque gives the ETag of a response without W/ and quotes.
-func opaque(r *check.Response) string {
-	return strings.Trim(strings.TrimPrefix(r.Header.Get("ETag"), "W/"), `"`)
-}
-
-func status(r *check.Response) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 
 // shown gives a JSON value for a finding.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // Rules gives one rule for each sentence of the draft that binds publishers
@@ -82,12 +83,12 @@ func Rules() []check.Rule {
 		rule("1.7.2", "vary", should, "The M-Sitemap has Vary: Accept-Encoding.", onLists(checkListVary)),
 		rule("1.7.3", "parity", should, "An item's etag is the present ETag of its M-URL.", askPages(checkParity)),
 
-		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
-		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askPages(checkTagList)),
-		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askPages(checkTagAny)),
-		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askPages(checkTagWeak)),
-		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askPages(checkTagOther)),
-		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askPages(checkPrecedence)),
+		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", validator((*tct.Validator).NotModified)),
+		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", validator((*tct.Validator).InList)),
+		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", validator((*tct.Validator).Any)),
+		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", validator((*tct.Validator).Weak)),
+		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", validator((*tct.Validator).Other)),
+		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", validator((*tct.Validator).Decides)),
 		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", askPages(checkNotModifiedFields)),
 		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", onPages(checkCacheControl)),
 

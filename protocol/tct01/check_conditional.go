@@ -2,129 +2,32 @@ package tct01
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/tct"
 )
 
-// conditional asks for the page's M-URL under conditions.
-func (s *survey) conditional(ctx context.Context, p *seenPage, fields ...string) (*check.Response, error) {
-	h := http.Header{}
-	for i := 0; i < len(fields); i += 2 {
-		h.Set(fields[i], fields[i+1])
-	}
-	return s.t.Do(ctx, http.MethodGet, p.murl, h)
+// validator is a rule about conditional requests for the M-URLs that were there.
+func validator(rule func(v *tct.Validator, ctx context.Context, fail check.Fail) (bool, error)) look {
+	return askPages(func(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+		if !p.ok() {
+			return false, nil
+		}
+		return rule(p.validator(s), ctx, fail)
+	})
 }
 
-// validates reports whether a matching tag gives 304: what the finer rules of
-// 1.8.2 build on.
-func (s *survey) validates(ctx context.Context, p *seenPage) (*check.Response, error) {
-	if !p.ok() || p.tag == "" {
-		return nil, nil
-	}
-	resp, err := s.conditional(ctx, p, "If-None-Match", `"`+p.tag+`"`)
-	if err != nil || resp.Status != http.StatusNotModified {
-		return nil, err
-	}
-	return resp, nil
-}
-
-func checkNotModified(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	if !p.ok() || p.tag == "" {
-		return false, nil
-	}
-	resp, err := s.conditional(ctx, p, "If-None-Match", `"`+p.tag+`"`)
-	if err != nil {
-		return false, err
-	}
-	if resp.Status == http.StatusOK && opaque(resp) != p.tag {
-		return false, nil // the page, or its tag, has changed since
-	}
-	if resp.Status != http.StatusNotModified {
-		fail(p.murl, status(resp)+` to If-None-Match: "`+p.tag+`"`, "304 Not Modified")
-	}
-	return true, nil
-}
-
-// matches checks that one more form of If-None-Match gives 304.
-func matches(ctx context.Context, s *survey, p *seenPage, value string, fail check.Fail) (bool, error) {
-	if resp, err := s.validates(ctx, p); resp == nil {
-		return false, err
-	}
-	resp, err := s.conditional(ctx, p, "If-None-Match", value)
-	if err != nil {
-		return false, err
-	}
-	if resp.Status != http.StatusNotModified {
-		fail(p.murl, status(resp)+" to If-None-Match: "+value, "304 Not Modified")
-	}
-	return true, nil
-}
-
-func checkTagList(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	return matches(ctx, s, p, otherTag+`, "`+p.tag+`"`, fail)
-}
-
-func checkTagAny(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	return matches(ctx, s, p, "*", fail)
-}
-
-func checkTagWeak(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	return matches(ctx, s, p, `W/"`+p.tag+`"`, fail)
-}
-
-func checkTagOther(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	if !p.ok() {
-		return false, nil
-	}
-	resp, err := s.conditional(ctx, p, "If-None-Match", otherTag)
-	if err != nil {
-		return false, err
-	}
-	if !readable(resp) || p.fields != nil && !json.Valid(trimBOM(resp.Body)) {
-		fail(p.murl, status(resp)+" to If-None-Match: "+otherTag, "200 OK and the JSON")
-	}
-	return true, nil
-}
-
-func checkPrecedence(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	if resp, err := s.validates(ctx, p); resp == nil {
-		return false, err
-	}
-	if resp, err := s.conditional(ctx, p, "If-None-Match", otherTag); err != nil || resp.Status != http.StatusOK {
-		return false, err // if-none-match-other
-	}
-	since := p.resp.Header.Get("Last-Modified")
-	if since == "" {
-		since = s.t.Now().UTC().Format(http.TimeFormat)
-	}
-	resp, err := s.conditional(ctx, p, "If-None-Match", otherTag, "If-Modified-Since", since)
-	if err != nil {
-		return false, err
-	}
-	if resp.Status != http.StatusOK {
-		fail(p.murl, status(resp)+" to another tag with If-Modified-Since: "+since, "200 OK: the tag decides")
-		return true, nil
-	}
-	const long = "Sun, 06 Nov 1994 08:49:37 GMT"
-	resp, err = s.conditional(ctx, p, "If-None-Match", `"`+p.tag+`"`, "If-Modified-Since", long)
-	if err != nil {
-		return false, err
-	}
-	if resp.Status != http.StatusNotModified {
-		fail(p.murl, status(resp)+" to the present tag with If-Modified-Since: "+long, "304 Not Modified: the tag decides")
-	}
-	return true, nil
+func (p *seenPage) validator(s *survey) *tct.Validator {
+	return &tct.Validator{Target: s.t, URL: p.murl, Resp: p.resp, Tag: p.tag}
 }
 
 func checkNotModifiedFields(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	resp, err := s.validates(ctx, p)
+	if !p.ok() {
+		return false, nil
+	}
+	resp, err := p.validator(s).Keeps(ctx, fail)
 	if resp == nil {
 		return false, err
-	}
-	if got := opaque(resp); got != p.tag {
-		fail(p.murl, "304 with ETag: "+resp.Header.Get("ETag"), "ETag: "+p.resp.Header.Get("ETag"))
 	}
 	for _, name := range []string{"Cache-Control", "Content-Location", "Expires", "Vary"} {
 		if want := p.resp.Header.Get(name); want != "" && resp.Header.Get(name) == "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 const (
@@ -116,7 +117,7 @@ var checkFaults = []checkFault{
 	})},
 	{"1.6.3/tag-per-request", "by language", onHeader(pagePath, func(r *http.Request, h http.Header) {
 		if foreign(r) {
-			h.Set("ETag", otherTag)
+			h.Set("ETag", tct.OtherTag)
 		}
 	})},
 
@@ -130,7 +131,7 @@ var checkFaults = []checkFault{
 	{"1.7.1/c-url", "relative", replaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"/post/"`)},
 	{"1.7.1/c-url", "another page", replaceBody(listPath, `"cUrl":"BASE/post/"`, `"cUrl":"BASE/x/"`)},
 	{"1.7.1/m-url", "wrong case", replaceBody(listPath, `"mUrl":"BASE/post/`, `"murl":"BASE/post/`)},
-	{"1.7.1/m-url", "404", replaceBody(listPath, `"items":[`, `"items":[{"cUrl":"BASE/x/","mUrl":"BASE/x.json","etag":`+otherTag+`},`)},
+	{"1.7.1/m-url", "404", replaceBody(listPath, `"items":[`, `"items":[{"cUrl":"BASE/x/","mUrl":"BASE/x.json","etag":`+tct.OtherTag+`},`)},
 	{"1.7.1/etag-form", "bare digits", replaceBody(listPath, `"etag":"sha256-`, `"etag":"`)},
 	{"1.7.1/etag-form", "draft-00", replaceBody(listPath, `"etag"`, `"contentHash"`)},
 	{"1.7.2/content-type", "no charset", setHeader(listPath, "Content-Type", "application/json")},

@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/tct"
 )
-
-// otherTag is a tag of the right form that no document has.
-const otherTag = `"sha256-0000000000000000000000000000000000000000000000000000000000000000"`
 
 // variant is a GET that asks for the same thing in other words.
 type variant struct {
@@ -59,7 +57,7 @@ func (s *survey) steady(ctx context.Context, p *seenPage) (bool, error) {
 func readable(r *check.Response) bool { return r.Status == http.StatusOK && r.BodyErr == nil }
 
 // sameTag reports whether two responses have a tag, and the same.
-func sameTag(a, b *check.Response) bool { return opaque(a) != "" && opaque(a) == opaque(b) }
+func sameTag(a, b *check.Response) bool { return tct.Opaque(a) != "" && tct.Opaque(a) == tct.Opaque(b) }
 
 func checkNoRandomness(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
 	if ok, err := s.steady(ctx, p); !ok {
@@ -136,7 +134,7 @@ func checkTagPerRequest(ctx context.Context, s *survey, p *seenPage, fail check.
 		return false, err
 	}
 	for _, resp := range []*check.Response{second, worded} {
-		if readable(resp) && bytes.Equal(resp.Body, p.resp.Body) && opaque(resp) != p.tag {
+		if readable(resp) && bytes.Equal(resp.Body, p.resp.Body) && tct.Opaque(resp) != p.tag {
 			fail(p.murl, "ETag: "+resp.Header.Get("ETag")+", then, for the same body", "ETag: "+p.resp.Header.Get("ETag"))
 			break
 		}
@@ -198,10 +196,10 @@ func checkParity(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (
 	if err != nil {
 		return false, err
 	}
-	if now == nil || now.etag == opaque(page) {
+	if now == nil || now.etag == tct.Opaque(page) {
 		return true, nil
 	}
-	fail(p.murl, "etag of the item: "+now.etag, opaque(page))
+	fail(p.murl, "etag of the item: "+now.etag, tct.Opaque(page))
 	return true, nil
 }
 

@@ -11,12 +11,13 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 func checkIndexLink(_ context.Context, s *survey, fail check.Fail) error {
 	switch {
 	case s.root.Status < 200 || s.root.Status > 299:
-		return fmt.Errorf("the root answers %s: %w", status(s.root), check.ErrNotApplicable)
+		return fmt.Errorf("the root answers %s: %w", tct.Status(s.root), check.ErrNotApplicable)
 	case len(s.index) == 0:
 		got := strings.Join(s.root.Header.Values("Link"), ", ")
 		if got == "" {
@@ -112,7 +113,7 @@ func checkMURL(_ context.Context, s *survey, fail check.Fail) error {
 			fail(p.murl, p.err.Error(), want)
 		case p.resp.Status == http.StatusUnauthorized: // no-leak
 		case p.resp.Status != http.StatusOK:
-			fail(p.murl, status(p.resp), want)
+			fail(p.murl, tct.Status(p.resp), want)
 		default:
 			fail(p.murl, p.resp.BodyErr.Error(), want)
 		}

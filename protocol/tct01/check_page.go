@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
@@ -254,7 +255,7 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 		return false
 	}
 	if p.resp.Status == http.StatusUnauthorized {
-		fail(p.murl, "an item of the M-Sitemap that answers "+status(p.resp), "no item, or an M-URL that everybody may have")
+		fail(p.murl, "an item of the M-Sitemap that answers "+tct.Status(p.resp), "no item, or an M-URL that everybody may have")
 	}
 	return true
 }
@@ -265,7 +266,7 @@ func checkAccess(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (
 		return false, err
 	}
 	if page.Status == http.StatusUnauthorized && p.resp.Status == http.StatusOK {
-		fail(p.murl, "200, while "+p.curl+" answers "+status(page), status(page))
+		fail(p.murl, "200, while "+p.curl+" answers "+tct.Status(page), tct.Status(page))
 	}
 	return true, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
@@ -130,7 +131,7 @@ func (s *survey) addLists(ctx context.Context, targets []string, meant func(*see
 		case err != nil:
 			why = err.Error()
 		case resp.Status != http.StatusOK:
-			why = status(resp)
+			why = tct.Status(resp)
 		case resp.BodyErr != nil:
 			why = resp.BodyErr.Error()
 		case json.Unmarshal(trimBOM(resp.Body), &l.fields) != nil || l.fields == nil:
@@ -222,7 +223,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	if p.resp, p.err = t.Get(ctx, p.murl); !p.ok() {
 		return
 	}
-	p.tag = opaque(p.resp)
+	p.tag = tct.Opaque(p.resp)
 	p.body = trimBOM(p.resp.Body)
 	p.jcs, p.jcsErr = canon.JCS(p.body)
 	if json.Unmarshal(p.body, &p.fields) != nil || p.fields == nil {
@@ -312,15 +313,6 @@ func jsonText(raw json.RawMessage) (string, bool) {
 func jsonArray(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var a []json.RawMessage
 	return a, json.Unmarshal(raw, &a) == nil && a != nil
-}
-
-// opaque gives the ETag of a response without W/ and quotes.
-func opaque(r *check.Response) string {
-	return strings.Trim(strings.TrimPrefix(r.Header.Get("ETag"), "W/"), `"`)
-}
-
-func status(r *check.Response) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 
 // shown gives a JSON value for a finding.
