@@ -206,17 +206,24 @@ func crawlRate(r millrace.RateHints) string {
 // parseRate reads a rate (E.7), such as "1/s" or "30/min", and gives the least
 // time between two requests; false for what is none.
 func parseRate(s string) (time.Duration, bool) {
+	n, per, ok := splitRate(s)
+	if !ok || float64(per)/n > float64(365*24*time.Hour) {
+		return 0, false
+	}
+	return time.Duration(float64(per) / n), true
+}
+
+// splitRate gives the number of requests and the time of a rate.
+func splitRate(s string) (n float64, per time.Duration, ok bool) {
 	count, unit, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "/")
 	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)
 	if !ok || err != nil || !(n > 0 && n < 1e9) {
-		return 0, false
+		return 0, 0, false
 	}
 	for _, p := range periods {
 		if p.name == strings.TrimSpace(unit) {
-			if d := float64(p.time) / n; d < float64(365*24*time.Hour) {
-				return time.Duration(d), true
-			}
+			return n, p.time, true
 		}
 	}
-	return 0, false
+	return 0, 0, false
 }

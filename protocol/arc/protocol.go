@@ -12,10 +12,11 @@ const Name = "arc"
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
-		Name:    Name,
-		Title:   "ARC Sitemap & AI Indexing",
-		Version: "2.1",
-		Carry:   carry,
-		Tagger:  millrace.Tagger{Room: Name, Format: tagFormat, Tag: tag},
+		Name:         Name,
+		Title:        "ARC Sitemap & AI Indexing",
+		Version:      "2.1",
+		Carry:        carry,
+		Tagger:       millrace.Tagger{Room: Name, Format: tagFormat, Tag: tag},
+		NewPublisher: NewPublisher,
 	}
 }

@@ -1,69 +1,127 @@
 package arc
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
 )
 
-// tagFormat moves when tag gives other values for the same page.
-const tagFormat = 1
-
-// The forms of a tag: what it starts with says what the list says of the page.
-const (
-	tagWhole    = '{' // the entry, for everybody
-	tagWithheld = '+' // the entry without its snapshot; those with a key get what the page says
-	tagLarge    = '=' // the page has to be asked
-)
-
-// maxTag is the most bytes of an entry that a tag keeps.
-const maxTag = 32 << 10
-
-// tag gives the page's entry as it stands in the list, so that lists are
-// written without reading pages; "" for a page that has none.
-func tag(site millrace.Site, p *millrace.Page) (string, error) {
-	if len(p.URL) > 0 && p.URL[0] == '/' {
-		c := *p
-		c.URL = canon.Absolute(site.Base, p.URL)
-		p = &c
-	}
-	e := listed(p)
-	if e == nil {
-		return "", nil
-	}
-	form := ""
-	if isSensitive(e.Snapshot) {
-		e.Snapshot, form = nil, string(tagWithheld)
-	}
-	value := form + string(e.append(make([]byte, 0, 1024)))
-	if len(value) > maxTag {
-		return string(tagLarge), nil
-	}
-	return value, nil
+// publisher serves, all under the documents' base:
+//
+//	/arc-sitemap.json                      the list (E.3.1)
+//	/.well-known/arc-sitemap.json          the same (E.5)
+//	/arc-sitemap.yaml                      its twin (E.3.3)
+//	/arc-sitemap-deltas/YYYY-MM-DD.json    what changed last on that day (E.8)
+//	/.well-known/arc-policy.json           the policy (E.6), if there is one
+//
+// Where the room's content needs a key, the lists have every snapshot; where
+// it does not, they have every snapshot for those who bring one.
+type publisher struct {
+	terms  []byte // the policy; nil = none
+	update time.Time
+	rate   string // crawl_rate
+	o      protocol.PublisherOptions
+	paths  []priority
+	key    string           // moves with whatever of the options is in a list
+	now    func() time.Time // which days there have been: no document says it
 }
 
-// listed gives the entry of a page with its snapshot and its checksum, nil if
-// it has none.
-func listed(p *millrace.Page) *entry {
-	e := entryOf(p)
-	if e == nil {
-		return nil
+// NewPublisher makes the room's publisher; nil options are the zero value.
+//
+// Its policy is an object with revision, effective and updated; the URLs
+// terms, payment and contact; purposes, requirements, crawl_rate,
+// requests_per_day and crawl_note; retention_seconds, access and
+// approved_consumers. What the owner has not said is left out.
+func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
+	p := &publisher{now: time.Now}
+	if o != nil {
+		p.o = *o
 	}
-	revision := p.Version
-	if revision == "" {
-		revision = p.Revision()
+	p.paths = priorities(p.o.Priorities)
+	if p.o.Policy != nil {
+		p.terms = encodePolicy(p.o.Policy)
+		p.update = p.o.Policy.Updated
+		p.rate = crawlRate(p.o.Policy.Rate)
 	}
-	e.Checksum = checksumPrefix + revision
-	return e
+	p.key = canon.SHA256Hex(fmt.Appendf(nil, "%d %q %q %q %v %t", tagFormat, p.rate, p.o.Contact, p.o.Listed, p.paths, p.o.Auth))
+	return p
 }
 
-// isSensitive reports whether a snapshot has a node that not everybody may see.
-func isSensitive(snapshot json.RawMessage) bool {
-	if !bytes.Contains(snapshot, []byte(`context"`)) {
-		return false
+// Find looks up the document that a request names.
+func (p *publisher) Find(_ context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
+	name := r.URL.EscapedPath()
+	if r.URL.RawQuery == "" {
+		if name == pathPolicy && p.terms != nil {
+			return p.policy(), nil
+		}
+		if d := p.quiet(v.Site(), name); d != nil {
+			return d, nil
+		}
 	}
-	root := parseNode(snapshot)
-	return root != nil && len(root.sensitive()) > 0
+	return nil, fmt.Errorf("%s: %s: %w", Name, short(name), millrace.ErrNotFound)
+}
+
+// All yields the lists, the deltas, and the policy.
+func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		docs := p.lists(v)
+		days, err := changedDays(ctx, v)
+		if err != nil {
+			yield(nil, fmt.Errorf("%s: deltas: %w", Name, err))
+			return
+		}
+		for _, d := range days {
+			if d.n <= maxDelta {
+				docs = append(docs, p.delta(v, d))
+			}
+		}
+		if p.terms != nil {
+			docs = append(docs, p.policy())
+		}
+		for _, d := range docs {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// policy gives the policy, which anybody may have.
+func (p *publisher) policy() *millrace.Document {
+	h := header(contentType)
+	if !p.update.IsZero() {
+		h["Last-Modified"] = []string{p.update.UTC().Format(http.TimeFormat)}
+	}
+	return &millrace.Document{
+		Path: pathPolicy, ETag: "sha256-" + canon.SHA256Hex(p.terms), Header: h, Public: true,
+		Write: func(_ context.Context, w io.Writer) error {
+			_, err := w.Write(p.terms)
+			return err
+		},
+	}
+}
+
+// header gives the fields that all documents share.
+func header(contentType string) http.Header {
+	return http.Header{"Content-Type": {contentType}, "Cache-Control": {cacheControl}}
+}
+
+// head gives what a list says beside its pages.
+func (p *publisher) head(site millrace.Site, generated time.Time) *head {
+	base := site.Base
+	if strings.Count(base, "/") == 3 {
+		base = strings.TrimSuffix(base, "/") // an origin, as the specification writes it
+	}
+	if generated.Unix() < 0 {
+		generated = time.Unix(0, 0) // of a site that has not begun
+	}
+	return &head{Version: version, Site: base, Generated: wireTime(generated), Rate: p.rate, Contact: validUTF8(p.o.Contact)}
 }

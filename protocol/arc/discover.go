@@ -1,0 +1,55 @@
+package arc
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// Where documents are, under the documents' base.
+const (
+	pathList      = "/arc-sitemap.json"             // E.5
+	pathWellKnown = "/.well-known/arc-sitemap.json" // E.5
+	pathYAML      = "/arc-sitemap.yaml"             // E.3.3
+	pathDeltas    = "/arc-sitemap-deltas/"          // E.8
+	pathPolicy    = "/.well-known/arc-policy.json"  // E.6
+)
+
+// Announce names the list in robots.txt (E.5), if the owner does not mind, and
+// in JSON-LD in the head of the home page (E.3.2).
+func (p *publisher) Announce(v millrace.View) millrace.Notice {
+	docs := strings.TrimSuffix(v.Site().Docs, "/")
+	n := millrace.Notice{RootData: []json.RawMessage{pointer(docs)}}
+	if !p.o.NoSitemapLine {
+		n.Robots = []string{"Sitemap: " + docs + pathList}
+	}
+	if p.terms != nil {
+		n.Public = []string{pathPolicy}
+	}
+	return n
+}
+
+// pointer gives the JSON-LD that leads to the list (E.3.2). The example of the
+// specification has no contentUrl, without which a DataDownload is none.
+func pointer(docs string) json.RawMessage {
+	type download struct {
+		Type     string `json:"@type"`
+		Encoding string `json:"encodingFormat"`
+		URL      string `json:"contentUrl"`
+	}
+	b, err := json.Marshal(struct {
+		Context      string     `json:"@context"`
+		Type         string     `json:"@type"`
+		Name         string     `json:"name"`
+		URL          string     `json:"url"`
+		Distribution []download `json:"distribution"`
+	}{
+		"https://schema.org", "Dataset", "ARC Sitemap", docs + pathList,
+		[]download{{"DataDownload", "application/json", docs + pathList}, {"DataDownload", yamlType, docs + pathYAML}},
+	})
+	if err != nil {
+		panic("arc: strings do not encode: " + err.Error())
+	}
+	return b
+}

@@ -1,0 +1,96 @@
+package arc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// tagFormat moves when tag gives other values for the same page.
+const tagFormat = 1
+
+// The forms of a tag: what it starts with says what the list says of the page.
+const (
+	tagWhole    = '{' // the entry, for everybody
+	tagWithheld = '+' // the entry without its snapshot; those with a key get what the page says
+	tagLarge    = '=' // the page has to be asked
+)
+
+// maxTag is the most bytes of an entry that a tag keeps.
+const maxTag = 32 << 10
+
+// tag gives the page's entry as it stands in the list, so that lists are
+// written without reading pages; "" for a page that has none.
+func tag(site millrace.Site, p *millrace.Page) (string, error) {
+	if len(p.URL) > 0 && p.URL[0] == '/' {
+		c := *p
+		c.URL = canon.Absolute(site.Base, p.URL)
+		p = &c
+	}
+	e := listed(p)
+	if e == nil {
+		return "", nil
+	}
+	form := ""
+	if isSensitive(e.Snapshot) {
+		e.Snapshot, form = nil, string(tagWithheld)
+	}
+	value := form + string(e.append(make([]byte, 0, 1024)))
+	if len(value) > maxTag {
+		return string(tagLarge), nil
+	}
+	return value, nil
+}
+
+// listed gives the entry of a page with its snapshot and its checksum, nil if
+// it has none.
+func listed(p *millrace.Page) *entry {
+	e := entryOf(p)
+	if e == nil {
+		return nil
+	}
+	revision := p.Version
+	if revision == "" {
+		revision = p.Revision()
+	}
+	e.Checksum = checksumPrefix + revision
+	return e
+}
+
+// isSensitive reports whether a snapshot has a node that not everybody may see.
+func isSensitive(snapshot json.RawMessage) bool {
+	if !bytes.Contains(snapshot, []byte(`context"`)) {
+		return false
+	}
+	root := parseNode(snapshot)
+	return root != nil && len(root.sensitive()) > 0
+}
+
+// entryOfTag appends the entry of a tag to dst: with its snapshot whatever that
+// is, if keyed.
+func entryOfTag(ctx context.Context, v millrace.View, t millrace.Tag, keyed bool, dst []byte) ([]byte, error) {
+	switch {
+	case t.Value == "":
+		return nil, fmt.Errorf("the tag of %s is empty: %w", t.URL, millrace.ErrInvalid)
+	case t.Value[0] == tagWhole:
+		return append(dst, t.Value...), nil
+	case t.Value[0] == tagWithheld && !keyed:
+		return append(dst, t.Value[1:]...), nil
+	}
+	page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
+	if err != nil {
+		return nil, fmt.Errorf("entry of %s: %w", t.URL, err)
+	}
+	e := listed(page)
+	if e == nil {
+		return nil, fmt.Errorf("entry of %s: the page has none: %w", t.URL, millrace.ErrInvalid)
+	}
+	if !keyed && isSensitive(e.Snapshot) {
+		e.Snapshot = nil
+	}
+	return e.append(dst), nil
+}
