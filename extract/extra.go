@@ -152,15 +152,15 @@ func containsFold(text []byte, name string) bool {
 		return true
 	}
 	last := name[len(name)-1]
-	for {
-		i := bytes.IndexByte(text, last)
+	for end := 0; ; {
+		i := bytes.IndexByte(text[end:], last)
 		if i < 0 {
 			return false
 		}
-		if from := i + 1 - len(name); from >= 0 && text[from]|0x20 == name[0] && bytes.EqualFold(text[from:i+1], []byte(name)) {
+		end += i + 1
+		if from := end - len(name); from >= 0 && text[from]|0x20 == name[0] && bytes.EqualFold(text[from:end], []byte(name)) {
 			return true
 		}
-		text = text[i+1:]
 	}
 }
 

@@ -1,0 +1,365 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	dom "golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Addition is an attribute that is proposed for an element.
+type Addition struct {
+	Path      string `json:"path"` // CSS selector of the element
+	Line      int    `json:"line"`
+	Column    int    `json:"column"`
+	Attribute string `json:"attribute"` // with the prefix
+	Value     string `json:"value"`
+	Offset    int    `json:"-"` // of Text in the page that it was added to
+	Text      string `json:"-"` // as it is written, with the space before it
+}
+
+// annotator proposes attributes for one document.
+type annotator struct {
+	*document
+	added    []Addition
+	taken    map[string]bool // offset and attribute
+	names    map[string]bool // that are given to parts of the page
+	sections map[*dom.Node]bool
+}
+
+// Annotate proposes attributes for an HTML document, and gives it with them:
+// byte for byte the same but for the additions, which are in document order.
+// pageURL is absolute, and names the page.
+//
+// A page without structure gets one: the page, its sections by their headings,
+// its title and summaries, its forms with their fields. A page that has some
+// gets what its inputs lack. To annotate a page once more adds nothing. What is
+// added has no finding of [Lint]; what stood there may still have.
+//
+// The errors are those of [Lint], and [millrace.ErrTooLarge] for a page with more
+// parts than a snapshot may have.
+func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addition, error) {
+	d, err := read(ctx, data, pageURL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("annotate: %w", err)
+	}
+	a := &annotator{document: d, taken: map[string]bool{}, names: map[string]bool{}, sections: map[*dom.Node]bool{}}
+	if !a.structured(d.Tree) {
+		a.structure()
+	}
+	a.inputs(d.Tree)
+	slices.SortStableFunc(a.added, func(x, y Addition) int { return cmp.Compare(x.Offset, y.Offset) })
+	out := make([]byte, 0, len(data)+64*len(a.added))
+	done := 0
+	for i := range a.added {
+		add := &a.added[i]
+		out = append(append(out, data[done:add.Offset]...), add.Text...)
+		done = add.Offset
+	}
+	out = append(out, data[done:]...)
+	if d, err = read(ctx, out, pageURL); err == nil {
+		_, err = Of(d.Tree, d.options())
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("annotate: with the attributes: %w", err)
+	}
+	return out, a.added, nil
+}
+
+// structured reports whether a document has attributes already, and notes the
+// names that these give.
+func (a *annotator) structured(n *dom.Node) bool {
+	found := false
+	for name, v := range attributesOf(n) {
+		found = found || !slices.Contains([]string{"field", "label", "context"}, name)
+		a.names[v] = true
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.DataAtom != atom.Template && a.structured(c) {
+			found = true
+		}
+	}
+	return found
+}
+
+// add proposes an attribute, if the element is written and has none of that
+// name yet.
+func (a *annotator) add(n *dom.Node, name, value string) bool {
+	at, ok := a.offset(n)
+	if value == "" || !ok || attributesOf(n).has(name) {
+		return false
+	}
+	key := strconv.Itoa(at) + name
+	if a.taken[key] {
+		return false // the parser has written the element twice
+	}
+	a.taken[key] = true
+	add := Addition{Path: a.path(n), Attribute: Prefix + name, Value: value, Offset: a.ends[at]}
+	add.Line, add.Column = a.place(n)
+	add.Text = " " + add.Attribute + `="` + a.escape(value) + `"`
+	a.added = append(a.added, add)
+	return true
+}
+
+// escape writes a value as the document can hold it: what is not ASCII by
+// number, where it is not in UTF-8.
+func (a *annotator) escape(value string) string {
+	value = html.EscapeString(value)
+	if utf8.Valid(a.source) {
+		return value
+	}
+	var b strings.Builder
+	for _, r := range value {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "&#x%X;", r)
+		}
+	}
+	return b.String()
+}
+
+// fresh gives a name that no part has yet.
+func (a *annotator) fresh(text, otherwise string) string {
+	base := slug(text)
+	if base == "" {
+		base = otherwise
+	}
+	name := base
+	for i := 2; a.names[name] || reserved[name]; i++ {
+		name = base + "-" + strconv.Itoa(i)
+	}
+	a.names[name] = true
+	return name
+}
+
+// slug makes a name of a text: its letters and digits in lower case.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	})
+	name := ""
+	for i, w := range words {
+		if i == 8 || len(name)+len(w) > 80 {
+			break
+		}
+		if i > 0 {
+			name += "-"
+		}
+		name += w
+	}
+	return name
+}
+
+// structure proposes what the page and its parts are.
+func (a *annotator) structure() {
+	var page *dom.Node
+	for _, tag := range []atom.Atom{atom.Body, atom.Main, atom.Html} {
+		if page = a.written(a.Tree, tag); page != nil {
+			break
+		}
+	}
+	if page != nil {
+		b := newBuilder(a.Tree, a.options())
+		a.add(page, "page", a.fresh(b.pageName(), "page"))
+		a.add(page, "type", string(a.Page.Kind))
+	}
+	if a.Content == nil {
+		return
+	}
+	var heads []*dom.Node
+	titled := false
+	a.each(a.Content, func(n *dom.Node) {
+		switch {
+		case n.DataAtom == atom.H1 && !titled && visible(n) != "":
+			titled = a.add(n, "heading", "title")
+			a.names["title"] = true
+			a.summary(n)
+		case n.DataAtom == atom.H2 && visible(n) != "":
+			heads = append(heads, n)
+		case n.DataAtom == atom.Img && strings.TrimSpace(attr(n, "alt")) != "" && strings.TrimSpace(attr(n, "src")) != "":
+			a.add(n, "media", a.fresh(attr(n, "alt"), "image"))
+		}
+	})
+	for _, h := range heads {
+		a.section(h, heads)
+	}
+	for _, f := range a.Forms {
+		a.form(f)
+	}
+}
+
+// written gives the first element of a kind that is written.
+func (a *annotator) written(n *dom.Node, tag atom.Atom) *dom.Node {
+	if n.DataAtom == tag {
+		if _, ok := a.offset(n); ok {
+			return n
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if found := a.written(c, tag); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// each calls back for every element of the content.
+func (a *annotator) each(n *dom.Node, f func(*dom.Node)) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != dom.ElementNode || a.Skipped(c) || isHidden(c) || isSilent(c) {
+			continue
+		}
+		f(c)
+		a.each(c, f)
+	}
+}
+
+// visible gives the text of an element.
+func visible(n *dom.Node) string {
+	b := newBuilder(n, &Options{})
+	return b.text(n)
+}
+
+// section proposes the part that a heading opens: the largest element around it
+// that has no other of heads. Where headings stand beside each other, the text
+// of each is a part of what is around.
+func (a *annotator) section(h *dom.Node, heads []*dom.Node) {
+	title := visible(h)
+	var part *dom.Node
+	for p := h.Parent; p != nil && p != a.Content; p = p.Parent {
+		if isPart(p) && !holdsOther(p, h) {
+			part = p
+		} else if isPart(p) {
+			break
+		}
+	}
+	if part == nil || a.sections[part] || len(heads) == 1 && !isSection(part) {
+		a.add(h, "heading", a.fresh(title, "section"))
+		return
+	}
+	if _, ok := a.offset(part); !ok {
+		return
+	}
+	a.sections[part] = true
+	a.add(part, "section", a.fresh(title, "section"))
+	a.add(h, "heading", "title")
+	a.summary(h)
+}
+
+// isPart reports whether an element can be a section.
+func isPart(n *dom.Node) bool {
+	switch n.DataAtom {
+	case atom.Section, atom.Article, atom.Div, atom.Details, atom.Li, atom.Fieldset, atom.Form:
+		return true
+	}
+	return false
+}
+
+// isSection reports whether an element is one by its tag.
+func isSection(n *dom.Node) bool { return n.DataAtom == atom.Section || n.DataAtom == atom.Article }
+
+// holdsOther reports whether another heading than h, of its rank or above, is in
+// an element.
+func holdsOther(n, h *dom.Node) bool {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c != h && (c.DataAtom == atom.H1 || c.DataAtom == atom.H2) || holdsOther(c, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// summary proposes the paragraph after a heading, if there is nothing between.
+func (a *annotator) summary(h *dom.Node) {
+	for s := h.NextSibling; s != nil; s = s.NextSibling {
+		if s.Type != dom.ElementNode {
+			continue
+		}
+		if s.DataAtom == atom.P && !a.Skipped(s) && !isHidden(s) && len(visible(s)) >= 20 {
+			a.add(s, "summary", "summary")
+		}
+		return
+	}
+}
+
+// form proposes a form: a group, where it is in a section, or one itself.
+func (a *annotator) form(f *dom.Node) {
+	name := a.fresh(cmp.Or(attr(f, "aria-label"), attr(f, "name"), attr(f, "id")), "form")
+	within := false
+	for p := f.Parent; p != nil; p = p.Parent {
+		within = within || a.sections[p]
+	}
+	switch {
+	case a.sections[f]: // a heading in it has named it
+	case within:
+		a.add(f, "group", name)
+	default:
+		a.add(f, "section", name)
+	}
+	for _, b := range controls(f) {
+		if b.DataAtom == atom.Button && (attr(b, "type") == "" || strings.EqualFold(attr(b, "type"), "submit")) || b.DataAtom == atom.Input && inputType(b) == "submit" {
+			a.add(b, "role", "button")
+			a.add(b, "event", "click")
+			a.add(b, "action", "submit")
+		}
+	}
+}
+
+// controls gives the inputs and buttons of a form.
+func controls(n *dom.Node) (list []*dom.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.DataAtom == atom.Template:
+		case isControl(c) || c.DataAtom == atom.Button:
+			list = append(list, c)
+		default:
+			list = append(list, controls(c)...)
+		}
+	}
+	return list
+}
+
+// inputs proposes what is missing at the inputs of the whole document.
+func (a *annotator) inputs(tree *dom.Node) {
+	b := newBuilder(tree, a.options())
+	_, _ = b.run() // for who has no label; a document that is too large for a snapshot is told by Lint
+	bare := map[*dom.Node]bool{}
+	for _, n := range b.bare {
+		bare[n] = true
+	}
+	var visit func(n *dom.Node, context bool)
+	visit = func(n *dom.Node, context bool) {
+		if n.DataAtom == atom.Template {
+			return
+		}
+		at := attributesOf(n)
+		context = context || at["context"] != ""
+		if asks(n) || at.has("field") && inputType(n) != "hidden" {
+			name := fold(cmp.Or(attr(n, "name"), attr(n, "id"), slug(attr(n, "placeholder")), slug(attr(n, "aria-label"))))
+			a.add(n, "field", cmp.Or(name, inputType(n)))
+			if bare[n] || !at.has("field") && at["label"] == "" && b.htmlLabel(n) == "" {
+				a.add(n, "label", fold(cmp.Or(attr(n, "aria-label"), attr(n, "placeholder"), attr(n, "title"), name, at["field"], inputType(n))))
+			}
+			if private(n) != "" && !context {
+				if inputType(n) == "password" || strings.Contains(attr(n, "autocomplete"), "cc-") {
+					a.add(n, "context", "sensitive")
+				} else {
+					a.add(n, "context", "personal")
+				}
+			}
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			visit(c, context)
+		}
+	}
+	visit(tree, false)
+}

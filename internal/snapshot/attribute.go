@@ -1,0 +1,126 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// Prefix is what the names of all attributes begin with.
+const Prefix = "data-ai-"
+
+// Class is what a kind of attribute is there for.
+type Class string
+
+// The classes of attributes.
+const (
+	Structural Class = "structural"
+	Content    Class = "content"
+	Meta       Class = "meta"
+	Relational Class = "relational"
+	Contextual Class = "contextual"
+	Dynamic    Class = "dynamic"
+	Roles      Class = "role"
+)
+
+// classes has the names of the attributes without the prefix, in their order.
+var classes = []struct {
+	class Class
+	names []string
+}{
+	{Structural, []string{"page", "section", "group", "subgroup", "block"}},
+	{Content, []string{"heading", "summary", "content", "field", "label", "media"}},
+	{Meta, []string{"type", "status", "context", "category", "visibility"}},
+	{Relational, []string{"link", "ref", "depends", "rel", "source"}},
+	{Contextual, []string{"intent", "purpose", "scope", "mode", "behavior"}},
+	{Dynamic, []string{"event", "trigger", "state", "action", "transition"}},
+	{Roles, []string{"role"}},
+}
+
+// classOf has the class of every attribute by its name without the prefix.
+var classOf = func() map[string]Class {
+	m := map[string]Class{}
+	for _, c := range classes {
+		for _, n := range c.names {
+			m[n] = c.class
+		}
+	}
+	return m
+}()
+
+// Attributes gives the names of all attributes, with the prefix, by class.
+func Attributes() (names []string) {
+	for _, c := range classes {
+		for _, n := range c.names {
+			names = append(names, Prefix+n)
+		}
+	}
+	return names
+}
+
+// attributes are those of one element, by their names without the prefix.
+type attributes map[string]string
+
+// attributesOf gives the attributes of an element, nil = it has none. Of two
+// with one name the first counts, as in browsers. Their values are on one line.
+func attributesOf(n *html.Node) attributes {
+	var found attributes
+	for i := range n.Attr {
+		name, ok := strings.CutPrefix(n.Attr[i].Key, Prefix)
+		if !ok || n.Attr[i].Namespace != "" || classOf[name] == "" {
+			continue
+		}
+		if found == nil {
+			found = attributes{}
+		}
+		if _, twice := found[name]; !twice {
+			found[name] = fold(n.Attr[i].Val)
+		}
+	}
+	return found
+}
+
+// has reports whether one of some attributes is there.
+func (a attributes) has(names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { _, ok := a[n]; return ok })
+}
+
+// marks gives what the context says of an element that not everybody should
+// see: "personal", "sensitive", or both.
+func (a attributes) marks() (list []string) {
+	for _, word := range words(a["context"]) {
+		if word = strings.ToLower(word); word == "sensitive" || word == "personal" {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// closed reports whether the text of an element is for nobody.
+func (a attributes) closed() bool {
+	return slices.Contains(a.marks(), "sensitive") || slices.ContainsFunc(words(a["visibility"]), func(w string) bool { return strings.EqualFold(w, "hidden") })
+}
+
+// words gives the words of a value that may have several.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' || r == '|' || r == ' ' })
+}
+
+// fold gives a text on one line.
+func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// attr gives an attribute's value by its whole name, "" if there is none.
+func attr(n *html.Node, key string) string {
+	v, _ := lookup(n, key)
+	return v
+}
+
+func lookup(n *html.Node, key string) (string, bool) {
+	for i := range n.Attr {
+		if n.Attr[i].Key == key && n.Attr[i].Namespace == "" {
+			return n.Attr[i].Val, true
+		}
+	}
+	return "", false
+}

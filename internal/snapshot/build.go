@@ -1,0 +1,447 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Options are what [Of] may be told. The zero value works.
+type Options struct {
+	// URL is the page's, for its name; nil = unknown.
+	URL *url.URL
+	// Base is what references are resolved against; nil = URL.
+	Base *url.URL
+	// Schema is the page's JSON-LD, one object each, for its name.
+	Schema []json.RawMessage
+	// Forms are those whose inputs are the fields of a document without
+	// attributes.
+	Forms []*html.Node
+	// MaxNodes is the most parts that a snapshot may have; 0 = 10,000.
+	MaxNodes int
+	// MaxBytes is the most bytes that all texts, names and addresses of a
+	// snapshot may have; 0 = 256 KB.
+	MaxBytes int
+}
+
+// The limits that the zero value of Options stands for, and that of the work
+// that texts inside of texts make.
+const (
+	defaultMaxNodes = 10_000
+	defaultMaxBytes = 256 << 10
+	maxWork         = 64 << 20
+)
+
+// builder makes one snapshot.
+type builder struct {
+	o      *Options
+	s      *Snapshot
+	found  bool // an attribute
+	named  bool // the page, by an element
+	ogType string
+	label  *label                // the last data-ai-label, for the next field
+	labels map[string]*html.Node // label elements by what they are for; nil = not gathered yet
+	tree   *html.Node
+	marked map[string]bool
+	bare   []*html.Node // fields without label
+	parts  int          // that may still come
+	bytes  int          // that may still come
+	work   int          // that may still be done
+	err    error
+}
+
+// label is what a data-ai-label says.
+type label struct {
+	n    *html.Node
+	text string
+	in   *Node
+}
+
+// place is where an element stands.
+type place struct {
+	in     [BlockLevel + 1]*Node // the innermost container of each level; nil = none
+	closed bool                  // the texts of what is here are for nobody
+}
+
+// node gives the innermost container.
+func (p *place) node() *Node {
+	for l := BlockLevel; l > PageLevel; l-- {
+		if p.in[l] != nil {
+			return p.in[l]
+		}
+	}
+	return p.in[PageLevel]
+}
+
+// Of gives the snapshot of a document, nil if it has no attributes, and none of
+// the forms has an input. What is in a template element is no part of it.
+//
+// The error is [millrace.ErrTooLarge], for a snapshot beyond a limit: half of
+// one would say that the rest is not there.
+func Of(tree *html.Node, o *Options) (*Snapshot, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	return newBuilder(tree, o).run()
+}
+
+func (b *builder) run() (*Snapshot, error) {
+	at := place{}
+	at.in[PageLevel] = b.s.Page
+	b.visit(b.tree, at)
+	if b.err == nil && !b.found {
+		b.s.Page = nil
+		b.forms(b.o.Forms)
+	}
+	switch {
+	case b.err != nil:
+		return nil, fmt.Errorf("snapshot: %w", b.err)
+	case !b.found && len(b.s.Fields) == 0:
+		return nil, nil //nolint:nilnil // see above
+	case b.found && b.s.Page.Name == "":
+		b.s.Page.Name = b.pageName()
+	}
+	for _, m := range []string{"personal", "sensitive"} {
+		if b.marked[m] {
+			b.s.Marks = append(b.s.Marks, m)
+		}
+	}
+	return b.s, nil
+}
+
+func newBuilder(tree *html.Node, o *Options) *builder {
+	b := &builder{o: o, tree: tree, s: &Snapshot{Page: &Node{}}, marked: map[string]bool{}, parts: o.MaxNodes, bytes: o.MaxBytes, work: maxWork}
+	if b.parts <= 0 {
+		b.parts = defaultMaxNodes
+	}
+	if b.bytes <= 0 {
+		b.bytes = defaultMaxBytes
+	}
+	return b
+}
+
+// fail ends the work.
+func (b *builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf("%w: "+format, append([]any{millrace.ErrTooLarge}, args...)...)
+	}
+}
+
+// part counts one more part of the snapshot.
+func (b *builder) part() {
+	if b.parts--; b.parts < 0 {
+		b.fail("more parts than a snapshot may have")
+	}
+}
+
+// keep counts the bytes of a text that becomes a part of the snapshot.
+func (b *builder) keep(s string) string {
+	if b.bytes -= len(s); b.bytes < 0 {
+		b.fail("more text than a snapshot may have")
+		return ""
+	}
+	return s
+}
+
+// visit goes through an element and what it holds.
+func (b *builder) visit(n *html.Node, at place) {
+	if b.err != nil {
+		return
+	}
+	if n.Type == html.ElementNode {
+		switch n.DataAtom {
+		case atom.Template, atom.Script, atom.Style:
+			return
+		case atom.Meta:
+			if b.ogType == "" && strings.EqualFold(attr(n, "property"), "og:type") {
+				b.ogType = fold(attr(n, "content"))
+			}
+		}
+		if isHidden(n) {
+			at.closed = true
+		}
+		if a := attributesOf(n); a != nil {
+			b.found = true
+			b.element(n, a, &at)
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		b.visit(c, at)
+	}
+}
+
+// element takes in what one element says.
+func (b *builder) element(n *html.Node, a attributes, at *place) {
+	for _, m := range a.marks() {
+		b.marked[m] = true
+	}
+	at.closed = at.closed || a.closed()
+	container := b.containers(a, at)
+	in := at.node()
+	b.relations(a, in)
+	if container {
+		for _, c := range []Class{Meta, Relational, Contextual, Dynamic, Roles} {
+			b.values(a, in, c)
+		}
+	}
+	if _, ok := a["label"]; ok && !isControl(n) && !a.has("field", "role", "action", "event") {
+		b.label = &label{n: n, text: a["label"], in: in}
+		if !at.closed {
+			if t := b.text(n); t != "" {
+				b.label.text = t
+			}
+		}
+	}
+	switch {
+	case a.has("heading", "summary", "content"):
+		b.texts(n, a, in, at.closed)
+	case a.has("field"):
+		b.field(n, a, in, at.closed)
+	case !container && a.has("role", "action", "event"):
+		b.action(n, a, in, at.closed)
+	case a.has("media"), !container && a.has("link"):
+		b.address(n, a, in, at.closed, container)
+	}
+}
+
+// containers opens the containers that an element makes, outside in.
+func (b *builder) containers(a attributes, at *place) (any bool) {
+	for l := PageLevel; l <= BlockLevel; l++ {
+		name, ok := a[levels[l].attribute]
+		if !ok {
+			continue
+		}
+		if l == PageLevel {
+			if b.named {
+				continue // there is one page
+			}
+			b.named, any = true, true
+			b.s.Page.Name = b.keep(name)
+			continue
+		}
+		any = true
+		n := &Node{Level: l, Name: b.keep(name)}
+		b.part()
+		for i := l; i <= BlockLevel; i++ {
+			at.in[i] = nil
+		}
+		out := at.node()
+		out.Inner = append(out.Inner, n)
+		at.in[l] = n
+	}
+	return any
+}
+
+// values copies the attributes of a class to a container.
+func (b *builder) values(a attributes, in *Node, of Class) {
+	for _, c := range classes {
+		if c.class != of {
+			continue
+		}
+		for _, name := range c.names {
+			v, ok := a[name]
+			if !ok || v == "" {
+				continue
+			}
+			if name == "depends" {
+				name = "depends_on"
+			}
+			in.set(name, b.keep(v))
+		}
+	}
+}
+
+// set sets a member that is not there, and says whether it was not.
+func (n *Node) set(key, value string) bool {
+	if _, taken := n.Values[key]; taken {
+		return false
+	}
+	if n.Values == nil {
+		n.Values = map[string]string{}
+	}
+	n.Values[key] = value
+	return true
+}
+
+// relations notes whom an element leads to.
+func (b *builder) relations(a attributes, in *Node) {
+	for _, kind := range []string{"link", "ref", "depends"} {
+		for to := range strings.SplitSeq(a[kind], ",") {
+			if to = strings.TrimSpace(to); to != "" {
+				b.part()
+				b.s.Relations = append(b.s.Relations, Relation{From: b.keep(in.Name), To: b.keep(to), Kind: kind})
+			}
+		}
+	}
+}
+
+// texts takes in what an element says as content.
+func (b *builder) texts(n *html.Node, a attributes, in *Node, closed bool) {
+	text := ""
+	if !closed {
+		text = b.text(n)
+	}
+	for _, kind := range []string{"heading", "summary", "content"} {
+		key, ok := a[kind]
+		if !ok {
+			continue
+		}
+		if key == "" {
+			key = kind
+		}
+		b.part()
+		switch {
+		case text == "":
+			// The part stays, without its text, where that is for nobody.
+			if closed && !reserved[key] {
+				in.set(key, "")
+			}
+		case reserved[key] || !in.set(key, text):
+			in.Texts = append(in.Texts, Text{Attr: kind, Key: key, Text: text})
+		}
+		b.keep(key)
+		b.keep(text)
+	}
+}
+
+// action takes in something that can be done.
+func (b *builder) action(n *html.Node, a attributes, in *Node, closed bool) {
+	act := Action{
+		Role: b.keep(a["role"]), Intent: b.keep(a["intent"]), Behavior: b.keep(a["behavior"]), Event: b.keep(a["event"]),
+		Trigger: b.keep(a["trigger"]), Action: b.keep(a["action"]), Transition: b.keep(a["transition"]),
+	}
+	if !closed {
+		act.Label = a["label"]
+		if t := b.text(n); t != "" && !isControl(n) {
+			act.Label = t
+		}
+		b.keep(act.Label)
+	}
+	b.part()
+	in.Actions = append(in.Actions, act)
+}
+
+// address takes in a link, and what is to be seen or heard.
+func (b *builder) address(n *html.Node, a attributes, in *Node, closed, container bool) {
+	if name, ok := a["media"]; ok {
+		m := Media{Name: b.keep(name)}
+		if !closed {
+			src, alt := source(n)
+			m.Src, m.Alt = b.keep(b.resolve(src)), b.keep(fold(alt))
+		}
+		b.part()
+		in.Media = append(in.Media, m)
+	}
+	if name, ok := a["link"]; ok && !container {
+		l := Link{Link: b.keep(name)}
+		if !closed {
+			l.Title, l.Href = b.keep(b.text(n)), b.keep(b.resolve(attr(n, "href")))
+		}
+		b.part()
+		in.Links = append(in.Links, l)
+	}
+}
+
+// resolve gives the absolute form of a reference, "" if it leads nowhere.
+func (b *builder) resolve(ref string) string {
+	base := b.o.Base
+	if base == nil {
+		base = b.o.URL
+	}
+	if strings.TrimSpace(ref) == "" {
+		return ""
+	}
+	abs, err := canon.Resolve(base, ref)
+	if err != nil {
+		return ""
+	}
+	return abs
+}
+
+// source gives the address of what an element shows, and what stands for it.
+func source(n *html.Node) (src, alt string) {
+	alt = attr(n, "alt")
+	for _, key := range []string{"src", "data", "href", "poster"} {
+		if src = attr(n, key); strings.TrimSpace(src) != "" && !strings.HasPrefix(src, "data:") {
+			return src, alt
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != html.ElementNode || isHidden(c) || attributesOf(c).closed() {
+			continue
+		}
+		switch c.DataAtom {
+		case atom.Template, atom.Script, atom.Style, atom.A, atom.Input:
+			continue
+		}
+		if s, t := source(c); s != "" {
+			if alt == "" {
+				alt = t
+			}
+			return s, alt
+		}
+	}
+	return "", alt
+}
+
+// pageName gives the name of a page that no element names.
+func (b *builder) pageName() string {
+	if b.ogType != "" {
+		return b.keep(b.ogType)
+	}
+	for _, raw := range b.o.Schema {
+		if t := schemaType(raw); t != "" {
+			return b.keep(t)
+		}
+	}
+	if b.o.URL == nil {
+		return "page"
+	}
+	path := strings.Trim(b.o.URL.Path, "/")
+	if path == "" {
+		return "home"
+	}
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if i := strings.LastIndexByte(name, '.'); i > 0 {
+		name = name[:i]
+	}
+	if name = fold(name); name == "" {
+		return "page"
+	}
+	return b.keep(name)
+}
+
+// beside are the types of JSON-LD that say nothing of what a page is.
+var beside = []string{"BreadcrumbList", "Organization", "Person", "WebSite", "ImageObject", "SiteNavigationElement", "WPHeader", "WPFooter", "WPSideBar"}
+
+// schemaType gives the type of a JSON-LD object that may be the page; "" = it
+// is none.
+func schemaType(raw json.RawMessage) string {
+	var o struct {
+		Type json.RawMessage `json:"@type"`
+	}
+	if json.Unmarshal(raw, &o) != nil {
+		return ""
+	}
+	var one string
+	if json.Unmarshal(o.Type, &one) != nil {
+		var some []string
+		if json.Unmarshal(o.Type, &some) != nil || len(some) == 0 {
+			return ""
+		}
+		one = some[0]
+	}
+	one = fold(one[strings.LastIndexAny(one, "/:#")+1:])
+	if slices.Contains(beside, one) {
+		return ""
+	}
+	return one
+}

@@ -1,0 +1,408 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+)
+
+// Rule is the id of one thing that may be wrong with the attributes of a page.
+type Rule string
+
+// The rules.
+const (
+	OnePage          Rule = "one-page"          // more than one page element
+	GroupInSection   Rule = "group-in-section"  // a group outside of a section
+	SubgroupInGroup  Rule = "subgroup-in-group" // a subgroup outside of a group
+	Depth            Rule = "depth"             // containers nest deeper than 3 below the page
+	AttributeName    Rule = "attribute-name"    // an attribute that there is not
+	EmptyValue       Rule = "empty-value"       // an attribute says nothing
+	InputField       Rule = "input-field"       // an input that is no field
+	FieldLabel       Rule = "field-label"       // a field without label
+	Unresolved       Rule = "unresolved"        // link, ref or depends leads nowhere
+	SensitiveContext Rule = "sensitive-context" // an input for personal things without context
+	EventAction      Rule = "event-action"      // an event without action
+	OutputShape      Rule = "shape"             // the snapshot is none
+)
+
+// Rules gives all rules with what they ask for, in the order of the constants.
+func Rules() []struct {
+	Rule Rule
+	Asks string
+} {
+	return []struct {
+		Rule Rule
+		Asks string
+	}{
+		{OnePage, "a document has one data-ai-page element at most"},
+		{GroupInSection, "a data-ai-group is in a data-ai-section"},
+		{SubgroupInGroup, "a data-ai-subgroup is in a data-ai-group"},
+		{Depth, "containers nest at most 3 deep below the page"},
+		{AttributeName, "an attribute is one of the 32 that there are"},
+		{EmptyValue, "an attribute has a value"},
+		{InputField, "an input has a data-ai-field"},
+		{FieldLabel, "a field has a label"},
+		{Unresolved, "link, ref and depends lead to a name or an id of the page, or to an address"},
+		{SensitiveContext, "an input for a password, an e-mail address, a telephone number, or the like, has a data-ai-context"},
+		{EventAction, "an element with data-ai-event has a data-ai-action"},
+		{OutputShape, "the snapshot of the page has the shape of one"},
+	}
+}
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	Rule    Rule   `json:"rule"`
+	Path    string `json:"path"`             // CSS selector of the element; of JSON a JSON Pointer
+	Line    int    `json:"line,omitempty"`   // of its tag, from 1; 0 = it is not written
+	Column  int    `json:"column,omitempty"` // in characters, from 1
+	Message string `json:"message"`
+}
+
+// maxFindings is how many findings of one document are told.
+const maxFindings = 1000
+
+// linter goes through one document.
+type linter struct {
+	*document
+	page     *html.Node      // the first
+	names    map[string]bool // of whatever has one
+	findings []Finding
+}
+
+// around is what an element stands in.
+type around struct {
+	section, group bool
+	depth          int  // of containers below the page
+	context        bool // something says in what way it is sensitive
+}
+
+// Lint says what is wrong with the attributes of an HTML document, in document
+// order: 1,000 findings at most. pageURL is absolute. A document without
+// attributes may have inputs that are no fields, and nothing else.
+//
+// The errors are those of [extract.HTML], and [millrace.ErrInvalid] for UTF-16.
+func Lint(ctx context.Context, data []byte, pageURL string) ([]Finding, error) {
+	d, err := read(ctx, data, pageURL)
+	if err != nil {
+		return nil, fmt.Errorf("lint: %w", err)
+	}
+	return d.lint(), nil
+}
+
+func (d *document) lint() []Finding {
+	l := &linter{document: d, names: map[string]bool{}}
+	l.name(d.Tree)
+	l.visit(d.Tree, around{})
+	l.snapshot()
+	slices.SortStableFunc(l.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	// The parser writes what is left open a second time.
+	return slices.CompactFunc(l.findings, func(a, b Finding) bool {
+		return a.Rule == b.Rule && a.Line == b.Line && a.Column == b.Column && a.Message == b.Message && a.Line > 0
+	})
+}
+
+func (l *linter) report(r Rule, n *html.Node, format string, args ...any) {
+	if len(l.findings) >= maxFindings {
+		return
+	}
+	f := Finding{Rule: r, Path: l.path(n), Message: fmt.Sprintf(format, args...)}
+	f.Line, f.Column = l.place(n)
+	l.findings = append(l.findings, f)
+}
+
+// name notes what link, ref and depends may lead to.
+func (l *linter) name(n *html.Node) {
+	a := attributesOf(n)
+	for _, k := range []string{"page", "section", "group", "subgroup", "block", "heading", "summary", "content", "field", "label", "media"} {
+		if a[k] != "" {
+			l.names[a[k]] = true
+		}
+	}
+	if _, leads := lookup(n, "href"); leads && a["link"] != "" {
+		l.names[a["link"]] = true
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.DataAtom != atom.Template {
+			l.name(c)
+		}
+	}
+}
+
+func (l *linter) visit(n *html.Node, at around) {
+	var a attributes
+	if n.Type == html.ElementNode {
+		if n.DataAtom == atom.Template {
+			return
+		}
+		a = attributesOf(n)
+		l.attributes(n)
+		l.containers(n, a, &at)
+		at.context = at.context || a["context"] != ""
+		l.input(n, a, at)
+		l.references(n, a)
+		if a.has("event") && !a.has("action") {
+			l.report(EventAction, n, "%sevent=%q says when, and no %saction says what", Prefix, a["event"], Prefix)
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		l.visit(c, at)
+	}
+}
+
+// attributes checks the names and the values.
+func (l *linter) attributes(n *html.Node) {
+	for i := range n.Attr {
+		key := n.Attr[i].Key
+		rest, ok := strings.CutPrefix(key, "data-ai")
+		if !ok || rest != "" && (rest[0] >= 'a' && rest[0] <= 'z' || rest[0] >= '0' && rest[0] <= '9') {
+			continue // "data-aim" is somebody else's
+		}
+		name := strings.TrimPrefix(rest, "-")
+		switch {
+		case classOf[name] != "" && rest == "-"+name:
+			if strings.TrimSpace(n.Attr[i].Val) == "" {
+				l.report(EmptyValue, n, "%s has no value", key)
+			}
+		case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" || name == "" || rest[0] != '-':
+			l.report(AttributeName, n, "%q is malformed%s", key, meant(name))
+		default:
+			l.report(AttributeName, n, "there is no %s%s", key, meant(name))
+		}
+	}
+}
+
+// meant says which attribute may be meant.
+func meant(name string) string {
+	name = strings.ToLower(strings.Trim(name, "-_.:"))
+	best, least := "", 3
+	for _, c := range classes {
+		for _, known := range c.names {
+			if d := distance(name, known); d < least {
+				best, least = known, d
+			}
+		}
+	}
+	if best == "" || least >= len(best) {
+		return ""
+	}
+	return "; " + Prefix + best + " may be meant"
+}
+
+// distance gives how many letters have to change to make one name of another
+// (Levenshtein); of long names, many.
+func distance(a, b string) int {
+	if len(a) > 40 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// containers checks how containers nest.
+func (l *linter) containers(n *html.Node, a attributes, at *around) {
+	if a.has("page") {
+		if l.page != nil {
+			l.report(OnePage, n, "%spage=%q is the page once more; %s is it already", Prefix, a["page"], l.path(l.page))
+		} else {
+			l.page = n
+		}
+	}
+	depth := at.depth
+	if a.has("section") {
+		at.section, at.group = true, false
+		depth++
+	}
+	if a.has("group") {
+		if !at.section {
+			l.report(GroupInSection, n, "%sgroup=%q is in no section", Prefix, a["group"])
+		}
+		at.group = true
+		depth++
+	}
+	if a.has("subgroup") {
+		if !at.group {
+			l.report(SubgroupInGroup, n, "%ssubgroup=%q is in no group", Prefix, a["subgroup"])
+		}
+		depth++
+	}
+	if a.has("block") {
+		depth++
+	}
+	if depth > at.depth && depth > maxDepth {
+		l.report(Depth, n, "it is %d containers below the page, at most %d are meant", depth, maxDepth)
+	}
+	at.depth = depth
+}
+
+// maxDepth is how deep containers nest below the page.
+const maxDepth = 3
+
+// input checks what is filled in.
+func (l *linter) input(n *html.Node, a attributes, at around) {
+	if !a.has("field") && asks(n) {
+		l.report(InputField, n, "%s has no %sfield", describe(n), Prefix)
+	}
+	if why := private(n); why != "" && !at.context {
+		l.report(SensitiveContext, n, "%s has no %scontext", why, Prefix)
+	}
+}
+
+// describe names an input for people.
+func describe(n *html.Node) string {
+	s := n.Data
+	if n.DataAtom == atom.Input {
+		s += " of type " + inputType(n)
+	}
+	if name := attr(n, "name"); name != "" {
+		s += fmt.Sprintf(" %q", name)
+	}
+	return s
+}
+
+// private says in what way an input is for something personal or secret; "" =
+// it is not.
+func private(n *html.Node) string {
+	if !asks(n) {
+		return ""
+	}
+	switch t := inputType(n); t {
+	case "password", "email", "tel":
+		return "an input of type " + t
+	}
+	for word := range strings.FieldsSeq(strings.ToLower(attr(n, "autocomplete"))) {
+		if strings.HasPrefix(word, "cc-") || strings.HasSuffix(word, "-password") || strings.HasPrefix(word, "bday") || strings.HasPrefix(word, "street-address") ||
+			word == "one-time-code" || word == "email" || word == "tel" {
+			return "an input for " + word
+		}
+	}
+	return ""
+}
+
+// references checks what link, ref and depends lead to.
+func (l *linter) references(n *html.Node, a attributes) {
+	for _, kind := range []string{"link", "ref", "depends"} {
+		v := a[kind]
+		if v == "" {
+			continue
+		}
+		if href, has := lookup(n, "href"); kind == "link" && has {
+			if why := l.leads(strings.TrimSpace(href)); why != "" {
+				l.report(Unresolved, n, "%slink=%q: its href %s", Prefix, v, why)
+			}
+			continue
+		}
+		for to := range strings.SplitSeq(v, ",") {
+			if to = strings.TrimSpace(to); to == "" || l.known(to) {
+				continue
+			}
+			some := words(to)
+			for _, w := range some {
+				if len(some) == 1 || !l.known(w) {
+					l.report(Unresolved, n, "%s%s=%q leads to nothing: no part of the page has the name or the id %q", Prefix, kind, v, w)
+				}
+			}
+		}
+	}
+}
+
+// known reports whether something leads to a part of the page, or elsewhere.
+func (l *linter) known(to string) bool {
+	switch {
+	case l.names[to], l.ids[to]:
+		return true
+	case strings.HasPrefix(to, "#"):
+		return l.leads(to) == ""
+	}
+	return strings.HasPrefix(to, "/") || strings.HasPrefix(to, "./") || strings.HasPrefix(to, "../") || strings.HasPrefix(to, "?") ||
+		strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") || strings.HasPrefix(to, "tel:")
+}
+
+// leads says why an address leads nowhere; "" = it may lead somewhere.
+func (l *linter) leads(href string) string {
+	id, within := strings.CutPrefix(href, "#")
+	switch {
+	case href == "":
+		return "is empty"
+	case within && id == "":
+		return "leads nowhere"
+	case within && id != "top" && !l.ids[id]:
+		return fmt.Sprintf("leads to %q, which is not on the page", href)
+	}
+	return ""
+}
+
+// snapshot checks what the attributes make.
+func (l *linter) snapshot() {
+	at := l.page
+	if at == nil {
+		at = l.root()
+	}
+	b := newBuilder(l.Tree, l.options())
+	s, err := b.run()
+	for _, n := range b.bare {
+		if inputType(n) != "hidden" {
+			l.report(FieldLabel, n, "field %q has no label: neither %slabel before it nor a label element", attributesOf(n)["field"], Prefix)
+		}
+	}
+	if err == nil && s == nil || err == nil && s.Page == nil {
+		return
+	}
+	var data []byte
+	if err == nil {
+		data, err = s.JSON()
+	}
+	if err != nil {
+		l.report(OutputShape, at, "there is no snapshot: %v", strings.TrimPrefix(err.Error(), "snapshot: "))
+		return
+	}
+	for _, f := range Validate(data) {
+		l.report(OutputShape, at, "%s: %s", cmp.Or(f.Pointer, "the snapshot"), f.Message)
+	}
+}
+
+// root gives the outermost element.
+func (l *linter) root() *html.Node {
+	for c := l.Tree.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.ElementNode {
+			return c
+		}
+	}
+	return l.Tree
+}
+
+// LintJSON says where a snapshot that is written as JSON has not the shape of
+// one.
+func LintJSON(data []byte) ([]Finding, error) {
+	if len(data) > MaxSource {
+		return nil, fmt.Errorf("lint: %w: %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), MaxSource)
+	}
+	var list []Finding
+	for _, f := range Validate(data) {
+		list = append(list, Finding{Rule: OutputShape, Path: f.Pointer, Message: f.Message})
+	}
+	return list, nil
+}

@@ -1,0 +1,90 @@
+package snapshot
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// text gives the text of an element on one line, without what is hidden or
+// sensitive in it, and without what has been put into inputs.
+func (b *builder) text(n *html.Node) string {
+	var s strings.Builder
+	b.write(&s, n, true)
+	return fold(s.String())
+}
+
+func (b *builder) write(s *strings.Builder, n *html.Node, top bool) {
+	if b.work--; b.work < 0 || b.err != nil {
+		b.fail("texts in texts, more than a snapshot is worth")
+		return
+	}
+	switch n.Type {
+	case html.TextNode:
+		b.work -= len(n.Data)
+		s.WriteString(n.Data)
+		return
+	case html.ElementNode:
+		if isSilent(n) || !top && (isHidden(n) || attributesOf(n).closed()) {
+			return
+		}
+		if isApart(n) {
+			s.WriteByte(' ')
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		b.write(s, c, false)
+	}
+	if isApart(n) {
+		s.WriteByte(' ')
+	}
+}
+
+// isSilent reports whether the text in an element is none of the page: programs,
+// what has been put into an input, and what stands for it.
+func isSilent(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Template, atom.Input, atom.Textarea, atom.Select, atom.Option, atom.Optgroup, atom.Datalist, atom.Output,
+		atom.Iframe, atom.Noframes, atom.Noembed, atom.Noscript, atom.Title, atom.Svg, atom.Canvas, atom.Progress, atom.Meter:
+		return true
+	}
+	return false
+}
+
+// isApart reports whether an element stands apart from the line around it.
+func isApart(n *html.Node) bool {
+	switch n.DataAtom {
+	case 0, atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite, atom.Code, atom.Data, atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I,
+		atom.Ins, atom.Kbd, atom.Mark, atom.Q, atom.S, atom.Samp, atom.Small, atom.Span, atom.Strike, atom.Strong, atom.Sub, atom.Sup, atom.Time,
+		atom.Tt, atom.U, atom.Var, atom.Wbr, atom.Ruby, atom.Rt, atom.Rp, atom.Rb:
+		return false
+	}
+	return n.Type == html.ElementNode
+}
+
+// isHidden reports whether HTML says that an element is not to be seen.
+// A panel that takes turns with others is, in its turn.
+func isHidden(n *html.Node) bool {
+	if attr(n, "role") == "tabpanel" {
+		return false
+	}
+	for i := range n.Attr {
+		switch v := n.Attr[i].Val; n.Attr[i].Key {
+		case "hidden":
+			if v != "until-found" {
+				return true
+			}
+		case "aria-hidden":
+			if strings.EqualFold(strings.TrimSpace(v), "true") {
+				return true
+			}
+		case "style":
+			v = strings.ToLower(strings.Join(strings.Fields(v), ""))
+			if strings.Contains(v, "display:none") || strings.Contains(v, "visibility:hidden") {
+				return true
+			}
+		}
+	}
+	return false
+}
