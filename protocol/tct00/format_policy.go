@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/tct"
+	"github.com/millrace/millrace/protocol"
 )
 
 // policyProfile names the form of the policy descriptor (7.2).
@@ -173,4 +174,12 @@ func lastChanged(p *millrace.Policy) time.Time {
 		return p.Effective
 	}
 	return p.Updated
+}
+
+// policyNames are the names of members (7.2).
+var policyNames = protocol.MemberNames{
+	Purposes: map[millrace.Purpose]string{
+		millrace.AIInput: "purposes.allow_ai_input", millrace.AITrain: "purposes.allow_ai_train", millrace.Search: "purposes.allow_search_indexing",
+	},
+	PerSecond: "rate_hints.max_requests_per_second", PerDay: "rate_hints.max_requests_per_day",
 }

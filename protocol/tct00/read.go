@@ -131,11 +131,9 @@ func (r *Reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	is := was
 	if age := now.Sub(was.Found); since == "" || age < 0 || age >= discoveryAge {
 		is.Found = now
-		if _, err := r.Policy(ctx); err != nil && !errors.Is(err, millrace.ErrNotFound) {
-			if ctx.Err() != nil {
-				return err
-			}
-			r.note("reader/policy", r.root, "its policy cannot be read: "+err.Error())
+		_, err := r.Policy(ctx)
+		if err = r.heed(ctx, r.root, err); err != nil {
+			return err
 		}
 	}
 	f, err := r.load(ctx, was.List)

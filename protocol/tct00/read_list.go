@@ -36,6 +36,9 @@ func (f *listFile) close() {
 // isOther reports whether the error says that there is something else than a
 // list, or nothing, rather than one that is broken or out of reach.
 func isOther(err error) bool {
+	if _, no := errors.AsType[refused](err); no {
+		return false
+	}
 	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
@@ -90,7 +93,10 @@ func (r *Reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		return nil, err
 	}
 	_ = resp.Body.Close() // one answer at a time
-	r.described(ctx, resp)
+	if err := r.described(ctx, resp); err != nil {
+		f.close()
+		return nil, err
+	}
 	return f, nil
 }
 

@@ -1,16 +1,20 @@
 package tct00
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol"
 )
 
 // terms is a policy with when it was read. A site without one has none.
@@ -23,8 +27,9 @@ type terms struct {
 // of the origin, else in the folder of the endpoint, else the one that the
 // list has last named. The reader asks once in 24 hours. What the descriptor
 // does not say is zero, and no URL of it was asked for. ErrNotFound: the site
-// has none; ErrInvalid: it cannot be understood. The caller must not change
-// the policy, and decides what it means for the caller.
+// has none, or none for this reader ([fetch.Absent]); ErrInvalid: it cannot be
+// understood. The caller must not change the policy, and decides what it means
+// for the caller. It is part of [protocol.PolicyReader].
 func (r *Reader) Policy(ctx context.Context) (*millrace.Policy, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -68,11 +73,11 @@ func (r *Reader) remember(p *millrace.Policy) {
 func (r *Reader) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
 	resp, err := r.get(ctx, at, map[string]string{"Accept": mediaType})
 	if err != nil {
-		return nil, fmt.Errorf("%s: policy: %w", Name, err)
+		return nil, policyErr(err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, fmt.Errorf("%s: policy: %w", Name, err)
+		return nil, policyErr(err)
 	}
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: policy: %s is HTML: %w", Name, at, millrace.ErrNotFound)
@@ -82,25 +87,74 @@ func (r *Reader) policyAt(ctx context.Context, at string) (*millrace.Policy, err
 		return nil, fmt.Errorf("%s: policy: %w", Name, err)
 	}
 	p, err := decodePolicy(body)
-	return p, formatURL(err, at)
+	if err != nil {
+		if !isJSON(resp) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", Name, at, millrace.ErrNotFound)
+		}
+		return nil, formatURL(err, at)
+	}
+	if r.o.Policy != nil {
+		if err := r.o.Policy(protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
+			return nil, refused{err}
+		}
+	}
+	return p, nil
+}
+
+// policyErr says whether a policy that was not given is there.
+func policyErr(err error) error {
+	if fetch.Absent(err) {
+		return fmt.Errorf("%s: policy: %w: %v", Name, millrace.ErrNotFound, err) //nolint:errorlint // another sentinel would say another thing
+	}
+	return fmt.Errorf("%s: policy: %w", Name, err)
+}
+
+// isJSON reports whether a response says that it is JSON.
+func isJSON(resp *http.Response) bool {
+	typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && (typ == mediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
+}
+
+// refused is what the caller has against a policy. It ends the stream.
+type refused struct{ error }
+
+func (e refused) Unwrap() error { return e.error }
+
+// heed gives the error of a policy if it ends the stream, and notes it
+// otherwise.
+func (r *Reader) heed(ctx context.Context, at string, err error) error {
+	if err == nil || errors.Is(err, millrace.ErrNotFound) {
+		return nil
+	}
+	_, no := errors.AsType[refused](err)
+	unclear := r.o.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
+	if no || unclear || ctx.Err() != nil {
+		return err
+	}
+	r.note("reader/policy", at, "its policy cannot be read: "+err.Error())
+	return nil
 }
 
 // described reads the policy that a list links to (7.3), if there was none
 // where it should be.
-func (r *Reader) described(ctx context.Context, resp *http.Response) {
+func (r *Reader) described(ctx context.Context, resp *http.Response) error {
 	if t := r.remembered(); t.read.IsZero() || t.policy != nil {
-		return
+		return nil
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		if !l.Is("describedby", "") || canon.Origin(l.URL) != canon.Origin(r.root) {
 			continue
 		}
 		p, err := r.policyAt(ctx, l.URL)
-		if err != nil {
-			r.note("reader/policy", l.URL, "it cannot be read: "+err.Error())
-			continue
+		if err == nil {
+			r.remember(p)
+			return nil
 		}
-		r.remember(p)
-		return
+		if errors.Is(err, millrace.ErrNotFound) {
+			r.note("reader/policy", l.URL, "the policy that the list names is not there: "+err.Error())
+		} else if err := r.heed(ctx, l.URL, err); err != nil {
+			return err
+		}
 	}
+	return nil
 }
