@@ -39,6 +39,20 @@ func fromYAML(r io.Reader, w io.Writer) error {
 	return y.out.Flush()
 }
 
+// asJSON gives what [fromYAML] writes. stop ends that; r is free from then on.
+func asJSON(r io.Reader) (out io.Reader, stop func()) {
+	pr, pw := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = pw.CloseWithError(fromYAML(r, pw))
+	}()
+	return pr, func() {
+		_ = pr.Close()
+		<-done
+	}
+}
+
 // yamlReader takes a list apart by the indentation of its lines.
 type yamlReader struct {
 	in   *bufio.Reader
@@ -49,7 +63,8 @@ type yamlReader struct {
 	page  part // the page at hand
 	pages int  // written so far
 	state yamlState
-	dash  int // columns before the "-" of each page
+	said  bool // there was more than comments
+	dash  int  // columns before the "-" of each page
 }
 
 // part is some lines of a document, in one run, or in two.
@@ -102,10 +117,12 @@ func (y *yamlReader) read() error {
 		case y.line == 1 && bytes.HasPrefix(line, []byte("\uFEFF")):
 			return yamlError(1, 1, "it starts with a byte order mark")
 		case isMark(line, "---"):
-			if len(bytes.TrimSpace(y.top.text)) > 0 || listed || len(bare) > 3 {
+			if y.said || len(bare) > 3 {
 				return yamlError(y.line, 1, "there is more than one document")
 			}
-			beside = []byte("\n")
+			y.said, beside = true, []byte("\n")
+		case !y.said && bytes.HasPrefix(line, []byte("%")):
+			beside = []byte("\n") // for whoever knows more than one YAML
 		case isMark(line, "..."):
 			y.state, beside = yamlEnd, nil
 		case y.state == yamlTop && !listed && pagesKey.Match(bytes.TrimRight(line, "\r\n")):
@@ -119,7 +136,7 @@ func (y *yamlReader) read() error {
 		default:
 			beside, err = y.within(line)
 		}
-		if err == nil && beside != nil {
+		if y.said = y.said || len(bytes.TrimSpace(line)) > 0 && line[0] != '#' && line[0] != '%'; err == nil && beside != nil {
 			err = y.top.add(beside, y.line)
 		}
 		if err != nil {

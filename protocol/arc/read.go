@@ -1,0 +1,259 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// ReaderOptions configure a reader. The zero value works.
+type ReaderOptions struct {
+	protocol.ReaderOptions
+	// MaxList limits in bytes a list, and all deltas together that are read in
+	// its place; 0 = 100 MiB.
+	MaxList int64
+	// Deltas is how many bytes a list must have had for its deltas to be read
+	// in its place (E.8); 0 = 1 MiB, a negative value reads every list whole.
+	Deltas int64
+	// Horizon is how many days the deltas may stand in for the list, and for
+	// how many days in a row; 0 = 30.
+	Horizon int
+	Now     func() time.Time // nil = time.Now
+}
+
+// discoveryAge is how long it is remembered where the list is, and what the
+// policy says.
+const discoveryAge = 24 * time.Hour
+
+// Reader is the source that a site with an ARC sitemap is. It is safe for
+// concurrent use.
+type Reader struct {
+	client *http.Client
+	plain  *http.Client // without keys
+	root   string       // of the endpoint's origin
+	folder string       // of the endpoint
+	err    error        // of the endpoint
+	o      ReaderOptions
+	listed recent
+	pace   pace
+
+	mu    sync.Mutex
+	terms terms
+}
+
+// NewReader reads the site at an endpoint, any URL of it; a nil client is the
+// guarded default, nil options are the zero value.
+//
+// Changes gives the pages that have a snapshot with their content, as the list
+// has it. A page without one is asked for by its own URL, no faster than the
+// list wants (E.7), and again when the list says that it has changed. Pages of
+// other origins, and those that the list, the page or robots.txt close to
+// agents, are skipped.
+func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
+	if client == nil {
+		client = fetch.New(nil).HTTP()
+	}
+	r := &Reader{plain: client}
+	if o != nil {
+		r.o = *o
+	}
+	r.client = fetch.WithKeys(client, r.o.Key)
+	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20)
+	r.o.Deltas = cmp.Or(r.o.Deltas, 1<<20)
+	r.o.Horizon = cmp.Or(r.o.Horizon, 30)
+	if r.o.Note == nil {
+		r.o.Note = func(protocol.Note) {}
+	}
+	if r.o.Now == nil {
+		r.o.Now = time.Now
+	}
+	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
+		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
+	}
+	r.root = originOf(endpoint) + "/"
+	path, _, _ := strings.Cut(endpoint, "?")
+	r.folder = path[:strings.LastIndexByte(path, '/')+1]
+	return r
+}
+
+// cursor is where the stream of a site stands.
+type cursor struct {
+	Root     string    `json:"root"`
+	Found    time.Time `json:"found"` // when the site was last looked at as if for the first time
+	List     list      `json:"list"`
+	Whole    time.Time `json:"whole"`               // when the list was last read whole
+	Bytes    int64     `json:"bytes,omitempty"`     // that it had then
+	Day      string    `json:"day,omitempty"`       // UTC, YYYY-MM-DD: what has changed before it has been applied
+	NoDeltas bool      `json:"no_deltas,omitempty"` // the site has none
+}
+
+// list is where the list is, with its validators.
+type list struct {
+	URL string `json:"url"`
+	fetch.Validators
+}
+
+func (c cursor) encode() millrace.Cursor {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("arc: strings, numbers and times do not encode: " + err.Error())
+	}
+	return millrace.Cursor(b)
+}
+
+var (
+	errStop  = errors.New("stopped")                     // a consumer that wants no more
+	errWhole = errors.New("the list must be read whole") // what the deltas say is not enough
+)
+
+// Changes yields the pages of the list if it has changed, or of its deltas
+// since the last day that was seen (E.8), and a milestone. A site without a
+// list is ErrNotFound. Before anything else, unless that was done in the last 24
+// hours, it gets the policy (E.6); see [Reader.Policy].
+func (r *Reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		run := &run{Reader: r, yield: yield}
+		if err := run.changes(ctx, since); err != nil && !errors.Is(err, errStop) {
+			yield(millrace.Change{}, err)
+		}
+	}
+}
+
+// run is one reading of the stream.
+type run struct {
+	*Reader
+	is     cursor
+	yield  func(millrace.Change, error) bool
+	robots map[string]*fetch.Robots // by origin
+}
+
+func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
+	if r.err != nil {
+		return r.err
+	}
+	if since != "" {
+		if err := json.Unmarshal([]byte(since), &r.is); err != nil || r.is.Root != r.root || r.is.List.URL == "" {
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
+		}
+	}
+	r.is.Root = r.root
+	now := r.o.Now().UTC().Truncate(time.Second)
+	if age := now.Sub(r.is.Found); since == "" || age < 0 || age >= discoveryAge {
+		r.is.Found, r.is.NoDeltas = now, false
+		_, err := r.Policy(ctx)
+		if err = r.accept(ctx, err); err != nil {
+			return err
+		}
+	}
+	if r.catchesUp(now) {
+		if err := r.catchUp(ctx, now); !errors.Is(err, errWhole) {
+			return err
+		}
+	}
+	f, err := r.load(ctx, r.is.List)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	r.is.List = f.list
+	if f.spool == nil {
+		return r.mark(false)
+	}
+	r.heed(f)
+	day := dayOf(parseTime(f.head.Generated), now)
+	r.is.Whole, r.is.Bytes, r.is.Day, r.is.NoDeltas = now, f.bytes, day, r.is.NoDeltas && day == r.is.Day
+	if err := r.pages(ctx, f, false); err != nil {
+		return err
+	}
+	return r.mark(true)
+}
+
+// heed keeps to the rate that a document asks for (E.7), and to that of the
+// policy, if that is slower.
+func (r *run) heed(f *listFile) {
+	gap := time.Duration(0)
+	if f.head.Rate != "" {
+		asked, ok := parseRate(f.head.Rate)
+		if !ok {
+			r.note("E.7/crawl-rate", f.URL, "crawl_rate is "+short(f.head.Rate)+", which is no rate")
+		}
+		gap = asked
+	}
+	if t := r.remembered(); t.policy != nil {
+		if n := t.policy.Rate.PerSecond; n > 0 {
+			gap = max(gap, time.Duration(min(float64(maxGap), float64(time.Second)/n)))
+		}
+	}
+	r.pace.set(gap)
+	if len(f.head.Nulls) > 0 {
+		r.note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null, or of another type, which counts as absent")
+	}
+	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, originOf(site)) {
+		r.note("E.3/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
+	}
+}
+
+func (r *run) mark(whole bool) error {
+	m := &millrace.Milestone{Cursor: r.is.encode(), Whole: whole}
+	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// dayOf gives the UTC day of a time, as deltas are named; that of now for a
+// time that is not known or in the future.
+func dayOf(t, now time.Time) string {
+	if t.IsZero() || t.After(now) {
+		t = now
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+// get sends a request with what the fields say and gives the response, whose
+// URL is that after redirects.
+func (r *Reader) get(ctx context.Context, method, target, accept string, v fetch.Validators) (*http.Response, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: http.Header{"Accept": {accept}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	v.Set(req.Header)
+	resp, err := fetch.Do(ctx, r.client, req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Request == nil {
+		resp.Request = req
+	}
+	return resp, nil
+}
+
+func (r *Reader) note(rule, url, text string) {
+	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: url, Text: text})
+}
+
+func (r *Reader) bad(url, section, reason string, err error) error {
+	return &millrace.FormatError{Protocol: Name, URL: url, Section: section, Reason: reason, Err: err}
+}
+
+// originOf gives scheme, host and port of a canonical URL.
+func originOf(u string) string {
+	scheme, rest, _ := strings.Cut(u, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host
+}

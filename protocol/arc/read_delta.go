@@ -1,0 +1,127 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// catchesUp reports whether the deltas since the day that was seen last may
+// stand in for the list: that is large, and was read whole not too long ago.
+func (r *run) catchesUp(now time.Time) bool {
+	_, ok := r.dayAge(now)
+	whole := now.Sub(r.is.Whole)
+	return r.o.Deltas > 0 && r.is.Bytes >= r.o.Deltas && !r.is.NoDeltas && ok &&
+		whole >= 0 && whole < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
+}
+
+// dayAge gives the days since the one that was seen last, and false for more
+// than deltas are read of.
+func (r *run) dayAge(now time.Time) (int, bool) {
+	day, err := time.Parse(time.DateOnly, r.is.Day)
+	if err != nil {
+		return 0, false
+	}
+	n := int(now.UTC().Truncate(24*time.Hour).Sub(day) / (24 * time.Hour))
+	return n, n >= 0 && n < r.o.Horizon
+}
+
+// catchUp asks whether the list has changed, without getting it, and if so
+// reads the deltas from the day that was seen last, that day again (E.8). All
+// of them are verified before the first page of any. errWhole: they do not
+// tell all that the list does.
+func (r *run) catchUp(ctx context.Context, now time.Time) error {
+	resp, err := r.get(ctx, http.MethodHead, r.is.List.URL, listTypes, r.is.List.Validators)
+	if err != nil {
+		if unavailable(err) || ctx.Err() != nil {
+			return fmt.Errorf("%s: list: %w", Name, err)
+		}
+		return errWhole
+	}
+	_ = resp.Body.Close()
+	v := fetch.ValidatorsOf(resp)
+	last, dated := time.Time{}, false
+	if t, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
+		last, dated = t.UTC(), true
+	}
+	switch {
+	case resp.StatusCode == http.StatusNotModified, resp.StatusCode == http.StatusOK && v.ETag != "" && v.ETag == r.is.List.ETag:
+		return r.mark(false)
+	case resp.StatusCode != http.StatusOK, v == (fetch.Validators{}), last.After(now.Add(time.Minute)):
+		return errWhole
+	case !dated:
+		last = now
+	}
+	n, ok := r.dayAge(last)
+	if !ok {
+		return errWhole
+	}
+	first, err := time.Parse(time.DateOnly, r.is.Day)
+	if err != nil {
+		return errWhole
+	}
+	var files []*listFile
+	defer func() {
+		for _, f := range files {
+			f.close()
+		}
+	}()
+	newest, left := time.Time{}, r.o.MaxList
+	for i := range n + 1 {
+		f, err := r.delta(ctx, first.AddDate(0, 0, i), left)
+		if err != nil {
+			return err
+		}
+		files, left = append(files, f), left-f.bytes
+		if t := parseTime(f.head.Generated); t.After(newest) {
+			newest = t
+		}
+	}
+	if dated && newest.Before(last.Truncate(time.Second)) {
+		r.note("E.8/delta", files[n].URL, fmt.Sprintf("the deltas end at %s, the list at %s", wireTime(newest), wireTime(last)))
+		return errWhole
+	}
+	for _, f := range files {
+		r.heed(f)
+		if err := r.pages(ctx, f, true); err != nil {
+			return err
+		}
+	}
+	r.is.List.Validators, r.is.Day = v, dayOf(newest, now)
+	return r.mark(false)
+}
+
+// delta gets the delta of a day. errWhole: there is none that can be used.
+func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile, error) {
+	u := deltaURL(r.is.List.URL, day)
+	f, err := r.loadOne(ctx, list{URL: u}, max(limit, 1))
+	switch {
+	case err == nil:
+		own := originOf(r.is.List.URL)
+		if !slices.Contains(f.origins, own) {
+			f.origins = append(f.origins, own)
+		}
+		return f, nil
+	case ctx.Err() != nil, unavailable(err) && !errors.Is(err, errVersion):
+		return nil, err
+	case errors.Is(err, millrace.ErrNotFound), errors.Is(err, errNoList):
+		r.is.NoDeltas = day.Format(time.DateOnly) == r.is.Day // not even that of the day of the list
+	default:
+		r.note("E.8/delta", u, "the list is read in its place: "+err.Error())
+	}
+	return nil, errWhole
+}
+
+// deltaURL gives where the delta of a day is: beside the list, or at the root
+// if that is at its well-known place.
+func deltaURL(list string, day time.Time) string {
+	folder := strings.TrimSuffix(list[:strings.LastIndexByte(list, '/')], "/.well-known")
+	return folder + pathDeltas + day.Format(time.DateOnly) + ".json"
+}

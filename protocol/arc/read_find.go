@@ -1,0 +1,257 @@
+package arc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// maxPlaces is how many addresses of robots.txt, and of the home page, are
+// tried.
+const maxPlaces = 4
+
+// errElsewhere is an address on another origin than the site's.
+var errElsewhere = errors.New("it is on another origin than the site")
+
+// places gives the URLs where the list may be, as late as possible, since some
+// cost a request: those that robots.txt names (E.5), those that the home page
+// names (E.3.2), both well-known ones (E.5), those of the twin in YAML, and the
+// same in the folder of the endpoint. An error is why one of these ways leads
+// nowhere.
+func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		origins := []string{originOf(r.root)}
+		named, err := r.robotsPlaces(ctx)
+		if err != nil && (!yield("", err) || unavailable(err)) {
+			return // without it, nothing may be asked
+		}
+		var elsewhere []string
+		for _, u := range named {
+			if originOf(u) != origins[0] {
+				elsewhere = append(elsewhere, u)
+			} else if !yield(u, nil) {
+				return
+			}
+		}
+		final, linked, err := r.homePlaces(ctx)
+		if err != nil && !yield("", err) {
+			return
+		}
+		if final != "" {
+			origins = append(origins, originOf(final)) // where the site has moved to
+		}
+		for _, u := range slices.Concat(elsewhere, linked) {
+			if !slices.Contains(origins, originOf(u)) {
+				r.note("reader/elsewhere", u, "the site names it as its list, and it is on another origin")
+				if !yield("", fmt.Errorf("%s: list %s: %w", Name, u, errElsewhere)) {
+					return
+				}
+			} else if !yield(u, nil) {
+				return
+			}
+		}
+		root := strings.TrimSuffix(r.root, "/")
+		for _, name := range []string{pathList, pathWellKnown, pathYAML} {
+			if !yield(root+name, nil) {
+				return
+			}
+		}
+		if r.folder != r.root {
+			for _, name := range []string{pathList, pathYAML} {
+				if !yield(strings.TrimSuffix(r.folder, "/")+name, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// robotsPlaces gives the ARC sitemaps that robots.txt names, those in JSON
+// first.
+func (r *run) robotsPlaces(ctx context.Context) ([]string, error) {
+	u, err := url.Parse(r.root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	robots, err := r.robotsOf(ctx, r.root)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, line := range robots.Sitemaps() {
+		at, err := canon.Resolve(u, line)
+		if err == nil && isListName(at) && !slices.Contains(out, at) && r.secure(at) {
+			out = append(out, at)
+		}
+	}
+	return jsonFirst(out), nil
+}
+
+// isListName reports whether a sitemap that robots.txt names is one of ARC:
+// the others are XML or plain text.
+func isListName(u string) bool {
+	path, _, _ := strings.Cut(strings.ToLower(u), "?")
+	return strings.HasSuffix(path, ".json") || isYAMLName(path)
+}
+
+func isYAMLName(path string) bool {
+	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
+}
+
+// jsonFirst puts what is in YAML behind the rest, and keeps what is tried.
+func jsonFirst(urls []string) []string {
+	slices.SortStableFunc(urls, func(a, b string) int {
+		x, y := isYAMLName(strings.ToLower(a)), isYAMLName(strings.ToLower(b))
+		switch {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
+	return urls[:min(len(urls), maxPlaces)]
+}
+
+// secure reports whether an address may be asked: never http for an https site.
+func (r *Reader) secure(u string) bool {
+	return !strings.HasPrefix(r.root, "https:") || strings.HasPrefix(u, "https:")
+}
+
+// homePlaces gives the ARC sitemaps that the home page names, those in JSON
+// first, and the URL of the home page after redirects.
+func (r *Reader) homePlaces(ctx context.Context) (final string, _ []string, err error) {
+	resp, err := r.get(ctx, http.MethodGet, r.root, "text/html, */*;q=0.1", fetch.Validators{})
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: discovery: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return "", nil, fmt.Errorf("%s: discovery: %w", Name, err)
+	}
+	base := resp.Request.URL
+	if final, err = canon.URL(base.String()); err != nil {
+		return "", nil, fmt.Errorf("%s: discovery: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	page := weblink.Head{Links: weblink.Header(resp.Header, base)}
+	if weblink.IsHTML(resp.Header) {
+		body, err := fetch.Decode(resp)
+		if err != nil {
+			return final, nil, fmt.Errorf("%s: discovery: %w", Name, err)
+		}
+		in := weblink.HTML(body, base)
+		_ = body.Close()
+		page.Links, page.Data = append(page.Links, in.Links...), in.Data
+	}
+	var out []string
+	for _, at := range pointers(page, base) {
+		if !slices.Contains(out, at) && r.secure(at) {
+			out = append(out, at)
+		}
+	}
+	return final, jsonFirst(out), nil
+}
+
+// pointers gives where the head of a page says that the ARC sitemap is: by
+// JSON-LD (E.3.2), or by a link that has its name.
+func pointers(page weblink.Head, base *url.URL) []string {
+	var out []string
+	for _, text := range page.Data {
+		for _, ref := range datasets(text) {
+			if u, err := canon.Resolve(base, ref); err == nil {
+				out = append(out, u)
+			}
+		}
+	}
+	for _, l := range page.Links {
+		if isListName(l.URL) && isARC(l.URL) || slices.ContainsFunc(l.Rel, isARC) {
+			out = append(out, l.URL)
+		}
+	}
+	return out
+}
+
+// isARC reports whether a name is that of the ARC sitemap.
+func isARC(s string) bool { return strings.Contains(strings.ToLower(s), "arc-sitemap") }
+
+// dataset is a schema.org Dataset that may be the ARC sitemap (E.3.2).
+type dataset struct {
+	Type         jsonio.Raw   `json:"@type"`
+	Name         jsonio.Raw   `json:"name"`
+	URL          jsonio.Raw   `json:"url"`
+	Distribution jsonio.Raw   `json:"distribution"`
+	Graph        []jsonio.Raw `json:"@graph"`
+}
+
+// datasets gives the addresses of the ARC sitemap in JSON-LD: the content URLs
+// of its distributions, then its own.
+func datasets(text string) []string {
+	limits := &jsonio.Limits{Size: 1 << 20}
+	things := oneOrMore(jsonio.Raw(text), limits)
+	var out []string
+	for i := 0; i < len(things) && i < 1000; i++ {
+		var d dataset
+		if jsonio.Unmarshal(things[i], limits, &d) != nil {
+			continue
+		}
+		things = append(things, d.Graph...)
+		var files []string
+		for _, raw := range oneOrMore(d.Distribution, limits) {
+			var file struct {
+				ContentURL string `json:"contentUrl"`
+			}
+			if jsonio.Unmarshal(raw, limits, &file) == nil && file.ContentURL != "" {
+				files = append(files, file.ContentURL)
+			}
+		}
+		own := rawText(d.URL)
+		known := strings.EqualFold(strings.TrimSpace(rawText(d.Name)), "ARC Sitemap") || isARC(own) || slices.ContainsFunc(files, isARC)
+		if !known || !strings.Contains(string(d.Type), "Dataset") {
+			continue
+		}
+		out = append(out, files...)
+		if own != "" {
+			out = append(out, own)
+		}
+	}
+	return out
+}
+
+// oneOrMore gives the elements of a JSON array, or the one value that stands
+// in its place.
+func oneOrMore(raw jsonio.Raw, limits *jsonio.Limits) []jsonio.Raw {
+	var list []jsonio.Raw
+	if jsonio.Unmarshal(raw, limits, &list) == nil {
+		return list
+	}
+	var one json.RawMessage
+	if jsonio.Unmarshal(raw, limits, &one) == nil {
+		return []jsonio.Raw{raw}
+	}
+	return nil
+}
+
+// rawText gives the value of a JSON string, "" for anything else.
+func rawText(raw jsonio.Raw) string {
+	var s string
+	if jsonio.Unmarshal(raw, nil, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// unavailable reports whether an error says that something is out of reach for
+// now, rather than not there.
+func unavailable(err error) bool { return errors.Is(err, millrace.ErrUnavailable) }

@@ -1,0 +1,413 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/spool"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// listFile is a list, or a delta, as it was answered.
+type listFile struct {
+	list
+	max     int64        // bytes that it may have
+	spool   *spool.Spool // as JSON; nil: it has not changed
+	bytes   int64        // that it had
+	origins []string     // that its pages may have: the site's, and that of its URL after redirects
+	head    *head
+	twice   []uint64 // hashes of the pages that it names more than once, ascending
+	seed    maphash.Seed
+}
+
+func (f *listFile) close() {
+	if f.spool != nil {
+		f.spool.Close()
+	}
+}
+
+// isOther reports whether the error says that there is something else than a
+// list, or nothing, rather than one that is broken or out of reach.
+func isOther(err error) bool {
+	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
+}
+
+// downloadTime is how long a list may take.
+const downloadTime = 15 * time.Minute
+
+// load gets the list that is remembered, and looks for one where it may be if
+// there is none, or if that one is no list any more.
+func (r *run) load(ctx context.Context, was list) (*listFile, error) {
+	var first, closed error
+	tried := map[string]bool{was.URL: true}
+	if was.URL != "" {
+		f, err := r.loadOne(ctx, was, r.o.MaxList)
+		if err == nil || !isOther(err) {
+			return f, err
+		}
+		first = err
+	}
+	for at, err := range r.places(ctx) {
+		if err == nil && !tried[at] {
+			tried[at] = true
+			var f *listFile
+			if f, err = r.loadOne(ctx, list{URL: at}, r.o.MaxList); err == nil || !isOther(err) {
+				return f, err
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
+		}
+		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
+			closed = cmp.Or(closed, err) // there may be one
+		}
+		first = cmp.Or(first, err)
+	}
+	if closed != nil {
+		return nil, closed
+	}
+	return nil, fmt.Errorf("%s: there is no ARC sitemap at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)
+}
+
+// loadOne gets a list, conditionally if it has validators (E.5), and gives only
+// what is whole and valid (E.11).
+func (r *run) loadOne(ctx context.Context, l list, limit int64) (*listFile, error) {
+	resp, err := r.get(fetch.Download(ctx, limit, downloadTime), http.MethodGet, l.URL, listTypes, l.Validators)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotModified && l.Validators != (fetch.Validators{}) {
+		return &listFile{list: l}, nil
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	if weblink.IsHTML(resp.Header) {
+		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, errNoList)
+	}
+	f := &listFile{list: list{l.URL, fetch.ValidatorsOf(resp)}, max: limit, seed: maphash.MakeSeed()}
+	f.origins = []string{originOf(r.root), originOf(l.URL)}
+	if final, err := canon.URL(resp.Request.URL.String()); err == nil {
+		f.origins = append(f.origins, originOf(final))
+	}
+	if host, ok := strings.CutPrefix(f.origins[0], "http://"); ok && !strings.Contains(host, ":") {
+		f.origins = append(f.origins, "https://"+host)
+	}
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	defer body.Close()
+	in := &bounded{r: body, limit: limit}
+	if isYAML(resp) {
+		// What says the same in JSON is seldom longer, and never much.
+		f.max = 4 * limit
+		text, stop := asJSON(in)
+		f.spool, err = spool.New(text, f.max)
+		stop()
+	} else {
+		f.spool, err = spool.New(in, f.max)
+	}
+	if err == nil {
+		f.bytes = in.n
+		err = f.verify(ctx)
+	}
+	if err != nil {
+		f.close()
+		return nil, r.refuse(ctx, l.URL, cmp.Or(in.err, err))
+	}
+	return f, nil
+}
+
+// bounded fails beyond a limit, whoever's client it is that brings the bytes,
+// counts them, and remembers why it failed.
+type bounded struct {
+	r        io.Reader
+	limit, n int64
+	err      error // never io.EOF
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.r.Read(p)
+	if b.n += int64(n); b.n > b.limit {
+		n, err = 0, fmt.Errorf("it is longer than %d bytes: %w", b.limit, millrace.ErrTooLarge)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// refuse says of which list an error is.
+func (r *Reader) refuse(ctx context.Context, at string, err error) error {
+	_, format := errors.AsType[*millrace.FormatError](err)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: list %s: %w", Name, at, ctx.Err())
+	case errors.Is(err, errVersion):
+		return fmt.Errorf("%s: list %s: it cannot be read: %w: %w", Name, at, err, millrace.ErrInvalid)
+	case errors.Is(err, errNoList), !format:
+		return fmt.Errorf("%s: list %s: %w", Name, at, err)
+	}
+	return formatError(err, at, "E.9")
+}
+
+// listTypes is what a list may be.
+const listTypes = "application/json, application/yaml;q=0.5, */*;q=0.1"
+
+// isYAML reports whether a response is a list in YAML: by its type, else by
+// its name.
+func isYAML(resp *http.Response) bool {
+	mt, _, _ := strings.Cut(strings.ToLower(resp.Header.Get("Content-Type")), ";")
+	switch mt = strings.TrimSpace(mt); {
+	case mt == yamlType, mt == "application/x-yaml", mt == "text/yaml", mt == "text/x-yaml", strings.HasSuffix(mt, "+yaml"):
+		return true
+	case mt == "application/json", strings.HasSuffix(mt, "+json"):
+		return false
+	}
+	ext := strings.ToLower(path.Ext(resp.Request.URL.Path))
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// verify walks the list once before anything of it is believed, and finds the
+// pages that it names twice: 8 bytes of memory for each page.
+func (f *listFile) verify(ctx context.Context) error {
+	var seen []uint64
+	in, err := f.spool.Reader()
+	if err != nil {
+		return err
+	}
+	f.head, err = scanList(in, f.max, func(_ int, e *entry, _ []string, bad error) bool {
+		if bad == nil {
+			if u, err := canon.URL(e.URL); err == nil {
+				seen = append(seen, maphash.String(f.seed, u))
+			}
+		}
+		return ctx.Err() == nil
+	})
+	if err = cmp.Or(ctx.Err(), err); err != nil {
+		return err
+	}
+	slices.Sort(seen)
+	for i := 1; i < len(seen); i++ {
+		if seen[i] == seen[i-1] && (len(f.twice) == 0 || f.twice[len(f.twice)-1] != seen[i]) {
+			f.twice = append(f.twice, seen[i])
+		}
+	}
+	return nil
+}
+
+// pages yields the pages of a verified list. Of a delta, what must not be
+// indexed is gone; of a list, it is as if it were not there.
+func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
+	in, err := f.spool.Reader()
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{} // of those in f.twice
+	nulls := map[string]int{}
+	var stop error
+	_, err = scanList(in, f.max, func(i int, e *entry, null []string, bad error) bool {
+		if stop = ctx.Err(); stop != nil {
+			return false
+		}
+		for _, name := range null {
+			nulls[name]++
+		}
+		if e == nil {
+			e = &entry{}
+		}
+		asItIs := e.URL
+		if bad == nil {
+			e.URL, bad = f.own(e.URL)
+		}
+		if bad == nil {
+			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, e.URL)); twice {
+				if named[e.URL] {
+					bad = invalid("/url", "E.4", "the list names the page twice: the first entry counts")
+				}
+				named[e.URL] = true
+			}
+		}
+		if bad != nil {
+			u := asItIs
+			if c, err := canon.URL(u); err == nil {
+				u = c
+			}
+			stop = r.skip(&millrace.SkipError{URL: u, Err: at(bad, f.URL, i)})
+			return stop == nil
+		}
+		stop = r.take(ctx, f, e, delta)
+		return stop == nil
+	})
+	if stop != nil {
+		return stop
+	}
+	for _, name := range slices.Sorted(maps.Keys(nulls)) {
+		r.note("E.9/null", f.URL, fmt.Sprintf("%s is null, which counts as absent: %d times", name, nulls[name]))
+	}
+	return formatError(err, f.URL, "E.9")
+}
+
+// own gives the canonical URL of a page of the site. Pages of other sites are
+// none of a list's.
+func (f *listFile) own(u string) (string, error) {
+	c, err := canon.URL(u)
+	if err != nil {
+		return "", &millrace.FormatError{Protocol: Name, Position: "/url", Section: "E.4", Reason: "no URL of a page", Err: err}
+	}
+	if !slices.Contains(f.origins, originOf(c)) {
+		return "", invalid("/url", "E.4", "it is no page of the site, "+f.origins[0])
+	}
+	return c, nil
+}
+
+// at names the list and the entry of an error, whose position is in the entry.
+func at(err error, list string, i int) error {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+		at := fmt.Sprintf("/pages/%d", i)
+		if f.Position != "" && f.Position[0] != '/' {
+			at += ", "
+		}
+		f.URL, f.Position = list, at+f.Position
+	}
+	return err
+}
+
+// take yields one page.
+func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error {
+	why, err := r.closed(ctx, f, e)
+	if err != nil {
+		return err
+	}
+	ref := millrace.Ref{URL: e.URL}
+	switch {
+	case why != nil && delta:
+		return r.change(millrace.Change{Kind: millrace.Delete, Ref: ref, Time: parseTime(e.Lastmod)})
+	case why != nil:
+		return r.skip(&millrace.SkipError{URL: e.URL, Err: why, Absent: true})
+	case e.Snapshot == nil:
+		// The version is in that of the page, which the list cannot know.
+		r.listed.add(e.URL, e.version())
+		ref.Location = e.URL
+		return r.change(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)})
+	}
+	p := e.page()
+	ref.Version = e.version()
+	p.Version = ref.Version
+	return r.change(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p, Time: p.Modified})
+}
+
+// closed says why a page is not for agents, if it is not: the most restrictive
+// of all that is said counts (E.6, E.11).
+func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error) {
+	no := func(text string) (error, error) {
+		return fmt.Errorf("%s: %s: %w", Name, text, millrace.ErrForbidden), nil
+	}
+	switch d := restriction(e.Robots); {
+	case !e.Indexable:
+		return no("ai_indexable is false (E.11)")
+	case d != "":
+		return no("robots_directive is " + d + " (E.4)")
+	case e.auth() && e.Snapshot == nil:
+		return no("auth_required is true, and the list has no snapshot (E.11)")
+	case e.auth() && !r.hasKey(e.URL):
+		r.note("E.6/auth-snapshot", f.URL, e.URL+" needs authentication, and everybody gets its snapshot")
+		return no("auth_required is true, and there is no key for the site (E.11)")
+	}
+	if fetch.IgnoresRobots(r.plain) {
+		return nil, nil
+	}
+	robots, err := r.robotsOf(ctx, e.URL)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return no("it is no URL")
+	}
+	if line, rule := robots.Rule(u.RequestURI()); line > 0 {
+		return no(fmt.Sprintf("robots.txt disallows it, line %d: %s (E.7)", line, rule))
+	}
+	return nil, nil
+}
+
+// restriction gives the part of a robots directive that keeps a page from
+// being indexed, "" if none does.
+func restriction(directive string) string {
+	for _, word := range strings.FieldsFunc(strings.ToLower(directive), func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
+		switch word {
+		case "noindex", "none", "noai":
+			return word
+		}
+	}
+	return ""
+}
+
+func (r *run) hasKey(u string) bool { return r.o.Key != nil && r.o.Key(originOf(u)) != "" }
+
+// robotsOf gives the robots.txt of a page's origin.
+func (r *run) robotsOf(ctx context.Context, page string) (*fetch.Robots, error) {
+	origin := originOf(page)
+	if robots, ok := r.robots[origin]; ok {
+		return robots, nil
+	}
+	u, err := url.Parse(origin + "/")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	robots, err := fetch.RobotsOf(ctx, r.plain, u)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	if r.robots == nil {
+		r.robots = map[string]*fetch.Robots{}
+	}
+	r.robots[origin] = robots
+	return robots, nil
+}
+
+func (r *run) change(c millrace.Change) error {
+	if !r.yield(c, nil) {
+		return errStop
+	}
+	return nil
+}
+
+func (r *run) skip(why *millrace.SkipError) error {
+	if !r.yield(millrace.Change{}, why) {
+		return errStop
+	}
+	return nil
+}
+
+// version tells one state of the page from another: it moves when the checksum
+// does, and when the date does. "" = the list says neither.
+func (e *entry) version() string {
+	if e.Checksum == "" && e.Lastmod == "" {
+		return ""
+	}
+	v := e.Checksum + " " + e.Lastmod
+	if len(v) > 200 {
+		v = canon.SHA256Hex([]byte(v))
+	}
+	return v
+}

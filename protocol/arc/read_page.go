@@ -1,0 +1,158 @@
+package arc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/snapshot"
+)
+
+// maxPage is the most bytes of a page that is asked for by its own URL.
+const maxPage = 50 << 20
+
+// Page gets a page that the list names without a snapshot, by its own URL
+// (E.11). Pages whose snapshots are in the list have no form of their own:
+// [errors.ErrUnsupported].
+func (r *Reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(r.root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	if have.URL, err = canon.Resolve(u, have.URL); err != nil {
+		return nil, fmt.Errorf("%s: page: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	if have.Location == "" {
+		return nil, fmt.Errorf("%s: page %s: the list has it, or has not: %w", Name, have.URL, errors.ErrUnsupported)
+	}
+	rules, err := extract.NewRules(&extract.RulesOptions{Extra: snapshot.Extra()})
+	if err != nil {
+		return nil, fmt.Errorf("%s: page: %w", Name, err)
+	}
+	by := strconv.Itoa(extract.Version) + " " + rules.Fingerprint()
+	was, listed := parseHeld(have.Version), ""
+	if v, ok := r.listed.take(have.URL); ok {
+		listed = v
+	}
+	switch {
+	case was.By != by:
+		was = held{} // it would be another page now
+	case listed != "" && was.Listed == listed:
+		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, have.URL, millrace.ErrUnmodified)
+	}
+	if err := r.pace.wait(ctx); err != nil {
+		return nil, fmt.Errorf("%s: page %s: %w", Name, have.URL, err)
+	}
+	p, v, err := r.ask(ctx, have.URL, was.Validators, rules)
+	if err != nil {
+		return nil, err
+	}
+	p.Version = held{listed, v, by}.encode()
+	return p, nil
+}
+
+// held is the version of a page that was asked for: what the list said of it,
+// what its own server did, and how it was read. Both are kept, so that a list
+// that says the same costs no request, and one that does not a conditional one.
+type held struct {
+	Listed string `json:"listed,omitempty"`
+	fetch.Validators
+	By string `json:"by"`
+}
+
+func (h held) encode() string {
+	b, err := json.Marshal(h)
+	if err != nil {
+		panic("arc: strings do not encode: " + err.Error())
+	}
+	return string(b)
+}
+
+// parseHeld reads a version; the zero value for one that is none of these, such
+// as that of a page that had a snapshot.
+func parseHeld(version string) (h held) {
+	if json.Unmarshal([]byte(version), &h) != nil {
+		return held{}
+	}
+	return h
+}
+
+// ask gets the HTML of a page.
+func (r *Reader) ask(ctx context.Context, page string, v fetch.Validators, rules *extract.Rules) (*millrace.Page, fetch.Validators, error) {
+	fail := func(err error) (*millrace.Page, fetch.Validators, error) {
+		return nil, fetch.Validators{}, err
+	}
+	resp, err := r.get(ctx, http.MethodGet, page, "text/html, application/xhtml+xml, */*;q=0.1", v)
+	if err != nil {
+		return fail(fmt.Errorf("%s: page: %w", Name, err))
+	}
+	defer resp.Body.Close()
+	final, err := canon.URL(resp.Request.URL.String())
+	if err != nil || originOf(final) != originOf(page) && originOf(final) != originOf(r.root) {
+		return fail(r.bad(page, "E.4", "it redirects to another origin: "+originOf(final), err))
+	}
+	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
+		return fail(r.bad(page, "E.5", "304 for a request without a condition", nil))
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return fail(fmt.Errorf("%s: page: %w", Name, err))
+	}
+	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
+		r.note("E.11/conditional", page, "the whole page for a validator that still holds")
+		return fail(fmt.Errorf("%s: page %s: %w", Name, page, millrace.ErrUnmodified))
+	}
+	body, err := fetch.ReadBody(resp, maxPage)
+	if err != nil {
+		return fail(fmt.Errorf("%s: page: %w", Name, err))
+	}
+	res, err := extract.HTML(ctx, body, final, &extract.Options{
+		ContentType: resp.Header.Get("Content-Type"), Robots: resp.Header.Values("X-Robots-Tag"), Rules: rules, MaxBytes: maxPage,
+	})
+	if err != nil {
+		return fail(fmt.Errorf("%s: page %s: %w", Name, page, err))
+	}
+	p := annotated(res.Page)
+	if res.Reason != "" && p == res.Page {
+		return fail(fmt.Errorf("%s: page %s: it has no content: %s: %w", Name, page, res.Reason, millrace.ErrInvalid))
+	}
+	p.URL = page
+	return p, fetch.ValidatorsOf(resp), nil
+}
+
+// annotated gives a page by what its attributes say, as if the list had its
+// snapshot, and by its HTML what they do not say. It is the page itself if it
+// has none.
+func annotated(p *millrace.Page) *millrace.Page {
+	root := parseNode(p.Extra[Name])
+	if root == nil || root.text("page") == "" {
+		return p
+	}
+	said := (&entry{Indexable: true, Snapshot: p.Extra[Name]}).page()
+	out := p.Clone()
+	out.Title = cmp.Or(said.Title, out.Title)
+	out.Summary = cmp.Or(cutSpace(root.text("summary")), out.Summary)
+	if said.Kind != "" {
+		out.Kind = said.Kind
+	}
+	// The text of a part that is not for everybody must not come back with the
+	// rest of the HTML.
+	if len(said.Blocks) > 0 || len(root.sensitive()) > 0 {
+		out.Blocks, out.Detail = said.Blocks, said.Detail
+	}
+	return out
+}
