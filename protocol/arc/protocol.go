@@ -1,6 +1,8 @@
 package arc
 
 import (
+	"net/http"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
 )
@@ -18,5 +20,11 @@ func Protocol() protocol.Protocol {
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Room: Name, Format: tagFormat, Tag: tag},
 		NewPublisher: NewPublisher,
+		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
+			if o == nil {
+				o = new(protocol.ReaderOptions)
+			}
+			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o})
+		},
 	}
 }
