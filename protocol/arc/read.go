@@ -84,7 +84,7 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
 		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
 	}
-	r.root = originOf(endpoint) + "/"
+	r.root = canon.Origin(endpoint) + "/"
 	path, _, _ := strings.Cut(endpoint, "?")
 	r.folder = path[:strings.LastIndexByte(path, '/')+1]
 	return r
@@ -93,7 +93,8 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 // cursor is where the stream of a site stands.
 type cursor struct {
 	Root     string    `json:"root"`
-	Found    time.Time `json:"found"` // when the site was last looked at as if for the first time
+	Found    time.Time `json:"found"`          // when the site was last looked at as if for the first time
+	Home     string    `json:"home,omitempty"` // origin that the home page has redirected to, if that was asked
 	List     list      `json:"list"`
 	Whole    time.Time `json:"whole"`               // when the list was last read whole
 	Bytes    int64     `json:"bytes,omitempty"`     // that it had then
@@ -202,7 +203,7 @@ func (r *run) heed(f *listFile) {
 	if len(f.head.Nulls) > 0 {
 		r.note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null, or of another type, which counts as absent")
 	}
-	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, originOf(site)) {
+	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, canon.Origin(site)) {
 		r.note("E.3/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
 	}
 }
@@ -249,11 +250,4 @@ func (r *Reader) note(rule, url, text string) {
 
 func (r *Reader) bad(url, section, reason string, err error) error {
 	return &millrace.FormatError{Protocol: Name, URL: url, Section: section, Reason: reason, Err: err}
-}
-
-// originOf gives scheme, host and port of a canonical URL.
-func originOf(u string) string {
-	scheme, rest, _ := strings.Cut(u, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host
 }

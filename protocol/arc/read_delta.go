@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -104,10 +103,6 @@ func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile,
 	f, err := r.loadOne(ctx, list{URL: u}, max(limit, 1))
 	switch {
 	case err == nil:
-		own := originOf(r.is.List.URL)
-		if !slices.Contains(f.origins, own) {
-			f.origins = append(f.origins, own)
-		}
 		return f, nil
 	case ctx.Err() != nil, unavailable(err) && !errors.Is(err, errVersion):
 		return nil, err

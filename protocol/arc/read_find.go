@@ -22,43 +22,29 @@ import (
 // tried.
 const maxPlaces = 4
 
-// errElsewhere is an address on another origin than the site's.
-var errElsewhere = errors.New("it is on another origin than the site")
-
 // places gives the URLs where the list may be, as late as possible, since some
 // cost a request: those that robots.txt names (E.5), those that the home page
-// names (E.3.2), both well-known ones (E.5), those of the twin in YAML, and the
-// same in the folder of the endpoint. An error is why one of these ways leads
+// names (E.3.2), both well-known ones (E.5), that of the twin in YAML, and the
+// same in the folder of the endpoint. A list that the site names may be on
+// another host; its pages may not. An error is why one of these ways leads
 // nowhere.
 func (r *run) places(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		origins := []string{originOf(r.root)}
 		named, err := r.robotsPlaces(ctx)
 		if err != nil && (!yield("", err) || unavailable(err)) {
 			return // without it, nothing may be asked
 		}
-		var elsewhere []string
 		for _, u := range named {
-			if originOf(u) != origins[0] {
-				elsewhere = append(elsewhere, u)
-			} else if !yield(u, nil) {
+			if !yield(u, nil) {
 				return
 			}
 		}
-		final, linked, err := r.homePlaces(ctx)
+		linked, err := r.homePlaces(ctx)
 		if err != nil && !yield("", err) {
 			return
 		}
-		if final != "" {
-			origins = append(origins, originOf(final)) // where the site has moved to
-		}
-		for _, u := range slices.Concat(elsewhere, linked) {
-			if !slices.Contains(origins, originOf(u)) {
-				r.note("reader/elsewhere", u, "the site names it as its list, and it is on another origin")
-				if !yield("", fmt.Errorf("%s: list %s: %w", Name, u, errElsewhere)) {
-					return
-				}
-			} else if !yield(u, nil) {
+		for _, u := range linked {
+			if !yield(u, nil) {
 				return
 			}
 		}
@@ -131,25 +117,25 @@ func (r *Reader) secure(u string) bool {
 }
 
 // homePlaces gives the ARC sitemaps that the home page names, those in JSON
-// first, and the URL of the home page after redirects.
-func (r *Reader) homePlaces(ctx context.Context) (final string, _ []string, err error) {
+// first, and remembers where the home page is.
+func (r *run) homePlaces(ctx context.Context) ([]string, error) {
 	resp, err := r.get(ctx, http.MethodGet, r.root, "text/html, */*;q=0.1", fetch.Validators{})
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: discovery: %w", Name, err)
+		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return "", nil, fmt.Errorf("%s: discovery: %w", Name, err)
+		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
 	base := resp.Request.URL
-	if final, err = canon.URL(base.String()); err != nil {
-		return "", nil, fmt.Errorf("%s: discovery: %w: %w", Name, err, millrace.ErrInvalid)
+	if final, err := canon.URL(base.String()); err == nil && canon.Origin(final) != canon.Origin(r.root) {
+		r.is.Home = canon.Origin(final)
 	}
 	page := weblink.Head{Links: weblink.Header(resp.Header, base)}
 	if weblink.IsHTML(resp.Header) {
 		body, err := fetch.Decode(resp)
 		if err != nil {
-			return final, nil, fmt.Errorf("%s: discovery: %w", Name, err)
+			return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 		}
 		in := weblink.HTML(body, base)
 		_ = body.Close()
@@ -161,7 +147,7 @@ func (r *Reader) homePlaces(ctx context.Context) (final string, _ []string, err 
 			out = append(out, at)
 		}
 	}
-	return final, jsonFirst(out), nil
+	return jsonFirst(out), nil
 }
 
 // pointers gives where the head of a page says that the ARC sitemap is: by

@@ -101,12 +101,9 @@ func (r *run) loadOne(ctx context.Context, l list, limit int64) (*listFile, erro
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, errNoList)
 	}
 	f := &listFile{list: list{l.URL, fetch.ValidatorsOf(resp)}, max: limit, seed: maphash.MakeSeed()}
-	f.origins = []string{originOf(r.root), originOf(l.URL)}
-	if final, err := canon.URL(resp.Request.URL.String()); err == nil {
-		f.origins = append(f.origins, originOf(final))
-	}
-	if host, ok := strings.CutPrefix(f.origins[0], "http://"); ok && !strings.Contains(host, ":") {
-		f.origins = append(f.origins, "https://"+host)
+	f.origins = r.origins()
+	if final, err := canon.URL(resp.Request.URL.String()); err == nil && slices.Contains(f.origins, canon.Origin(l.URL)) {
+		f.origins = append(f.origins, canon.Origin(final)) // the site has moved
 	}
 	body, err := fetch.Decode(resp)
 	if err != nil {
@@ -154,6 +151,19 @@ func (b *bounded) Read(p []byte) (int, error) {
 		b.err = err
 	}
 	return n, err
+}
+
+// origins gives where the pages of the site may be, wherever its list is: the
+// origin that was asked, also by https, and the one that its home page redirects to.
+func (r *run) origins() []string {
+	out := []string{canon.Origin(r.root)}
+	if host, ok := strings.CutPrefix(out[0], "http://"); ok && !strings.Contains(host, ":") {
+		out = append(out, "https://"+host)
+	}
+	if r.is.Home != "" {
+		out = append(out, r.is.Home)
+	}
+	return out
 }
 
 // refuse says of which list an error is.
@@ -274,7 +284,7 @@ func (f *listFile) own(u string) (string, error) {
 	if err != nil {
 		return "", &millrace.FormatError{Protocol: Name, Position: "/url", Section: "E.4", Reason: "no URL of a page", Err: err}
 	}
-	if !slices.Contains(f.origins, originOf(c)) {
+	if !slices.Contains(f.origins, canon.Origin(c)) {
 		return "", invalid("/url", "E.4", "it is no page of the site, "+f.origins[0])
 	}
 	return c, nil
@@ -362,11 +372,11 @@ func restriction(directive string) string {
 	return ""
 }
 
-func (r *run) hasKey(u string) bool { return r.o.Key != nil && r.o.Key(originOf(u)) != "" }
+func (r *run) hasKey(u string) bool { return r.o.Key != nil && r.o.Key(canon.Origin(u)) != "" }
 
 // robotsOf gives the robots.txt of a page's origin.
 func (r *run) robotsOf(ctx context.Context, page string) (*fetch.Robots, error) {
-	origin := originOf(page)
+	origin := canon.Origin(page)
 	if robots, ok := r.robots[origin]; ok {
 		return robots, nil
 	}

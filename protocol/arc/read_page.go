@@ -103,8 +103,8 @@ func (r *Reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 	}
 	defer resp.Body.Close()
 	final, err := canon.URL(resp.Request.URL.String())
-	if err != nil || originOf(final) != originOf(page) && originOf(final) != originOf(r.root) {
-		return fail(r.bad(page, "E.4", "it redirects to another origin: "+originOf(final), err))
+	if err != nil || canon.Origin(final) != canon.Origin(page) && canon.Origin(final) != canon.Origin(r.root) {
+		return fail(r.bad(page, "E.4", "it redirects to another origin: "+canon.Origin(final), err))
 	}
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
 		return fail(r.bad(page, "E.5", "304 for a request without a condition", nil))
