@@ -19,12 +19,18 @@ var kinds = []millrace.PageKind{
 
 // carry gives what a reader makes of the page's entry, with its snapshot, nil
 // for a page that has no entry.
-func carry(_ millrace.Site, p *millrace.Page) *millrace.Page {
+func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	e := entryOf(p)
-	if e == nil {
+	if e == nil || !ofSite(site, e.URL) {
 		return nil
 	}
 	return e.page()
+}
+
+// ofSite reports whether a page is on the origin of its site: of a list, readers
+// take no others.
+func ofSite(site millrace.Site, page string) bool {
+	return canon.Origin(page) == canon.Origin(site.Base)
 }
 
 // entryOf gives the entry of a page of a View, with its snapshot even if that

@@ -32,7 +32,7 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 		p = &c
 	}
 	e := listed(p)
-	if e == nil {
+	if e == nil || !ofSite(site, e.URL) {
 		return "", nil
 	}
 	form := ""
