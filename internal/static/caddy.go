@@ -25,7 +25,7 @@ func (b *Build) caddy(w *bufio.Writer) error {
 # reload Caddy after every build, since until then a document that is new has
 # the validator of the one before.
 
-map {http.request.orig_uri.path} {millrace_kind} {millrace_file} {millrace_tag} {millrace_link} {
+map {http.request.orig_uri.path} {millrace_kind} {millrace_file} {millrace_tag} {millrace_date} {millrace_link} {
 `)
 	used := make(map[int]bool)
 	err := b.each(func(l *line) error {
@@ -37,7 +37,7 @@ map {http.request.orig_uri.path} {millrace_kind} {millrace_file} {millrace_tag} 
 			return nil
 		}
 		var tokens []string
-		for _, s := range []string{b.uri(l.Path), kind, "/" + l.Name, l.Tag, l.Link} {
+		for _, s := range []string{b.uri(l.Path), kind, "/" + l.Name, l.Tag, l.Date, l.Link} {
 			t, ok := ticked(s)
 			if !ok {
 				return nil
@@ -50,7 +50,7 @@ map {http.request.orig_uri.path} {millrace_kind} {millrace_file} {millrace_tag} 
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(w, "\tdefault \"\" \"\" \"\" \"\"\n}\n"+`
+	fmt.Fprint(w, "\tdefault \"\" \"\" \"\" \"\" \"\"\n}\n"+`
 @millrace_linked expression `+"`{millrace_link} != \"\"`"+`
 header @millrace_linked Link {millrace_link}
 
@@ -111,6 +111,7 @@ route @millrace_d%[1]d {
 	}
 	fmt.Fprintf(w, `	@millrace_same%[1]d expression `+
 		"`{millrace_tag} != \"\" && ({http.request.header.If-None-Match} == \"*\" || {http.request.header.If-None-Match}.contains({millrace_tag}))`"+`
+	header @millrace_same%[1]d Last-Modified {millrace_date}
 	respond @millrace_same%[1]d 304
 	rewrite * {millrace_file}
 	file_server

@@ -26,7 +26,7 @@ type Host struct {
 	rules  []rule // else these fields
 	splat  bool   // it knows what ":splat" is
 	aside  bool   // it finds documents that are aside
-	dates  bool   // a 304 has Last-Modified beside an ETag
+	dates  bool   // a 304 of a document has Last-Modified beside its ETag
 	strict bool   // every condition of a request has to hold for a 304, as with nginx as it comes
 }
 
@@ -43,7 +43,7 @@ func (b *Build) Hosts() []*Host {
 		{Name: netlify, build: b, rules: b.rules, aside: true},
 		{Name: cloudflare, build: b, rules: b.rules[:min(len(b.rules), maxRules)], splat: true, aside: true},
 		{Name: "nginx", build: b, full: true, aside: true, dates: true},
-		{Name: "caddy", build: b, full: true, aside: true},
+		{Name: "caddy", build: b, full: true, aside: true, dates: true},
 		{Name: "plain", build: b, strict: true},
 	}
 }
@@ -175,13 +175,13 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File
 			r.Header.Del("If-Modified-Since")
 		}
 	}
-	if h.dates {
+	if h.dates && l.Set > 0 {
 		w = dated{w, info.ModTime()}
 	}
 	http.ServeContent(w, r, l.Name, info.ModTime(), f)
 }
 
-// dated says in a 304, too, when a file was modified, as nginx does.
+// dated says in a 304, too, when a file was modified.
 type dated struct {
 	http.ResponseWriter
 	modified time.Time
