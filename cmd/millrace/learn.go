@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/snapshot"
 	"github.com/millrace/millrace/store"
 )
 
@@ -37,9 +38,10 @@ func (c *correcting) Validate() error {
 	return nil
 }
 
-// rules compiles the flags, together with what was learned of the site.
+// rules compiles the flags, together with what was learned of the site. They
+// have the snapshot of every page made, for ARC.
 func (c *correcting) rules(t *extract.Template) (*extract.Rules, error) {
-	r, err := extract.NewRules(&extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments, Template: t})
+	r, err := extract.NewRules(&extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments, Template: t, Extra: snapshot.Extra()})
 	if err != nil {
 		return nil, usageError("--keep, --drop: " + err.Error())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/snapshot"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -134,7 +135,11 @@ func page(ctx context.Context, client *http.Client, root, pageURL string) (*mill
 	if err != nil {
 		return nil, err
 	}
-	res, err := extract.HTML(ctx, body, address, &extract.Options{ContentType: contentType})
+	rules, err := extract.NewRules(&extract.RulesOptions{Extra: snapshot.Extra()})
+	if err != nil {
+		return nil, err
+	}
+	res, err := extract.HTML(ctx, body, address, &extract.Options{ContentType: contentType, Rules: rules})
 	if err != nil {
 		return nil, err
 	}

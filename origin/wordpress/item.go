@@ -78,16 +78,16 @@ const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldS
 // convert makes a page of an item. A page that speaks for nothing is of an
 // item without content.
 func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at string) (*millrace.Page, error) {
-	blocks, err := extract.Fragment(ctx, []byte(dropShortcodes(it.Content.HTML)), at, &extract.Options{Rules: s.rules})
+	content, err := extract.Content(ctx, []byte(dropShortcodes(it.Content.HTML)), at, &extract.Options{Rules: s.rules})
 	if err != nil {
 		return nil, err
 	}
 	p := &millrace.Page{URL: at}
 	excerpt := ownExcerpt(it.Excerpt.HTML, it.Content.HTML)
-	if len(blocks) == 0 && excerpt == "" {
+	if len(content.Blocks) == 0 && excerpt == "" {
 		return p, nil
 	}
-	p.Known, p.Detail, p.Blocks = fields, millrace.DetailBlocks, blocks
+	p.Known, p.Detail, p.Blocks, p.Extra = fields|content.Known, content.Detail, content.Blocks, content.Extra
 	p.Title, p.Summary, p.Description = plain(it.Title.HTML), excerpt, excerpt
 	p.Published, p.Modified = readTime(it.Date), readTime(it.Modified)
 	p.Kind = kinds[t.slug]
