@@ -225,10 +225,11 @@ func canonicalObject(raw []byte) json.RawMessage {
 	return c
 }
 
-// isURI asserts the format "uri" (E.9): an absolute URI of RFC 3986.
+// isURI asserts the format "uri" (E.9): an absolute URI of RFC 3986, of which
+// characters beyond ASCII need not be encoded, as validators have it.
 func isURI(s string) bool {
 	for _, c := range []byte(s) {
-		if c <= ' ' || c >= 0x7F || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {
+		if c <= ' ' || c == 0x7F || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {
 			return false
 		}
 	}

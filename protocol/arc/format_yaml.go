@@ -81,6 +81,9 @@ func appendFlow(dst, json []byte) []byte {
 			continue
 		}
 		i++
+		if c == 'e' && !quoted && json[i-2] >= '0' && json[i-2] <= '9' && wholeNumber(json[:i-1]) {
+			dst = append(dst, ".0"...) // else YAML 1.1 takes it for a string
+		}
 		dst = append(dst, c)
 		switch {
 		case quoted && c == '\\':
@@ -93,6 +96,15 @@ func appendFlow(dst, json []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// wholeNumber reports whether JSON ends in a number without a fraction.
+func wholeNumber(json []byte) bool {
+	i := len(json)
+	for i > 0 && json[i-1] >= '0' && json[i-1] <= '9' {
+		i--
+	}
+	return i == 0 || json[i-1] != '.'
 }
 
 // printable reports whether a character from U+007F on may stand in YAML as it
