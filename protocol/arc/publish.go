@@ -31,6 +31,7 @@ type publisher struct {
 	o      protocol.PublisherOptions
 	paths  []priority
 	key    string           // moves with whatever of the options is in a list
+	most   int              // changes of a day that has a delta
 	now    func() time.Time // which days there have been: no document says it
 }
 
@@ -41,7 +42,7 @@ type publisher struct {
 // requests_per_day and crawl_note; retention_seconds, access and
 // approved_consumers. What the owner has not said is left out.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
-	p := &publisher{now: time.Now}
+	p := &publisher{most: maxDelta, now: time.Now}
 	if o != nil {
 		p.o = *o
 	}
@@ -79,7 +80,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			return
 		}
 		for _, d := range days {
-			if d.n <= maxDelta {
+			if d.n <= p.most {
 				docs = append(docs, p.delta(v, d))
 			}
 		}
