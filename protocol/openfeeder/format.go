@@ -186,7 +186,7 @@ const maxToken = 1024
 var errToken = errors.New("not a sync_token")
 
 // parseToken reads a token: of the standard or the URL-safe alphabet, padded or
-// not. In a query a "+" has become a space.
+// not; a day is its beginning. In a query a "+" has become a space.
 func parseToken(s string) (t token, at time.Time, err error) {
 	if len(s) > maxToken {
 		return t, at, errToken
@@ -197,7 +197,9 @@ func parseToken(s string) (t token, at time.Time, err error) {
 		err = jsonio.Unmarshal(raw, &jsonio.Limits{Depth: 4}, &t)
 	}
 	if err == nil {
-		at, err = parseInstant(t.T)
+		if at, err = parseInstant(t.T); err != nil {
+			at, err = time.Parse(time.DateOnly, t.T) // as in the example of section 3.4
+		}
 	}
 	if err != nil {
 		return token{}, time.Time{}, errToken

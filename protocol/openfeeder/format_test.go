@@ -94,7 +94,11 @@ func TestToken(t *testing.T) {
 	if got, _, err := parseToken("eyJ0IjoiMjAyNi0wMi0yM1QwMjowMDowMFoifQ=="); err != nil || got.N != nil || got.T != tok.T {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, bad := range []string{"", "=", "x", "e30=", "bnVsbA==", "eyJ0IjoiMjAyNi0wMi0yMyJ9", "eyJ0IjoiIn0", strings.Repeat("eyJ0", 999)} {
+	// As in the example of section 3.4.
+	if _, at, err := parseToken("eyJ0IjoiMjAyNi0wMi0yMyJ9"); err != nil || wireTime(at) != "2026-02-23T00:00:00Z" {
+		t.Errorf("a day: %v, %v", at, err)
+	}
+	for _, bad := range []string{"", "=", "x", "e30=", "bnVsbA==", "eyJ0IjoiMjAyNi0wMi0zMCJ9", "eyJ0IjoiIn0", strings.Repeat("eyJ0", 999)} {
 		if got, _, err := parseToken(bad); err == nil {
 			t.Errorf("%q is a token: %+v", bad, got)
 		}

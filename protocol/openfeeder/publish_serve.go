@@ -67,43 +67,85 @@ const (
 )
 
 // listen answers with the log from a place on, as server-sent events, for as
-// long as the client listens.
+// long as the client listens. Before there is an edition it waits: a browser
+// that is refused once does not ask again.
 func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	ctx := r.Context()
+	l := &listener{p: p, w: w, control: http.NewResponseController(w), live: live}
 	v, err := live.View()
-	if err != nil {
-		return err
+	if errors.Is(err, millrace.ErrUnavailable) && r.Method == http.MethodGet {
+		v, err = l.await(ctx)
 	}
-	from, told, err := p.resume(ctx, v, r)
-	if err != nil {
-		return err
+	var told string
+	if err == nil {
+		l.at, told, err = p.resume(ctx, v, r)
 	}
+	switch {
+	case err != nil && l.begun:
+		l.end(ctx, p.parting(err))
+		return nil
+	case err != nil:
+		return err
+	case r.Method == http.MethodHead:
+		l.begin()
+		return nil
+	}
+	e := &p.events
+	e.join(p, live, v)
+	defer e.leave()
+	l.begin()
 	site := v.Site()
-	h := w.Header()
+	hello := append([]byte("retry: 3000\n"), frame("ready", eventID(site, l.at, told), ready(site, l.at, told))...)
+	if l.write(hello) != nil {
+		return nil //nolint:nilerr // the client is gone
+	}
+	l.end(ctx, l.follow(ctx))
+	return nil
+}
+
+// begin begins the response, once.
+func (l *listener) begin() {
+	if l.begun {
+		return
+	}
+	l.begun = true
+	h := l.w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "X-OpenFeeder")
 	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // of proxies that would keep events back
 	h[versionHead] = []string{version}
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	e := &p.events
-	e.join(p, live, v)
-	defer e.leave()
-	l := &listener{p: p, w: w, control: http.NewResponseController(w), live: live, at: from}
-	w.WriteHeader(http.StatusOK)
-	hello := append([]byte("retry: 3000\n"), frame("ready", eventID(site, from, told), ready(site, from, told))...)
-	if l.write(hello) != nil {
-		return nil //nolint:nilerr // the client is gone
-	}
-	last := l.follow(ctx)
+	l.w.WriteHeader(http.StatusOK)
+}
+
+// end ends the stream with an event, nil for none.
+func (l *listener) end(ctx context.Context, last []byte) {
 	if last != nil && ctx.Err() == nil {
-		_ = l.write(last)
+		_ = l.write(last) // a client that is gone needs none
 	}
-	return nil
+}
+
+// await waits for the first edition, with a sign of life now and then.
+func (l *listener) await(ctx context.Context) (millrace.View, error) {
+	l.begin()
+	for sign := "retry: 3000\n\n"; ; sign = ":\n\n" {
+		if l.write([]byte(sign)) != nil {
+			return nil, errGone
+		}
+		turn, cancel := context.WithTimeout(ctx, heartbeat)
+		v, err := l.live.Wait(turn, 0)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil, errGone
+		case !errors.Is(err, context.DeadlineExceeded):
+			return v, err
+		}
+		if v, err := l.live.View(); err == nil { // of a site without a page
+			return v, nil
+		}
+	}
 }
 
 // resume gives the sequence number that a client has come to, by its last
@@ -115,7 +157,11 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 		return 0, "", err
 	}
 	var q query
-	if err := q.parseDates(map[string]string{"since": cmp.Or(r.Header.Get("Last-Event-ID"), params["since"])}); err != nil {
+	last := r.Header.Get("Last-Event-ID")
+	if err := q.parseDates(map[string]string{"since": cmp.Or(last, params["since"])}); err != nil {
+		if last != "" {
+			err = refuse(http.StatusBadRequest, invalidParam, "Last-Event-ID is none that an event has had: "+quote(last)+".")
+		}
 		return 0, "", err
 	}
 	switch {
@@ -176,6 +222,7 @@ type listener struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	live    millrace.Live
+	begun   bool   // the response is
 	at      uint64 // everything up to it has been told
 }
 
