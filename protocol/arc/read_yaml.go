@@ -12,7 +12,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -277,40 +279,39 @@ func (p *part) add(line []byte, number int) error {
 	return nil
 }
 
-// deepDashes is a line that opens more lists inside each other than any page
-// has: the time that they take the parser grows with their square.
-var deepDashes = regexp.MustCompile(fmt.Sprintf(`(?m)^[ \t]*(?:[^-?\s]*:[ \t]+)?(?:[-?][ \t]+){%d}`, maxYAMLDepth+1))
-
-// parse gives the tree of a part, nil for an empty one.
+// parse gives the tree of a part, nil for an empty one. How deep it nests is
+// looked at before the parser is, which goes down as deep.
 func (p *part) parse() (_ ast.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the parser has paths that nobody has walked
-			err = yamlError(p.first, 1, fmt.Sprintf("it cannot be parsed: %v", r))
+			err = yamlError(p.number(1), 1, fmt.Sprintf("it cannot be parsed: %v", r))
 		}
 	}()
-	depth, line := 0, 1
-	for _, c := range p.text {
-		switch c {
-		case '\n':
-			line++
-		case '[', '{':
-			if depth++; depth > maxYAMLDepth {
-				return nil, yamlDeep(p.number(line), 1)
-			}
-		case ']', '}':
+	tokens := lexer.Tokenize(string(p.text))
+	depth, dashes, line := 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			dashes, line = 0, t.Position.Line
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			depth++
+		case token.MappingEndType, token.SequenceEndType:
 			depth = max(depth-1, 0)
+		case token.SequenceEntryType, token.MappingKeyType:
+			dashes++ // each opens one more, in block style
+		}
+		if depth > maxYAMLDepth || dashes > maxYAMLDepth {
+			return nil, yamlDeep(p.number(line), t.Position.Column)
 		}
 	}
-	if at := deepDashes.FindIndex(p.text); at != nil {
-		return nil, yamlDeep(p.number(1+bytes.Count(p.text[:at[0]], []byte("\n"))), 1)
-	}
-	f, err := parser.ParseBytes(p.text, 0)
+	f, err := parser.Parse(tokens, 0)
 	if err != nil {
 		if se, ok := errors.AsType[*yaml.SyntaxError](err); ok && se.Token != nil && se.Token.Position != nil {
 			return nil, yamlError(p.number(se.Token.Position.Line), se.Token.Position.Column, se.Message)
 		}
 		reason, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-		return nil, yamlError(p.first, 1, reason)
+		return nil, yamlError(p.number(1), 1, reason)
 	}
 	var node ast.Node
 	for _, doc := range f.Docs {
