@@ -25,6 +25,8 @@ type publishing struct {
 	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
 	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
 
+	arcPublishing
+
 	policy *millrace.Policy // as it is published; nil = there is none
 	print  string           // of the block that it comes from
 }
@@ -55,6 +57,9 @@ func (c *publishing) validate() error {
 		if !slices.Contains(hideable, millrace.PageKind(kind)) {
 			return usageError(fmt.Sprintf("--hide-kinds: there is no kind %q; the kinds are %q", kind, hideable))
 		}
+	}
+	if err := c.check(); err != nil {
+		return err
 	}
 	if c.FilesURL == "" {
 		return nil
@@ -114,6 +119,7 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL,
 		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings,
 	}
+	c.apply(&o)
 	if static {
 		key = "static "
 	}
@@ -140,5 +146,5 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 			key += "closed " + room.Name + " "
 		}
 	}
-	return published, key + fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL)
+	return published, key + fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL) + c.key()
 }

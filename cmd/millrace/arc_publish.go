@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/protocol"
+)
+
+// arcPublishing are the flags of the ARC sitemap.
+type arcPublishing struct {
+	ARCListed        []string `name:"arc-listed" placeholder:"PATH" help:"Paths of pages that the ARC sitemap lists by URL alone, as needing authentication and not for machines (default: such pages are nowhere)."`
+	CrawlPriority    []string `placeholder:"PATH=N" help:"How much pages matter to machines, from 0 to 1, by path with everything below, such as /docs=0.8 (default: nothing is said)."`
+	HideARCInRobots  bool     `name:"hide-arc-in-robots" help:"Do not name the ARC sitemap in robots.txt, for crawlers that take every Sitemap line for one of XML."`
+	crawlPriorityMap map[string]float64
+}
+
+// check refuses what would be taken for something else.
+func (c *arcPublishing) check() error {
+	for _, path := range c.ARCListed {
+		if !strings.HasPrefix(path, "/") {
+			return usageError(fmt.Sprintf("--arc-listed: %q is no page: a path starts with /, such as /members", path))
+		}
+	}
+	c.crawlPriorityMap = make(map[string]float64, len(c.CrawlPriority))
+	for _, p := range c.CrawlPriority {
+		path, value, ok := cutLast(p, "=")
+		n, err := strconv.ParseFloat(value, 64)
+		switch {
+		case !ok || !strings.HasPrefix(path, "/"):
+			return usageError(fmt.Sprintf("--crawl-priority: %q is not PATH=N, such as /docs=0.8", p))
+		case err != nil && !errors.Is(err, strconv.ErrRange) || !(n >= 0 && n <= 1):
+			return usageError(fmt.Sprintf("--crawl-priority: %q of %s is no number from 0 to 1", value, path))
+		}
+		if _, twice := c.crawlPriorityMap[strings.TrimRight(path, "/")]; twice {
+			return usageError("--crawl-priority: " + path + " has two")
+		}
+		c.crawlPriorityMap[strings.TrimRight(path, "/")] = n
+	}
+	return nil
+}
+
+// cutLast is [strings.Cut] at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// apply tells the rooms.
+func (c *arcPublishing) apply(o *protocol.PublisherOptions) {
+	o.Listed, o.Priorities, o.NoSitemapLine = c.ARCListed, c.crawlPriorityMap, c.HideARCInRobots
+}
+
+// key moves with what the lists show of the flags.
+func (c *arcPublishing) key() string {
+	if len(c.ARCListed) == 0 && len(c.CrawlPriority) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" arc %q %q", c.ARCListed, c.CrawlPriority)
+}
