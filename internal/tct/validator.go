@@ -56,7 +56,7 @@ func (v *Validator) Holds(ctx context.Context) (*check.Response, error) {
 	return resp, nil
 }
 
-// NotModified: the present tag is answered with 304.
+// NotModified checks that the present tag is answered with 304.
 func (v *Validator) NotModified(ctx context.Context, fail check.Fail) (bool, error) {
 	if v.Tag == "" {
 		return false, nil
@@ -74,17 +74,17 @@ func (v *Validator) NotModified(ctx context.Context, fail check.Fail) (bool, err
 	return true, nil
 }
 
-// InList: so is a list of tags with the present one.
+// InList checks that so is a list of tags with the present one.
 func (v *Validator) InList(ctx context.Context, fail check.Fail) (bool, error) {
 	return v.matches(ctx, OtherTag+`, "`+v.Tag+`"`, fail)
 }
 
-// Any: so is *.
+// Any checks that so is *.
 func (v *Validator) Any(ctx context.Context, fail check.Fail) (bool, error) {
 	return v.matches(ctx, "*", fail)
 }
 
-// Weak: so is the present tag as a weak one.
+// Weak checks that so is the present tag as a weak one.
 func (v *Validator) Weak(ctx context.Context, fail check.Fail) (bool, error) {
 	return v.matches(ctx, `W/"`+v.Tag+`"`, fail)
 }
@@ -104,7 +104,7 @@ func (v *Validator) matches(ctx context.Context, value string, fail check.Fail) 
 	return true, nil
 }
 
-// Other: another tag is answered with 200, and with JSON if there was any.
+// Other checks that another tag is answered with 200, and with JSON if there was any.
 func (v *Validator) Other(ctx context.Context, fail check.Fail) (bool, error) {
 	resp, err := v.ask(ctx, "If-None-Match", OtherTag)
 	if err != nil {
@@ -118,7 +118,7 @@ func (v *Validator) Other(ctx context.Context, fail check.Fail) (bool, error) {
 
 func isJSON(body []byte) bool { return json.Valid(bytes.TrimPrefix(body, []byte("\uFEFF"))) }
 
-// Decides: the tag decides, whatever If-Modified-Since says.
+// Decides checks that the tag decides, whatever If-Modified-Since says.
 func (v *Validator) Decides(ctx context.Context, fail check.Fail) (bool, error) {
 	if resp, err := v.Holds(ctx); resp == nil {
 		return false, err

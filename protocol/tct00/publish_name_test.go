@@ -7,61 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
-
-func TestNames(t *testing.T) {
-	for _, c := range []struct {
-		identity string
-		n        int
-		want     string
-	}{
-		{"/", 1, "/llm/"},
-		{"/", 2, "/~2/llm/"},
-		{"/post/", 1, "/post/llm/"},
-		{"/post", 1, "/post/llm/"},
-		{"/post/", 2, "/post/~2/llm/"},
-		{"/a.html", 1, "/a.html/llm/"},
-		{"/post/?x=1", 1, "/post/llm/?x=1"},
-		{"/post?x=1/2", 3, "/post/~3/llm/?x=1/2"},
-		{"/?x", 1, "/llm/?x"},
-		{"/post/llm/", 1, "/post/llm/llm/"},
-		{"/post/~2/", 1, "/post/~~2/llm/"},
-		{"/post/~~2", 2, "/post/~~~2/~2/llm/"},
-		{"/~bob/", 1, "/~bob/llm/"},
-		{"/~/", 1, "/~/llm/"},
-		{"/~2x/", 1, "/~2x/llm/"},
-		{"https://other.example/p?q=1", 1, "/~other.example/p/llm/?q=1"},
-		{"https://other.example/", 1, "/~other.example/llm/"},
-		{"http://h:8080/", 2, "/~h:8080/~2/llm/"},
-		{"https://[::1]/a/", 1, "/~%5B::1%5D/a/llm/"},
-		{"https://7/", 1, "/~~7/llm/"},
-		{base + "/odd", 1, "/~example.com//odd/llm/"},
-	} {
-		got := names.Of(c.identity, c.n)
-		if got != c.want {
-			t.Errorf("name %d of %s is %s, want %s", c.n, c.identity, got, c.want)
-		}
-		back, n := names.Wanting(base, got)
-		if n != c.n || !slices.Contains(back, c.identity) {
-			t.Errorf("%s is name %d of %q, want %d of %s", got, n, back, c.n, c.identity)
-		}
-	}
-	for _, none := range []string{
-		"/", "/llmx/", "/post/", "/post/~1/llm/", "/post/~0/llm/", "/post/~02/llm/", "/post/~2/~2/llm/",
-		"/post/~99999999999999999999/llm/", "/" + strings.Repeat("x", 9000) + "/llm/", "", "llm/",
-	} {
-		if got, _ := names.Wanting(base, none); len(got) != 0 {
-			t.Errorf("%.40s is a name of %q", none, got)
-		}
-	}
-	if got, _ := names.Wanting(base, "/~example.com/post/llm/"); slices.Contains(got, base+"post") {
-		t.Errorf("a page of the site goes by another site's name: %q", got)
-	}
-}
 
 // Whatever pages a site has, each has a name of its own, no name is that of a
 // page, and the store's view of rivals is symmetric.
@@ -121,25 +69,4 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestRivals(t *testing.T) {
-	for _, c := range []struct {
-		identity      string
-		before, after []string
-	}{
-		{"/post", []string{"/post/llm/"}, []string{"/post/"}},
-		{"/post/", []string{"/post/llm/", "/post"}, nil},
-		{"/post/?x", []string{"/post/llm/?x", "/post?x"}, nil},
-		{"/", []string{"/llm/"}, nil},
-		{"/post/llm/", []string{"/post/llm/llm/", "/post/llm"}, []string{"/post", "/post/"}},
-		{"/post/llm", []string{"/post/llm/llm/"}, []string{"/post/llm/"}},
-		{"/llm/", []string{"/llm/llm/", "/llm"}, []string{"/"}},
-		{"https://o/p", []string{"/~o/p/llm/", "/~o/p", "/~o/p/"}, []string{"https://o/p/", "http://o/p", "http://o/p/"}},
-	} {
-		before, after := names.Rivals(c.identity)
-		if !cmp.Equal(before, c.before) || len(after)+len(c.after) > 0 && !cmp.Equal(after, c.after) {
-			t.Errorf("%s: after %q and before %q, want %q and %q", c.identity, before, after, c.before, c.after)
-		}
-	}
 }

@@ -7,61 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
-
-func TestNames(t *testing.T) {
-	for _, c := range []struct {
-		identity string
-		n        int
-		want     string
-	}{
-		{"/", 1, "/llm.json"},
-		{"/", 2, "/~2/llm.json"},
-		{"/post/", 1, "/post/llm.json"},
-		{"/post", 1, "/post/llm.json"},
-		{"/post/", 2, "/post/~2/llm.json"},
-		{"/a.html", 1, "/a.html/llm.json"},
-		{"/post/?x=1", 1, "/post/llm.json?x=1"},
-		{"/post?x=1/2", 3, "/post/~3/llm.json?x=1/2"},
-		{"/?x", 1, "/llm.json?x"},
-		{"/post/llm.json", 1, "/post/llm.json/llm.json"},
-		{"/post/~2/", 1, "/post/~~2/llm.json"},
-		{"/post/~~2", 2, "/post/~~~2/~2/llm.json"},
-		{"/~bob/", 1, "/~bob/llm.json"},
-		{"/~/", 1, "/~/llm.json"},
-		{"/~2x/", 1, "/~2x/llm.json"},
-		{"https://other.example/p?q=1", 1, "/~other.example/p/llm.json?q=1"},
-		{"https://other.example/", 1, "/~other.example/llm.json"},
-		{"http://h:8080/", 2, "/~h:8080/~2/llm.json"},
-		{"https://[::1]/a/", 1, "/~%5B::1%5D/a/llm.json"},
-		{"https://7/", 1, "/~~7/llm.json"},
-		{base + "/odd", 1, "/~example.com//odd/llm.json"},
-	} {
-		got := names.Of(c.identity, c.n)
-		if got != c.want {
-			t.Errorf("name %d of %s is %s, want %s", c.n, c.identity, got, c.want)
-		}
-		back, n := names.Wanting(base, got)
-		if n != c.n || !slices.Contains(back, c.identity) {
-			t.Errorf("%s is name %d of %q, want %d of %s", got, n, back, c.n, c.identity)
-		}
-	}
-	for _, none := range []string{
-		"/", "/llm.jsonx", "/post/", "/post/~1/llm.json", "/post/~0/llm.json", "/post/~02/llm.json", "/post/~2/~2/llm.json",
-		"/post/~99999999999999999999/llm.json", "/" + strings.Repeat("x", 9000) + "/llm.json", "", "llm.json",
-	} {
-		if got, _ := names.Wanting(base, none); len(got) != 0 {
-			t.Errorf("%.40s is a name of %q", none, got)
-		}
-	}
-	if got, _ := names.Wanting(base, "/~example.com/post/llm.json"); slices.Contains(got, base+"post") {
-		t.Errorf("a page of the site goes by another site's name: %q", got)
-	}
-}
 
 // Whatever pages a site has, each has a name of its own, no name is that of a
 // page, and the store's view of rivals is symmetric.
@@ -121,24 +69,4 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestRivals(t *testing.T) {
-	for _, c := range []struct {
-		identity      string
-		before, after []string
-	}{
-		{"/post", []string{"/post/llm.json"}, []string{"/post/"}},
-		{"/post/", []string{"/post/llm.json", "/post"}, nil},
-		{"/post/?x", []string{"/post/llm.json?x", "/post?x"}, nil},
-		{"/", []string{"/llm.json"}, nil},
-		{"/post/llm.json", []string{"/post/llm.json/llm.json"}, []string{"/post/llm.json/", "/post", "/post/"}},
-		{"/llm.json", []string{"/llm.json/llm.json"}, []string{"/llm.json/", "/"}},
-		{"https://o/p", []string{"/~o/p/llm.json", "/~o/p", "/~o/p/"}, []string{"https://o/p/", "http://o/p", "http://o/p/"}},
-	} {
-		before, after := names.Rivals(c.identity)
-		if !cmp.Equal(before, c.before) || len(after)+len(c.after) > 0 && !cmp.Equal(after, c.after) {
-			t.Errorf("%s: after %q and before %q, want %q and %q", c.identity, before, after, c.before, c.after)
-		}
-	}
 }
