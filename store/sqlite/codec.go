@@ -35,15 +35,19 @@ func encodeBlocks(blocks []millrace.Block) ([]byte, error) {
 }
 
 // decode is the inverse of encodeMeta and encodeBlocks.
-func decode(meta, blocks []byte) (*millrace.Page, error) {
+func decode(meta, blocks []byte) (*millrace.Page, error) { return decodePage(meta, blocks, false) }
+
+// decodeBare is decode for who has no use for spans, and keeps no text.
+func decodeBare(meta, blocks []byte) (*millrace.Page, error) { return decodePage(meta, blocks, true) }
+
+func decodePage(meta, blocks []byte, bare bool) (*millrace.Page, error) {
 	p := new(millrace.Page)
 	if err := json.Unmarshal(meta, p); err != nil {
 		return nil, fmt.Errorf("a page of the store does not decode: %w", err)
 	}
-	if len(blocks) > 0 {
-		if err := json.Unmarshal(blocks, &p.Blocks); err != nil {
-			return nil, fmt.Errorf("the blocks of %s do not decode: %w", p.URL, err)
-		}
+	var err error
+	if p.Blocks, err = decodeBlocks(blocks, bare); err != nil {
+		return nil, fmt.Errorf("the blocks of %s do not decode: %w", p.URL, err)
 	}
 	return p, nil
 }

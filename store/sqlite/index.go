@@ -140,7 +140,10 @@ func (s *Site) indexing() *indexing {
 }
 
 func (s *Site) indexed(x *indexing) {
-	x.work, x.counts = nil, nil
+	if x.ahead != nil {
+		x.ahead.stop()
+	}
+	x.work, x.counts, x.ahead = nil, nil, nil
 	select {
 	case s.indexer <- x:
 	default:
@@ -152,6 +155,7 @@ type indexing struct {
 	*work
 	entries *search.Indexer
 	counts  map[string]int // by how much the terms have grown in this transaction
+	ahead   *ahead         // nil until an index is filled
 }
 
 func (x *indexing) begin(w *work) {
@@ -309,14 +313,21 @@ func (x *indexing) fill(ctx context.Context, g *generation) error {
 		g.stage, g.after = counting, ""
 		return x.save(g)
 	}
-	n := g.next
-	for ; len(rows) > 0; rows = rows[1:] {
+	if x.ahead == nil {
+		x.ahead = newAhead()
+	}
+	next, n := 0, g.next // what is read next, and what is written
+	for i, r := range rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r := rows[0]
+		for ; next < len(rows) && (next <= i || x.ahead.room()); next++ {
+			if err := x.readAhead(rows[next]); err != nil {
+				return fmt.Errorf("%s: %w", rows[next].url, err)
+			}
+		}
 		if r.meta != nil { // else it has been replaced, and no view shows it any more
-			if err := x.take(g, r); err != nil {
+			if err := x.take(g, r.seq, x.ahead.get(r.seq, x.entries)); err != nil {
 				return fmt.Errorf("%s: %w", r.url, err)
 			}
 		}
@@ -330,6 +341,19 @@ func (x *indexing) fill(ctx context.Context, g *generation) error {
 		return err
 	}
 	return x.save(g)
+}
+
+// readAhead reads a page that is soon taken in, unless the transaction before
+// has done it.
+func (x *indexing) readAhead(r indexRow) error {
+	if r.meta == nil || x.ahead.waiting[r.seq] != nil {
+		return nil
+	}
+	s, err := x.read(r)
+	if err == nil {
+		x.ahead.put(r.seq, s)
+	}
+	return err
 }
 
 // count counts in how many passages each term stands, once they are all there.
@@ -384,7 +408,11 @@ func (x *indexing) follow(ctx context.Context, g *generation, to int64) error {
 		case r.kind == deleted:
 			err = x.takeOut(g, r)
 		case r.kind < deleted && r.meta != nil:
-			err = x.take(g, r)
+			var s *sheaf
+			if s, err = x.read(r); err == nil {
+				s.cut()
+				err = x.take(g, r.seq, s)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.url, err)

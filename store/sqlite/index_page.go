@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace"
-	passages "github.com/millrace/millrace/internal/chunk"
 	"github.com/millrace/millrace/internal/search"
 )
 
@@ -24,32 +23,32 @@ type passageText struct {
 	Text     string   `json:"text"`
 }
 
-// take brings the passages of a page in line with an entry of it: what is the
-// same keeps its row, so that the work grows with what has changed.
-func (x *indexing) take(g *generation, r indexRow) error {
-	var blocks []byte
+// read gives the stored page of an entry.
+func (x *indexing) read(r indexRow) (*sheaf, error) {
+	s := &sheaf{meta: r.meta}
 	if r.body != 0 {
-		if err := x.row("SELECT data FROM body WHERE id = ?", []any{r.body}, &blocks); err != nil {
-			return err
+		if err := x.row("SELECT data FROM body WHERE id = ?", []any{r.body}, &s.blocks); err != nil {
+			return nil, err
 		}
 	}
-	p, err := decode(r.meta, blocks)
+	s.bytes = len(s.meta) + len(s.blocks)
+	return s, nil
+}
+
+// take brings the passages of a page in line with an entry of it: what is the
+// same keeps its row, so that the work grows with what has changed.
+func (x *indexing) take(g *generation, seq int64, s *sheaf) error {
+	if s.err != nil {
+		return s.err
+	}
+	sheet, before, err := x.sheet(g, s.page, len(s.list) > 0)
 	if err != nil {
 		return err
 	}
-	var list []passages.Passage
-	if p.Kind != millrace.Archive { // it only points at other pages
-		list = passages.Passages(p)
-	}
-	sheet, before, err := x.sheet(g, p, len(list) > 0)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		t := search.Text{Title: p.Title, Language: p.Language, Headings: list[i].Headings, Text: list[i].Text}
-		hash := hashOf(t, list[i].Type)
-		if old, ok := before[list[i].ID]; ok && old.sheet == sheet && old.hash == hash {
-			delete(before, list[i].ID)
+	for i := range s.list {
+		l := &s.list[i]
+		if old, ok := before[l.ID]; ok && old.sheet == sheet && old.hash == l.hash {
+			delete(before, l.ID)
 			if old.ord != int64(i) {
 				if err := x.exec("UPDATE passage SET ord = ? WHERE id = ?", i, old.id); err != nil {
 					return err
@@ -57,11 +56,11 @@ func (x *indexing) take(g *generation, r indexRow) error {
 			}
 			continue
 		}
-		if err := x.add(g, sheet, r.seq, i, hash, &list[i], t); err != nil {
+		if err := x.add(g, sheet, seq, i, l, s.text(l)); err != nil {
 			return err
 		}
 	}
-	return x.supersede(g, r.seq, before)
+	return x.supersede(g, seq, before)
 }
 
 // takeOut ends the passages of a page that is gone.
@@ -125,21 +124,23 @@ func hashOf(t search.Text, kind string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// add writes a passage.
-func (x *indexing) add(g *generation, sheet, seq int64, ord int, hash int64, p *passages.Passage, t search.Text) error {
-	e := x.entries.Entry(t)
+// add writes a passage. Past the filling it is never ready, since the terms of
+// the last entry are counted here.
+func (x *indexing) add(g *generation, sheet, seq int64, ord int, l *leaf, t search.Text) error {
+	if !l.ready {
+		if err := l.analyse(x.entries, t); err != nil {
+			return err
+		}
+	}
+	e := &l.entry
 	id := g.first() | g.next
 	err := x.exec(`INSERT INTO passage (id, sheet, seq, until, ord, length, print, hash, chunk, profile)
 		VALUES (?, ?, ?, 1099511627775, ?, ?, ?, ?, ?, ?)`,
-		id, sheet, seq, ord, e.Length, int64(search.Fingerprint(t.Text)), hash, p.ID, []byte(e.Profile))
+		id, sheet, seq, ord, e.Length, l.print, l.hash, l.ID, []byte(e.Profile))
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(passageText{p.Type, p.Headings, p.Text})
-	if err != nil {
-		return err
-	}
-	if err := x.exec("INSERT INTO passage_text (id, data) VALUES (?, ?)", id, data); err != nil {
+	if err := x.exec("INSERT INTO passage_text (id, data) VALUES (?, ?)", id, l.data); err != nil {
 		return err
 	}
 	err = x.exec("INSERT INTO "+g.words()+" (rowid, title, headings, body) VALUES (?, ?, ?, ?)", id, e.Title, e.Headings, e.Text)
