@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -33,7 +33,7 @@ type pullCommand struct {
 
 	KeyFile string `placeholder:"FILE" help:"File with the key that the site has given, in its first line. It is sent to the site's own address alone. Without it the key is in the environment, as MILLRACE_KEY, if there is one."`
 
-	IgnorePolicy bool `help:"Take also what the site's robots.txt does not allow."`
+	IgnorePolicy bool `help:"Take what the site's policy and robots.txt do not allow, too, and as often as --delay lets it."`
 }
 
 // pullReport is what `millrace pull --json` prints of one site.
@@ -56,6 +56,9 @@ type pullReport struct {
 	Savings       *savings.Saved   `json:"savings,omitempty"`
 	Seconds       float64          `json:"seconds"`
 	Purpose       millrace.Purpose `json:"purpose"`
+	Policy        *policyReport    `json:"policy,omitempty"`         // nil = the site has none, or it was not asked for
+	PolicyIgnored bool             `json:"policy_ignored,omitempty"` // --ignore-policy
+	GoOn          *time.Time       `json:"go_on_after,omitempty"`    // when the site wants no more requests before
 	Error         string           `json:"error,omitempty"`
 
 	skipped int    // all, also those that the report leaves out
@@ -152,7 +155,7 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 // else by crawling what is in the URL's folder.
 func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pageURL string, ways []protocol.Protocol) (r *pullReport, err error) {
 	root, err := siteRoot(pageURL)
-	r = &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose)}
+	r = &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose), PolicyIgnored: c.IgnorePolicy}
 	if err != nil {
 		return r, err
 	}
@@ -176,8 +179,23 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
 		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	}()
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	g, err := c.gate(p, site, client, root, r, stop)
+	if err != nil {
+		return r, err
+	}
+	defer func() { g.close(context.WithoutCancel(ctx), r) }()
+	if !c.IgnorePolicy {
+		if err := g.open(inner, c.Via); err != nil {
+			return r, err
+		}
+	}
 	for _, room := range ways {
-		err = c.by(ctx, p, site, client, root, room, r)
+		err = c.by(inner, p, site, g, root, room, r)
+		if no := g.ended(); no != nil {
+			return r, no
+		}
 		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
@@ -194,7 +212,8 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 			return r, err
 		}
 	}
-	return r, c.crawl(ctx, p, site, client, folder, r)
+	err = c.crawl(inner, p, site, client, folder, r)
+	return r, cmp.Or(g.ended(), err)
 }
 
 // refused reports whether a site has a protocol, but nothing that can be taken:
@@ -220,7 +239,7 @@ func (c *pullCommand) crawl(ctx context.Context, p *process, site store.Site, cl
 	bar := p.progress("crawling " + root)
 	o := c.options(p, site, from, bar.show)
 	o.IgnoreRobots = c.IgnorePolicy
-	src, err := crawl.New(client.HTTP(), root, o)
+	src, err := crawl.New(c.showing(client), root, o)
 	if err != nil {
 		return err
 	}
@@ -242,29 +261,21 @@ func (c *pullCommand) crawl(ctx context.Context, p *process, site store.Site, cl
 }
 
 // by mirrors one site by one protocol.
-func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, client *fetch.Client, root string, room protocol.Protocol, r *pullReport) error {
-	var mu sync.Mutex
-	reader := room.NewReader(client.HTTP(), root, &protocol.ReaderOptions{Key: c.keyOf, Note: func(n protocol.Note) {
-		mu.Lock()
-		defer mu.Unlock()
-		p.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
-		if len(r.Notes) < maxNotes {
-			r.Notes = append(r.Notes, protocolNote(n))
-		}
-	}})
+func (c *pullCommand) by(ctx context.Context, p *process, site store.Site, g *gate, root string, room protocol.Protocol, r *pullReport) error {
+	reader := g.reader(room)
 	r.meter.begin(root, room.Name)
 	bar := p.progress("pulling " + root)
 	rep, err := mirror.Sync(ctx, root+" "+room.Name, reader, site, &mirror.Options{
 		Logger:   p.log,
 		Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
 		Fallback: func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
-			pg, err := page(ctx, client.HTTP(), root, ref.URL)
+			pg, err := page(ctx, c.showing(g.client), root, ref.URL)
 			return pg, "crawl", err
 		},
 	})
 	bar.end()
-	mu.Lock()
-	defer mu.Unlock()
+	g.noting.Lock()
+	defer g.noting.Unlock()
 	err = c.done(ctx, site, room.Name, root, true, r, rep, err)
 	for name, n := range rep.Fallbacks {
 		r.Ways = append(r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: n, Error: rep.Fallback.Error()})
@@ -353,6 +364,7 @@ func printPull(w io.Writer, reports []*pullReport) error {
 		b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
 		b = fmt.Appendf(b, "  %d requests, %s received, %.1f s\n", r.Requests, bytesText(r.BytesReceived), r.Seconds)
 		b = append(b, r.savedText()...)
+		b = append(b, r.policyText()...)
 		if r.Doubted > 0 {
 			b = fmt.Appendf(b, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.Doubted)
 		}

@@ -1,0 +1,377 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// tryPull runs `millrace pull --json`, whatever comes of it.
+func tryPull(t *testing.T, url, file string, args ...string) (pullReport, int) {
+	t.Helper()
+	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
+	var r pullReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	return r, code
+}
+
+// What a site says about the use of its content holds for it, by whatever way
+// it is read.
+func TestPullPolicy(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, conf, "policy:\n  terms: https://example.com/terms\n  contact: rights@example.com\n  purposes: {ai-train: false, ai-input: true}\n  requirements: {attribution: true}\n")
+	addr := freeAddress(t)
+	s := serve(t, copySite(t, "handbook"), "--config", conf, "--listen", addr, "--store", filepath.Join(t.TempDir(), "s.db"))
+	document := s.url + "llm-policy.json"
+	for _, via := range []string{"", "scp", "openfeeder", "tct-01", "tct-00", "crawl"} {
+		file := filepath.Join(t.TempDir(), "mirror.db")
+		args := []string{}
+		if via != "" {
+			args = append(args, "--via", via)
+		}
+		r, code := tryPull(t, s.url, file, append(args, "--purpose", "ai-train")...)
+		for _, part := range []string{document, "purposes.allow_ai_train is false", "mailto:rights@example.com", "--ignore-policy"} {
+			if code != exitFailure || !strings.Contains(r.Error, part) {
+				t.Errorf("by %q: exit %d, %q does not name %s", via, code, r.Error, part)
+			}
+		}
+		if r.Added != 0 || r.Requests > 2 || len(r.Ways) != 0 || len(held(t, file, s.url, s.url)) != 0 {
+			t.Errorf("by %q: a forbidden pull has taken %+v", via, r)
+		}
+		want := &policyReport{
+			Documents: []string{document}, Terms: "https://example.com/terms", Contact: "mailto:rights@example.com", Requirements: []string{"attribution"},
+		}
+		r = pullBest(t, s.url, file, args...)
+		if diff := cmp.Diff(want, r.Policy); diff != "" || r.Added == 0 || r.PolicyIgnored {
+			t.Errorf("by %q: %+v (-want +got):\n%s", via, r, diff)
+		}
+		if via != "crawl" && via != "openfeeder" {
+			if r := pullBest(t, s.url, file, args...); r.Requests != 1 || r.Policy == nil {
+				t.Errorf("by %q, nothing changed: %+v", via, r)
+			}
+		}
+		// What is remembered forbids as well, and the document is asked again.
+		if r, code := tryPull(t, s.url, file, append(args, "--purpose", "ai-train")...); code != exitFailure || r.Requests != 1 {
+			t.Errorf("by %q, remembered: exit %d, %+v", via, code, r)
+		}
+		if r := pullBest(t, s.url, file, append(args, "--purpose", "search")...); r.Purpose != millrace.Search {
+			t.Errorf("by %q, for what nothing is said of: %+v", via, r)
+		}
+		if r := pullBest(t, s.url, filepath.Join(t.TempDir(), "m.db"), append(args, "--purpose", "ai-train", "--ignore-policy")...); r.Added == 0 || !r.PolicyIgnored || r.Policy != nil {
+			t.Errorf("by %q, without regard to it: %+v", via, r)
+		}
+	}
+
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	_, out, _ := command(t, nil, "pull", s.url, "--store", file, "--allow-private", "--purpose", "ai-train")
+	if !strings.Contains(out, "failed: "+document) {
+		t.Errorf("a forbidden pull says\n%s", out)
+	}
+	_, out, _ = command(t, nil, "pull", s.url, "--store", file, "--allow-private")
+	if !strings.Contains(out, "  the site asks for attribution of those who use the content; terms: https://example.com/terms ("+document+")\n") {
+		t.Errorf("a pull says\n%s", out)
+	}
+	_, out, _ = command(t, nil, "pull", s.url, "--store", file, "--allow-private", "--purpose", "ai-train", "--ignore-policy")
+	if !strings.Contains(out, "not kept to (--ignore-policy)\n") {
+		t.Errorf("a pull without regard to the policy says\n%s", out)
+	}
+
+	// An owner who thinks better of it is heard at once.
+	s.stop()
+	write(t, conf, "policy:\n  purposes: {ai-train: true}\n")
+	s = serve(t, copySite(t, "handbook"), "--config", conf, "--listen", addr, "--store", filepath.Join(t.TempDir(), "s.db"))
+	if r, code := tryPull(t, s.url, file, "--purpose", "ai-train"); code != exitGood {
+		t.Errorf("once it is allowed: %+v", r)
+	}
+}
+
+// policySite is a site by TCT draft-01 with a policy of its own making.
+type policySite struct {
+	*httptest.Server
+	mu     sync.Mutex
+	policy http.HandlerFunc
+	robots string
+	asked  []time.Time // when, but for robots.txt
+	paths  []string
+}
+
+func newPolicySite(t *testing.T, pages int, policy http.HandlerFunc) *policySite {
+	t.Helper()
+	s := &policySite{policy: policy}
+	mux := http.NewServeMux()
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.paths = append(s.paths, r.URL.Path)
+		if r.URL.Path != "/robots.txt" {
+			s.asked = append(s.asked, time.Now())
+		}
+		s.mu.Unlock()
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", `</list>; rel="index"; type="application/json"`)
+	})
+	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s.robots) })
+	mux.HandleFunc("/llm-policy.json", func(w http.ResponseWriter, r *http.Request) { s.policy(w, r) })
+	mux.HandleFunc("/list", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("ETag", `"list"`)
+		if r.Header.Get("If-None-Match") == `"list"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		var items []string
+		for i := range pages {
+			items = append(items, fmt.Sprintf(`{"cUrl":"%[1]s/%[2]d/","mUrl":"%[1]s/%[2]d/llm.json","etag":"sha256-%[2]d"}`, s.URL, i))
+		}
+		fmt.Fprintf(w, `{"version":1,"items":[%s]}`, strings.Join(items, ","))
+	})
+	mux.HandleFunc("/{n}/llm.json", func(w http.ResponseWriter, r *http.Request) {
+		n := r.PathValue("n")
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("ETag", `"sha256-`+n+`"`)
+		w.Header().Set("Link", "<"+s.URL+"/"+n+`/>; rel="canonical"`)
+		fmt.Fprintf(w, `{"profile":"tct-1","canonical_url":"%s/%s/","title":"Page %[2]s","content":"The words of page %[2]s.","hash":"sha256-%[2]s"}`, s.URL, n)
+	})
+	return s
+}
+
+// since gives the paths that were asked for since it was called last.
+func (s *policySite) since() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.paths
+	s.paths, s.asked = nil, nil
+	return out
+}
+
+func says(status int, typ, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", typ)
+		w.Header().Set("Retry-After", "100") // nobody waits so long
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+func TestPullOddPolicy(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		policy http.HandlerFunc
+		robots string
+		want   string // in the error; "" = the pull goes on
+	}{
+		{"none", says(404, "text/plain", "no"), "", ""},
+		{"a page for every path", says(200, "text/html", "<!DOCTYPE html><p>Hello"), "", ""},
+		{"a word for every path", says(200, "text/plain", "ok"), "", ""},
+		{"closed", says(403, "text/plain", "no"), "", ""},
+		{"disallowed", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "User-agent: *\nDisallow: /llm-policy.json\n", ""},
+		{"nothing said", says(200, "application/json", `{}`), "", ""},
+		{"forbidden", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "", "purposes.allow_ai_input is false"},
+		{"another type", says(200, "application/json", `{"purposes":{"allow_ai_input":"no"}}`), "", "(/purposes/allow_ai_input)"},
+		{"cut off", says(200, "application/json", `{"purposes":{"allow_ai_input":`), "", "line 1"},
+		{"of another protocol", says(200, "application/json", `{"profile":"privacy-7"}`), "", "/profile"},
+		{"without an end", says(200, "application/json", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`), "", "--ignore-policy"},
+		{"in trouble", says(500, "text/plain", "oh"), "", "500 Internal Server Error"},
+		{"for later", says(503, "text/plain", "oh"), "", "503 Service Unavailable"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newPolicySite(t, 2, tt.policy)
+			s.robots = tt.robots
+			file := filepath.Join(t.TempDir(), "mirror.db")
+			r, code := tryPull(t, s.URL, file, "--via", "tct-01")
+			if tt.want == "" {
+				if code != exitGood || r.Added != 2 {
+					t.Fatalf("exit %d: %+v", code, r)
+				}
+				s.since()
+				if r, _ := tryPull(t, s.URL, file, "--via", "tct-01"); r.Requests != 1 {
+					t.Errorf("the second time: %q", s.since())
+				}
+				return
+			}
+			if code != exitFailure || !strings.Contains(r.Error, tt.want) || !strings.Contains(r.Error, "/llm-policy.json") || !strings.Contains(r.Error, "--ignore-policy") {
+				t.Errorf("exit %d: %s", code, r.Error)
+			}
+			if paths := s.since(); r.Added != 0 || slices.Contains(paths, "/list") {
+				t.Errorf("asked for %q: %+v", paths, r)
+			}
+			if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--ignore-policy"); code != exitGood || r.Added != 2 || !r.PolicyIgnored {
+				t.Errorf("without regard to it: exit %d, %+v", code, r)
+			}
+			if paths := s.since(); slices.Contains(paths, "/llm-policy.json") {
+				t.Errorf("asked for %q", paths)
+			}
+		})
+	}
+}
+
+// age makes what a mirror remembers of a policy older.
+func age(t *testing.T, file, site, by string) {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	m, err := mirrored(t.Context(), st, site+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := "policy of " + site
+	cursor, err := m.Cursor(t.Context(), from)
+	var r termsRecord
+	if err == nil {
+		err = json.Unmarshal([]byte(cursor), &r)
+	}
+	d, parseErr := time.ParseDuration(by)
+	if err != nil || parseErr != nil || r.Time.IsZero() {
+		t.Fatalf("%s is remembered: %v, %v", cursor, err, parseErr)
+	}
+	r.Time = r.Time.Add(-d)
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = m.Swap(t.Context(), from, cursor, millrace.Cursor(b))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A policy is remembered for a day, and an older one counts while nobody can
+// have a newer one.
+func TestPullPolicyRemembered(t *testing.T) {
+	allows := says(200, "application/json", `{"purposes":{"allow_ai_input":true},"requirements":{"notice_required":true}}`)
+	s := newPolicySite(t, 2, allows)
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	pull(t, s.URL, file)
+	if paths := s.since(); !slices.Equal(paths[:3], []string{"/robots.txt", "/llm-policy.json", "/"}) {
+		t.Errorf("at first: %q", paths)
+	}
+	age(t, file, s.URL, "23h")
+	s.policy = says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`)
+	r := pull(t, s.URL, file)
+	if paths := s.since(); !slices.Equal(paths, []string{"/list"}) || r.Policy == nil || !slices.Equal(r.Policy.Requirements, []string{"notice"}) {
+		t.Errorf("within the day: %q, %+v", paths, r.Policy)
+	}
+	age(t, file, s.URL, "2h")
+	s.policy = says(500, "text/plain", "oh")
+	if r := pull(t, s.URL, file); r.Policy == nil {
+		t.Errorf("in trouble: %+v", r)
+	}
+	s.since()
+	s.policy = says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`)
+	if r, code := tryPull(t, s.URL, file, "--via", "tct-01"); code != exitFailure || !strings.Contains(r.Error, "allow_ai_input") {
+		t.Errorf("after a day: exit %d: %+v", code, r)
+	}
+	if paths := s.since(); !slices.Equal(paths, []string{"/llm-policy.json"}) {
+		t.Errorf("after a day: %q", paths)
+	}
+	s.policy = says(404, "text/plain", "")
+	if r := pull(t, s.URL, file); r.Policy != nil {
+		t.Errorf("gone: %+v", r)
+	}
+	s.since()
+	pull(t, s.URL, file)
+	if paths := s.since(); !slices.Equal(paths, []string{"/list"}) {
+		t.Errorf("after none: %q", paths)
+	}
+}
+
+// Of a site that is down a pull says that it is down.
+func TestPullPolicyDown(t *testing.T) {
+	s := newPolicySite(t, 2, says(500, "text/plain", "oh"))
+	fresh, known := filepath.Join(t.TempDir(), "fresh.db"), filepath.Join(t.TempDir(), "known.db")
+	tryPull(t, s.URL, known) // robots.txt is remembered, and no policy
+	s.Close()
+	for _, file := range []string{fresh, known} {
+		r, code := tryPull(t, s.URL, file)
+		if code != exitFailure || !strings.Contains(r.Error, "refused") || strings.Contains(r.Error, "policy") || r.Requests > 2 || len(r.Ways) == 0 {
+			t.Errorf("%s: exit %d: %+v", filepath.Base(file), code, r)
+		}
+	}
+}
+
+// A rate that a site asks for is kept.
+func TestPullPolicyRate(t *testing.T) {
+	const gap = 40 * time.Millisecond
+	s := newPolicySite(t, 10, says(200, "application/json", `{"rate_hints":{"max_requests_per_second":25}}`))
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	r := pull(t, s.URL, file)
+	if r.Added != 10 || r.Policy == nil || r.Policy.PerSecond != 25 {
+		t.Errorf("%+v", r)
+	}
+	times := s.asked // when requests came in, which may be late, but not early by more than that
+	if n := len(times); n < 13 || times[n-1].Sub(times[0]) < time.Duration(n-1)*gap-gap/2 {
+		t.Errorf("%d requests in %s", n, times[n-1].Sub(times[0]))
+	}
+}
+
+// A site that wants so many requests a day gets no more, over all pulls.
+func TestPullPolicyPerDay(t *testing.T) {
+	s := newPolicySite(t, 30, says(200, "application/json", `{"rate_hints":{"max_requests_per_day":12}}`))
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	started := time.Now().UTC()
+	r, code := tryPull(t, s.URL, file, "--via", "tct-01")
+	if time.Now().UTC().Day() != started.Day() {
+		t.Skip("a day has begun meanwhile")
+	}
+	midnight := started.Truncate(24 * time.Hour).AddDate(0, 0, 1)
+	if code != exitFailure || r.GoOn == nil || !r.GoOn.Equal(midnight) || !strings.Contains(r.Error, midnight.Format(time.RFC3339)) || !strings.Contains(r.Error, "rate_hints.max_requests_per_day") {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	first := s.since()
+	if len(first) != 12 || r.Requests != 12 || r.Added == 0 || r.Added > 8 {
+		t.Errorf("%d requests: %+v", len(first), r)
+	}
+	r, code = tryPull(t, s.URL, file, "--via", "tct-01")
+	if paths := s.since(); len(paths) != 0 || code != exitFailure || r.GoOn == nil {
+		t.Errorf("again on this day: %q, exit %d, %+v", paths, code, r)
+	}
+	got := len(held(t, file, s.URL+"/", s.URL+"/"))
+	if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--ignore-policy"); code != exitGood || r.Added != 30-got {
+		t.Errorf("without regard to it, after %d pages: exit %d, %+v", got, code, r)
+	}
+}
+
+// What a pull has not used of a day is there for the next.
+func TestPullPolicyPerDayReturned(t *testing.T) {
+	s := newPolicySite(t, 2, says(200, "application/json", `{"rate_hints":{"max_requests_per_day":1000}}`))
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	n := 0
+	for range 3 {
+		n += int(pull(t, s.URL, file).Requests)
+	}
+	st, err := sqlite.Open(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	m, err := mirrored(t.Context(), st, s.URL+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cursor, err := m.Cursor(t.Context(), "requests to "+strings.TrimPrefix(s.URL, "http://"))
+	var r quotaRecord
+	if err == nil {
+		err = json.Unmarshal([]byte(cursor), &r)
+	}
+	if err != nil || r.Used != n {
+		t.Errorf("%d requests were made, and %+v is counted (%v)", n, r, err)
+	}
+}

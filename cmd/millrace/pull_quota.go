@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+// quota counts the requests to a host in a day of UTC, over all pulls into one
+// store. It takes them from the store in blocks, before they are made: a pull
+// that is killed counts a few that it has not made, and never makes one that it
+// has not counted.
+type quota struct {
+	site store.Site // whose memory it is
+	host string
+	now  func() time.Time
+
+	mu    sync.Mutex
+	limit int
+	terms protocol.Terms // that have the limit
+	spent int            // requests of this pull that are not counted yet
+	day   string         // of left
+	left  int            // taken from the store and not used
+}
+
+// quotaError is a site that wants no more requests today. It is
+// [millrace.ErrUnavailable].
+type quotaError struct {
+	document, member string
+	limit            int
+	again            time.Time
+}
+
+// Error says when to go on.
+func (e *quotaError) Error() string {
+	return fmt.Sprintf("%s asks for at most %d requests a day (%s), which were made: what was read is kept; go on after %s, or at once with --ignore-policy",
+		e.document, e.limit, e.member, e.again.Format(time.RFC3339))
+}
+
+// Unwrap gives [millrace.ErrUnavailable].
+func (e *quotaError) Unwrap() error { return millrace.ErrUnavailable }
+
+// quotaRecord is what a site's memory has of it.
+type quotaRecord struct {
+	Day  string `json:"day"`
+	Used int    `json:"used"`
+}
+
+// quotaBlock is the most requests that are taken at once.
+const quotaBlock = 100
+
+// bound sets the limit.
+func (q *quota) bound(t protocol.Terms) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.terms, q.limit = t, t.Policy.Rate.PerDay
+}
+
+// take counts one request, or says that it would be one too many.
+func (q *quota) take(ctx context.Context) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now().UTC()
+	if day := now.Format(time.DateOnly); day != q.day {
+		q.day, q.left = day, 0
+	}
+	if q.left == 0 {
+		err := q.change(ctx, func(used int) int {
+			used += q.spent
+			q.left = max(0, min(max(1, q.limit/10), quotaBlock, q.limit-used))
+			return used + q.left
+		})
+		if err != nil {
+			q.left = 0
+			return err
+		}
+		q.spent = 0
+	}
+	if q.left == 0 {
+		return &quotaError{q.terms.URL, q.terms.Names.PerDay, q.limit, now.Truncate(24*time.Hour).AddDate(0, 0, 1)}
+	}
+	q.left--
+	return nil
+}
+
+// close gives back what was not used.
+func (q *quota) close(ctx context.Context) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	today := q.now().UTC().Format(time.DateOnly)
+	if q.day != "" && q.day != today {
+		q.left = 0 // of a day that is over
+	}
+	if q.left == 0 && q.spent == 0 {
+		return nil
+	}
+	q.day = today
+	err := q.change(ctx, func(used int) int { return max(0, used+q.spent-q.left) })
+	if err == nil {
+		q.left, q.spent = 0, 0
+	}
+	return err
+}
+
+// change sets how many requests of q.day are counted, by how many were.
+// Several pulls may do so at once.
+func (q *quota) change(ctx context.Context, next func(used int) int) error {
+	from := "requests to " + q.host
+	for {
+		cursor, err := q.site.Cursor(ctx, from)
+		if err != nil {
+			return err
+		}
+		var was quotaRecord
+		if cursor != "" {
+			if err := json.Unmarshal([]byte(cursor), &was); err != nil {
+				return fmt.Errorf("%s: %w: %w", from, millrace.ErrInvalid, err)
+			}
+		}
+		if was.Day != q.day {
+			was = quotaRecord{Day: q.day}
+		}
+		b, err := json.Marshal(quotaRecord{q.day, next(was.Used)})
+		if err != nil {
+			return err
+		}
+		if err := q.site.Swap(ctx, from, cursor, millrace.Cursor(b)); !errors.Is(err, millrace.ErrConflict) {
+			return err
+		}
+	}
+}
