@@ -11,8 +11,10 @@ import (
 type checkCommand struct {
 	common
 	remote
+	keyed
 	URL      string `arg:"" name:"url" help:"Site to check, by its root or any page of it."`
 	Protocol string `placeholder:"NAME" help:"Check this protocol only."`
+	KeyFile  string `placeholder:"FILE" help:"File with the key that the site has given, in its first line. It is sent to the site's own address alone, and not to what has to be public. Without it the key is in the environment, as MILLRACE_KEY, if there is one."`
 }
 
 // Run checks a site; a broken MUST is a failure, and so is the absence of
@@ -30,7 +32,10 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	target, err := check.NewTarget(site, c.client(p, nil).HTTP(), &check.TargetOptions{Decode: fetch.Decode})
+	if err := c.load(p, c.KeyFile, site); err != nil {
+		return err
+	}
+	target, err := check.NewTarget(site, c.visitor(c.client(p, nil)), &check.TargetOptions{Decode: fetch.Decode})
 	if err != nil {
 		return usageError(err.Error())
 	}

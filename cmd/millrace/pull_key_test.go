@@ -44,3 +44,27 @@ func TestPullKey(t *testing.T) {
 		}
 	}
 }
+
+// Whoever checks a site shows the key, but not for what has to be public.
+func TestCheckKey(t *testing.T) {
+	shown := map[string]bool{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown[r.URL.Path] = r.Header.Get("Authorization") == "Bearer mill_file"
+		if r.URL.Path == "/.well-known/openfeeder.json" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"version":"1.0","feed":{"endpoint":"/openfeeder"}}`))
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer srv.Close()
+	file := filepath.Join(t.TempDir(), "key")
+	write(t, file, "mill_file\n")
+	args := []string{"check", srv.URL, "--allow-private", "--protocol", "openfeeder", "--key-file"}
+	if code, out, errs := command(t, nil, append(args, file)...); code != exitFailure || !shown["/openfeeder"] || shown["/.well-known/openfeeder.json"] {
+		t.Errorf("exit %d, shown %v: %s%s", code, shown, out, errs)
+	}
+	if code, out, errs := command(t, nil, append(args, filepath.Join(file, "none"))...); code != exitUsage {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}
