@@ -33,6 +33,7 @@ type annotator struct {
 	taken    map[string]bool // offset and attribute
 	names    map[string]bool // that are given to parts of the page
 	sections map[*dom.Node]bool
+	labelled bool // there are labels for the next field, which no new field may take
 }
 
 // Annotate proposes attributes for an HTML document, and gives it with them:
@@ -81,6 +82,7 @@ func (a *annotator) structured(n *dom.Node) bool {
 	for name, v := range attributesOf(n) {
 		found = found || !slices.Contains([]string{"field", "label", "context"}, name)
 		a.names[v] = true
+		a.labelled = a.labelled || name == "label"
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.DataAtom != atom.Template && a.structured(c) {
@@ -169,7 +171,7 @@ func (a *annotator) structure() {
 	}
 	if page != nil {
 		b := newBuilder(a.Tree, a.options())
-		a.add(page, "page", a.fresh(b.pageName(), "page"))
+		a.add(page, "page", a.fresh(clean(b.pageName()), "page"))
 		a.add(page, "type", string(a.Page.Kind))
 	}
 	if a.Content == nil {
@@ -314,6 +316,21 @@ func (a *annotator) form(f *dom.Node) {
 	}
 }
 
+// clean gives a text as a value can have it: on one line, without control
+// characters, and no longer than a label is.
+func clean(s string) string {
+	s = fold(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, s))
+	if len(s) > 200 {
+		s = strings.TrimSpace(strings.ToValidUTF8(s[:200], ""))
+	}
+	return s
+}
+
 // controls gives the inputs and buttons of a form.
 func controls(n *dom.Node) (list []*dom.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -344,10 +361,11 @@ func (a *annotator) inputs(tree *dom.Node) {
 		at := attributesOf(n)
 		context = context || at["context"] != ""
 		if asks(n) || at.has("field") && inputType(n) != "hidden" {
-			name := fold(cmp.Or(attr(n, "name"), attr(n, "id"), slug(attr(n, "placeholder")), slug(attr(n, "aria-label"))))
+			name := cmp.Or(clean(attr(n, "name")), clean(attr(n, "id")), slug(attr(n, "placeholder")), slug(attr(n, "aria-label")))
 			a.add(n, "field", cmp.Or(name, inputType(n)))
-			if bare[n] || !at.has("field") && at["label"] == "" && b.htmlLabel(n) == "" {
-				a.add(n, "label", fold(cmp.Or(attr(n, "aria-label"), attr(n, "placeholder"), attr(n, "title"), name, at["field"], inputType(n))))
+			shown := b.htmlLabel(n)
+			if bare[n] || !at.has("field") && at["label"] == "" && (shown == "" || a.labelled) {
+				a.add(n, "label", cmp.Or(clean(shown), clean(attr(n, "aria-label")), clean(attr(n, "placeholder")), clean(attr(n, "title")), name, clean(at["field"]), inputType(n), "field"))
 			}
 			if private(n) != "" && !context {
 				if inputType(n) == "password" || strings.Contains(attr(n, "autocomplete"), "cc-") {

@@ -53,7 +53,11 @@ func read(ctx context.Context, data []byte, pageURL string) (*document, error) {
 	if _, err := extract.HTML(ctx, marked, pageURL, &extract.Options{Rules: rules, MaxBytes: len(marked) + 1}); err != nil {
 		return nil, err
 	}
-	d.lines = append(d.lines, 0)
+	first := 0
+	if bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")) {
+		first = 3 // the byte order mark is no character of the first line
+	}
+	d.lines = append(d.lines, first)
 	for i, c := range data {
 		if c == '\n' {
 			d.lines = append(d.lines, i+1)
