@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/jsonio"
 )
 
 func TestExtendedMembers(t *testing.T) {
@@ -50,6 +51,42 @@ func TestExtendedMembers(t *testing.T) {
 	for _, bad := range []string{`{},{}`, `{}]],[[{}`, `{"a":1,"a":2}`, `{"a":01}`, `{"a":1e400}`, ``, `null`, `{"a":"\ud800"}`} {
 		if c := canonicalObject([]byte(bad)); c != nil {
 			t.Errorf("%q is taken as %q", bad, c)
+		}
+	}
+}
+
+func TestWalk(t *testing.T) {
+	const doc = `{"items":[{"cUrl":"a","modified":5,"x":[]},{"cUrl":"b","modified":"2026-01-02"},{"cUrl":7}],"version":1.0}`
+	var got []Item
+	version, items, err := Walk(jsonio.NewReader(strings.NewReader(doc), nil), func(i int, it *Item, err error) bool {
+		if (err != nil) != (i == 2) {
+			t.Errorf("item %d: %v", i, err)
+		}
+		got = append(got, *it)
+		return true
+	})
+	if string(version) != "1.0" || !items || err != nil {
+		t.Errorf("version %s, items %t: %v", version, items, err)
+	}
+	if diff := cmp.Diff([]Item{{CURL: "a"}, {CURL: "b", Modified: "2026-01-02"}, {}}, got); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+}
+
+func TestItemVersion(t *testing.T) {
+	for _, c := range []struct {
+		it   Item
+		want string
+	}{
+		{Item{ETag: "sha256-a"}, `"sha256-a"`},
+		{Item{ContentHash: "sha256-b"}, `"sha256-b"`},
+		{Item{ETag: "sha256-a", ContentHash: "sha256-b"}, `"sha256-a"`},
+		{Item{}, ""},
+		{Item{ETag: "a\"\r\nX: y"}, ""},
+		{Item{ETag: "a b"}, ""},
+	} {
+		if got := c.it.Version(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.it, got, c.want)
 		}
 	}
 }

@@ -49,24 +49,6 @@ func TestScanList(t *testing.T) {
 	}
 }
 
-func TestItemVersion(t *testing.T) {
-	for _, c := range []struct {
-		it   item
-		want string
-	}{
-		{item{ETag: "sha256-a"}, `"sha256-a"`},
-		{item{ContentHash: "sha256-b"}, `"sha256-b"`},
-		{item{ETag: "sha256-a", ContentHash: "sha256-b"}, `"sha256-a"`},
-		{item{}, ""},
-		{item{ETag: "a\"\r\nX: y"}, ""},
-		{item{ETag: "a b"}, ""},
-	} {
-		if got := c.it.version(); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.it, got, c.want)
-		}
-	}
-}
-
 func FuzzScanList(f *testing.F) {
 	f.Add([]byte(listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + listTail))
 	f.Add([]byte(`{"items":[{"cUrl":1},[]],"version":1}`))
@@ -75,7 +57,7 @@ func FuzzScanList(f *testing.F) {
 		var items []item
 		err := scanList(strings.NewReader(string(doc)), 0, func(_ int, it *item, err error) bool {
 			if err == nil {
-				if ok, err := it.check([]string{"https://e.com"}); err == nil {
+				if ok, err := it.Check([]string{"https://e.com"}); err == nil {
 					items = append(items, ok)
 				}
 			}
@@ -93,7 +75,7 @@ func FuzzScanList(f *testing.F) {
 				again = append(again, ',')
 			}
 			items[i].ETag = ""
-			again = items[i].append(again)
+			again = appendItem(again, &items[i])
 		}
 		i := 0
 		err = scanList(strings.NewReader(string(again)+listTail), 0, func(_ int, it *item, err error) bool {

@@ -46,7 +46,7 @@ func writeList(ctx context.Context, v millrace.View, over *overview, w io.Writer
 	buf := make([]byte, 0, 512)
 	sep := "\n"
 	write := func(it item) error {
-		buf = it.append(append(buf[:0], sep...))
+		buf = appendItem(append(buf[:0], sep...), &it)
 		sep = ",\n"
 		_, err := out.Write(buf)
 		return err
@@ -60,7 +60,7 @@ func writeList(ctx context.Context, v millrace.View, over *overview, w io.Writer
 		if err != nil {
 			return err
 		}
-		if err := write(item{CURL: t.URL, MURL: docs + tagName(site, t), Modified: tct.FormatTime(t.Modified), ContentHash: t.Value}); err != nil {
+		if err := write(item{CURL: t.URL, MURL: docs + tagName(site, t), Modified: tct.Date(tct.FormatTime(t.Modified)), ContentHash: t.Value}); err != nil {
 			return err
 		}
 	}

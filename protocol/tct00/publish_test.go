@@ -123,7 +123,7 @@ func TestList(t *testing.T) {
 		if err != nil || !isHash(it.ContentHash) || it.ETag != "" {
 			t.Errorf("%+v %v", it, err)
 		}
-		urls = append(urls, it.CURL+" "+it.MURL+" "+it.Modified)
+		urls = append(urls, it.CURL+" "+it.MURL+" "+string(it.Modified))
 		return true
 	}); err != nil {
 		t.Fatal(err)

@@ -139,7 +139,8 @@ func (r *Reader) items(ctx context.Context, f *listFile, yield func(millrace.Cha
 			return false
 		}
 		if err == nil {
-			*it, err = it.check(f.origins)
+			*it, err = it.Check(f.origins)
+			err = formatError(err, "", "6.1")
 		}
 		if err == nil {
 			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, it.CURL)); twice {
@@ -151,11 +152,11 @@ func (r *Reader) items(ctx context.Context, f *listFile, yield func(millrace.Cha
 		}
 		var ok bool
 		if err != nil {
-			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
+			ok = yield(millrace.Change{}, tct.Skip(f.URL, i, it, err))
 		} else {
-			r.listed.Add(it.MURL, it.version())
-			ok = yield(millrace.Change{Kind: millrace.Put, Time: tct.ParseTime(it.Modified), Ref: millrace.Ref{
-				URL: it.CURL, Version: it.version(), Location: it.MURL,
+			r.listed.Add(it.MURL, it.Version())
+			ok = yield(millrace.Change{Kind: millrace.Put, Time: tct.ParseTime(string(it.Modified)), Ref: millrace.Ref{
+				URL: it.CURL, Version: it.Version(), Location: it.MURL,
 			}}, nil)
 		}
 		if !ok {
@@ -167,18 +168,4 @@ func (r *Reader) items(ctx context.Context, f *listFile, yield func(millrace.Cha
 		return stop
 	}
 	return formatError(err, f.URL, "6.1")
-}
-
-func skip(list string, i int, it *item, err error) *millrace.SkipError {
-	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
-		f.URL = list
-		if f.Position == "" || f.Position == "cUrl" || f.Position == "mUrl" {
-			at := fmt.Sprintf("/items/%d", i)
-			if f.Position != "" {
-				at += "/" + f.Position
-			}
-			f.Position = at
-		}
-	}
-	return &millrace.SkipError{URL: it.CURL, Err: err}
 }

@@ -4,21 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/tct"
 )
 
-// item is one entry of an M-Sitemap (1.7.1).
-type item struct {
-	CURL        string `json:"cUrl"`        // the page
-	MURL        string `json:"mUrl"`        // its document
-	ETag        string `json:"etag"`        // the document's ETag without quotes
-	ContentHash string `json:"contentHash"` // in place of etag in lists of draft-00
-}
+// item is one entry of a list (1.7.1).
+type item = tct.Item
 
 // listHead and listTail stand around the items of an M-Sitemap (1.7.1).
 const (
@@ -26,30 +20,11 @@ const (
 	listTail = "]}"
 )
 
-// append appends the item as the lists of this draft have it.
-func (it *item) append(dst []byte) []byte {
+// appendItem appends the item as the lists of this draft have it.
+func appendItem(dst []byte, it *item) []byte {
 	dst = append(member(append(dst, '{'), "cUrl", it.CURL), ',')
 	dst = append(member(dst, "mUrl", it.MURL), ',')
 	return append(member(dst, "etag", it.ETag), '}')
-}
-
-// version gives the validator that an M-URL of the item should have, as it
-// stands in an ETag field: of etag, else of draft-00's contentHash. It is ""
-// when the item names none that can stand there.
-func (it *item) version() string {
-	v := it.ETag
-	if v == "" {
-		v = it.ContentHash
-	}
-	for _, c := range []byte(v) { // etagc of RFC 9110, section 8.8.3
-		if c <= ' ' || c == '"' || c == 0x7F {
-			return ""
-		}
-	}
-	if v == "" {
-		return ""
-	}
-	return `"` + v + `"`
 }
 
 // errVersion is an M-Sitemap of a version that nobody here knows.
@@ -64,9 +39,9 @@ var errNoList = errors.New("not an M-Sitemap")
 // may come after the items. Errors wrap errNoList, errVersion, ErrTooLarge or
 // a [*millrace.FormatError] that lacks the list's URL.
 func scanList(r io.Reader, visit func(i int, it *item, err error) bool) error {
-	var version jsonio.Raw
-	var items bool
-	err := walkList(jsonio.NewReader(r, nil), &version, &items, visit)
+	version, items, err := tct.Walk(jsonio.NewReader(r, nil), func(i int, it *item, err error) bool {
+		return visit(i, it, formatError(err, "", "1.7.1"))
+	})
 	n, bad := strconv.ParseFloat(string(version), 64)
 	switch {
 	case version == nil && !items, version != nil && (bad != nil || n != float64(int64(n))), err == nil && !items:
@@ -81,51 +56,4 @@ func scanList(r io.Reader, visit func(i int, it *item, err error) bool) error {
 		return &millrace.FormatError{Protocol: Name, Position: "/version", Section: "1.7.1", Reason: "the member is required"}
 	}
 	return nil
-}
-
-func walkList(
-	r *jsonio.Reader, version *jsonio.Raw, items *bool, visit func(i int, it *item, err error) bool,
-) error {
-	for name, err := range r.Members() {
-		if err != nil {
-			return err
-		}
-		switch name {
-		case "version":
-			if *version, err = r.Raw(); err != nil {
-				return err
-			}
-		case "items":
-			*items = true
-			for i, err := range r.Elements() {
-				if err != nil {
-					return err
-				}
-				var it item
-				if err := r.Decode(&it); !visit(i, &it, formatError(err, "", "1.7.1")) {
-					return nil
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// check gives the item with its URLs in canonical form, or says what is wrong
-// with it. The M-URL must be of an origin that serves the list (1.7.3).
-func (it item) check(origins []string) (item, error) {
-	wrong := func(member, reason string, err error) (item, error) {
-		return it, &millrace.FormatError{Protocol: Name, Position: member, Section: "1.7.1", Reason: reason, Err: err}
-	}
-	var err error
-	if it.CURL, err = canon.URL(it.CURL); err != nil {
-		return wrong("cUrl", "", err)
-	}
-	if it.MURL, err = canon.URL(it.MURL); err != nil {
-		return wrong("mUrl", "", err)
-	}
-	if !slices.Contains(origins, canon.Origin(it.MURL)) {
-		return wrong("mUrl", "it is on another origin than the list, "+origins[0], nil)
-	}
-	return it, nil
 }

@@ -47,24 +47,6 @@ func TestScanList(t *testing.T) {
 	}
 }
 
-func TestItemVersion(t *testing.T) {
-	for _, c := range []struct {
-		it   item
-		want string
-	}{
-		{item{ETag: "sha256-a"}, `"sha256-a"`},
-		{item{ContentHash: "sha256-b"}, `"sha256-b"`},
-		{item{ETag: "sha256-a", ContentHash: "sha256-b"}, `"sha256-a"`},
-		{item{}, ""},
-		{item{ETag: "a\"\r\nX: y"}, ""},
-		{item{ETag: "a b"}, ""},
-	} {
-		if got := c.it.version(); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.it, got, c.want)
-		}
-	}
-}
-
 func FuzzScanList(f *testing.F) {
 	f.Add([]byte(listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","etag":"x"}` + listTail))
 	f.Add([]byte(`{"items":[{"cUrl":1},[]],"version":1}`))
@@ -73,7 +55,7 @@ func FuzzScanList(f *testing.F) {
 		var items []item
 		err := scanList(strings.NewReader(string(doc)), func(_ int, it *item, err error) bool {
 			if err == nil {
-				if ok, err := it.check([]string{"https://e.com"}); err == nil {
+				if ok, err := it.Check([]string{"https://e.com"}); err == nil {
 					items = append(items, ok)
 				}
 			}
@@ -91,7 +73,7 @@ func FuzzScanList(f *testing.F) {
 				again = append(again, ',')
 			}
 			items[i].ContentHash = ""
-			again = items[i].append(again)
+			again = appendItem(again, &items[i])
 		}
 		i := 0
 		err = scanList(strings.NewReader(string(again)+listTail), func(_ int, it *item, err error) bool {

@@ -115,7 +115,7 @@ func writeLists(ctx context.Context, v millrace.View, shards int, over *overview
 			buf = append(buf, ',')
 		}
 		sep[i] = true
-		buf = it.append(append(buf, '\n'))
+		buf = appendItem(append(buf, '\n'), &it)
 		_, err := lists[i].Write(buf)
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/spool"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // maxLists is the most lists that one root may announce.
@@ -178,7 +179,8 @@ func (r *reader) items(
 			return false
 		}
 		if err == nil {
-			*it, err = it.check(f.origins)
+			*it, err = it.Check(f.origins)
+			err = formatError(err, "", "1.7.1")
 		}
 		if err == nil {
 			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, it.CURL)); twice {
@@ -190,11 +192,11 @@ func (r *reader) items(
 		}
 		var ok bool
 		if err != nil {
-			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
+			ok = yield(millrace.Change{}, tct.Skip(f.URL, i, it, err))
 		} else {
-			r.listed.Add(it.MURL, it.version())
+			r.listed.Add(it.MURL, it.Version())
 			ok = yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{
-				URL: it.CURL, Version: it.version(), Location: it.MURL, Section: section,
+				URL: it.CURL, Version: it.Version(), Location: it.MURL, Section: section,
 			}}, nil)
 		}
 		if !ok {
@@ -206,18 +208,4 @@ func (r *reader) items(
 		return stop
 	}
 	return formatError(err, f.URL, "1.7.1")
-}
-
-func skip(list string, i int, it *item, err error) *millrace.SkipError {
-	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
-		f.URL = list
-		if f.Position == "" || f.Position == "cUrl" || f.Position == "mUrl" {
-			at := fmt.Sprintf("/items/%d", i)
-			if f.Position != "" {
-				at += "/" + f.Position
-			}
-			f.Position = at
-		}
-	}
-	return &millrace.SkipError{URL: it.CURL, Err: err}
 }

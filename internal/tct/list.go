@@ -1,0 +1,114 @@
+package tct
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// Item is one entry of a list. A reader takes either draft's name of the tag.
+type Item struct {
+	CURL        string `json:"cUrl"`        // the page
+	MURL        string `json:"mUrl"`        // its document
+	Modified    Date   `json:"modified"`    // draft-00
+	ContentHash string `json:"contentHash"` // draft-00: the document's ETag without quotes
+	ETag        string `json:"etag"`        // draft-01: the same
+}
+
+// Date is a time as RFC 3339 has it. It is but a hint: what is no string counts
+// as "", not said.
+type Date string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *Date) UnmarshalJSON(raw []byte) error {
+	*d = Date(rawString(raw))
+	return nil
+}
+
+// Version gives the validator that an M-URL of the item should have, as it
+// stands in an ETag field: of etag, else of contentHash. It is ""
+// when the item names none that can stand there.
+func (it *Item) Version() string {
+	v := it.ETag
+	if v == "" {
+		v = it.ContentHash
+	}
+	for _, c := range []byte(v) { // etagc of RFC 9110, section 8.8.3
+		if c <= ' ' || c == '"' || c == 0x7F {
+			return ""
+		}
+	}
+	if v == "" {
+		return ""
+	}
+	return `"` + v + `"`
+}
+
+// Walk walks a list in flat memory and gives each item to visit with its index,
+// or the reason why it is no item; visit may end the walk. version is the list's
+// own, nil if it has none, and items whether there is such a member: what was
+// visited counts only if these will do. Errors are those of [jsonio.Reader].
+func Walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (version jsonio.Raw, items bool, err error) {
+	for name, err := range r.Members() {
+		if err != nil {
+			return version, items, err
+		}
+		switch name {
+		case "version":
+			if version, err = r.Raw(); err != nil {
+				return version, items, err
+			}
+		case "items":
+			items = true
+			for i, err := range r.Elements() {
+				if err != nil {
+					return version, items, err
+				}
+				var it Item
+				if err := r.Decode(&it); !visit(i, &it, err) {
+					return version, items, nil
+				}
+			}
+		}
+	}
+	return version, items, nil
+}
+
+// Check gives the item with its URLs in canonical form, or says what is wrong
+// with it: a [*millrace.FormatError] with the member as its position. The M-URL
+// must be of an origin that serves the list.
+func (it Item) Check(origins []string) (Item, error) {
+	wrong := func(member, reason string, err error) (Item, error) {
+		return it, &millrace.FormatError{Position: member, Reason: reason, Err: err}
+	}
+	var err error
+	if it.CURL, err = canon.URL(it.CURL); err != nil {
+		return wrong("cUrl", "", err)
+	}
+	if it.MURL, err = canon.URL(it.MURL); err != nil {
+		return wrong("mUrl", "", err)
+	}
+	if !slices.Contains(origins, canon.Origin(it.MURL)) {
+		return wrong("mUrl", "it is on another origin than the list, "+origins[0], nil)
+	}
+	return it, nil
+}
+
+// Skip reports the item of that index in a list, which cannot be used.
+func Skip(list string, i int, it *Item, err error) *millrace.SkipError {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+		f.URL = list
+		if f.Position == "" || f.Position == "cUrl" || f.Position == "mUrl" {
+			at := fmt.Sprintf("/items/%d", i)
+			if f.Position != "" {
+				at += "/" + f.Position
+			}
+			f.Position = at
+		}
+	}
+	return &millrace.SkipError{URL: it.CURL, Err: err}
+}
