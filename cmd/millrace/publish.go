@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -124,7 +125,7 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 		key = "static "
 	}
 	if c.policy != nil {
-		key += "policy " + c.print + " "
+		key += "policy " + c.print + " of " + c.policy.Updated.Format(time.RFC3339) + " "
 	}
 	if c.SiteContact != "" {
 		key += "contact " + c.SiteContact + " "

@@ -29,6 +29,9 @@ type policyReport struct {
 	Requirements []string `json:"requirements,omitempty"` // what is asked of those who use the content
 	PerSecond    float64  `json:"requests_per_second,omitempty"`
 	PerDay       int      `json:"requests_per_day,omitempty"`
+	Retention    float64  `json:"retention_seconds,omitempty"`  // how long copies may be kept
+	Access       string   `json:"access,omitempty"`             // who may have the content
+	Approved     []string `json:"approved_consumers,omitempty"` // agents that are named; others are not forbidden by that
 }
 
 // forbiddenError is a purpose that a site does not allow.
@@ -356,6 +359,15 @@ func reportTerms(terms []protocol.Terms) *policyReport {
 		}
 		asked := t.Policy.Requirements
 		all.Attribution, all.LinkBack, all.Notice = all.Attribution || asked.Attribution, all.LinkBack || asked.LinkBack, all.Notice || asked.Notice
+		if r.Access == "" {
+			r.Access = t.Policy.Access
+		}
+		if r.Approved == nil {
+			r.Approved = t.Policy.Consumers
+		}
+		if n := t.Policy.Retention.Seconds(); n > 0 && (r.Retention == 0 || n < r.Retention) {
+			r.Retention = n
+		}
 		if n := t.Policy.Rate.PerSecond; n > 0 && (r.PerSecond == 0 || n < r.PerSecond) {
 			r.PerSecond = n
 		}
@@ -380,17 +392,21 @@ func (r *pullReport) policyText() string {
 	if r.PolicyIgnored {
 		return "  the site's policy and robots.txt were not asked for and not kept to (--ignore-policy)\n"
 	}
-	if r.Policy == nil || r.Error != "" || len(r.Policy.Requirements) == 0 && r.Policy.Terms == "" {
+	if r.Policy == nil || r.Error != "" {
 		return ""
 	}
-	s := "  the site asks for"
-	if len(r.Policy.Requirements) > 0 {
-		s += " " + strings.Join(r.Policy.Requirements, ", ") + " of those who use the content"
-	} else {
-		s += " its terms to be kept"
+	var asked []string
+	if n := len(r.Policy.Requirements); n > 0 {
+		asked = append(asked, strings.Join(r.Policy.Requirements, ", ")+" of those who use the content")
+	}
+	if r.Policy.Retention > 0 {
+		asked = append(asked, "copies to be kept for "+time.Duration(r.Policy.Retention*float64(time.Second)).String()+" at most")
 	}
 	if r.Policy.Terms != "" {
-		s += "; terms: " + r.Policy.Terms
+		asked = append(asked, "its terms to be kept: "+r.Policy.Terms)
 	}
-	return s + " (" + strings.Join(r.Policy.Documents, ", ") + ")\n"
+	if len(asked) == 0 {
+		return ""
+	}
+	return "  the site asks for " + strings.Join(asked, "; ") + " (" + strings.Join(r.Policy.Documents, ", ") + ")\n"
 }

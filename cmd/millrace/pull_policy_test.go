@@ -37,7 +37,11 @@ func TestPullPolicy(t *testing.T) {
 	addr := freeAddress(t)
 	s := serve(t, copySite(t, "handbook"), "--config", conf, "--listen", addr, "--store", filepath.Join(t.TempDir(), "s.db"))
 	document := s.url + "llm-policy.json"
-	for _, via := range []string{"", "scp", "openfeeder", "tct-01", "tct-00", "crawl"} {
+	ways := []string{"", "tct-00", "crawl", "scp", "openfeeder", "tct-01"}
+	if testing.Short() {
+		ways = ways[:3]
+	}
+	for _, via := range ways {
 		file := filepath.Join(t.TempDir(), "mirror.db")
 		args := []string{}
 		if via != "" {
@@ -82,7 +86,7 @@ func TestPullPolicy(t *testing.T) {
 		t.Errorf("a forbidden pull says\n%s", out)
 	}
 	_, out, _ = command(t, nil, "pull", s.url, "--store", file, "--allow-private")
-	if !strings.Contains(out, "  the site asks for attribution of those who use the content; terms: https://example.com/terms ("+document+")\n") {
+	if !strings.Contains(out, "  the site asks for attribution of those who use the content; its terms to be kept: https://example.com/terms ("+document+")\n") {
 		t.Errorf("a pull says\n%s", out)
 	}
 	_, out, _ = command(t, nil, "pull", s.url, "--store", file, "--allow-private", "--purpose", "ai-train", "--ignore-policy")
@@ -331,7 +335,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 	if time.Now().UTC().Day() != started.Day() {
 		t.Skip("a day has begun meanwhile")
 	}
-	midnight := started.Truncate(24 * time.Hour).AddDate(0, 0, 1)
+	midnight := started.Truncate(24*time.Hour).AddDate(0, 0, 1)
 	if code != exitFailure || r.GoOn == nil || !r.GoOn.Equal(midnight) || !strings.Contains(r.Error, midnight.Format(time.RFC3339)) || !strings.Contains(r.Error, "rate_hints.max_requests_per_day") {
 		t.Errorf("exit %d: %+v", code, r)
 	}

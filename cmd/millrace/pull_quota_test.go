@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// quotaSite gives a site whose memory counts.
+func quotaSite(t *testing.T) store.Site {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	site, err := mirrored(t.Context(), st, "https://example.com/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+func perDay(n int) protocol.Terms {
+	return protocol.Terms{
+		URL: "https://example.com/llm-policy.json", Policy: &millrace.Policy{Rate: millrace.RateHints{PerDay: n}},
+		Names: protocol.MemberNames{PerDay: "per_day"},
+	}
+}
+
+// However many pulls there are at once, and whatever each gives back, a day has
+// so many requests.
+func TestQuotaShared(t *testing.T) {
+	site := quotaSite(t)
+	now := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
+	open := func(limit, spent int) *quota {
+		q := &quota{site: site, host: "example.com", now: func() time.Time { return now }, spent: spent}
+		q.bound(perDay(limit))
+		return q
+	}
+	var made atomic.Int64
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for range 5 { // pulls, one after the other
+				q := open(250, 1)
+				made.Add(1)
+				for range 10 + i {
+					err := q.take(t.Context())
+					if err == nil {
+						made.Add(1)
+					} else if over := (*quotaError)(nil); !errors.As(err, &over) {
+						t.Error(err)
+					}
+				}
+				if err := q.close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	rest := 0
+	q := open(250, 0)
+	var err error
+	for ; err == nil; rest++ {
+		err = q.take(t.Context())
+	}
+	rest--
+	over := (*quotaError)(nil)
+	if !errors.As(err, &over) || !errors.Is(err, millrace.ErrUnavailable) || !over.again.Equal(time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("at the end: %v", err)
+	}
+	// What is made before the limit is known may be more than it, and nothing else.
+	if n := int(made.Load()) + rest; n < 250 || n > 250+30 {
+		t.Errorf("%d requests of 250", n)
+	}
+	if err := open(1000, 0).take(t.Context()); err != nil {
+		t.Errorf("with a higher limit: %v", err)
+	}
+	now = now.Add(2 * time.Hour)
+	for range 3 {
+		if err := open(3, 0).take(t.Context()); err != nil { // none is closed: they were killed
+			t.Errorf("on the next day: %v", err)
+		}
+	}
+	if err := open(3, 0).take(t.Context()); err == nil {
+		t.Error("requests that were taken and not made are made by somebody else")
+	}
+}
+
+// A pull over midnight gives nothing back of the day that is over.
+func TestQuotaMidnight(t *testing.T) {
+	site := quotaSite(t)
+	now := time.Date(2026, 3, 1, 23, 59, 59, 0, time.UTC)
+	q := &quota{site: site, host: "example.com", now: func() time.Time { return now }}
+	q.bound(perDay(20))
+	for range 20 {
+		if err := q.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.take(t.Context()); err == nil {
+		t.Error("one too many")
+	}
+	now = now.Add(time.Second)
+	for range 5 {
+		if err := q.take(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for q = (&quota{site: site, host: "example.com", now: q.now, limit: 20, terms: perDay(20)}); q.take(t.Context()) == nil; {
+		left++
+	}
+	if left != 15 {
+		t.Errorf("%d are left of 20, after 5", left)
+	}
+}
