@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +20,10 @@ type searches struct {
 	languages struct { // of the pages
 		generation, seq int64
 		list            []string
+	}
+	hidden struct { // passages that are no longer current in the view of seq
+		generation, seq int64
+		list            []int64
 	}
 	model struct {
 		id    int64
@@ -120,6 +125,11 @@ type searching struct {
 	generation *generation
 	statistics search.Statistics
 	superseded bool // there are passages that the view does not show
+	// Those are the ones from newer on, and the hidden ones, in order; unless
+	// there are so many of these that each passage is looked at instead.
+	newer  int64
+	hidden []int64
+	look   bool
 }
 
 var _ search.Index = (*searching)(nil)
@@ -157,15 +167,73 @@ func (x *searching) open() error {
 	if x.statistics.Languages, err = x.languages(); err != nil {
 		return err
 	}
-	// Newer passages have higher numbers, older ones are few.
-	var one int
-	err = x.row(`SELECT 1 FROM passage INDEXED BY passage_old WHERE until < 1099511627775 AND until <= ? AND id > ? AND id <= ? LIMIT 1`,
-		[]any{x.seq, g.first(), g.last()}, &one)
-	if err != nil && !absent(err) {
+	return x.shown()
+}
+
+// maxHidden is how many passages that are no longer current are left out by
+// their numbers. They stay until Compact drops them.
+const maxHidden = 5000
+
+// shown finds out which passages the view does not show.
+func (x *searching) shown() error {
+	g := x.generation
+	x.newer = g.last() + 1
+	if g.seq > x.seq {
+		// Those that the index was filled with are older than any view that it
+		// answers, and the others have their numbers in the order of the log.
+		low, high := g.first()+1, g.first()|g.next
+		for low < high {
+			middle := (low + high) / 2
+			var id, seq int64
+			err := x.row("SELECT id, seq FROM passage WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", []any{middle, high}, &id, &seq)
+			switch {
+			case absent(err):
+				high = middle
+			case err != nil:
+				return err
+			case seq > x.seq:
+				high = middle
+			default:
+				low = id + 1
+			}
+		}
+		x.newer = low
+	}
+	hidden, err := x.outdated()
+	if err != nil {
 		return err
 	}
-	x.superseded = err == nil || g.seq > x.seq
+	x.superseded = len(hidden) > 0 || g.seq > x.seq
+	if x.look = len(hidden) > maxHidden; !x.look {
+		x.hidden = hidden
+	}
 	return nil
+}
+
+// outdated gives the passages that are no longer current in the view, at most
+// one more than maxHidden. They only become fewer.
+func (x *searching) outdated() ([]int64, error) {
+	s := &x.site.searches
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := &s.hidden
+	if h.generation == x.generation.id && h.seq == x.seq {
+		return h.list, nil
+	}
+	var list []int64
+	err := x.rows(`SELECT id FROM passage INDEXED BY passage_old WHERE until < 1099511627775 AND until <= ? AND id > ? AND id <= ? LIMIT ?`,
+		[]any{x.seq, x.generation.first(), x.generation.last(), maxHidden + 1}, func(scan scanner) error {
+			var id int64
+			err := scan(&id)
+			list = append(list, id)
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(list)
+	h.generation, h.seq, h.list = x.generation.id, x.seq, list
+	return list, nil
 }
 
 // languages gives the languages of the site's pages, the most common first.

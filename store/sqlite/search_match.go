@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -72,7 +73,8 @@ func (x *searching) match(m search.Match, limit int, best bool) (ids []int64, er
 		args = append(args, matched)
 	}
 	pages := x.query.Page != "" || len(m.URL) > 0 || len(m.NotURL) > 0
-	if x.superseded || pages || matched == "" {
+	look := x.look || pages || matched == ""
+	if look {
 		from = append(from, "passage p")
 		if matched != "" {
 			where = append(where, "p.id = "+words+".rowid")
@@ -82,6 +84,9 @@ func (x *searching) match(m search.Match, limit int, best bool) (ids []int64, er
 		}
 		where = append(where, "p.seq <= ? AND p.until > ?")
 		args = append(args, x.seq, x.seq)
+	} else if x.newer <= x.generation.last() {
+		where = append(where, words+".rowid < ?")
+		args = append(args, x.newer)
 	}
 	if matched == "" && len(m.Not) > 0 {
 		where = append(where, "p.id NOT IN (SELECT rowid FROM "+words+" WHERE "+words+" MATCH ?)")
@@ -115,11 +120,22 @@ func (x *searching) match(m search.Match, limit int, best bool) (ids []int64, er
 		from[0], from[1] = from[1], from[0]
 	}
 	query := "SELECT " + id + " FROM " + strings.Join(from, " CROSS JOIN ") + " WHERE " + strings.Join(where, " AND ") + order + " LIMIT ?"
-	err = x.rows(query, append(args, limit), func(scan scanner) error {
+	hidden := x.hidden
+	if look {
+		hidden = nil
+	}
+	err = x.rows(query, append(args, limit+len(hidden)), func(scan scanner) error {
 		var id int64
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
+		if err := scan(&id); err != nil {
+			return err
+		}
+		if _, out := slices.BinarySearch(hidden, id); !out {
+			ids = append(ids, id)
+		}
+		if len(ids) == limit {
+			return errEnough
+		}
+		return nil
 	})
 	return ids, err
 }
