@@ -148,16 +148,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 	return err
 }
 
-// page answers with a page as HTML and what the protocol announces there. The
-// root answers even when it is no page.
+// page answers with a page as HTML and what the protocol announces there, or with
+// the lines of robots.txt. The root answers even when it is no page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	base := v.Site().Base
 	identity := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
+	notice := s.pub.Announce(v)
+	if identity == "/robots.txt" && len(notice.Robots) > 0 {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, err := io.WriteString(w, strings.Join(notice.Robots, "\n")+"\n")
+		return err
+	}
 	p, err := v.Page(r.Context(), millrace.Ref{URL: identity})
 	if err != nil && (identity != "/" || !errors.Is(err, millrace.ErrNotFound)) {
 		return err
 	}
-	notice := s.pub.Announce(v)
 	var links []millrace.Link
 	if notice.Page != nil {
 		if links, err = notice.Page(r.Context(), identity); err != nil {
@@ -176,6 +181,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) e
 	if identity == "/" {
 		for _, l := range notice.Root {
 			w.Header().Add("Link", l.String())
+		}
+		for _, data := range notice.RootData {
+			head.WriteString(`<script type="application/ld+json">` + strings.ReplaceAll(string(data), "<", `\u003c`) + "</script>\n")
 		}
 	}
 	title, text := "", ""
