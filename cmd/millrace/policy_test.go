@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -98,6 +99,20 @@ policy:
 		if diff := cmp.Diff(c.want, got); diff != "" || !strings.HasPrefix(says, c.says) || c.says == "" && says != "" {
 			t.Errorf("%s\nerror %q, want %q; (-want +got):\n%s", c.yaml, says, c.says, diff)
 		}
+	}
+}
+
+// The block of the guide is one that is understood.
+func TestPolicyOfGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(guide), "```yaml\npolicy:\n")
+	block, _, found := strings.Cut(block, "```")
+	p, says := readPolicy(t, "policy:\n"+block)
+	if !found || says != "" || p == nil || p.Rate.PerDay != 10000 || p.Retention != 30*24*time.Hour || len(p.Purposes) != 3 {
+		t.Errorf("%s\n%s: %+v", block, says, p)
 	}
 }
 
