@@ -2,8 +2,10 @@ package snapshot
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -179,15 +181,21 @@ func TestAnnotateSites(t *testing.T) {
 	dirs := []string{"../../testdata/sites", "../../extract/testdata"}
 	limit := 200
 	if data := os.Getenv("MILLRACE_TEST_DATA"); data != "" && !testing.Short() {
-		dirs, limit = append(dirs, filepath.Join(data, "wcxb")), 600
+		dirs, limit = append(dirs, filepath.Join(data, "wcxb")), 150
 	}
 	pages, structure := 0, 0
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() || !strings.HasSuffix(file, ".html") || pages >= limit {
+			if err != nil || e.IsDir() || !strings.HasSuffix(strings.TrimSuffix(file, ".gz"), ".html") || pages >= limit {
 				return err
 			}
 			source, err := os.ReadFile(file)
+			if err == nil && strings.HasSuffix(file, ".gz") {
+				var z *gzip.Reader
+				if z, err = gzip.NewReader(bytes.NewReader(source)); err == nil {
+					source, err = io.ReadAll(z)
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -35,26 +35,39 @@ func Snapshot(p *millrace.Page) json.RawMessage {
 func snapshotOf(p *millrace.Page) (json.RawMessage, facts) {
 	if held := p.Extra[Name]; len(held) > 0 && len(held) <= maxSnapshot {
 		if c := canonicalObject(held); c != nil {
-			if root := parseNode(c); root != nil {
-				return titled(c, root, p.Title), facts{root.text("summary"), root.sensitive()}
-			}
+			return completed(p, c)
 		}
 	}
 	summary := summaryOf(p, "")
 	return made(p, summary), facts{Summary: summary}
 }
 
-// titled gives a snapshot with the page's title, if it has none of its own.
-func titled(snapshot json.RawMessage, root node, title string) json.RawMessage {
-	title = cut(title)
-	if _, has := root["title"]; has || strings.TrimSpace(title) == "" {
-		return snapshot
+// completed gives the snapshot that is held of a page, in canonical form, with
+// the page's title if it has none of its own, and with all that can be made of
+// the page if it does not say what the page is: of a page without attributes,
+// the fields of its forms are held.
+func completed(p *millrace.Page, held json.RawMessage) (json.RawMessage, facts) {
+	root := parseNode(held)
+	said := facts{root.summary(), root.sensitive()}
+	if root.text("page") == "" {
+		if said.Summary == "" {
+			said.Summary = summaryOf(p, "")
+		}
+		return united(made(p, said.Summary), held), said
 	}
+	if title := cut(p.Title); strings.TrimSpace(title) != "" {
+		held = united(append(member([]byte{'{'}, "title", title), '}'), held)
+	}
+	return held, said
+}
+
+// united gives the members of two objects, where both have one that of the
+// second.
+func united(object, over json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(snapshot, &members) != nil {
-		return snapshot
+	if json.Unmarshal(object, &members) != nil || json.Unmarshal(over, &members) != nil {
+		return over
 	}
-	members["title"] = canon.AppendString(nil, title)
 	dst := []byte{'{'}
 	for i, name := range slices.SortedFunc(maps.Keys(members), canon.CompareNames) {
 		if i > 0 {
@@ -149,6 +162,19 @@ func beginning(blocks []millrace.Block) string {
 			if s := sentences(millrace.Text(blocks[i : i+1])); s != "" {
 				return s
 			}
+		}
+	}
+	return ""
+}
+
+// summary gives what data-ai-summary says of the whole page.
+func (n node) summary() string {
+	if s := n.text("summary"); s != "" {
+		return s
+	}
+	for _, t := range n.children("texts") {
+		if s := t.text("text"); s != "" && t.text("attr") == "summary" {
+			return s
 		}
 	}
 	return ""
