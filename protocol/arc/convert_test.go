@@ -107,6 +107,11 @@ func TestSnapshotHeld(t *testing.T) {
 	if diff := cmp.Diff(wantPage, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("carried (-want +got):\n%s", diff)
 	}
+	p.Extra[Name] = json.RawMessage(`{"fields":[{"field":"q","type":"search"}],"title":null}`)
+	const fields = `{"fields":[{"field":"q","type":"search"}],"page":"article","sections":[`
+	if got := string(Snapshot(p)); !strings.HasPrefix(got, fields) || !strings.HasSuffix(got, `"title":null,"type":"HowTo"}`) {
+		t.Errorf("a page with a form: %s", got)
+	}
 	for _, broken := range []string{`{`, `[]`, `"x"`, `{"a":"\ud800"}`, `{"a":1e999}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)} {
 		p.Extra[Name] = json.RawMessage(broken)
 		plain := guide()
@@ -152,6 +157,8 @@ func TestCarry(t *testing.T) {
 			switch i % 4 {
 			case 1:
 				p.Extra = map[string]json.RawMessage{Name: json.RawMessage(`{"page":"article","title":"\u0000 ","sections":[{"title":"` + "\u2028" + `"}]}`)}
+			case 3:
+				p.Extra = map[string]json.RawMessage{Name: json.RawMessage(`{"fields":[{"field":"q"}],"texts":[{"attr":"summary","text":" s "}]}`)}
 			case 2:
 				p.Title = strings.Repeat("x\xff", 2*maxTitle)
 			}

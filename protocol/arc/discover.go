@@ -20,7 +20,7 @@ const (
 // in JSON-LD in the head of the home page (E.3.2).
 func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	docs := strings.TrimSuffix(v.Site().Docs, "/")
-	n := millrace.Notice{RootData: []json.RawMessage{pointer(docs)}}
+	n := millrace.Notice{RootData: []json.RawMessage{pointer(docs, v.Site().Pages <= maxTwin)}}
 	if !p.o.NoSitemapLine {
 		n.Robots = []string{"Sitemap: " + docs + pathList}
 	}
@@ -31,12 +31,17 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 }
 
 // pointer gives the JSON-LD that leads to the list (E.3.2). The example of the
-// specification has no contentUrl, without which a DataDownload is none.
-func pointer(docs string) json.RawMessage {
+// specification has no contentUrl, without which a DataDownload is none. twin
+// says whether there is one in YAML.
+func pointer(docs string, twin bool) json.RawMessage {
 	type download struct {
 		Type     string `json:"@type"`
 		Encoding string `json:"encodingFormat"`
 		URL      string `json:"contentUrl"`
+	}
+	forms := []download{{"DataDownload", "application/json", docs + pathList}}
+	if twin {
+		forms = append(forms, download{"DataDownload", yamlType, docs + pathYAML})
 	}
 	b, err := json.Marshal(struct {
 		Context      string     `json:"@context"`
@@ -45,8 +50,7 @@ func pointer(docs string) json.RawMessage {
 		URL          string     `json:"url"`
 		Distribution []download `json:"distribution"`
 	}{
-		"https://schema.org", "Dataset", "ARC Sitemap", docs + pathList,
-		[]download{{"DataDownload", "application/json", docs + pathList}, {"DataDownload", yamlType, docs + pathYAML}},
+		"https://schema.org", "Dataset", "ARC Sitemap", docs + pathList, forms,
 	})
 	if err != nil {
 		panic("arc: strings do not encode: " + err.Error())

@@ -50,5 +50,7 @@
 //   - A page that is gone is in the delta of that day with ai_indexable false
 //     and robots_directive "noindex": the specification has no form for it.
 //   - A day with more than 50,000 changes has no delta: the list is shorter.
-//   - Snapshots over 1 MiB are left out.
+//   - A site with more than 100,000 pages has no twin in YAML: readers of YAML
+//     hold all of a file in memory.
+//   - A snapshot over 1 MiB is replaced by one that is made of the page.
 package arc

@@ -13,6 +13,10 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
+// maxTwin is the most pages of a site whose list has a twin in YAML: readers of
+// YAML hold all of a file in memory, and the twin costs what the list costs.
+const maxTwin = 100_000
+
 // lists gives the list under its two names, and its twin.
 func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	list := p.large(pathList, contentType, func(ctx context.Context, w io.Writer, keyed bool) error {
@@ -20,10 +24,14 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	})
 	known := *list
 	known.Path, known.Same = pathWellKnown, pathList
+	docs := []*millrace.Document{list, &known}
+	if v.Site().Pages > maxTwin {
+		return docs
+	}
 	twin := p.large(pathYAML, yamlType, func(ctx context.Context, w io.Writer, keyed bool) error {
 		return p.writeYAML(ctx, v, w, keyed)
 	})
-	return []*millrace.Document{list, &known, twin}
+	return append(docs, twin)
 }
 
 // large gives a large document in the forms that it has.
