@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, ingest, crawl, memory, start, scp, openfeeder
+//	go run . -only serve     one part: serve, ingest, crawl, pull, list, html, memory, start, scp, openfeeder
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only extract   extraction beside its peers, on the gold data that -data names
 package main
@@ -44,11 +44,11 @@ func main() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
-	only := flag.String("only", "", "one part: serve, ingest, crawl, memory, start, scp, openfeeder, search, extract")
+	only := flag.String("only", "", "one part: serve, ingest, crawl, pull, list, html, memory, start, scp, openfeeder, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
 	x := &extraction{}
-	flag.StringVar(&x.data, "data", os.Getenv("MILLRACE_TEST_DATA"), "extract, search: the folder of gold data")
+	flag.StringVar(&x.data, "data", os.Getenv("MILLRACE_TEST_DATA"), "extract, search, html: the folder of gold data")
 	flag.BoolVar(&x.verbose, "v", false, "extract: list what is worst instead")
 	flag.StringVar(&x.kind, "kind", "", "extract -v: pages of this kind only")
 	flag.StringVar(&x.page, "page", "", "extract -v: this page only, with the text that is missing or too much")
@@ -63,7 +63,7 @@ func main() {
 	case "search":
 		err = searching(ctx, x.data)
 	default:
-		err = run(ctx, *large, *only, *manual, time.Duration(*seconds)*time.Second)
+		err = run(ctx, *large, *only, *manual, x.data, time.Duration(*seconds)*time.Second)
 	}
 	stop()
 	if err != nil {
@@ -87,7 +87,7 @@ type bench struct {
 	results []row
 }
 
-func run(ctx context.Context, large bool, only, manual string, wrk time.Duration) error {
+func run(ctx context.Context, large bool, only, manual, data string, wrk time.Duration) error {
 	dir, err := os.MkdirTemp("", "millrace-bench-")
 	if err != nil {
 		return err
@@ -109,9 +109,17 @@ func run(ctx context.Context, large bool, only, manual string, wrk time.Duration
 	}{
 		{"ingest", b.ingest},
 		{"crawl", func(ctx context.Context) error { return b.crawl(ctx, sizes[0]) }},
+		{"pull", func(ctx context.Context) error { return b.pulls(ctx, 10_000) }},
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000, "warm", 0.8) }},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
+		{"html", func(ctx context.Context) error {
+			if data == "" && only == "" {
+				return nil
+			}
+			return b.html(ctx, data)
+		}},
+		{"list", func(ctx context.Context) error { return b.lists(ctx, sizes[len(sizes)-1]) }},
 		{"scp", func(ctx context.Context) error { return b.scp(ctx, large) }},
 		{"openfeeder", func(ctx context.Context) error { return b.openfeeder(ctx, sizes[len(sizes)-1]) }},
 		{"serve", func(ctx context.Context) error {
@@ -129,7 +137,7 @@ func run(ctx context.Context, large bool, only, manual string, wrk time.Duration
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, ingest, crawl, memory, start, scp or openfeeder")
+		return errors.New("nothing was measured; -only takes serve, ingest, crawl, pull, list, html, memory, start, scp or openfeeder")
 	}
 	b.print()
 	return nil

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/millrace/millrace/internal/savings"
+)
+
+// html measures how large the HTML of articles is beside their text, which is
+// what the savings of millrace pull are estimated by where no HTML was had.
+func (b *bench) html(ctx context.Context, data string) error {
+	pages, err := readPages(data)
+	if err != nil {
+		return err
+	}
+	var html, coded, text float64
+	var perText, perCoded []float64
+	for _, p := range pages {
+		if p.Kind != "article" || p.Text == "" {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		body, err := p.html()
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		w, err := gzip.NewWriterLevel(&out, 6)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(body); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+		h, c, t := float64(len(body)), float64(out.Len()), float64(len(p.Text))
+		html, coded, text = html+h, coded+c, text+t
+		perText, perCoded = append(perText, h/t), append(perCoded, h/c)
+	}
+	if len(perText) == 0 {
+		return fmt.Errorf("no article is in %s", data)
+	}
+	slices.Sort(perText)
+	slices.Sort(perCoded)
+	used := savings.Default()
+	for _, r := range []struct {
+		what       string
+		ours, used float64
+		all        []float64
+	}{
+		{"bytes of HTML for a byte of text", html / text, used.HTMLPerText, perText},
+		{"bytes of HTML for a byte of gzip -6", html / coded, used.HTMLCompression, perCoded},
+	} {
+		off := r.ours / r.used
+		b.add(row{
+			what: fmt.Sprintf("%s, %d articles (the median %.1f)", r.what, len(r.all), r.all[len(r.all)/2]), limit: fmt.Sprintf("%.1f (used for estimates)", r.used),
+			ours: fmt.Sprintf("%.1f", r.ours), ratio: fmt.Sprintf("%.2f", off), reach: "0.95 to 1.05", good: off > 0.95 && off < 1.05,
+		})
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	fetching "github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// pulls measures what it costs to keep a mirror of n pages, by every protocol:
+// when nothing has changed, and when a hundredth of the pages has. The site is
+// a folder that millrace serves; the mirror is kept by the packages of millrace
+// pull, over connections that are listened in to.
+func (b *bench) pulls(ctx context.Context, n int) error {
+	dir := filepath.Join(b.dir, "pulled")
+	for i := range n {
+		if err := writePage(dir, i, generate(i, n)); err != nil {
+			return err
+		}
+	}
+	s, err := b.startServer(ctx, dir, "--store", filepath.Join(b.dir, "pulled.db"))
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	mirrors := make([]*mirrorOf, 0, 8)
+	for _, room := range all.Protocols() {
+		m, err := openMirror(ctx, filepath.Join(b.dir, "mirror-"+room.Name+".db"), s.url, room)
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		mirrors = append(mirrors, m)
+		if _, rep, err := m.sync(ctx); err != nil {
+			return err
+		} else if rep.Added != n {
+			return fmt.Errorf("%s: %d of %d pages came: %+v", room.Name, rep.Added, n, rep)
+		}
+		if err := b.unchanged(ctx, m, n); err != nil {
+			return err
+		}
+	}
+	before, err := versions(ctx, s.url)
+	if err != nil {
+		return err
+	}
+	edited := n / 100
+	for i := range edited {
+		k := i * 100
+		if err := writePage(dir, k, strings.Replace(generate(k, n), "<p>", "<p>Edited today: ", 1)); err != nil {
+			return err
+		}
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		now, err := versions(ctx, s.url)
+		if err != nil {
+			return err
+		}
+		changed := 0
+		for u, v := range now {
+			if before[u] != v {
+				changed++
+			}
+		}
+		if changed == edited {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d of %d edited pages were published", changed, edited)
+		}
+	}
+	for _, m := range mirrors {
+		if err := b.changed(ctx, m, n, edited); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writePage(dir string, i int, html string) error {
+	dir = filepath.Join(dir, "p", strconv.Itoa(i))
+	if i == 0 {
+		dir = filepath.Dir(filepath.Dir(dir))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "index.html"), []byte(html), 0o600)
+}
+
+// versions gives the hash of every page that a site publishes.
+func versions(ctx context.Context, url string) (map[string]string, error) {
+	_, body, err := fetch(ctx, http.DefaultClient, url+"llm-sitemap.json")
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []struct{ CURL, ContentHash string }
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	hashes := make(map[string]string, len(list.Items))
+	for _, it := range list.Items {
+		hashes[it.CURL] = it.ContentHash
+	}
+	return hashes, nil
+}
+
+// mirrorOf is a mirror of one site by one protocol.
+type mirrorOf struct {
+	room   protocol.Protocol
+	url    string
+	store  *sqlite.Store
+	site   store.Site
+	robots robots
+	lists  map[string]bool // paths that are asked for when nothing has changed
+}
+
+func openMirror(ctx context.Context, file, url string, room protocol.Protocol) (*mirrorOf, error) {
+	st, err := sqlite.Open(ctx, file, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &mirrorOf{room: room, url: url, store: st, robots: robots{files: map[string][]byte{}}}
+	c := store.Config{Base: url, Visibility: millrace.Visibility{Exclude: []string{}}}
+	if m.site, err = st.Site(ctx, url, c); err != nil {
+		m.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *mirrorOf) close() { _ = m.store.Close() }
+
+// sync pulls once, as a process of its own would.
+func (m *mirrorOf) sync(ctx context.Context) (traffic, *mirror.Report, error) {
+	w := new(wire)
+	client := fetching.New(&fetching.Options{AllowPrivate: true, Delay: -1, Robots: &m.robots, Dial: w.dial})
+	rep, err := mirror.Sync(ctx, m.url+" "+m.room.Name, m.room.NewReader(client.HTTP(), m.url, nil), m.site, nil)
+	client.CloseIdleConnections()
+	if err != nil {
+		return traffic{}, rep, err
+	}
+	t, err := w.read()
+	return t, rep, err
+}
+
+// robots remembers robots.txt from one pull to the next.
+type robots struct {
+	mu    sync.Mutex
+	files map[string][]byte
+}
+
+// Load gives what was saved of an origin.
+func (r *robots) Load(_ context.Context, origin string) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.files[origin], nil
+}
+
+// Save keeps a record of an origin.
+func (r *robots) Save(_ context.Context, origin string, record []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files[origin] = record
+	return nil
+}
+
+// unchanged pulls what has not changed.
+func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
+	t, rep, err := m.sync(ctx)
+	if err != nil {
+		return err
+	}
+	if rep.Added+rep.Updated+rep.Deleted+rep.Brought > 0 {
+		return fmt.Errorf("%s: nothing has changed, and a pull found %+v", m.room.Name, rep)
+	}
+	m.lists = make(map[string]bool)
+	not := 0
+	for _, e := range t.exchanges {
+		m.lists[e.path] = true
+		if e.status == http.StatusNotModified {
+			not++
+		}
+	}
+	b.add(row{
+		what: fmt.Sprintf("second pull of %d pages by %s", n, m.room.Name), limit: "1 request, a 304",
+		ours: fmt.Sprintf("%d requests, %d of them a 304; %d bytes received, %d of them bodies; %d sent",
+			len(t.exchanges), not, t.received, t.bodies, t.sent),
+		ratio: fmt.Sprintf("%.2f", float64(len(t.exchanges))), reach: "at most 1", good: len(t.exchanges) == 1 && not == 1 && t.bodies == 0,
+	})
+	return nil
+}
+
+// changed pulls what has changed in a few pages.
+func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
+	t, rep, err := m.sync(ctx)
+	if err != nil {
+		return err
+	}
+	if rep.Updated != edited || rep.Added+rep.Deleted > 0 {
+		return fmt.Errorf("%s: %d pages have changed, and a pull found %+v", m.room.Name, edited, rep)
+	}
+	type part struct{ bodies, alone, count int64 }
+	var parts [2]part // documents, lists
+	for _, e := range t.exchanges {
+		p := &parts[0]
+		if m.lists[e.path] {
+			p = &parts[1]
+		}
+		p.count++
+		p.bodies += int64(len(e.body))
+		if len(e.body) == 0 {
+			continue
+		}
+		alone, err := e.alone()
+		if err != nil {
+			return err
+		}
+		p.alone += alone
+	}
+	what := fmt.Sprintf("pull after %d of %d pages changed, by %s", edited, n, m.room.Name)
+	for i, p := range parts {
+		reach, most := "at most 1.05", 1.05
+		name := "documents"
+		if i == 1 {
+			name, reach, most = "lists", "at most 1", 1
+		}
+		if p.alone == 0 {
+			continue
+		}
+		ratio := float64(p.bodies) / float64(p.alone)
+		b.add(row{
+			what:  fmt.Sprintf("%s: bodies of %d %s", what, p.count, name),
+			limit: fmt.Sprintf("%d bytes (each compressed by itself)", p.alone), ours: fmt.Sprintf("%d bytes", p.bodies),
+			ratio: fmt.Sprintf("%.3f", ratio), reach: reach, good: ratio <= most,
+		})
+	}
+	b.add(row{
+		what: what + ": header fields and framing",
+		ours: fmt.Sprintf("%d bytes received with %d responses, %d sent", t.received-t.bodies, len(t.exchanges), t.sent),
+	})
+	return nil
+}
