@@ -22,9 +22,8 @@ func TestReaderTerms(t *testing.T) {
 		described = `</terms.json>; rel="describedby"`
 	)
 	type doc struct {
-		status     int
-		typ, body  string
-		link, name string
+		status    int
+		typ, body string
 	}
 	enough := fmt.Errorf("enough: %w", millrace.ErrForbidden)
 	for _, tt := range []struct {
