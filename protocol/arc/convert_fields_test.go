@@ -16,7 +16,8 @@ func TestSnapshotFields(t *testing.T) {
 	p := guide()
 	p.Blocks = p.Blocks[:2]
 	p.Extra = map[string]json.RawMessage{Name: json.RawMessage(`{"fields":[{"field":"from","type":"email"}]}`)}
-	const want = `{"fields":[{"field":"from","type":"email"}],"page":"article","title":"How to water","type":"HowTo"}`
+	const want = `{"fields":[{"field":"from","type":"email"}],"page":"article",` +
+		`"summary":"Water in the evening. The ground keeps it then.","title":"How to water","type":"HowTo"}`
 	got := Snapshot(p)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
