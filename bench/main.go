@@ -43,6 +43,13 @@ func main() {
 	// As `millrace serve` does; the peers in this process gain by it as well.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
+	if file := os.Getenv("MILLRACE_BENCH_INDEX"); file != "" {
+		if err := indexProcess(file); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	only := flag.String("only", "", "one part: serve, ingest, crawl, pull, list, html, memory, start, scp, openfeeder, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")

@@ -83,12 +83,19 @@ type variant struct {
 	page     func(p *millrace.Page)
 	question func(text string) string
 	noFit    bool
+	trial    search.Trial
 }
 
 func variants() []variant {
 	return []variant{
 		{what: "as it is"},
 		{what: "without latent vectors", noFit: true},
+		{what: "latent vectors count half as much", trial: search.Trial{Meaning: 0.5}},
+		{what: "latent vectors count twice as much", trial: search.Trial{Meaning: 2}},
+		{what: "passages with any word at once, not those with every word first", trial: search.Trial{AnyOnly: true}},
+		{what: "passages with every word only", trial: search.Trial{EveryOnly: true}},
+		{what: "stop words looked for", trial: search.Trial{StopWords: true}},
+		{what: "near-duplicates kept", trial: search.Trial{Duplicates: true}},
 		{what: "with the stemmer for unknown languages, without stop words", language: "zxx"},
 		{what: "with the stemmer for unknown languages", language: "zxx", question: withoutStops},
 		{what: "titles no more than text", page: func(p *millrace.Page) {
@@ -173,7 +180,7 @@ func (c *cranfield) searched(ctx context.Context, file string, v variant) (ndcg,
 		if v.question != nil {
 			question = v.question(question)
 		}
-		found, err := s.Search(ctx, millrace.Query{Text: question, Limit: 100, PerPage: 1})
+		found, err := s.Search(search.WithTrial(ctx, v.trial), millrace.Query{Text: question, Limit: 100, PerPage: 1})
 		if err != nil {
 			return nil, err
 		}

@@ -73,6 +73,7 @@ type plan struct {
 	filter Match     // holds for every passage that is found
 	terms  []string
 	total  float64 // of the weights
+	trial  Trial
 }
 
 // maxAsked of a question are looked for, the rarest.
@@ -84,8 +85,8 @@ const maxAsked = 64
 const common = 0.02
 
 // newPlan makes a plan of a question for a site.
-func newPlan(q Query, a *Analyzer, st Statistics, ix Index) (*plan, error) {
-	p := &plan{}
+func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan, error) {
+	p := &plan{trial: trial}
 	b := planner{plan: p, analyzer: a, index: ix, languages: a.distinct(languagesOf(st)), seen: make(map[string]*wanted), stops: make(map[*wanted]stopping)}
 	for _, part := range q.Parts {
 		if err := b.part(part); err != nil {
@@ -97,7 +98,9 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index) (*plan, error) {
 			return nil, err
 		}
 	}
-	b.dropStops(st)
+	if !trial.StopWords {
+		b.dropStops(st)
+	}
 	for _, w := range b.wholes {
 		if err := w.count(ix, st.Passages); err != nil {
 			return nil, err

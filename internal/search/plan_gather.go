@@ -34,7 +34,7 @@ func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 		return nil, nil
 	}
 	var ids []int64
-	if !lost {
+	if !lost && !p.trial.AnyOnly {
 		var err error
 		if ids, err = ix.Match(m, most+1); err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 			return p.gatherBest(ix, m)
 		}
 	}
-	if len(ids) >= enough || wanted < 2 {
+	if len(ids) >= enough || wanted < 2 && !p.trial.AnyOnly || p.trial.EveryOnly {
 		return ids, nil
 	}
 	return p.gatherAny(ctx, ix, ids)

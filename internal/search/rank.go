@@ -78,7 +78,7 @@ func (p *plan) rank(ix Index, st Statistics, ids []int64, m Meaning, perPage int
 			return nil, err
 		}
 		byWords = byWords[n:]
-		kept := choose(slices.Clone(all), perPage, least)
+		kept := choose(slices.Clone(all), perPage, least, p.trial.Duplicates)
 		if len(kept) >= few || len(byWords) == 0 {
 			return kept, nil
 		}
@@ -119,14 +119,14 @@ func closely(ix Index, all, byWords []ranked, m Meaning) ([]ranked, error) {
 
 // choose leaves out what is not relevant enough, what says nearly the same as
 // something better, and what is one too many of its page.
-func choose(all []ranked, perPage int, least float64) []ranked {
+func choose(all []ranked, perPage int, least float64, duplicates bool) []ranked {
 	kept := all[:0]
 	pages := make(map[string]int)
 	for _, r := range all {
 		if r.relevance < least || r.relevance == 0 {
 			break
 		}
-		if pages[r.URL] >= perPage || slices.ContainsFunc(kept, func(k ranked) bool { return Near(k.Print, r.Print) }) {
+		if pages[r.URL] >= perPage || !duplicates && slices.ContainsFunc(kept, func(k ranked) bool { return Near(k.Print, r.Print) }) {
 			continue
 		}
 		pages[r.URL]++

@@ -83,7 +83,8 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 	if parsed.Empty() || st.Passages == 0 {
 		return found, nil
 	}
-	p, err := newPlan(parsed, a, st, ix)
+	trial := trialOf(ctx)
+	p, err := newPlan(parsed, a, st, ix, trial)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 			return nil, err
 		}
 		if ok {
-			if p, err = newPlan(Parse(text), a, st, ix); err != nil {
+			if p, err = newPlan(Parse(text), a, st, ix, trial); err != nil {
 				return nil, err
 			}
 			if ids, err = p.gather(ctx, ix); err != nil {
@@ -113,6 +114,9 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 		return nil, err
 	}
 	found.Note = meaning.Note
+	if trial.Meaning != 0 {
+		meaning.Weight = min(1, meaning.Weight*trial.Meaning)
+	}
 	if meaning.Vector != nil && len(ids) < few {
 		near, err := ix.Nearest(meaning.Vector, p.filter, deep-few)
 		if err != nil {
