@@ -190,3 +190,40 @@ func TestPolicyAgrees(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
+
+// A folder has the policy as well, and another block writes it anew and nothing
+// that does not depend on it.
+func TestBuildPolicy(t *testing.T) {
+	src, out, conf := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "millrace.yaml")
+	document := filepath.Join(out, "llm-policy.json")
+	build := func(block string) (body string) {
+		t.Helper()
+		write(t, conf, block)
+		built(t, src, out, "https://www.example.com/", "--config", conf, "--store", filepath.Join(filepath.Dir(conf), "s.db"))
+		b, err := os.ReadFile(document)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	one := build("policy:\n  purposes: {ai-train: false}\n")
+	before := folderState(t, out)
+	if !strings.Contains(one, `"allow_ai_train":false`) || !strings.Contains(one, `"updated":"20`) {
+		t.Errorf("the policy is %q", one)
+	}
+	if same := build("policy: {purposes: {ai-train: false}}\n"); same != one {
+		t.Errorf("the same block made %q of %q", same, one)
+	}
+	if other := build("policy:\n  purposes: {ai-train: true}\n"); !strings.Contains(other, `"allow_ai_train":true`) {
+		t.Errorf("the policy is %q, and was %q", other, one)
+	}
+	after := folderState(t, out)
+	for _, name := range []string{"/index.html", "/about/llm.json", "/llm-pages.json"} {
+		if before[name] == "" || before[name] != after[name] {
+			t.Errorf("%s was %q, is %q", name, before[name], after[name])
+		}
+	}
+	if none := build("authors: name\n"); none != "" {
+		t.Errorf("without a block: %q", none)
+	}
+}
