@@ -20,6 +20,7 @@ func Protocol() protocol.Protocol {
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Room: Name, Format: tagFormat, Tag: tag},
 		NewPublisher: NewPublisher,
+		Rules:        Rules,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)

@@ -1,0 +1,160 @@
+package arc
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/check"
+)
+
+// Rules gives one rule for each sentence of the specification that binds
+// publishers and that can be seen from outside, in the order of its sections.
+// The specification has none of the key words of RFC 2119: what its schema (E.9)
+// or its table of fields (E.4) requires, and what it says must not be shown,
+// counts as MUST, and what it recommends, encourages or offers as SHOULD.
+//
+// A rule judges only what the rules before it found in order, so that one
+// fault is one finding.
+//
+// Sentences without a rule, and why:
+//
+//	E.2    reasons to have a list
+//	E.4    ai_tags, ai_checksum, ai_snapshot, crawl_priority are optional: what
+//	       they are is in E.9
+//	E.6    authenticated endpoints for partners: not on the wire without a key
+//	E.7    polite crawling: clients
+//	E.8    ai_checksum to detect changes server-side: not on the wire
+//	E.10   an example
+//	E.11   caches, validation, what is preferred: clients; the reader's tests
+//	E.12   access control, monitoring, tokens: not on the wire
+func Rules() []check.Rule {
+	const must, should = check.Must, check.Should
+	rules := []check.Rule{
+		rule("E.3", "json", must, "The list is one JSON object, or says the same in YAML.", checkJSON),
+		rule("E.3", "content-type", should, "A list in JSON is application/json (without a key word in the specification).", checkContentType),
+		rule("E.3.1", "snapshot", should, "A snapshot is an object with page, and its sections, groups, subgroups, blocks, fields and actions are arrays of objects (the convention's shape).", onEntries(checkShape)),
+		rule("E.3.2", "json-ld", should, "JSON-LD of the home page that is about the list leads to it.", checkPointer),
+		rule("E.3.3", "twin", should, "The list in YAML names the pages of the list in JSON, with the same checksums and dates.", checkTwin),
+
+		rule("E.4", "url", must, "Each page has a url.", onEntries(checkHas("url", nil))),
+		rule("E.4", "ai-indexable", must, "Each page has ai_indexable.", onEntries(checkHas("ai_indexable", nil))),
+		rule("E.4", "lastmod", should, "Each page that may be indexed has lastmod.", onEntries(checkHas("lastmod", (*seenEntry).open))),
+		rule("E.4", "lastmod-past", should, "lastmod is when the page was last modified: not after generated_at.", checkPast),
+		rule("E.4", "ai-summary", should, "Each page that may be indexed has ai_summary.", onEntries(checkHas("ai_summary", (*seenEntry).open))),
+		rule("E.4", "same-site", should, "The pages are those of the site.", checkSameSite),
+		rule("E.4", "once", should, "Each page is listed once.", checkOnce),
+		rule("E.4", "canonical-url", must, "url is the canonical URL of a page that is there.", onPages(checkCanonical)),
+		rule("E.4", "auth-required", should, "auth_required is true of a page that needs authentication to view, and of no other.", onPages(checkAuth)),
+		rule("E.4", "robots", should, "ai_indexable and robots_directive allow no more than the page itself does.", onPages(checkRobots)),
+
+		rule("E.5", "well-known", should, "The list is at /arc-sitemap.json or /.well-known/arc-sitemap.json.", checkPlace),
+		rule("E.5", "same", should, "Both of these say the same.", checkSame),
+		rule("E.5", "robots", should, "robots.txt names the list.", checkNamed),
+		rule("E.5", "validator", should, "The list has an ETag or Last-Modified.", onList(checkValidator)),
+		rule("E.5", "if-none-match", should, "If-None-Match with the present tag is answered with 304.", askList(checkIfNoneMatch)),
+		rule("E.5", "if-modified-since", should, "If-Modified-Since with the present date is answered with 304.", askList(checkIfModifiedSince)),
+		rule("E.5", "modified", should, "If-None-Match with another tag is answered with 200 and the list.", askList(checkModified)),
+		rule("E.5", "gzip", should, "A list that is not small can be had with gzip.", askList(checkGzip)),
+
+		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedBare)),
+		rule("E.6", "auth-snapshot", must, "No snapshot stands beside auth_required: true in the public list.", onEntries(checkAuthSnapshot)),
+		rule("E.6", "sensitive", must, "No snapshot of the public list has a node that is sensitive or personal.", onEntries(checkSensitive)),
+		rule("E.6", "policy", should, "The policy is at /.well-known/arc-policy.json.", checkPolicy),
+		rule("E.6", "policy-json", should, "The policy is one JSON object: it is machine-readable.", checkPolicyJSON),
+		rule("E.6", "policy-says", should, "The policy describes retention, access and approved AI consumers.", checkPolicySays),
+
+		rule("E.7", "crawl-rate", should, `The list suggests a rate, such as "1/s".`, onList(checkRate)),
+		rule("E.7", "robots-txt", should, "robots.txt allows the list, and the pages that the list opens.", checkRobotsTxt),
+		rule("E.7", "contact", should, "The list names a contact (ai-crawl-contact).", onList(checkContact)),
+
+		rule("E.8", "version", must, "arc_sitemap_version is a string: 2.1, or another 2.", onList(checkVersionMember)),
+		rule("E.8", "deltas", should, "A large list has deltas.", checkDeltas),
+		rule("E.8", "delta", should, "The delta of the day when the list was generated is a list by the same schema.", checkDelta),
+		rule("E.8", "delta-parity", should, "What that delta says of a page is what the list says, and it is a change of that day or of a page that is gone.", checkDeltaParity),
+
+		rule("E.9", "site", must, "site is an absolute URI.", onList(checkSite)),
+		rule("E.9", "generated-at", must, "generated_at is a date-time (RFC 3339).", onList(checkGenerated)),
+		rule("E.9", "pages", must, "pages is an array of objects.", onList(checkPages)),
+		rule("E.9", "null", must, "No member is null.", checkNull),
+	}
+	for _, m := range memberTypes {
+		rules = append(rules, rule("E.9", m.word, must, m.name+" is "+m.want+".", onEntries(m.check)))
+	}
+	return append(rules,
+		rule("E.11", "drift", should, "A snapshot says what its page says: its titles and summaries are there.", onPages(checkDrift)),
+		rule("E.11", "checksum", should, "ai_checksum, where it is a hash of what can be had, is that of the present page.", checkChecksum),
+		rule("E.12", "pii", should, "No summary, tag or snapshot has a mail address or a telephone number.", onEntries(checkPII)),
+	)
+}
+
+// look is a rule's function over what the rules share.
+type look func(ctx context.Context, s *survey, fail check.Fail) error
+
+func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
+	return check.Rule{
+		ID: Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
+		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
+			s, err := surveyed(ctx, t)
+			if err != nil {
+				return err
+			}
+			return f(ctx, s, fail)
+		},
+	}
+}
+
+// onList runs f on the list.
+func onList(f func(l *seenList, fail check.Fail)) look {
+	return askList(func(_ context.Context, _ *survey, l *seenList, fail check.Fail) error {
+		f(l, fail)
+		return nil
+	})
+}
+
+// askList is onList for rules that send requests.
+func askList(f func(ctx context.Context, s *survey, l *seenList, fail check.Fail) error) look {
+	return func(ctx context.Context, s *survey, fail check.Fail) error {
+		if s.list.fields == nil {
+			return check.ErrNotApplicable
+		}
+		return f(ctx, s, s.list, fail)
+	}
+}
+
+// onEntries runs f on every entry of the list; f gives what is wrong with it
+// and what it should be, "" if nothing is, and whether the rule is about it.
+func onEntries(f func(e *seenEntry) (got, want string, about bool)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		applied := false
+		for _, e := range s.list.entries {
+			got, want, about := f(e)
+			applied = applied || about
+			if about && got != "" {
+				fail(s.list.url, e.at+": "+short(got), want)
+			}
+		}
+		if !applied {
+			return check.ErrNotApplicable
+		}
+		return nil
+	}
+}
+
+// onPages runs f on every sampled page; f reports whether the rule is about it.
+// A page that could not be looked at stops none of the others.
+func onPages(f func(p *seenPage, fail check.Fail) bool) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		applied := false
+		var first error
+		for _, p := range s.pages {
+			if unsure(p.err) {
+				first = p.err
+			} else if f(p, fail) {
+				applied = true
+			}
+		}
+		if first == nil && !applied {
+			return check.ErrNotApplicable
+		}
+		return first
+	}
+}

@@ -1,0 +1,108 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// large is from how many pages on a list should have deltas.
+const large = 5000
+
+// newest gives the delta of the day when the list was generated, nil if there
+// is none.
+func (s *survey) newest(ctx context.Context) (*seenList, string, error) {
+	day, ok := s.list.generated()
+	if s.list.fields == nil || !ok {
+		return nil, "", check.ErrNotApplicable
+	}
+	u := deltaURL(s.list.url, day)
+	resp, err := s.t.Get(ctx, u)
+	if unsure(err) || ctx.Err() != nil {
+		return nil, u, err
+	}
+	if err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || weblink.IsHTML(resp.Header) {
+		return nil, u, nil
+	}
+	return readList(u, resp), u, nil
+}
+
+func checkDeltas(ctx context.Context, s *survey, fail check.Fail) error {
+	d, u, err := s.newest(ctx)
+	if err != nil {
+		return err
+	}
+	if len(s.list.entries) < large {
+		return check.ErrNotApplicable
+	}
+	if d == nil {
+		fail(u, fmt.Sprintf("none, for a list of %d pages", len(s.list.entries)), "the pages that have changed that day")
+	}
+	return nil
+}
+
+// checkDelta wants of a delta what a reader wants of a list.
+func checkDelta(ctx context.Context, s *survey, fail check.Fail) error {
+	d, u, err := s.newest(ctx)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return check.ErrNotApplicable
+	}
+	if d.fields == nil {
+		fail(u, d.why, "a list of the pages that have changed")
+		return nil
+	}
+	strict := func(l *seenList, fail check.Fail) {
+		checkVersionMember(l, fail)
+		checkSite(l, fail)
+		checkGenerated(l, fail)
+		checkPages(l, fail)
+		for _, e := range l.entries {
+			for _, name := range []string{"url", "ai_indexable"} {
+				if e.fields[name] == nil {
+					fail(l.url, e.at+": no "+name, "each page has it")
+				}
+			}
+			for _, m := range memberTypes {
+				if got, want, _ := m.check(e); got != "" {
+					fail(l.url, e.at+": "+short(got), want)
+				}
+			}
+		}
+	}
+	strict(d, fail)
+	return nil
+}
+
+func checkDeltaParity(ctx context.Context, s *survey, fail check.Fail) error {
+	d, u, err := s.newest(ctx)
+	if err != nil {
+		return err
+	}
+	if d == nil || d.fields == nil {
+		return check.ErrNotApplicable
+	}
+	if string(d.fields["generated_at"]) != string(s.list.fields["generated_at"]) {
+		return check.ErrNotApplicable // one of them is older
+	}
+	said := map[string]string{}
+	for _, e := range s.list.entries {
+		said[e.url] = e.state()
+	}
+	for _, e := range d.entries {
+		is, listed := said[e.url]
+		switch {
+		case e.url == "", !isBool(e.fields["ai_indexable"]): // delta
+		case !listed && e.open():
+			fail(u, e.at+": "+e.url+", which the list does not have", "ai_indexable: false, or the page in the list")
+		case listed && is != e.state():
+			fail(u, e.at+": "+e.state(), is+", as the list says")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,319 @@
+package arc
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"mime"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/check"
+)
+
+func checkJSON(_ context.Context, s *survey, fail check.Fail) error {
+	if s.list.fields == nil {
+		fail(s.list.url, s.list.why, "one JSON object, with arc_sitemap_version and pages")
+	}
+	return nil
+}
+
+func checkContentType(_ context.Context, s *survey, fail check.Fail) error {
+	if s.list.fields == nil || s.list.yaml {
+		return check.ErrNotApplicable
+	}
+	said := s.list.resp.Header.Get("Content-Type")
+	if mt, _, err := mime.ParseMediaType(said); err != nil || mt != "application/json" && !strings.HasSuffix(mt, "+json") {
+		fail(s.list.url, "Content-Type: "+said, "Content-Type: application/json")
+	}
+	return nil
+}
+
+func checkVersionMember(l *seenList, fail check.Fail) {
+	raw := l.fields["arc_sitemap_version"]
+	if v, ok := jsonText(raw); string(raw) != "null" && (!ok || strings.SplitN(v, ".", 2)[0] != majorVersion) {
+		fail(l.url, "arc_sitemap_version: "+shown(raw), `"`+version+`"`)
+	}
+}
+
+func checkSite(l *seenList, fail check.Fail) {
+	raw := l.fields["site"]
+	if v, ok := jsonText(raw); string(raw) != "null" && (!ok || !isURI(v)) {
+		fail(l.url, "site: "+shown(raw), "an absolute URI")
+	}
+}
+
+func checkGenerated(l *seenList, fail check.Fail) {
+	raw := l.fields["generated_at"]
+	if v, ok := jsonText(raw); string(raw) != "null" && (!ok || !isDateTime(v)) {
+		fail(l.url, "generated_at: "+shown(raw), "a date-time, such as 2025-11-09T08:00:00Z")
+	}
+}
+
+func checkPages(l *seenList, fail check.Fail) {
+	raw := l.fields["pages"]
+	var list []json.RawMessage
+	if string(raw) != "null" && json.Unmarshal(raw, &list) != nil {
+		fail(l.url, "pages: "+shown(raw), "an array of objects")
+	}
+	for _, at := range l.strange {
+		fail(l.url, at, "an object with url and ai_indexable")
+	}
+}
+
+func checkNull(_ context.Context, s *survey, fail check.Fail) error {
+	if s.list.fields == nil {
+		return check.ErrNotApplicable
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.list.fields)) {
+		if string(s.list.fields[name]) == "null" {
+			fail(s.list.url, name+": null", "a value, or no such member")
+		}
+	}
+	for _, e := range s.list.entries {
+		for _, name := range slices.Sorted(maps.Keys(e.fields)) {
+			if string(e.fields[name]) == "null" {
+				fail(s.list.url, e.at+"/"+name+": null", "a value, or no such member")
+			}
+		}
+	}
+	return nil
+}
+
+// memberType is what the schema says of one member of a page.
+type memberType struct {
+	word, name, want string
+	is               func(raw json.RawMessage) bool
+}
+
+// memberTypes are the members of a page (E.9).
+var memberTypes = []memberType{
+	{"url", "url", "an absolute URI", isText(isURI)},
+	{"lastmod", "lastmod", "a date-time (RFC 3339)", isText(isDateTime)},
+	{"ai-indexable", "ai_indexable", "a boolean", isBool},
+	{"ai-summary", "ai_summary", "a string", isText(nil)},
+	{"ai-tags", "ai_tags", "an array of strings", isTexts},
+	{"ai-checksum", "ai_checksum", "a string", isText(nil)},
+	{"ai-snapshot", "ai_snapshot", "an object", isObject},
+	{"crawl-priority", "crawl_priority", "a number from 0 to 1", isPriority},
+	{"auth-required", "auth_required", "a boolean", isBool},
+	{"robots-directive", "robots_directive", "a string", isText(nil)},
+}
+
+// check looks at the member of an entry. What is null is another rule's.
+func (m memberType) check(e *seenEntry) (got, want string, about bool) {
+	raw, there := e.fields[m.name]
+	if !there || string(raw) == "null" {
+		return "", "", false
+	}
+	if m.is(raw) {
+		return "", "", true
+	}
+	return m.name + ": " + shown(raw), m.want, true
+}
+
+func isText(is func(string) bool) func(raw json.RawMessage) bool {
+	return func(raw json.RawMessage) bool {
+		s, ok := jsonText(raw)
+		return ok && (is == nil || is(s))
+	}
+}
+
+func isBool(raw json.RawMessage) bool { return string(raw) == "true" || string(raw) == "false" }
+
+func isTexts(raw json.RawMessage) bool {
+	var list []*string
+	return json.Unmarshal(raw, &list) == nil && !slices.Contains(list, nil)
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+func isPriority(raw json.RawMessage) bool {
+	var n float64
+	return json.Unmarshal(raw, &n) == nil && n >= 0 && n <= 1
+}
+
+// checkHas wants a member in the entries that it is about; nil = in all.
+func checkHas(name string, about func(*seenEntry) bool) func(e *seenEntry) (got, want string, applies bool) {
+	return func(e *seenEntry) (string, string, bool) {
+		if about != nil && !about(e) {
+			return "", "", false
+		}
+		if e.fields[name] == nil {
+			return "no " + name, "each page has it", true
+		}
+		return "", "", true
+	}
+}
+
+func checkPast(_ context.Context, s *survey, fail check.Fail) error {
+	generated, _ := jsonText(s.list.fields["generated_at"])
+	made := parseTime(generated)
+	if made.IsZero() {
+		return check.ErrNotApplicable
+	}
+	about := false
+	for _, e := range s.list.entries {
+		t := parseTime(e.text("lastmod"))
+		if about = about || !t.IsZero(); t.After(made) {
+			fail(s.list.url, e.at+"/lastmod: "+e.text("lastmod"), "not after generated_at, "+generated)
+		}
+	}
+	if !about {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func checkSameSite(_ context.Context, s *survey, fail check.Fail) error {
+	about := false
+	for _, e := range s.list.entries {
+		if u := e.text("url"); isURI(u) {
+			about = true
+			if e.url == "" || !s.near(e.url) {
+				fail(s.list.url, e.at+"/url: "+short(u), "a page of "+s.t.Root())
+			}
+		}
+	}
+	if !about {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func checkOnce(_ context.Context, s *survey, fail check.Fail) error {
+	first := map[string]string{}
+	for _, e := range s.list.entries {
+		if e.url == "" {
+			continue
+		}
+		if at := first[e.url]; at != "" {
+			fail(s.list.url, e.at+"/url: "+short(e.url)+" is "+at, "one entry for each page")
+			continue
+		}
+		first[e.url] = e.at
+	}
+	if len(first) == 0 {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+func checkClosedBare(e *seenEntry) (got, want string, about bool) {
+	if !isBool(e.fields["ai_indexable"]) || e.open() {
+		return "", "", false
+	}
+	for _, name := range []string{"ai_summary", "ai_tags", "ai_snapshot"} {
+		if e.fields[name] != nil {
+			return name + " of a page that must not be indexed", "URL and flags alone", true
+		}
+	}
+	return "", "", true
+}
+
+func checkAuthSnapshot(e *seenEntry) (got, want string, about bool) {
+	if string(e.fields["auth_required"]) != "true" {
+		return "", "", false
+	}
+	if e.open() && e.fields["ai_snapshot"] != nil {
+		return "ai_snapshot beside auth_required: true", "no snapshot for those without a key", true
+	}
+	return "", "", true
+}
+
+func checkSensitive(e *seenEntry) (got, want string, about bool) {
+	n := e.snapshot()
+	if n == nil {
+		return "", "", false
+	}
+	if found := n.sensitive(); len(found) > 0 {
+		return "a snapshot with a node that is " + strings.Join(found, " and "), "an entry without a snapshot", true
+	}
+	return "", "", true
+}
+
+// shapes are the members of a snapshot that are arrays of objects.
+var shapes = []string{"sections", "groups", "subgroups", "blocks", "fields", "actions"}
+
+func checkShape(e *seenEntry) (got, want string, about bool) {
+	n := e.snapshot()
+	if n == nil {
+		return "", "", false
+	}
+	if n.text("page") == "" {
+		return "a snapshot without page", `a name, such as "article"`, true
+	}
+	if at := misshapen(n, "ai_snapshot"); at != "" {
+		return at, "an array of objects", true
+	}
+	return "", "", true
+}
+
+// misshapen gives where a member of a node, or of one in it, has not its shape.
+// Fields may be names alone, as in the example of E.3.1.
+func misshapen(n node, at string) string {
+	for _, name := range shapes {
+		v, there := n[name]
+		if !there {
+			continue
+		}
+		list, ok := v.([]any)
+		if !ok {
+			return at + "/" + name + " is no array"
+		}
+		for _, e := range list {
+			m, ok := e.(map[string]any)
+			if _, text := e.(string); !ok && !(text && name == "fields") {
+				return at + "/" + name + " has something else than objects"
+			}
+			if bad := misshapen(m, at+"/"+name); bad != "" {
+				return bad
+			}
+		}
+	}
+	return ""
+}
+
+// mail and telephone are what identifies people in texts.
+var (
+	mail      = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`)
+	telephone = regexp.MustCompile(`(?:^|[\s(:])\+[1-9][0-9]{0,2}[\s./(-]*(?:[0-9]{2,5}[\s./)-]+){2,4}[0-9]{2,}|\btel:\+?[0-9]{6,}`)
+)
+
+func checkPII(e *seenEntry) (got, want string, about bool) {
+	for _, name := range []string{"ai_summary", "ai_tags", "ai_snapshot"} {
+		raw := e.fields[name]
+		about = about || raw != nil
+		for _, found := range []string{mail.FindString(string(raw)), telephone.FindString(string(raw))} {
+			if found != "" {
+				return name + " has " + strings.TrimSpace(found), "nothing that leads to a person", true
+			}
+		}
+	}
+	return "", "", about
+}
+
+func checkRate(l *seenList, fail check.Fail) {
+	raw := l.fields["crawl_rate"]
+	if s, ok := jsonText(raw); string(raw) != "null" && !ok {
+		fail(l.url, "crawl_rate: "+shown(raw), `a rate, such as "1/s"`)
+	} else if _, is := parseRate(s); ok && !is {
+		fail(l.url, "crawl_rate: "+shown(raw), `a rate, such as "1/s"`)
+	}
+}
+
+func checkContact(l *seenList, fail check.Fail) {
+	raw := l.fields["ai-crawl-contact"]
+	if s, ok := jsonText(raw); string(raw) != "null" && (!ok || strings.TrimSpace(s) == "") {
+		fail(l.url, "ai-crawl-contact: "+shown(raw), "whom to ask")
+	}
+}
+
+// generated gives the day of a list, false if that is not known.
+func (l *seenList) generated() (time.Time, bool) {
+	s, _ := jsonText(l.fields["generated_at"])
+	t := parseTime(s)
+	return t, !t.IsZero()
+}

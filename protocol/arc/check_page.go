@@ -1,0 +1,271 @@
+package arc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// refused reports whether a page answers that it is not for everybody.
+func (p *seenPage) refused() bool {
+	return p.err == nil && (p.resp.Status == http.StatusUnauthorized || p.resp.Status == http.StatusForbidden)
+}
+
+func (p *seenPage) auth() bool { return string(p.fields["auth_required"]) == "true" }
+
+func checkCanonical(p *seenPage, fail check.Fail) bool {
+	const want = "200 OK and the page"
+	switch {
+	case p.refused():
+		return false // auth-required
+	case p.err != nil:
+		fail(p.url, p.err.Error(), want)
+	case p.resp.Status != http.StatusOK:
+		fail(p.url, status(p.resp), want)
+	case p.resp.BodyErr != nil:
+		fail(p.url, p.resp.BodyErr.Error(), want)
+	default:
+		if own := p.canonical(); own != "" && own != p.url {
+			fail(p.list, p.at+"/url: "+p.url, own+", as the page says")
+		}
+	}
+	return true
+}
+
+// canonical gives what the page calls its own URL, "" if it says nothing.
+func (p *seenPage) canonical() string {
+	base, err := url.Parse(p.resp.URL)
+	if err != nil {
+		return ""
+	}
+	links := weblink.Header(p.resp.Header, base)
+	if weblink.IsHTML(p.resp.Header) {
+		links = append(links, weblink.HTML(bytes.NewReader(p.resp.Body), base).Links...)
+	}
+	for _, l := range links {
+		if l.Is("canonical", "") {
+			return l.URL
+		}
+	}
+	return ""
+}
+
+func checkAuth(p *seenPage, fail check.Fail) bool {
+	if p.err != nil {
+		return false
+	}
+	switch {
+	case p.refused() && !p.auth():
+		fail(p.list, p.at+": "+status(p.resp)+", and no auth_required: true", "auth_required: true")
+	case p.ok() && p.auth():
+		fail(p.list, p.at+": auth_required: true, and anybody gets the page", "auth_required: false")
+	}
+	return true
+}
+
+func checkRobots(p *seenPage, fail check.Fail) bool {
+	if !p.ok() {
+		return false
+	}
+	said := slices.Clone(p.resp.Header.Values("X-Robots-Tag"))
+	if base, err := url.Parse(p.resp.URL); err == nil && weblink.IsHTML(p.resp.Header) {
+		for _, m := range weblink.HTML(bytes.NewReader(p.resp.Body), base).Metas {
+			if m.Name == "robots" {
+				said = append(said, m.Content)
+			}
+		}
+	}
+	for _, directive := range said {
+		if d := restriction(directive); d != "" && !strings.Contains(directive, ":") {
+			fail(p.list, p.at+": it is open, and the page says "+d, "ai_indexable: false")
+		}
+	}
+	return true
+}
+
+// words gives the words of a text, in lower case, without marks.
+func words(s string) []string {
+	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	})
+}
+
+// pageWords gives the words that an HTML page has: in its texts, and in what it
+// says of itself in its head, where summaries come from.
+func pageWords(resp *check.Response) map[string]bool {
+	out := map[string]bool{}
+	add := func(s string) {
+		for _, w := range words(s) {
+			out[w] = true
+		}
+	}
+	z := html.NewTokenizer(bytes.NewReader(resp.Body))
+	raw := atom.Atom(0) // what text is of, if nobody sees it
+	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
+		switch t := z.Token(); tt {
+		case html.TextToken:
+			if raw == 0 || raw == atom.Title {
+				add(t.Data)
+			}
+		case html.EndTagToken:
+			raw = 0
+		case html.StartTagToken, html.SelfClosingTagToken:
+			if raw = 0; t.DataAtom == atom.Script || t.DataAtom == atom.Style {
+				raw = t.DataAtom
+			}
+			for _, a := range t.Attr {
+				if a.Key == "content" || a.Key == "alt" || a.Key == "title" || a.Key == "aria-label" || a.Key == "value" && t.DataAtom == atom.Input {
+					add(a.Val)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// enough is what part of the words of a title or a summary the page must have,
+// in percent: a summary may be somebody's own words, in part.
+const enough = 50
+
+func checkDrift(p *seenPage, fail check.Fail) bool {
+	snapshot := p.snapshot()
+	if !p.ok() || snapshot == nil || !weblink.IsHTML(p.resp.Header) {
+		return false
+	}
+	there := pageWords(p.resp)
+	about := false
+	for _, said := range claims(snapshot, "ai_snapshot") {
+		list := words(said.text)
+		if len(list) == 0 {
+			continue
+		}
+		about = true
+		n := 0
+		for _, w := range list {
+			if there[w] {
+				n++
+			}
+		}
+		if n*100 < len(list)*enough {
+			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, said.at, short(said.text), n, len(list), p.url), "what the page says")
+		}
+	}
+	return about
+}
+
+// claim is a text by which a snapshot says what is on its page.
+type claim struct{ at, text string }
+
+// maxClaims bounds how many texts of a snapshot are looked for.
+const maxClaims = 100
+
+// claims gives the titles, headings and summaries of a node and of those in it.
+func claims(n node, at string) []claim {
+	var out []claim
+	for _, name := range []string{"title", "heading", "summary"} {
+		if s := n.text(name); s != "" {
+			out = append(out, claim{at + "/" + name, s})
+		}
+	}
+	for _, name := range containers {
+		for i, c := range n.children(name) {
+			if len(out) < maxClaims {
+				out = append(out, claims(c, fmt.Sprintf("%s/%s/%d", at, name, i))...)
+			}
+		}
+	}
+	return out
+}
+
+// sources are what a checksum may be of. Most that are none of these are the
+// server's own secret: opaque.
+var sources = []struct {
+	name string
+	of   func(p *seenPage) []byte
+}{
+	{"the page as it is sent", func(p *seenPage) []byte { return p.resp.Body }},
+	{"the page's text", func(p *seenPage) []byte { return []byte(visible(p.resp.Body)) }},
+	{"the canonical form of its snapshot", func(p *seenPage) []byte {
+		if c := canonicalObject(p.fields["ai_snapshot"]); c != nil {
+			return c
+		}
+		return nil
+	}},
+}
+
+// visible gives the text of an HTML page, its white space as it is.
+func visible(page []byte) string {
+	var b strings.Builder
+	z := html.NewTokenizer(bytes.NewReader(page))
+	hidden := false
+	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
+		switch t := z.Token(); tt {
+		case html.TextToken:
+			if !hidden {
+				b.WriteString(t.Data)
+			}
+		case html.StartTagToken:
+			hidden = t.DataAtom == atom.Script || t.DataAtom == atom.Style
+		case html.EndTagToken:
+			hidden = false
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// source gives which of the sources a page's checksum is of, -1 if it is of
+// none.
+func (p *seenPage) source() int {
+	sum := strings.ToLower(p.text("ai_checksum"))
+	for i, s := range sources {
+		if b := s.of(p); len(b) > 0 && sum == checksumPrefix+canon.SHA256Hex(b) {
+			return i
+		}
+	}
+	return -1
+}
+
+// checkChecksum finds out what the checksums are of, by those that can be made
+// again. If there is such a source, a checksum that is of none is of a page
+// that has changed since.
+func checkChecksum(_ context.Context, s *survey, fail check.Fail) error {
+	count := make([]int, len(sources))
+	var none []*seenPage
+	for _, p := range s.pages {
+		switch {
+		case !p.ok() || p.text("ai_checksum") == "":
+		case p.source() >= 0:
+			count[p.source()]++
+		default:
+			none = append(none, p)
+		}
+	}
+	best := 0
+	for i := range count {
+		if count[i] > count[best] {
+			best = i
+		}
+	}
+	switch {
+	case count[best] > 0:
+		for _, p := range none {
+			fail(p.list, p.at+"/ai_checksum: "+short(p.text("ai_checksum")), fmt.Sprintf("the SHA-256 of %s, as on %d of the pages looked at", sources[best].name, count[best]))
+		}
+		return nil
+	case len(none) > 0:
+		return fmt.Errorf("%w: the checksums are of nothing that can be had (tried: %s)", check.ErrNotApplicable, strings.Join([]string{sources[0].name, sources[1].name, sources[2].name}, ", "))
+	}
+	return check.ErrNotApplicable
+}

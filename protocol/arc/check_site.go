@@ -1,0 +1,278 @@
+package arc
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+func checkPointer(ctx context.Context, s *survey, fail check.Fail) error {
+	if len(s.data) == 0 || s.list.fields == nil {
+		return check.ErrNotApplicable
+	}
+	var got string
+	for _, u := range s.data {
+		l, why, err := s.seeList(ctx, u)
+		if err != nil {
+			return err
+		}
+		if l != nil {
+			return nil
+		}
+		got = cmp.Or(got, u+": "+why)
+	}
+	fail(s.home.URL, got, s.list.url)
+	return nil
+}
+
+// place gives the list that is at one of the well-known names, nil if none is.
+func (s *survey) place(ctx context.Context, name string) (*seenList, error) {
+	l, _, err := s.seeList(ctx, s.at(name))
+	return l, err
+}
+
+func checkPlace(ctx context.Context, s *survey, fail check.Fail) error {
+	for _, name := range []string{pathList, pathWellKnown} {
+		if l, err := s.place(ctx, name); l != nil || err != nil {
+			return err
+		}
+	}
+	if s.list.yaml {
+		return check.ErrNotApplicable
+	}
+	fail(s.at(pathList), "no list; there is one at "+s.list.url, "the list")
+	return nil
+}
+
+func checkSame(ctx context.Context, s *survey, fail check.Fail) error {
+	var both []*seenList
+	for _, name := range []string{pathList, pathWellKnown} {
+		l, err := s.place(ctx, name)
+		if err != nil {
+			return err
+		}
+		if l != nil && l.fields != nil {
+			both = append(both, l)
+		}
+	}
+	if len(both) < 2 {
+		return check.ErrNotApplicable
+	}
+	if got := differs(both[0], both[1]); got != "" {
+		fail(both[1].url, got, "what "+both[0].url+" says")
+	}
+	return nil
+}
+
+// differs says where two lists say different things, "" if they do not. What
+// was generated later may.
+func differs(a, b *seenList) string {
+	if string(a.fields["generated_at"]) != string(b.fields["generated_at"]) {
+		return ""
+	}
+	if len(a.entries) != len(b.entries) {
+		return fmt.Sprintf("%d pages, not %d", len(b.entries), len(a.entries))
+	}
+	said := map[string]string{}
+	for _, e := range a.entries {
+		said[e.url] = e.state()
+	}
+	for _, e := range b.entries {
+		if is, ok := said[e.url]; !ok || is != e.state() {
+			return e.at + " is " + e.url + ": " + e.state()
+		}
+	}
+	return ""
+}
+
+// state gives what tells one state of a page from another.
+func (e *seenEntry) state() string {
+	return strings.TrimSpace(e.text("ai_checksum") + " " + e.text("lastmod") + " " + string(e.fields["ai_indexable"]))
+}
+
+func checkTwin(ctx context.Context, s *survey, fail check.Fail) error {
+	if s.list.fields == nil || s.list.yaml {
+		return check.ErrNotApplicable
+	}
+	twin, err := s.place(ctx, pathYAML)
+	if err != nil {
+		return err
+	}
+	switch {
+	case twin == nil:
+		return check.ErrNotApplicable
+	case twin.fields == nil:
+		fail(twin.url, twin.why, "the list in YAML")
+	default:
+		if got := differs(s.list, twin); got != "" {
+			fail(twin.url, got, "what "+s.list.url+" says")
+		}
+	}
+	return nil
+}
+
+func checkNamed(_ context.Context, s *survey, fail check.Fail) error {
+	if !slices.Contains(s.named, s.list.url) && len(s.named) == 0 {
+		fail(s.at("/robots.txt"), "no line for it", "Sitemap: "+s.list.url)
+	}
+	return nil
+}
+
+func checkValidator(l *seenList, fail check.Fail) {
+	if l.resp.Header.Get("ETag") == "" && l.resp.Header.Get("Last-Modified") == "" {
+		fail(l.url, "neither ETag nor Last-Modified", "a validator, so that clients can ask conditionally")
+	}
+}
+
+// conditional asks for the list again, on a condition.
+func (s *survey) conditional(ctx context.Context, l *seenList, name, value string) (*check.Response, error) {
+	return s.t.Do(ctx, http.MethodGet, l.url, http.Header{name: {value}})
+}
+
+func checkIfNoneMatch(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
+	tag := l.resp.Header.Get("ETag")
+	if tag == "" {
+		return check.ErrNotApplicable
+	}
+	resp, err := s.conditional(ctx, l, "If-None-Match", tag)
+	if err != nil {
+		return err
+	}
+	if resp.Status == http.StatusOK && resp.Header.Get("ETag") != tag {
+		return check.ErrNotApplicable // the list, or its tag, has changed since
+	}
+	if resp.Status != http.StatusNotModified {
+		fail(l.url, status(resp)+" to If-None-Match: "+tag, "304 Not Modified")
+	}
+	return nil
+}
+
+func checkIfModifiedSince(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
+	date := l.resp.Header.Get("Last-Modified")
+	if date == "" {
+		return check.ErrNotApplicable
+	}
+	resp, err := s.conditional(ctx, l, "If-Modified-Since", date)
+	if err != nil {
+		return err
+	}
+	if resp.Status != http.StatusNotModified {
+		fail(l.url, status(resp)+" to If-Modified-Since: "+date, "304 Not Modified")
+	}
+	return nil
+}
+
+func checkModified(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
+	const other = `"millrace-check-another-tag"`
+	resp, err := s.conditional(ctx, l, "If-None-Match", other)
+	if err != nil {
+		return err
+	}
+	if resp.Status != http.StatusOK || resp.BodyErr != nil || len(resp.Body) == 0 {
+		fail(l.url, status(resp)+" to If-None-Match: "+other, "200 OK and the list")
+	}
+	return nil
+}
+
+// small is how many bytes a list may have to be sent as it is: less than a
+// packet.
+const small = 1400
+
+func checkGzip(ctx context.Context, s *survey, l *seenList, fail check.Fail) error {
+	if len(l.resp.Body) < small {
+		return check.ErrNotApplicable
+	}
+	resp, err := s.t.Do(ctx, http.MethodGet, l.url, http.Header{"Accept-Encoding": {"gzip"}})
+	if err != nil {
+		return err
+	}
+	if coding := resp.Header.Get("Content-Encoding"); resp.Status == http.StatusOK && !strings.EqualFold(coding, "gzip") {
+		fail(l.url, fmt.Sprintf("%d bytes without a coding to Accept-Encoding: gzip", len(l.resp.Body)), "Content-Encoding: gzip")
+	}
+	return nil
+}
+
+// policy gives the answer at the policy's place, nil if there is none.
+func (s *survey) policy(ctx context.Context) (*check.Response, error) {
+	resp, err := s.t.Get(ctx, s.at(pathPolicy))
+	if err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || weblink.IsHTML(resp.Header) {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func checkPolicy(ctx context.Context, s *survey, fail check.Fail) error {
+	resp, err := s.policy(ctx)
+	if err == nil && resp == nil {
+		fail(s.at(pathPolicy), "no policy", "the policy, as JSON")
+	}
+	return err
+}
+
+func policyMembers(resp *check.Response) (m map[string]json.RawMessage) {
+	if json.Unmarshal(bytes.TrimPrefix(resp.Body, []byte("\uFEFF")), &m) != nil {
+		return nil
+	}
+	return m
+}
+
+func checkPolicyJSON(ctx context.Context, s *survey, fail check.Fail) error {
+	resp, err := s.policy(ctx)
+	if err != nil {
+		return err
+	}
+	if resp == nil {
+		return check.ErrNotApplicable
+	}
+	if policyMembers(resp) == nil {
+		fail(resp.URL, short(string(resp.Body)), "one JSON object")
+	}
+	return nil
+}
+
+// checkPolicySays looks for the three things by the names that members may
+// have, since the specification gives none.
+func checkPolicySays(ctx context.Context, s *survey, fail check.Fail) error {
+	resp, err := s.policy(ctx)
+	if err != nil {
+		return err
+	}
+	if resp == nil || policyMembers(resp) == nil {
+		return check.ErrNotApplicable
+	}
+	names := strings.ToLower(strings.Join(slices.Sorted(maps.Keys(policyMembers(resp))), " "))
+	var missing []string
+	for _, about := range [][]string{{"retention", "retain", "storage"}, {"access"}, {"consumer", "agent", "approved", "bot"}} {
+		if !slices.ContainsFunc(about, func(word string) bool { return strings.Contains(names, word) }) {
+			missing = append(missing, about[0])
+		}
+	}
+	if len(missing) > 0 {
+		fail(resp.URL, "nothing about "+strings.Join(missing, ", "), "retention, access and approved consumers")
+	}
+	return nil
+}
+
+func checkRobotsTxt(_ context.Context, s *survey, fail check.Fail) error {
+	if s.robots == nil {
+		return check.ErrNotApplicable
+	}
+	if !s.allows(s.list.url) {
+		fail(s.at("/robots.txt"), "it disallows "+s.list.url, "agents may ask for the list")
+	}
+	for _, e := range s.list.entries {
+		if e.open() && e.url != "" && s.near(e.url) && !s.allows(e.url) {
+			fail(s.list.url, e.at+": "+e.url+" is open, and robots.txt disallows it", "what robots.txt says")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package arc
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// survey is what a site has of the protocol, as its rules share it. It is
+// lenient where the reader is strict: what is broken has to be seen.
+type survey struct {
+	t      *check.Target
+	hosts  []string // that the site is known to live on: pages of no other are asked for
+	home   *check.Response
+	robots *fetch.Robots // nil = there is none
+	named  []string      // lists that robots.txt names
+	linked []string      // lists that JSON-LD and links of the home page name
+	data   []string      // those of JSON-LD alone
+	list   *seenList
+	pages  []*seenPage // the sample
+}
+
+// seenList is a document that is meant to be a list.
+type seenList struct {
+	url     string
+	resp    *check.Response
+	yaml    bool
+	fields  map[string]json.RawMessage // nil if it is no object
+	why     string                     // it is none
+	entries []*seenEntry               // of pages, without what is no object
+	strange []string                   // where pages has something else than objects
+}
+
+// seenEntry is an entry of a list.
+type seenEntry struct {
+	at     string // such as pages/3
+	fields map[string]json.RawMessage
+	url    string // canonical; "" if it is none
+}
+
+// seenPage is a page of the sample and what its GET gave.
+type seenPage struct {
+	*seenEntry
+	list string // URL
+	resp *check.Response
+	err  error // of the request
+}
+
+func surveyed(ctx context.Context, t *check.Target) (*survey, error) {
+	return check.Memo(ctx, t, Name+" survey", func(ctx context.Context) (*survey, error) {
+		s := &survey{t: t}
+		return s, s.run(ctx)
+	})
+}
+
+func (s *survey) run(ctx context.Context) error {
+	home, err := s.t.Get(ctx, s.t.Root())
+	if err != nil {
+		return err
+	}
+	s.home = home
+	s.hosts = []string{hostOf(s.t.Root()), hostOf(home.URL)} // a host that the site redirects to is the site's
+	if err := s.readRobots(ctx); err != nil {
+		return err
+	}
+	s.readHome()
+	places := slices.Concat(s.named, s.linked, []string{s.at(pathList), s.at(pathWellKnown), s.at(pathYAML)})
+	why := ""
+	var tried []string
+	for _, u := range places {
+		if slices.Contains(tried, u) || len(tried) > 2*maxPlaces {
+			continue
+		}
+		tried = append(tried, u)
+		l, reason, err := s.seeList(ctx, u)
+		if err != nil {
+			return err
+		}
+		why = cmp.Or(why, reason)
+		// A better one may follow what is broken.
+		if l != nil && (s.list == nil || s.list.fields == nil && l.fields != nil) {
+			s.list = l
+		}
+		if s.list != nil && s.list.fields != nil {
+			break
+		}
+	}
+	if s.list == nil {
+		return fmt.Errorf("%s has no %s: %s: %w", s.t.Root(), pathList, why, check.ErrAbsent)
+	}
+	return s.samplePages(ctx)
+}
+
+// at gives the URL of one of the protocol's names.
+func (s *survey) at(name string) string { return strings.TrimSuffix(s.t.Root(), "/") + name }
+
+func (s *survey) readRobots(ctx context.Context) error {
+	resp, err := s.t.Get(ctx, s.at("/robots.txt"))
+	switch {
+	case unsure(err), ctx.Err() != nil:
+		return err
+	case err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || weblink.IsHTML(resp.Header):
+		return nil
+	}
+	s.robots = fetch.ParseRobots(resp.Body, "millrace")
+	base, err := url.Parse(s.t.Root())
+	if err != nil {
+		return err
+	}
+	for _, line := range s.robots.Sitemaps() {
+		if u, err := canon.Resolve(base, line); err == nil && isListName(u) {
+			s.named = append(s.named, u)
+		}
+	}
+	s.named = jsonFirst(s.named)
+	return nil
+}
+
+func (s *survey) readHome() {
+	base, err := url.Parse(s.home.URL)
+	if err != nil || s.home.Status != http.StatusOK {
+		return
+	}
+	head := weblink.Head{}
+	if weblink.IsHTML(s.home.Header) {
+		head = weblink.HTML(bytes.NewReader(s.home.Body), base)
+	}
+	s.data = pointers(weblink.Head{Data: head.Data}, base)
+	head.Links = append(weblink.Header(s.home.Header, base), head.Links...)
+	s.linked = jsonFirst(pointers(head, base))
+}
+
+// seeList fetches what may be a list, and gives it if it is meant as one; if
+// not, it says why.
+func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, error) {
+	resp, err := s.t.Get(ctx, u)
+	switch {
+	case unsure(err), ctx.Err() != nil:
+		return nil, "", err
+	case err != nil:
+		return nil, err.Error(), nil
+	case resp.Status != http.StatusOK:
+		return nil, status(resp), nil
+	case resp.BodyErr != nil:
+		return nil, resp.BodyErr.Error(), nil
+	case weblink.IsHTML(resp.Header):
+		return nil, "HTML", nil
+	}
+	l := readList(u, resp)
+	if l.fields == nil && !bytes.Contains(resp.Body, []byte("arc_sitemap_version")) {
+		return nil, l.why, nil
+	}
+	if l.fields != nil && l.fields["arc_sitemap_version"] == nil && l.fields["pages"] == nil {
+		return nil, "something else", nil
+	}
+	return l, "", nil
+}
+
+// readList takes a list apart.
+func readList(u string, resp *check.Response) *seenList {
+	l := &seenList{url: u, resp: resp}
+	text := resp.Body
+	l.yaml = isYAMLName(strings.ToLower(u)) || strings.Contains(strings.ToLower(resp.Header.Get("Content-Type")), "yaml")
+	if l.yaml {
+		var out bytes.Buffer
+		if err := fromYAML(bytes.NewReader(text), &out); err != nil {
+			l.why = err.Error()
+			return l
+		}
+		text = out.Bytes()
+	}
+	if err := json.Unmarshal(text, &l.fields); err != nil || l.fields == nil {
+		l.fields, l.why = nil, "no JSON object"
+		if err != nil {
+			l.why = err.Error()
+		}
+		return l
+	}
+	var pages []json.RawMessage
+	if json.Unmarshal(l.fields["pages"], &pages) != nil {
+		return l
+	}
+	for i, raw := range pages {
+		e := &seenEntry{at: fmt.Sprintf("pages/%d", i)}
+		if json.Unmarshal(raw, &e.fields) != nil || e.fields == nil {
+			l.strange = append(l.strange, e.at+": "+short(string(raw)))
+			continue
+		}
+		if s, ok := jsonText(e.fields["url"]); ok && isURI(s) {
+			e.url, _ = canon.URL(s)
+		}
+		l.entries = append(l.entries, e)
+	}
+	return l
+}
+
+// samplePages fetches a sample of the pages that the list opens.
+func (s *survey) samplePages(ctx context.Context) error {
+	var open []*seenEntry
+	seen := map[string]bool{}
+	for _, e := range s.list.entries {
+		if e.open() && e.url != "" && !seen[e.url] && s.near(e.url) && s.allows(e.url) {
+			seen[e.url] = true
+			open = append(open, e)
+		}
+	}
+	for _, e := range check.Sample(s.t, open) {
+		p := &seenPage{seenEntry: e, list: s.list.url}
+		p.resp, p.err = s.t.Get(ctx, e.url)
+		s.pages = append(s.pages, p)
+	}
+	return ctx.Err()
+}
+
+// allows reports whether robots.txt lets somebody ask for a URL.
+func (s *survey) allows(u string) bool {
+	p, err := url.Parse(u)
+	return err == nil && s.robots.Allowed(p.RequestURI())
+}
+
+// near reports whether a URL is on a host of the site. Others never hear of
+// the checker, whatever a list says.
+func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }
+
+// open reports whether a page may be indexed, as far as the list says.
+func (e *seenEntry) open() bool {
+	robots, _ := jsonText(e.fields["robots_directive"])
+	return string(e.fields["ai_indexable"]) == "true" && restriction(robots) == ""
+}
+
+func (e *seenEntry) text(name string) string {
+	s, _ := jsonText(e.fields[name])
+	return s
+}
+
+// snapshot gives the snapshot of an entry, nil if it has none.
+func (e *seenEntry) snapshot() node {
+	if raw := e.fields["ai_snapshot"]; len(raw) > 0 && raw[0] == '{' {
+		return parseNode(raw)
+	}
+	return nil
+}
+
+// ok reports whether there is a 200 with a body to look at.
+func (p *seenPage) ok() bool {
+	return p.err == nil && p.resp.Status == http.StatusOK && p.resp.BodyErr == nil
+}
+
+// unsure reports whether an error says nothing about the site's documents.
+func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
+
+func hostOf(u string) string {
+	p, err := url.Parse(u)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(p.Hostname())
+}
+
+// jsonText gives a JSON string, false for anything else.
+func jsonText(raw json.RawMessage) (string, bool) {
+	var s *string
+	if json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}
+
+func status(r *check.Response) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
+}
+
+// shown gives a JSON value for a finding.
+func shown(raw json.RawMessage) string {
+	if raw == nil {
+		return "nothing"
+	}
+	return short(string(raw))
+}

@@ -1,0 +1,207 @@
+package arc
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+// checked runs all rules against a handler at a URL.
+func checked(t *testing.T, h http.Handler) *check.Report {
+	t.Helper()
+	srv := httptest.NewTLSServer(h)
+	t.Cleanup(srv.Close)
+	target, err := check.NewTarget(srv.URL+"/", srv.Client(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func explain(t *testing.T, r *check.Report) {
+	t.Helper()
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(b.String())
+}
+
+// outspoken is the protocol of a publisher that says all that can be said.
+func outspoken() protocol.Protocol {
+	p := Protocol()
+	p.NewPublisher = func(*protocol.PublisherOptions) millrace.Publisher {
+		return NewPublisher(&protocol.PublisherOptions{
+			Contact: "https://example.com/contact/",
+			Policy: &millrace.Policy{
+				Rate: millrace.RateHints{PerSecond: 2}, Retention: 24 * time.Hour, Access: "anybody", Consumers: []string{"ExampleBot"},
+			},
+		})
+	}
+	return p
+}
+
+// Every fault breaks the real publisher's site.
+func TestCheckFaults(t *testing.T) {
+	faults := make([]protocoltest.Fault, 0, len(checkFaults))
+	for _, f := range checkFaults {
+		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
+	}
+	protocoltest.Faults(t, outspoken(), faults)
+}
+
+func TestRules(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		if seen[r.ID] {
+			t.Errorf("two rules are %s", r.ID)
+		}
+		seen[r.ID] = true
+		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// The sections of rules are headings of the specification.
+func TestRuleSections(t *testing.T) {
+	dir := os.Getenv("MILLRACE_TEST_SPECS")
+	if dir == "" {
+		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+			t.Fatal("MILLRACE_TEST_SPECS is empty")
+		}
+		t.Skip("MILLRACE_TEST_SPECS is empty")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "arc-appendix-e.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var headings []string
+	for _, m := range regexp.MustCompile(`(?m)^#+ (E(?:\.\d+)+)`).FindAllSubmatch(text, -1) {
+		headings = append(headings, string(m[1]))
+	}
+	for _, r := range Rules() {
+		if !slices.Contains(headings, r.Section) {
+			t.Errorf("%s: the specification has no section %s", r.ID, r.Section)
+		}
+	}
+}
+
+// What a checksum is of is told if it is not known, and a list that has some
+// other way to make it is good.
+func TestCheckChecksums(t *testing.T) {
+	const page = "<html><head><title>A page</title></head><body><p>What it says.</p></body></html>"
+	for name, sum := range map[string]string{
+		"raw":      "sha256:" + canon.SHA256Hex([]byte(page)),
+		"text":     "sha256:" + canon.SHA256Hex([]byte(visible([]byte(page)))),
+		"snapshot": "sha256:" + canon.SHA256Hex([]byte(`{"page":"a","title":"A page"}`)),
+		"opaque":   "v17",
+	} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/":
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = w.Write([]byte(page))
+			case pathList:
+				_, _ = w.Write([]byte(`{"arc_sitemap_version":"2.1","site":"https://` + r.Host + `","generated_at":"2026-01-01T00:00:00Z","pages":[
+					{"url":"https://` + r.Host + `/","ai_indexable":true,"ai_checksum":"` + sum + `","ai_snapshot":{"title":"A page","page":"a"}}]}`))
+			default:
+				http.NotFound(w, r)
+			}
+		})
+		r := checked(t, h)
+		for _, o := range r.Outcomes {
+			if o.Rule.ID != Name+"/E.11/checksum" {
+				continue
+			}
+			want := check.Passed
+			if name == "opaque" {
+				want = check.NotApplicable
+			}
+			if o.State != want || name == "opaque" && !strings.Contains(o.Reason, "tried: the page as it is sent") {
+				t.Errorf("%s: %s %s", name, o.State, o.Reason)
+			}
+		}
+	}
+}
+
+// Other things that lie at the names of this protocol are not it.
+func TestCheckAbsent(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"nothing": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				http.NotFound(w, r)
+			}
+		},
+		"HTML everywhere": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<html><body>Not here</body></html>"))
+		},
+		"another list": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				_, _ = w.Write([]byte("Sitemap: /list.json\n"))
+				return
+			}
+			_, _ = w.Write([]byte(`{"items":[]}`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r := checked(t, h); r.Protocols[Name].Found || len(r.Findings) > 0 {
+				explain(t, r)
+				t.Error("it is taken for the protocol")
+			}
+		})
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(`{"arc_sitemap_version":"2.1","pages":[{"url":"https://example.com/","ai_snapshot":{"sections":[{"fields":["x"]}]}}]}`), []byte(`<p>x`))
+	f.Add([]byte(`{"arc_sitemap_version":{},"pages":[null,{},1],"site":null}`), []byte(`{}`))
+	f.Add([]byte("arc_sitemap_version: 2\npages:\n- url: x\n"), []byte(`<html><script type=application/ld+json>[{"@type":"Dataset","url":"/arc-sitemap.json"}]`))
+	f.Fuzz(func(t *testing.T, list, doc []byte) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case bytes.HasPrefix([]byte(r.URL.Path), []byte("/arc-sitemap")), r.URL.Path == pathPolicy:
+				_, _ = w.Write(list)
+			default:
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = w.Write(doc)
+			}
+		})
+		target, err := check.NewTarget("https://example.com/", &http.Client{Transport: handlerTransport{h}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// handlerTransport answers requests from a handler, without a network.
+type handlerTransport struct{ http.Handler }
+
+func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec := httptest.NewRecorder()
+	t.ServeHTTP(rec, r)
+	resp := rec.Result()
+	resp.Request = r
+	return resp, nil
+}
