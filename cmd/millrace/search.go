@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -85,15 +86,8 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 		err = fmt.Errorf("store %s: %w: no site is in it yet", c.Store, millrace.ErrNotFound)
 	}
 	r := &searchReport{Query: text, Hits: []searchHit{}, bold: isTerminal(p.stdout, p.lookup) && !noColor(p.lookup)}
-	for _, name := range names {
-		if err != nil {
-			break
-		}
-		var site *sqlite.Site
-		if site, err = st.Kept(ctx, name, embedder); err != nil {
-			break
-		}
-		err = c.site(ctx, p, site, name, text, r)
+	if err == nil {
+		err = c.sites(ctx, p, st, names, embedder, text, r)
 	}
 	if err = errors.Join(err, st.Close()); err != nil {
 		return err
@@ -104,6 +98,36 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	})
 	r.Hits = r.Hits[:min(len(r.Hits), c.Limit)]
 	return p.report(r, r.text)
+}
+
+// sites searches one site after another. One that cannot be searched just now is
+// named in the answer, and fails the search only if there is no other.
+func (c *searchCommand) sites(ctx context.Context, p *process, st *sqlite.Store, names []string, e store.Embedder, text string, r *searchReport) error {
+	var missed []error
+	for _, name := range names {
+		site, err := st.Kept(ctx, name, e)
+		if err == nil {
+			err = c.site(ctx, p, site, name, text, r)
+		}
+		passes := errors.Is(err, millrace.ErrConflict) || errors.Is(err, millrace.ErrUnavailable) || errors.Is(err, millrace.ErrNotFound)
+		switch {
+		case err != nil && (!passes || ctx.Err() != nil):
+			return err
+		case err != nil:
+			missed = append(missed, err)
+		}
+	}
+	if len(missed) == len(names) {
+		return errors.Join(missed...)
+	}
+	for _, err := range missed {
+		note := "not searched: " + err.Error()
+		if r.Note != "" {
+			note = r.Note + "; " + note
+		}
+		r.Note = note
+	}
+	return nil
 }
 
 // oneSite gives the site of a store that is meant, by its name or by where its

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -173,6 +174,26 @@ func TestSearchSites(t *testing.T) {
 	}
 	if r := searched(t, "wheal", "--store", file); len(r.Hits) != 2 || r.Corrected == "" {
 		t.Errorf("a guess: %+v", r)
+	}
+	// A site whose pages are being derived anew is named, and the other one searched.
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	derive := func(where string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), "UPDATE site SET fingerprint = '' WHERE "+where); err != nil {
+			t.Fatal(err)
+		}
+	}
+	derive("id = (SELECT min(id) FROM site)")
+	if r := searched(t, "wheel", "--store", file); len(r.Hits) != 1 || !strings.Contains(r.Note, "not searched: site http://") || !strings.Contains(r.Note, "derived anew") {
+		t.Errorf("one of two sites is derived anew: %+v", r)
+	}
+	derive("1")
+	if code, _, errs := command(t, nil, "search", "wheel", "--store", file); code != 1 || strings.Count(errs, "derived anew") != 2 {
+		t.Errorf("both sites are derived anew: exit %d\n%s", code, errs)
 	}
 }
 

@@ -60,6 +60,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"long text", file("long", strings.Repeat("hello ", 5000)), millrace.ErrInvalid, "not a store"},
 		{"head of SQLite only", file("head", "SQLite format 3\x00"+strings.Repeat("x", 5000)), millrace.ErrInvalid, "restore a backup"},
 		{"newer", altered("newer", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA user_version = 99"), millrace.ErrInvalid, "newer millrace"},
+		{"older than its tables", altered("older", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA journal_mode = WAL",
+			"CREATE TABLE generation (id)", "CREATE TABLE memory (id)", "PRAGMA user_version = 1"), millrace.ErrInvalid, "not those of version 1"},
 		{"something else", altered("else", "CREATE TABLE page (x)"), millrace.ErrInvalid, "something else"},
 		{"device", "/dev/null", millrace.ErrInvalid, "regular"},
 	} {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/millrace/millrace"
 )
 
@@ -211,8 +214,13 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	if version, err = fileVersion(ctx, c); err != nil || version == len(migrations) {
 		return err
 	}
-	for _, m := range migrations[version:] {
-		if _, err := c.ExecContext(ctx, m); err != nil {
+	for i, m := range migrations[version:] {
+		_, err := c.ExecContext(ctx, m)
+		if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
+			// A statement that is right does not fit what is there.
+			return fmt.Errorf("%w: its tables are not those of version %d of the store, which it says that it is: restore a backup, or remove it and ingest again (step %d: %s)",
+				millrace.ErrInvalid, version, version+i+1, e.Error())
+		} else if err != nil {
 			return err
 		}
 	}
