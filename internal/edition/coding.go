@@ -17,8 +17,7 @@ import (
 // coding is a content coding (RFC 9110, section 8.4.1).
 type coding uint8
 
-// The codings, identity first. The order of the others is the order in which
-// the server likes them.
+// The codings, identity first.
 const (
 	identity coding = iota
 	brotliCoding
@@ -26,6 +25,13 @@ const (
 	gzipCoding
 	codings
 )
+
+// preference is the codings but identity, the one that the server likes best
+// first.
+type preference [codings - 1]coding
+
+// usual is the preference where nothing is known of sizes.
+var usual = preference{brotliCoding, zstdCoding, gzipCoding}
 
 // codingTable names the codings. The suffix is part of the validator of a
 // coded representation and of its file's name. It moves when the encoder gives
@@ -60,9 +66,9 @@ func (s codingSet) has(c coding) bool { return s&(1<<c) != 0 }
 
 // negotiate picks the coding that the Accept-Encoding fields of a request like
 // best among those on offer (RFC 9110, section 12.5.3). What is equally liked
-// goes by the order of the constants, identity last. Nothing acceptable gives
-// identity: a client that cannot read it loses no more than with a 406.
-func negotiate(fields []string, offer codingSet) coding {
+// goes by order, identity last. Nothing acceptable gives identity: a client
+// that cannot read it loses no more than with a 406.
+func negotiate(fields []string, offer codingSet, order preference) coding {
 	if len(fields) == 0 || offer == 1<<identity {
 		return identity
 	}
@@ -87,7 +93,7 @@ func negotiate(fields []string, offer codingSet) coding {
 		}
 	}
 	best, most := identity, 0
-	for c := identity + 1; c < codings; c++ {
+	for _, c := range order {
 		weight := weights[c]
 		if weight == unlisted {
 			weight = star

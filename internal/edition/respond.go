@@ -1,13 +1,16 @@
 package edition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +61,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return nil
 	}
-	c := negotiate(r.Header["Accept-Encoding"], e.offer)
+	c := negotiate(r.Header["Accept-Encoding"], e.offer, e.preference())
 	switch status, with := e.condition(r.Header, c); status {
 	case http.StatusNotModified:
 		h := w.Header()
@@ -77,6 +80,23 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		return nil
 	}
 	return e.get(w, r, c, enc, k)
+}
+
+// preference gives the usual one, and that of a large document by the sizes of
+// its files: of hashes, for one, zstd makes less than brotli.
+func (e *entry) preference() preference {
+	order := usual
+	if e.dir == "" {
+		return order
+	}
+	size := func(c coding) int64 {
+		if r := e.reps[c].Load(); r != nil {
+			return r.size
+		}
+		return math.MaxInt64
+	}
+	slices.SortStableFunc(order[:], func(a, b coding) int { return cmp.Compare(size(a), size(b)) })
+	return order
 }
 
 // common sets what a 200 and a 304 both say.
