@@ -57,13 +57,17 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 }
 
 // Find looks up the document that a request names.
-func (p *publisher) Find(_ context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
+func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery == "" {
 		if name == pathPolicy && p.terms != nil {
 			return p.policy(), nil
 		}
-		if d := p.quiet(v.Site(), name); d != nil {
+		d, err := p.quietDay(ctx, v, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", Name, short(name), err)
+		}
+		if d != nil {
 			return d, nil
 		}
 	}
@@ -79,14 +83,19 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			yield(nil, fmt.Errorf("%s: deltas: %w", Name, err))
 			return
 		}
+		var small []*millrace.Document
 		for _, d := range days {
-			if d.n <= p.most {
+			switch {
+			case d.n == 0:
+				small = append(small, p.quiet(v.Site(), d.start, d.newest))
+			case d.n <= p.most:
 				docs = append(docs, p.delta(v, d))
 			}
 		}
 		if p.terms != nil {
-			docs = append(docs, p.policy())
+			small = append(small, p.policy())
 		}
+		docs = append(docs, small...)
 		for _, d := range docs {
 			if !yield(d, nil) {
 				return

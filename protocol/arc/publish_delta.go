@@ -138,17 +138,46 @@ func (p *publisher) writeDelta(ctx context.Context, v millrace.View, d *day, w i
 	return out.end()
 }
 
-// quiet gives the delta of a day on which nothing has changed yet, after the
-// newest change and not after today; nil for any other path.
-func (p *publisher) quiet(site millrace.Site, path string) *millrace.Document {
+// quietDay gives the delta of a day on which nothing was changed last, up to
+// today; nil for any other path. Days with changes are large documents.
+func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	name, ok := strings.CutPrefix(path, pathDeltas)
 	at, err := time.Parse(time.DateOnly+".json", name)
-	if !ok || err != nil || site.Time.IsZero() || !at.After(site.Time.UTC()) || at.After(p.now().UTC()) {
-		return nil
+	site := v.Site()
+	last := site.Time.UTC().Truncate(dayLength)
+	switch {
+	case !ok || err != nil || site.Time.IsZero() || at.Before(last.Add(-(horizon-1)*dayLength)) || at.After(p.now().UTC()):
+		return nil, nil //nolint:nilnil // it is none
+	case at.After(last):
+		return p.quiet(site, at, site.Time), nil
 	}
-	body := append(p.head(site, site.Time).append(nil), listTail...)
+	since, err := v.SeqAt(ctx, at.Add(-time.Nanosecond))
+	if err != nil {
+		return nil, err
+	}
+	for c, err := range v.Changes(ctx, site.At(since)) {
+		switch {
+		case errors.Is(err, millrace.ErrConflict):
+			return nil, nil //nolint:nilnil // the log does not reach so far
+		case err != nil:
+			return nil, err
+		case c.Kind != millrace.Mark && c.Time.Sub(at) < dayLength:
+			return nil, nil //nolint:nilnil // it is large, or too large
+		}
+		break
+	}
+	if at.Equal(last) {
+		return p.quiet(site, at, site.Time), nil
+	}
+	return p.quiet(site, at, at), nil
+}
+
+// quiet gives a delta without pages: a document of no size, made when it is
+// asked for, since a site that rests has many.
+func (p *publisher) quiet(site millrace.Site, day, generated time.Time) *millrace.Document {
+	body := append(p.head(site, generated).append(nil), listTail...)
 	return &millrace.Document{
-		Path: path, ETag: "sha256-" + canon.SHA256Hex(body), Header: header(contentType),
+		Path: deltaPath(day), ETag: "sha256-" + canon.SHA256Hex(body), Header: header(contentType),
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(body)
 			return err

@@ -287,6 +287,14 @@ func TestDeltas(t *testing.T) {
 		}
 		list := parse(t, text(t, d.Write))
 		day := strings.TrimSuffix(name, ".json")
+		if d.Large == (len(list.Pages) == 0) {
+			t.Errorf("the delta of %s: large is %t, of %d pages", day, d.Large, len(list.Pages))
+		}
+		if found, err := NewPublisher(nil).Find(t.Context(), s.view(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); (err == nil) == d.Large {
+			t.Errorf("the delta of %s: large is %t, found %v, %v", day, d.Large, found, err)
+		} else if err == nil && (found.ETag != d.ETag || found.Path != d.Path) {
+			t.Errorf("the delta of %s is %v, found %v", day, d, found)
+		}
 		said[day] = []string{}
 		for _, p := range list.Pages {
 			word := strings.TrimPrefix(p["url"].(string), "https://example.com")
@@ -384,18 +392,20 @@ func TestFind(t *testing.T) {
 	if err != nil || !d.Public || d.Header.Get("Last-Modified") != "Tue, 10 Mar 2026 12:00:00 GMT" || !strings.Contains(text(t, d.Write), "https://example.com/terms") {
 		t.Errorf("the policy: %v, %v", d, err)
 	}
-	for _, day := range []string{"2026-03-11", "2026-03-13"} {
+	for day, generated := range map[string]string{
+		"2026-03-11": "2026-03-10T12:00:00Z", "2026-03-13": "2026-03-10T12:00:00Z", "2026-03-09": "2026-03-09T00:00:00Z", "2026-02-09": "2026-02-09T00:00:00Z",
+	} {
 		d, err := find(pathDeltas + day + ".json")
 		if err != nil {
 			t.Errorf("a day without changes: %v", err)
 			continue
 		}
-		if list := parse(t, text(t, d.Write)); len(list.Pages) != 0 || list.Generated != "2026-03-10T12:00:00Z" {
+		if list := parse(t, text(t, d.Write)); len(list.Pages) != 0 || list.Generated != generated {
 			t.Errorf("a day without changes is %+v", list)
 		}
 	}
 	for _, path := range []string{
-		pathDeltas + "2026-03-14.json", pathDeltas + "2026-03-10.json", pathDeltas + "2026-3-11.json", pathDeltas + "2026-02-30.json",
+		pathDeltas + "2026-03-14.json", pathDeltas + "2026-02-08.json", pathDeltas + "2026-03-10.json", pathDeltas + "2026-3-11.json", pathDeltas + "2026-02-30.json",
 		pathDeltas, pathDeltas + "2026-03-11", pathDeltas + "2026-03-11.json?x", pathPolicy + "?x", "/arc", pathList, "/x" + pathPolicy,
 	} {
 		if d, err := find(path); !errors.Is(err, millrace.ErrNotFound) {
