@@ -1,0 +1,209 @@
+package arc
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol/protocoltest"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// lived is a site with a past, that is published, and the network in front.
+type lived struct {
+	store.Site
+	server *protocoltest.Server
+	now    time.Time
+	asked  []string
+}
+
+// RoundTrip answers as the site does.
+func (l *lived) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := handlerTransport{l.server}.RoundTrip(r)
+	if err == nil {
+		l.asked = append(l.asked, fmt.Sprintf("%s %s %d", r.Method, r.URL.Path, resp.StatusCode))
+	}
+	return resp, err
+}
+
+func opened(t *testing.T, name, base string, now func() time.Time) store.Site {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), name+".db"), &sqlite.Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	site, err := st.Site(t.Context(), name, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+const livedBase = "https://x.test/"
+
+func newLived(t *testing.T) *lived {
+	l := &lived{now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), server: protocoltest.Serve(Protocol(), nil)}
+	l.Site = opened(t, "source", livedBase, func() time.Time { return l.now })
+	return l
+}
+
+// edit puts pages, or takes away those without a text, and publishes.
+func (l *lived) edit(t *testing.T, pairs ...string) {
+	t.Helper()
+	var batch []millrace.Change
+	for i := 0; i < len(pairs); i += 2 {
+		c := millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: pairs[i]}}
+		if pairs[i+1] != "" {
+			c.Kind = millrace.Put
+			c.Page = &millrace.Page{
+				URL: pairs[i], Title: "Page " + pairs[i], Kind: millrace.Article, Known: millrace.AllFields, Detail: millrace.DetailBlocks,
+				Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: pairs[i+1]}},
+			}
+		}
+		batch = append(batch, c)
+	}
+	if len(batch) > 0 {
+		if _, err := l.Apply(t.Context(), "editor", batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := l.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.server.Show(t.Context(), v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (l *lived) reader(o *ReaderOptions) *Reader {
+	o.Now = func() time.Time { return l.now }
+	return NewReader(&http.Client{Transport: l}, livedBase, o)
+}
+
+// carried gives what a copy should have.
+func (l *lived) carried(t *testing.T) map[string]*millrace.Page {
+	t.Helper()
+	return pagesOf(t, l.Site, func(site millrace.Site, p *millrace.Page) *millrace.Page { return carry(site, p) })
+}
+
+func pagesOf(t *testing.T, s store.Site, as func(millrace.Site, *millrace.Page) *millrace.Page) map[string]*millrace.Page {
+	t.Helper()
+	v, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*millrace.Page{}
+	for p, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := as(v.Site(), p); c != nil {
+			out[c.URL] = c
+		}
+	}
+	return out
+}
+
+// A reader that follows a site through its life, by deltas and by lists, holds
+// every page of it in its present state, and none that is gone.
+func TestReadHistory(t *testing.T) {
+	seeds := uint64(2)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { history(t, seed) })
+	}
+}
+
+func history(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	l := newLived(t)
+	text := func() string { return fmt.Sprintf("It says %d and %d.", r.Uint64(), r.Uint64()) }
+	name := func() string { return fmt.Sprintf("/%s/%d", []string{"blog", "docs"}[r.IntN(2)], r.IntN(60)) }
+	var first []string
+	for range 80 {
+		first = append(first, name(), text())
+	}
+	l.edit(t, first...)
+	l.now = l.now.Add(time.Minute)
+	copied := opened(t, "copy", livedBase, func() time.Time { return l.now })
+	lists, deltas, quiet := 0, 0, 0
+	for step := range 40 {
+		if step > 0 {
+			l.now = l.now.Add(time.Duration(r.IntN(20*3600)+1) * time.Second)
+			var edits []string
+			for range r.IntN(4) {
+				edits = append(edits, name(), text())
+			}
+			if r.IntN(3) == 0 {
+				edits = append(edits, name(), "")
+			}
+			l.edit(t, edits...)
+			l.now = l.now.Add(10 * time.Second)
+		}
+		if r.IntN(4) == 0 {
+			continue // the reader sleeps
+		}
+		l.asked = nil
+		rep, err := mirror.Sync(t.Context(), "x arc", l.reader(&ReaderOptions{Deltas: 1}), copied, nil)
+		if err != nil {
+			t.Fatalf("step %d: %v", step, err)
+		}
+		if rep.SkippedN > 0 || rep.Doubted > 0 {
+			t.Fatalf("step %d: %+v", step, rep)
+		}
+		got := pagesOf(t, copied, func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p })
+		opt := cmpopts.IgnoreFields(millrace.Page{}, "Version")
+		if d := cmp.Diff(l.carried(t), got, cmpopts.EquateEmpty(), opt); d != "" {
+			t.Fatalf("step %d, at %s: (-want +held)\n%s\n%s", step, l.now, d, strings.Join(l.asked, "\n"))
+		}
+		whole := slices.Contains(l.asked, "GET "+pathList+" 200")
+		switch part := strings.Contains(strings.Join(l.asked, "\n"), "GET "+pathDeltas); {
+		case whole:
+			lists++
+		case part:
+			deltas++
+		default:
+			quiet++
+		}
+	}
+	t.Logf("%d lists, %d times by deltas alone, %d times nothing new", lists, deltas, quiet)
+	if deltas == 0 || quiet == 0 {
+		t.Error("no deltas were read, or something was each time")
+	}
+}
+
+// A second pull of an unchanged site is one conditional request, also with the
+// next reader.
+func TestReadUnchanged(t *testing.T) {
+	l := newLived(t)
+	l.edit(t, "/a", "One.", "/b", "Two.")
+	copied := opened(t, "copy", livedBase, func() time.Time { return l.now })
+	for _, o := range []*ReaderOptions{{}, {}, {Deltas: 1}, {Deltas: -1}} {
+		l.asked = nil
+		rep, err := mirror.Sync(t.Context(), "x arc", l.reader(o), copied, nil)
+		if err != nil || rep.Asked > 0 || rep.SkippedN > 0 {
+			t.Fatal(rep, err)
+		}
+		if rep.Added > 0 {
+			continue
+		}
+		if len(l.asked) != 1 || !strings.HasSuffix(l.asked[0], pathList+" 304") {
+			t.Errorf("%+v: %q", o, l.asked)
+		}
+	}
+}
