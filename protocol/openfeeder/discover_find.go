@@ -109,7 +109,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 // pointers gives the addresses that the site's root points at as those of the
 // protocol: in Link fields, link elements and meta elements.
 func (r *reader) pointers(ctx context.Context) ([]string, error) {
-	resp, err := r.ask(ctx, r.root, "", "text/html, */*;q=0.1")
+	resp, err := r.ask(ctx, r.root, fetch.Validators{}, "text/html, */*;q=0.1")
 	if err != nil {
 		return nil, err
 	}

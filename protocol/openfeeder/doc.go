@@ -29,7 +29,11 @@
 // rooms keep. A text over 2,000 characters comes in several chunks.
 //
 // Archives (tag, date and search lists) have no document, nor have pages of
-// another origin than the site's.
+// another origin than the site's: a feed speaks for its own origin, and for the
+// one that it was found on, whatever site.url claims. A reader reports what it
+// names beside them, pages and tombstones, and takes none of it. So documents
+// that live elsewhere than their pages are read by asking the pages' origin, if
+// that points at them, and not theirs.
 //
 // What a page must have and has not: title is its first heading, else the last
 // segment of its URL; language is the site's, else "und", which is read as
@@ -56,6 +60,12 @@
 // mean nothing here; deleted_tracking is false then, as it is for a date from
 // before the log's horizon: what has gone since is not known. A token from
 // before the horizon is 410 RESYNC_REQUIRED.
+//
+// A reader takes away what a tombstone names, unless the same page of the reply
+// lists it, too. Of a site that says deleted_tracking: false, or has never
+// shown a tombstone, it reads the whole index at every tenth reply, and what is
+// not there is gone. After a 410 it reads the index at once, as it does each
+// time where there are no tokens.
 //
 // A reply has pages of 500 changes, and of what else the last commit of them
 // has changed. sync.next leads on, to the same edition for as long as that is

@@ -306,15 +306,15 @@ func (r *reader) urlOf(f feed, ref string) (string, error) {
 	return u, nil
 }
 
-// ask sends a GET, conditional if there is a tag; the response's URL is that
-// after redirects.
-func (r *reader) ask(ctx context.Context, target, etag, accept string) (*http.Response, error) {
+// ask sends a GET, conditional if there are validators; the response's URL is
+// that after redirects.
+func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, accept string) (*http.Response, error) {
 	u, err := url.Parse(target)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}
 	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {accept}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	fetch.Validators{ETag: etag}.Set(req.Header)
+	have.Set(req.Header)
 	resp, err := fetch.Do(ctx, r.client, req)
 	if err != nil {
 		return nil, err
@@ -335,7 +335,7 @@ type got struct {
 // get gets a JSON document whole. An error says what the server's own body says
 // of it (8); with it, there may have been no response.
 func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, error) {
-	resp, err := r.ask(ctx, target, etag, mediaType)
+	resp, err := r.ask(ctx, target, fetch.Validators{ETag: etag}, mediaType)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -72,13 +72,13 @@ func (r *run) staticNext(x *index, files []file) (string, error) {
 // staticFile gets a file of the index, and its validators; x is nil for one that
 // has not changed.
 func (r *reader) staticFile(ctx context.Context, f file) (x *index, is *file, err error) {
-	resp, err := r.ask(ctx, f.URL, f.ETag, mediaType)
+	resp, err := r.ask(ctx, f.URL, f.Validators, mediaType)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: index: %w", Name, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		if errors.Is(err, millrace.ErrUnmodified) && f.ETag != "" {
+		if errors.Is(err, millrace.ErrUnmodified) && f.Validators != (fetch.Validators{}) {
 			return nil, &f, nil
 		}
 		return nil, nil, fmt.Errorf("%s: index: %w", Name, err)
