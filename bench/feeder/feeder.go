@@ -80,7 +80,11 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	g, err := gateway.New(press, &gateway.Options{Base: t.Base, Log: log})
+	o := &gateway.Options{Base: t.Base, Log: log}
+	if t.Memory == 0 { // as `millrace serve` does
+		o.Streams = gateway.Collect(400)
+	}
+	g, err := gateway.New(press, o)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	published, key := c.guarded(&conf, &c.doors)
 	po := &edition.Options{Key: key, Log: p.log}
-	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log}
+	gateO := &gateway.Options{Base: o.base, Docs: docs, Log: p.log, Streams: p.listening()}
 	if err := o.connect(ctx, c, p, site); err != nil {
 		return err
 	}

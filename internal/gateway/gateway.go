@@ -52,6 +52,10 @@ type Options struct {
 	// singly.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error)
 
+	// Streams is told how many requests listen, whenever that changes. It must
+	// not wait for anything. nil = nobody is told.
+	Streams func(open int)
+
 	MaxRequests    int           // at once, others get 503; 0 = 1024
 	MaxStreams     int           // requests that listen, at once, others get 503, or 429 who has many; 0 = 2048
 	MaxSearches    int           // at once, others wait and then get 429; 0 = twice the processors
@@ -111,7 +115,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.AccessLog != nil {
 		g.access = newAccessLog(o.AccessLog)
 	}
-	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), newStreams(o.MaxStreams)
+	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), newStreams(o.MaxStreams, o.Streams)
 	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
 	if o.Keys != nil {
 		g.keys = newKeyring(o.Keys)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"net/http"
+	"runtime/debug"
 	"sync"
 
 	"github.com/millrace/millrace"
@@ -13,6 +14,7 @@ import (
 // one. The others are for clients that have few.
 type streams struct {
 	most int
+	told func(open int) // nil = nobody
 
 	mu   sync.Mutex
 	open int
@@ -22,8 +24,8 @@ type streams struct {
 // few is how many places a client has at most, once half of them are taken.
 func (s *streams) few() int { return max(4, s.most/16) }
 
-func newStreams(most int) *streams {
-	return &streams{most: cmp.Or(most, 2048), each: make(map[client]int)}
+func newStreams(most int, told func(open int)) *streams {
+	return &streams{most: cmp.Or(most, 2048), told: told, each: make(map[client]int)}
 }
 
 var errStreams = &refusal{err: millrace.RequestError{
@@ -40,14 +42,46 @@ func (s *streams) enter(c client) (end func(), err error) {
 	case s.open >= s.most/2 && s.each[c] >= s.few():
 		return nil, errStreams
 	}
-	s.open++
-	s.each[c]++
+	s.count(c, 1)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.open--
-		if s.each[c]--; s.each[c] == 0 {
-			delete(s.each, c)
-		}
+		s.count(c, -1)
 	}, nil
+}
+
+// count adds n streams of a client. The lock is held.
+func (s *streams) count(c client, n int) {
+	s.open += n
+	if s.each[c] += n; s.each[c] == 0 {
+		delete(s.each, c)
+	}
+	if s.told != nil {
+		s.told(s.open)
+	}
+}
+
+// Streams from which on the collector is eager, and below which it is lazy.
+const (
+	manyStreams  = 256
+	fewerStreams = 128
+	eagerPercent = 100 // of GOGC
+)
+
+// Collect gives an [Options.Streams] for a process whose garbage collector is
+// lazy, by the percentage that GOGC has otherwise: as long as many listen, it is
+// eager. Each holds buffers and stacks of some 25 kB, of which a lazy collector
+// would let several times as much grow in garbage.
+func Collect(lazy int) func(open int) {
+	eager := false
+	return func(open int) {
+		switch {
+		case !eager && open >= manyStreams:
+			eager = true
+			debug.SetGCPercent(min(lazy, eagerPercent))
+		case eager && open < fewerStreams:
+			eager = false
+			debug.SetGCPercent(lazy)
+		}
+	}
 }
