@@ -100,11 +100,18 @@ func places(text string, byLine bool) []place {
 // near hashes the last bytes of what stands before a place.
 func near(before string) uint64 {
 	before = before[max(0, len(before)-nearby):]
-	h := uint64(14695981039346656037)
-	for i := range len(before) {
-		h = (h ^ uint64(before[i])) * 1099511628211
+	return mix(fnv(offset64, before))
+}
+
+// offset64 is where FNV-1a begins.
+const offset64 = 14695981039346656037
+
+// fnv adds a text to a hash by FNV-1a.
+func fnv(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
 	}
-	return mix(h)
+	return h
 }
 
 // mix spreads a hash over all its bits, since hashes of like texts are alike

@@ -1,7 +1,6 @@
 package chunk
 
 import (
-	"hash/fnv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -197,11 +196,7 @@ func glue(before string) string {
 
 func (w *walker) put(p piece) {
 	p.size = utf8.RuneCountInString(p.Text)
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.Type))
-	_, _ = h.Write([]byte{'\n'})
-	_, _ = h.Write([]byte(p.Text))
-	p.hash = mix(h.Sum64())
+	p.hash = mix(fnv(fnv(fnv(offset64, p.Type), "\n"), p.Text))
 	p.ID = w.names.name(p.Type, p.Text)
 	w.pieces = append(w.pieces, p)
 }
