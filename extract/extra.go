@@ -29,9 +29,13 @@ type Extra struct {
 	Prefix string
 	// Forms: documents with forms in their content are for Make, too.
 	Forms bool
+	// Prepare changes a tree that is for Make by its Prefix before anything is
+	// read of it, so that what it takes out is in no field of the page; nil =
+	// nothing. It may be called concurrently.
+	Prepare func(tree *html.Node)
 	// Make gives valid JSON, or nil for nothing. It neither changes the
 	// document nor keeps it, and may be called concurrently. An error leaves
-	// the page without a value, and is told in [Result.Sources]; only the
+	// the page without a value, and is told in [Result.Failed]; only the
 	// context's own end the extraction.
 	Make func(ctx context.Context, d *Document) (json.RawMessage, error)
 }
@@ -76,9 +80,21 @@ func extras(of map[string]Extra) []extra {
 	return list
 }
 
+// prepare lets those who ask for it change a tree whose source is text.
+func (r *Rules) prepare(tree *html.Node, text []byte) {
+	if r == nil {
+		return
+	}
+	for i := range r.extras {
+		if e := &r.extras[i]; e.Prepare != nil && containsFold(text, e.Prefix) {
+			e.Prepare(tree)
+		}
+	}
+}
+
 // extra makes all that the rules ask for of a document whose source is text. It
 // speaks for what a page has beside its fields, also if that is nothing.
-func (r *Rules) extra(ctx context.Context, d *Document, text []byte, sources map[string]string) error {
+func (r *Rules) extra(ctx context.Context, d *Document, text []byte, res *Result) error {
 	if r == nil || len(r.extras) == 0 {
 		return nil
 	}
@@ -97,17 +113,17 @@ func (r *Rules) extra(ctx context.Context, d *Document, text []byte, sources map
 			err = fmt.Errorf("%w: it is no JSON", millrace.ErrInvalid)
 			fallthrough
 		case err != nil:
-			if sources != nil {
-				sources["extra"] = e.room + ": none: " + err.Error()
+			if res != nil {
+				if res.Failed == nil {
+					res.Failed = map[string]error{}
+				}
+				res.Failed[e.room] = err
 			}
 		case value != nil:
 			if d.Page.Extra == nil {
 				d.Page.Extra = map[string]json.RawMessage{}
 			}
 			d.Page.Extra[e.room] = value
-			if sources != nil {
-				sources["extra"] = e.room + ": document"
-			}
 		}
 	}
 	return nil

@@ -71,6 +71,7 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	if err != nil {
 		return nil, err
 	}
+	o.Rules.prepare(doc, data)
 	c, err := collect(ctx, doc, nil, nil)
 	if err != nil {
 		return nil, err

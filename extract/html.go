@@ -69,6 +69,10 @@ type Result struct {
 	// only checks for robots, wants scripts, consent or a log-in has none.
 	Reason string
 
+	// Failed says why a room has nothing of the document, by the names of
+	// [RulesOptions.Extra]; nil = nothing went wrong.
+	Failed map[string]error
+
 	// What a crawler needs beside the page. It costs next to nothing.
 
 	// Links are the distinct targets of links, image maps, frames, rel=next
@@ -146,7 +150,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 			res.Reason = "the page only leads on to " + res.Refresh
 		}
 	}
-	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l}, m.text, res.Sources); err != nil {
+	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l}, m.text, res); err != nil {
 		return nil, err
 	}
 	return res, nil
@@ -170,6 +174,7 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options, site *le
 		return nil, nil, err
 	}
 	unstream(text, doc)
+	o.Rules.prepare(doc, text)
 	c, err := collect(ctx, doc, site, nil)
 	if err != nil {
 		return nil, nil, err

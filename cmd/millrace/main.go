@@ -47,6 +47,7 @@ type commands struct {
 	Report  reportCommand  `cmd:"" help:"Show what the pulls into a mirror have saved."`
 	Keys    keysCommand    `cmd:"" help:"Give out and revoke keys: add, list, revoke."`
 	SCP     scpCommand     `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`
+	ARC     arcCommand     `cmd:"" name:"arc" help:"Look at pages as ARC does: snapshot, lint, annotate."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 	Help    helpCommand    `cmd:"" help:"Explain a command."`
 }

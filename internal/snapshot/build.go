@@ -350,6 +350,10 @@ func (b *builder) address(n *html.Node, a attributes, in *Node, closed, containe
 	}
 }
 
+// nowhere is what the hosts end in that there are not (RFC 6761, section 6.4): a
+// page that has no address goes by one of them.
+const nowhere = ".invalid"
+
 // resolve gives the absolute form of a reference, "" if it leads nowhere.
 func (b *builder) resolve(ref string) string {
 	base := b.o.Base
@@ -360,7 +364,7 @@ func (b *builder) resolve(ref string) string {
 		return ""
 	}
 	abs, err := canon.Resolve(base, ref)
-	if err != nil {
+	if err != nil || strings.HasSuffix(canon.Origin(abs), nowhere) {
 		return ""
 	}
 	return abs

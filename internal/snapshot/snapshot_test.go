@@ -126,6 +126,36 @@ func TestNone(t *testing.T) {
 	}
 }
 
+// TestRedacted shows that what is called hidden or sensitive is in no other field
+// of a page, and that the fields of others stay.
+func TestRedacted(t *testing.T) {
+	a, err := txtar.ParseFile("testdata/sensitive.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := extract.NewRules(&extract.RulesOptions{Extra: Extra()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := strings.Replace(string(a.Files[0].Data), "<p data-ai-content=\"address\"", `<script type="application/ld+json" data-ai-context="sensitive">{"@type":"Thing","name":"secret"}</script><p data-ai-content="address"`, 1)
+	source += "<p>The mill has stood at the ford for three hundred years, and still grinds.</p>"
+	res, err := extract.HTML(t.Context(), []byte(source), address, &extract.Options{Rules: rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(res.Page.Canonical())
+	if strings.Contains(page, "secret") || !strings.Contains(page, "Shown, and this.") || !strings.Contains(page, "three hundred years") {
+		t.Errorf("%s", page)
+	}
+	if len(res.Links) != 1 || res.Links[0].URL != "https://mill.example/secret" {
+		t.Errorf("links: %+v", res.Links)
+	}
+	content, err := extract.Content(t.Context(), []byte(source), address, &extract.Options{Rules: rules})
+	if err != nil || strings.Contains(string(content.Canonical()), "secret") || !strings.Contains(content.Text(), "three hundred years") {
+		t.Errorf("%s, %v", content.Canonical(), err)
+	}
+}
+
 // TestRulesDrop shows that what the owner drops is not in the snapshot either.
 func TestRulesDrop(t *testing.T) {
 	rules, err := extract.NewRules(&extract.RulesOptions{Extra: Extra(), Drop: []string{".gone"}})
@@ -157,8 +187,8 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if raw := res.Page.Extra[Room]; raw != nil || !strings.Contains(res.Sources["extra"], "over a size limit") {
-			t.Errorf("%s: a snapshot of %d bytes; %s", name, len(raw), res.Sources["extra"])
+		if raw := res.Page.Extra[Room]; raw != nil || !errors.Is(res.Failed[Room], millrace.ErrTooLarge) {
+			t.Errorf("%s: a snapshot of %d bytes; %s", name, len(raw), res.Failed[Room])
 		}
 		findings, err := Lint(t.Context(), []byte(source), address)
 		if err != nil {

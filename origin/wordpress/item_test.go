@@ -1,6 +1,8 @@
 package wordpress
 
 import (
+	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
@@ -86,6 +89,30 @@ func TestConvert(t *testing.T) {
 				t.Error("(-want +got):\n" + d)
 			}
 		})
+	}
+}
+
+// What single rooms want of the content travels with the page.
+func TestConvertExtra(t *testing.T) {
+	s, f := testSite(t)
+	var err error
+	s.rules, err = extract.NewRules(&extract.RulesOptions{Extra: map[string]extract.Extra{
+		"room": {Prefix: "data-room-", Make: func(_ context.Context, d *extract.Document) (json.RawMessage, error) {
+			return json.Marshal(d.Page.URL)
+		}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string]string{`<p data-room-x=\"y\">Water.`: `"https://mill.example/a/"`, "<p>Water.": ""} {
+		var it item
+		if err := json.Unmarshal([]byte(`{"title":{"rendered":"A"},"content":{"rendered":"`+content+`"}}`), &it); err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.convert(t.Context(), f, postType{slug: "post"}, it, "https://mill.example/a/")
+		if err != nil || string(p.Extra["room"]) != want || !p.Known.Has(fields|millrace.FieldExtra) {
+			t.Errorf("%s: %s, known %b, %v", content, p.Extra["room"], p.Known, err)
+		}
 	}
 }
 

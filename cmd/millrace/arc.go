@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/snapshot"
+	"github.com/millrace/millrace/protocol/arc"
+)
+
+// arcCommand has the commands for pages with data-ai-* attributes.
+type arcCommand struct {
+	Snapshot arcSnapshotCommand `cmd:"" help:"Print the snapshot of a page: of its data-ai-* attributes, or of what the page says."`
+	Lint     arcLintCommand     `cmd:"" help:"Check the data-ai-* attributes of pages, or the shape of snapshots."`
+	Annotate arcAnnotateCommand `cmd:"" help:"Propose data-ai-* attributes: print a page with them, the same otherwise."`
+}
+
+// arcPage is one page of the command line.
+type arcPage struct {
+	data        []byte
+	address     string
+	contentType string
+}
+
+// arcRead gets a page: a file, a URL, or standard input for "-". address is that
+// of a file, "" = it has none.
+func arcRead(ctx context.Context, p *process, r *remote, name, address string) (*arcPage, error) {
+	if !strings.Contains(name, "://") && name != "-" {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			return nil, fmt.Errorf("page %s: %w: it is a folder; name its pages", name, millrace.ErrInvalid)
+		}
+	}
+	c := &extractCommand{remote: *r, Page: name, URL: address}
+	page := &arcPage{}
+	var err error
+	page.data, page.address, page.contentType, err = c.read(ctx, p)
+	if base := filepath.Base(name); err == nil && strings.HasPrefix(page.address, nowhere) && (base == "index.html" || base == "index.htm") {
+		// Such a file is the page of its folder.
+		if dir, bad := filepath.Abs(filepath.Dir(name)); bad == nil {
+			if u, bad := canon.URL(canon.Absolute(nowhere, "/"+filepath.Base(dir)+"/")); bad == nil {
+				page.address = u
+			}
+		}
+	}
+	return page, err
+}
+
+// named takes from an error about a page without an address the one that it does
+// not have, and says which page it is.
+func (g *arcPage) named(name string, err error) error {
+	if err == nil || !strings.HasPrefix(g.address, nowhere) {
+		return err
+	}
+	return errors.New("page " + name + ": " + strings.ReplaceAll(err.Error(), "extract "+g.address+": ", ""))
+}
+
+type arcSnapshotCommand struct {
+	common
+	remote
+	correcting
+	Page string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
+	URL  string `name:"url" placeholder:"URL" help:"Address of a page that is a file: names it, and makes what it leads to absolute."`
+}
+
+// Run prints the snapshot of a page, in canonical form.
+func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	if err := c.remote.validate(); err != nil {
+		return err
+	}
+	rules, err := c.rules(nil)
+	if err != nil {
+		return err
+	}
+	page, err := arcRead(ctx, p, &c.remote, c.Page, c.URL)
+	if err != nil {
+		return err
+	}
+	res, err := extract.HTML(ctx, page.data, page.address, &extract.Options{ContentType: page.contentType, Rules: rules})
+	if err == nil && res.Failed[arc.Name] != nil {
+		err = fmt.Errorf("extract %s: %w", page.address, res.Failed[arc.Name])
+	}
+	if err != nil {
+		return page.named(c.Page, err)
+	}
+	s := arc.Snapshot(res.Page)
+	if len(s) == 0 {
+		return page.named(c.Page, fmt.Errorf("extract %s: %w: the page has no snapshot", page.address, millrace.ErrNotFound))
+	}
+	_, err = p.stdout.Write(append(bytes.Clone(s), '\n')) // canonical in any case
+	return err
+}
+
+type arcLintCommand struct {
+	common
+	remote
+	Pages []string `arg:"" name:"page" help:"Pages: HTML FILEs, URLs, or - for standard input; or snapshots as JSON."`
+	URL   string   `name:"url" placeholder:"URL" help:"Address of a page that is a file."`
+}
+
+// arcVerdict is what `millrace arc lint --json` prints of a page.
+type arcVerdict struct {
+	Page     string             `json:"page"`
+	Findings []snapshot.Finding `json:"findings"`
+	Error    string             `json:"error,omitempty"`
+}
+
+// Run lints pages one after the other. Findings and what cannot be read are a
+// failure.
+func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	if err := c.remote.validate(); err != nil {
+		return err
+	}
+	if c.URL != "" && len(c.Pages) > 1 {
+		return usageError("--url: it is the address of one page")
+	}
+	var verdicts []arcVerdict
+	failed := false
+	for _, name := range c.Pages {
+		v := arcVerdict{Page: name, Findings: []snapshot.Finding{}}
+		list, err := c.lint(ctx, p, name)
+		if _, usage := errors.AsType[usageError](err); usage || ctx.Err() != nil {
+			return cmp.Or(err, ctx.Err())
+		}
+		if err != nil {
+			v.Error = err.Error()
+		}
+		v.Findings = append(v.Findings, list...)
+		failed = failed || err != nil || len(list) > 0
+		verdicts = append(verdicts, v)
+	}
+	var report any = verdicts
+	if len(verdicts) == 1 {
+		report = verdicts[0]
+	}
+	err := p.report(report, func(w io.Writer) error {
+		var b []byte
+		for i := range verdicts {
+			b = verdicts[i].appendText(b)
+		}
+		_, err := w.Write(b)
+		return err
+	})
+	if err == nil && failed {
+		err = errReported
+	}
+	return err
+}
+
+func (c *arcLintCommand) lint(ctx context.Context, p *process, name string) ([]snapshot.Finding, error) {
+	page, err := arcRead(ctx, p, &c.remote, name, c.URL)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(page.data), []byte("{")) {
+		return snapshot.LintJSON(page.data)
+	}
+	list, err := snapshot.Lint(ctx, page.data, page.address)
+	return list, page.named(name, err)
+}
+
+// appendText writes what was found for a person, a line each as compilers do.
+func (v *arcVerdict) appendText(b []byte) []byte {
+	switch {
+	case strings.Contains(v.Error, v.Page):
+		return append(append(b, v.Error...), '\n')
+	case v.Error != "":
+		return fmt.Appendf(b, "%s: %s\n", v.Page, v.Error)
+	}
+	for _, f := range v.Findings {
+		b = append(b, v.Page...)
+		if f.Line > 0 {
+			b = fmt.Appendf(b, ":%d:%d", f.Line, f.Column)
+		}
+		b = fmt.Appendf(b, ": %s: %s (%s)\n", f.Rule, f.Message, cmp.Or(f.Path, "the whole"))
+	}
+	if len(v.Findings) == 0 {
+		b = fmt.Appendf(b, "%s: no findings\n", v.Page)
+	}
+	return b
+}
+
+type arcAnnotateCommand struct {
+	common
+	remote
+	Page string `arg:"" help:"The page: an HTML FILE, a URL, or - for standard input."`
+	URL  string `name:"url" placeholder:"URL" help:"Address of a page that is a file; the page is named after it."`
+	Out  string `placeholder:"FILE" help:"Write the page to a file, which may be the same (default: standard output)."`
+}
+
+// arcAdditions is what `millrace arc annotate --json` prints.
+type arcAdditions struct {
+	Page  string              `json:"page"`
+	Out   string              `json:"out,omitempty"`
+	Added []snapshot.Addition `json:"added"`
+}
+
+// Run proposes attributes. With --json it prints what it adds in place of the
+// page.
+func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	if err := c.remote.validate(); err != nil {
+		return err
+	}
+	page, err := arcRead(ctx, p, &c.remote, c.Page, c.URL)
+	if err != nil {
+		return err
+	}
+	out, added, err := snapshot.Annotate(ctx, page.data, page.address)
+	if err != nil {
+		return page.named(c.Page, err)
+	}
+	if c.Out != "" {
+		if err := replace(c.Out, out); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		p.log.Info("annotated", "page", c.Page, "attributes", len(added), "file", c.Out)
+	}
+	r := arcAdditions{Page: c.Page, Out: c.Out, Added: append([]snapshot.Addition{}, added...)}
+	return p.report(&r, func(w io.Writer) error {
+		if c.Out != "" {
+			return nil
+		}
+		_, err := w.Write(out)
+		return err
+	})
+}
+
+// replace writes a file whole, or leaves what is there. It keeps the rights of a
+// file that it replaces.
+func replace(name string, data []byte) (err error) {
+	mode := os.FileMode(0o644)
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%w: %s is a folder", millrace.ErrInvalid, name)
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".millrace-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// annotatedPage has attributes, a part that nobody should see, and an input.
+const annotatedPage = `<!DOCTYPE html>
+<html lang="en"><head><title>Visit</title></head>
+<body data-ai-page="visit">
+<main><h1 data-ai-heading="title">Visit the mill</h1>
+<p>The mill is open on the first Sunday of every month, from ten until the water is low. Children may turn the small wheel.</p>
+<section data-ai-section="tickets" data-ai-intent="buy_ticket">
+<h2 data-ai-heading="title">Tickets</h2>
+<label for="day">Day</label> <input id="day" data-ai-field="day" value="untold">
+<p data-ai-content="staff" data-ai-visibility="hidden">untold</p>
+<a data-ai-link="prices" href="prices.html">Prices</a>
+</section></main></body></html>
+`
+
+// annotatedSnapshot is what is said of it at an address.
+func annotatedSnapshot(at string) string {
+	return `{"page":"visit","relations":[{"from":"tickets","kind":"link","to":"prices"}],` +
+		`"sections":[{"fields":[{"field":"day","label":"Day","type":"text"}],"intent":"buy_ticket",` +
+		`"links":[{"href":"` + at + `prices.html","link":"prices","title":"Prices"}],"name":"tickets","staff":"","title":"Tickets"}],"title":"Visit the mill"}`
+}
+
+// plainPage has a form, and no attributes.
+const plainPage = `<!DOCTYPE html>
+<html lang="en"><head><title>Write</title></head><body>
+<main><h1>Write to the miller</h1>
+<p>The miller reads letters on Tuesdays, and answers most of them before the end of the week.</p>
+<form><label>Letter <textarea name="letter">untold</textarea></label><button>Send</button></form></main></body></html>
+`
+
+func TestARCSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	visit, plain := filepath.Join(dir, "visit.html"), filepath.Join(dir, "write.html")
+	write(t, visit, annotatedPage)
+	write(t, plain, plainPage)
+	url, _ := liveSite(t, dir, 0)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{visit, "--url", "https://mill.example/visit/"}, annotatedSnapshot("https://mill.example/visit/")},
+		{[]string{visit}, strings.Replace(annotatedSnapshot(""), `"href":"prices.html",`, "", 1)},
+		{[]string{url + "visit.html", "--allow-private", "--json"}, annotatedSnapshot(url)},
+		{[]string{plain}, `{"fields":[{"field":"letter","label":"Letter","type":"textarea"}],"page":"write",` +
+			`"summary":"The miller reads letters on Tuesdays, and answers most of them before the end of the week.","title":"Write"}`},
+	} {
+		code, out, errs := command(t, nil, append([]string{"arc", "snapshot"}, c.args...)...)
+		if diff := cmp.Diff(c.want+"\n", out); code != 0 || diff != "" {
+			t.Errorf("%q: exit %d\n%s%s", c.args, code, diff, errs)
+		}
+	}
+	if code, out, _ := command(t, nil, "arc", "snapshot", filepath.Join("..", "..", "testdata", "sites", "handbook", "about", "index.html")); code != 0 ||
+		!strings.Contains(out, `{"page":"about","sections":[{"name":"using-the-text",`) {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+func TestARCLint(t *testing.T) {
+	dir := t.TempDir()
+	good, bad, shape := filepath.Join(dir, "good.html"), filepath.Join(dir, "bad.html"), filepath.Join(dir, "shape.json")
+	write(t, good, annotatedPage)
+	write(t, bad, "<p>\n<p data-ai-sumary=x>S</p><input name=a></p>")
+	write(t, shape, `{"title":"T"}`)
+	if code, out, errs := command(t, nil, "arc", "lint", good); code != 0 || out != good+": no findings\n" || errs != "" {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	want := bad + ":2:1: attribute-name: there is no data-ai-sumary; data-ai-summary may be meant (html > body > p:nth-of-type(2))\n" +
+		bad + ":2:26: input-field: input of type text \"a\" has no data-ai-field (html > body > input)\n" +
+		good + ": no findings\n" +
+		shape + ": shape: page is missing (the whole)\n" +
+		"page " + dir + ": invalid: it is a folder; name its pages\n"
+	if code, out, _ := command(t, nil, "arc", "lint", bad, good, shape, dir); code != 1 || out != want {
+		t.Errorf("exit %d (-want +got):\n%s", code, cmp.Diff(want, out))
+	}
+	code, out, _ := command(t, nil, "arc", "lint", bad, "--json")
+	var v arcVerdict
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 1 || v.Page != bad || len(v.Findings) != 2 || v.Findings[1].Line != 2 || v.Findings[1].Column != 26 {
+		t.Errorf("exit %d, %v: %s", code, err, out)
+	}
+	code, out, _ = command(t, nil, "arc", "lint", good, good, "--json")
+	var list []arcVerdict
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) != 2 || list[0].Findings == nil {
+		t.Errorf("exit %d, %v: %s", code, err, out)
+	}
+}
+
+func TestARCAnnotate(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "write.html")
+	write(t, page, plainPage)
+	code, out, errs := command(t, nil, "arc", "annotate", page)
+	if code != 0 || errs != "" || !strings.Contains(out, `<textarea data-ai-field="letter" name="letter">`) || !strings.Contains(out, `<body data-ai-page="write">`) {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	code, report, _ := command(t, nil, "arc", "annotate", page, "--out", page, "--json")
+	var r arcAdditions
+	if err := json.Unmarshal([]byte(report), &r); err != nil || code != 0 || len(r.Added) < 5 || r.Added[0].Attribute != "data-ai-page" || r.Added[0].Line != 2 {
+		t.Errorf("exit %d, %v: %s", code, err, report)
+	}
+	written, err := os.ReadFile(page)
+	if err != nil || string(written) != out {
+		t.Errorf("%v (-printed +written):\n%s", err, cmp.Diff(out, string(written)))
+	}
+	if code, again, _ := command(t, nil, "arc", "annotate", page); code != 0 || again != out {
+		t.Errorf("exit %d, once more:\n%s", code, cmp.Diff(out, again))
+	}
+	if code, out, _ := command(t, nil, "arc", "lint", page); code != 0 {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if code, _, errs := command(t, nil, "arc", "annotate", page, "--out", dir); code != 1 || !strings.Contains(errs, "--out: invalid: "+dir+" is a folder") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v: %v is left", err, left)
+	}
+}
+
+// TestARCBad runs the commands over what is no page: each error says what it is
+// about, and nothing is printed.
+func TestARCBad(t *testing.T) {
+	dir := t.TempDir()
+	large, binary, wide, many := filepath.Join(dir, "large"), filepath.Join(dir, "x.bin"), filepath.Join(dir, "wide.html"), filepath.Join(dir, "many.html")
+	write(t, large, "")
+	if err := os.Truncate(large, maxPage+1); err != nil {
+		t.Fatal(err)
+	}
+	write(t, binary, "\x7fELF\x00\x01\x02")
+	write(t, wide, "\xFF\xFE<\x00p\x00>\x00")
+	write(t, many, "<p>Text.</p>"+strings.Repeat(`<p data-ai-ref="/">`, 20_000))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone", http.StatusGone) }))
+	defer server.Close()
+	for _, c := range []struct {
+		page, want string
+		of         []string // nil = all three
+	}{
+		{filepath.Join(dir, "none.html"), "none.html: no such file", nil},
+		{dir, "page " + dir + ": invalid: it is a folder; name its pages", nil},
+		{large, "page " + large + ": over a size limit: it has more than 52428800 bytes", nil},
+		{binary, "page " + binary + ": ", nil},
+		{binary, "invalid: the document is binary, no HTML", nil},
+		{wide, "invalid: the document is in UTF-16; lines and tags are told in UTF-8", []string{"lint", "annotate"}},
+		{many, "page " + many + ": snapshot: over a size limit: more parts than a snapshot may have", []string{"snapshot"}},
+		{server.URL, "410", nil},
+		{"ftp://mill.example/", "http", nil},
+	} {
+		for _, name := range c.of {
+			if !slices.Contains([]string{"snapshot", "lint", "annotate"}, name) {
+				t.Fatal(name)
+			}
+		}
+		for _, name := range []string{"snapshot", "lint", "annotate"} {
+			if c.of != nil && !slices.Contains(c.of, name) {
+				continue
+			}
+			code, out, errs := command(t, nil, "arc", name, c.page, "--allow-private")
+			said, silent := errs, out
+			if name == "lint" {
+				said, silent = out+errs, ""
+			}
+			if code == 0 || silent != "" || !strings.Contains(said, c.want) || strings.Contains(said, "page.invalid") {
+				t.Errorf("%s %s: exit %d, want %q\n%s%s", name, c.page, code, c.want, out, errs)
+			}
+		}
+	}
+	if code, _, errs := command(t, nil, "arc", "lint", binary, large, "--url", "https://mill.example/"); code != 2 || !strings.Contains(errs, "--url: it is the address of one page") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// Whatever way a page is taken in, its snapshot comes with it.
+func TestARCTakenIn(t *testing.T) {
+	dir := copySite(t, "handbook")
+	write(t, filepath.Join(dir, "visit.html"), annotatedPage)
+	write(t, filepath.Join(dir, "write.html"), plainPage)
+	index := filepath.Join(dir, "index.html")
+	home, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, index, strings.Replace(string(home), "</body>", `<a href="visit.html">Visit</a> <a href="write.html">Write</a></body>`, 1))
+	url, _ := liveSite(t, dir, 0)
+	crawled := filepath.Join(t.TempDir(), "crawled.db")
+	crawlInto(t, url, crawled)
+	for way, pages := range map[string]map[string]*millrace.Page{
+		"folder": held(t, ingested(t, dir, url), "folder "+dir, url),
+		"crawl":  held(t, crawled, url, url),
+	} {
+		visit, plain := pages[url+"visit.html"], pages[url+"write.html"]
+		if visit == nil || plain == nil {
+			t.Fatalf("%s: %q", way, slices.Sorted(maps.Keys(pages)))
+		}
+		if diff := cmp.Diff(annotatedSnapshot(url), string(visit.Extra["arc"])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", way, diff)
+		}
+		if diff := cmp.Diff(`{"fields":[{"field":"letter","label":"Letter","type":"textarea"}]}`, string(plain.Extra["arc"])); diff != "" {
+			t.Errorf("%s, the form (-want +got):\n%s", way, diff)
+		}
+		for u, p := range pages {
+			if !p.Known.Has(millrace.FieldExtra) || bytes.Contains(p.Canonical(), []byte("untold")) {
+				t.Errorf("%s: %s: %s", way, u, p.Canonical())
+			}
+		}
+	}
+	code, out, _ := command(t, nil, "extract", filepath.Join(dir, "visit.html"), "--json", "--url", url+"visit.html")
+	var r struct{ Extra map[string]json.RawMessage }
+	var indented bytes.Buffer
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || json.Compact(&indented, r.Extra["arc"]) != nil || indented.String() != annotatedSnapshot(url) {
+		t.Errorf("exit %d, %v: %s", code, err, out)
+	}
+}
