@@ -113,7 +113,8 @@ type policySite struct {
 	mu     sync.Mutex
 	policy http.HandlerFunc
 	robots string
-	asked  []time.Time // when, but for robots.txt
+	also   map[string]http.HandlerFunc // by path
+	asked  []time.Time                 // when, but for robots.txt
 	paths  []string
 }
 
@@ -128,6 +129,10 @@ func newPolicySite(t *testing.T, pages int, policy http.HandlerFunc) *policySite
 			s.asked = append(s.asked, time.Now())
 		}
 		s.mu.Unlock()
+		if h, ok := s.also[r.URL.Path]; ok {
+			h(w, r)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
