@@ -4,5 +4,5 @@ import "flag"
 
 var (
 	update = flag.Bool("update", false, "write what golden files and conversations want")
-	items  = flag.Int("items", 50_000, "length of the list that has to go through in flat memory")
+	items  = flag.Int("items", 20_000, "length of the list that has to go through in flat memory")
 )

@@ -1,0 +1,193 @@
+package arc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// generated is a list of n pages that is made while it is read.
+type generated struct {
+	n, i     int
+	origin   string
+	snapshot string // of each page; "" = none
+	buf      []byte
+}
+
+func (g *generated) Read(p []byte) (int, error) {
+	for len(g.buf) == 0 {
+		switch {
+		case g.i == 0:
+			h := head{Version: version, Site: g.origin, Generated: "2026-01-01T00:00:00Z"}
+			g.buf = h.append(g.buf)
+		case g.i <= g.n:
+			sep := ","
+			if g.i == 1 {
+				sep = ""
+			}
+			g.buf = fmt.Appendf(g.buf, `%s{"url":"%s/section/%d/a-page-with-a-name","ai_indexable":true,"ai_checksum":"sha256:%064[3]d","ai_snapshot":%s}`, sep, g.origin, g.i, g.snapshot)
+		case g.i == g.n+1:
+			g.buf = append(g.buf, listTail...)
+		default:
+			return 0, io.EOF
+		}
+		g.i++
+	}
+	n := copy(p, g.buf)
+	g.buf = append(g.buf[:0], g.buf[n:]...)
+	return n, nil
+}
+
+const someSnapshot = `{"page":"article","title":"A page","sections":[{"name":"one","title":"One","summary":"What it says, in some words."}]}`
+
+// listing serves a list, and nothing else.
+func listing(t *testing.T, list func(r *http.Request) io.Reader) *httptest.Server {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != pathList {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		_, _ = io.Copy(w, list(r))
+	}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// read gives how many pages, skips and milestones a stream has, and its error.
+func read(t *testing.T, src millrace.Source) (puts, skips, marks int, err error) {
+	t.Helper()
+	for c, e := range src.Changes(t.Context(), "") {
+		skip := (*millrace.SkipError)(nil)
+		switch {
+		case errors.As(e, &skip):
+			skips++
+		case e != nil:
+			err = e
+		case c.Kind == millrace.Mark:
+			marks++
+		default:
+			puts++
+		}
+	}
+	return puts, skips, marks, err
+}
+
+// A list of any length goes through in flat memory: 8 bytes a page, and what a
+// few pages need.
+func TestListInFlatMemory(t *testing.T) {
+	n := *items
+	srv := listing(t, func(r *http.Request) io.Reader {
+		return &generated{n: n, origin: "http://" + r.Host, snapshot: someSnapshot}
+	})
+	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 1 << 20}).HTTP()
+	src := NewReader(client, srv.URL, &ReaderOptions{MaxList: 1 << 30})
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before, peak, puts, marks := m.HeapAlloc, uint64(0), 0, 0
+	began := time.Now()
+	for c, err := range src.Changes(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Kind == millrace.Mark {
+			marks++
+			continue
+		}
+		if puts++; puts%(n/10) == 1 {
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			peak = max(peak, m.HeapAlloc-min(before, m.HeapAlloc))
+		}
+	}
+	if puts != n || marks != 1 {
+		t.Fatalf("%d puts and %d marks", puts, marks)
+	}
+	if limit := uint64(8<<20 + 8*n); peak > limit {
+		t.Errorf("%d pages hold %d bytes, more than %d", n, peak, limit)
+	}
+	t.Logf("%d pages in %s, %d KB held", n, time.Since(began).Round(time.Millisecond), peak>>10)
+}
+
+// A list over the limit, such as one that never ends, is refused, with nothing
+// of it applied, whoever's client reads it.
+func TestHugeList(t *testing.T) {
+	srv := listing(t, func(r *http.Request) io.Reader {
+		return &generated{n: 1 << 40, origin: "http://" + r.Host, snapshot: someSnapshot}
+	})
+	for name, client := range map[string]*http.Client{
+		"ours":   fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(),
+		"theirs": srv.Client(),
+	} {
+		puts, skips, marks, err := read(t, NewReader(client, srv.URL, &ReaderOptions{MaxList: 3 << 20}))
+		if kind(err) != millrace.ErrTooLarge.Error() || puts+skips+marks > 0 {
+			t.Errorf("%s: %d puts, %v", name, puts, err)
+		}
+	}
+}
+
+// A snapshot of 50 MB, and one that nests for ever, are no reason to hold them.
+func TestHugeSnapshot(t *testing.T) {
+	for name, c := range map[string]struct {
+		snapshot func() io.Reader
+		kind     error // of the list
+	}{
+		"long": {func() io.Reader {
+			return io.MultiReader(strings.NewReader(`{"page":"`), io.LimitReader(repeated('a'), 50<<20), strings.NewReader(`"}`))
+		}, millrace.ErrTooLarge},
+		"deep": {func() io.Reader {
+			return io.MultiReader(strings.NewReader(`{"page":`), io.LimitReader(repeated('['), 50<<20))
+		}, millrace.ErrInvalid},
+	} {
+		srv := listing(t, func(r *http.Request) io.Reader {
+			origin := "http://" + r.Host
+			return io.MultiReader(
+				&limited{generated{n: 10, origin: origin, snapshot: someSnapshot}},
+				strings.NewReader(`,{"url":"`+origin+`/huge","ai_indexable":true,"ai_snapshot":`), c.snapshot(), strings.NewReader("}]}"),
+			)
+		})
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		before := m.TotalAlloc
+		puts, skips, marks, err := read(t, NewReader(fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), srv.URL, nil))
+		runtime.ReadMemStats(&m)
+		if !errors.Is(err, c.kind) || puts+skips+marks > 0 {
+			t.Errorf("%s: %d puts, %d skips, %v", name, puts, skips, err)
+		}
+		if got := m.TotalAlloc - before; got > 40<<20 {
+			t.Errorf("%s: %d bytes were allocated", name, got)
+		}
+	}
+}
+
+// limited is a list without its end.
+type limited struct{ generated }
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.i > l.n && len(l.buf) == 0 {
+		return 0, io.EOF
+	}
+	return l.generated.Read(p)
+}
+
+type repeated byte
+
+func (r repeated) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r)
+	}
+	return len(p), nil
+}
