@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"golang.org/x/net/html"
 
@@ -23,9 +23,9 @@ type Extra struct {
 	// part of [Rules.Fingerprint], so that pages are made again.
 	Version int
 	// Prefix is what the names of the attributes begin with that Make reads,
-	// in lower case and ending in "-", such as "data-ai-"; "" = it reads all.
-	// A document that does not have it is none for Make, unless Forms says so.
-	// To find out costs next to nothing.
+	// in lower case, such as "data-ai-"; "" = it reads all. To find out costs
+	// next to nothing: a document that has none is none for Make, unless Forms
+	// says so.
 	Prefix string
 	// Forms: documents with forms in their content are for Make, too.
 	Forms bool
@@ -55,7 +55,8 @@ type Document struct {
 	Page  *millrace.Page // done but for its Extra; of a fragment only URL, Blocks and Detail
 	Base  *url.URL       // which references are resolved against
 
-	l *located
+	l      *located
+	wanted []bool // by whom, for its attributes
 }
 
 // Skipped reports whether an element of the content is left out with all that it
@@ -80,21 +81,26 @@ func extras(of map[string]Extra) []extra {
 	return list
 }
 
-// prepare lets those who ask for it change a tree whose source is text.
-func (r *Rules) prepare(tree *html.Node, text []byte) {
-	if r == nil {
-		return
+// prepare says which extras a tree is for by its attributes, and lets these
+// change it.
+func (r *Rules) prepare(tree *html.Node) (wanted []bool) {
+	if r == nil || len(r.extras) == 0 {
+		return nil
 	}
+	wanted = make([]bool, len(r.extras))
 	for i := range r.extras {
-		if e := &r.extras[i]; e.Prepare != nil && containsFold(text, e.Prefix) {
+		e := &r.extras[i]
+		wanted[i] = e.Prefix == "" || hasPrefix(tree, e.Prefix)
+		if wanted[i] && e.Prepare != nil {
 			e.Prepare(tree)
 		}
 	}
+	return wanted
 }
 
-// extra makes all that the rules ask for of a document whose source is text. It
-// speaks for what a page has beside its fields, also if that is nothing.
-func (r *Rules) extra(ctx context.Context, d *Document, text []byte, res *Result) error {
+// extra makes all that the rules ask for of a document. It speaks for what a page
+// has beside its fields, also if that is nothing.
+func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 	if r == nil || len(r.extras) == 0 {
 		return nil
 	}
@@ -102,7 +108,7 @@ func (r *Rules) extra(ctx context.Context, d *Document, text []byte, res *Result
 	d.Forms = d.l.forms()
 	for i := range r.extras {
 		e := &r.extras[i]
-		if !(e.Forms && len(d.Forms) > 0) && !containsFold(text, e.Prefix) {
+		if !d.wanted[i] && !(e.Forms && len(d.Forms) > 0) {
 			continue
 		}
 		value, err := e.Make(ctx, d)
@@ -161,23 +167,20 @@ func (l *located) forms() (list []*html.Node) {
 // formTag is why a form is left out that says nothing but what to fill in.
 const formTag = "tag form"
 
-// containsFold reports whether a document has a name in it, whatever its case.
-// The name is in lower case, and ends in a character that has no case.
-func containsFold(text []byte, name string) bool {
-	if name == "" {
-		return true
-	}
-	last := name[len(name)-1]
-	for end := 0; ; {
-		i := bytes.IndexByte(text[end:], last)
-		if i < 0 {
-			return false
+// hasPrefix reports whether an element has an attribute whose name begins in
+// some way. Names in a tree are in lower case.
+func hasPrefix(n *html.Node, prefix string) bool {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		for i := range c.Attr {
+			if strings.HasPrefix(c.Attr[i].Key, prefix) {
+				return true
+			}
 		}
-		end += i + 1
-		if from := end - len(name); from >= 0 && text[from]|0x20 == name[0] && bytes.EqualFold(text[from:end], []byte(name)) {
+		if c.FirstChild != nil && hasPrefix(c, prefix) {
 			return true
 		}
 	}
+	return false
 }
 
 var errNoMake = errors.New("it does not say how it is made")

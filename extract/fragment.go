@@ -40,7 +40,7 @@ func Content(ctx context.Context, data []byte, pageURL string, o *Options) (*mil
 	p := &millrace.Page{URL: pageURL, Blocks: f.blocks, Known: millrace.FieldContent, Detail: millrace.DetailBlocks}
 	if o != nil {
 		f.Page = p
-		if err := o.Rules.extra(ctx, &f.Document, data, nil); err != nil {
+		if err := o.Rules.extra(ctx, &f.Document, nil); err != nil {
 			return nil, fmt.Errorf("extract %s: %w", pageURL, err)
 		}
 	}
@@ -71,7 +71,7 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	if err != nil {
 		return nil, err
 	}
-	o.Rules.prepare(doc, data)
+	wanted := o.Rules.prepare(doc)
 	c, err := collect(ctx, doc, nil, nil)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	if err != nil {
 		return nil, err
 	}
-	return &piece{Document{Tree: doc, Content: l.root, Base: base, l: l}, blocks}, nil
+	return &piece{Document{Tree: doc, Content: l.root, Base: base, l: l, wanted: wanted}, blocks}, nil
 }
 
 // foreign says why a box is no content wherever it stands; "" = it may be.

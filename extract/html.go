@@ -150,7 +150,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 			res.Reason = "the page only leads on to " + res.Refresh
 		}
 	}
-	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l}, m.text, res); err != nil {
+	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l, wanted: m.wanted}, res); err != nil {
 		return nil, err
 	}
 	return res, nil
@@ -174,13 +174,13 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options, site *le
 		return nil, nil, err
 	}
 	unstream(text, doc)
-	o.Rules.prepare(doc, text)
+	wanted := o.Rules.prepare(doc)
 	c, err := collect(ctx, doc, site, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	res := &Result{Page: &millrace.Page{URL: pageURL}, Sources: map[string]string{}}
-	m := &meta{c: c, url: base, base: base, own: base.String(), page: res.Page, res: res, text: text}
+	m := &meta{c: c, url: base, base: base, own: base.String(), page: res.Page, res: res, wanted: wanted}
 	if ref := attr(c.base, "href"); ref != "" {
 		if abs, err := canon.Resolve(base, ref); err == nil {
 			if u, err := url.Parse(abs); err == nil {

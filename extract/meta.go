@@ -21,7 +21,7 @@ type meta struct {
 	own    string   // url as it is written, whatever a base element says
 	page   *millrace.Page
 	res    *Result
-	text   []byte              // of the document, as UTF-8
+	wanted []bool              // see prepare
 	named  map[string][]string // content of meta elements by name or property, lower case
 	things []thing             // the JSON-LD, what is likely about the page first
 	// foreign: the articles in the JSON-LD are not the page; see ownThings.
