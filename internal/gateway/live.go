@@ -119,6 +119,10 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Serve
 	if err := room.Serve(w, inner, live{g}); err != nil {
 		switch {
 		case w.status != 0:
+			// What was to be said has been said in the stream itself.
+			if millrace.Status(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
+				g.log.Error("stream failed", "path", shown(r.URL.Path), "err", err)
+			}
 			err = errors.Join(edition.ErrBroken, err)
 		case errors.Is(context.Cause(ctx), errRevoked):
 			err = denied("the key holds no more")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -70,6 +71,7 @@ type events struct {
 	size    int           // bytes of their frames
 	moved   chan struct{} // closed when one of these changes
 	err     error         // why there are no more
+	told    bool          // one listener has given err to the gateway, for its log
 	catch   chan struct{} // places for those who are told of what was before
 }
 
@@ -95,7 +97,7 @@ func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 		e.cancel()
 	}
 	site := v.Site()
-	e.first, e.at, e.bursts, e.size, e.err = site.Seq, site.Seq, nil, 0, nil
+	e.first, e.at, e.bursts, e.size, e.err, e.told = site.Seq, site.Seq, nil, 0, nil, false
 	moved := make(chan struct{})
 	if e.moved != nil {
 		close(e.moved)
@@ -116,8 +118,33 @@ func (e *events) leave() {
 	}
 }
 
-// read reads the log as it grows, until its context ends.
+// fault gives what the gateway is to log of the error that a stream has ended
+// with: each failure of the reading once, and nothing that had to be expected.
+func (e *events) fault(err error) error {
+	_, asked := errors.AsType[*millrace.RequestError](err)
+	if err == nil || asked || errors.Is(err, errGone) || errors.Is(err, errBehind) ||
+		errors.Is(err, millrace.ErrConflict) || errors.Is(err, millrace.ErrUnavailable) {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err != nil && errors.Is(err, e.err) {
+		if e.told {
+			return nil
+		}
+		e.told = true
+	}
+	return err
+}
+
+// read reads the log as it grows, until its context ends. It is nobody's
+// request, so a panic here would end the whole process.
 func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, site millrace.Site) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			e.end(ctx, fmt.Errorf("%s: events: panic: %v\n%s", Name, cause, debug.Stack()))
+		}
+	}()
 	for {
 		v, err := live.Wait(ctx, site.Seq)
 		if err != nil {

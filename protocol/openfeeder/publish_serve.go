@@ -82,8 +82,8 @@ func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace
 	}
 	switch {
 	case err != nil && l.begun:
-		l.end(ctx, p.parting(err))
-		return nil
+		l.end(ctx, err)
+		return p.events.fault(err)
 	case err != nil:
 		return err
 	case r.Method == http.MethodHead:
@@ -99,8 +99,9 @@ func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace
 	if l.write(hello) != nil {
 		return nil //nolint:nilerr // the client is gone
 	}
-	l.end(ctx, l.follow(ctx))
-	return nil
+	err = l.follow(ctx)
+	l.end(ctx, err)
+	return e.fault(err)
 }
 
 // begin begins the response, once.
@@ -119,9 +120,9 @@ func (l *listener) begin() {
 	l.w.WriteHeader(http.StatusOK)
 }
 
-// end ends the stream with an event, nil for none.
-func (l *listener) end(ctx context.Context, last []byte) {
-	if last != nil && ctx.Err() == nil {
+// end ends the stream with the event that tells why.
+func (l *listener) end(ctx context.Context, why error) {
+	if last := l.p.parting(why); last != nil && ctx.Err() == nil {
 		_ = l.write(last) // a client that is gone needs none
 	}
 }
@@ -243,9 +244,9 @@ func (l *listener) write(b []byte) error {
 	return nil
 }
 
-// follow tells of what has been, then of what happens. It gives the event to
-// end with, nil if the client is gone.
-func (l *listener) follow(ctx context.Context) []byte {
+// follow tells of what has been, then of what happens, until there is an end to
+// it, which it gives.
+func (l *listener) follow(ctx context.Context) error {
 	e := &l.p.events
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -254,16 +255,16 @@ func (l *listener) follow(ctx context.Context) []byte {
 		switch {
 		case errors.Is(err, errBehind) && lag:
 			if err := l.catchUp(ctx); err != nil {
-				return l.p.parting(err)
+				return err
 			}
 			continue
 		case err != nil:
-			return l.p.parting(err)
+			return err
 		}
 		lag = false
 		if len(frames) > 0 {
 			if l.write(frames) != nil {
-				return nil
+				return errGone
 			}
 			continue
 		}
@@ -271,10 +272,10 @@ func (l *listener) follow(ctx context.Context) []byte {
 		case <-moved:
 		case <-beat.C:
 			if l.write([]byte(":\n\n")) != nil {
-				return nil
+				return errGone
 			}
 		case <-ctx.Done():
-			return nil
+			return errGone
 		}
 	}
 }

@@ -178,48 +178,6 @@ func words(t *testing.T, next func() (heard, error), n int) (out []string, id st
 	return out, id
 }
 
-// A stream that is asked for before there is an edition begins with it, and
-// says then what is wrong with where it was to begin.
-func TestEventsEarly(t *testing.T) {
-	s := openShop(t)
-	l := &stage{s: s, moved: make(chan struct{})}
-	srv := httptest.NewServer(http.HandlerFunc(l.serve))
-	t.Cleanup(srv.Close) // after the streams, which it waits for
-	resp, next := stream(t, srv.URL, "", "")
-	_, wrong := stream(t, srv.URL, "", token{T: "2020-01-01T00:00:00Z", N: new(uint64), E: "another"}.String())
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("X-OpenFeeder") != version {
-		t.Fatalf("%s %v", resp.Status, resp.Header)
-	}
-	s.apply("one", "+/a")
-	l.publish()
-	if got, id := words(t, next, 1); got[0] != "ready" || id == "" {
-		t.Errorf("%q %s", got, id)
-	}
-	s.apply("two", "+/b")
-	l.publish()
-	if got, _ := words(t, next, 1); got[0] != "added /b" {
-		t.Errorf("%q", got)
-	}
-	if h, err := wrong(); err != nil || h.name != "error" || !strings.Contains(h.data, resyncRequired) {
-		t.Errorf("%+v %v", h, err)
-	}
-	if h, err := wrong(); !errors.Is(err, io.EOF) {
-		t.Errorf("after the error: %+v %v", h, err)
-	}
-	early := &stage{s: s, moved: make(chan struct{})}
-	w := httptest.NewRecorder()
-	early.serve(w, httptest.NewRequest(http.MethodHead, eventsPath, nil))
-	if w.Code != http.StatusServiceUnavailable {
-		t.Errorf("HEAD: %d", w.Code)
-	}
-	early.end()
-	w = httptest.NewRecorder()
-	early.serve(w, httptest.NewRequest(http.MethodGet, eventsPath, nil))
-	if !strings.Contains(w.Body.String(), "The server ends") {
-		t.Errorf("at the end: %s", w.Body)
-	}
-}
-
 func TestEvents(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a", "+/b")

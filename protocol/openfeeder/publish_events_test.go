@@ -1,0 +1,97 @@
+package openfeeder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// A stream that is asked for before there is an edition begins with it, and
+// says then what is wrong with where it was to begin.
+func TestEventsEarly(t *testing.T) {
+	s := openShop(t)
+	l := &stage{s: s, moved: make(chan struct{})}
+	srv := httptest.NewServer(http.HandlerFunc(l.serve))
+	t.Cleanup(srv.Close) // after the streams, which it waits for
+	resp, next := stream(t, srv.URL, "", "")
+	_, wrong := stream(t, srv.URL, "", token{T: "2020-01-01T00:00:00Z", N: new(uint64), E: "another"}.String())
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("X-OpenFeeder") != version {
+		t.Fatalf("%s %v", resp.Status, resp.Header)
+	}
+	s.apply("one", "+/a")
+	l.publish()
+	if got, id := words(t, next, 1); got[0] != "ready" || id == "" {
+		t.Errorf("%q %s", got, id)
+	}
+	s.apply("two", "+/b")
+	l.publish()
+	if got, _ := words(t, next, 1); got[0] != "added /b" {
+		t.Errorf("%q", got)
+	}
+	if h, err := wrong(); err != nil || h.name != "error" || !strings.Contains(h.data, resyncRequired) {
+		t.Errorf("%+v %v", h, err)
+	}
+	if h, err := wrong(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the error: %+v %v", h, err)
+	}
+	early := &stage{s: s, moved: make(chan struct{})}
+	w := httptest.NewRecorder()
+	early.serve(w, httptest.NewRequest(http.MethodHead, eventsPath, nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("HEAD: %d", w.Code)
+	}
+	early.end()
+	w = httptest.NewRecorder()
+	early.serve(w, httptest.NewRequest(http.MethodGet, eventsPath, nil))
+	if !strings.Contains(w.Body.String(), "The server ends") {
+		t.Errorf("at the end: %s", w.Body)
+	}
+}
+
+// A log that cannot be read ends the streams, and not the process; the gateway
+// hears of it once.
+func TestEventsBroken(t *testing.T) {
+	s := openShop(t)
+	s.apply("one", "+/a")
+	l := newStage(s)
+	faults := make(chan error, 2)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { faults <- s.pub.Serve(w, r, l) }))
+	t.Cleanup(srv.Close)
+	_, one := stream(t, srv.URL, "", "")
+	_, two := stream(t, srv.URL, "", "")
+	words(t, one, 1)
+	words(t, two, 1)
+	s.pass(time.Second)
+	s.apply("two", "+/b")
+	v := s.view()
+	l.mu.Lock()
+	l.v = &read{broken{v}, &l.readings}
+	close(l.moved)
+	l.moved = make(chan struct{})
+	l.mu.Unlock()
+	for _, next := range []func() (heard, error){one, two} {
+		if h, err := next(); err != nil || h.name != "error" || !strings.Contains(h.data, serverError) || strings.Contains(h.data, "secret") {
+			t.Errorf("%+v %v", h, err)
+		}
+	}
+	first, second := <-faults, <-faults
+	if (first == nil) == (second == nil) || !strings.Contains(fmt.Sprint(first, second), "secret") {
+		t.Errorf("the gateway is told %v and %v", first, second)
+	}
+}
+
+// broken is a view whose log panics.
+type broken struct{ millrace.View }
+
+func (broken) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	panic("secret")
+}
