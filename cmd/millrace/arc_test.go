@@ -77,12 +77,12 @@ func TestARCLint(t *testing.T) {
 	dir := t.TempDir()
 	good, bad, shape := filepath.Join(dir, "good.html"), filepath.Join(dir, "bad.html"), filepath.Join(dir, "shape.json")
 	write(t, good, annotatedPage)
-	write(t, bad, "<p>\n<p data-ai-sumary=x>S</p><input name=a></p>")
+	write(t, bad, "<p>\n<p data-ai-summar=x>S</p><input name=a></p>")
 	write(t, shape, `{"title":"T"}`)
 	if code, out, errs := command(t, nil, "arc", "lint", good); code != 0 || out != good+": no findings\n" || errs != "" {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	want := bad + ":2:1: attribute-name: there is no data-ai-sumary; data-ai-summary may be meant (html > body > p:nth-of-type(2))\n" +
+	want := bad + ":2:1: attribute-name: there is no data-ai-summar; data-ai-summary may be meant (html > body > p:nth-of-type(2))\n" +
 		bad + ":2:26: input-field: input of type text \"a\" has no data-ai-field (html > body > input)\n" +
 		good + ": no findings\n" +
 		shape + ": shape: page is missing (the whole)\n" +

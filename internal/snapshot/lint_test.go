@@ -16,7 +16,7 @@ func TestRules(t *testing.T) {
 		GroupInSection:   {`<div data-ai-group="g"></div>`, `<div data-ai-section="s" data-ai-group="g"></div>`},
 		SubgroupInGroup:  {`<div data-ai-section="s"><p data-ai-subgroup="g"></div>`, `<div data-ai-section="s"><div data-ai-group="g"><p data-ai-subgroup="h"></div></div>`},
 		Depth:            {`<div data-ai-section="a" data-ai-group="b" data-ai-subgroup="c"><p data-ai-block="d"></div>`, `<div data-ai-section="a" data-ai-group="b"><p data-ai-block="d"></div>`},
-		AttributeName:    {`<p data-ai-sumary="x">S</p>`, `<p data-ai-summary="x">S</p>`},
+		AttributeName:    {`<p data-ai-summar="x">S</p>`, `<p data-ai-summary="x">S</p>`},
 		EmptyValue:       {`<p data-ai-content="  ">S</p>`, `<p data-ai-content="x">S</p>`},
 		InputField:       {`<label>A <input name="a"></label>`, `<label>A <input name="a" data-ai-field="a"></label><input type="submit"><input type="hidden">`},
 		FieldLabel:       {`<input data-ai-field="a">`, `<b data-ai-label="a">A</b><input data-ai-field="a">`},
