@@ -40,6 +40,27 @@ type reader struct {
 
 	mu   sync.Mutex
 	feed feed // that was found last; the zero value: none
+	flat int  // answers in a row that were the index, where a page was asked for
+}
+
+// flatAfter is after how many indexes in place of pages a server is taken for a
+// plain host, which has no pages to ask for.
+const flatAfter = 3
+
+// isFlat reports whether pages are not worth asking for.
+func (r *reader) isFlat() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.flat >= flatAfter
+}
+
+// answered notes what came where a page was asked for.
+func (r *reader) answered(index bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flat++; !index {
+		r.flat = 0
+	}
 }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the

@@ -125,7 +125,9 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 		if number > 1 {
 			pairs = append(pairs, "page", strconv.Itoa(number))
 		}
-		target = f.query(pairs...)
+		if target = f.query(pairs...); r.isFlat() {
+			return nil, "", r.bad(target, "3.1", "the server looks at no parameters: it gives its index for every page")
+		}
 	}
 	etag := ""
 	if strings.HasSuffix(have.Version, `"`) {
@@ -139,6 +141,13 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 		return nil, "", fmt.Errorf("%s: page: %w", Name, err)
 	}
 	w, err := decodePage(body)
+	if have.Location == "" {
+		var x *index
+		if err != nil {
+			x, _ = decodeIndex(body) // whatever else it is
+		}
+		r.answered(x != nil)
+	}
 	if err != nil {
 		return nil, "", formatURL(err, target)
 	}

@@ -262,6 +262,28 @@ func TestReadStatic(t *testing.T) {
 	}
 }
 
+// A host that gives its index for every page is not asked for page after page.
+func TestReadFlat(t *testing.T) {
+	s := &stranger{answers: map[string]string{discovery: discoveryOf(usual), "/openfeeder": list(1, 1, "/a", "/b")}}
+	src := s.reader(nil)
+	for range 8 {
+		if _, err := src.Page(t.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrInvalid) {
+			t.Fatal(err)
+		}
+	}
+	if len(s.asked) != 1+flatAfter {
+		t.Errorf("it was asked for %q", s.asked)
+	}
+	s.asked = nil
+	s.answers["/openfeeder?url=%2Fb&limit=50"] = chunked("/b", "2026-01-01T00:00:00Z", 1, 0, 1)
+	src = s.reader(nil)
+	for _, u := range []string{"/a", "/a", "/b", "/a", "/a", "/b"} {
+		if _, err := src.Page(t.Context(), millrace.Ref{URL: u}); (err == nil) != (u == "/b") {
+			t.Fatalf("%s: %v", u, err)
+		}
+	}
+}
+
 func chunked(u, updated string, total, from, n int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"schema":"openfeeder/1.0","url":%q,"title":"A","updated":%q,"language":"en","chunks":[`, u, updated)
