@@ -27,7 +27,7 @@ type ReaderOptions struct {
 	// its place; 0 = 100 MiB.
 	MaxList int64
 	// Deltas is how many bytes a list must have had for its deltas to be read
-	// in its place (E.8); 0 = 1 MiB, a negative value reads every list whole.
+	// in its place (E.8); 0 = 64 KiB, a negative value reads every list whole.
 	Deltas int64
 	// Horizon is how many days the deltas may stand in for the list, and for
 	// how many days in a row; 0 = 30.
@@ -73,7 +73,7 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 	}
 	r.client = fetch.WithKeys(client, r.o.Key)
 	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20)
-	r.o.Deltas = cmp.Or(r.o.Deltas, 1<<20)
+	r.o.Deltas = cmp.Or(r.o.Deltas, 64<<10)
 	r.o.Horizon = cmp.Or(r.o.Horizon, 30)
 	if r.o.Note == nil {
 		r.o.Note = func(protocol.Note) {}
@@ -98,7 +98,7 @@ type cursor struct {
 	List     list      `json:"list"`
 	Whole    time.Time `json:"whole"`               // when the list was last read whole
 	Bytes    int64     `json:"bytes,omitempty"`     // that it had then
-	Day      string    `json:"day,omitempty"`       // UTC, YYYY-MM-DD: what has changed before it has been applied
+	Seen     time.Time `json:"seen"`                // when what was applied last was generated
 	NoDeltas bool      `json:"no_deltas,omitempty"` // the site has none
 }
 
@@ -175,8 +175,11 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		return r.mark(false)
 	}
 	r.heed(f)
-	day := dayOf(parseTime(f.head.Generated), now)
-	r.is.Whole, r.is.Bytes, r.is.Day, r.is.NoDeltas = now, f.bytes, day, r.is.NoDeltas && day == r.is.Day
+	seen := past(parseTime(f.head.Generated), now)
+	if seen.Format(time.DateOnly) != r.is.Seen.Format(time.DateOnly) {
+		r.is.NoDeltas = false // of another day there may be one
+	}
+	r.is.Whole, r.is.Bytes, r.is.Seen = now, f.bytes, seen
 	if err := r.pages(ctx, f, false); err != nil {
 		return err
 	}
@@ -204,7 +207,7 @@ func (r *run) heed(f *listFile) {
 		r.note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null, or of another type, which counts as absent")
 	}
 	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, canon.Origin(site)) {
-		r.note("E.3/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
+		r.note("reader/site", f.URL, "site is "+short(f.head.Site)+", which is elsewhere")
 	}
 }
 
@@ -216,13 +219,12 @@ func (r *run) mark(whole bool) error {
 	return nil
 }
 
-// dayOf gives the UTC day of a time, as deltas are named; that of now for a
-// time that is not known or in the future.
-func dayOf(t, now time.Time) string {
+// past gives a time that is not known, or in the future, as now.
+func past(t, now time.Time) time.Time {
 	if t.IsZero() || t.After(now) {
-		t = now
+		return now
 	}
-	return t.UTC().Format(time.DateOnly)
+	return t
 }
 
 // get sends a request with what the fields say and gives the response, whose

@@ -24,11 +24,7 @@ func (r *run) catchesUp(now time.Time) bool {
 // dayAge gives the days since the one that was seen last, and false for more
 // than deltas are read of.
 func (r *run) dayAge(now time.Time) (int, bool) {
-	day, err := time.Parse(time.DateOnly, r.is.Day)
-	if err != nil {
-		return 0, false
-	}
-	n := int(now.UTC().Truncate(24*time.Hour).Sub(day) / (24 * time.Hour))
+	n := int(now.UTC().Truncate(24*time.Hour).Sub(r.is.Seen.Truncate(24*time.Hour)) / (24 * time.Hour))
 	return n, n >= 0 && n < r.o.Horizon
 }
 
@@ -62,9 +58,9 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	if !ok {
 		return errWhole
 	}
-	first, err := time.Parse(time.DateOnly, r.is.Day)
+	skip, err := r.again(ctx, resp.ContentLength)
 	if err != nil {
-		return errWhole
+		return err
 	}
 	var files []*listFile
 	defer func() {
@@ -72,9 +68,9 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 			f.close()
 		}
 	}()
-	newest, left := time.Time{}, r.o.MaxList
-	for i := range n + 1 {
-		f, err := r.delta(ctx, first.AddDate(0, 0, i), left)
+	newest, left := r.is.Seen, r.o.MaxList
+	for i := skip; i <= n; i++ {
+		f, err := r.delta(ctx, r.is.Seen.AddDate(0, 0, i), left)
 		if err != nil {
 			return err
 		}
@@ -84,7 +80,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		}
 	}
 	if dated && newest.Before(last.Truncate(time.Second)) {
-		r.note("E.8/delta", files[n].URL, fmt.Sprintf("the deltas end at %s, the list at %s", wireTime(newest), wireTime(last)))
+		r.note("E.8/delta-parity", deltaURL(r.is.List.URL, last), fmt.Sprintf("the deltas end at %s, the list at %s", wireTime(newest), wireTime(last)))
 		return errWhole
 	}
 	for _, f := range files {
@@ -93,8 +89,38 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	r.is.List.Validators, r.is.Day = v, dayOf(newest, now)
+	r.is.List.Validators, r.is.Seen = v, past(newest, now)
 	return r.mark(false)
+}
+
+// again looks at the delta of the day that was seen last, which has been read
+// up to some time of that day. It is to be left out (1) if it has nothing newer.
+// errWhole: it has so much that the list, of that many bytes, costs less, as after
+// the day when a site was published first.
+func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
+	resp, err := r.get(ctx, http.MethodHead, deltaURL(r.is.List.URL, r.is.Seen), listTypes, fetch.Validators{})
+	if err != nil {
+		if unavailable(err) || ctx.Err() != nil {
+			return 0, fmt.Errorf("%s: delta: %w", Name, err)
+		}
+		return 0, nil // the GET says more
+	}
+	_ = resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusGone: // not even that of the day of the list
+		r.is.NoDeltas = true
+		return 0, errWhole
+	default:
+		return 0, nil
+	}
+	if t, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil && t.Before(r.is.Seen) {
+		return 1, nil
+	}
+	if list > 0 && resp.ContentLength > list/2 {
+		return 0, errWhole
+	}
+	return 0, nil
 }
 
 // delta gets the delta of a day. errWhole: there is none that can be used.
@@ -107,7 +133,7 @@ func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile,
 	case ctx.Err() != nil, unavailable(err) && !errors.Is(err, errVersion):
 		return nil, err
 	case errors.Is(err, millrace.ErrNotFound), errors.Is(err, errNoList):
-		r.is.NoDeltas = day.Format(time.DateOnly) == r.is.Day // not even that of the day of the list
+		r.is.NoDeltas = day.Equal(r.is.Seen)
 	default:
 		r.note("E.8/delta", u, "the list is read in its place: "+err.Error())
 	}

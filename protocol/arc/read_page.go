@@ -113,7 +113,7 @@ func (r *Reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 		return fail(fmt.Errorf("%s: page: %w", Name, err))
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
-		r.note("E.11/conditional", page, "the whole page for a validator that still holds")
+		r.note("reader/conditional", page, "the whole page for a validator that still holds")
 		return fail(fmt.Errorf("%s: page %s: %w", Name, page, millrace.ErrUnmodified))
 	}
 	body, err := fetch.ReadBody(resp, maxPage)

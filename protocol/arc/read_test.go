@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -150,7 +152,13 @@ func (c *conversation) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (c *conversation) run(t *testing.T) string {
 	c.o.Now = func() time.Time { return scriptStart.Add(time.Since(c.start)) }
-	c.o.Note = func(n protocol.Note) { fmt.Fprintf(&c.out, "note %s %s: %s\n", n.Rule, n.URL, n.Text) }
+	rules := Rules()
+	c.o.Note = func(n protocol.Note) {
+		if !strings.HasPrefix(n.Rule, Name+"/reader/") && !slices.ContainsFunc(rules, func(r check.Rule) bool { return r.ID == n.Rule }) {
+			t.Errorf("there is no rule %s", n.Rule)
+		}
+		fmt.Fprintf(&c.out, "note %s %s: %s\n", n.Rule, n.URL, n.Text)
+	}
 	open := func() *Reader {
 		return NewReader(&http.Client{Transport: c}, "https://example.com/", &c.o)
 	}
