@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -287,6 +288,9 @@ func (o *oracle) ask(l *life, r *http.Request) *exchange {
 	return x
 }
 
+// gone is the line by which a delta of ARC tells that a page is gone.
+var gone = regexp.MustCompile(`(?m)^\{"url":"[^"]*","ai_indexable":false,"robots_directive":"noindex"\}`)
+
 // answered judges a whole answer.
 func (x *exchange) answered(resp *http.Response, body []byte) {
 	o, uri := x.o, x.r.URL.RequestURI()
@@ -306,6 +310,9 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	}
 	// That a page is gone is told by its name.
 	shown, _, _ := bytes.Cut(text, []byte(`"deleted":[`))
+	if strings.HasPrefix(uri, "/arc-sitemap-deltas/") {
+		shown = gone.ReplaceAll(shown, nil)
+	}
 	for _, dir := range hidden(x.l.conf) {
 		if bytes.Contains(shown, []byte(host+dir+"/")) {
 			o.w.fail("%s: it tells of pages under %s, which are hidden", where, dir)

@@ -4,6 +4,7 @@ package all
 
 import (
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/arc"
 	"github.com/millrace/millrace/protocol/openfeeder"
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/protocol/tct00"
@@ -17,5 +18,6 @@ func Protocols() []protocol.Protocol {
 		tct01.Protocol(),
 		tct00.Protocol(),
 		openfeeder.Protocol(),
+		arc.Protocol(),
 	}
 }

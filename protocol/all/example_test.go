@@ -15,4 +15,5 @@ func ExampleProtocols() {
 	// tct-01: The Collaboration Tunnel Protocol (TCT), draft-jurkovikj-collab-tunnel-01
 	// tct-00: The Collaboration Tunnel Protocol (TCT), draft-jurkovikj-collab-tunnel-00
 	// openfeeder: OpenFeeder, 1.0
+	// arc: ARC Sitemap & AI Indexing, 2.1
 }
