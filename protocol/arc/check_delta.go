@@ -3,10 +3,8 @@ package arc
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/weblink"
 )
 
 // large is from how many pages on a list should have deltas.
@@ -24,10 +22,11 @@ func (s *survey) newest(ctx context.Context) (*seenList, string, error) {
 	if unsure(err) || ctx.Err() != nil {
 		return nil, u, err
 	}
-	if err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || weblink.IsHTML(resp.Header) {
-		return nil, u, nil
+	var l *seenList
+	if err == nil && readable(resp) {
+		l = readList(u, resp)
 	}
-	return readList(u, resp), u, nil
+	return l, u, nil
 }
 
 func checkDeltas(ctx context.Context, s *survey, fail check.Fail) error {

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/weblink"
 )
 
 func checkPointer(ctx context.Context, s *survey, fail check.Fail) error {
@@ -204,7 +203,7 @@ func checkGzip(ctx context.Context, s *survey, l *seenList, fail check.Fail) err
 // policy gives the answer at the policy's place, nil if there is none.
 func (s *survey) policy(ctx context.Context) (*check.Response, error) {
 	resp, err := s.t.Get(ctx, s.at(pathPolicy))
-	if err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || weblink.IsHTML(resp.Header) {
+	if err != nil || !readable(resp) {
 		return nil, err
 	}
 	return resp, nil

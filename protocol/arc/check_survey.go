@@ -108,24 +108,25 @@ func (s *survey) at(name string) string { return strings.TrimSuffix(s.t.Root(), 
 
 func (s *survey) readRobots(ctx context.Context) error {
 	resp, err := s.t.Get(ctx, s.at("/robots.txt"))
-	switch {
-	case unsure(err), ctx.Err() != nil:
-		return err
-	case err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || weblink.IsHTML(resp.Header):
-		return nil
-	}
-	s.robots = fetch.ParseRobots(resp.Body, "millrace")
-	base, err := url.Parse(s.t.Root())
-	if err != nil {
+	if unsure(err) || ctx.Err() != nil {
 		return err
 	}
-	for _, line := range s.robots.Sitemaps() {
-		if u, err := canon.Resolve(base, line); err == nil && isListName(u) {
-			s.named = append(s.named, u)
+	base, bad := url.Parse(s.t.Root())
+	if err == nil && bad == nil && readable(resp) {
+		s.robots = fetch.ParseRobots(resp.Body, "millrace")
+		for _, line := range s.robots.Sitemaps() {
+			if u, err := canon.Resolve(base, line); err == nil && isListName(u) {
+				s.named = append(s.named, u)
+			}
 		}
+		s.named = jsonFirst(s.named)
 	}
-	s.named = jsonFirst(s.named)
 	return nil
+}
+
+// readable reports whether an answer is a 200 with something else than HTML.
+func readable(r *check.Response) bool {
+	return r.Status == http.StatusOK && r.BodyErr == nil && !weblink.IsHTML(r.Header)
 }
 
 func (s *survey) readHome() {
@@ -146,26 +147,27 @@ func (s *survey) readHome() {
 // not, it says why.
 func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, error) {
 	resp, err := s.t.Get(ctx, u)
-	switch {
-	case unsure(err), ctx.Err() != nil:
+	if unsure(err) || ctx.Err() != nil {
 		return nil, "", err
+	}
+	why := "something else"
+	switch {
 	case err != nil:
-		return nil, err.Error(), nil
+		why = err.Error()
 	case resp.Status != http.StatusOK:
-		return nil, status(resp), nil
+		why = status(resp)
 	case resp.BodyErr != nil:
-		return nil, resp.BodyErr.Error(), nil
+		why = resp.BodyErr.Error()
 	case weblink.IsHTML(resp.Header):
-		return nil, "HTML", nil
+		why = "HTML"
+	default:
+		l := readList(u, resp)
+		if l.fields["arc_sitemap_version"] != nil || l.fields["pages"] != nil || l.fields == nil && bytes.Contains(resp.Body, []byte("arc_sitemap_version")) {
+			return l, "", nil
+		}
+		why = cmp.Or(l.why, why)
 	}
-	l := readList(u, resp)
-	if l.fields == nil && !bytes.Contains(resp.Body, []byte("arc_sitemap_version")) {
-		return nil, l.why, nil
-	}
-	if l.fields != nil && l.fields["arc_sitemap_version"] == nil && l.fields["pages"] == nil {
-		return nil, "something else", nil
-	}
-	return l, "", nil
+	return nil, why, nil
 }
 
 // readList takes a list apart.

@@ -96,7 +96,7 @@ func (l *lived) reader(o *ReaderOptions) *Reader {
 // carried gives what a copy should have.
 func (l *lived) carried(t *testing.T) map[string]*millrace.Page {
 	t.Helper()
-	return pagesOf(t, l.Site, func(site millrace.Site, p *millrace.Page) *millrace.Page { return carry(site, p) })
+	return pagesOf(t, l.Site, carry)
 }
 
 func pagesOf(t *testing.T, s store.Site, as func(millrace.Site, *millrace.Page) *millrace.Page) map[string]*millrace.Page {

@@ -37,7 +37,8 @@ func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	body, typ := "", "text/html"
+	var body string
+	typ := "text/html"
 	if r.URL.Path == pathList {
 		var pages []string
 		for path, text := range b.texts {
