@@ -1,0 +1,31 @@
+package main
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What ARC's document forbids holds by other ways, too, where robots.txt says
+// that the site speaks ARC; elsewhere nobody asks for it.
+func TestPullPolicyOfARC(t *testing.T) {
+	const document = "/.well-known/arc-policy.json"
+	for _, speaks := range []bool{true, false} {
+		s := newPolicySite(t, 2, says(404, "text/plain", "no"))
+		if speaks {
+			s.robots = "Sitemap: " + s.URL + "/arc-sitemap.json\n"
+		}
+		s.also = map[string]http.HandlerFunc{document: says(200, "application/json", `{"purposes":{"ai-input":false},"retention_seconds":60}`)}
+		file := filepath.Join(t.TempDir(), "mirror.db")
+		r, code := tryPull(t, s.URL, file, "--via", "tct-01")
+		asked := slices.Contains(s.since(), document)
+		if forbidden := code == exitFailure && strings.Contains(r.Error, s.URL+document) && strings.Contains(r.Error, "purposes.ai-input"); forbidden != speaks || asked != speaks {
+			t.Errorf("robots.txt names a list of ARC: %t; asked: %t, exit %d: %s", speaks, asked, code, r.Error)
+		}
+		if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--purpose", "search"); code != exitGood || (r.Policy != nil && r.Policy.Retention == 60) != speaks {
+			t.Errorf("for another purpose: exit %d, %+v", code, r)
+		}
+	}
+}
