@@ -24,7 +24,7 @@ type linked struct {
 	found bool // find was called
 	links []millrace.Link
 	data  []string // script elements
-	mark  string // of the inserted elements, "" when there are none
+	mark  string   // of the inserted elements, "" when there are none
 	in    *injector
 	wrote bool
 }

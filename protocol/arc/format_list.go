@@ -156,7 +156,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 			h.Nulls = append(h.Nulls, m.name) // nothing that anybody could go by
 			continue
 		}
-		err := error(nil)
+		var err error
 		if m.is == nil {
 			err = take(v, m.into, "a string")
 		} else {

@@ -80,7 +80,7 @@ func TestDecodeEntry(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	for in, want := range map[string]time.Duration{
-		"1/s": time.Second, " 30 / MIN ": 2 * time.Second, "0.5/s": 2 * time.Second, "86400/day": time.Second, "2/sec": time.Second / 2,
+		"1/s": time.Second, "30 / MIN": 2 * time.Second, "0.5/s": 2 * time.Second, "86400/day": time.Second, "2/sec": time.Second / 2,
 		"": 0, "1": 0, "x/s": 0, "-1/s": 0, "0/s": 0, "NaN/s": 0, "1/fortnight": 0, "1e-300/d": 0, "Inf/s": 0,
 	} {
 		if got, ok := parseRate(in); got != want || ok != (want > 0) {
