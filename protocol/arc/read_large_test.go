@@ -88,6 +88,9 @@ func read(t *testing.T, src millrace.Source) (puts, skips, marks int, err error)
 // few pages need.
 func TestListInFlatMemory(t *testing.T) {
 	n := *items
+	if testing.Short() {
+		n /= 4
+	}
 	srv := listing(t, func(r *http.Request) io.Reader {
 		return &generated{n: n, origin: "http://" + r.Host, snapshot: someSnapshot}
 	})

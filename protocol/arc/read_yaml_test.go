@@ -87,12 +87,16 @@ func TestFromYAMLErrors(t *testing.T) {
 
 // What is sent to bring down a parser takes no longer than what is not.
 func TestFromYAMLTime(t *testing.T) {
+	size := 32 << 10
+	if testing.Short() {
+		size = 4 << 10
+	}
 	for name, unit := range map[string]string{
 		"words": "word ", "brackets": "[", "closed": "[]", "braces": "{a: ", "dashes": "- ", "keys": "? ", "colons": "a: ", "quotes": `"`, "apostrophes": "'",
 		"anchors": "&a ", "aliases": "*a ", "tags": "!a ", "tags without names": "!", "bars": "|", "hashes": "#", "commas": ",", "lines": "\n      - a", "deeper": "\n      a:", "empty": "\n      - ", "tabs": "\t", "percents": "%", "escapes": `\u0041`,
 		"flow": "\n      [", "pairs": "\n      a: b", "literals": "\n      - |\n        a",
 	} {
-		in := "pages:\n  - a: " + strings.Repeat(unit, 32<<10/len(unit)) + "\n"
+		in := "pages:\n  - a: " + strings.Repeat(unit, size/len(unit)) + "\n"
 		began := time.Now()
 		err := fromYAML(strings.NewReader(in), io.Discard)
 		if d := time.Since(began); d > 3*time.Second {
@@ -135,7 +139,7 @@ func TestFromYAMLInFlatMemory(t *testing.T) {
 		}
 		return len(p), nil
 	})
-	in := &bounded{r: &manyYAML{}, limit: 1 << 19}
+	in := &bounded{r: &manyYAML{}, limit: 1 << 18}
 	if err := fromYAML(in, w); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Error(err)
 	}
