@@ -187,6 +187,9 @@ func TestAnnotateForms(t *testing.T) {
 func TestAnnotateSites(t *testing.T) {
 	dirs := []string{"../../testdata/sites", "../../extract/testdata"}
 	limit := 200
+	if testing.Short() {
+		limit = 30
+	}
 	if data := os.Getenv("MILLRACE_TEST_DATA"); data != "" && !testing.Short() {
 		dirs, limit = append(dirs, filepath.Join(data, "wcxb")), 150
 	}
