@@ -94,6 +94,7 @@ func variants() []variant {
 		{what: "latent vectors count twice as much", trial: search.Trial{Meaning: 2}},
 		{what: "passages with any word at once, not those with every word first", trial: search.Trial{AnyOnly: true}},
 		{what: "passages with every word only", trial: search.Trial{EveryOnly: true}},
+		{what: "the same without latent vectors, which find some as well", noFit: true, trial: search.Trial{EveryOnly: true}},
 		{what: "stop words looked for", trial: search.Trial{StopWords: true}},
 		{what: "near-duplicates kept", trial: search.Trial{Duplicates: true}},
 		{what: "with the stemmer for unknown languages, without stop words", language: "zxx"},
