@@ -17,7 +17,8 @@
 // # What is carried
 //
 // URL, title, summary, tags, modified, kind, the snapshot, and as much of the
-// content as the snapshot says. Lost are the text itself, description, author,
+// content as the snapshot says. Pages whose canonical URL is on another origin
+// are not listed, since no reader takes them from here. Lost are the text itself, description, author,
 // published, language, section and JSON-LD. Archives (tag, date and search
 // lists) are not listed.
 //
@@ -50,6 +51,7 @@
 //   - A page that is gone is in the delta of that day with ai_indexable false
 //     and robots_directive "noindex": the specification has no form for it.
 //   - A day with more than 50,000 changes has no delta: the list is shorter.
+//     Nor has one that is more than 30 days before the newest change.
 //   - A site with more than 100,000 pages has no twin in YAML: readers of YAML
 //     hold all of a file in memory.
 //   - A snapshot over 1 MiB is replaced by one that is made of the page.
