@@ -123,10 +123,10 @@ func TestPullWrongHost(t *testing.T) {
 	other := strings.Replace(s.url, "127.0.0.1", "localhost", 1)
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	first := pullBest(t, other, mirror)
-	if first.Via != "crawl" || first.Added == 0 || len(first.Ways) != 5 || len(first.Skipped) != 0 {
+	if first.Via != "crawl" || first.Added == 0 || len(first.Ways) != 6 || len(first.Skipped) != 0 {
 		t.Errorf("%+v", first)
 	}
-	for _, via := range []string{"tct-01", "tct-00", "scp", "openfeeder"} {
+	for _, via := range []string{"tct-01", "tct-00", "scp", "openfeeder", "arc"} {
 		for range 3 {
 			code, out, errs := command(t, nil, "pull", other, "--store", mirror, "--allow-private", "--json", "--via", via)
 			var r pullReport

@@ -48,7 +48,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 	var todo []list
 	for _, s := range r.robots.Sitemaps() {
 		u, err := canon.Resolve(r.root, s)
-		if err != nil {
+		if err != nil || sitemap.IsOther(u) {
 			continue
 		}
 		// robots.txt vouches for lists on other hosts (sitemaps.org, "Sitemaps

@@ -91,7 +91,7 @@ func (s *survey) discover(ctx context.Context) error {
 	if resp, err := s.t.Get(ctx, root+"robots.txt"); err == nil && resp.Status == http.StatusOK {
 		base, _ := url.Parse(root)
 		for _, named := range fetch.ParseRobots(resp.Body, "").Sitemaps() {
-			if u, err := canon.Resolve(base, named); err == nil {
+			if u, err := canon.Resolve(base, named); err == nil && !sitemap.IsOther(u) {
 				todo = append(todo, candidate{url: u})
 			}
 		}

@@ -109,7 +109,7 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	}
 	for _, s := range robots.Sitemaps() {
 		u, err := canon.Resolve(root, s)
-		if err != nil || slices.Contains(urls, u) || len(urls) == maxSitemaps {
+		if err != nil || sitemap.IsOther(u) || slices.Contains(urls, u) || len(urls) == maxSitemaps {
 			continue
 		}
 		if downgrade(r.root, u) {
