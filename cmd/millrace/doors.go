@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -21,9 +24,29 @@ import (
 // doors are the flags that say who may have what, and how often.
 type doors struct {
 	RequireKey bool     `help:"Show the content of every protocol only to those who have a key (see millrace help keys); SCP, which knows no keys, is off."`
-	Open       []string `placeholder:"PROTOCOL" help:"With --require-key: protocols whose content is public all the same."`
+	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content is public all the same."`
 	Rate       float64  `placeholder:"N" help:"Most requests for content a second from one key or address, with bursts of twice as many (default: no limit)."`
 	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of proxies in front, whose X-Forwarded-For is believed (default: none)."`
+}
+
+// decodeNames reads a list of names. An empty value, as of a variable that a
+// script has not set, is a name that is missing, not a list without names.
+func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
+	var value any
+	if err := ctx.Scan.PopValueInto("name", &value); err != nil {
+		return err
+	}
+	names := target.Interface().([]string)
+	switch v := value.(type) {
+	case string:
+		names = append(names, strings.Split(v, ",")...)
+	case []any: // of the configuration
+		for _, name := range v {
+			names = append(names, fmt.Sprint(name))
+		}
+	}
+	target.Set(reflect.ValueOf(names))
+	return nil
 }
 
 // validate refuses values that would be taken for something else: a slip would
@@ -37,7 +60,7 @@ func (c *doors) validate() error {
 	}
 	for _, name := range c.Open {
 		if name == "" {
-			return usageError(`--open: "" is no protocol`)
+			return usageError(`--open: "" is no protocol; leave the flag out to open none`)
 		}
 		if _, err := rooms(name); err != nil {
 			return usageError("--open: " + err.Error())

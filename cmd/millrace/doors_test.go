@@ -167,6 +167,12 @@ func TestDoorsRefuse(t *testing.T) {
 	dir := copySite(t, "handbook")
 	for _, args := range [][]string{
 		{"--open", "scp"},
+		{"--open", ""},
+		{"--require-key", "--open", ""},
+		{"--require-key", "--open="},
+		{"--require-key", "--open", "scp,"},
+		{"--require-key", "--open", "scp", "--open", ""},
+		{"--require-key", "--open", "--rate", "1"},
 		{"--rate", "-1"},
 		{"--rate", "NaN"},
 		{"--rate", "+Inf"},
@@ -187,6 +193,35 @@ func TestDoorsRefuse(t *testing.T) {
 	}
 	if err != nil || !slices.Equal(got, []string{"10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32", "192.0.2.2/32"}) {
 		t.Errorf("%q %v", got, err)
+	}
+}
+
+// The flag, the environment and the configuration name protocols alike.
+func TestOpened(t *testing.T) {
+	dir := copySite(t, "handbook")
+	conf := func(yaml string) string {
+		file := filepath.Join(t.TempDir(), "millrace.yaml")
+		write(t, file, "require-key: true\n"+yaml)
+		return file
+	}
+	for _, c := range []struct {
+		conf string
+		env  string
+		args []string
+		say  string
+	}{
+		{"", "", []string{"--open", "scp,tct-01", "--open", "x1"}, `"x1"`},
+		{"", "scp,x2", nil, `"x2"`},
+		{"open: scp,x3\n", "", nil, `"x3"`},
+		{"open: [scp, x4]\n", "", nil, `"x4"`},
+		{"open: x5\n", "scp", []string{"--open", "x6"}, `"x6"`},
+		{"open: \"\"\n", "", nil, "leave the flag out"},
+		{"open: [scp, \"\"]\n", "", nil, "leave the flag out"},
+	} {
+		args := append([]string{"serve", dir, "--listen", "127.0.0.1:0", "--config", conf(c.conf)}, c.args...)
+		if code, _, errs := command(t, map[string]string{"MILLRACE_OPEN": c.env}, args...); code != exitUsage || !strings.Contains(errs, c.say) {
+			t.Errorf("%q %q %q: %d %s", c.conf, c.env, c.args, code, errs)
+		}
 	}
 }
 

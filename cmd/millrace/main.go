@@ -97,6 +97,7 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
 		kong.Resolvers(conf),
+		kong.NamedMapper("names", kong.MapperFunc(decodeNames)),
 	)
 	if err != nil {
 		panic("millrace: the command line does not describe itself: " + err.Error())
