@@ -2,9 +2,11 @@ package openfeeder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/check"
@@ -35,9 +37,11 @@ func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
+// checkChunkID is about pages, and about what a question finds: chunks of
+// several pages are in one response there.
 func checkChunkID(ctx context.Context, s *survey, fail check.Fail) error {
 	seen := map[string]bool{}
-	return onChunks(func(p *said, i int, c object, fail check.Fail) {
+	unique := func(p *said, i int, c object, fail check.Fail) {
 		id := text(c["id"])
 		switch {
 		case !isFullText.ok(c["id"]):
@@ -46,7 +50,23 @@ func checkChunkID(ctx context.Context, s *survey, fail check.Fail) error {
 			fail(p.url, fmt.Sprintf("chunks/%d/id: %s once more", i, id), "one that no other chunk has")
 		}
 		seen[p.url+" "+id] = true
-	})(ctx, s, fail)
+	}
+	err := onChunks(unique)(ctx, s, fail)
+	if err != nil {
+		return err
+	}
+	a, err := s.question(ctx, "limit", strconv.Itoa(maxLimit))
+	if errors.Is(err, check.ErrNotApplicable) {
+		return nil // the pages have been looked at
+	}
+	if err != nil {
+		return err
+	}
+	chunks, _ := objects(a.body.at("chunks"))
+	for i, c := range chunks {
+		unique(a, i, c, fail)
+	}
+	return nil
 }
 
 func checkTotal(ctx context.Context, s *survey, fail check.Fail) error {

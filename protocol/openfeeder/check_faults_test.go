@@ -270,6 +270,10 @@ var checkFaults = []struct {
 			c.(map[string]any)["id"] = "c"
 		}
 	})},
+	{"3.2/chunk-id", "twice in an answer", edit(theQuestion, func(o map[string]any) {
+		chunks := o["chunks"].([]any)
+		o["chunks"] = append(chunks, chunks[0])
+	})},
 	{"3.2/chunk-text", "missing", inList(aPlainPage, "chunks", "text", 7)},
 	{"3.2/chunk-type", "another", inList(aPage, "chunks", "type", "table")},
 	{"3.2/no-relevance", "a number", inList(aPage, "chunks", "relevance", 0.5)},

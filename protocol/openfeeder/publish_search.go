@@ -58,7 +58,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	tags := make([]string, 0, 4+2*len(found.Hits))
 	tags = append(tags, "search", site.Base, fmt.Sprint(q.page, q.limit, found.Total), found.Corrected)
 	var pages []millrace.Tag
-	best := map[string]float64{}
+	best, same := map[string]float64{}, map[string]int{}
 	for _, h := range found.Hits {
 		if _, seen := best[h.URL]; !seen {
 			t, err := v.Tag(ctx, Name, h.URL)
@@ -72,9 +72,13 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 			pages = append(pages, t)
 			tags = append(tags, t.URL, t.Value)
 		}
-		relevance := round(h.Relevance)
-		x.Chunks = append(x.Chunks, piece{ID: h.Chunk, URL: h.URL, Text: valid(h.Text), Type: h.Type, Relevance: &relevance})
-		tags = append(tags, h.Chunk, strconv.FormatFloat(relevance, 'g', -1, 64), h.Text)
+		relevance, id := round(h.Relevance), h.Chunk
+		if same[h.Chunk]++; same[h.Chunk] > 1 {
+			// Of another page that says the same: an id is unique in its response.
+			id += "-" + strconv.Itoa(same[h.Chunk])
+		}
+		x.Chunks = append(x.Chunks, piece{ID: id, URL: h.URL, Text: valid(h.Text), Type: h.Type, Relevance: &relevance})
+		tags = append(tags, id, strconv.FormatFloat(relevance, 'g', -1, 64), h.Text)
 	}
 	x.Meta.ReturnedChunks = len(x.Chunks)
 	d := p.document(q.path(site), etag(tags...))

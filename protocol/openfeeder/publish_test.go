@@ -498,6 +498,29 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// Pages that say the same have chunks with the same id, which is unique in an
+// answer all the same.
+func TestSearchSameChunks(t *testing.T) {
+	var pages []*millrace.Page
+	for _, u := range []string{"/abort/", "/rollback/", "/undo/"} {
+		pages = append(pages, &millrace.Page{
+			URL: u, Title: u, Modified: day(1), Blocks: millrace.TextBlocks("To give up all changes:"), Known: millrace.AllFields, Detail: millrace.DetailBlocks,
+		})
+	}
+	d, err := get(t, NewPublisher(nil), view(pages), "/openfeeder?q=changes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := decodeIndex([]byte(body(t, d)))
+	if err != nil || len(x.Chunks) != 3 {
+		t.Fatalf("%+v %v", x, err)
+	}
+	id := x.Chunks[0].ID
+	if x.Chunks[1].ID != id+"-2" || x.Chunks[2].ID != id+"-3" {
+		t.Errorf("%q %q %q", id, x.Chunks[1].ID, x.Chunks[2].ID)
+	}
+}
+
 func TestAnnounce(t *testing.T) {
 	v := protocoltest.NewView(millrace.Site{Base: base, Docs: "https://docs.example/m/"}, nil)
 	n := NewPublisher(nil).Announce(v)
