@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -42,6 +44,59 @@ func TestPullKey(t *testing.T) {
 		if code != exitUsage || strings.Contains(out+errs, "secret") || strings.Contains(out+errs, "mill_file") {
 			t.Errorf("%s: exit %d: %s%s", name, code, out, errs)
 		}
+	}
+}
+
+// A page that the protocol does not give comes from its HTML, which is shown the
+// key as well; what redirects to another site does not take it along.
+func TestPullKeyFallback(t *testing.T) {
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("another site was shown the key at %s", r.URL)
+		}
+		http.NotFound(w, r)
+	}))
+	defer stranger.Close()
+	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and lets the flood pass.</p></main></html>`
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/robots.txt" && r.URL.Path != "/.well-known/openfeeder.json" && r.Header.Get("Authorization") != "Bearer mill_file" {
+			http.Error(w, "a key is needed", http.StatusUnauthorized)
+			return
+		}
+		said := `{"schema":"openfeeder/1.0","error":{"code":"SERVER_ERROR","message":"broken"}}`
+		switch q := r.URL.Query(); {
+		case r.URL.Path == "/.well-known/openfeeder.json":
+			said = `{"version":"1.0","site":{"name":"Mill","url":"/","language":"en"},"feed":{"endpoint":"/openfeeder","type":"paginated"},"capabilities":["auth"]}`
+		case r.URL.Path == "/openfeeder" && q.Has("url"):
+			w.WriteHeader(http.StatusBadRequest)
+		case r.URL.Path == "/openfeeder":
+			said = `{"schema":"openfeeder/1.0","type":"index","page":1,"total_pages":1,"items":[{"url":"/weir/","title":"The weir"},{"url":"/away/","title":"Away"}]}`
+		case r.URL.Path == "/weir/":
+			w.Header().Set("Content-Type", "text/html")
+			said = html
+		case r.URL.Path == "/away/":
+			http.Redirect(w, r, stranger.URL+"/", http.StatusFound)
+			return
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(said))
+	}))
+	defer srv.Close()
+	dir := t.TempDir()
+	key, mirror := filepath.Join(dir, "key"), filepath.Join(dir, "m.db")
+	write(t, key, "mill_file\n")
+	_, out, errs := command(t, nil, "pull", srv.URL, "--allow-private", "--via", "openfeeder", "--store", mirror, "--key-file", key, "--json")
+	var r pullReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	if r.Added != 1 || !slices.ContainsFunc(r.Ways, func(w way) bool { return w.Protocol == webCrawl && w.Pages == 1 }) {
+		t.Errorf("%s%s", out, errs)
+	}
+	if p := held(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/weir/"]; p == nil || !strings.Contains(p.Text(), "lets the flood pass") {
+		t.Errorf("the mirror has %+v", p)
 	}
 }
 
