@@ -39,7 +39,7 @@ var usual = preference{brotliCoding, zstdCoding, gzipCoding}
 // encodings; a test holds the bytes.
 var codingTable = [codings]struct{ name, suffix string }{
 	identity:     {"identity", ""},
-	brotliCoding: {"br", "-br"},
+	brotliCoding: {"br", "-br2"},
 	zstdCoding:   {"zstd", "-zstd"},
 	gzipCoding:   {"gzip", "-gzip"},
 }
@@ -221,7 +221,9 @@ func stream(c coding, w io.Writer) (io.WriteCloser, error) {
 	case gzipCoding:
 		return gzip.NewWriterLevel(w, gzipLevel)
 	case brotliCoding:
-		return brotli.NewWriterLevel(w, brotliLevel), nil
+		// Of lists of hashes it makes less than NewWriterLevel, in a seventh of
+		// the time; of prose the same.
+		return brotli.NewWriterV2(w, brotliLevel), nil
 	case zstdCoding:
 		return zstd.NewWriter(w, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1),
 			zstd.WithWindowSize(zstdWindow))

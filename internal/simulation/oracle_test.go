@@ -319,7 +319,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		}
 	}
 	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
-	for _, coding := range []string{"-br", "-gzip", "-zstd"} {
+	for _, coding := range []string{"-br2", "-gzip", "-zstd"} {
 		etag = strings.TrimSuffix(etag, coding)
 	}
 	var fits func(*published) bool
