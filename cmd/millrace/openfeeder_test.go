@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// Whoever comes back after the log's horizon is told to read the index, by
+// every way that takes a token, and a mirror that is does so and loses nothing.
+func TestHorizon(t *testing.T) {
+	ctx, dir := t.Context(), copySite(t, "handbook")
+	db, mirror := filepath.Join(t.TempDir(), "site.db"), filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir, "--store", db)
+	base, address := s.url, strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/")
+	pull := func() pullReport {
+		t.Helper()
+		code, out, errs := command(t, nil, "pull", base, "--allow-private", "--via", "openfeeder", "--store", mirror, "--json")
+		var r pullReport
+		if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+			t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+		}
+		return r
+	}
+	first := pull()
+	var index struct {
+		Token string `json:"sync_token"`
+	}
+	if _, _, body := get(t, base+"openfeeder"); json.Unmarshal([]byte(body), &index) != nil || index.Token == "" {
+		t.Fatal(body)
+	}
+	s.stop()
+
+	if err := os.RemoveAll(filepath.Join(dir, "about")); err != nil {
+		t.Fatal(err)
+	}
+	s = serve(t, dir, "--store", db, "--listen", address)
+	eventually(t, "the page is gone", func() bool {
+		code, _, _ := get(t, base+"openfeeder?url=/about/")
+		return code == http.StatusNotFound
+	})
+	s.stop()
+	time.Sleep(time.Second) // the log has whole seconds
+	st, err := sqlite.Open(ctx, db, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := st.Site(ctx, "folder "+dir, store.Config{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Compact(ctx, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = serve(t, dir, "--store", db, "--listen", address)
+	for path, header := range map[string][]string{
+		"openfeeder?since=" + url.QueryEscape(index.Token):        nil,
+		"openfeeder/events?since=" + url.QueryEscape(index.Token): nil,
+		"openfeeder/events": {"Last-Event-ID", index.Token},
+	} {
+		code, h, body := get(t, base+path, header...)
+		if code != http.StatusGone || h.Get("Content-Type") != "application/json; charset=utf-8" || !strings.Contains(body, `"error":{"code":"RESYNC_REQUIRED"`) {
+			t.Errorf("%s: %d %v %s", path, code, h, body)
+		}
+	}
+	if second := pull(); second.Deleted != 1 || second.Added+second.Updated > 0 || second.Unchanged != first.Added-1 {
+		t.Errorf("%d pages first, then %+v", first.Added, second)
+	}
+}
