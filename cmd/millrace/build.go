@@ -242,7 +242,7 @@ func (c *buildCommand) write(
 ) error {
 	bar := p.progress("writing " + c.Out)
 	defer bar.end()
-	own, err := c.own(ctx, o, b)
+	own, err := c.own(ctx, o, press.Current(), b)
 	if err != nil {
 		return err
 	}
@@ -298,8 +298,9 @@ func documents(ctx context.Context, press *edition.Press, published []edition.Ro
 }
 
 // own reserves the names of the site's own files, and gives the files. A site
-// whose pages are elsewhere has a page here that leads to the documents.
-func (c *buildCommand) own(ctx context.Context, o *origin, b *static.Build) ([]static.Item, error) {
+// whose pages are elsewhere has a page here that leads to the documents; one
+// without a robots.txt gets that of the rooms.
+func (c *buildCommand) own(ctx context.Context, o *origin, ed *edition.Edition, b *static.Build) ([]static.Item, error) {
 	base, err := url.Parse(o.base)
 	if err != nil {
 		return nil, err
@@ -331,9 +332,17 @@ func (c *buildCommand) own(ctx context.Context, o *origin, b *static.Build) ([]s
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if !slices.ContainsFunc(items, func(it static.Item) bool { return it.Path == "/" }) {
+	has := func(path string) bool {
+		return slices.ContainsFunc(items, func(it static.Item) bool { return it.Path == path })
+	}
+	if !has("/") {
 		b.Reserve(home)
 		items = append(items, home)
+	}
+	robots := static.Item{Path: "/robots.txt", Name: "robots.txt"}
+	wanted := slices.ContainsFunc(ed.Notices, func(n millrace.Notice) bool { return len(n.Robots) > 0 })
+	if wanted && home.Ask == "/" && !has(robots.Path) && b.Reserve(robots) {
+		items = append(items, robots)
 	}
 	return items, nil
 }

@@ -18,7 +18,7 @@ func TestBuildRead(t *testing.T) {
 	defer srv.Close()
 	base := srv.URL + "/"
 	built(t, src, out, base, "--store", file)
-	for _, room := range []string{"tct-00", "scp"} {
+	for _, room := range []string{"tct-00", "scp", "arc"} {
 		t.Run(room, func(t *testing.T) { readBuild(t, room, base, file, src) })
 	}
 }

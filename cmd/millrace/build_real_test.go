@@ -86,7 +86,7 @@ func realBuild(t *testing.T, server, src string, options ...string) (url, out, a
 	if d := cmp.Diff(unmet(t, r, server), broken(t, url, "tct-01")); d != "" {
 		t.Errorf("what check finds is not what was reported (-reported +found):\n%s", d)
 	}
-	for _, room := range []string{"tct-00", "tct-01", "scp", "openfeeder"} {
+	for _, room := range []string{"tct-00", "tct-01", "scp", "openfeeder", "arc"} {
 		readBuild(t, room, url, file, src)
 	}
 	if best := pullBest(t, url, filepath.Join(t.TempDir(), "best.db")); best.Via != "scp" || len(best.Notes) != 0 {
