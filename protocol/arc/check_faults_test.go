@@ -46,7 +46,10 @@ var checkFaults = []checkFault{
 		m["pages"] = append(pages, pages[1])
 	})},
 	{"E.4/canonical-url", "404", answer("/post/", http.StatusNotFound)},
-	{"E.4/canonical-url", "another", replaceIn("/post/", "<head>", `<head><link rel="canonical" href="/posts/">`)},
+	{"E.4/canonical-url", "another", saysCanonical("/post/", "/posts/")},
+	{"E.4/canonical-url", "another site", saysCanonical("/post/", "https://other.example/posts/")},
+	{"E.4/canonical-url", "another site than the home page", both(saysCanonical("/", "/"), saysCanonical("/post/", "https://other.example/post/"))},
+	{"E.4/canonical-url", "another page of where it will be", both(saysCanonical("/", "https://later.example/on/"), saysCanonical("/post/", "https://later.example/post/"))},
 	{"E.4/auth-required", "401", answer("/post/", http.StatusUnauthorized)},
 	{"E.4/auth-required", "for nothing", inPages(func(p map[string]any) {
 		p["auth_required"] = true
@@ -309,6 +312,10 @@ func replaceIn(path string, pairs ...string) breaker {
 		}
 		return []byte(strings.NewReplacer(pairs...).Replace(string(body)))
 	})
+}
+
+func saysCanonical(path, url string) breaker {
+	return replaceIn(path, "<head>", `<head><link rel="canonical" href="`+url+`">`)
 }
 
 // onRequest edits requests of one path.

@@ -37,23 +37,37 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 	case p.resp.BodyErr != nil:
 		fail(p.url, p.resp.BodyErr.Error(), want)
 	default:
-		// A site that is looked at where it is tried out says where it will be.
-		if own := p.canonical(); own != "" && own != p.url && canon.Origin(own) == canon.Origin(p.url) {
+		if own := canonical(p.resp); own != "" && own != p.url && !p.triedOut(own) {
 			fail(p.list, p.at+"/url: "+p.url, own+", as the page says")
 		}
 	}
 	return true
 }
 
-// canonical gives what the page calls its own URL, "" if it says nothing.
-func (p *seenPage) canonical() string {
-	base, err := url.Parse(p.resp.URL)
+// triedOut reports whether a URL is where the page will be, of a site that is
+// looked at where it is tried out: where its home page says that it belongs, or,
+// if that says nothing, at the same path of another host.
+func (p *seenPage) triedOut(own string) bool {
+	if canon.Origin(own) == canon.Origin(p.url) {
+		return false
+	}
+	home, root := p.home, canon.Origin(p.url)+"/"
+	if home == "" {
+		home = canon.Origin(own) + "/"
+	}
+	rest, ok := strings.CutPrefix(own, home[:strings.LastIndexByte(home, '/')+1])
+	return ok && root+rest == p.url
+}
+
+// canonical gives what a page calls its own URL, "" if it says nothing.
+func canonical(resp *check.Response) string {
+	base, err := url.Parse(resp.URL)
 	if err != nil {
 		return ""
 	}
-	links := weblink.Header(p.resp.Header, base)
-	if weblink.IsHTML(p.resp.Header) {
-		links = append(links, weblink.HTML(bytes.NewReader(p.resp.Body), base).Links...)
+	links := weblink.Header(resp.Header, base)
+	if weblink.IsHTML(resp.Header) {
+		links = append(links, weblink.HTML(bytes.NewReader(resp.Body), base).Links...)
 	}
 	for _, l := range links {
 		if l.Is("canonical", "") {

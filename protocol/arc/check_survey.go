@@ -54,6 +54,7 @@ type seenEntry struct {
 type seenPage struct {
 	*seenEntry
 	list string // URL
+	home string // what the home page calls its own URL, "" if nothing
 	resp *check.Response
 	err  error // of the request
 }
@@ -218,8 +219,12 @@ func (s *survey) samplePages(ctx context.Context) error {
 			open = append(open, e)
 		}
 	}
+	home := ""
+	if s.home.Status == http.StatusOK {
+		home = canonical(s.home)
+	}
 	for _, e := range check.Sample(s.t, open) {
-		p := &seenPage{seenEntry: e, list: s.list.url}
+		p := &seenPage{seenEntry: e, list: s.list.url, home: home}
 		p.resp, p.err = s.t.Get(ctx, e.url)
 		s.pages = append(s.pages, p)
 	}
