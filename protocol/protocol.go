@@ -90,6 +90,15 @@ type ReaderOptions struct {
 	// understood: nobody could keep to it. nil = nobody, and such a document is
 	// a Note. Called from any goroutine.
 	Policy func(Terms) error
+	// MaxList is how many bytes, without coding, a list of all pages may have
+	// that is one file, and whatever is read in its place; what is longer is
+	// ErrTooLarge, and nothing of it applied. 0 = the room's own limit.
+	MaxList int64
+	// Handshake: each page is asked, too, whether it leads to the document that
+	// the list names for it; one more request for each document, and a page that
+	// leads elsewhere is ErrInvalid. Of TCT draft-00 alone: the others' documents
+	// are not named by their pages' HTML.
+	Handshake bool
 }
 
 // Terms are a document in which a site says what its content may be used for.

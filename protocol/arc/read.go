@@ -23,9 +23,6 @@ import (
 // ReaderOptions configure a reader. The zero value works.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// MaxList limits in bytes a list, and all deltas together that are read in
-	// its place; 0 = 100 MiB.
-	MaxList int64
 	// Deltas is how many bytes a list must have had for its deltas to be read
 	// in its place (E.8); 0 = 64 KiB, a negative value reads every list whole.
 	Deltas int64

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
 )
 
 // generated is a list of n pages that is made while it is read.
@@ -95,7 +96,7 @@ func TestListInFlatMemory(t *testing.T) {
 		return &generated{n: n, origin: "http://" + r.Host, snapshot: someSnapshot}
 	})
 	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 1 << 20}).HTTP()
-	src := NewReader(client, srv.URL, &ReaderOptions{MaxList: 1 << 30})
+	src := NewReader(client, srv.URL, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{MaxList: 1 << 30}})
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -134,7 +135,7 @@ func TestHugeList(t *testing.T) {
 		"ours":   fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(),
 		"theirs": srv.Client(),
 	} {
-		puts, skips, marks, err := read(t, NewReader(client, srv.URL, &ReaderOptions{MaxList: 3 << 20}))
+		puts, skips, marks, err := read(t, NewReader(client, srv.URL, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{MaxList: 3 << 20}}))
 		if kind(err) != millrace.ErrTooLarge.Error() || puts+skips+marks > 0 {
 			t.Errorf("%s: %d puts, %v", name, puts, err)
 		}

@@ -24,13 +24,7 @@ import (
 // ReaderOptions configure a reader. The zero value works.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// MaxList limits a list in bytes (9.3); 0 = 100 MiB.
-	MaxList int64
-	// Handshake also asks every page itself whether its HTML leads to the
-	// M-URL that the list names (3.1): one more request for each document. A
-	// page that leads elsewhere is ErrInvalid.
-	Handshake bool
-	Now       func() time.Time // nil = time.Now
+	Now func() time.Time // nil = time.Now
 }
 
 // discoveryAge is how long it is remembered where the list is, and what the
@@ -64,7 +58,7 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 	if o != nil {
 		r.o = *o
 	}
-	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20)
+	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20) // 9.3
 	if r.o.Note == nil {
 		r.o.Note = func(protocol.Note) {}
 	}

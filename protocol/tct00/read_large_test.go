@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
 )
 
 // generated is a list of n items that is made while it is read.
@@ -57,7 +58,7 @@ func TestListInFlatMemory(t *testing.T) {
 	}))
 	defer srv.Close()
 	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 1 << 20}).HTTP()
-	src := NewReader(client, srv.URL, &ReaderOptions{MaxList: 1 << 30})
+	src := NewReader(client, srv.URL, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{MaxList: 1 << 30}})
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -102,7 +103,7 @@ func TestHugeList(t *testing.T) {
 		"ours":   fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(),
 		"theirs": srv.Client(),
 	} {
-		puts, skips, marks, err := collect(t, NewReader(client, srv.URL, &ReaderOptions{MaxList: 3 << 20}))
+		puts, skips, marks, err := collect(t, NewReader(client, srv.URL, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{MaxList: 3 << 20}}))
 		if kind(err) != millrace.ErrTooLarge.Error() || len(puts)+len(skips)+marks > 0 {
 			t.Errorf("%s: %d puts, %v", name, len(puts), err)
 		}

@@ -19,7 +19,7 @@ import (
 // maxLists is the most lists that one root may announce.
 const maxLists = 1000
 
-// maxList is how many bytes one list may have.
+// maxList is how many bytes one list may have, unless the options say so.
 const maxList = 1 << 30
 
 // listFile is one list as it was answered.
@@ -116,7 +116,7 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
 	defer body.Close()
-	if f.spool, err = spool.New(body, maxList); err != nil {
+	if f.spool, err = spool.New(body, cmp.Or(r.o.MaxList, maxList)); err != nil {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
 	}
 	if err := f.verify(); err != nil {
