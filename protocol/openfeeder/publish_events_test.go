@@ -1,11 +1,13 @@
 package openfeeder
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -94,4 +96,105 @@ type broken struct{ millrace.View }
 
 func (broken) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	panic("secret")
+}
+
+// pipes takes connections that hold nothing of what is sent.
+type pipes struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// A client that stops reading is told, over the same connection, that it has
+// been too slow, and by connecting again it hears all that it has missed.
+func TestEventsSlowClient(t *testing.T) {
+	s := openShop(t)
+	l := newStage(s)
+	conns := make(chan net.Conn)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(l.serve))
+	tcp := srv.Listener
+	defer tcp.Close()
+	srv.Listener = pipes{tcp, conns}
+	srv.Start()
+	defer srv.Close()
+	defer close(conns)
+	defer l.end()
+	conn, far := net.Pipe()
+	defer conn.Close()
+	conns <- far
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, eventsPath, nil)
+	if err := r.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	next := hear(resp.Body)
+	words(t, next, 1) // ready
+
+	const many = 100
+	e, number := &s.pub.events, 0
+	publish := func(n int) {
+		t.Helper()
+		s.pass(time.Second)
+		var batch []string
+		for range n {
+			number++
+			batch = append(batch, fmt.Sprintf("+/%d", number))
+		}
+		s.apply(strings.Repeat("long ", 70), batch...)
+		l.publish()
+		seq := s.view().Site().Seq
+		for at := uint64(0); at < seq; time.Sleep(time.Millisecond) {
+			e.mu.Lock()
+			at = e.at
+			e.mu.Unlock()
+		}
+	}
+	publish(many)
+	_, id := words(t, next, 1) // the others are under way, and stay there
+	for range 2 {
+		publish(1)
+		e.mu.Lock()
+		e.size += keptBytes // as if there had been more
+		e.mu.Unlock()
+	}
+	publish(1)
+	told := 1
+	for {
+		h, err := next()
+		if err != nil {
+			t.Fatalf("%v after %d events", err, told)
+		}
+		if h.name == "error" {
+			if !strings.Contains(h.data, `"`+slowConsumer+`"`) || !strings.Contains(h.data, "Last-Event-ID") {
+				t.Errorf("it is told %s", h.data)
+			}
+			break
+		}
+		id = h.id
+		told++
+	}
+	if told != many {
+		t.Errorf("%d events of %d came before", told, many)
+	}
+	if h, err := next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the end: %v %v", h, err)
+	}
+	again := httptest.NewServer(http.HandlerFunc(l.serve))
+	defer again.Close()
+	defer l.end()
+	_, next = stream(t, again.URL, "", id)
+	if got, _ := words(t, next, 4); got[1] != fmt.Sprintf("added /%d", many+1) || got[3] != fmt.Sprintf("added /%d", many+3) {
+		t.Errorf("again: %q", got)
+	}
 }

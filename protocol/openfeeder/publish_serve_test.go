@@ -137,9 +137,14 @@ func stream(t *testing.T, url, query, last string) (*http.Response, func() (hear
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
-	lines := bufio.NewScanner(resp.Body)
+	return resp, hear(resp.Body)
+}
+
+// hear gives the events of a stream, one at a time.
+func hear(r io.Reader) func() (heard, error) {
+	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
-	return resp, func() (heard, error) {
+	return func() (heard, error) {
 		var h heard
 		for lines.Scan() {
 			name, value, _ := strings.Cut(lines.Text(), ": ")
