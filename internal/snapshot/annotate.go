@@ -13,6 +13,8 @@ import (
 
 	dom "golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
 )
 
 // Addition is an attribute that is proposed for an element.
@@ -30,11 +32,18 @@ type Addition struct {
 type annotator struct {
 	*document
 	added    []Addition
+	at       []*dom.Node     // of each addition
 	taken    map[string]bool // offset and attribute
 	names    map[string]bool // that are given to parts of the page
 	sections map[*dom.Node]bool
 	labelled bool // there are labels for the next field, which no new field may take
+	many     bool // there would be more than maxAdditions
+	unicode  bool // the document is in UTF-8
 }
+
+// maxAdditions is how many attributes are proposed for one document: what has
+// more has more parts than a snapshot may have, since a part needs four at most.
+const maxAdditions = 4 * defaultMaxNodes
 
 // Annotate proposes attributes for an HTML document, and gives it with them:
 // byte for byte the same but for the additions, which are in document order.
@@ -52,11 +61,19 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 	if err != nil {
 		return nil, nil, fmt.Errorf("annotate: %w", err)
 	}
-	a := &annotator{document: d, taken: map[string]bool{}, names: map[string]bool{}, sections: map[*dom.Node]bool{}}
+	a := &annotator{document: d, taken: map[string]bool{}, names: map[string]bool{}, sections: map[*dom.Node]bool{}, unicode: utf8.Valid(data)}
 	if !a.structured(d.Tree) {
 		a.structure()
 	}
 	a.inputs(d.Tree)
+	if a.many {
+		return nil, nil, fmt.Errorf("annotate: %w: it would have more than %d attributes", millrace.ErrTooLarge, maxAdditions)
+	}
+	for i, n := range a.at {
+		add := &a.added[i]
+		add.Path = a.path(n)
+		add.Line, add.Column = a.place(n)
+	}
 	slices.SortStableFunc(a.added, func(x, y Addition) int { return cmp.Compare(x.Offset, y.Offset) })
 	out := make([]byte, 0, len(data)+64*len(a.added))
 	done := 0
@@ -96,7 +113,7 @@ func (a *annotator) structured(n *dom.Node) bool {
 // name yet.
 func (a *annotator) add(n *dom.Node, name, value string) bool {
 	at, ok := a.offset(n)
-	if value == "" || !ok || attributesOf(n).has(name) {
+	if value == "" || !ok || a.many || attributesOf(n).has(name) {
 		return false
 	}
 	key := strconv.Itoa(at) + name
@@ -104,10 +121,12 @@ func (a *annotator) add(n *dom.Node, name, value string) bool {
 		return false // the parser has written the element twice
 	}
 	a.taken[key] = true
-	add := Addition{Path: a.path(n), Attribute: Prefix + name, Value: value, Offset: a.ends[at]}
-	add.Line, add.Column = a.place(n)
+	if a.many = len(a.added) == maxAdditions; a.many {
+		return false
+	}
+	add := Addition{Attribute: Prefix + name, Value: value, Offset: a.ends[at]}
 	add.Text = " " + add.Attribute + `="` + a.escape(value) + `"`
-	a.added = append(a.added, add)
+	a.added, a.at = append(a.added, add), append(a.at, n)
 	return true
 }
 
@@ -115,7 +134,7 @@ func (a *annotator) add(n *dom.Node, name, value string) bool {
 // number, where it is not in UTF-8.
 func (a *annotator) escape(value string) string {
 	value = html.EscapeString(value)
-	if utf8.Valid(a.source) {
+	if a.unicode {
 		return value
 	}
 	var b strings.Builder

@@ -252,6 +252,15 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A page with more to annotate than a snapshot may have is refused before all
+// of it is proposed.
+func TestAnnotateMuch(t *testing.T) {
+	page := "<body>" + strings.Repeat("<input type=password name=é>", 20_000)
+	if _, _, err := Annotate(t.Context(), []byte(page), address); !errors.Is(err, millrace.ErrTooLarge) || !strings.Contains(err.Error(), "than 40000 attributes") {
+		t.Errorf("%.200v", err)
+	}
+}
+
 // FuzzAnnotate holds what annotated says for any document.
 func FuzzAnnotate(f *testing.F) {
 	seeds(f)

@@ -395,10 +395,10 @@ func (l *linter) root() *html.Node {
 }
 
 // LintJSON says where a snapshot that is written as JSON has not the shape of
-// one.
+// one. Beyond [MaxJSON] the error is [millrace.ErrTooLarge].
 func LintJSON(data []byte) ([]Finding, error) {
-	if len(data) > MaxSource {
-		return nil, fmt.Errorf("lint: %w: %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), MaxSource)
+	if len(data) > MaxJSON {
+		return nil, fmt.Errorf("lint: %w: a snapshot of %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), MaxJSON)
 	}
 	var list []Finding
 	for _, f := range Validate(data) {

@@ -1,11 +1,14 @@
 package snapshot
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
 )
 
 // TestRules has a page for each rule that has no other fault, and how that page
@@ -107,5 +110,8 @@ func TestLintJSON(t *testing.T) {
 	}
 	if findings, err := LintJSON([]byte(`{"page":"x"}`)); err != nil || len(findings) != 0 {
 		t.Errorf("%+v, %v", findings, err)
+	}
+	if _, err := LintJSON([]byte(`{"page":"` + strings.Repeat("x", MaxJSON) + `"}`)); !errors.Is(err, millrace.ErrTooLarge) {
+		t.Errorf("larger than a snapshot may be: %v", err)
 	}
 }
