@@ -64,8 +64,9 @@
 // A reader takes away what a tombstone names, unless the same page of the reply
 // lists it, too. Of a site that says deleted_tracking: false, or has never
 // shown a tombstone, it reads the whole index at every tenth reply, and what is
-// not there is gone. After a 410 it reads the index at once, as it does each
-// time where there are no tokens.
+// not there is gone. After a 410, and after 1,000 tombstones at once, which are
+// as many as the specification would keep, it reads the index at once, as it does
+// each time where there are no tokens.
 //
 // A reply has pages of 500 changes, and of what else the last commit of them
 // has changed. sync.next leads on, to the same edition for as long as that is

@@ -121,6 +121,10 @@ func (c cursor) encode() millrace.Cursor {
 	return millrace.Cursor(b)
 }
 
+// keptTombstones is how many deletions the specification recommends to keep
+// (3.4): a reply with as many may be the end of a longer list.
+const keptTombstones = 1000
+
 // run is one reading of the stream.
 type run struct {
 	*reader
@@ -224,6 +228,9 @@ func (r *run) poll(ctx context.Context) error {
 		}
 		if err := r.put(ctx, reply); err != nil {
 			return err
+		}
+		if len(reply.Deleted) == keptTombstones && s.Next == "" {
+			return errResync // there may have been more
 		}
 		if c.ETag = ""; s.Next == "" && s.SyncToken == c.Token {
 			c.ETag = etag

@@ -229,6 +229,43 @@ func TestReadCompare(t *testing.T) {
 	}
 }
 
+// A server that keeps as many tombstones as the specification recommends may
+// have dropped others: what has gone with them shows in the index.
+func TestReadFullTombstones(t *testing.T) {
+	reader := func(n int) string {
+		s := &stranger{answers: map[string]string{
+			discovery: discoveryOf(usual), pageURL(1): list(1, 1, "/a", "/lost"),
+			"/openfeeder": reply("one", `},"added":[],"updated":[],"deleted":[{"url":"`+strange+`/gone","deleted_at":"2026-01-01T00:00:00Z"}]`),
+		}}
+		src := s.reader(nil)
+		_, cursor, err := told(t, src, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dead []string
+		for i := range n {
+			dead = append(dead, fmt.Sprintf(`{"url":"%s/%d","deleted_at":"2026-01-02T00:00:00Z"}`, strange, i))
+		}
+		s.answers[pageURL(1)] = list(1, 1, "/a")
+		s.answers["/openfeeder?since=one"] = reply("two", `},"added":[],"updated":[],"deleted":[`+strings.Join(dead, ",")+`]`)
+		s.answers["/openfeeder"] = reply("two", `},"added":[],"updated":[],"deleted":[]`)
+		said, cursor, err := told(t, src, cursor)
+		if err != nil || len(said) < n || said[n-1] != fmt.Sprintf("-/%d", n-1) {
+			t.Fatalf("%q %v", said, err)
+		}
+		if later, _, err := told(t, src, cursor); err != nil || strings.Join(later, " ") != "mark" {
+			t.Errorf("later: %q %v", later, err)
+		}
+		return strings.Join(said[n:], " ")
+	}
+	if got := reader(keptTombstones - 1); got != "mark" {
+		t.Errorf("one less: %q", got)
+	}
+	if got := reader(keptTombstones); got != "+/a whole" {
+		t.Errorf("as many: %q", got)
+	}
+}
+
 // A feed of files is read by its own links, and not again while they stay.
 func TestReadStatic(t *testing.T) {
 	s := &stranger{
