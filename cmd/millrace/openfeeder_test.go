@@ -64,7 +64,7 @@ func TestHorizon(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s = serve(t, dir, "--store", db, "--listen", address)
+	serve(t, dir, "--store", db, "--listen", address)
 	for path, header := range map[string][]string{
 		"openfeeder?since=" + url.QueryEscape(index.Token):        nil,
 		"openfeeder/events?since=" + url.QueryEscape(index.Token): nil,
