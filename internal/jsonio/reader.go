@@ -41,8 +41,9 @@ import (
 // white space.
 //
 // A value that does not fit its type, of Decode, Members or Elements, is no
-// reason to stop: the walk can go on after it. After any other error every
-// call gives that error again. A Reader is for one goroutine.
+// reason to stop: the walk can go on after it. Nor is one that is longer than
+// Decode or Raw may take, unless a single string of it is. After any other
+// error every call gives that error again. A Reader is for one goroutine.
 type Reader struct {
 	src     *source
 	dec     *jsontext.Decoder
@@ -138,11 +139,12 @@ func (r *Reader) Decode(v any) error {
 }
 
 // Raw takes the value that waits and gives a copy of its bytes, which are
-// valid JSON without duplicate names.
+// valid JSON without duplicate names. Of a value that is too long it gives the
+// bytes with the error if they have been read all the same; else it still waits.
 func (r *Reader) Raw() (Raw, error) {
 	data, err := r.value()
 	if err != nil {
-		return nil, err
+		return slices.Clone(data), err
 	}
 	data = slices.Clone(data)
 	if err := r.close(); err != nil {
@@ -159,7 +161,8 @@ func (r *Reader) Skip() error {
 	return r.skip(r.dec.StackDepth())
 }
 
-// value takes the value that waits. The bytes hold until the next read.
+// value takes the value that waits. The bytes hold until the next read. They
+// may come with an error: they are too long.
 func (r *Reader) value() ([]byte, error) {
 	if err := r.take(); err != nil {
 		return nil, err
@@ -167,11 +170,16 @@ func (r *Reader) value() ([]byte, error) {
 	r.budget()
 	depth := r.dec.StackDepth()
 	data, err := r.dec.ReadValue()
+	if err != nil && errors.Is(r.src.err, errValue) {
+		// The decoder has taken nothing of it: it can still be skipped.
+		r.src.err, r.waiting = nil, true
+		return nil, limitError(r.next(), "the value is longer than %d bytes", r.limits.Value)
+	}
 	if err != nil {
 		return nil, r.fail(err)
 	}
 	if len(data) > r.limits.Value {
-		return nil, r.limit(r.start(data), "the value is longer than %d bytes", r.limits.Value)
+		return data, limitError(r.start(data), "the value is longer than %d bytes", r.limits.Value)
 	}
 	if i := tooDeep(data, r.limits.Depth-depth); i >= 0 {
 		return nil, r.limit(r.start(data).in(data, int64(i), ""), "it nests deeper than %d levels", r.limits.Depth)

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -100,10 +101,16 @@ func walkList(
 					return pages, false, err
 				}
 				value, err := r.Raw()
-				if err != nil {
+				if err != nil && !errors.Is(err, millrace.ErrTooLarge) {
 					return pages, false, err
 				}
-				e, nulls, err := decodeEntry(value)
+				var e *entry
+				var nulls []string
+				if err == nil {
+					e, nulls, err = decodeEntry(value)
+				} else {
+					e = &entry{URL: overlong(r, value)}
+				}
 				if !visit(i, e, nulls, err) {
 					return pages, true, nil
 				}
@@ -111,6 +118,26 @@ func walkList(
 		}
 	}
 	return pages, false, nil
+}
+
+// overlong gives the URL of an entry that is too long: of its bytes, if they
+// are there, else of the value that waits. It is "" if it has none.
+func overlong(r *jsonio.Reader, value jsonio.Raw) (u string) {
+	if value != nil {
+		r = jsonio.NewReader(bytes.NewReader(value), &jsonio.Limits{Depth: maxDepth + 8})
+	}
+	for name, err := range r.Members() {
+		if err != nil {
+			return ""
+		}
+		if name == "url" {
+			if raw, err := r.Raw(); err == nil && raw.Kind() == '"' && take(raw, &u, "") == nil {
+				return u
+			}
+			return ""
+		}
+	}
+	return ""
 }
 
 // checkVersion gives the version of a list, of which the major number decides

@@ -224,7 +224,7 @@ func TestScanList(t *testing.T) {
 	if _, err := scanList(strings.NewReader(list(`"2.1"`, "")), 50, func(int, *entry, []string, error) bool { return true }); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Errorf("over its size: %v", err)
 	}
-	huge := `{"arc_sitemap_version":"2.1","pages":[{"url":"` + strings.Repeat("x", maxEntry+1) + `"}]}`
+	huge := `{"arc_sitemap_version":"2.1","pages":[{"url":"` + strings.Repeat("x", maxEntry+1<<20) + `"}]}`
 	if _, err := scanList(strings.NewReader(huge), 1<<30, func(int, *entry, []string, error) bool { return true }); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Errorf("a huge page: %v", err)
 	}

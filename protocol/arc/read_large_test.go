@@ -142,7 +142,63 @@ func TestHugeList(t *testing.T) {
 	}
 }
 
-// A snapshot of 50 MB, and one that nests for ever, are no reason to hold them.
+// A page whose snapshot is too long is skipped by name, wherever its URL stands,
+// and the others are read.
+func TestOverlongPage(t *testing.T) {
+	many := func(n int64) io.Reader {
+		return io.MultiReader(strings.NewReader(`{"page":"x","sections":[`), io.LimitReader(&nodes{}, n*int64(len(aNode))), strings.NewReader(`{}]}`))
+	}
+	for name, n := range map[string]int64{"50 MB": 50 << 20 / int64(len(aNode)), "a little more": maxEntry / int64(len(aNode))} {
+		for _, first := range []bool{true, false} {
+			srv := listing(t, func(r *http.Request) io.Reader {
+				origin := "http://" + r.Host
+				before, after := `,{"url":"`+origin+`/huge","ai_indexable":true,"ai_snapshot":`, "}"
+				if !first {
+					before, after = `,{"ai_indexable":true,"ai_snapshot":`, `,"url":"`+origin+`/huge"}`
+				}
+				return io.MultiReader(&limited{generated{n: 10, origin: origin, snapshot: someSnapshot}}, strings.NewReader(before), many(n),
+					strings.NewReader(after+`,{"url":"`+origin+`/last","ai_indexable":true,"ai_snapshot":{"page":"last"}}]}`))
+			})
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			before := m.TotalAlloc
+			var puts, skips, marks int
+			for c, err := range NewReader(fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), srv.URL, nil).Changes(t.Context(), "") {
+				skip, is := errors.AsType[*millrace.SkipError](err)
+				switch {
+				case is && skip.URL == srv.URL+"/huge" && errors.Is(err, millrace.ErrTooLarge) && strings.Contains(err.Error(), "/pages/"):
+					skips++
+				case err != nil:
+					t.Errorf("%s, %t: %v", name, first, err)
+				case c.Kind == millrace.Mark && c.Mark.Whole:
+					marks++
+				default:
+					puts++
+				}
+			}
+			runtime.ReadMemStats(&m)
+			if puts != 11 || skips != 1 || marks != 1 || m.TotalAlloc-before > 60<<20 {
+				t.Errorf("%s, %t: %d puts, %d skips, %d marks, %d bytes allocated", name, first, puts, skips, marks, m.TotalAlloc-before)
+			}
+		}
+	}
+}
+
+// nodes is aNode for ever.
+type nodes struct{ at int }
+
+const aNode = `{"name":"a section","summary":"What it says."},`
+
+func (n *nodes) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = aNode[n.at]
+		n.at = (n.at + 1) % len(aNode)
+	}
+	return len(p), nil
+}
+
+// A text of 50 MB, and a snapshot that nests for ever, are no reason to hold them.
 func TestHugeSnapshot(t *testing.T) {
 	for name, c := range map[string]struct {
 		snapshot func() io.Reader

@@ -297,8 +297,9 @@ func at(err error, list string, i int) error {
 			at += ", "
 		}
 		f.URL, f.Position = list, at+f.Position
+		return err
 	}
-	return err
+	return fmt.Errorf("%s: list %s: %w", Name, list, err)
 }
 
 // take yields one page.
