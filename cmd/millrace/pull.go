@@ -25,6 +25,7 @@ type pullCommand struct {
 	crawling
 	learning
 	keyed
+	listing
 	coefficients
 	URL     []string `arg:"" name:"url" help:"Sites to mirror."`
 	Store   string   `placeholder:"FILE" help:"Mirror to write (default: a file under the user's state folder, named after the first site)."`
@@ -88,7 +89,7 @@ const maxNotes = 1000
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
 	p.limitMemory()
-	if err := errors.Join(c.remote.validate(), c.crawling.validate(), c.coefficients.validate()); err != nil {
+	if err := errors.Join(c.remote.validate(), c.crawling.validate(), c.listing.validate(), c.coefficients.validate()); err != nil {
 		return err
 	}
 	if _, err := c.rules(nil); err != nil {

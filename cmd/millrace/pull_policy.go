@@ -93,6 +93,7 @@ func (c *pullCommand) gate(
 			r.Notes = append(r.Notes, protocolNote(n))
 		}
 	}}
+	c.listing.set(&g.options)
 	if !c.IgnorePolicy {
 		g.options.Policy = g.hear
 	}

@@ -39,7 +39,7 @@ func (c *coefficients) validate() error {
 
 // bookEvery is how often a pull that goes on books what it has cost so far: that
 // much of one that is killed is missing in the sums.
-const bookEvery = 10 * time.Second
+const bookEvery = 2 * time.Second
 
 // meter books what one pull costs, in parts, each of them once.
 type meter struct {

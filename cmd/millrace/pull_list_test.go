@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A list that is longer than the user wants is refused, with nothing of it
+// applied; any other is read.
+func TestPullMaxList(t *testing.T) {
+	var srv *httptest.Server
+	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/llm-sitemap.json":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"version":1,"items":[{"cUrl":"%s/a/","mUrl":"%[1]s/a/llm/","contentHash":"sha256-%[2]s"}`, srv.URL, strings.Repeat("0", 64))
+			_, _ = fmt.Fprintf(w, "%s]}", strings.Repeat(" ", 1<<20))
+		case "/a/llm/":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"canonical_url":"%s/a/","title":"A","content":"a","hash":"%s"}`, srv.URL, strings.Repeat("0", 64))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	args := []string{"pull", srv.URL, "--store", filepath.Join(t.TempDir(), "mirror.db"), "--allow-private", "--via", "tct-00"}
+	if code, out, _ := command(t, nil, append(args, "--max-list", "1")...); code != 1 || !strings.Contains(out, "more than the limit of 1048576 bytes") || !strings.Contains(out, " 0 added") {
+		t.Errorf("--max-list 1: exit %d\n%s", code, out)
+	}
+	if code, out, errs := command(t, nil, append(args, "--max-list", "2")...); code != 0 || !strings.Contains(out, " 1 added") {
+		t.Errorf("--max-list 2: exit %d\n%s%s", code, out, errs)
+	}
+	for _, n := range []string{"-1", "9999999", "x"} {
+		if code, _, errs := command(t, nil, append(args, "--max-list="+n)...); code != 2 || !strings.Contains(errs, "--max-list") {
+			t.Errorf("--max-list=%s: exit %d\n%s", n, code, errs)
+		}
+	}
+}
+
+// With --handshake each page is asked whether it leads to its document.
+func TestPullHandshake(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"))
+	plain := pullBest(t, s.url, filepath.Join(t.TempDir(), "plain.db"), "--via", "tct-00")
+	shaken := pullBest(t, s.url, filepath.Join(t.TempDir(), "shaken.db"), "--via", "tct-00", "--handshake")
+	if shaken.Added != plain.Added || shaken.Requests != plain.Requests+int64(plain.Added) || len(shaken.Ways) != 1 {
+		t.Errorf("%d requests and %d pages, with --handshake %d and %d: %+v", plain.Requests, plain.Added, shaken.Requests, shaken.Added, shaken.Ways)
+	}
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := "http://" + r.Host
+		switch r.URL.Path {
+		case "/llm-sitemap.json":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"version":1,"items":[{"cUrl":"%s/a/","mUrl":"%[1]s/a/llm/","contentHash":"sha256-%[2]s"}]}`, origin, strings.Repeat("0", 64))
+		case "/a/":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprintf(w, `<title>A</title><link rel="alternate" type="application/json" href="/b/llm/"><main><p>What the page says is said here.</p></main>`)
+		case "/a/llm/":
+			t.Error("the document of a page that does not lead to it was asked for")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer stranger.Close()
+	_, out, _ := command(t, nil, "pull", stranger.URL, "--store", filepath.Join(t.TempDir(), "stranger.db"), "--allow-private", "--via", "tct-00", "--handshake")
+	if !strings.Contains(out, "its HTML does not lead to "+stranger.URL+"/a/llm/") {
+		t.Errorf("a page that leads elsewhere:\n%s", out)
+	}
+}

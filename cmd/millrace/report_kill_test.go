@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// What a pull that is killed has cost is in the sums but for the last seconds,
+// and nothing is in them twice.
+func TestKillLedger(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: a pull books every two seconds")
+	}
+	const pages = 200
+	var asked atomic.Int64
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		var n int
+		switch _, err := fmt.Sscanf(r.URL.Path, "/p%d.html", &n); {
+		case r.URL.Path == "/", err == nil && n <= pages:
+			_, _ = fmt.Fprintf(w, "<!DOCTYPE html><title>Page %d</title><main><h1>Page %d</h1><p>What page %d of this site says is said here, at length.</p><a href=/p%d.html>next</a></main>",
+				n, n, n, n+1)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer site.Close()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "mirror.db")
+	booked := int64(0)
+	for range 2 {
+		before := asked.Load()
+		c := exec.CommandContext(t.Context(), exe, "pull", site.URL, "--store", file, "--via", "crawl", "--allow-private", "--quiet", "--delay", "100ms")
+		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			if r, err := accounts(t, file); err == nil && r > booked {
+				booked = r
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Error("nothing is booked while the pull goes on")
+				break
+			}
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err == nil {
+			t.Fatal("the pull has ended before it was killed")
+		}
+		if booked, err = accounts(t, file); err != nil || booked > asked.Load() || before == asked.Load() {
+			t.Fatalf("%d requests are booked of %d; %v", booked, asked.Load(), err)
+		}
+	}
+	if r := report(t, file).Sites[0]; r.Pulls != 0 || r.Failed != 0 {
+		t.Errorf("pulls that were killed have ended: %+v", r)
+	}
+	before := asked.Load()
+	last := crawlInto(t, site.URL+"/", file, "--via", "crawl")
+	if last.Requests != asked.Load()-before {
+		t.Errorf("the last pull says that it has made %d requests, the site has seen %d", last.Requests, asked.Load()-before)
+	}
+	r := report(t, file)
+	if s := r.Sites[0]; s.Pulls != 1 || s.Total.Requests.Spent != float64(booked+last.Requests) {
+		t.Errorf("%d pulls, %v requests; %d were booked of those that were killed, %d of the last", s.Pulls, s.Total.Requests.Spent, booked, last.Requests)
+	}
+}
+
+// accounts gives how many requests are booked in a store.
+func accounts(t *testing.T, file string) (n int64, err error) {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), file, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	all, err := st.Accounts(t.Context())
+	for _, a := range all {
+		n += a.Requests
+	}
+	return n, err
+}
