@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -58,7 +59,11 @@ func listPaths(ctx context.Context, url string) ([]string, error) {
 	var paths []string
 	for _, l := range header.Values("Link") {
 		if m := indexLink.FindStringSubmatch(l); m != nil {
-			paths = append(paths, strings.TrimPrefix(m[1], "/"))
+			u, err := neturl.Parse(m[1])
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, strings.TrimPrefix(u.Path, "/"))
 			break
 		}
 	}
