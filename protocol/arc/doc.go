@@ -52,7 +52,7 @@
 //     and robots_directive "noindex": the specification has no form for it.
 //   - A day with more than 50,000 changes has no delta: the list is shorter.
 //     Nor has one that is more than 30 days before the newest change.
-//   - A site with more than 100,000 pages has no twin in YAML: readers of YAML
+//   - A site with more than 20,000 pages has no twin in YAML: readers of YAML
 //     hold all of a file in memory.
 //   - A snapshot over 1 MiB is replaced by one that is made of the page.
 package arc

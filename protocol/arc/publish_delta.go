@@ -112,14 +112,13 @@ func (p *publisher) writeDelta(ctx context.Context, v millrace.View, d *day, w i
 		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength {
 			break // the log is in order
 		}
-		if named[c.URL] != "" {
-			continue
-		}
 		t, err := millrace.Tag{}, millrace.ErrNotFound
-		if c.Kind == millrace.Put {
+		if c.Kind == millrace.Put && named[c.URL] == "" {
 			t, err = v.Tag(ctx, Name, c.URL)
 		}
 		switch {
+		case named[c.URL] != "": // as the list has it: who holds the page has to let go of it
+			buf = listedEntry(c.URL).append(buf[:0])
 		case errors.Is(err, millrace.ErrNotFound):
 			e := entry{URL: c.URL, Robots: "noindex"}
 			buf = e.append(buf[:0])

@@ -15,7 +15,7 @@ import (
 
 // maxTwin is the most pages of a site whose list has a twin in YAML: readers of
 // YAML hold all of a file in memory, and the twin costs what the list costs.
-const maxTwin = 100_000
+const maxTwin = 20_000
 
 // lists gives the list under its two names, and its twin.
 func (p *publisher) lists(v millrace.View) []*millrace.Document {
@@ -78,9 +78,7 @@ func (p *publisher) entries(ctx context.Context, v millrace.View, keyed bool, wr
 		if named[u] != path {
 			continue // no URL, or the same as one before
 		}
-		off, auth := false, true
-		e := entry{URL: u, Indexable: off, Auth: &auth, Robots: "noindex"}
-		if err := write(e.append(buf[:0])); err != nil {
+		if err := write(listedEntry(u).append(buf[:0])); err != nil {
 			return err
 		}
 	}
@@ -97,6 +95,11 @@ func (p *publisher) named(site millrace.Site) map[string]string {
 		}
 	}
 	return named
+}
+
+// listedEntry gives the entry of a page that is listed by name alone.
+func listedEntry(u string) *entry {
+	return &entry{URL: u, Auth: new(true), Robots: "noindex"}
 }
 
 func listedURL(site millrace.Site, path string) string {

@@ -357,6 +357,23 @@ func TestDeltas(t *testing.T) {
 }
 
 // A day on which more has changed than a list is worth has no delta.
+// A page that was for everybody, and is now listed by name alone, is named in
+// the delta as well: mirrors that go by deltas hear of it.
+func TestDeltaListed(t *testing.T) {
+	s := openShop(t, start.AddDate(0, 0, -1))
+	s.put(plain("/", "home"), plain("/members", "words"), plain("/intern", "words"))
+	s.now = start
+	s.remove("/members")
+	s.put(plain("/intern", "other words"))
+	docs := s.docs(&protocol.PublisherOptions{Listed: []string{"/members", "/intern"}})
+	list, delta := parse(t, text(t, docs[pathList].Write)), parse(t, text(t, docs[pathDeltas+"2026-03-10.json"].Write))
+	for _, path := range []string{"/members", "/intern"} {
+		if diff := cmp.Diff(list.page(path), delta.page(path)); diff != "" || delta.page(path) == nil {
+			t.Errorf("%s (-list +delta):\n%s", path, diff)
+		}
+	}
+}
+
 func TestDeltaTooLarge(t *testing.T) {
 	s := openShop(t, start)
 	var pages []*millrace.Page
