@@ -98,6 +98,30 @@ func (broken) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.Chang
 	panic("secret")
 }
 
+// Whose key is revoked while it listens is told why the stream ends.
+func TestEventsRevoked(t *testing.T) {
+	s := openShop(t)
+	l := newStage(s)
+	revoke := make(chan context.CancelCauseFunc, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancelCause(r.Context())
+		defer cancel(nil)
+		revoke <- cancel
+		l.serve(w, r.WithContext(ctx))
+	}))
+	defer srv.Close()
+	defer l.end()
+	_, next := stream(t, srv.URL, "", "")
+	words(t, next, 1)
+	(<-revoke)(fmt.Errorf("%w: revoked", millrace.ErrForbidden))
+	if h, err := next(); err != nil || h.name != "error" || !strings.Contains(h.data, authRequired) {
+		t.Errorf("%+v %v", h, err)
+	}
+	if h, err := next(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the end: %+v %v", h, err)
+	}
+}
+
 // pipes takes connections that hold nothing of what is sent.
 type pipes struct {
 	net.Listener

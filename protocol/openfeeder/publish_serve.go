@@ -122,8 +122,15 @@ func (l *listener) begin() {
 
 // end ends the stream with the event that tells why.
 func (l *listener) end(ctx context.Context, why error) {
-	if last := l.p.parting(why); last != nil && ctx.Err() == nil {
-		_ = l.write(last) // a client that is gone needs none
+	last := l.p.parting(why)
+	switch {
+	case errors.Is(context.Cause(ctx), millrace.ErrForbidden):
+		last = stop(authRequired, "The key holds no more.")
+	case ctx.Err() != nil:
+		return // a client that is gone needs none
+	}
+	if last != nil {
+		_ = l.write(last)
 	}
 }
 
