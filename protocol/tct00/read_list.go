@@ -84,7 +84,7 @@ func (r *Reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		f.close()
 		switch {
 		case errors.Is(err, errVersion):
-			err = fmt.Errorf("%s: list %s: TCT is unavailable: %w: %w", Name, l.URL, err, millrace.ErrUnavailable)
+			err = fmt.Errorf("%s: list %s: TCT is unavailable: %w: %w", Name, l.URL, err, millrace.ErrInvalid)
 		case errors.Is(err, errNoList):
 			err = fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
 		default:

@@ -123,7 +123,7 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		f.spool.Close()
 		switch {
 		case errors.Is(err, errVersion):
-			err = fmt.Errorf("%s: list %s: TCT is unavailable: %w: %w", Name, l.URL, err, millrace.ErrUnavailable)
+			err = fmt.Errorf("%s: list %s: TCT is unavailable: %w: %w", Name, l.URL, err, millrace.ErrInvalid)
 		case errors.Is(err, errNoList):
 			err = fmt.Errorf("%s: list %s: %w: %w", Name, l.URL, err, millrace.ErrInvalid)
 		default:
