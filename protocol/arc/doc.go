@@ -51,7 +51,8 @@
 //   - A page that is gone is in the delta of that day with ai_indexable false
 //     and robots_directive "noindex": the specification has no form for it.
 //   - A day with more than 50,000 changes has no delta: the list is shorter.
-//     Nor has one that is more than 30 days before the newest change.
+//     Nor has one that is more than 30 days before the newest change, or
+//     before the first entry of the log, as after a store was made anew.
 //   - A site with more than 20,000 pages has no twin in YAML: readers of YAML
 //     hold all of a file in memory.
 //   - A snapshot over 1 MiB is replaced by one that is made of the page.

@@ -36,8 +36,9 @@ type day struct {
 }
 
 // changedDays gives the days that have deltas, in order: up to that of the
-// newest change, and as far back as the log reaches. It takes one pass over
-// what has changed since.
+// newest change, and as far back as the log reaches, which is not before its
+// first entry: what the site was then nobody knows, and whoever has read it then
+// reads the list. It takes one pass over what has changed since.
 func changedDays(ctx context.Context, v millrace.View) ([]*day, error) {
 	site := v.Site()
 	if site.Time.IsZero() {
@@ -60,6 +61,9 @@ func daysSince(ctx context.Context, v millrace.View, start, last time.Time) ([]*
 		since, err := v.SeqAt(ctx, at.Add(-time.Nanosecond))
 		if err != nil {
 			return nil, err
+		}
+		if since == 0 {
+			days, start = nil, at
 		}
 		days = append(days, &day{start: at, since: since, newest: at, sum: sha256.New()})
 	}
@@ -153,6 +157,11 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 	since, err := v.SeqAt(ctx, at.Add(-time.Nanosecond))
 	if err != nil {
 		return nil, err
+	}
+	if since == 0 && at.Before(last) {
+		if first, err := v.SeqAt(ctx, at.Add(dayLength-time.Nanosecond)); err != nil || first == 0 {
+			return nil, err //nolint:nilnil // the log begins later
+		}
 	}
 	for c, err := range v.Changes(ctx, site.At(since)) {
 		switch {

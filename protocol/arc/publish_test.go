@@ -374,6 +374,37 @@ func TestDeltaListed(t *testing.T) {
 	}
 }
 
+// There is no delta of a day before the log begins, as after a store was made
+// anew: a mirror of what was there before reads the list, and not that nothing
+// has changed.
+func TestDeltasBegin(t *testing.T) {
+	s := openShop(t, start.AddDate(0, 0, -3))
+	s.put(plain("/", "home"))
+	s.now = start
+	s.put(plain("/a", "a"))
+	docs := s.docs(nil)
+	for i := -1; i < horizon; i++ {
+		path := deltaPath(start.AddDate(0, 0, -i))
+		_, err := NewPublisher(nil).Find(t.Context(), s.view(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		found := docs[path] != nil
+		switch i {
+		case -1: // today
+			found = err == nil
+		case 1, 2:
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		default:
+			if !errors.Is(err, millrace.ErrNotFound) { // or it is large
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		if want := i <= 3; found != want {
+			t.Errorf("%s: found is %t", path, found)
+		}
+	}
+}
+
 func TestDeltaTooLarge(t *testing.T) {
 	s := openShop(t, start)
 	var pages []*millrace.Page
@@ -382,7 +413,7 @@ func TestDeltaTooLarge(t *testing.T) {
 	}
 	s.put(pages...)
 	days, err := changedDays(t.Context(), s.view())
-	if err != nil || len(days) != horizon || days[horizon-1].n != 5 {
+	if err != nil || len(days) != 1 || days[0].n != 5 {
 		t.Fatalf("%d days, %v", len(days), err)
 	}
 	p := NewPublisher(nil).(*publisher)
@@ -398,7 +429,9 @@ func TestDeltaTooLarge(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	s := openShop(t, start)
+	s := openShop(t, start.AddDate(0, 0, -40))
+	s.put(plain("/old", "old"))
+	s.now = start
 	s.put(plain("/", "home"))
 	p := NewPublisher(&protocol.PublisherOptions{Policy: &millrace.Policy{Updated: start, Terms: "https://example.com/terms"}}).(*publisher)
 	p.now = func() time.Time { return start.AddDate(0, 0, 3) }
