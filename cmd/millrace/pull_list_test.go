@@ -70,3 +70,26 @@ func TestPullHandshake(t *testing.T) {
 		t.Errorf("a page that leads elsewhere:\n%s", out)
 	}
 }
+
+// A site whose list nobody can read is pulled by the ways that are left.
+func TestPullUnknownVersion(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/llm-sitemap.json":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, `{"version":2,"items":[]}`)
+		case "/":
+			_, _ = fmt.Fprint(w, "<!DOCTYPE html><title>Home</title><main><h1>Home</h1><p>What the page says is said here.</p></main>")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	if r := crawlInto(t, srv.URL+"/", filepath.Join(t.TempDir(), "mirror.db")); r.Added != 1 {
+		t.Errorf("%+v", r)
+	}
+	code, out, _ := command(t, nil, "pull", srv.URL, "--store", filepath.Join(t.TempDir(), "mirror.db"), "--allow-private", "--via", "tct-00")
+	if code != 1 || !strings.Contains(out, "TCT is unavailable: the version of the list is unknown: 2") {
+		t.Errorf("--via tct-00: exit %d\n%s", code, out)
+	}
+}

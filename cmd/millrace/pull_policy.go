@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -242,6 +243,9 @@ func (g *gate) ended() error {
 	return g.refusal
 }
 
+// longGap is a gap that somebody who waits wants to know of.
+const longGap = 10 * time.Second
+
 // heed keeps to the slowest of the rates. The caller holds mu.
 func (g *gate) heed() error {
 	var l fetch.Limit
@@ -255,7 +259,12 @@ func (g *gate) heed() error {
 		}
 	}
 	if second.Policy != nil {
-		g.process.log.Debug("the site asks for a gap between requests", "document", second.URL, "per second", second.Policy.Rate.PerSecond)
+		level := slog.LevelDebug
+		if l.Gap >= longGap {
+			level = slog.LevelWarn
+		}
+		g.process.log.Log(context.Background(), level, "the site's policy asks for a gap between requests; --ignore-policy is the only way past it",
+			"gap", l.Gap, "document", second.URL, "member", second.Names.PerSecond)
 	}
 	if day.Policy != nil {
 		if g.quota == nil {

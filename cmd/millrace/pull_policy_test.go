@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -37,7 +39,7 @@ func TestPullPolicy(t *testing.T) {
 	addr := freeAddress(t)
 	s := serve(t, copySite(t, "handbook"), "--config", conf, "--listen", addr, "--store", filepath.Join(t.TempDir(), "s.db"))
 	document := s.url + "llm-policy.json"
-	ways := []string{"", "tct-00", "crawl", "scp", "openfeeder", "tct-01"}
+	ways := []string{"", "tct-00", "crawl", "scp", "openfeeder", "tct-01", "arc"}
 	if testing.Short() {
 		ways = ways[:3]
 	}
@@ -387,5 +389,35 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 	}
 	if err != nil || r.Used != n {
 		t.Errorf("%d requests were made, and %+v is counted (%v)", n, r, err)
+	}
+}
+
+// Whoever waits for long, since a site asks for that, is told so.
+func TestPullLongGap(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/llm-policy.json" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"rate_hints":{"max_requests_per_second":0.01}}`)
+	}))
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var errs buffer
+	done := make(chan int)
+	go func() {
+		done <- run(ctx, []string{"pull", srv.URL, "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private"},
+			environment(map[string]string{"HOME": t.TempDir()}), strings.NewReader(""), io.Discard, &errs)
+	}()
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(errs.String(), "gap=1m40s document="+srv.URL+"/llm-policy.json"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log says\n%s", errs.String())
+		}
+	}
+	cancel()
+	if code := <-done; code != exitFailure {
+		t.Errorf("exit %d", code)
 	}
 }
