@@ -309,6 +309,9 @@ func (x *indexing) fill(ctx context.Context, g *generation) error {
 	if err != nil {
 		return err
 	}
+	if x.ahead != nil {
+		x.ahead.only(rows)
+	}
 	if len(rows) == 0 {
 		g.stage, g.after = counting, ""
 		return x.save(g)
@@ -327,9 +330,11 @@ func (x *indexing) fill(ctx context.Context, g *generation) error {
 			}
 		}
 		if r.meta != nil { // else it has been replaced, and no view shows it any more
-			if err := x.take(g, r.seq, x.ahead.get(r.seq, x.entries)); err != nil {
+			page := x.ahead.get(r.seq, x.entries)
+			if err := x.take(g, r.seq, page); err != nil {
 				return fmt.Errorf("%s: %w", r.url, err)
 			}
+			page.drop()
 		}
 		g.after = r.url
 		g.done++

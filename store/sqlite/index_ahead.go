@@ -137,12 +137,34 @@ func (a *ahead) put(seq int64, s *sheaf) {
 // it with x.
 func (a *ahead) get(seq int64, x *search.Indexer) *sheaf {
 	s := a.waiting[seq]
-	delete(a.waiting, seq)
-	a.bytes -= s.bytes
+	a.forget(seq)
 	s.make(x)
 	<-s.made
 	return s
 }
+
+func (a *ahead) forget(seq int64) {
+	a.bytes -= a.waiting[seq].bytes
+	delete(a.waiting, seq)
+}
+
+// only forgets the pages that are not among the next ones: another process has
+// taken them in.
+func (a *ahead) only(rows []indexRow) {
+	next := make(map[int64]bool, len(rows))
+	for _, r := range rows {
+		next[r.seq] = r.meta != nil
+	}
+	for seq, s := range a.waiting {
+		if !next[seq] {
+			s.taken.Store(true)
+			a.forget(seq)
+		}
+	}
+}
+
+// drop lets go of what a page was made of: it may still stand among the jobs.
+func (s *sheaf) drop() { s.meta, s.blocks, s.page, s.list = nil, nil, nil, nil }
 
 // stop ends the goroutines. What they have not begun nobody needs any more.
 func (a *ahead) stop() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -122,4 +123,71 @@ func TestIndexDamaged(t *testing.T) {
 	if err := site.Index(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// What has been made ahead is kept no longer than it is needed, be it that
+// nobody takes it from the jobs, or that another process has taken it in.
+func TestIndexAheadForgets(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody takes a job
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	site, err := s.Site(t.Context(), "one", indexConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch []millrace.Change
+	for i := range 150 { // of which a transaction takes fewer
+		p := prose(rand.New(rand.NewPCG(uint64(i), 1)), fmt.Sprintf("p%03d", i), 10_000)
+		batch = append(batch, millrace.Change{Ref: millrace.Ref{URL: p.URL}, Page: p})
+	}
+	if _, err := site.Apply(t.Context(), "one", batch); err != nil {
+		t.Fatal(err)
+	}
+	one, other := site.indexing(), site.indexing()
+	step := func(x *indexing) {
+		t.Helper()
+		err := site.change(t.Context(), func(w *work) error {
+			x.begin(w)
+			_, _, _, err := x.step(t.Context(), w.seq)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(one)
+	left := len(one.ahead.waiting)
+	if left == 0 || one.ahead.bytes == 0 {
+		t.Fatal("nothing is read ahead")
+	}
+	made := 0
+	for range len(one.ahead.jobs) {
+		page := <-one.ahead.jobs
+		if page.taken.Load() {
+			made++
+			if page.list != nil || page.page != nil {
+				t.Errorf("a page that is in the index is kept: %d passages", len(page.list))
+			}
+		}
+	}
+	if made == 0 {
+		t.Error("no page was made")
+	}
+	for done := 0; done < len(batch); {
+		step(other)
+		_, g, err := site.generations(readQuerier{t.Context(), s.read})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done = g.done
+	}
+	step(one)
+	if len(one.ahead.waiting) > 0 || one.ahead.bytes != 0 {
+		t.Errorf("%d of %d pages that another has taken in wait still, of %d bytes", len(one.ahead.waiting), left, one.ahead.bytes)
+	}
+	site.indexed(one)
+	site.indexed(other)
 }
