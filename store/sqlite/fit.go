@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/search"
@@ -396,7 +397,11 @@ func (x *searching) Nearest(v search.Vector, m search.Match, limit int) ([]int64
 	err := x.rows("SELECT id, data FROM vector WHERE id > ? AND id < ?",
 		[]any{vectorID(x.generation.model, 0), vectorID(x.generation.model+1, 0)}, func(scan scanner) error {
 			err := scan(&id, &data)
-			top.Add(x.generation.first()|id&passageMask, search.Similarity(v, search.Vector(data)))
+			// What the view does not show would take the places of what it does.
+			passage := x.generation.first() | id&passageMask
+			if _, out := slices.BinarySearch(x.hidden, passage); !out && passage < x.newer {
+				top.Add(passage, search.Similarity(v, search.Vector(data)))
+			}
 			return err
 		})
 	return top.IDs(), err

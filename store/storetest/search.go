@@ -298,6 +298,7 @@ func searchCases() []testCase {
 		}},
 		{"meaning is learned and forgotten with the pages", fitting},
 		{"an embedder is asked, or done without", embedding},
+		{"pages that are gone crowd nothing out", crowded},
 	}
 }
 

@@ -189,3 +189,23 @@ func embedding(t *testing.T, f *fixture) {
 	want(f, "asked anew", other.asked, 4)
 	ask("by another model", "bird", "", "/owl")
 }
+
+// crowded: pages that are gone take no places from the one that is there.
+func crowded(_ *testing.T, f *fixture) {
+	f.reopen(func(c *store.Config) { c.Index, c.Embedder = true, &shades{name: "shades-1", size: 64} })
+	f.derive()
+	var come, leave []millrace.Change
+	for i := range 450 {
+		path := fmt.Sprintf("/gone/%03d", i)
+		come = append(come, put(article(path, fmt.Sprintf("bird%d bird bird bird bird", i))))
+		leave = append(leave, gone(path))
+	}
+	f.apply(append(come, put(article("/heron", "A heron stands.")))...)
+	first := f.publish(0)
+	if err := f.site.Fit(f.Context(), nil); err != nil {
+		f.Fatal(err)
+	}
+	f.apply(leave...)
+	f.publish(first)
+	want(f, "by meaning", f.search(f.published(), "bird"), set("/heron"))
+}
