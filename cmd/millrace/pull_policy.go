@@ -243,8 +243,12 @@ func (g *gate) ended() error {
 	return g.refusal
 }
 
-// longGap is a gap that somebody who waits wants to know of.
-const longGap = 10 * time.Second
+// longGap is a gap that somebody who waits wants to know of, and maxGap the
+// longest that is waited, as for a Crawl-delay.
+const (
+	longGap = 10 * time.Second
+	maxGap  = time.Minute
+)
 
 // heed keeps to the slowest of the rates. The caller holds mu.
 func (g *gate) heed() error {
@@ -252,7 +256,7 @@ func (g *gate) heed() error {
 	day, second := protocol.Terms{}, protocol.Terms{}
 	for _, t := range g.terms {
 		if n := t.Policy.Rate.PerSecond; n > 0 && (second.Policy == nil || n < second.Policy.Rate.PerSecond) {
-			second, l.Gap = t, time.Duration(min(float64(time.Second)/n, float64(time.Hour)))
+			second, l.Gap = t, time.Duration(min(float64(time.Second)/n, float64(maxGap)))
 		}
 		if n := t.Policy.Rate.PerDay; n > 0 && (day.Policy == nil || n < day.Policy.Rate.PerDay) {
 			day = t
