@@ -236,7 +236,8 @@ func (x *searching) outdated() ([]int64, error) {
 	return list, nil
 }
 
-// languages gives the languages of the site's pages, the most common first.
+// languages gives the languages of the site's pages, the most common first. A
+// page that is gone or has changed its language leaves a sheet until Compact.
 func (x *searching) languages() ([]string, error) {
 	s := &x.site.searches
 	s.mu.Lock()
@@ -246,8 +247,10 @@ func (x *searching) languages() ([]string, error) {
 		return l.list, nil
 	}
 	var list []string
-	err := x.rows(`SELECT count(*), l FROM (SELECT lower(substr(language, 1, instr(replace(language, '_', '-') || '-', '-') - 1)) AS l
-		FROM sheet WHERE generation = ?) GROUP BY l ORDER BY 1 DESC, 2 LIMIT ?`, []any{x.generation.id, maxLanguages},
+	err := x.rows(`SELECT sum(n), lower(substr(language, 1, instr(replace(language, '_', '-') || '-', '-') - 1)) AS l
+		FROM (SELECT count(*) AS n, language FROM sheet WHERE generation = ?
+			AND EXISTS (SELECT 1 FROM passage WHERE sheet = sheet.id AND until = 1099511627775) GROUP BY language)
+		GROUP BY l ORDER BY 1 DESC, 2 LIMIT ?`, []any{x.generation.id, maxLanguages},
 		func(scan scanner) error {
 			var n int
 			var name string
