@@ -48,16 +48,22 @@ func TestPullKey(t *testing.T) {
 }
 
 // A page that the protocol does not give comes from its HTML, which is shown the
-// key as well; what redirects to another site does not take it along.
+// key as well; what redirects to another site does not take it along,
+// and is no page.
 func TestPullKeyFallback(t *testing.T) {
+	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and lets the flood pass.</p></main></html>`
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			t.Errorf("another site was shown the key at %s", r.URL)
 		}
-		http.NotFound(w, r)
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(html))
 	}))
 	defer stranger.Close()
-	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and lets the flood pass.</p></main></html>`
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/robots.txt" && r.URL.Path != "/.well-known/openfeeder.json" && r.Header.Get("Authorization") != "Bearer mill_file" {
 			http.Error(w, "a key is needed", http.StatusUnauthorized)

@@ -126,7 +126,7 @@ func siteRoot(raw string) (string, error) {
 }
 
 // page gets one page of a site from its HTML. What an https site lists over
-// http is refused.
+// http is refused, and what another site has in its place.
 func page(ctx context.Context, client *http.Client, root, pageURL string) (*millrace.Page, error) {
 	if strings.HasPrefix(root, "https:") && !strings.HasPrefix(pageURL, "https:") {
 		return nil, fmt.Errorf("page %s of %s: it leaves https for http: %w", pageURL, root, millrace.ErrForbidden)
@@ -134,6 +134,10 @@ func page(ctx context.Context, client *http.Client, root, pageURL string) (*mill
 	body, address, contentType, err := document(ctx, client, pageURL)
 	if err != nil {
 		return nil, err
+	}
+	_, from, _ := strings.Cut(canon.Origin(pageURL), "://")
+	if _, to, _ := strings.Cut(canon.Origin(address), "://"); to != from {
+		return nil, fmt.Errorf("page %s of %s: it leads to another site, %s: %w", pageURL, root, to, millrace.ErrInvalid)
 	}
 	rules, err := extract.NewRules(&extract.RulesOptions{Extra: snapshot.Extra()})
 	if err != nil {
