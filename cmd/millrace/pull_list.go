@@ -8,7 +8,7 @@ import (
 
 // listing are the flags about the lists that protocols have of a site's pages.
 type listing struct {
-	MaxList   int64 `placeholder:"MIB" help:"Most that a list of all pages may have, without coding (default: 100 for tct-00 and arc, 1024 for tct-01). The others have no such list, or one whose size their specification says."`
+	MaxList   int64 `placeholder:"MIB" help:"Most that a list of all pages may have, without coding (default: 100), by tct-00, arc, and tct-01, there each of several. Of the others, the specifications say how long something may be."`
 	Handshake bool  `help:"By tct-00, ask every page, too, whether it leads to the document that the list names for it: one more request for each document that is read."`
 }
 

@@ -49,8 +49,7 @@ func TestKillLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-			if r, err := accounts(t, file); err == nil && r > booked {
-				booked = r
+			if n, err := accounts(t, file); err == nil && n > booked {
 				break
 			}
 			if time.Now().After(deadline) {

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -19,8 +20,12 @@ import (
 // maxLists is the most lists that one root may announce.
 const maxLists = 1000
 
-// maxList is how many bytes one list may have, unless the options say so.
-const maxList = 1 << 30
+// maxList is how many bytes one list may have, unless the options say another
+// limit, and downloadTime how long one may take.
+const (
+	maxList      = 100 << 20
+	downloadTime = 15 * time.Minute
+)
 
 // listFile is one list as it was answered.
 type listFile struct {
@@ -90,7 +95,8 @@ func isOther(err error) bool {
 
 // loadOne gets one list, conditionally if it has validators (1.8.1).
 func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
-	resp, err := r.get(ctx, http.MethodGet, l.URL, map[string]string{
+	limit := cmp.Or(r.o.MaxList, maxList)
+	resp, err := r.get(fetch.Download(ctx, limit, downloadTime), http.MethodGet, l.URL, map[string]string{
 		"Accept": mediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
 	})
 	if err != nil {
@@ -116,7 +122,7 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
 	}
 	defer body.Close()
-	if f.spool, err = spool.New(body, cmp.Or(r.o.MaxList, maxList)); err != nil {
+	if f.spool, err = spool.New(body, limit); err != nil {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
 	}
 	if err := f.verify(); err != nil {
