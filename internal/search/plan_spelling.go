@@ -153,7 +153,35 @@ func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, 
 	if word == "" {
 		return text, done, nil
 	}
-	return strings.Replace(text, old, word, 1), true, nil
+	return reword(text, old, word), true, nil
+}
+
+// reword puts a word in the place of another wherever that stands by itself, not
+// in a longer one; or once, if it is never more than a part of one.
+func reword(text, old, word string) string {
+	var b strings.Builder
+	rest, last := text, utf8.RuneError
+	for {
+		i := strings.Index(rest, old)
+		if i < 0 {
+			break
+		}
+		if i > 0 {
+			last, _ = utf8.DecodeLastRuneInString(rest[:i])
+		}
+		b.WriteString(rest[:i])
+		rest = rest[i+len(old):]
+		if next, _ := utf8.DecodeRuneInString(rest); isTerm(last) || isTerm(next) {
+			b.WriteString(old)
+		} else {
+			b.WriteString(word)
+		}
+		last, _ = utf8.DecodeLastRuneInString(old)
+	}
+	if b.WriteString(rest); b.String() != text {
+		return b.String()
+	}
+	return strings.Replace(text, old, word, 1)
 }
 
 // distance counts the letters that are changed, missing, too many or have

@@ -61,6 +61,18 @@ func wordCases() []testCase {
 			want(f, "corrected", found.Corrected, "vacuum")
 			want(f, "hits", found.Total, 3)
 		}},
+		{"a word is corrected wherever it stands by itself", func(_ *testing.T, f *fixture) {
+			f.searchable()
+			f.apply(put(article("/a", "Herons stand on the millpond.")), put(article("/b", "Boats of xheromns.")))
+			f.publish(0)
+			for q, corrected := range map[string]string{
+				"heromns lake heromns":     "herons lake herons",
+				"xheromns -boats heromns":  "xheromns -boats herons",
+				"heromns' heromns_heromns": "herons' herons_herons",
+			} {
+				want(f, q, f.ask(f.published(), millrace.Query{Text: q}).Corrected, corrected)
+			}
+		}},
 		{"a page in another language makes no stop word count", func(t *testing.T, f *fixture) {
 			f.searchable()
 			var batch []millrace.Change
