@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	neturl "net/url"
 	"os"
@@ -23,12 +24,19 @@ func (b *bench) lists(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	s, err := b.startServer(ctx, file, "--base-url", "http://127.0.0.1:8080/")
+	// The same address both times: lists name it.
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	s, err := b.startServer(ctx, file, "--listen", address)
 	if err != nil {
 		return err
 	}
 	s.stop() // what publishing took is not what serving takes
-	if s, err = b.startServer(ctx, file, "--base-url", "http://127.0.0.1:8080/"); err != nil {
+	if s, err = b.startServer(ctx, file, "--listen", address); err != nil {
 		return err
 	}
 	defer s.stop()
