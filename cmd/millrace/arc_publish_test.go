@@ -47,8 +47,13 @@ func TestARCForms(t *testing.T) {
 func TestARCFlags(t *testing.T) {
 	dir := copySite(t, "handbook")
 	for _, flags := range [][]string{
-		{"--arc-listed", "members"}, {"--crawl-priority", "docs=1"}, {"--crawl-priority", "/docs"}, {"--crawl-priority", "/docs=2"},
-		{"--crawl-priority", "/docs=high"}, {"--crawl-priority", "/docs=0.5,/docs/=1"}, {"--crawl-priority", "/docs=NaN"},
+		{"--arc-listed", "members"},
+		{"--crawl-priority", "docs=1"},
+		{"--crawl-priority", "/docs"},
+		{"--crawl-priority", "/docs=2"},
+		{"--crawl-priority", "/docs=high"},
+		{"--crawl-priority", "/docs=0.5,/docs/=1"},
+		{"--crawl-priority", "/docs=NaN"},
 	} {
 		if code, _, errs := command(t, nil, append([]string{"serve", dir, "--listen", "127.0.0.1:0"}, flags...)...); code != exitUsage || !strings.Contains(errs, flags[0]) {
 			t.Errorf("%q: exit %d: %s", flags, code, errs)

@@ -318,7 +318,7 @@ func (c *pullCommand) done(
 		r.Via = name
 	}
 	r.Ways = append(r.Ways, w)
-	known := w.Pages
+	known := max(0, w.Pages-rep.Doubted) // nobody vouches for those
 	if err != nil || !complete {
 		known = -1
 	}

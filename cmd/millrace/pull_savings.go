@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strconv"
 	"sync"
 	"time"
 
@@ -117,7 +118,7 @@ func (m *meter) see(name string, known int, rep *mirror.Report) {
 		t.Stand += max(0, int64(rep.Unchanged-(rep.Brought-rep.Added-rep.Updated)))
 	}
 	if t.Pages = t.Brought + t.Stand; known >= 0 {
-		t.Pages = int64(known)
+		t.Pages = max(int64(known), t.Brought)
 		if rest := max(0, t.Pages-t.Brought); name == webCrawl || t.Stand > rest {
 			t.Stand = rest // a crawl looks at every page
 		}
@@ -229,11 +230,19 @@ func savedText(s *savings.Saved) (saved, counted string) {
 	}
 	saved = fmt.Sprintf("saved %s, %.0f requests, about %s tokens and %s against %d pages of HTML%s",
 		signedBytes(s.Bytes.Saved), s.Requests.Saved, countText(s.Tokens.Saved), energyText(s.KWh.Saved), s.Pages, note)
-	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for", s.Brought, s.Stand, s.Skipped)
+	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for%s", s.Brought, s.Stand, s.Skipped, rateText(s.SkipRate))
 	if s.Conditional > 0 {
-		counted += fmt.Sprintf("; %d of %d conditional requests had a 304", s.NotModified, s.Conditional)
+		counted += fmt.Sprintf("; %d of %d conditional requests had a 304%s", s.NotModified, s.Conditional, rateText(s.NotModifiedRate))
 	}
 	return saved, counted
+}
+
+// rateText gives a rate for a person, such as " (98.7 %)".
+func rateText(r *float64) string {
+	if r == nil {
+		return ""
+	}
+	return " (" + strconv.FormatFloat(math.Round(*r*1000)/10, 'f', -1, 64) + " %)"
 }
 
 func signedBytes(n float64) string {
