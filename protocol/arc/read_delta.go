@@ -51,6 +51,8 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		return r.mark(false)
 	case resp.StatusCode != http.StatusOK, v == (fetch.Validators{}), last.After(now.Add(time.Minute)):
 		return errWhole
+	case dated && last.Before(r.is.Seen): // what was applied since is undone, as by a backup
+		return errWhole
 	case !dated:
 		last = now
 	}
