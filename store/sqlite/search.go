@@ -124,7 +124,7 @@ type searching struct {
 	question   question
 	generation *generation
 	statistics search.Statistics
-	superseded bool // there are passages that the view does not show
+	behind     bool // the index has come farther than the view
 	// Those are the ones from newer on, and the hidden ones, in order; unless
 	// there are so many of these that each passage is looked at instead.
 	newer  int64
@@ -178,7 +178,7 @@ const maxHidden = 5000
 func (x *searching) shown() error {
 	g := x.generation
 	x.newer = g.last() + 1
-	if g.seq > x.seq {
+	if x.behind = g.seq > x.seq; x.behind {
 		// Those that the index was filled with are older than any view that it
 		// answers, and the others have their numbers in the order of the log.
 		low, high := g.first()+1, g.first()|g.next
@@ -203,7 +203,6 @@ func (x *searching) shown() error {
 	if err != nil {
 		return err
 	}
-	x.superseded = len(hidden) > 0 || g.seq > x.seq
 	if x.look = len(hidden) > maxHidden; !x.look {
 		x.hidden = hidden
 	}
@@ -269,13 +268,13 @@ func (x *searching) languages() ([]string, error) {
 func (x *searching) Statistics() search.Statistics { return x.statistics }
 
 // Frequency implements [search.Index]. The terms of passages that are no longer
-// current are not counted, so a view that shows some looks for them.
+// current are not counted, so a view that may show some looks for them.
 func (x *searching) Frequency(term string) (n int, err error) {
 	err = x.row("SELECT n FROM term WHERE generation = ? AND term = ?", []any{x.generation.id, term}, &n)
 	if !absent(err) {
 		return n, err
 	}
-	if !x.superseded {
+	if !x.behind {
 		return 0, nil
 	}
 	ids, err := x.Match(search.Match{All: [][]search.Phrase{{{Terms: []string{term}}}}}, lostTerms)
