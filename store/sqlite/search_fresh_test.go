@@ -89,13 +89,12 @@ func TestSearchFresh(t *testing.T) {
 		return put(p)
 	}
 	site := open()
-	var edited millrace.Searcher
 	for i := range 16 {
 		var batch []millrace.Change
 		for range 30 {
 			batch = append(batch, edit([]string{"de", "ja", "en", "de"}[i%4]))
 		}
-		if edited = apply(site, batch); i == 8 {
+		if apply(site, batch); i == 8 {
 			if err := site.Compact(ctx, 0, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +107,7 @@ func TestSearchFresh(t *testing.T) {
 		p.Language = "en"
 		last = append(last, put(p))
 	}
-	edited = apply(site, last)
+	edited := apply(site, last)
 	for _, p := range pages {
 		all = append(all, put(p))
 	}
