@@ -86,11 +86,12 @@ func (r *blockReader) object(member func(name string)) {
 	}
 }
 
-// raw reads a string without escapes, which shares the memory of the text.
+// raw reads a string of ASCII without escapes, which shares the memory of the
+// text.
 func (r *blockReader) raw() string {
 	r.want('"')
 	start := r.at
-	for r.at < len(r.text) && r.text[r.at] >= ' ' && r.text[r.at] != '"' && r.text[r.at] != '\\' {
+	for r.at < len(r.text) && r.text[r.at] >= ' ' && r.text[r.at] < utf8.RuneSelf && r.text[r.at] != '"' && r.text[r.at] != '\\' {
 		r.at++
 	}
 	s := r.text[start:r.at]
