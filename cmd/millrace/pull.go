@@ -363,7 +363,7 @@ func printPull(w io.Writer, reports []*pullReport) error {
 			via = " failed"
 		}
 		b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
-		b = fmt.Appendf(b, "  %d requests, %s received, %.1f s\n", r.Requests, bytesText(r.BytesReceived), r.Seconds)
+		b = fmt.Appendf(b, "  %s, %s received, %.1f s\n", quantity(r.Requests, "request"), bytesText(r.BytesReceived), r.Seconds)
 		b = append(b, r.savedText()...)
 		b = append(b, r.policyText()...)
 		if r.Doubted > 0 {
@@ -393,6 +393,14 @@ func printPull(w io.Writer, reports []*pullReport) error {
 	}
 	_, err := w.Write(b)
 	return err
+}
+
+// quantity gives a count with its noun, such as "1 request" and "2 requests".
+func quantity(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // bytesText gives a count of bytes for a person, such as "1.2 MB".

@@ -173,10 +173,7 @@ func (r *savingsReport) text(w io.Writer) error {
 }
 
 func pullsText(pulls, failed int64) string {
-	s := fmt.Sprintf("%d pulls", pulls)
-	if pulls == 1 {
-		s = "1 pull"
-	}
+	s := quantity(pulls, "pull")
 	if failed > 0 {
 		s += fmt.Sprintf(", %d failed", failed)
 	}
