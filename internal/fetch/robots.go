@@ -99,10 +99,10 @@ func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 }
 
 // RobotsOf gives what the robots.txt of u's origin says to a client: as
-// [Client.Robots] does if a [Client] is its transport, else to "millrace" and
-// without a cache.
+// [Client.Robots] does if a [Client] is its transport, with keys or without,
+// else to "millrace" and without a cache.
 func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, error) {
-	if c, ok := client.Transport.(*Client); ok {
+	if c := beneath(client); c != nil {
 		return c.Robots(ctx, u)
 	}
 	if err := checkURL(u); err != nil {
@@ -118,8 +118,24 @@ func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, er
 // IgnoresRobots reports whether a client fetches what robots.txt disallows
 // because it was told so: a [Client] with Options.IgnoreRobots.
 func IgnoresRobots(client *http.Client) bool {
-	c, ok := client.Transport.(*Client)
-	return ok && c.ignoreRobots
+	c := beneath(client)
+	return c != nil && c.ignoreRobots
+}
+
+// beneath gives the [Client] that is a client's transport, be it below keys;
+// nil if there is none.
+func beneath(client *http.Client) *Client {
+	next := client.Transport
+	for {
+		switch t := next.(type) {
+		case *Client:
+			return t
+		case keyed:
+			next = t.next
+		default:
+			return nil
+		}
+	}
 }
 
 // obey refuses what robots.txt disallows, and gives the delay that it asks for.

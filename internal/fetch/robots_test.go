@@ -329,6 +329,11 @@ func TestRobotsOf(t *testing.T) {
 		}
 		asked.want(t, map[string]int{"/robots.txt": want, "/rules": want})
 	}
+	keyed := WithKeys(c.HTTP(), func(string) string { return "k" })
+	if r, err := RobotsOf(t.Context(), keyed, u); err != nil || r.Allowed("/a") {
+		t.Errorf("with keys: %+v, %v", r, err)
+	}
+	asked.want(t, map[string]int{}) // the same cache
 	if plain.CheckRedirect != nil {
 		t.Error("the caller's client was changed")
 	}
