@@ -333,7 +333,7 @@ func TestRobotsOf(t *testing.T) {
 	if r, err := RobotsOf(t.Context(), keyed, u); err != nil || r.Allowed("/a") {
 		t.Errorf("with keys: %+v, %v", r, err)
 	}
-	asked.want(t, map[string]int{}) // the same cache
+	asked.want(t, nil) // the same cache
 	if plain.CheckRedirect != nil {
 		t.Error("the caller's client was changed")
 	}
