@@ -1,12 +1,9 @@
 package arc
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,18 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// Conversations: what the reader says to a server, request by request, and
-// what it makes of the answers. Each file has a script, pairs of requests and
-// responses that come in that order and no others, and what the script gives.
-// A response that a file gives by another's name is that one.
+// Conversations of the reader; see [protocoltest.Conversation].
 //
 // The lines of a script:
 //
@@ -42,48 +34,17 @@ import (
 //	key            have a key for the site, from now on
 //	again          read with another reader from now on
 func TestConversations(t *testing.T) {
-	files, err := filepath.Glob("testdata/conversations/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Test(t, func(t *testing.T) {
-				c := newConversation(t, a)
-				got := c.run(t)
-				if len(c.pairs) > 0 {
-					t.Errorf("never asked:\n%s", c.pairs[0].request)
-				}
-				last := &a.Files[len(a.Files)-1]
-				if last.Name != "want" {
-					t.Fatal("the last file is not want")
-				}
-				if *update {
-					last.Data = []byte(got)
-					if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if diff := cmp.Diff(string(last.Data), got); diff != "" {
-					t.Errorf("-want +got:\n%s", diff)
-				}
-			})
+	protocoltest.Conversations(t, *update, func(t *testing.T, s *protocoltest.Conversation) {
+		synctest.Test(t, func(t *testing.T) {
+			c := &conversation{Conversation: s, start: time.Now(), held: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
+			c.run(t)
 		})
-	}
+	})
 }
 
-type pair struct{ request, response string }
-
-// conversation is a server that follows a script.
+// conversation is a reader that follows a script.
 type conversation struct {
-	t      *testing.T
-	script []string
-	pairs  []pair
-	out    strings.Builder
+	*protocoltest.Conversation
 	start  time.Time // of the bubble, which stands for the script's
 	o      ReaderOptions
 	held   map[string]millrace.Ref
@@ -93,71 +54,14 @@ type conversation struct {
 
 var scriptStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func newConversation(t *testing.T, a *txtar.Archive) *conversation {
-	c := &conversation{t: t, start: time.Now(), held: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
-	named := map[string]string{}
-	for _, f := range a.Files {
-		switch text := string(f.Data); f.Name {
-		case "script":
-			c.script = strings.Split(strings.TrimSpace(text), "\n")
-		case "request":
-			c.pairs = append(c.pairs, pair{request: strings.TrimSpace(text)})
-		case "response":
-			c.pairs[len(c.pairs)-1].response = text
-		case "want":
-		default:
-			if name, ok := strings.CutPrefix(f.Name, "response "); ok {
-				if text == "" {
-					text = named[name]
-				}
-				named[name] = text
-				c.pairs[len(c.pairs)-1].response = text
-			}
-		}
-	}
-	return c
-}
-
-// RoundTrip checks that a request is the next one of the script, with its
-// conditional fields, and answers it.
-func (c *conversation) RoundTrip(r *http.Request) (*http.Response, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", r.Method, r.URL)
-	for _, name := range []string{"Authorization", "If-None-Match", "If-Modified-Since"} {
-		if v, ok := r.Header[name]; ok {
-			fmt.Fprintf(&b, "\n%s: %s", name, strings.Join(v, ", "))
-		}
-	}
-	if len(c.pairs) == 0 || c.pairs[0].request != b.String() {
-		want := "nothing"
-		if len(c.pairs) > 0 {
-			want = c.pairs[0].request
-		}
-		c.t.Errorf("the reader asks\n%s\n\nand the script has\n%s", b.String(), want)
-		return nil, errors.New("off the script")
-	}
-	head, body, _ := strings.Cut(c.pairs[0].response, "\n\n")
-	c.pairs = c.pairs[1:]
-	body = strings.TrimSuffix(body, "\n")
-	head = strings.TrimSuffix(head, "\n") + "\n"
-	if !strings.Contains(head, "Content-Length") {
-		head += fmt.Sprintf("Content-Length: %d\n", len(body))
-	}
-	if r.Method == http.MethodHead || strings.HasPrefix(head, "HTTP/1.1 304") {
-		body = ""
-	}
-	wire := strings.ReplaceAll(head, "\n", "\r\n") + "\r\n" + body
-	return http.ReadResponse(bufio.NewReader(strings.NewReader(wire)), r)
-}
-
-func (c *conversation) run(t *testing.T) string {
+func (c *conversation) run(t *testing.T) {
 	c.o.Now = func() time.Time { return scriptStart.Add(time.Since(c.start)) }
 	rules := Rules()
 	c.o.Note = func(n protocol.Note) {
 		if !strings.HasPrefix(n.Rule, Name+"/reader/") && !slices.ContainsFunc(rules, func(r check.Rule) bool { return r.ID == n.Rule }) {
 			t.Errorf("there is no rule %s", n.Rule)
 		}
-		fmt.Fprintf(&c.out, "note %s %s: %s\n", n.Rule, n.URL, n.Text)
+		fmt.Fprintf(&c.Out, "note %s %s: %s\n", n.Rule, n.URL, n.Text)
 	}
 	open := func() *Reader {
 		return NewReader(&http.Client{Transport: c}, "https://example.com/", &c.o)
@@ -170,8 +74,8 @@ func (c *conversation) run(t *testing.T) string {
 		return n
 	}
 	src := open()
-	for _, line := range c.script {
-		fmt.Fprintf(&c.out, "> %s\n", line)
+	for _, line := range c.Script {
+		fmt.Fprintf(&c.Out, "> %s\n", line)
 		verb, arg, _ := strings.Cut(line, " ")
 		switch verb {
 		case "changes":
@@ -206,16 +110,18 @@ func (c *conversation) run(t *testing.T) string {
 			src = open()
 		case "policy":
 			if p, err := src.Policy(t.Context()); err != nil {
-				fmt.Fprintf(&c.out, "error %s: %s\n", kind(err), err)
+				fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
 			} else {
-				fmt.Fprintf(&c.out, "policy %+v\n", *p)
+				fmt.Fprintf(&c.Out, "policy %+v\n", *p)
 			}
 		default:
 			t.Fatalf("script: %s", line)
 		}
 	}
 	// How pages are read is nothing that a conversation is about.
-	return regexp.MustCompile(`"by":"[^"]*"`).ReplaceAllString(c.out.String(), `"by":"…"`)
+	said := regexp.MustCompile(`"by":"[^"]*"`).ReplaceAllString(c.Out.String(), `"by":"…"`)
+	c.Out.Reset()
+	c.Out.WriteString(said)
 }
 
 func (c *conversation) changes(t *testing.T, src millrace.Source) {
@@ -223,21 +129,21 @@ func (c *conversation) changes(t *testing.T, src millrace.Source) {
 		var skip *millrace.SkipError
 		switch {
 		case errors.As(err, &skip):
-			fmt.Fprintf(&c.out, "skip absent=%v %s: %s\n", skip.Absent, skip.URL, skip.Err)
+			fmt.Fprintf(&c.Out, "skip absent=%v %s: %s\n", skip.Absent, skip.URL, skip.Err)
 		case err != nil:
-			fmt.Fprintf(&c.out, "error %s: %s\n", kind(err), err)
+			fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
 		case ch.Kind == millrace.Put && ch.Page != nil:
-			fmt.Fprintf(&c.out, "put %s %q version %s\n", ch.URL, ch.Page.Title, ch.Version)
+			fmt.Fprintf(&c.Out, "put %s %q version %s\n", ch.URL, ch.Page.Title, ch.Version)
 			c.pages[ch.URL] = ch.Page
 		case ch.Kind == millrace.Put:
-			fmt.Fprintf(&c.out, "ask %s\n", ch.Location)
+			fmt.Fprintf(&c.Out, "ask %s\n", ch.Location)
 			held := c.held[ch.URL]
 			held.URL, held.Location = ch.URL, ch.Location
 			c.held[ch.URL] = held
 		case ch.Kind == millrace.Delete:
-			fmt.Fprintf(&c.out, "delete %s\n", ch.URL)
+			fmt.Fprintf(&c.Out, "delete %s\n", ch.URL)
 		case ch.Kind == millrace.Mark:
-			fmt.Fprintf(&c.out, "mark whole=%v\n%s\n", ch.Mark.Whole, ch.Mark.Cursor)
+			fmt.Fprintf(&c.Out, "mark whole=%v\n%s\n", ch.Mark.Whole, ch.Mark.Cursor)
 			c.cursor = ch.Mark.Cursor
 		}
 	}
@@ -247,28 +153,28 @@ func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref
 	began := time.Now()
 	p, err := src.Page(t.Context(), have)
 	if d := time.Since(began); d > 0 {
-		fmt.Fprintf(&c.out, "after %s\n", d)
+		fmt.Fprintf(&c.Out, "after %s\n", d)
 	}
 	if err != nil {
-		fmt.Fprintf(&c.out, "error %s: %s\n", kind(err), err)
+		fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
 		return
 	}
-	fmt.Fprintf(&c.out, "page %s %q version %s\n", p.URL, p.Title, p.Version)
+	fmt.Fprintf(&c.Out, "page %s %q version %s\n", p.URL, p.Title, p.Version)
 	have.Version = p.Version
 	c.held[have.URL], c.pages[have.URL] = have, p
 }
 
 func (c *conversation) show(p *millrace.Page) {
 	if p == nil {
-		c.out.WriteString("there is no such page\n")
+		c.Out.WriteString("there is no such page\n")
 		return
 	}
-	fmt.Fprintf(&c.out, "title %q summary %q tags %q kind %q noindex %v auth %v\n", p.Title, p.Summary, p.Tags, p.Kind, p.Access.NoIndex, p.Access.Auth)
+	fmt.Fprintf(&c.Out, "title %q summary %q tags %q kind %q noindex %v auth %v\n", p.Title, p.Summary, p.Tags, p.Kind, p.Access.NoIndex, p.Access.Auth)
 	if p.Extra[Name] != nil {
-		fmt.Fprintf(&c.out, "snapshot %s\n", p.Extra[Name])
+		fmt.Fprintf(&c.Out, "snapshot %s\n", p.Extra[Name])
 	}
 	if text := p.Text(); text != "" {
-		fmt.Fprintf(&c.out, "%s\n", text)
+		fmt.Fprintf(&c.Out, "%s\n", text)
 	}
 }
 

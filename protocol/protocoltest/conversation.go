@@ -1,0 +1,125 @@
+package protocoltest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// Conversation is what a reader says to a server, request by request, and what
+// it makes of the answers: a script, pairs of requests and responses that come
+// in that order and no others, and what the script gives. A file "response
+// NAME" that is empty is the one of that name before. As a RoundTripper it is
+// the server.
+type Conversation struct {
+	Script []string        // its lines; what they mean is the room's
+	Out    strings.Builder // what the script gives, written by the room
+
+	t     *testing.T
+	pairs []pair
+}
+
+type pair struct{ request, response string }
+
+// Conversations runs those of testdata/conversations, one txtar file each. With
+// update, what they give is written to the files.
+func Conversations(t *testing.T, update bool, run func(t *testing.T, c *Conversation)) {
+	files, err := filepath.Glob("testdata/conversations/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newConversation(t, a)
+			run(t, c)
+			if len(c.pairs) > 0 {
+				t.Errorf("never asked:\n%s", c.pairs[0].request)
+			}
+			last := &a.Files[len(a.Files)-1]
+			if last.Name != "want" {
+				t.Fatal("the last file is not want")
+			}
+			got := c.Out.String()
+			if update {
+				last.Data = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(last.Data), got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func newConversation(t *testing.T, a *txtar.Archive) *Conversation {
+	c := &Conversation{t: t}
+	named := map[string]string{}
+	for _, f := range a.Files {
+		switch text := string(f.Data); f.Name {
+		case "script":
+			c.Script = strings.Split(strings.TrimSpace(text), "\n")
+		case "request":
+			c.pairs = append(c.pairs, pair{request: strings.TrimSpace(text)})
+		case "response":
+			c.pairs[len(c.pairs)-1].response = text
+		case "want":
+		default:
+			name, ok := strings.CutPrefix(f.Name, "response ")
+			if !ok {
+				t.Fatalf("%s is no part of a conversation", f.Name)
+			}
+			if text == "" {
+				text = named[name]
+			}
+			named[name] = text
+			c.pairs[len(c.pairs)-1].response = text
+		}
+	}
+	return c
+}
+
+// RoundTrip checks that a request is the next one of the conversation, with
+// the fields that decide about its answer, and answers it.
+func (c *Conversation) RoundTrip(r *http.Request) (*http.Response, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", r.Method, r.URL)
+	for _, name := range []string{"Authorization", "If-None-Match", "If-Modified-Since"} {
+		if v, ok := r.Header[name]; ok {
+			fmt.Fprintf(&b, "\n%s: %s", name, strings.Join(v, ", "))
+		}
+	}
+	if len(c.pairs) == 0 || c.pairs[0].request != b.String() {
+		want := "nothing"
+		if len(c.pairs) > 0 {
+			want = c.pairs[0].request
+		}
+		c.t.Errorf("the reader asks\n%s\n\nand the script has\n%s", b.String(), want)
+		return nil, errors.New("off the script")
+	}
+	head, body, _ := strings.Cut(c.pairs[0].response, "\n\n")
+	c.pairs = c.pairs[1:]
+	body = strings.TrimSuffix(body, "\n")
+	head = strings.TrimSuffix(head, "\n") + "\n"
+	if !strings.Contains(head, "Content-Length") {
+		head += fmt.Sprintf("Content-Length: %d\n", len(body))
+	}
+	if r.Method == http.MethodHead || strings.HasPrefix(head, "HTTP/1.1 304") {
+		body = ""
+	}
+	wire := strings.ReplaceAll(head, "\n", "\r\n") + "\r\n" + body
+	return http.ReadResponse(bufio.NewReader(strings.NewReader(wire)), r)
+}
