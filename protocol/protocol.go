@@ -32,6 +32,13 @@ type Protocol struct {
 	// NewReader reads a remote site: endpoint is the site's root, or a single
 	// page where the protocol can start from one. client nil = the guarded default.
 	NewReader func(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source
+	// Look finds out what a site has in the protocol and what it costs to read,
+	// in few and small requests: where the specification lets a client look, and
+	// no more of a list, and of documents as samples, than estimates need.
+	// Endpoint, client and options are those of NewReader. ErrNotFound: the site
+	// does not have it. The client remembers what was asked for while a site is
+	// looked at, so that rooms that look in the same place ask once.
+	Look func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions) (*Offer, error)
 	// Rules are the specification's sentences as checks.
 	Rules func() []check.Rule
 }
