@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -70,6 +71,9 @@ type process struct {
 	common *common
 	log    *slog.Logger
 	policy *millrace.Policy // of the configuration; nil = it has none
+	// dial connects in place of the network, and is guarded like it; nil = the
+	// network.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // errReported ends a command that has already said why it failed.
@@ -78,7 +82,12 @@ var errReported = errors.New("reported")
 // exited carries the exit code that kong asks for through its call stack.
 type exited int
 
-func run(ctx context.Context, args []string, lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) (code int) {
+func run(ctx context.Context, args []string, lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
+	return (&process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr}).run(ctx, args)
+}
+
+// run runs one command, and gives the exit code.
+func (p *process) run(ctx context.Context, args []string) (code int) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -89,7 +98,8 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 		}
 	}()
 	var line commands
-	conf := &config{lookup: lookup}
+	stdout, stderr := p.stdout, p.stderr
+	conf := &config{lookup: p.lookup}
 	k, err := kong.New(&line,
 		kong.Name("millrace"),
 		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. The key policy says what the content may be used for."),
@@ -124,7 +134,7 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 		fmt.Fprintln(stderr, "Run millrace help, or millrace help COMMAND.")
 		return exitUsage
 	}
-	p := &process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr, policy: conf.policy}
+	p.policy = conf.policy
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	err = kctx.Run(p)
 	switch {

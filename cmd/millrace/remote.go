@@ -50,7 +50,7 @@ func (r *remote) validate() error {
 func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 	o := &fetch.Options{
 		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact,
-		Robots: robots, IgnoreRobots: robots == nil, Logger: p.log,
+		Robots: robots, IgnoreRobots: robots == nil, Logger: p.log, Dial: p.dial,
 	}
 	if r.Delay != nil {
 		if o.Delay = *r.Delay; o.Delay == 0 {
