@@ -34,7 +34,7 @@ type Change struct {
 	Ref
 	Page       *Page     // Put: nil = ask Source.Page if Version differs from the one held
 	New, Newer bool      // New: unknown before since; a deletion: it came and went. Newer: apply only if Modified is later than held (SCP deltas)
-	Time       time.Time // when it happened, if the source knows
+	Time       time.Time // when it happened, if the source knows; of a Mark: the oldest state that the stream has told of so far
 	Mark       *Milestone
 }
 

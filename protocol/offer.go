@@ -17,10 +17,13 @@ type Offer struct {
 	// found by reading everything again.
 	Deletes bool
 
-	First Cost // everything, once
+	First Cost // everything, once, but the content of those that are bare
 	Still Cost // a refresh when nothing has changed
 	Moved Cost // a refresh when something has, without the pages that have
 	Each  Cost // what each changed page adds to Moved
+	// Named is how many bytes of Each name the page: what each changed page adds
+	// to Moved for somebody who asks for deletions alone ([DeletionReader]).
+	Named int64
 
 	// Basis says in words what the figures rest on, such as "the list, and 3 of
 	// its 1,200 documents"; "" = all of them were counted.

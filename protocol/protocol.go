@@ -106,6 +106,9 @@ type ReaderOptions struct {
 	// leads elsewhere is ErrInvalid. Of TCT draft-00 alone: the others' documents
 	// are not named by their pages' HTML.
 	Handshake bool
+	// Deletions: somebody else tells of the pages that are gone, as a
+	// [DeletionReader] does, so nothing is read for their sake alone.
+	Deletions bool
 }
 
 // Terms are a document in which a site says what its content may be used for.
