@@ -187,6 +187,11 @@ func (rd *reader) compare() error {
 			have = c.Ref
 			have.Version = ""
 		}
+		if rd.o.Enough != nil {
+			if err := rd.o.Enough(); err != nil {
+				return err
+			}
+		}
 		rd.busy.wait(c.URL)
 		rd.busy.add(c.URL)
 		rd.flights.Add(1)

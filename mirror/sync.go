@@ -20,6 +20,10 @@ type Options struct {
 	// Fallback gets a page that the source names but cannot give, and says by
 	// what protocol; nil = such pages are skipped.
 	Fallback func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, protocol string, err error)
+	// Enough is asked before each page that is asked for. Its error ends the run
+	// once the pages that were asked for before have arrived, which are kept; the
+	// next run goes on. nil = never.
+	Enough func() error
 	// Progress is called from one goroutine, often; nil = nobody.
 	Progress func(Progress)
 	Logger   *slog.Logger // nil = discard
