@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -46,6 +47,14 @@ type Options struct {
 	// is in flight until its body has been read to the end or closed. To all
 	// hosts together 256 are.
 	Concurrency int
+	// Beside is a client whose queues this one shares: gaps, what a host asks
+	// for, and how many requests run at once count for both together. Delay and
+	// Concurrency are those of Beside then. nil is queues of its own.
+	Beside *Client
+	// MaxReceived limits what the client receives in all, headers and bodies,
+	// in bytes, as [Stats.Received] counts them. Once it is reached, requests,
+	// and bodies that are being read, end with a [*SpentError]. 0 is no limit.
+	MaxReceived int64
 	// MaxBody limits a body in bytes, coded and decoded; 0 is 100 MiB.
 	MaxBody int64
 	// MaxRatio limits decoded to coded bytes once a body has decoded to more
@@ -91,6 +100,7 @@ type Client struct {
 	rand         func() float64
 	log          *slog.Logger
 	stats        counters
+	maxReceived  int64 // 0: no limit
 	asked        limitsOf
 }
 
@@ -116,7 +126,10 @@ func New(o *Options) *Client {
 	if c.rand == nil {
 		c.rand = rand.Float64
 	}
-	c.pace = newPacer(o.Delay, o.Concurrency, c.rand)
+	c.maxReceived = max(0, o.MaxReceived)
+	if c.pace = newPacer(o.Delay, o.Concurrency, c.rand); o.Beside != nil {
+		c.pace = o.Beside.pace
+	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -179,6 +192,7 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 type download struct {
 	limit   int64
 	timeout time.Duration
+	idle    time.Duration // longest time without a byte; 0 = bodyIdleTimeout
 }
 
 // Download gives a context whose requests are for a file: its body may have up
@@ -186,7 +200,15 @@ type download struct {
 // is more than [Options.Timeout]. Somebody who keeps bodies in memory has no
 // use for it.
 func Download(ctx context.Context, limit int64, timeout time.Duration) context.Context {
-	return context.WithValue(ctx, download{}, download{limit, timeout})
+	return context.WithValue(ctx, download{}, download{limit: limit, timeout: timeout})
+}
+
+// Stream gives a context whose requests are for a body that grows for as long
+// as somebody reads it, such as one of server-sent events: it may take any time,
+// has at most limit bytes, and is broken off when none has come for as long as
+// idle. It is in flight all the while.
+func Stream(ctx context.Context, limit int64, idle time.Duration) context.Context {
+	return context.WithValue(ctx, download{}, download{limit: limit, timeout: math.MaxInt64, idle: idle})
 }
 
 func closeBody(req *http.Request) {
@@ -199,7 +221,7 @@ func closeBody(req *http.Request) {
 // gap to the next one that it asks for.
 func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, timeout time.Duration) (*http.Response, error) {
 	ctx := req.Context()
-	err := checkURL(req.URL)
+	err := cmp.Or(checkURL(req.URL), c.spent())
 	var turn *pass
 	if err == nil {
 		asked := c.asked.of(req.URL.Hostname())
@@ -219,6 +241,9 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	began := time.Now()
 	// Who forgets to close a body blocks its host for no longer than this.
 	watch := startWatch(ctx, timeout, func() { turn.done(unknown) })
+	if d, ok := ctx.Value(download{}).(download); ok && d.idle > 0 {
+		watch.patience = d.idle
+	}
 	out := req.WithContext(watch.ctx)
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)
@@ -252,7 +277,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		return resp, nil
 	}
 	body := &wireBody{
-		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body,
+		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body, spent: c.spent,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	if isHTML(resp) {

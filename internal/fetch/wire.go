@@ -29,19 +29,21 @@ type watch struct {
 	cancel context.CancelCauseFunc
 	whole  *time.Timer
 	idle   *time.Timer // runs while somebody waits for bytes of the body
+	// patience is how long it runs. Nobody changes it once the body is read.
+	patience time.Duration
 }
 
 // startWatch starts the clock of the whole exchange; late is called when it
 // runs out.
 func startWatch(parent context.Context, timeout time.Duration, late func()) *watch {
-	w := new(watch)
+	w := &watch{patience: bodyIdleTimeout}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
 	w.whole = time.AfterFunc(timeout, func() {
 		w.cancel(slowError(fmt.Sprintf("the whole answer took longer than %s", timeout)))
 		late()
 	})
 	w.idle = time.AfterFunc(bodyIdleTimeout, func() {
-		w.cancel(slowError(fmt.Sprintf("no byte of the body for %s", bodyIdleTimeout)))
+		w.cancel(slowError(fmt.Sprintf("no byte of the body for %s", w.patience)))
 	})
 	w.idle.Stop()
 	return w
@@ -75,6 +77,7 @@ type wireBody struct {
 	turn   *pass
 	limits limits
 	count  *atomic.Int64
+	spent  func() error // an error: the client receives no more
 	url    string
 	want   int64 // Content-Length; -1: not known
 	n      int64 // bytes read
@@ -91,7 +94,8 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	if b.want > b.limits.body {
 		return 0, b.end(tooLarge(b.url, "Content-Length %d is over the limit of %d bytes", b.want, b.limits.body))
 	}
-	b.watch.idle.Reset(bodyIdleTimeout)
+	spent := b.spent()
+	b.watch.idle.Reset(b.watch.patience)
 	n, err := b.body.Read(p)
 	b.watch.idle.Stop()
 	b.n += int64(n)
@@ -99,6 +103,8 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	switch {
 	case b.n > b.limits.body:
 		return 0, b.end(tooLarge(b.url, "more than the limit of %d bytes", b.limits.body))
+	case err == nil && spent != nil: // what was at its end all the same is whole
+		return 0, b.end(spent)
 	case err == nil:
 		return n, nil
 	case !ended(err):
@@ -114,8 +120,9 @@ func (b *wireBody) Read(p []byte) (int, error) {
 func (b *wireBody) end(err error) error {
 	b.err = err
 	b.watch.stop()
+	_, ours := errors.AsType[*SpentError](err)
 	switch {
-	case ended(err), errors.Is(err, millrace.ErrTooLarge):
+	case ours, ended(err), errors.Is(err, millrace.ErrTooLarge):
 		b.turn.done(fine)
 	default:
 		b.turn.done(outcomeOfErr(err))
