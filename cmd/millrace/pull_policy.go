@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,17 +45,12 @@ func (e *forbiddenError) Error() string {
 // Unwrap gives [millrace.ErrForbidden].
 func (e *forbiddenError) Unwrap() error { return millrace.ErrForbidden }
 
-// termsRecord is what a site's memory has of its policy.
-type termsRecord struct {
-	Time  time.Time        `json:"time"`
-	Terms []protocol.Terms `json:"terms"` // of each document; none = the site has none
-}
-
 // gate keeps one pull to what the site says about the use of its content. It is
 // safe for concurrent use.
 type gate struct {
 	purpose millrace.Purpose
 	site    store.Site // whose memory it is
+	part    store.Site // that is pulled in its place, a folder of it; nil = none
 	root    *url.URL
 	client  *fetch.Client
 	stop    context.CancelCauseFunc // ends the pull
@@ -289,30 +283,15 @@ func (g *gate) heed() error {
 	return nil
 }
 
-// policyMemory is whose cursor remembers what the policy of an origin says.
-func (g *gate) policyMemory() string { return "policy of " + g.root.Scheme + "://" + g.root.Host }
-
 // load gives what is remembered, a zero time if that is nothing, or nothing
 // that can be used.
 func (g *gate) load(ctx context.Context) (termsRecord, error) {
-	cursor, err := g.site.Cursor(ctx, g.policyMemory())
-	if err != nil || cursor == "" {
-		return termsRecord{}, err
-	}
-	var r termsRecord
-	err = json.Unmarshal([]byte(cursor), &r)
-	for _, t := range r.Terms {
-		if err == nil && t.Policy == nil {
-			err = millrace.ErrInvalid
-		} else if err == nil {
-			err = t.Policy.Validate()
-		}
-	}
-	if err != nil {
+	r, err := loadTerms(ctx, g.site, termsOf(g.root))
+	if errors.Is(err, millrace.ErrInvalid) {
 		g.process.log.Warn("what is remembered of the site's policy is of no use", "error", err)
 		return termsRecord{}, nil
 	}
-	return r, nil
+	return r, err
 }
 
 // close gives back what is left of the quota, remembers what the policy says,
@@ -329,16 +308,30 @@ func (g *gate) close(ctx context.Context, r *pullReport) {
 		r.GoOn = &over.again
 	}
 	r.Policy = reportTerms(g.terms)
-	if _, no := errors.AsType[*forbiddenError](g.refusal); no || !g.heard {
+	if _, no := errors.AsType[*forbiddenError](g.refusal); no {
 		return // what forbids is looked at again each time
 	}
-	b, err := json.Marshal(termsRecord{g.now().UTC(), g.terms})
-	if err == nil {
-		_, err = g.site.Apply(ctx, g.policyMemory(), []millrace.Change{
-			{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
-		})
-	}
+	err := g.remember(ctx)
 	if err != nil {
 		g.process.log.Warn("the site's policy is not remembered", "error", err)
 	}
+}
+
+// remember keeps what was heard, for the part of a site that is pulled, too.
+// The caller holds mu.
+func (g *gate) remember(ctx context.Context) error {
+	name := termsOf(g.root)
+	if g.heard {
+		if err := (termsRecord{g.now().UTC(), g.terms}).save(ctx, g.site, name); err != nil {
+			return err
+		}
+	}
+	if g.part == nil {
+		return nil
+	}
+	r, err := loadTerms(ctx, g.site, name)
+	if err != nil || r.Time.IsZero() {
+		return err
+	}
+	return r.save(ctx, g.part, name)
 }
