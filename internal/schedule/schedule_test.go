@@ -1,0 +1,185 @@
+package schedule
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// steady are rules without chance.
+func steady(least, most time.Duration) *Rules {
+	return &Rules{Min: least, Max: most, Rand: func() float64 { return 0.5 }}
+}
+
+// looks gives how long it is to the next look after each of several, which end
+// when they are due.
+func looks(r *Rules, s State, each ...Look) (waits []time.Duration, end State) {
+	now := noon
+	for _, l := range each {
+		l.Ended = now
+		s = r.After(s, l)
+		wait := s.Due(now)
+		waits, now = append(waits, wait), now.Add(wait)
+	}
+	return waits, s
+}
+
+// A site that changes is looked at more and more often, one that does not less
+// and less, between the bounds.
+func TestLearns(t *testing.T) {
+	r := steady(10*time.Minute, 3*time.Hour)
+	changed, same := Look{Changed: true}, Look{}
+	got, s := looks(r, State{}, changed, changed, changed, changed, same, same, same, same, same, same, same, same, same)
+	want := []time.Duration{
+		30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 22*time.Minute + 30*time.Second,
+		33*time.Minute + 45*time.Second, 50*time.Minute + 37*time.Second + 500*time.Millisecond,
+	}
+	if d := cmp.Diff(want, got[:len(want)]); d != "" {
+		t.Error(d)
+	}
+	if got[len(got)-1] != 3*time.Hour || s.Interval != 3*time.Hour {
+		t.Errorf("nothing has changed for long: %v", got)
+	}
+}
+
+// Failures put the next look off, and leave alone what was learned.
+func TestFails(t *testing.T) {
+	r := steady(10*time.Second, 10*time.Minute)
+	failed := Look{Failed: true}
+	got, s := looks(r, State{Interval: 5 * time.Minute}, failed, failed, failed, failed, failed, failed)
+	want := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+	if d := cmp.Diff(want, got); d != "" || s.Failures != 6 || s.Interval != 5*time.Minute {
+		t.Errorf("%s\n%+v", d, s)
+	}
+	if s.Hint(s.Last) != s.Due(s.Last) {
+		t.Error("a hint ends the rest of a site that fails")
+	}
+	for range 100 {
+		s = r.After(s, failed)
+	}
+	if wait := s.Due(s.Last); wait != 10*time.Minute {
+		t.Errorf("after a hundred failures: %s", wait)
+	}
+	if s = r.After(s, Look{Ended: noon}); s.Failures != 0 || s.Due(noon) != 7*time.Minute+30*time.Second {
+		t.Errorf("well again: %+v", s)
+	}
+	if got, _ := looks(r, State{}, Look{Failed: true, Refused: true}); got[0] != 10*time.Minute {
+		t.Errorf("a site that does not allow it is asked again in %s", got[0])
+	}
+}
+
+// What a site asks for is kept, whatever was learned, and whatever hints say.
+func TestAsked(t *testing.T) {
+	r := steady(time.Second, time.Hour)
+	for _, tt := range []struct {
+		name      string
+		look      Look
+		due, hint time.Duration
+	}{
+		{"nothing", Look{Changed: true}, 30 * time.Minute, time.Second},
+		{"a time", Look{Failed: true, NotBefore: noon.Add(9 * time.Hour)}, 9*time.Hour + 30*time.Second, 9 * time.Hour},
+		{"a time that is over", Look{NotBefore: noon.Add(-time.Hour)}, time.Hour, time.Second},
+		{"a rate", Look{Gap: 2 * time.Hour}, 2 * time.Hour, 2 * time.Hour},
+		{"a long look", Look{Took: 30 * time.Minute}, 2 * time.Hour, 2 * time.Hour},
+		{"a second look", Look{Doubted: true}, time.Minute, time.Second},
+	} {
+		tt.look.Ended = noon
+		s := r.After(State{}, tt.look)
+		if due, hint := s.Due(noon), s.Hint(noon); due != tt.due || hint != tt.hint {
+			t.Errorf("%s: due in %s, want %s; with a hint in %s, want %s", tt.name, due, tt.due, hint, tt.hint)
+		}
+	}
+}
+
+// Hints are for looks between those of the schedule, and cost nothing there;
+// those that come to nothing are believed less and less.
+func TestHints(t *testing.T) {
+	r := steady(time.Second, time.Hour)
+	s := r.After(State{Interval: 40 * time.Minute}, Look{Ended: noon, Hinted: true, Changed: true})
+	if s.Interval != 40*time.Minute || s.Hint(noon) != time.Second {
+		t.Errorf("a hint that was right: %+v", s)
+	}
+	var waits []time.Duration
+	for range 15 {
+		s = r.After(s, Look{Ended: noon, Hinted: true})
+		waits = append(waits, s.Hint(noon))
+	}
+	if waits[0] != 2*time.Second || waits[3] != 16*time.Second || waits[14] != 1024*time.Second || s.Interval != 40*time.Minute {
+		t.Errorf("hints that were wrong: %v, %+v", waits, s)
+	}
+	if s = r.After(s, Look{Ended: noon, Hinted: true, Changed: true}); s.Hint(noon) != time.Second {
+		t.Errorf("a hint that was right again: %+v", s)
+	}
+}
+
+// A clock that is set back makes nobody wait longer than was meant, and one that
+// is set forward lets the next look come.
+func TestClock(t *testing.T) {
+	s := steady(0, 0).After(State{}, Look{Ended: noon})
+	for at, want := range map[time.Duration]time.Duration{
+		0: 90 * time.Minute, time.Hour: 30 * time.Minute, 2 * time.Hour: 0, -time.Hour: 90 * time.Minute, -1e6 * time.Hour: 90 * time.Minute,
+	} {
+		if got := s.Due(noon.Add(at)); got != want {
+			t.Errorf("%s later: %s, want %s", at, got, want)
+		}
+	}
+	if (State{}).Due(noon) != 0 || (State{}).Hint(noon) != 0 {
+		t.Error("a site that nobody knows has to wait")
+	}
+}
+
+// What is kept is taken up, within the bounds of now.
+func TestResume(t *testing.T) {
+	s := steady(0, 0).After(State{Interval: 16 * time.Hour}, Look{Ended: noon})
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept State
+	if err := json.Unmarshal(b, &kept); err != nil || cmp.Diff(s, kept) != "" {
+		t.Errorf("%v\n%s", err, cmp.Diff(s, kept))
+	}
+	if same := steady(0, 0).Resume(kept); cmp.Diff(s, same) != "" || same.Due(noon) != 24*time.Hour {
+		t.Errorf("with the same bounds: %+v", same)
+	}
+	short := steady(0, time.Hour).Resume(kept)
+	if short.Due(noon) != 66*time.Minute || short.Interval != time.Hour {
+		t.Errorf("with other bounds: %+v", short)
+	}
+	held := steady(0, 0).After(State{}, Look{Ended: noon, Failed: true, NotBefore: noon.Add(20 * time.Hour)})
+	if wait := steady(0, time.Hour).Resume(held).Due(noon); wait < 20*time.Hour {
+		t.Errorf("what the site has asked for is forgotten: %s", wait)
+	}
+	if s := steady(0, 0).Resume(State{}); s.Due(noon) != 0 {
+		t.Errorf("a new site: %+v", s)
+	}
+}
+
+// Whatever happens, the next look is between now and the longest time, or the
+// one that the site has asked for.
+func TestAlwaysBounded(t *testing.T) {
+	r := &Rules{Min: time.Second, Max: time.Hour}
+	s, now, random := State{}, noon, rand.New(rand.NewPCG(1, 2))
+	yes := func() bool { return random.IntN(2) == 0 }
+	for i := range 10_000 {
+		l := Look{
+			Ended: now, Took: time.Duration(random.IntN(600)) * time.Second, Changed: yes(), Failed: yes(), Hinted: yes(), Doubted: yes(), Refused: yes(),
+			Gap: time.Duration(random.IntN(7200)) * time.Second,
+		}
+		if random.IntN(9) == 0 {
+			l.NotBefore = now.Add(time.Duration(random.IntN(100_000)-1000) * time.Second)
+		}
+		s = r.After(s, l)
+		due, hint := s.Due(now), s.Hint(now)
+		most := max(66*time.Minute, l.Gap, 4*l.Took, l.NotBefore.Sub(now)+time.Minute)
+		if due <= 0 || due > most || hint <= 0 || hint > due || due < l.Gap || hint < l.Gap || hint < l.NotBefore.Sub(now) {
+			t.Fatalf("look %d, %+v: due in %s, with a hint in %s: %+v", i, l, due, hint, s)
+		}
+		now = now.Add(time.Duration(random.IntN(int(due))))
+	}
+}
