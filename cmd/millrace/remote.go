@@ -78,20 +78,29 @@ func rooms(name string, also ...string) ([]protocol.Protocol, error) {
 	return nil, usageError(fmt.Sprintf("unknown protocol %q; there is %s", name, strings.Join(names, ", ")))
 }
 
-// siteURL gives a URL from the command line in canonical form.
+// siteURL gives a URL from the command line in canonical form. Errors do not
+// repeat a user name or password.
 func siteURL(raw string) (string, error) {
-	if !strings.Contains(raw, "://") {
-		return "", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw))
-	}
-	if u, err := url.Parse(raw); err == nil && u.User != nil {
-		// The error must not repeat them.
-		return "", usageError(u.Redacted() + ": a URL that carries credentials is not fetched")
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return "", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw[strings.LastIndexByte(raw, '@')+1:]))
 	}
 	u, err := canon.URL(raw)
-	if err != nil {
-		return "", usageError(err.Error())
+	if err == nil {
+		return u, nil
 	}
-	return u, nil
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+	}
+	at := strings.LastIndexByte(rest, '@')
+	switch shown := rest[at+1:]; {
+	case strings.Contains(authority, "@"):
+		return "", usageError(fmt.Sprintf("%s://%.100s: a URL with a user name or password is not fetched: leave them out", scheme, shown))
+	case at >= 0: // a password with a slash makes the rest look like a path
+		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
+	}
+	return "", usageError(err.Error())
 }
 
 // siteFolder gives the folder that a URL names, or that the file it names is
