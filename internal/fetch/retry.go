@@ -95,6 +95,8 @@ func clientOf(t http.RoundTripper) *Client {
 		return t.c
 	case keyed:
 		return clientOf(t.next)
+	case Wrapper:
+		return clientOf(t.Unwrap())
 	}
 	return nil
 }

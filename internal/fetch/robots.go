@@ -122,8 +122,8 @@ func IgnoresRobots(client *http.Client) bool {
 	return c != nil && c.ignoreRobots
 }
 
-// beneath gives the [Client] that is a client's transport, be it below keys;
-// nil if there is none.
+// beneath gives the [Client] that is a client's transport, be it below keys or
+// a [Wrapper]; nil if there is none.
 func beneath(client *http.Client) *Client {
 	next := client.Transport
 	for {
@@ -132,10 +132,19 @@ func beneath(client *http.Client) *Client {
 			return t
 		case keyed:
 			next = t.next
+		case Wrapper:
+			next = t.Unwrap()
 		default:
 			return nil
 		}
 	}
+}
+
+// Wrapper is a transport that hands requests on to another one, and does not
+// change what they may ask for: a [Client] below it is found through it.
+type Wrapper interface {
+	http.RoundTripper
+	Unwrap() http.RoundTripper
 }
 
 // obey refuses what robots.txt disallows, and gives the delay that it asks for.

@@ -15,6 +15,8 @@ import (
 const (
 	maxRobots     = 500 << 10 // bytes of a robots.txt that count (RFC 9309, section 2.5)
 	maxCrawlDelay = time.Minute
+	maxOthers     = 100  // records of other kinds that are kept
+	maxOther      = 2048 // bytes of one of them
 )
 
 // Robots is what a robots.txt (RFC 9309) says to one product. A nil *Robots
@@ -24,6 +26,15 @@ type Robots struct {
 	rules    []robotsRule // the most specific first, of equals the allowing
 	delay    time.Duration
 	sitemaps []string
+	others   []RobotsRecord
+}
+
+// RobotsRecord is a record of a robots.txt that is no rule of who may ask for
+// what, such as "License: https://example.com/license.xml".
+type RobotsRecord struct {
+	Name  string // in lower case
+	Value string // without white space around it
+	Line  int
 }
 
 // robotsRule is one Allow or Disallow.
@@ -74,6 +85,11 @@ func ParseRobots(data []byte, token string) *Robots {
 		group = &p.groups[own]
 	}
 	out.rules, out.delay, out.sitemaps = group.rules, group.delay, p.sitemaps
+	for _, r := range p.records {
+		if r.global || p.named && r.to[own] || !p.named && r.to[others] {
+			out.others = append(out.others, r.RobotsRecord)
+		}
+	}
 	slices.SortStableFunc(out.rules, func(a, b robotsRule) int {
 		if n := cmp.Compare(b.octets(), a.octets()); n != 0 || a.allow == b.allow {
 			return n
@@ -101,8 +117,17 @@ type robotsParser struct {
 	named    bool // the product has a group of its own, perhaps without rules
 	groups   [2]robotsGroup
 	open     [2]bool // the group that is being read speaks to them
+	grouped  bool    // there has been a User-agent
 	ruled    bool    // it has a rule, so that the next User-agent starts another
 	sitemaps []string
+	records  []robotsOther
+}
+
+// robotsOther is a record of another kind, and to whom it speaks.
+type robotsOther struct {
+	RobotsRecord
+	to     [2]bool
+	global bool // it stands before the first group, or speaks to nobody in particular
 }
 
 func (p *robotsParser) line(n int, s string) {
@@ -112,8 +137,9 @@ func (p *robotsParser) line(n int, s string) {
 		return
 	}
 	value = strings.Trim(value, " \t")
-	switch strings.ToLower(strings.Trim(name, " \t")) {
+	switch name = strings.ToLower(strings.Trim(name, " \t")); name {
 	case "user-agent":
+		p.grouped = true
 		if p.ruled {
 			p.open, p.ruled = [2]bool{}, false
 		}
@@ -138,6 +164,11 @@ func (p *robotsParser) line(n int, s string) {
 			if open {
 				p.groups[i].delay = max(p.groups[i].delay, d)
 			}
+		}
+	default:
+		if len(p.records) < maxOthers && name != "" && value != "" && len(name)+len(value) <= maxOther {
+			record := RobotsRecord{strings.ToValidUTF8(name, "\ufffd"), strings.ToValidUTF8(value, "\ufffd"), n}
+			p.records = append(p.records, robotsOther{record, p.open, !p.grouped || name == "license"})
 		}
 	}
 }
@@ -222,6 +253,17 @@ func (r *Robots) Sitemaps() []string {
 		return nil
 	}
 	return slices.Clone(r.sitemaps)
+}
+
+// Records gives the records of other kinds, in their order: those that stand
+// before all groups, those of the product's own groups, and "license" wherever
+// it stands, since a licence is the whole site's. The first 100 of the file are
+// kept, of up to 2,048 bytes each.
+func (r *Robots) Records() []RobotsRecord {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.others)
 }
 
 // refusal gives the rule that disallows a target.

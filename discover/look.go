@@ -1,0 +1,274 @@
+package discover
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol"
+)
+
+// look is one look at a site.
+type look struct {
+	Options
+	client *http.Client // asks nothing twice
+	memo   *memo
+	root   *url.URL
+	robots *fetch.Robots
+	home   *document // what is at the root; nil: homeErr says why there is nothing
+	site   *Site
+
+	homeErr error
+
+	mu    sync.Mutex
+	terms []protocol.Terms
+}
+
+// Look finds out what ways there are into the site that a URL is of, in few and
+// small requests: robots.txt, the root, what each room asks for, the documents
+// about the use of the content, a sitemap and up to three pages. client nil =
+// the guarded default; nil options are the zero value.
+//
+// A way that something is wrong with is in the result, with the reason. The
+// error is about the whole site: an address that is none, or is refused, a
+// network or a server that does not answer, a robots.txt that is out of reach.
+func Look(ctx context.Context, client *http.Client, site string, o *Options) (*Site, error) {
+	l := &look{}
+	if o != nil {
+		l.Options = *o
+	}
+	l.MaxRequests, l.MaxBytes = cmp.Or(l.MaxRequests, 60), cmp.Or(l.MaxBytes, 16<<20)
+	l.Purpose = cmp.Or(l.Purpose, millrace.AIInput)
+	if l.Now == nil {
+		l.Now = time.Now
+	}
+	if l.Logger == nil {
+		l.Logger = slog.New(slog.DiscardHandler)
+	}
+	at, err := canon.URL(site)
+	if err != nil {
+		return nil, fmt.Errorf("discover: %w: %w", err, millrace.ErrInvalid)
+	}
+	if l.root, err = url.Parse(canon.Origin(at) + "/"); err != nil {
+		return nil, fmt.Errorf("discover: %w: %w", err, millrace.ErrInvalid)
+	}
+	l.site = &Site{URL: l.root.String(), Time: l.Now().UTC().Truncate(time.Second), Ways: []Way{}}
+	if client == nil {
+		client = fetch.New(nil).HTTP()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.memo = &memo{
+		next: client.Transport, ctx: ctx, answers: map[string]*answer{},
+		maxRequests: l.MaxRequests, maxBytes: l.MaxBytes, maxBody: l.MaxBytes / 2,
+	}
+	if l.memo.next == nil {
+		l.memo.next = http.DefaultTransport
+	}
+	again := *client
+	again.Transport = l.memo
+	l.client = &again
+	defer func() {
+		cancel()
+		l.memo.close()
+	}()
+	if err := l.all(ctx); err != nil {
+		return nil, fmt.Errorf("discover %s: %w", l.site.URL, err)
+	}
+	l.site.Spent = l.memo.spent()
+	return l.site, nil
+}
+
+// all looks at everything in turn.
+func (l *look) all(ctx context.Context) error {
+	outer := ctx
+	var err error
+	if l.robots, err = fetch.RobotsOf(ctx, l.client, l.root); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(l.Timeout, time.Minute+30*l.robots.CrawlDelay()), errLate)
+	defer cancel()
+	l.readRobots()
+	if err := l.readHome(ctx); err != nil {
+		return err
+	}
+	rooms := l.lookRooms(ctx)
+	refusal := l.readTerms(ctx)
+	web := l.lookWeb(ctx, rooms)
+	if err := outer.Err(); err != nil {
+		return context.Cause(outer)
+	}
+	for i, room := range l.Rooms {
+		if w := rooms[i]; w == nil {
+			l.site.Absent = append(l.site.Absent, room.Name)
+		} else {
+			l.site.Ways = append(l.site.Ways, *w)
+		}
+	}
+	l.site.Ways = append(l.site.Ways, web)
+	for i := range l.site.Ways {
+		if w := &l.site.Ways[i]; refusal != "" && w.Allowed {
+			w.Allowed, w.Reason = l.IgnorePolicy, refusal
+		}
+	}
+	return nil
+}
+
+// errLate is the cause of a look that ends before it has seen everything.
+var errLate = fmt.Errorf("the look had to end before there was an answer: %w", millrace.ErrUnavailable)
+
+// readRobots takes in what robots.txt says.
+func (l *look) readRobots() {
+	r := &l.site.Robots
+	r.Delay = l.robots.CrawlDelay()
+	if line, rule := l.robots.Rule("/"); line > 0 {
+		r.Closed = fmt.Sprintf("line %d: %s", line, rule)
+	}
+	for _, rec := range l.robots.Records() {
+		switch rec.Name {
+		case "content-signal", "content-usage":
+			r.Said = append(r.Said, Said{rec.Name, rec.Value, rec.Line})
+		case "license":
+			l.license(rec.Value, "robots.txt")
+		}
+	}
+}
+
+func (l *look) license(ref, from string) {
+	u, err := canon.Resolve(l.root, ref)
+	if err != nil {
+		return
+	}
+	for _, have := range l.site.Licenses {
+		if have.URL == u {
+			return
+		}
+	}
+	l.site.Licenses = append(l.site.Licenses, License{u, from})
+}
+
+// readHome asks for the root. Its error says that there is nobody.
+func (l *look) readHome(ctx context.Context) error {
+	l.home, l.homeErr = l.get(ctx, l.root.String())
+	switch _, answered := errors.AsType[*fetch.StatusError](l.homeErr); {
+	case l.homeErr == nil:
+	case answered, errors.Is(l.homeErr, millrace.ErrInvalid), errors.Is(l.homeErr, millrace.ErrTooLarge), refusedByRobots(l.homeErr):
+		return nil // the rooms may know other doors
+	default:
+		return l.homeErr
+	}
+	if to := canon.Origin(l.home.url.String()); to != canon.Origin(l.site.URL) {
+		l.site.Moved = l.home.url.String()
+	}
+	for _, link := range weblink.Header(l.home.header, l.home.url) {
+		if link.Is("license", "") {
+			l.license(link.URL, "Link")
+		}
+	}
+	if l.home.html {
+		for _, link := range l.home.head().Links {
+			if link.Is("license", "") {
+				l.license(link.URL, "HTML")
+			}
+		}
+	}
+	return nil
+}
+
+func refusedByRobots(err error) bool {
+	_, ok := errors.AsType[*fetch.RobotsError](err)
+	return ok
+}
+
+// lookRooms gives the way of each room, nil where the site does not have it.
+func (l *look) lookRooms(ctx context.Context) []*Way {
+	ways := make([]*Way, len(l.Rooms))
+	var all sync.WaitGroup
+	for i, room := range l.Rooms {
+		if room.Look == nil {
+			continue
+		}
+		all.Go(func() {
+			offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
+			ways[i] = l.way(ctx, room, offer, err)
+		})
+	}
+	all.Wait()
+	return ways
+}
+
+// way makes a way of what a room has found, nil if it has found nothing.
+func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.Offer, err error) *Way {
+	w := &Way{Protocol: room.Name, Offer: offer, Allowed: true}
+	switch {
+	case err == nil:
+		if offer.Deletes {
+			_, w.Deletions = room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader)
+		}
+		return w
+	case errors.Is(err, millrace.ErrNotFound):
+		return nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.Is(err, millrace.ErrForbidden):
+		w.Allowed = false
+	}
+	w.Offer, w.Reason = nil, strings.TrimPrefix(err.Error(), room.Name+": ")
+	l.Logger.Debug("a way that is none", "protocol", room.Name, "error", err)
+	return w
+}
+
+func (l *look) readerOptions() *protocol.ReaderOptions {
+	var o protocol.ReaderOptions
+	if l.Reader != nil {
+		o = *l.Reader
+	}
+	hear := o.Policy
+	o.Policy = func(t protocol.Terms) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, have := range l.terms {
+			if have.URL == t.URL {
+				return nil
+			}
+		}
+		l.terms = append(l.terms, t)
+		if hear != nil {
+			return hear(t)
+		}
+		return nil
+	}
+	return &o
+}
+
+// readTerms asks for the documents about the use of the content, and gives the
+// reason why it may not be used for the purpose; "" = none of them forbids it.
+func (l *look) readTerms(ctx context.Context) (refusal string) {
+	for _, room := range l.Rooms {
+		src, ok := room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)
+		if !ok {
+			continue
+		}
+		if _, err := src.Policy(ctx); err != nil && !errors.Is(err, millrace.ErrNotFound) && refusal == "" {
+			refusal = "what the site says about the use of its content cannot be read, so nobody could keep to it: " + err.Error()
+		}
+	}
+	l.site.Terms = l.terms
+	for _, t := range l.terms {
+		if allowed, said := t.Policy.Purposes[l.Purpose]; said && !allowed {
+			return fmt.Sprintf("%s does not allow %s (%s)", t.URL, l.Purpose, cmp.Or(t.Names.Purposes[l.Purpose], string(l.Purpose)))
+		}
+	}
+	return refusal
+}

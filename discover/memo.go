@@ -1,0 +1,339 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// drainLimit is how many bytes of a body that nobody wants any more are read
+// all the same, so that its connection can be used again.
+const drainLimit = 64 << 10
+
+// memo is a transport that sends no request twice, and no more than a budget
+// allows. What several ask for at once is asked for once; what has been
+// answered is answered from memory. Bodies are read as far as somebody reads
+// them, and the next one goes on from there. It is safe for concurrent use, and
+// remembers nothing of requests that are no GET or HEAD.
+//
+// An answer that [fetch.Do] repeats a request for is let through once. If the
+// second one is no better it is the error that the host is not there for now:
+// nobody waits longer for the sake of an estimate.
+type memo struct {
+	next        http.RoundTripper
+	ctx         context.Context // of the look: what is sent lives as long
+	maxRequests int
+	maxBytes    int64
+	maxBody     int64
+
+	mu       sync.Mutex
+	answers  map[string]*answer
+	bodies   []*body
+	requests int
+	bytes    int64
+	draining sync.WaitGroup
+}
+
+// answer is what came of a request, or of two.
+type answer struct {
+	done  chan struct{} // closed once the rest is there
+	resp  *http.Response
+	body  *body
+	err   error
+	again bool // it may pass, and is asked for once more
+}
+
+// Unwrap implements [fetch.Wrapper].
+func (m *memo) Unwrap() http.RoundTripper { return m.next }
+
+// RoundTrip implements [http.RoundTripper].
+func (m *memo) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead || req.Body != nil && req.Body != http.NoBody {
+		if err := m.count(); err != nil {
+			return nil, err
+		}
+		return m.next.RoundTrip(req)
+	}
+	a := m.find(req)
+	select {
+	case <-a.done:
+	case <-req.Context().Done():
+		return nil, context.Cause(req.Context())
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	resp := *a.resp
+	resp.Header, resp.Request = a.resp.Header.Clone(), req
+	resp.Body = http.NoBody
+	if a.body != nil && req.Method == http.MethodGet {
+		resp.Body = &reader{body: a.body, ctx: req.Context()}
+	}
+	return &resp, nil
+}
+
+// find gives the answer to a request that has been sent, or sends it.
+func (m *memo) find(req *http.Request) *answer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := keyOf(req)
+	a, tried := m.answers[key], false
+	if a == nil && req.Method == http.MethodHead {
+		get := *req
+		get.Method = http.MethodGet
+		a = m.answers[keyOf(&get)]
+	}
+	if a != nil {
+		select {
+		case <-a.done:
+			if tried = a.again; !tried && !varies(a, req) {
+				return a
+			}
+		default:
+			return a
+		}
+	}
+	a = &answer{done: make(chan struct{})}
+	m.answers[key] = a
+	go m.send(req, a, tried)
+	return a
+}
+
+// keyOf tells requests apart by what decides about the answer.
+func keyOf(req *http.Request) string {
+	u := *req.URL
+	u.Fragment, u.RawFragment = "", ""
+	parts := []string{req.Method, u.String()}
+	for _, name := range []string{"Authorization", "Range", "If-None-Match", "If-Modified-Since", "If-Range"} {
+		parts = append(parts, strings.Join(req.Header.Values(name), ","))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// varies reports whether an answer is none to a request, because it depends on
+// what this one says otherwise (RFC 9111, section 4.1).
+func varies(a *answer, req *http.Request) bool {
+	if a.err != nil {
+		return false
+	}
+	for name := range strings.SplitSeq(strings.Join(a.resp.Header.Values("Vary"), ","), ",") {
+		switch name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); name {
+		case "", "Authorization", "Accept-Encoding", "User-Agent": // in the key, or alike in all requests
+			continue
+		}
+		if was := a.resp.Request.Header; !slices.Equal(was.Values(name), req.Header.Values(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// send asks, on behalf of all who want the answer. again: for the second time.
+func (m *memo) send(req *http.Request, a *answer, again bool) {
+	defer close(a.done)
+	if a.err = m.count(); a.err != nil {
+		return
+	}
+	// The one who asks first may lose interest before the others do.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
+	stop := context.AfterFunc(m.ctx, cancel)
+	end := func() { stop(); cancel() }
+	out := req.Clone(ctx)
+	resp, err := m.next.RoundTrip(out)
+	switch {
+	case err != nil && again:
+		// Without its cause, for which it would be asked for again.
+		a.err = err
+		if errors.Is(err, millrace.ErrUnavailable) {
+			a.err = fmt.Errorf("%v: %w", err, millrace.ErrUnavailable) //nolint:errorlint // see above
+		}
+	case err != nil:
+		a.err, a.again = err, broke(err)
+	case passing(resp.StatusCode) && again:
+		err := fetch.CheckStatus(resp)
+		_ = resp.Body.Close()
+		a.err = fmt.Errorf("twice: %w", err)
+	default:
+		a.resp, a.again = resp, passing(resp.StatusCode)
+		resp.Request = &http.Request{Header: maps.Clone(req.Header)}
+		if resp.Body != nil && resp.Body != http.NoBody {
+			a.body = &body{memo: m, src: resp.Body, end: end, most: m.maxBody, size: resp.ContentLength}
+			m.mu.Lock()
+			m.bodies = append(m.bodies, a.body)
+			m.mu.Unlock()
+			return // the body ends it
+		}
+	}
+	end()
+}
+
+// broke reports whether a connection broke before the answer, for which
+// fetch.Do repeats a request as well.
+func broke(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// passing are the status codes that fetch.Do repeats a request for.
+func passing(code int) bool {
+	switch code {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// count takes one request of the budget.
+func (m *memo) count() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.requests >= m.maxRequests {
+		return fmt.Errorf("a look takes %d requests at most: %w", m.maxRequests, millrace.ErrTooLarge)
+	}
+	m.requests++
+	return nil
+}
+
+// take takes bytes of the budget, and says when there are none left.
+func (m *memo) take(n int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bytes += n; m.bytes > m.maxBytes {
+		return fmt.Errorf("a look reads %s at most: %w", bytesText(m.maxBytes), millrace.ErrTooLarge)
+	}
+	return nil
+}
+
+// spent gives what has been taken so far.
+func (m *memo) spent() protocol.Cost {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return protocol.Cost{Requests: int64(m.requests), Bytes: m.bytes}
+}
+
+// close ends all that is still open. The context has ended.
+func (m *memo) close() {
+	m.mu.Lock()
+	bodies := m.bodies
+	m.mu.Unlock()
+	for _, b := range bodies {
+		b.mu.Lock()
+		b.finish(errClosed)
+		b.mu.Unlock()
+	}
+	m.draining.Wait()
+}
+
+var errClosed = errors.New("the look is over")
+
+// body is the part of a body that somebody has read, and the rest on the wire.
+type body struct {
+	memo *memo
+	most int64 // bytes that may be read
+	size int64 // as declared; -1: it is not
+
+	mu   sync.Mutex
+	src  io.ReadCloser
+	end  func() // ends the request
+	read []byte
+	err  error // how it ended; nil: it has not
+}
+
+// at reads from an offset, and from the wire where nobody has read yet.
+func (b *body) at(p []byte, off int) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if off < len(b.read) {
+		return copy(p, b.read[off:]), nil
+	}
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	n, err := b.src.Read(p)
+	b.read = append(b.read, p[:n]...)
+	over := b.memo.take(int64(n))
+	if over == nil && int64(len(b.read)) > b.most {
+		over = fmt.Errorf("a look reads %s of a document at most: %w", bytesText(b.most), millrace.ErrTooLarge)
+	}
+	if err == nil {
+		err = over
+	}
+	if err != nil {
+		b.finish(err)
+	}
+	return n, err
+}
+
+// finish ends the body; it is locked.
+func (b *body) finish(err error) {
+	if b.err != nil {
+		return
+	}
+	b.err = err
+	_ = b.src.Close()
+	b.end()
+}
+
+// drain reads the rest, if it is short.
+func (b *body) drain() {
+	defer b.memo.draining.Done()
+	var chunk [8 << 10]byte
+	b.mu.Lock()
+	off := len(b.read)
+	b.mu.Unlock()
+	for read := 0; read < drainLimit; {
+		n, err := b.at(chunk[:], off)
+		off, read = off+n, read+n
+		if err != nil {
+			return
+		}
+	}
+}
+
+// reader reads a body for one of those who have asked.
+type reader struct {
+	body *body
+	ctx  context.Context
+	off  int
+	done bool
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.done {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if err := context.Cause(r.ctx); err != nil {
+		return 0, err
+	}
+	n, err := r.body.at(p, r.off)
+	r.off += n
+	return n, err
+}
+
+// Close leaves the rest of the body to others. A short one is read to its end.
+func (r *reader) Close() error {
+	if r.done {
+		return nil
+	}
+	r.done = true
+	b := r.body
+	b.mu.Lock()
+	rest := b.err == nil && b.size-int64(len(b.read)) <= drainLimit
+	b.mu.Unlock()
+	if rest && r.ctx.Err() == nil {
+		b.memo.draining.Add(1)
+		go b.drain()
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package discover
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Model is what a plan counts with. The zero value works.
+type Model struct {
+	// Changed is the part of the pages that change from one refresh to the
+	// next, between 0 and 1; 0 = 0.01.
+	Changed float64
+	// Header is what the headers of a request and its answer have, in bytes; 0 =
+	// 600.
+	Header int64
+	// Rounds is how many refreshes are expected to follow the first sync; 0 =
+	// 10. The more there are, the more the first way in may cost if it is
+	// cheap to come back by, and the more it pays to change the way.
+	Rounds int
+	// Sweep: a way that does not tell what is gone is read from the start every
+	// so many refreshes, unless another one tells; 0 = 7.
+	Sweep int
+	// Thin is the part of a page of HTML that every page is charged that comes
+	// as text without structure, between 0 and 1; 0 = 0.25.
+	Thin float64
+	// Held are the ways by which the site has been read before: to go on by
+	// one of them costs nothing to begin with.
+	Held []string
+}
+
+func (m *Model) orDefault() Model {
+	var out Model
+	if m != nil {
+		out = *m
+	}
+	out.Changed = min(1, cmp.Or(max(0, out.Changed), 0.01))
+	out.Header = cmp.Or(max(0, out.Header), 600)
+	out.Rounds = cmp.Or(max(0, out.Rounds), 10)
+	out.Sweep = cmp.Or(max(0, out.Sweep), 7)
+	out.Thin = min(1, cmp.Or(max(0, out.Thin), 0.25))
+	return out
+}
+
+// Pages that a way does not name are lost to whoever keeps to it.
+const (
+	// lostCharge is what each of them is charged, in pages of HTML: no saving
+	// is worth a part of the site, unless it is a small one.
+	lostCharge = 10
+	// Two protocols count alike but for what one of them does not carry; what a
+	// sitemap names are also lists of pages, which no protocol has.
+	likeProtocol, likeWeb = 0.95, 0.5
+)
+
+// Plan is how a site is read: for the first time, and again. The two are
+// chosen separately, and may go different ways.
+type Plan struct {
+	First   Route `json:"first"`
+	Refresh Route `json:"refresh"`
+}
+
+// Route is one way through a site, with what helps it.
+type Route struct {
+	// Roll is the way that decides which pages there are; "" = none is open.
+	Roll string `json:"roll"`
+	// Fill are the ways to pages that the roll names and does not give, the best
+	// first.
+	Fill []string `json:"fill,omitempty"`
+	// Deletions is the way that tells of pages that are gone, where the roll
+	// does not; "" = the roll does, or it is read from the start now and then.
+	Deletions string `json:"deletions,omitempty"`
+	// Next are the ways to take if the roll fails, the best first.
+	Next []string `json:"next,omitempty"`
+	// Cost is what the route is expected to take, with its helpers.
+	Cost protocol.Cost `json:"cost"`
+	// Why says in a sentence why it is this one.
+	Why string `json:"why"`
+}
+
+// load is a cost that is expected, so that it may have parts of a request.
+type load struct{ requests, bytes float64 }
+
+func loadOf(c protocol.Cost) load { return load{float64(c.Requests), float64(c.Bytes)} }
+
+func (l load) add(m load, n float64) load {
+	return load{l.requests + n*m.requests, l.bytes + n*m.bytes}
+}
+
+func (l load) cost() protocol.Cost {
+	const most = 1 << 62
+	return protocol.Cost{Requests: int64(min(math.Ceil(l.requests), most)), Bytes: int64(min(math.Ceil(l.bytes), most))}
+}
+
+// planner weighs the ways of one site.
+type planner struct {
+	Model
+	site  *Site
+	page  load     // one page of HTML
+	open  []*quote // the ways that can be taken, in the order of the site
+	fills []string // see fill
+	fill  load     // what a page costs by the first of them
+	full  bool     // there is one
+}
+
+// quote is what one way takes.
+type quote struct {
+	way           *Way
+	pages         float64
+	moves         float64 // how likely it is that anything changes between two refreshes
+	first, again  load    // what it takes, with what fills it
+	lacks, lacked float64 // what it is charged beside, of the first sync and of a refresh; in bytes
+	deletions     string
+}
+
+// Plan chooses the ways to read a site by what they cost; nil is the zero
+// Model. See the package for how.
+func (s *Site) Plan(m *Model) *Plan {
+	p := &planner{Model: m.orDefault(), site: s, page: loadOf(s.Page)}
+	for i := range s.Ways {
+		if w := &s.Ways[i]; w.Open() {
+			n := s.pages(w)
+			p.open = append(p.open, &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n)})
+		}
+	}
+	if len(p.open) == 0 {
+		none := Route{Why: s.closed()}
+		return &Plan{First: none, Refresh: none}
+	}
+	p.findFills()
+	for _, q := range p.open {
+		p.quote(q)
+	}
+	first, again := p.best()
+	return &Plan{First: p.route(first, nil), Refresh: p.route(again, first)}
+}
+
+// pages gives how many pages a way is taken to have: those that it names, or
+// if that is not known those that the others name.
+func (s *Site) pages(w *Way) float64 {
+	n := w.Offer.Pages
+	for i := range s.Ways {
+		if o := s.Ways[i].Offer; w.Offer.Pages < 0 && o != nil {
+			n = max(n, o.Pages)
+		}
+	}
+	return float64(max(n, 1))
+}
+
+// lost gives how many pages of the site a way is not going to bring, beyond
+// those that its protocol may well leave out.
+func (p *planner) lost(q *quote) float64 {
+	if q.way.Offer.Pages < 0 {
+		return 0
+	}
+	lost := 0.0
+	for _, other := range p.open {
+		like := likeProtocol
+		if other.way.Protocol == Web {
+			like = likeWeb
+		}
+		if other.way.Offer.Pages > 0 {
+			lost = max(lost, like*other.pages-q.pages)
+		}
+	}
+	return lost
+}
+
+// brings reports whether pages come with what they say.
+func brings(o *protocol.Offer) bool { return o.Detail > millrace.DetailSummary }
+
+// thin gives what the pages of a way are charged because they have lost their
+// structure, in bytes a page.
+func (p *planner) thin(o *protocol.Offer) float64 {
+	if o.Detail == millrace.DetailText {
+		return p.Thin * p.weigh(p.page)
+	}
+	return 0
+}
+
+// findFills finds the ways that give a page by itself, the best first.
+func (p *planner) findFills() {
+	type fill struct {
+		name   string
+		load   load
+		weight float64
+	}
+	var all []fill
+	for _, q := range p.open {
+		o, each := q.way.Offer, loadOf(q.way.Offer.Each)
+		if q.way.Protocol == Web {
+			each = p.page
+		} else if !brings(o) || o.Each.Requests == 0 || o.Bare > 0 {
+			continue
+		}
+		all = append(all, fill{q.way.Protocol, each, p.weigh(each) + p.thin(o)})
+	}
+	slices.SortStableFunc(all, func(a, b fill) int { return cmp.Compare(a.weight, b.weight) })
+	for _, f := range all {
+		p.fills = append(p.fills, f.name)
+	}
+	if p.full = len(all) > 0; p.full {
+		p.fill = all[0].load
+	}
+}
+
+func (p *planner) weigh(l load) float64 { return l.bytes + l.requests*float64(p.Header) }
+
+// quote works out what a way takes.
+func (p *planner) quote(q *quote) {
+	o := q.way.Offer
+	changed := p.Changed * q.pages
+	q.first = loadOf(o.First)
+	q.again = loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves).add(loadOf(o.Each), changed)
+
+	bare := 0.0 // part of the pages that come without content
+	switch {
+	case !brings(o):
+		bare = 1
+	case o.Pages > 0:
+		bare = min(1, float64(o.Bare)/q.pages)
+	}
+	if p.full {
+		q.first = q.first.add(p.fill, bare*q.pages)
+		q.again = q.again.add(p.fill, bare*changed)
+	}
+	page := p.weigh(p.page)
+	lost := p.lost(q)
+	if !p.full {
+		lost += bare * q.pages
+	}
+	q.lacks = p.thin(o)*(1-bare)*q.pages + lostCharge*page*lost
+	q.lacked = p.thin(o)*(1-bare)*changed + lostCharge*page*lost
+	if !o.Deletes {
+		p.deletions(q)
+	}
+}
+
+// deletions finds how whoever reads a way learns what is gone.
+func (p *planner) deletions(q *quote) {
+	sweep := loadOf(q.way.Offer.First)
+	more := load{}.add(sweep, 1/float64(p.Sweep))
+	for _, other := range p.open {
+		if other == q || !other.way.Deletions {
+			continue
+		}
+		if gone := p.gone(other); p.weigh(gone) < p.weigh(more) {
+			more, q.deletions = gone, other.way.Protocol
+		}
+	}
+	q.again = q.again.add(more, 1)
+}
+
+// gone is what it takes to be told by a way that tells of deletions alone.
+func (p *planner) gone(q *quote) load {
+	o := q.way.Offer
+	l := loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves)
+	return l.add(load{bytes: float64(o.Named)}, p.Changed*q.pages)
+}
+
+// enter gives what it takes to go on by a way after another one.
+func (p *planner) enter(q, after *quote) load {
+	if q == after || slices.Contains(p.Held, q.way.Protocol) {
+		return load{}
+	}
+	return q.first
+}
+
+// best chooses the way of the first sync, and that of a refresh, so that both
+// and the rounds that are expected cost least together.
+func (p *planner) best() (first, again *quote) {
+	least := math.Inf(1)
+	for _, f := range p.open {
+		for _, a := range p.open {
+			total := p.firstWeight(f) + float64(p.Rounds)*p.againWeight(a, f)
+			if total < least {
+				least, first, again = total, f, a
+			}
+		}
+	}
+	return first, again
+}
+
+func (p *planner) firstWeight(q *quote) float64 { return p.weigh(q.first) + q.lacks }
+
+func (p *planner) againWeight(q, after *quote) float64 {
+	return p.weigh(q.again) + q.lacked + p.weigh(p.enter(q, after))/float64(p.Rounds)
+}
+
+// route describes one choice; after is the way of the first sync, nil for that
+// one itself.
+func (p *planner) route(q, after *quote) Route {
+	weight := func(q *quote) float64 {
+		if after == nil {
+			return p.firstWeight(q)
+		}
+		return p.againWeight(q, after)
+	}
+	r := Route{Roll: q.way.Protocol, Cost: q.first.cost()}
+	if after != nil {
+		r.Cost, r.Deletions = q.again.cost(), q.deletions
+	}
+	if r.Roll != Web {
+		r.Fill = slices.DeleteFunc(slices.Clone(p.fills), func(n string) bool { return n == r.Roll })
+	}
+	rest := slices.DeleteFunc(slices.Clone(p.open), func(o *quote) bool { return o == q })
+	slices.SortStableFunc(rest, func(a, b *quote) int {
+		return cmp.Or(cmpBool(a.way.Protocol == Web, b.way.Protocol == Web), cmp.Compare(weight(a), weight(b)))
+	})
+	for _, o := range rest {
+		r.Next = append(r.Next, o.way.Protocol)
+	}
+	r.Why = p.why(q, after, rest, weight)
+	return r
+}
+
+func cmpBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

@@ -1,0 +1,99 @@
+package discover
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Web is the name of the way through the pages themselves and their links.
+const Web = "crawl"
+
+// Options of [Look]. The zero value looks for the plain web alone.
+type Options struct {
+	Rooms  []protocol.Protocol     // what is looked for, in the order in which it is shown
+	Reader *protocol.ReaderOptions // for the rooms; nil = the zero value
+	// Purpose is what the content is wanted for; "" = [millrace.AIInput].
+	Purpose millrace.Purpose
+	// IgnorePolicy: what the site's documents about use do not allow is a way
+	// in all the same. robots.txt is obeyed by the client or not.
+	IgnorePolicy bool
+
+	MaxRequests int   // that are sent at most, robots.txt not counted; 0 = 60
+	MaxBytes    int64 // of bodies that are read at most, as they are sent; 0 = 16 MiB
+	// Timeout ends the look with what is known by then; 0 = one minute, and 30
+	// times the gap that robots.txt asks for.
+	Timeout time.Duration
+
+	Logger *slog.Logger     // nil = discard
+	Now    func() time.Time // nil = time.Now
+}
+
+// Site is what a look at a site has found. It is plain data, and encodes as
+// JSON: what is read back gives the same plans.
+type Site struct {
+	URL  string    `json:"url"`  // of the root that was looked at
+	Time time.Time `json:"time"` // when
+	// Moved is where the root leads to, if that is on another origin: what is
+	// found there is another site.
+	Moved string `json:"moved,omitempty"`
+	// Ways are those that the site has, or that something is wrong with; the
+	// plain web is the last one, and always there.
+	Ways   []Way    `json:"ways"`
+	Absent []string `json:"absent,omitempty"` // protocols that were looked for in vain
+	// Page is what one page costs as HTML: measured if the site showed one,
+	// else a usual one.
+	Page protocol.Cost `json:"page"`
+
+	Robots   Robots           `json:"robots"`
+	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
+	Licenses []License        `json:"licenses,omitempty"` // that the root or robots.txt name
+	Spent    protocol.Cost    `json:"spent"`              // what the look has cost, robots.txt not counted
+}
+
+// Way is one way to read a site.
+type Way struct {
+	Protocol string `json:"protocol"` // name of a room, or [Web]
+	// Offer is nil if nothing can be had this way: Reason says why.
+	Offer *protocol.Offer `json:"offer,omitempty"`
+	// Deletions: the room's reader can be asked for what is gone alone
+	// ([protocol.DeletionReader]).
+	Deletions bool   `json:"deletions,omitempty"`
+	Allowed   bool   `json:"allowed"`          // by robots.txt and the policies, for the purpose
+	Reason    string `json:"reason,omitempty"` // why not, or what is wrong
+}
+
+// Open reports whether the way can be taken.
+func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
+
+// Robots is what the robots.txt of a site says to the client.
+type Robots struct {
+	Closed string        `json:"closed,omitempty"`      // the record that disallows the root; "" = none does
+	Delay  time.Duration `json:"crawl_delay,omitempty"` // that it asks for
+	Said   []Said        `json:"said,omitempty"`        // records about the use of the content, as they stand
+}
+
+// Said is one record of robots.txt, such as "Content-Signal: ai-train=no".
+type Said struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Line  int    `json:"line"`
+}
+
+// License is a document that says under which terms the content is licensed.
+type License struct {
+	URL  string `json:"url"`
+	From string `json:"from"` // what names it: "Link", "HTML" or "robots.txt"
+}
+
+// Way gives the way by a name, nil if the site has none.
+func (s *Site) Way(name string) *Way {
+	for i := range s.Ways {
+		if s.Ways[i].Protocol == name {
+			return &s.Ways[i]
+		}
+	}
+	return nil
+}

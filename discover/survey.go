@@ -1,0 +1,303 @@
+package discover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol"
+)
+
+const (
+	maxList   = 512 << 10 // bytes of a list that are read, as they are sent
+	maxNames  = 1000      // sitemaps that an index may name
+	maxLists  = 6         // that are read in all
+	maxLinks  = 2000      // of the root, that are counted
+	sampleOf  = 3         // of the pages, and of the sitemaps of an index
+	keptNames = 64        // of the pages of a list
+)
+
+// survey is what is known of the pages without asking for them.
+type survey struct {
+	pages int           // -1: nobody knows
+	lists protocol.Cost // of the sitemaps
+	still int64         // bytes of those that have no validators
+	links int           // of the root, if there is no sitemap
+	urls  []string      // some of the pages, evenly spread
+	basis string
+}
+
+// survey counts the pages by the sitemaps, else by the links of the root.
+func (l *look) survey(ctx context.Context) survey {
+	var named []string
+	for _, ref := range l.robots.Sitemaps() {
+		if u, err := canon.Resolve(l.root, ref); err == nil && !sitemap.IsOther(u) && !slices.Contains(named, u) {
+			named = append(named, u)
+		}
+	}
+	c := &counter{look: l, here: l.aliases()}
+	var t tally
+	if len(named) > 0 {
+		t = c.count(ctx, named, 0)
+	} else {
+		for _, name := range []string{"sitemap.xml", "sitemap_index.xml"} {
+			if t = c.count(ctx, []string{l.site.URL + name}, 0); t.lists > 0 {
+				break
+			}
+		}
+	}
+	if t.pages < 1 {
+		return l.fromLinks()
+	}
+	s := survey{
+		pages: int(math.Round(min(t.pages, 1e9))), urls: t.urls,
+		lists: load{t.lists, t.bytes}.cost(), still: int64(t.still),
+	}
+	switch {
+	case c.cut && c.open:
+		s.basis = "the beginning of its sitemap: there are more"
+	case c.cut || float64(c.read) < t.lists:
+		s.basis = fmt.Sprintf("parts of its %s", sitemapsText(t.lists))
+	default:
+		s.basis = "its " + sitemapsText(t.lists)
+	}
+	return s
+}
+
+func sitemapsText(n float64) string {
+	if n < 1.5 {
+		return "sitemap"
+	}
+	return number(int64(math.Round(n))) + " sitemaps"
+}
+
+// aliases gives the origins whose addresses are the site's: its own, under
+// http and https, and the one that its root says that it has.
+func (l *look) aliases() []string {
+	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
+	out := []string{"https://" + host, "http://" + host}
+	for _, link := range l.home.head().Links {
+		if link.Is("canonical", "") {
+			out = append(out, canon.Origin(link.URL))
+		}
+	}
+	return out
+}
+
+// tally is what some lists have, as far as it is known or estimated.
+type tally struct {
+	pages, lists, bytes, still float64
+	urls                       []string
+}
+
+// counter counts the pages of sitemaps.
+type counter struct {
+	look *look
+	here []string // origins that count
+	read int      // lists
+	cut  bool     // one of them was not read to its end
+	open bool     // and nobody knows how long it is
+}
+
+// count estimates what lists name, by some of them.
+func (c *counter) count(ctx context.Context, lists []string, depth int) tally {
+	var sum tally
+	read := 0.0
+	for _, u := range spread(lists, sampleOf) {
+		if c.read == maxLists {
+			break
+		}
+		t, children, err := c.list(ctx, u)
+		if err != nil {
+			c.look.Logger.Debug("a sitemap that is none", "url", u, "error", err)
+			continue
+		}
+		read++
+		if len(children) > 0 && depth < 2 {
+			below := c.count(ctx, children, depth+1)
+			t.pages, t.lists = t.pages+below.pages, t.lists+below.lists
+			t.bytes, t.still = t.bytes+below.bytes, t.still+below.still
+			t.urls = append(t.urls, below.urls...)
+		}
+		sum.pages, sum.lists = sum.pages+t.pages, sum.lists+t.lists
+		sum.bytes, sum.still = sum.bytes+t.bytes, sum.still+t.still
+		sum.urls = append(sum.urls, t.urls...)
+	}
+	if read == 0 {
+		return tally{}
+	}
+	more := float64(len(lists)) / read
+	if len(lists) <= sampleOf {
+		more = 1 // what is missing cannot be read
+	}
+	return tally{sum.pages * more, sum.lists * more, sum.bytes * more, sum.still * more, sum.urls}
+}
+
+// list reads one sitemap, or as much as an estimate needs.
+func (c *counter) list(ctx context.Context, u string) (t tally, children []string, err error) {
+	c.read++
+	resp, count, err := c.look.ask(ctx, u, "application/xml, text/xml, text/plain, */*;q=0.5")
+	if err != nil {
+		return t, nil, err
+	}
+	size := resp.ContentLength
+	content, err := fetch.Decode(resp)
+	if err != nil {
+		return t, nil, err
+	}
+	defer content.Close()
+	at := resp.Request.URL
+	urls := &kept{}
+	cut := false
+	for e, err := range sitemap.Parse(content, nil) {
+		if err != nil {
+			if t.pages == 0 && len(children) == 0 {
+				return t, nil, err
+			}
+			cut = cut || errors.Is(err, millrace.ErrTooLarge) || errors.Is(err, millrace.ErrUnavailable)
+			break
+		}
+		abs, err := canon.Resolve(at, e.URL)
+		switch {
+		case err != nil:
+		case e.Sitemap:
+			if len(children) < maxNames {
+				children = append(children, abs)
+			}
+		case slices.Contains(c.here, canon.Origin(abs)):
+			t.pages++
+			urls.add(abs)
+		}
+		if cut = count.n > maxList; cut {
+			break
+		}
+	}
+	t.lists, t.bytes, t.urls = 1, float64(count.n), urls.urls
+	if !cut {
+		// What follows the last entry is sent as well.
+		_, _ = io.Copy(io.Discard, io.LimitReader(content, 64<<10))
+		t.bytes = float64(count.n)
+	} else if c.cut = true; size > count.n {
+		more := float64(size) / float64(count.n)
+		t.pages, t.bytes = t.pages*more, float64(size)
+	} else {
+		c.open = true
+	}
+	if (fetch.ValidatorsOf(resp) == fetch.Validators{}) {
+		t.still = t.bytes
+	}
+	return t, children, nil
+}
+
+// spread gives up to n elements of a list, evenly spread.
+func spread(list []string, n int) []string {
+	if len(list) <= n {
+		return list
+	}
+	out := make([]string, 0, n)
+	for i := range n {
+		out = append(out, list[(2*i+1)*len(list)/(2*n)])
+	}
+	return out
+}
+
+// kept are some names of a list, evenly spread, however long it is.
+type kept struct {
+	urls   []string
+	stride int
+	seen   int
+}
+
+func (k *kept) add(u string) {
+	k.stride = max(1, k.stride)
+	if k.seen++; (k.seen-1)%k.stride != 0 {
+		return
+	}
+	if k.urls = append(k.urls, u); len(k.urls) < keptNames {
+		return
+	}
+	for i := range k.urls[:keptNames/2] {
+		k.urls[i] = k.urls[2*i]
+	}
+	k.urls, k.stride = k.urls[:keptNames/2], 2*k.stride
+}
+
+// fromLinks takes the links of the root for as much as is known of the pages.
+func (l *look) fromLinks() survey {
+	links := pageLinks(l.home.body, l.home.head().Base, canon.Origin(l.site.URL))
+	links = slices.DeleteFunc(links, func(u string) bool { return u == l.site.URL })
+	return survey{
+		pages: -1, links: len(links), urls: links,
+		basis: fmt.Sprintf("no sitemap; the root, which links to %s of the site", pagesText(len(links))),
+	}
+}
+
+// pageLinks gives the addresses of an origin that a document of HTML links to,
+// each once.
+func pageLinks(doc []byte, base *url.URL, origin string) []string {
+	var out []string
+	seen := map[string]bool{}
+	z := html.NewTokenizer(bytes.NewReader(doc))
+	for tt := z.Next(); tt != html.ErrorToken && len(out) < maxLinks; tt = z.Next() {
+		if tt != html.StartTagToken && tt != html.SelfClosingTagToken {
+			continue
+		}
+		name, more := z.TagName()
+		if atom.Lookup(name) != atom.A {
+			continue
+		}
+		for more {
+			var k, v []byte
+			k, v, more = z.TagAttr()
+			if string(k) != "href" {
+				continue
+			}
+			u, err := canon.Resolve(base, string(v))
+			if err == nil && canon.Origin(u) == origin && !seen[u] {
+				seen[u] = true
+				out = append(out, u)
+			}
+			break
+		}
+	}
+	return out
+}
+
+// samples looks at some of the pages, and gives what one has in bytes, as it
+// is sent, and what part of them has validators.
+func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64) {
+	var docs []*document
+	own := canon.Origin(l.site.URL)
+	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
+	for _, u := range spread(urls, sampleOf) {
+		// What goes by another name is here, too.
+		d, err := l.get(ctx, own+strings.TrimPrefix(u, canon.Origin(u)))
+		if err == nil && d.html && canon.Origin(d.url.String()) == own {
+			docs = append(docs, d)
+		}
+	}
+	if len(docs) == 0 {
+		docs = []*document{l.home}
+	}
+	for _, d := range docs {
+		page += d.size
+		if (fetch.ValidatorsOf(&http.Response{Header: d.header}) != fetch.Validators{}) {
+			valid++
+		}
+	}
+	return max(1, page/int64(len(docs))), valid / float64(len(docs))
+}

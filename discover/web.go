@@ -1,0 +1,125 @@
+package discover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol"
+)
+
+const (
+	maxPage    = 2 << 20 // bytes of a page that is looked at, without coding
+	usualBytes = 20_000  // of a page of HTML, where nobody has seen one
+)
+
+// document is a document as it came.
+type document struct {
+	url    *url.URL // of the answer
+	header http.Header
+	html   bool
+	body   []byte // without coding
+	size   int64  // as it was sent
+}
+
+func (d *document) head() weblink.Head { return weblink.HTML(bytes.NewReader(d.body), d.url) }
+
+// counting counts what is read of a body.
+type counting struct {
+	io.ReadCloser
+	n int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// ask sends a request and gives the answer, which is a success.
+func (l *look) ask(ctx context.Context, u, accept string) (*http.Response, *counting, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	req.Header.Set("Accept", accept)
+	client := l.client
+	if l.Reader != nil {
+		client = fetch.WithKeys(client, l.Reader.Key)
+	}
+	resp, err := fetch.Do(ctx, client, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		_ = resp.Body.Close()
+		return nil, nil, err
+	}
+	count := &counting{ReadCloser: resp.Body}
+	resp.Body = count
+	return resp, count, nil
+}
+
+// get gets a page.
+func (l *look) get(ctx context.Context, u string) (*document, error) {
+	resp, count, err := l.ask(ctx, u, "text/html, */*;q=0.1")
+	if err != nil {
+		return nil, err
+	}
+	d := &document{url: resp.Request.URL, header: resp.Header, html: weblink.IsHTML(resp.Header)}
+	d.body, err = fetch.ReadBody(resp, maxPage)
+	d.size = count.n
+	return d, err
+}
+
+// lookWeb gives the way of the pages and their links. rooms are the other ways,
+// which may know how many pages there are.
+func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
+	w := Way{Protocol: Web, Allowed: true}
+	l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
+	switch {
+	case refusedByRobots(l.homeErr):
+		w.Allowed = false
+		fallthrough
+	case l.homeErr != nil:
+		w.Allowed = w.Allowed && !errors.Is(l.homeErr, millrace.ErrForbidden)
+		w.Reason = l.homeErr.Error()
+	case l.site.Moved != "":
+		w.Reason = "the root leads to another site, " + l.site.Moved
+	case !l.home.html:
+		w.Reason = "the root is no HTML: " + l.home.header.Get("Content-Type")
+	}
+	if w.Reason != "" {
+		return w
+	}
+	s := l.survey(ctx)
+	pages := s.pages
+	for _, r := range rooms {
+		if pages < 0 && r != nil && r.Offer != nil {
+			pages = max(pages, r.Offer.Pages)
+		}
+	}
+	if pages < 0 {
+		pages = s.links + 1
+	}
+	page, valid := l.samples(ctx, s)
+	l.site.Page.Bytes = page
+	n := int64(max(1, pages))
+	again := int64(float64(n*page) * (1 - valid)) // pages that have no validators come whole
+	w.Offer = &protocol.Offer{
+		Entry: l.site.URL, Pages: s.pages, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra,
+		Deletes: true, Basis: s.basis,
+		First: s.lists.Add(protocol.Cost{Requests: 1, Bytes: page}, n),
+		Still: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.still},
+		Moved: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.lists.Bytes},
+		Each:  protocol.Cost{Bytes: int64(float64(page) * valid)},
+	}
+	return w
+}

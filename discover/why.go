@@ -1,0 +1,136 @@
+package discover
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// why explains a choice in a sentence. rest are the other ways that are open,
+// in the order of their weights.
+func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float64) string {
+	o := q.way.Offer
+	var b strings.Builder
+	l := q.first
+	if after != nil {
+		l = q.again
+		fmt.Fprintf(&b, "%s when %s of the pages have changed", costText(l), percentText(p.Changed))
+		switch {
+		case q.deletions != "":
+			fmt.Fprintf(&b, ", %s telling what is gone", q.deletions)
+		case !o.Deletes:
+			fmt.Fprintf(&b, ", with a reading from the start every %d refreshes to see what is gone", p.Sweep)
+		}
+		if enter := p.enter(q, after); enter != (load{}) {
+			fmt.Fprintf(&b, ", after %s to begin with", costText(enter))
+		}
+	} else {
+		fmt.Fprintf(&b, "%s %s for %s", pagesText(o.Pages), carriesText(o.Detail), costText(l))
+	}
+	if bare := o.Bare; p.full && q.way.Protocol != Web && (bare > 0 || !brings(o)) {
+		fmt.Fprintf(&b, ", the content by %s", p.fills[0])
+	}
+	if len(rest) == 0 {
+		b.WriteString("; there is no other way")
+		return b.String()
+	}
+	next := rest[0]
+	for _, r := range rest {
+		if weight(r) < weight(next) {
+			next = r
+		}
+	}
+	l = next.first
+	if after != nil {
+		l = next.again
+	}
+	fmt.Fprintf(&b, "; %s would take %s", next.way.Protocol, costText(l))
+	switch n := p.lost(next); {
+	case n >= 1:
+		fmt.Fprintf(&b, " and leave out %s", pagesText(int(n)))
+	case next.way.Offer.Detail < o.Detail:
+		fmt.Fprintf(&b, " and bring %s", carriesText(next.way.Offer.Detail))
+	}
+	if after != nil && p.enter(next, after) != (load{}) {
+		fmt.Fprintf(&b, " and first %s", costText(p.enter(next, after)))
+	}
+	return b.String()
+}
+
+// closed says why no way is open.
+func (s *Site) closed() string {
+	var all []string
+	for _, w := range s.Ways {
+		if w.Reason != "" {
+			all = append(all, w.Protocol+": "+w.Reason)
+		}
+	}
+	if len(all) == 0 {
+		return "no way is open"
+	}
+	return "no way is open: " + strings.Join(all, "; ")
+}
+
+// CarriesText says in a few words how rich what a way brings is.
+func carriesText(d millrace.Detail) string {
+	switch d {
+	case millrace.DetailBlocks:
+		return "with their blocks"
+	case millrace.DetailText:
+		return "as text"
+	}
+	return "as summaries"
+}
+
+func pagesText(n int) string {
+	switch {
+	case n < 0:
+		return "its pages"
+	case n == 1:
+		return "1 page"
+	}
+	return number(int64(n)) + " pages"
+}
+
+func costText(l load) string {
+	return protocolCost(l.cost())
+}
+
+func protocolCost(c protocol.Cost) string {
+	requests := number(c.Requests) + " requests"
+	if c.Requests == 1 {
+		requests = "1 request"
+	}
+	return requests + " and " + bytesText(c.Bytes)
+}
+
+func percentText(part float64) string {
+	return strconv.FormatFloat(math.Round(part*10000)/100, 'f', -1, 64) + " %"
+}
+
+// number gives a count with commas between thousands.
+func number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func bytesText(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"bytes", "kB", "MB", "GB"} {
+		switch {
+		case unit == "bytes" && f < 1000:
+			return fmt.Sprintf("%d bytes", n)
+		case f < 1000 || unit == "GB":
+			return fmt.Sprintf("%.1f %s", f, unit)
+		}
+		f /= 1000
+	}
+	return ""
+}
