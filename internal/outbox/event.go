@@ -1,0 +1,62 @@
+package outbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// What an event says has happened.
+const (
+	Added   = "added"
+	Updated = "updated"
+	Deleted = "deleted"
+	Reset   = "reset" // forget what was told of the site: all pages follow as added
+)
+
+// Event is one change, as receivers see it.
+type Event struct {
+	Time     time.Time `json:"time"` // when the store has learned of it, UTC
+	Site     string    `json:"site"` // as the mirror names it
+	Change   string    `json:"change"`
+	URL      string    `json:"url,omitempty"` // absolute; none of a reset
+	Title    string    `json:"title,omitempty"`
+	Modified time.Time `json:"modified,omitzero"`
+	Revision string    `json:"revision,omitempty"` // moves with what the page says
+	// Seq is the store's sequence number of the commit that has brought the
+	// change. It rises, and changes that came together share it.
+	Seq     uint64 `json:"seq"`
+	Content string `json:"content,omitempty"` // of the page, if it was asked for
+	// Omitted: the receiver takes no message as long as the content is.
+	Omitted bool `json:"content_omitted,omitempty"`
+}
+
+// omit gives an event without its content, if it has some.
+func omit(line []byte) ([]byte, bool) {
+	var e Event
+	if err := json.Unmarshal(line, &e); err != nil || e.Content == "" {
+		return nil, false
+	}
+	e.Content, e.Omitted = "", true
+	bare, err := e.encode()
+	return bare, err == nil
+}
+
+// encode gives an event as one line of JSON, with its line end.
+func (e *Event) encode() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(e)
+	return b.Bytes(), err
+}
+
+// put fills in what an event says of a page that is there.
+func (e *Event) put(p *millrace.Page, content func(*millrace.Page) string) {
+	e.URL, e.Title, e.Modified, e.Revision = p.URL, p.Title, p.Modified, p.Version
+	if content != nil {
+		e.Content = content(p)
+	}
+}

@@ -1,0 +1,282 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// Site is what an outbox needs of a site of a store.
+type Site interface {
+	Head(ctx context.Context) (millrace.View, error)
+	Cursor(ctx context.Context, from string) (millrace.Cursor, error)
+	Swap(ctx context.Context, from string, old, new millrace.Cursor) error
+}
+
+// Outbox tells one receiver of one site. It is for one goroutine.
+type Outbox struct {
+	Site     Site
+	Name     string // of the site, for its receiver
+	Receiver string // names it in the store
+	// Deliver hands over events, each a line of JSON with its end, and comes
+	// back when the receiver has them. ErrTooLarge: they are too much at once.
+	Deliver func(ctx context.Context, lines [][]byte) error
+	// Content gives what an event has of a page beside its fields; nil = nothing.
+	Content func(p *millrace.Page) string
+	Most    int // events that are delivered together; 0 = 100
+	Bytes   int // of those, after which no more are added; 0 = 256 KiB
+
+	small int // halves Most and Bytes so often, after an ErrTooLarge
+}
+
+// place is how far a receiver has been told.
+type place struct {
+	Cursor millrace.Cursor `json:"cursor"` // in the log
+	// All pages are told before the log goes on from Cursor.
+	All   bool   `json:"all,omitempty"`
+	Reset bool   `json:"reset,omitempty"` // with All: the receiver has to forget first
+	After string `json:"after,omitempty"` // with All: the last page that was told; "" = none
+}
+
+// from is whose cursor remembers the place.
+func (o *Outbox) from() string { return "told to " + o.Receiver }
+
+// load gives the place, and its form in the store, "" if there is none.
+func (o *Outbox) load(ctx context.Context) (p place, kept millrace.Cursor, err error) {
+	if kept, err = o.Site.Cursor(ctx, o.from()); err != nil || kept == "" {
+		return p, kept, err
+	}
+	if json.Unmarshal([]byte(kept), &p) != nil {
+		p = place{} // of a form that nobody knows: start over
+	}
+	return p, kept, nil
+}
+
+// teller is one call of Flush.
+type teller struct {
+	*Outbox
+	at    place
+	kept  millrace.Cursor
+	told  int
+	lines [][]byte
+	size  int
+}
+
+// Skip leaves out all that has happened until now, for a receiver that has not
+// been told of anything yet.
+func (o *Outbox) Skip(ctx context.Context) error {
+	_, kept, err := o.load(ctx)
+	if err != nil || kept != "" {
+		return err
+	}
+	v, err := o.Site.Head(ctx)
+	if err != nil {
+		return err
+	}
+	t := &teller{Outbox: o}
+	return t.keep(ctx, place{Cursor: v.Site().At(v.Site().Seq)})
+}
+
+// Flush tells all that there is to tell, and says how many events that were. A
+// receiver that has never been told anything is told everything.
+// [millrace.ErrConflict]: another process tells the same receiver. Errors of
+// Deliver are given as they are; nothing is lost by them.
+func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
+	t := &teller{Outbox: o}
+	if t.at, t.kept, err = o.load(ctx); err != nil {
+		return 0, err
+	}
+	refused := false
+	for {
+		v, err := o.Site.Head(ctx)
+		if err != nil {
+			return t.told, err
+		}
+		site := v.Site()
+		switch {
+		case t.at.All:
+			err = t.all(ctx, v)
+		case t.at.Cursor == "":
+			if site.Seq == 0 {
+				return t.told, nil // nothing has ever happened
+			}
+			t.at.Cursor = site.At(0)
+			fallthrough
+		case t.at.Cursor != site.At(site.Seq):
+			err = t.log(ctx, v)
+		default:
+			return t.told, nil
+		}
+		lost := errors.Is(err, errLost)
+		switch {
+		case err == nil:
+			refused = false
+		case lost && !refused:
+			refused = true // what is lost may be the view's, which is old by now
+		case lost && !t.at.All:
+			// The receiver of a store that is new is told nothing of it.
+			if err := t.keep(ctx, place{Cursor: site.At(site.Seq), All: true, Reset: t.kept != ""}); err != nil {
+				return t.told, err
+			}
+		default:
+			return t.told, err
+		}
+	}
+}
+
+// errLost says that a view does not have what it was asked for any more.
+var errLost = errors.New("the log does not reach back so far")
+
+func lost(err error) error {
+	if errors.Is(err, millrace.ErrConflict) {
+		return fmt.Errorf("%w: %w", errLost, err)
+	}
+	return err
+}
+
+// log tells what has changed since the place, up to a view.
+func (t *teller) log(ctx context.Context, v millrace.View) error {
+	defer t.clear()
+	var (
+		site = v.Site()
+		done = t.at.Cursor // all before it is told, or in lines
+		at   time.Time     // of the commit that is read
+		seq  uint64
+	)
+	for c, err := range v.Changes(ctx, t.at.Cursor) {
+		if err != nil {
+			return lost(err)
+		}
+		if c.Kind == millrace.Mark {
+			continue
+		}
+		if seq == 0 || !c.Time.Equal(at) {
+			if seq != 0 {
+				done = site.At(seq)
+			}
+			at = c.Time
+			if seq, err = v.SeqAt(ctx, at); err != nil {
+				return lost(err)
+			}
+		}
+		e := Event{Time: c.Time, Site: t.Name, Change: Deleted, URL: c.URL, Seq: seq}
+		if c.Kind == millrace.Put {
+			p, err := v.Page(ctx, millrace.Ref{URL: c.URL})
+			if err != nil {
+				return lost(err)
+			}
+			e.put(p, t.Content)
+			if e.Change = Updated; c.New {
+				e.Change = Added
+			}
+		}
+		if err := t.add(ctx, &e, place{Cursor: done}); err != nil {
+			return err
+		}
+	}
+	return t.deliver(ctx, place{Cursor: site.At(site.Seq)})
+}
+
+// all tells every page from the place on. What changes meanwhile is told by the
+// log, once all are.
+func (t *teller) all(ctx context.Context, v millrace.View) error {
+	defer t.clear()
+	site := v.Site()
+	at := t.at
+	if at.Reset && at.After == "" {
+		if err := t.add(ctx, &Event{Time: site.Time, Site: t.Name, Change: Reset, Seq: site.Seq}, at); err != nil {
+			return err
+		}
+	}
+	for p, err := range v.Scan(ctx, millrace.Scan{After: at.After, Bodies: t.Content != nil}) {
+		if err != nil {
+			return lost(err)
+		}
+		e := Event{Time: site.Time, Site: t.Name, Change: Added, Seq: site.Seq}
+		e.put(p, t.Content)
+		if err := t.add(ctx, &e, at); err != nil {
+			return err
+		}
+		at.After = p.URL
+	}
+	return t.deliver(ctx, place{Cursor: at.Cursor})
+}
+
+// add delivers what there is, if it is enough; then before is where the telling
+// has come to. Then it adds an event.
+func (t *teller) add(ctx context.Context, e *Event, before place) error {
+	most, size := max(1, cmp.Or(t.Most, 100)>>t.small), cmp.Or(t.Bytes, 256<<10)>>t.small
+	if len(t.lines) >= most || t.size >= size {
+		if err := t.deliver(ctx, before); err != nil {
+			return err
+		}
+	}
+	line, err := e.encode()
+	if err != nil {
+		return fmt.Errorf("the change of %s: %w", e.URL, err)
+	}
+	t.lines, t.size = append(t.lines, line), t.size+len(line)
+	return nil
+}
+
+func (t *teller) clear() { t.lines, t.size = nil, 0 }
+
+// deliver delivers what there is, and keeps how far that is.
+func (t *teller) deliver(ctx context.Context, to place) error {
+	if err := t.hand(ctx, t.lines); err != nil {
+		return err
+	}
+	t.told += len(t.lines)
+	t.clear()
+	return t.keep(ctx, to)
+}
+
+// hand delivers lines, in ever smaller parts if the receiver wants it so, at last
+// without content: what cannot be told must not keep back all that follows.
+func (t *teller) hand(ctx context.Context, lines [][]byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	err := t.Deliver(ctx, lines)
+	if !errors.Is(err, millrace.ErrTooLarge) {
+		return err
+	}
+	if len(lines) == 1 {
+		bare, ok := omit(lines[0])
+		if !ok {
+			return err
+		}
+		return t.Deliver(ctx, [][]byte{bare})
+	}
+	t.small = min(t.small+1, 16)
+	half := len(lines) / 2
+	if err := t.hand(ctx, lines[:half]); err != nil {
+		return err
+	}
+	return t.hand(ctx, lines[half:])
+}
+
+// keep keeps how far the telling has come, durably.
+func (t *teller) keep(ctx context.Context, to place) error {
+	if to == t.at && t.kept != "" {
+		return nil
+	}
+	b, err := json.Marshal(to)
+	if err != nil {
+		return err
+	}
+	// What was delivered is delivered, even if the process is to end.
+	if err := t.Site.Swap(context.WithoutCancel(ctx), t.from(), t.kept, millrace.Cursor(b)); err != nil {
+		if errors.Is(err, millrace.ErrConflict) {
+			return fmt.Errorf("another process tells what changes in %s to the same receiver: %w", t.Name, err)
+		}
+		return err
+	}
+	t.at, t.kept = to, millrace.Cursor(b)
+	return nil
+}

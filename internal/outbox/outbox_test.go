@@ -1,0 +1,323 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+const base = "https://example.com/"
+
+// clock is a store's clock.
+type clock struct{ now time.Time }
+
+// open gives a site of a new store, whose clock moves by a minute each time.
+func open(t *testing.T) (store.Site, *clock) {
+	t.Helper()
+	c := &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), &sqlite.Options{Now: func() time.Time {
+		c.now = c.now.Add(time.Minute)
+		return c.now
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	site, err := st.Site(t.Context(), base, store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err == nil {
+		err = site.Derive(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site, c
+}
+
+// apply applies changes as one commit: "/path=text" puts a page, "-/path"
+// deletes one.
+func apply(t *testing.T, site store.Site, changes ...string) {
+	t.Helper()
+	var batch []millrace.Change
+	for _, c := range changes {
+		if url, ok := strings.CutPrefix(c, "-"); ok {
+			batch = append(batch, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: url}})
+			continue
+		}
+		url, text, _ := strings.Cut(c, "=")
+		batch = append(batch, millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: url, Version: text}, Page: &millrace.Page{
+			URL: url, Title: "Title of " + url, Blocks: millrace.TextBlocks(text), Detail: millrace.DetailText, Known: millrace.FieldTitle | millrace.FieldContent,
+		}})
+	}
+	if _, err := site.Apply(t.Context(), "test", batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// receiver remembers what it was told.
+type receiver struct {
+	got   []string // "added /a", and so on
+	parts []int    // how many at once
+	fail  error    // instead
+	after int      // with fail: so many deliveries are taken first
+}
+
+func (r *receiver) deliver(_ context.Context, lines [][]byte) error {
+	if r.fail != nil && r.after == 0 {
+		return r.fail
+	}
+	r.after--
+	r.parts = append(r.parts, len(lines))
+	for _, line := range lines {
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		r.got = append(r.got, strings.TrimSpace(e.Change+" "+strings.TrimPrefix(e.URL, "https://example.com")))
+	}
+	return nil
+}
+
+func (r *receiver) want(t *testing.T, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(want, r.got); d != "" {
+		t.Errorf("told (-want +got):\n%s", d)
+	}
+	r.got, r.parts = nil, nil
+}
+
+func flush(t *testing.T, o *Outbox) {
+	t.Helper()
+	if _, err := o.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What changes is told once, in order.
+func TestFlush(t *testing.T) {
+	site, _ := open(t)
+	r := &receiver{}
+	o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver}
+	flush(t, o)
+	r.want(t)
+	apply(t, site, "/a=1", "/b=1")
+	apply(t, site, "/c=1")
+	flush(t, o)
+	r.want(t, "added /a", "added /b", "added /c")
+	flush(t, o)
+	r.want(t)
+	apply(t, site, "/b=2")
+	apply(t, site, "-/a")
+	apply(t, site, "/b=3", "/d=1")
+	flush(t, o)
+	r.want(t, "deleted /a", "updated /b", "added /d")
+	apply(t, site, "/e=1")
+	apply(t, site, "-/e")
+	flush(t, o)
+	r.want(t, "deleted /e") // who was killed may have told of it
+}
+
+// An event says what the page says, and where it stands in the log.
+func TestEvent(t *testing.T) {
+	site, _ := open(t)
+	apply(t, site, "/a=one <two>")
+	apply(t, site, "/b=1")
+	var got []string
+	o := &Outbox{
+		Site: site, Name: base, Receiver: "test", Content: (*millrace.Page).Text,
+		Deliver: func(_ context.Context, lines [][]byte) error {
+			for _, line := range lines {
+				got = append(got, string(line))
+			}
+			return nil
+		},
+	}
+	flush(t, o)
+	apply(t, site, "-/a")
+	flush(t, o)
+	v, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := v.Page(t.Context(), millrace.Ref{URL: "/b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`"change":"added","url":"https://example.com/a","title":"Title of /a","modified":"`,
+		fmt.Sprintf(`"change":"added","url":"https://example.com/b","title":"Title of /b","modified":"%s","revision":"%s","seq":2,"content":"1"}`+"\n",
+			p.Modified.Format(time.RFC3339), p.Version),
+		`"change":"deleted","url":"https://example.com/a","seq":3}` + "\n",
+	}
+	for i, w := range want {
+		if len(got) != len(want) || !strings.Contains(got[i], w) || !strings.HasPrefix(got[i], `{"time":"2026-03-01T12:`) {
+			t.Fatalf("told:\n%s\nwant\n%s", strings.Join(got, ""), strings.Join(want, "\n"))
+		}
+	}
+	if !strings.Contains(got[0], `"seq":1,"content":"one <two>"}`) {
+		t.Errorf("told: %s", got[0])
+	}
+}
+
+// Wherever the telling is cut off, nothing is lost, and what is told twice is
+// what was not kept as told.
+func TestCutOff(t *testing.T) {
+	site, _ := open(t)
+	for i := range 10 {
+		apply(t, site, fmt.Sprintf("/%da=1", i), fmt.Sprintf("/%db=1", i), fmt.Sprintf("/%dc=1", i))
+	}
+	down := errors.New("down")
+	told := map[string]int{}
+	flushes := 0
+	for done := false; !done; flushes++ {
+		r := &receiver{fail: down, after: 3}
+		o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver, Most: 4}
+		_, err := o.Flush(t.Context())
+		if done = err == nil; !done && !errors.Is(err, down) {
+			t.Fatal(err)
+		}
+		for _, e := range r.got {
+			told[e]++
+		}
+		if flushes > 20 {
+			t.Fatalf("it does not get on: %v", told)
+		}
+	}
+	again := 0
+	for _, n := range told {
+		again += n - 1
+	}
+	if len(told) != 30 || flushes < 2 || again > 3*flushes {
+		t.Errorf("%d of 30 pages are told of in %d parts, %d times too often", len(told), flushes, again)
+	}
+}
+
+// A commit that is larger than what is delivered at once is told in parts.
+func TestLargeCommit(t *testing.T) {
+	site, _ := open(t)
+	var batch []string
+	for i := range 95 {
+		batch = append(batch, fmt.Sprintf("/%02d=1", i))
+	}
+	apply(t, site, batch...)
+	r := &receiver{}
+	flush(t, &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver, Most: 20})
+	if d := cmp.Diff([]int{20, 20, 20, 20, 15}, r.parts); d != "" {
+		t.Error(d)
+	}
+	r = &receiver{}
+	flush(t, &Outbox{Site: site, Name: base, Receiver: "by size", Deliver: r.deliver, Bytes: 1000})
+	if len(r.got) != 95 || len(r.parts) < 10 {
+		t.Errorf("%d told in %d parts", len(r.got), len(r.parts))
+	}
+}
+
+// Two receivers are told each for itself; one that starts now misses what was.
+func TestReceivers(t *testing.T) {
+	site, _ := open(t)
+	apply(t, site, "/a=1")
+	one, two := &receiver{}, &receiver{}
+	first := &Outbox{Site: site, Name: base, Receiver: "one", Deliver: one.deliver}
+	second := &Outbox{Site: site, Name: base, Receiver: "two", Deliver: two.deliver}
+	if err := second.Skip(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, site, "/b=1")
+	if err := second.Skip(t.Context()); err != nil { // it is known by now
+		t.Fatal(err)
+	}
+	flush(t, first)
+	flush(t, second)
+	one.want(t, "added /a", "added /b")
+	two.want(t, "added /b")
+}
+
+// Two processes that tell the same receiver find out.
+func TestTwice(t *testing.T) {
+	site, _ := open(t)
+	apply(t, site, "/a=1")
+	r := &receiver{}
+	other := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver}
+	o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: func(ctx context.Context, lines [][]byte) error {
+		flush(t, other)
+		return r.deliver(ctx, lines)
+	}}
+	if _, err := o.Flush(t.Context()); !errors.Is(err, millrace.ErrConflict) || !strings.Contains(err.Error(), "another process") {
+		t.Error(err)
+	}
+}
+
+// Who has been away for longer than the log reaches back is told to forget, and
+// then all, also when that is cut off.
+func TestReset(t *testing.T) {
+	site, c := open(t)
+	apply(t, site, "/a=1", "/b=1", "/c=1", "/d=1")
+	r := &receiver{}
+	o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver, Most: 2}
+	flush(t, o)
+	apply(t, site, "/b=2", "-/c")
+	c.now = c.now.Add(1000 * time.Hour)
+	apply(t, site, "/d=2")
+	c.now = c.now.Add(1000 * time.Hour)
+	if err := site.Compact(t.Context(), time.Hour, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	r.got = nil
+	r.fail, r.after = errors.New("down"), 1
+	if _, err := o.Flush(t.Context()); !errors.Is(err, r.fail) {
+		t.Fatal(err)
+	}
+	r.want(t, "reset", "added /a")
+	apply(t, site, "/a=2", "/e=1")
+	r.fail = nil
+	flush(t, o)
+	r.want(t, "added /b", "added /d", "added /e", "updated /a", "added /e")
+
+	never := &receiver{}
+	flush(t, &Outbox{Site: site, Name: base, Receiver: "new", Deliver: never.deliver})
+	never.want(t, "added /a", "added /b", "added /d", "added /e")
+}
+
+// A receiver that takes no long messages gets short ones, at last without what
+// makes them long.
+func TestTooLarge(t *testing.T) {
+	site, _ := open(t)
+	apply(t, site, "/a=1", "/b=1", "/c="+strings.Repeat("long ", 1000), "/d=1", "/e=1")
+	var got []string
+	o := &Outbox{Site: site, Name: base, Receiver: "test", Content: (*millrace.Page).Text}
+	o.Deliver = func(_ context.Context, lines [][]byte) error {
+		size := 0
+		for _, l := range lines {
+			size += len(l)
+		}
+		if size > 1000 {
+			return fmt.Errorf("%d bytes: %w", size, millrace.ErrTooLarge)
+		}
+		for _, l := range lines {
+			var e Event
+			if err := json.Unmarshal(l, &e); err != nil {
+				return err
+			}
+			got = append(got, fmt.Sprint(strings.TrimPrefix(e.URL, base), e.Omitted, len(e.Content) > 0))
+		}
+		return nil
+	}
+	flush(t, o)
+	want := []string{"afalse true", "bfalse true", "ctrue false", "dfalse true", "efalse true"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	o.Receiver, o.Deliver = "none", func(context.Context, [][]byte) error { return millrace.ErrTooLarge }
+	if _, err := o.Flush(t.Context()); !errors.Is(err, millrace.ErrTooLarge) {
+		t.Error(err)
+	}
+}

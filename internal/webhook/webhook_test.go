@@ -1,0 +1,262 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+func secrets(t *testing.T, text string) []Secret {
+	t.Helper()
+	s, err := ParseSecrets(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The example that the specification's own libraries are tested with.
+func TestSignature(t *testing.T) {
+	at := time.Unix(1614265330, 0)
+	got := signature(secrets(t, secret), "msg_p5jXN8AQM9LWM0D4loKWxJek", at, []byte(`{"test": 2432232314}`))
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if two := signature(secrets(t, secret+"\n\n"+secret+"\n"), "msg_p5jXN8AQM9LWM0D4loKWxJek", at, []byte(`{"test": 2432232314}`)); two != got+" "+got {
+		t.Errorf("two secrets: %s", two)
+	}
+}
+
+func TestParseSecrets(t *testing.T) {
+	long := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("x"), 65))
+	for text, want := range map[string]string{
+		"":                                "no secret",
+		"\n \n":                           "no secret",
+		"hunter2hunter2":                  "line 1: a secret begins with whsec_",
+		secret + "\nwhsec_~~hunter2":      "line 2: what follows whsec_ is no base64",
+		"whsec_aHVudGVyMg==":              "a secret of 7 bytes: want 24 to 64",
+		"whsec_" + long:                   "a secret of 65 bytes",
+		strings.Repeat(secret+"\n", 5):    "more than 4",
+		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo": "no base64",
+	} {
+		_, err := ParseSecrets(text)
+		if !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if s := secrets(t, secret); strings.Contains(fmt.Sprintf("%v %+v %#v %s", s, s, s, s[0]), "MfKQ") {
+		t.Error("a secret prints")
+	}
+}
+
+// server is a receiver behind a network in memory.
+type server struct {
+	mu     sync.Mutex
+	answer func(w http.ResponseWriter, n int) // nth request, from 1
+	ids    []string
+	at     []time.Time
+	bodies []string
+	bad    int // signatures
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	id, stamp := r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp")
+	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", id, stamp, body)
+	if "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)) != r.Header.Get("webhook-signature") || r.Method != http.MethodPost ||
+		r.Header.Get("Content-Type") != "application/json" || stamp != strconv.FormatInt(time.Now().Unix(), 10) {
+		s.bad++
+	}
+	s.ids, s.at, s.bodies = append(s.ids, id), append(s.at, time.Now()), append(s.bodies, string(body))
+	n := len(s.ids)
+	s.mu.Unlock()
+	s.answer(w, n)
+}
+
+// sender gives a sender to a server, within a bubble of fake time.
+func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
+	t.Helper()
+	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	srv := &http.Server{Handler: s}
+	go func() { _ = srv.Serve(l) }()
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Dial: l.dial})
+	t.Cleanup(func() { client.CloseIdleConnections(); _ = srv.Close() })
+	out, err := New(client.HTTP(), "http://hooks.example/in?token=hunter2", secrets(t, secret), &Options{Rand: func() float64 { return 0 }, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case l.conns <- b:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.done:
+		return nil, errors.New("connection refused")
+	}
+}
+
+func (l *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipes) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+func (l *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+// A message is sent again until it is taken: the same message, signed anew,
+// after ever longer waits.
+func TestSendAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &server{answer: func(w http.ResponseWriter, n int) {
+			switch {
+			case n == 3:
+				w.Header().Set("Retry-After", "7200")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case n < 14:
+				w.Header().Set("Location", "https://elsewhere.example/")
+				w.WriteHeader([]int{500, 404, 307, 429}[n%4])
+			}
+		}}
+		out := sender(t, s, slog.New(slog.NewTextHandler(&log, nil)))
+		if err := out.Send(t.Context(), []byte(`{"n":1}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Send(t.Context(), []byte(`{"n":2}`)); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.ids) != 15 || s.bad > 0 || s.ids[0] != s.ids[13] || s.ids[14] == s.ids[0] || s.bodies[13] != `{"n":1}` {
+			t.Fatalf("%d requests, %d badly signed: %v", len(s.ids), s.bad, s.ids)
+		}
+		for i, least := range []time.Duration{time.Second, 2 * time.Second, 2 * time.Hour, 8 * time.Second} {
+			if wait := s.at[i+1].Sub(s.at[i]); wait < least {
+				t.Errorf("request %d came %s after the one before", i+2, wait)
+			}
+		}
+		if wait := s.at[13].Sub(s.at[12]); wait < 5*time.Minute || wait > 12*time.Minute {
+			t.Errorf("the last wait was %s", wait)
+		}
+		for _, want := range []string{"503 Service Unavailable", "redirect is not followed", "takes messages again", "http://hooks.example/in"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log does not say %q:\n%s", want, log.String())
+			}
+		}
+		if strings.Contains(log.String(), "hunter2") || strings.Contains(out.Name()+out.Key(), "hunter2") {
+			t.Errorf("the log has the query:\n%s", log.String())
+		}
+	})
+}
+
+// A receiver that is down for a day gets the message when it is up.
+func TestDayOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := time.Now().Add(24 * time.Hour)
+		s := &server{}
+		s.answer = func(w http.ResponseWriter, _ int) {
+			if time.Now().Before(up) {
+				w.WriteHeader(http.StatusBadGateway)
+			}
+		}
+		if err := sender(t, s, nil).Send(t.Context(), []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.ids); n < 100 || n > 400 || time.Since(up) > 11*time.Minute {
+			t.Errorf("%d requests, the last %s after the receiver was up", n, time.Since(up))
+		}
+	})
+}
+
+// What is the end of it, and what the context ends.
+func TestSendEnds(t *testing.T) {
+	for status, want := range map[int]error{
+		http.StatusGone: millrace.ErrNotFound, http.StatusRequestEntityTooLarge: millrace.ErrTooLarge, http.StatusInternalServerError: context.DeadlineExceeded,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			out := sender(t, &server{answer: func(w http.ResponseWriter, _ int) { w.WriteHeader(status) }}, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err := out.Send(ctx, []byte(`{}`))
+			if !errors.Is(err, want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%d: %v", status, err)
+			}
+		})
+	}
+	// One that takes the message and does not answer.
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answer: func(_ http.ResponseWriter, n int) {
+			if n < 3 {
+				time.Sleep(20 * time.Minute)
+			}
+		}}
+		if err := sender(t, s, nil).Send(t.Context(), []byte(`{}`)); err != nil || len(s.ids) != 3 {
+			t.Errorf("%d requests: %v", len(s.ids), err)
+		}
+		time.Sleep(time.Hour) // so that its handlers end
+	})
+}
+
+func TestNew(t *testing.T) {
+	client := fetch.New(nil).HTTP()
+	for target, want := range map[string]string{
+		"hooks.example/in":                     "write http://",
+		"ftp://hooks.example/":                 "write http://",
+		"http:///in":                           "write http://",
+		"https://me:hunter2@hooks.example/":    "credentials",
+		"https://hooks.example/%zz?hunter2":    "no URL",
+		"//hooks.example/in?token=hunter2":     "write http://",
+		"https://hooks.example:hunter2/in":     "no URL",
+		"https://hooks.example/in\n?t=hunter2": "no URL",
+	} {
+		_, err := New(client, target, secrets(t, secret), nil)
+		if !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v, want %q", target, err, want)
+		}
+	}
+	if _, err := New(client, "https://hooks.example/", nil, nil); !errors.Is(err, millrace.ErrInvalid) {
+		t.Error(err)
+	}
+	s, err := New(client, "http://127.0.0.1:1/in?t=hunter2", secrets(t, secret), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(t.Context(), []byte(`{}`)); !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), "--allow-private") || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}
