@@ -52,6 +52,11 @@ type Options struct {
 	// singly.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error)
 
+	// Service answers requests beside the rooms of the press, and before them;
+	// nil = nothing does. ServiceGuarded: it needs a key that may read.
+	Service        millrace.Server
+	ServiceGuarded bool
+
 	// Streams is told how many requests listen, whenever that changes. It must
 	// not wait for anything. nil = nobody is told.
 	Streams func(open int)
@@ -96,7 +101,8 @@ type Gateway struct {
 	responses sync.Pool
 }
 
-// New makes a gateway of a press. An error wraps [millrace.ErrInvalid].
+// New makes a gateway of a press; nil = of the Service alone. An error wraps
+// [millrace.ErrInvalid].
 func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o == nil {
 		o = new(Options)
@@ -123,8 +129,9 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.Rate > 0 {
 		g.rates = newRates(o.Rate)
 	}
+	g.serves = o.Service != nil
 	if press != nil {
-		g.serves, g.guarded = press.Serves(), press.Guarded()
+		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
 	}
 	g.ending, g.end = context.WithCancel(context.Background())
 	return g, nil
@@ -198,13 +205,15 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
-	background.Go(func() {
-		err := g.press.Refresh(ctx)
-		if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
-			g.log.Warn("the previous edition cannot be served", "err", err)
-		}
-		g.press.Run(ctx)
-	})
+	if g.press != nil {
+		background.Go(func() {
+			err := g.press.Refresh(ctx)
+			if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
+				g.log.Warn("the previous edition cannot be served", "err", err)
+			}
+			g.press.Run(ctx)
+		})
+	}
 	if g.keys != nil {
 		background.Go(func() { g.keys.run(ctx) })
 	}

@@ -21,14 +21,19 @@ var _ millrace.Live = live{}
 
 // View implements [millrace.Live].
 func (l live) View() (millrace.View, error) {
-	if ed := l.g.press.Current(); ed != nil {
-		return ed.View, nil
+	if l.g.press != nil {
+		if ed := l.g.press.Current(); ed != nil {
+			return ed.View, nil
+		}
 	}
 	return nil, fmt.Errorf("%w: no edition is published yet", millrace.ErrUnavailable)
 }
 
 // Wait implements [millrace.Live].
 func (l live) Wait(ctx context.Context, after uint64) (millrace.View, error) {
+	if l.g.press == nil {
+		return nil, fmt.Errorf("%w: nothing is published here", millrace.ErrUnavailable)
+	}
 	for {
 		moved := l.g.press.Moved()
 		switch {
@@ -64,11 +69,25 @@ const maxServed = 2 << 20
 // for many pages.
 const updateTime = 10 * time.Minute
 
+// server gives who answers a request itself, nil if nobody does, what the
+// request is allowed by, and whether that needs a key.
+func (g *Gateway) server(inner *http.Request) (s millrace.Server, right millrace.Right, guarded bool) {
+	if s = g.o.Service; s != nil {
+		if right, ok := s.Right(inner); ok {
+			return s, right, g.o.ServiceGuarded
+		}
+	}
+	if g.press == nil {
+		return nil, "", false
+	}
+	return g.press.Server(inner)
+}
+
 // serve lets a room answer a request itself. inner is r with its path relative
 // to the documents' base.
 func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Server, right millrace.Right, guarded bool) {
 	// Whoever only listens takes no place away from the others.
-	listens := right == millrace.RightRead
+	listens := right == millrace.RightRead && r.Method != http.MethodPost
 	if listens {
 		end, err := g.streams.enter(w.who())
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 //
 //	/healthz     200 while the process lives
 //	/readyz      200 once a complete edition is published, 503 before
-//	DOCS/…       what rooms answer themselves, the large documents of the edition,
+//	DOCS/…       what the service and rooms answer themselves, the large documents of the edition,
 //	             then what the rooms find, then what a protocol says is missing
 //	BASE/…       the site's own pages and files, with discovery links
 //	/robots.txt  the site's own, with the lines that the rooms announce
@@ -29,7 +29,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		plain(w, r, http.StatusOK, "ok\n")
 		return
 	case "/readyz":
-		if g.press.Current() == nil {
+		if g.press != nil && g.press.Current() == nil {
 			w.Header().Set("Retry-After", "1")
 			plain(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
 			return
@@ -43,8 +43,8 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	inner := under(r, g.docs)
 	if g.serves && inner != nil {
-		if room, right, guarded := g.press.Server(inner); room != nil {
-			g.serve(w, r, inner, room, right, guarded)
+		if server, right, guarded := g.server(inner); server != nil {
+			g.serve(w, r, inner, server, right, guarded)
 			return
 		}
 	}
@@ -52,6 +52,10 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	defer g.active.Add(-1)
+	if g.press == nil {
+		notFound(w, r)
+		return
+	}
 	if inner != nil && g.document(w, r, inner) {
 		return
 	}

@@ -1,0 +1,281 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/millrace/millrace"
+)
+
+// Bounds of a list of changes.
+const (
+	usualChanges = 50
+	mostChanges  = 200
+)
+
+type changesIn struct {
+	Site  string `json:"site"`
+	Since string `json:"since"`
+	Limit int    `json:"limit"`
+}
+
+// changesOut is a part of what has changed.
+type changesOut struct {
+	Site    string    `json:"site"`
+	Changes []change  `json:"changes" jsonschema:"the oldest first, each page once with its last change; without since, every page in the order of the URLs"`
+	More    bool      `json:"more" jsonschema:"whether there is more: call again with since = cursor"`
+	Cursor  string    `json:"cursor" jsonschema:"keep it: as since, it asks for what comes after this"`
+	Terms   *TermsOut `json:"terms,omitempty" jsonschema:"what the site says of the use of its content"`
+}
+
+type change struct {
+	Kind  string `json:"kind" jsonschema:"added, updated or deleted"`
+	URL   string `json:"url"`
+	Title string `json:"title,omitempty"`
+	Time  string `json:"time,omitempty" jsonschema:"RFC 3339: when it came to be known here; of a page that is listed without since, when it last changed"`
+}
+
+func (s *Server) addChanges() {
+	add(s, &sdk.Tool{
+		Name: "list_changes", Title: "List what has changed",
+		Description: "Lists the pages of a site that were added, updated or deleted since a cursor that an earlier call gave, or since a time; without since, every page. Long lists come in parts. Keep the last cursor: with it the next call tells what is new.",
+		InputSchema: schema(`
+			"site":{"type":"string","maxLength":2048,"description":"The site, as list_sites names it. It may be left out if there is one."},
+			"since":{"type":"string","maxLength":8000,"description":"A cursor of list_changes or list_sites, or a time such as 2026-01-31 or 2026-01-31T12:00:00Z."},
+			"limit":{"type":"integer","minimum":1,"maximum":200,"default":50,"description":"The most changes."}`),
+	}, s.changes)
+}
+
+// mark is a place in what list_changes gives, as a cursor has it.
+type mark struct {
+	Site  string `json:"n"`           // sum of its name
+	Epoch string `json:"e"`           // of the store
+	Seq   uint64 `json:"s"`           // everything up to it was told, or is being told
+	All   bool   `json:"l,omitempty"` // every page is being told, as of a state that is not older than Seq
+	After string `json:"a,omitempty"` // with All: the last URL that was told
+	Last  string `json:"u,omitempty"` // else: sum of the last URL that was told of what came right after Seq
+}
+
+// markPrefix is what a cursor begins with.
+const markPrefix = "m1-"
+
+func (m mark) String() string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic("mcp: plain values do not encode: " + err.Error())
+	}
+	return markPrefix + base64.RawURLEncoding.EncodeToString(b)
+}
+
+// sum is a few digits that stand for a text.
+func sum(s string) string {
+	h := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(h[:8])
+}
+
+// start gives the mark of a site as it stands: what comes after it is news.
+func start(site *Site) mark {
+	info := site.View.Site()
+	return mark{Site: sum(site.Name), Epoch: info.Epoch, Seq: info.Seq}
+}
+
+// markOf reads where a caller wants to go on.
+func markOf(ctx context.Context, site *Site, since string) (mark, error) {
+	here := start(site)
+	since = strings.TrimSpace(since)
+	if since == "" {
+		here.All = true
+		return here, nil
+	}
+	if digits, ok := strings.CutPrefix(since, markPrefix); ok {
+		var m mark
+		b, err := base64.RawURLEncoding.DecodeString(digits)
+		if err == nil {
+			err = json.Unmarshal(b, &m)
+		}
+		switch {
+		case err != nil:
+			return m, advise("the cursor is mutilated: give it as it was given, or a time, or leave since out to start over")
+		case m.Site != here.Site:
+			return m, advise("the cursor is of another site: give the site that it was given for")
+		case m.Epoch != here.Epoch || m.Seq > here.Seq:
+			return m, errOver
+		}
+		return m, nil
+	}
+	var at time.Time
+	err := errors.New("no form fits")
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, time.DateOnly} {
+		if at, err = time.Parse(form, since); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return here, advise("since %q is neither a cursor nor a time: write a time as 2026-01-31T12:00:00Z", short(since))
+	}
+	here.Seq, err = site.View.SeqAt(ctx, at.Add(-time.Nanosecond))
+	return here, err
+}
+
+const errOver = advice("the cursor is of another state of the mirror, or older than what is remembered: start over by leaving since out, which lists every page; drop the pages that are not in that list")
+
+// changes lists what has changed.
+func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOut, string, error) {
+	site, err := c.site(ctx, in.Site)
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := markOf(ctx, site, in.Since)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := min(cmp.Or(max(in.Limit, 0), usualChanges), mostChanges)
+	out := &changesOut{Site: clean(site.Name), Changes: []change{}, Terms: termsOf(site.Terms)}
+	if m.All {
+		err = out.every(ctx, site, m, limit)
+	} else {
+		err = out.since(ctx, site, m, limit)
+	}
+	if errors.Is(err, millrace.ErrConflict) {
+		err = errOver
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return out, out.text(), nil
+}
+
+// every lists all pages after a URL. What changes meanwhile is listed again by
+// the cursor that the last part ends with.
+func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) error {
+	for p, err := range site.View.Scan(ctx, millrace.Scan{Order: millrace.ByURL, After: m.After, Limit: limit + 1}) {
+		if err != nil {
+			return err
+		}
+		if len(o.Changes) == limit {
+			o.More = true
+			break
+		}
+		o.Changes = append(o.Changes, change{Kind: "added", URL: address(p.URL), Title: line(p.Title), Time: date(p.Modified)})
+		m.After = p.URL
+	}
+	if !o.More {
+		m.All, m.After = false, ""
+	}
+	o.Cursor = m.String()
+	return nil
+}
+
+// since lists what the log has after a place. Entries of one transaction have
+// one time, and no number that a view tells: a part that ends among them
+// remembers which of them came last.
+func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) error {
+	info := site.View.Site()
+	skip, err := known(ctx, site, m)
+	if err != nil {
+		return err
+	}
+	var last string
+	var at time.Time // of the last one
+	for ch, err := range site.View.Changes(ctx, info.At(m.Seq)) {
+		if err != nil {
+			return err
+		}
+		if ch.Kind == millrace.Mark {
+			break
+		}
+		if skip {
+			skip = sum(ch.URL) != m.Last
+			last, at = ch.URL, ch.Time
+			continue
+		}
+		if ch.Kind == millrace.Delete && ch.New {
+			continue // it came and went in between
+		}
+		if len(o.Changes) == limit {
+			o.More = true
+			break
+		}
+		one := change{Kind: "updated", URL: address(ch.URL), Time: date(ch.Time)}
+		switch {
+		case ch.Kind == millrace.Delete:
+			one.Kind = "deleted"
+		case ch.New:
+			one.Kind = "added"
+		}
+		o.Changes = append(o.Changes, one)
+		last, at = ch.URL, ch.Time
+	}
+	if !o.More {
+		o.Cursor = start(site).String()
+		return nil
+	}
+	if m.Seq, err = site.View.SeqAt(ctx, at.Add(-time.Nanosecond)); err != nil {
+		return err
+	}
+	m.Last = sum(last)
+	o.Cursor = m.String()
+	return nil
+}
+
+// known reports whether the entry that a mark remembers is still where it was:
+// then it, and those before it, have been told. If its page has changed again
+// since, the whole transaction is told again, which is better than nothing.
+func known(ctx context.Context, site *Site, m mark) (bool, error) {
+	if m.Last == "" {
+		return false, nil
+	}
+	var first time.Time
+	for ch, err := range site.View.Changes(ctx, site.View.Site().At(m.Seq)) {
+		switch {
+		case err != nil:
+			return false, err
+		case ch.Kind == millrace.Mark:
+			return false, nil
+		case first.IsZero():
+			first = ch.Time
+		}
+		if !ch.Time.Equal(first) {
+			return false, nil
+		}
+		if sum(ch.URL) == m.Last {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// text gives the changes for a model.
+func (o *changesOut) text() string {
+	var head, in strings.Builder
+	if len(o.Changes) == 0 {
+		return fmt.Sprintf("Nothing has changed in %s since then. Keep the cursor for the next call: %s", o.Site, o.Cursor)
+	}
+	fmt.Fprintf(&head, "%d changes of %s. ", len(o.Changes), o.Site)
+	if o.More {
+		fmt.Fprintf(&head, "There is more: call list_changes with since %q. ", o.Cursor)
+	} else {
+		fmt.Fprintf(&head, "That is all; for what comes next, keep the cursor %q and give it as since. ", o.Cursor)
+	}
+	if says := o.Terms.sentence(); says != "" {
+		head.WriteString(says + " ")
+	}
+	for _, ch := range o.Changes {
+		fmt.Fprintf(&in, "%s %s %s", ch.Kind, ch.Time, ch.URL)
+		if ch.Title != "" {
+			in.WriteString(" " + ch.Title)
+		}
+		in.WriteByte('\n')
+	}
+	return fenced(strings.TrimSuffix(head.String(), " "), in.String())
+}

@@ -1,0 +1,130 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/millrace/millrace"
+)
+
+// Path is where a gateway answers, below the base of its documents.
+const Path = "/mcp"
+
+// maxBody is the most bytes of a request.
+const maxBody = 64 << 10
+
+// request is what a call has of the request of HTTP that it came with.
+type request struct {
+	ctx  context.Context // which ends with it
+	live millrace.Live   // nil = none
+}
+
+type requestKey struct{}
+
+// handler makes the handler of streamable HTTP. It has no sessions: every
+// request stands for itself, so there are none to limit and none to steal.
+func (s *Server) handler() http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // a proxy on the same machine has another Host; see Server.local
+	})
+}
+
+// Right implements [millrace.Server]. A site may have a page of its own at the
+// path, which browsers get.
+func (s *Server) Right(r *http.Request) (right millrace.Right, ok bool) {
+	if r.URL.EscapedPath() != Path {
+		return "", false
+	}
+	switch r.Method {
+	case http.MethodPost, http.MethodDelete:
+		return millrace.RightRead, true
+	case http.MethodGet: // a client that asks for a stream hears that there is none
+		return millrace.RightRead, strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	}
+	return "", false
+}
+
+// Serve implements [millrace.Server].
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
+	if err := s.admit(r); err != nil {
+		return err
+	}
+	if r.Method == http.MethodPost {
+		// A client that takes its time with the request or the answer has so much of it.
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // a writer without deadlines, as in tests, has none to set
+		body, err := s.body(r)
+		if err != nil {
+			return err
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(turnWait + 2*s.o.Time))
+		r = r.Clone(context.WithValue(r.Context(), requestKey{}, &request{r.Context(), live}))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	s.http.ServeHTTP(w, r)
+	return nil
+}
+
+// refuse gives an error of a request.
+func refuse(status int, code, text string) error {
+	return &millrace.RequestError{Status: status, Code: code, Text: text}
+}
+
+// admit refuses what a page of a browser asks for, which a person has opened
+// and not meant to let in (DNS rebinding).
+func (s *Server) admit(r *http.Request) error {
+	if origins := r.Header["Origin"]; len(origins) > 0 && (len(origins) > 1 || !own(origins[0], r.Host)) {
+		return refuse(http.StatusForbidden, "ORIGIN", "pages of another origin may not ask here")
+	}
+	if s.o.Local && !local(r.Host) {
+		return refuse(http.StatusForbidden, "HOST", "this is asked by the names of its own machine alone, such as localhost")
+	}
+	return nil
+}
+
+// own reports whether an Origin is that of the host that is asked.
+func own(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+// local reports whether a Host names the machine itself.
+func local(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.Trim(name, "[]")
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// body reads the body of a request, which is one message.
+func (s *Server) body(r *http.Request) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	large, _ := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case large != nil, len(b) > maxBody:
+		return nil, refuse(http.StatusRequestEntityTooLarge, "TOO_LARGE", "a message has 65536 bytes at most")
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "the body of the request does not come to its end")
+	case bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte{'['}):
+		// One request that costs as much as many would get past every limit.
+		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "send messages one by one: batches are none since revision 2025-06-18 of the protocol")
+	}
+	return b, nil
+}

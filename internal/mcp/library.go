@@ -1,0 +1,219 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Library is where a [Server] reads. It is safe for concurrent use.
+type Library interface {
+	// Names gives the names of all sites, in their order.
+	Names(ctx context.Context) ([]string, error)
+	// Site opens a site as it stands now. ErrNotFound: there is none of the
+	// name; ErrConflict, ErrUnavailable: it cannot be read just now.
+	Site(ctx context.Context, name string) (*Site, error)
+}
+
+// Indexer is a [Library] that makes the index of a site, or brings it up to
+// date, when a search needs it. It is found by assertion.
+type Indexer interface {
+	// Index brings the index of a site as far as the site is; progress counts
+	// pages.
+	Index(ctx context.Context, name string, progress func(done, total int)) error
+}
+
+// Site is one site of a [Library].
+type Site struct {
+	Name  string        // as list_sites gives it and the other tools take it
+	View  millrace.View // as it stands; a [millrace.Searcher] if it can be searched
+	Terms *Terms        // nil = nothing is known of what it asks for
+}
+
+// Terms are what a site says about the use of its content.
+type Terms struct {
+	Policy    millrace.Policy
+	Documents []string // that say so
+}
+
+// published is the library of a gateway: the one site that it publishes.
+type published struct {
+	live  millrace.Live
+	terms *Terms
+}
+
+// Names implements [Library].
+func (p published) Names(context.Context) ([]string, error) {
+	v, err := p.live.View()
+	if err != nil {
+		return nil, err
+	}
+	return []string{v.Site().Base}, nil
+}
+
+// Site implements [Library].
+func (p published) Site(_ context.Context, name string) (*Site, error) {
+	v, err := p.live.View()
+	if err != nil {
+		return nil, err
+	}
+	base := v.Site().Base
+	if name != base {
+		return nil, millrace.ErrNotFound
+	}
+	return &Site{Name: base, View: v, Terms: p.terms}, nil
+}
+
+// maxName and maxURL are the most bytes of a name of a site and of a URL.
+const (
+	maxName = 2048
+	maxURL  = 4096
+)
+
+// site opens the site that a caller names; "" = the only one.
+func (c *call) site(ctx context.Context, name string) (*Site, error) {
+	names, err := c.library.Names(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) == 0:
+		return nil, errEmpty
+	case name == "" && len(names) > 1:
+		return nil, advise("there are %d sites here: say which one by site, as list_sites names it", len(names))
+	case name == "":
+		return c.library.Site(ctx, names[0])
+	}
+	bare := strings.TrimSuffix(name, "/")
+	for _, n := range names {
+		if strings.TrimSuffix(n, "/") == bare {
+			return c.library.Site(ctx, n)
+		}
+	}
+	// A site may lie elsewhere than its name says.
+	for _, n := range names {
+		s, err := c.library.Site(ctx, n)
+		switch {
+		case err == nil && strings.TrimSuffix(s.View.Site().Base, "/") == bare:
+			return s, nil
+		case err != nil && ctx.Err() != nil:
+			return nil, err
+		}
+	}
+	return nil, advise("there is no site %q here: list_sites says which there are", short(name))
+}
+
+var errEmpty = advice("there is no site here yet: nothing was mirrored or published so far")
+
+// page finds a page by its URL, in one site or in whichever has it.
+func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.Page, error) {
+	names, err := c.spellings(where)
+	if err != nil {
+		return nil, nil, err
+	}
+	if site != "" || !strings.Contains(names[0], "://") {
+		s, err := c.site(ctx, site)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := pageOf(ctx, s, names)
+		return s, p, missing(err, where)
+	}
+	all, err := c.library.Names(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(all) == 0 {
+		return nil, nil, errEmpty
+	}
+	// Those come first whose name says that it is theirs.
+	slices.SortStableFunc(all, func(a, b string) int { return above(b, names[0]) - above(a, names[0]) })
+	var passing error
+	for _, name := range all {
+		s, err := c.library.Site(ctx, name)
+		var p *millrace.Page
+		if err == nil {
+			p, err = pageOf(ctx, s, names)
+		}
+		switch {
+		case err == nil:
+			return s, p, nil
+		case ctx.Err() != nil:
+			return nil, nil, err
+		case !errors.Is(err, millrace.ErrNotFound):
+			passing = err
+		}
+	}
+	if passing != nil {
+		return nil, nil, passing
+	}
+	return nil, nil, missing(millrace.ErrNotFound, where)
+}
+
+// missing gives the error for a page that is not there; others stay.
+func missing(err error, where string) error {
+	if errors.Is(err, millrace.ErrNotFound) {
+		return advise("there is no page %s here: search finds pages by what they say, and list_sites says which sites there are", short(where))
+	}
+	return err
+}
+
+// above says how well a site's name leads to a URL: by how many bytes.
+func above(name, url string) int {
+	if strings.HasPrefix(url, strings.TrimSuffix(name, "/")+"/") {
+		return len(name)
+	}
+	return 0
+}
+
+// spellings gives the names that a page with a URL may have: the URL itself,
+// and what people and programs make of it.
+func (c *call) spellings(where string) ([]string, error) {
+	if len(where) > maxURL {
+		return nil, advise("the url has %d bytes; a page's has %d at most", len(where), maxURL)
+	}
+	where, _, _ = strings.Cut(strings.TrimSpace(where), "#")
+	if strings.HasPrefix(where, "/") && !strings.HasPrefix(where, "//") {
+		return slashes(where), nil
+	}
+	u, err := url.Parse(where)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, advise("%q is no URL of a page: write it as search and list_changes give it, such as https://example.com/about/", short(where))
+	}
+	if u.User != nil {
+		return nil, advise("a page's URL has no name and no password in it")
+	}
+	out := slashes(where)
+	if canonical, err := canon.URL(where); err == nil && canonical != where {
+		out = append(out, slashes(canonical)...)
+	}
+	return out, nil
+}
+
+// slashes gives a URL, and the one with another end.
+func slashes(where string) []string {
+	path, query, asks := strings.Cut(where, "?")
+	other, cut := strings.CutSuffix(path, "/")
+	if !cut {
+		other += "/"
+	}
+	if asks {
+		other += "?" + query
+	}
+	return []string{where, other}
+}
+
+// pageOf gives the page of a site by the first of its spellings that it has.
+func pageOf(ctx context.Context, s *Site, names []string) (*millrace.Page, error) {
+	for _, name := range names {
+		p, err := s.View.Page(ctx, millrace.Ref{URL: name})
+		if !errors.Is(err, millrace.ErrNotFound) {
+			return p, err
+		}
+	}
+	return nil, millrace.ErrNotFound
+}

@@ -1,0 +1,358 @@
+package mcp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// budget is how large a part of a page may be, as Markdown.
+type budget struct {
+	characters int // code points
+	bytes      int // 0 = any
+}
+
+func (b budget) holds(markdown string) bool {
+	return utf8.RuneCountInString(markdown) <= b.characters && (b.bytes == 0 || len(markdown) <= b.bytes)
+}
+
+// place is where in a page a part begins: the number of a block, and within
+// it what the type of the block says: of an item or a row, and at last a byte
+// of a text. nil = where the page begins, or, of a rest, that there is none.
+type place []int
+
+// part gives the Markdown of as many blocks, from a place on, as the budget
+// has room for, and where the rest begins. It cuts between blocks; a block
+// that is too large by itself is cut between its items, rows, lines or
+// sentences, and each of its parts is a whole block again. ErrInvalid: the
+// page has no such place.
+func part(blocks []millrace.Block, at place, most budget) (markdown string, rest place, err error) {
+	room := most.characters
+	if most.bytes > 0 {
+		room = min(room, most.bytes)
+	}
+	for {
+		out, rest, err := takeBlocks(blocks, at, room)
+		if err != nil {
+			return "", nil, err
+		}
+		if s := millrace.Markdown(out); most.holds(s) || room <= 1 {
+			return s, rest, nil
+		}
+		// What it takes to write it down as Markdown was more than was thought.
+		room = room * 3 / 4
+	}
+}
+
+func errPlace(at place) error { return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at)) }
+
+// from gives the number at the head of a place among n things, and the place
+// within that one.
+func (p place) from(n int) (i int, sub place, err error) {
+	if len(p) == 0 {
+		return 0, nil, nil
+	}
+	if p[0] < 0 || p[0] >= max(n, 1) {
+		return 0, nil, errPlace(p)
+	}
+	return p[0], p[1:], nil
+}
+
+// below gives the place in a part of what has i before it.
+func (p place) below(i int) place { return append(place{i}, p...) }
+
+// size is how many characters blocks have as Markdown, with what stands
+// between them and others.
+func size(blocks ...millrace.Block) int { return utf8.RuneCountInString(millrace.Markdown(blocks)) + 1 }
+
+// listGap is what stands between two lists, beside line ends.
+const listGap = len("<!-- -->") + 2
+
+func takeBlocks(blocks []millrace.Block, at place, room int) (out []millrace.Block, rest place, err error) {
+	i, sub, err := at.from(len(blocks))
+	if err != nil {
+		return nil, nil, err
+	}
+	full := room
+	for ; i < len(blocks); i, sub = i+1, nil {
+		b := blocks[i]
+		if len(sub) == 0 {
+			n := size(b)
+			if b.Type == millrace.ListBlock && len(out) > 0 && out[len(out)-1].Type == millrace.ListBlock {
+				n += listGap
+			}
+			if n <= room {
+				out, room = append(out, b), room-n
+				continue
+			}
+			if len(out) > 0 && (n <= full || room < full/2) {
+				return back(out, i)
+			}
+		}
+		head, left, err := takeBlock(b, sub, room)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, head)
+		if left != nil {
+			return out, left.below(i), nil
+		}
+		room = max(0, room-size(head))
+	}
+	return out, nil, nil
+}
+
+// back ends a part before block i, and before the headings right above it: they
+// belong to what comes next.
+func back(out []millrace.Block, i int) ([]millrace.Block, place, error) {
+	n := len(out)
+	for n > 0 && out[n-1].Type == millrace.HeadingBlock {
+		n--
+	}
+	if n == 0 {
+		n = len(out) // nothing but headings
+	}
+	return out[:n], place{i - (len(out) - n)}, nil
+}
+
+// takeBlock gives the beginning of a block that is too large, from a place on,
+// and where its rest begins.
+func takeBlock(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
+	switch b.Type {
+	case millrace.CodeBlock:
+		return takeText(b, at, room-len(b.Language)-10, true)
+	case millrace.TextBlock:
+		return takeText(b, at, room, false)
+	case millrace.ListBlock, millrace.DefinitionsBlock:
+		return takeItems(b, at, room)
+	case millrace.TableBlock:
+		return takeRows(b, at, room)
+	case millrace.QuoteBlock, millrace.CalloutBlock, millrace.FootnoteBlock:
+		inner := b.Blocks
+		if b.Type != millrace.FootnoteBlock && b.Text != "" {
+			inner = append([]millrace.Block{{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}}, inner...)
+			b.Text, b.Spans = "", nil
+		}
+		b.Blocks, rest, err = takeBlocks(inner, at, room-utf8.RuneCountInString(b.Title)-6)
+		if rest != nil {
+			b.Cite = ""
+		}
+		return b, rest, err
+	case millrace.MathBlock:
+		return takeText(millrace.Block{Type: millrace.CodeBlock, Text: b.Text, Language: b.Language}, at, room-20, true)
+	}
+	return takeText(millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}, at, room, false)
+}
+
+// takeText cuts the text of a block.
+func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.Block, rest place, err error) {
+	from := 0
+	if len(at) > 0 {
+		from = at[0]
+	}
+	if len(at) > 1 || from < 0 || from > len(b.Text) || from == len(b.Text) && from > 0 || from > 0 && !utf8.RuneStart(b.Text[from]) {
+		return b, nil, errPlace(at)
+	}
+	whole := b.Text
+	if from > 0 {
+		b.Caption = ""
+	}
+	spans := b.Spans
+	for room = max(room, 1); ; room = room * 3 / 4 {
+		to := from + cut(whole[from:], max(room, 1), lines)
+		b.Text, b.Spans = whole[from:to], spansIn(spans, from, to)
+		if room <= 1 || utf8.RuneCountInString(millrace.Markdown([]millrace.Block{{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}})) <= room+1 || lines {
+			if to < len(whole) {
+				rest = place{to}
+			}
+			return b, rest, nil
+		}
+	}
+}
+
+// spansIn gives the spans of a piece of a text.
+func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
+	for _, s := range spans {
+		if s.Start, s.End = max(s.Start, from)-from, min(s.End, to)-from; s.Start < s.End {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// cut gives where a text is cut that is to have at most so many characters: at
+// the end of a line, a sentence or a word if one is in its second half, and
+// never in what is read as one character. It is above 0 unless there is no text.
+func cut(s string, most int, lines bool) int {
+	end, half := len(s), 0
+	n := 0
+	for i := range s {
+		if n == most/2 {
+			half = i
+		}
+		if n == most {
+			end = i
+			break
+		}
+		n++
+	}
+	if end == len(s) {
+		return end
+	}
+	if i := strings.LastIndexByte(s[half:end], '\n'); i >= 0 && half+i > 0 {
+		return half + i + 1
+	}
+	if !lines {
+		for _, stop := range []string{". ", "! ", "? ", "。", "！", "？", " "} {
+			if i := strings.LastIndex(s[half:end], stop); i >= 0 && half+i > 0 {
+				return half + i + len(stop)
+			}
+		}
+	}
+	return edge(s, end)
+}
+
+// edge gives the last place at or before a byte of a text where no character
+// is torn from its marks; if there is none, the first one after it.
+func edge(s string, at int) int {
+	for i := at; i > 0 && at-i < 64; i-- {
+		if whole(s, i) {
+			return i
+		}
+	}
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return at
+}
+
+const joiner = '\u200d'
+
+// whole reports whether a text can be cut at a byte.
+func whole(s string, i int) bool {
+	if i >= len(s) {
+		return true
+	}
+	if !utf8.RuneStart(s[i]) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	after, _ := utf8.DecodeRuneInString(s[i:])
+	flag := func(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+	switch {
+	case unicode.Is(unicode.M, after), after == joiner, before == joiner, after >= 0x1f3fb && after <= 0x1f3ff:
+		return false
+	case before == '\r' && after == '\n', flag(before) && flag(after):
+		return false
+	}
+	return true
+}
+
+// takeItems gives the first items of a list.
+func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
+	i, sub, err := at.from(len(b.Items))
+	if err != nil {
+		return b, nil, err
+	}
+	items := b.Items
+	if b.Ordered && i > 0 {
+		b.Start = b.Number(i)
+	} else if b.Reversed {
+		b.Start = b.Number(0)
+	}
+	b.Items = nil
+	for ; i < len(items); i, sub = i+1, nil {
+		one := b
+		if len(sub) == 0 {
+			one.Items = items[i : i+1]
+			if n := size(one); n <= room {
+				b.Items, room = append(b.Items, items[i]), room-n
+				continue
+			}
+			if len(b.Items) > 0 {
+				return b, place{i}, nil
+			}
+		}
+		it := items[i]
+		inner := it.Blocks
+		text := it.Text != ""
+		if text {
+			inner = append([]millrace.Block{{Type: millrace.TextBlock, Text: it.Text, Spans: it.Spans}}, inner...)
+		}
+		taken, left, err := takeBlocks(inner, sub, room-utf8.RuneCountInString(it.Term)-12)
+		if err != nil {
+			return b, nil, err
+		}
+		it.Text, it.Spans, it.Blocks = "", nil, taken
+		if text && len(taken) > 0 && (len(sub) == 0 || sub[0] == 0) {
+			it.Text, it.Spans, it.Blocks = taken[0].Text, taken[0].Spans, taken[1:]
+		}
+		b.Items = append(b.Items, it)
+		if left != nil {
+			return b, left.below(i), nil
+		}
+		one.Items = []millrace.Item{it}
+		room = max(0, room-size(one))
+	}
+	return b, nil, nil
+}
+
+// takeRows gives the first rows of a table, with its header. A row that is too
+// large by itself is given as text.
+func takeRows(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
+	i, sub, err := at.from(len(b.Rows))
+	if err != nil {
+		return b, nil, err
+	}
+	rows, full := b.Rows, room
+	if i > 0 {
+		b.Caption = ""
+	}
+	var header []millrace.Cell
+	if len(rows) > 0 && !slices.ContainsFunc(rows[0], func(c millrace.Cell) bool { return !c.Header }) {
+		header = rows[0]
+	}
+	b.Rows = nil
+	if i > 0 && header != nil {
+		b.Rows = [][]millrace.Cell{header}
+	}
+	begin := len(b.Rows)
+	room -= size(b)
+	for ; i < len(rows) && len(sub) == 0; i++ {
+		n := rowSize(rows[i])
+		if n > room {
+			if len(b.Rows) > begin {
+				return b, place{i}, nil
+			}
+			break
+		}
+		b.Rows, room = append(b.Rows, rows[i]), room-n
+	}
+	if i == len(rows) {
+		return b, nil, nil
+	}
+	row := millrace.Block{Type: millrace.TableBlock, Rows: rows[i : i+1]}
+	text := millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{row})}
+	head, left, err := takeText(text, sub, max(room, full/2), false)
+	switch {
+	case err != nil:
+		return b, nil, err
+	case left != nil:
+		return head, left.below(i), nil
+	case i+1 < len(rows):
+		return head, place{i + 1}, nil
+	}
+	return head, nil, nil
+}
+
+// rowSize is how many characters a row has as Markdown: the last line of a
+// table that has no other.
+func rowSize(row []millrace.Cell) int {
+	s := millrace.Markdown([]millrace.Block{{Type: millrace.TableBlock, Rows: [][]millrace.Cell{row}}})
+	s = strings.TrimSuffix(s, "\n")
+	return utf8.RuneCountInString(s[strings.LastIndexByte(s, '\n')+1:]) + 1
+}

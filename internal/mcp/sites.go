@@ -1,0 +1,135 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/millrace/millrace"
+)
+
+// mostSites is how many sites one answer names.
+const mostSites = 50
+
+// mostSections is how many parts of a site an answer names.
+const mostSections = 30
+
+type sitesIn struct {
+	After string `json:"after"`
+}
+
+type sitesOut struct {
+	Sites []siteOut `json:"sites"`
+	After string    `json:"after,omitempty" jsonschema:"there are more sites: call again with this"`
+}
+
+type siteOut struct {
+	Name     string       `json:"name" jsonschema:"as the other tools take it"`
+	URL      string       `json:"url,omitempty" jsonschema:"where its pages are"`
+	Title    string       `json:"title,omitempty"`
+	Language string       `json:"language,omitempty" jsonschema:"of its home page, BCP 47"`
+	Pages    int          `json:"pages"`
+	Changed  string       `json:"changed,omitempty" jsonschema:"RFC 3339: when a change last came to be known here"`
+	Sections []sectionOut `json:"sections,omitempty" jsonschema:"its parts, the largest first"`
+	Cursor   string       `json:"cursor,omitempty" jsonschema:"as since, list_changes tells by it what comes after now"`
+	Terms    *TermsOut    `json:"terms,omitempty" jsonschema:"what the site says of the use of its content; without it, nothing is known, which is no permission"`
+	Note     string       `json:"note,omitempty" jsonschema:"why it cannot be read"`
+}
+
+type sectionOut struct {
+	Name  string `json:"name"`
+	Pages int    `json:"pages"`
+}
+
+func (s *Server) addSites() {
+	add(s, &sdk.Tool{
+		Name: "list_sites", Title: "List the sites",
+		Description: "Lists the websites that can be read here: the name that the other tools take, title, number of pages, when each last changed, and what its owner allows its content to be used for. Begin here.",
+		InputSchema: schema(`
+			"after":{"type":"string","maxLength":2048,"description":"Go on after this site, as the answer before says. Leave it out to begin."}`),
+	}, s.sites)
+}
+
+// sites lists the sites.
+func (s *Server) sites(ctx context.Context, c *call, in sitesIn) (*sitesOut, string, error) {
+	names, err := c.library.Names(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	first := 0
+	if in.After != "" {
+		if first = slices.IndexFunc(names, func(name string) bool { return clean(name) > in.After }); first < 0 {
+			first = len(names)
+		}
+	}
+	out := &sitesOut{Sites: []siteOut{}}
+	for i := first; i < len(names); i++ {
+		if len(out.Sites) == mostSites {
+			out.After = clean(names[i-1])
+			break
+		}
+		site, err := c.library.Site(ctx, names[i])
+		switch {
+		case err == nil:
+			out.Sites = append(out.Sites, describe(site))
+		case ctx.Err() != nil:
+			return nil, "", err
+		case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrUnavailable):
+			s.log.Debug("site cannot be read", "site", names[i], "err", err)
+			out.Sites = append(out.Sites, siteOut{Name: clean(names[i]), Note: "it was never read to its end, or is being made anew: it cannot be read just now"})
+		default:
+			return nil, "", err
+		}
+	}
+	return out, out.text(), nil
+}
+
+func describe(site *Site) siteOut {
+	info := site.View.Site()
+	out := siteOut{
+		Name: clean(site.Name), URL: address(info.Base), Title: line(info.Title), Language: line(info.Language), Pages: info.Pages,
+		Changed: date(info.Time), Cursor: start(site).String(), Terms: termsOf(site.Terms),
+	}
+	slices.SortStableFunc(info.Sections, func(a, b millrace.Section) int { return b.Pages - a.Pages })
+	for _, section := range info.Sections[:min(len(info.Sections), mostSections)] {
+		out.Sections = append(out.Sections, sectionOut{line(section.Name), section.Pages})
+	}
+	return out
+}
+
+// text gives the sites for a model.
+func (o *sitesOut) text() string {
+	if len(o.Sites) == 0 {
+		return string(errEmpty)
+	}
+	var head, in strings.Builder
+	fmt.Fprintf(&head, "%d sites. ", len(o.Sites))
+	if o.After != "" {
+		fmt.Fprintf(&head, "There are more: call list_sites with after %q. ", o.After)
+	}
+	for i := range o.Sites {
+		site := &o.Sites[i]
+		fmt.Fprintf(&in, "%s", site.Name)
+		if site.Note != "" {
+			fmt.Fprintf(&in, ": %s\n", site.Note)
+			continue
+		}
+		if site.URL != site.Name {
+			fmt.Fprintf(&in, " (%s)", site.URL)
+		}
+		fmt.Fprintf(&in, ": %q, %d pages", site.Title, site.Pages)
+		if site.Changed != "" {
+			fmt.Fprintf(&in, ", last change %s", site.Changed)
+		}
+		in.WriteByte('\n')
+		if says := site.Terms.sentence(); says != "" {
+			fmt.Fprintf(&in, "  %s\n", says)
+		}
+		fmt.Fprintf(&in, "  cursor: %s\n", site.Cursor)
+	}
+	return fenced(strings.TrimSuffix(head.String(), " "), in.String())
+}
