@@ -347,7 +347,8 @@ const (
 	restPerWork = 20               // and at least so many times as long as the documents of the last took
 	restPerFile = 2                // and so many times as long as its files took: rooms make the large ones rarely enough
 	lookEvery   = time.Second      // whether another process has published: as often as that may publish
-	retryEvery  = 10 * time.Second // after an error
+	retryEvery  = 10 * time.Second // after an error, and at most
+	retryMost   = 5 * time.Minute
 )
 
 // Run publishes whenever [Press.Changed] was called, at most every second and
@@ -381,8 +382,8 @@ func (p *Press) Run(ctx context.Context) {
 			files := time.Duration(p.filing.Load())
 			rest := max(restMin, restPerWork*(time.Since(start)-files), restPerFile*files)
 			if err != nil && ctx.Err() == nil {
-				p.log.Warn("not published", "err", err)
-				rest = max(rest, retryEvery)
+				p.log.Error("not published; it is tried again", "err", err)
+				rest = max(retryEvery, min(rest, retryMost))
 				p.Changed()
 			}
 			changed, rested = nil, time.After(rest)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
+
+	"github.com/millrace/millrace"
 )
 
 // scanner copies the columns of one row.
@@ -25,6 +28,9 @@ type tx struct{ w *writer }
 
 // do runs f in a transaction, and keeps all that it did or nothing.
 func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
+	if w.db == nil {
+		return fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden)
+	}
 	select {
 	case w.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -66,6 +72,9 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 // rest gives back the memory of the writer's cache: most of the time nobody
 // writes. That it cannot be given back just now is no failure.
 func (w *writer) rest(ctx context.Context) {
+	if w.db == nil {
+		return
+	}
 	select {
 	case w.turn <- struct{}{}:
 		_ = w.pragma(ctx, "shrink_memory")
@@ -75,6 +84,9 @@ func (w *writer) rest(ctx context.Context) {
 }
 
 func (w *writer) close() error {
+	if w.db == nil {
+		return nil // the store is open for reading only
+	}
 	w.turn <- struct{}{} // whoever writes may end
 	defer func() { <-w.turn }()
 	for _, st := range w.stmts {

@@ -345,6 +345,9 @@ func (x *indexing) fill(ctx context.Context, g *generation) error {
 	if err := x.raise(g, n); err != nil {
 		return err
 	}
+	if err := x.thin(g); err != nil {
+		return err
+	}
 	return x.save(g)
 }
 
@@ -367,8 +370,13 @@ func (x *indexing) count(g *generation) error {
 		if more, err := x.mergeWords(g, -fillPages); err != nil || more {
 			return err
 		}
-		if err := x.setWords(g, "crisismerge", crisisSegments); err != nil {
-			return err
+		for _, o := range []struct {
+			name  string
+			value int
+		}{{"automerge", 0}, {"crisismerge", crisisSegments}} {
+			if err := x.setWords(g, o.name, o.value); err != nil {
+				return err
+			}
 		}
 	}
 	vocabulary := g.words() + "_terms"

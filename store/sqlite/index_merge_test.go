@@ -76,3 +76,34 @@ func TestIndexSegments(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An index is filled with more segments than FTS5 has numbers for, when nobody
+// merges them: 2,000.
+func TestFillSegments(t *testing.T) {
+	ctx := t.Context()
+	s, err := Open(ctx, filepath.Join(t.TempDir(), "x.db"), &Options{fillBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	site, err := s.Site(ctx, "one", indexConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pages = 2200
+	var all []millrace.Change
+	for i := range pages {
+		p := indexPage(i, i)
+		p.Blocks = p.Blocks[:1]
+		all = append(all, millrace.Change{Ref: millrace.Ref{URL: p.URL}, Page: p})
+	}
+	if _, err := site.Apply(ctx, "one", all); err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Index(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := segments(t, site); n != 1 {
+		t.Errorf("%d segments of an index that was filled", n)
+	}
+}

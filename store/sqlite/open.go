@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,7 +16,8 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	driver "modernc.org/sqlite" // also the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -29,8 +31,12 @@ type Options struct {
 	// Readers is the number of connections that read, each with a cache of
 	// 4 MB; 0 = one per processor, at most 4.
 	Readers int
+	// ReadOnly: the file is there, and stays as it is: what would change it is
+	// ErrForbidden. Others may write to it all the while.
+	ReadOnly bool
 
-	maxPages int // of the file, 0 = no limit: how tests fill a disk
+	maxPages  int // of the file, 0 = no limit: how tests fill a disk
+	fillBytes int // 0 = fillBytes: how tests have many segments
 }
 
 // Store is one file that keeps sites. Its methods are safe for concurrent use.
@@ -42,12 +48,16 @@ type Store struct {
 	writer *writer
 	read   *reader
 	coder  coder
+
+	fillBytes int // of words, gathered before they are written
 }
 
 // Open opens the store in a file, which it creates if need be. The folder must
 // exist. ErrInvalid: the file is no store, damaged, or of a newer millrace;
 // ErrUnavailable: another process keeps it locked; ErrForbidden: it cannot be
-// written. nil options are the zero value.
+// written. With ReadOnly, ErrNotFound: there is no such file; ErrInvalid: it is
+// of an older millrace too, which the next one that writes to it mends. nil
+// options are the zero value.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	var opts Options
 	if o != nil {
@@ -66,10 +76,10 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 		opts.Readers = min(runtime.NumCPU(), 4)
 	}
 	what := "store " + path
-	if err := usable(path); err != nil {
+	if err := usable(path, opts.ReadOnly); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	s := &Store{path: path, log: opts.Logger, now: opts.Now}
+	s := &Store{path: path, log: opts.Logger, now: opts.Now, fillBytes: cmp.Or(opts.fillBytes, fillBytes)}
 	if err := s.open(ctx, opts); err != nil {
 		_ = s.Close()
 		return nil, explain(what, err)
@@ -79,6 +89,9 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 
 func (s *Store) open(ctx context.Context, o Options) error {
 	wait := fmt.Sprintf("busy_timeout(%d)", o.Wait.Milliseconds())
+	if o.ReadOnly {
+		return s.openReader(ctx, o, wait)
+	}
 	if o.maxPages == 0 {
 		o.maxPages = 4294967294 // SQLite's own limit
 	}
@@ -122,6 +135,46 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	return nil
 }
 
+// openReader opens a store that is not changed. Where not even the files that
+// SQLite keeps beside it can be made, nobody can be writing to it.
+func (s *Store) openReader(ctx context.Context, o Options, wait string) error {
+	s.writer = &writer{turn: make(chan struct{}, 1)}
+	for _, mode := range []string{"&mode=ro", "&mode=ro&immutable=1"} {
+		db, err := connect(s.path, o.Readers, wait, "query_only(1)", "cache_size(-4000)"+mode)
+		if err != nil {
+			return err
+		}
+		s.read = &reader{db: db}
+		err = s.inspect(ctx)
+		if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code()&0xFF != sqlite3.SQLITE_CANTOPEN {
+			return err
+		}
+		if _, wal := os.Stat(s.path + "-wal"); wal == nil || mode != "&mode=ro" {
+			return err
+		}
+		if err := s.read.close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspect reads what every store says of itself.
+func (s *Store) inspect(ctx context.Context) error {
+	c, err := s.read.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	switch version, err := fileVersion(ctx, c); {
+	case err != nil:
+		return err
+	case version < len(migrations):
+		return fmt.Errorf("%w: it was written by an older millrace (version %d of the store, this one wants %d): pull or serve into it once", millrace.ErrInvalid, version, len(migrations))
+	}
+	return c.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch)
+}
+
 // connect makes a pool of connections with the given pragmas, none of them
 // open yet.
 func connect(path string, size int, pragmas ...string) (*sql.DB, error) {
@@ -140,11 +193,13 @@ func connect(path string, size int, pragmas ...string) (*sql.DB, error) {
 }
 
 // usable finds early what SQLite has only numbers for.
-func usable(path string) error {
+func usable(path string, readOnly bool) error {
 	if path == "" {
 		return fmt.Errorf("%w: the path is empty", millrace.ErrInvalid)
 	}
 	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist) && readOnly:
+		return millrace.ErrNotFound
 	case errors.Is(err, fs.ErrNotExist):
 		dir := filepath.Dir(path)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -158,8 +213,14 @@ func usable(path string) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: it is not a regular file", millrace.ErrInvalid)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrPermission) {
+	flag := os.O_RDWR
+	if readOnly {
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flag, 0)
+	if errors.Is(err, fs.ErrPermission) && readOnly {
+		return fmt.Errorf("%w: %w", millrace.ErrForbidden, err)
+	} else if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: it is read-only: make the file and its folder writable (%w)", millrace.ErrForbidden, err)
 	} else if err != nil {
 		return err
