@@ -21,6 +21,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       millrace.Tagger{Room: Name, Format: tagFormat, Tag: tag},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
+		Look:         appraise,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)

@@ -50,26 +50,38 @@ const downloadTime = 15 * time.Minute
 
 // load gets the list that is remembered, and looks for one where it may be if
 // there is none, or if that one is no list any more.
-func (r *run) load(ctx context.Context, was list) (*listFile, error) {
+func (r *run) load(ctx context.Context, was list) (f *listFile, err error) {
+	err = r.find(ctx, was, func(l list) (err error) {
+		f, err = r.loadOne(ctx, l, r.o.MaxList)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// find tries the list that is remembered, then where one may be, until one is
+// there.
+func (r *run) find(ctx context.Context, was list, try func(list) error) error {
 	var first, closed error
 	tried := map[string]bool{was.URL: true}
 	if was.URL != "" {
-		f, err := r.loadOne(ctx, was, r.o.MaxList)
+		err := try(was)
 		if err == nil || !isOther(err) {
-			return f, err
+			return err
 		}
 		first = err
 	}
 	for at, err := range r.places(ctx) {
 		if err == nil && !tried[at] {
 			tried[at] = true
-			var f *listFile
-			if f, err = r.loadOne(ctx, list{URL: at}, r.o.MaxList); err == nil || !isOther(err) {
-				return f, err
+			if err = try(list{URL: at}); err == nil || !isOther(err) {
+				return err
 			}
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
+			return fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
 		}
 		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
 			closed = cmp.Or(closed, err) // there may be one
@@ -77,9 +89,9 @@ func (r *run) load(ctx context.Context, was list) (*listFile, error) {
 		first = cmp.Or(first, err)
 	}
 	if closed != nil {
-		return nil, closed
+		return closed
 	}
-	return nil, fmt.Errorf("%s: there is no ARC sitemap at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)
+	return fmt.Errorf("%s: there is no ARC sitemap at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)
 }
 
 // loadOne gets a list, conditionally if it has validators (E.5), and gives only
@@ -99,11 +111,7 @@ func (r *run) loadOne(ctx context.Context, l list, limit int64) (*listFile, erro
 	if weblink.IsHTML(resp.Header) {
 		return nil, fmt.Errorf("%s: list %s: %w", Name, l.URL, errNoList)
 	}
-	f := &listFile{list: list{l.URL, fetch.ValidatorsOf(resp)}, max: limit, seed: maphash.MakeSeed()}
-	f.origins = r.origins()
-	if final, err := canon.URL(resp.Request.URL.String()); err == nil && slices.Contains(f.origins, canon.Origin(l.URL)) {
-		f.origins = append(f.origins, canon.Origin(final)) // the site has moved
-	}
+	f := &listFile{list: list{l.URL, fetch.ValidatorsOf(resp)}, max: limit, seed: maphash.MakeSeed(), origins: r.originsOf(l, resp)}
 	body, err := fetch.Decode(resp)
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
@@ -163,6 +171,15 @@ func (r *run) origins() []string {
 		out = append(out, r.is.Home)
 	}
 	return out
+}
+
+// originsOf gives where the pages of a list that was answered may be.
+func (r *run) originsOf(l list, resp *http.Response) []string {
+	origins := r.origins()
+	if final, err := canon.URL(resp.Request.URL.String()); err == nil && slices.Contains(origins, canon.Origin(l.URL)) {
+		origins = append(origins, canon.Origin(final)) // the site has moved
+	}
+	return origins
 }
 
 // refuse says of which list an error is.

@@ -23,6 +23,7 @@ func Protocol() protocol.Protocol {
 		Tagger:  millrace.Tagger{Room: Name, Format: 1, Tag: tag},
 
 		Rules:        Rules,
+		Look:         appraise,
 		NewPublisher: NewPublisher,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {

@@ -37,6 +37,7 @@ type reader struct {
 	root   string // of the endpoint's origin
 	err    error  // of the endpoint
 	o      ReaderOptions
+	look   *protocol.Cost // of what was got, by a reader that only looks; nil: it does not
 
 	mu   sync.Mutex
 	feed feed // that was found last; the zero value: none
@@ -70,6 +71,10 @@ func (r *reader) answered(index bool) {
 // last token. Pages are asked for one by one. A server that has no tokens, or a
 // feed of files, has its index read each time.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+	return newReader(client, endpoint, o)
+}
+
+func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	if client == nil {
 		client = fetch.New(nil).HTTP()
 	}
@@ -358,17 +363,21 @@ type got struct {
 	status int
 	header http.Header
 	url    *url.URL // after redirects
+	size   int64    // of the body as it was sent, of what is only looked at
 }
 
 // get gets a JSON document whole. An error says what the server's own body says
 // of it (8); with it, there may have been no response.
 func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, error) {
 	resp, err := r.ask(ctx, target, fetch.Validators{ETag: etag}, mediaType)
+	if r.look != nil {
+		r.look.Requests++
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	defer resp.Body.Close()
-	head := &got{resp.StatusCode, resp.Header, resp.Request.URL}
+	head := &got{status: resp.StatusCode, header: resp.Header, url: resp.Request.URL}
 	if err := fetch.CheckStatus(resp); err != nil {
 		if errors.Is(err, millrace.ErrUnmodified) {
 			return head, nil, err
@@ -381,11 +390,22 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 		}
 		return head, nil, err
 	}
-	body, err := fetch.ReadBody(resp, pageLimits.Size)
+	if r.look == nil {
+		body, err := fetch.ReadBody(resp, pageLimits.Size)
+		if err != nil {
+			return nil, nil, err
+		}
+		return head, body, nil
+	}
+	b, err := fetch.ReadBeginning(resp, lookBytes)
 	if err != nil {
 		return nil, nil, err
 	}
-	return head, body, nil
+	if head.size = max(b.Size, b.Read); !b.Whole {
+		return nil, nil, fmt.Errorf("%s: it is longer than the %d bytes that are looked at: %w", target, lookBytes, millrace.ErrTooLarge)
+	}
+	r.look.Bytes += head.size
+	return head, b.Content, nil
 }
 
 // maxFailure is what is read of an error's body, in bytes.

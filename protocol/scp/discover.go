@@ -1,6 +1,7 @@
 package scp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -30,6 +31,7 @@ type found struct {
 	fetch.Validators
 	at    string // where it was, after redirects
 	offer *offer // nil: it has not changed
+	size  int64  // bytes as they are sent, of one that is only looked at
 }
 
 // errNoSCP is a sitemap without a word of SCP.
@@ -137,6 +139,9 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	}
 	have.Set(header)
 	resp, err := r.get(ctx, at, header)
+	if r.look != nil {
+		r.look.Requests++
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
@@ -153,7 +158,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
 	f.Validators = fetch.ValidatorsOf(resp)
-	body, err := fetch.Decode(resp)
+	body, err := r.body(resp, f)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
@@ -182,4 +187,18 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 		return nil, children, fmt.Errorf("%s: sitemap %s: %w", Name, at, errNoSCP)
 	}
 	return f, nil, nil
+}
+
+// body gives the content of a sitemap, or how it begins if that is enough.
+func (r *run) body(resp *http.Response, f *found) (io.ReadCloser, error) {
+	if r.look == nil {
+		return fetch.Decode(resp)
+	}
+	b, err := fetch.ReadBeginning(resp, lookBytes)
+	if err != nil {
+		return nil, err
+	}
+	f.size = max(b.Size, b.Read)
+	r.look.Bytes += f.size
+	return io.NopCloser(bytes.NewReader(b.Content)), nil
 }

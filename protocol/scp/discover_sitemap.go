@@ -25,6 +25,7 @@ const maxElements = 20_000
 type offer struct {
 	collections []*offered // by section, then by time
 	flawed      bool       // there were more, which could not be used
+	frequency   bool       // a section says how often it has something new
 }
 
 // offered is one collection of a sitemap, in all the codings that it comes in.
@@ -55,6 +56,7 @@ type offerReader struct {
 	after       int // entries since the last element
 	collections []*offered
 	byKey       map[string]*offered
+	frequency   bool  // a section says one
 	leftOut     error // why the first element was left out
 	err         error // that no reading gets around
 }
@@ -71,6 +73,8 @@ func (r *offerReader) element(e sitemap.Element) error {
 	switch e.Name {
 	case "version":
 		err = r.version(e)
+	case "section":
+		r.frequency = r.frequency || e.Attr["updateFreq"] != ""
 	case "collection", "delta":
 		err = r.collection(e)
 	}
@@ -181,7 +185,7 @@ func (r *offerReader) offer() *offer {
 	slices.SortStableFunc(r.collections, func(a, b *offered) int {
 		return cmp.Or(strings.Compare(a.section, b.section), a.generated.Compare(b.generated), a.since.Compare(b.since))
 	})
-	return &offer{collections: r.collections, flawed: r.leftOut != nil}
+	return &offer{collections: r.collections, flawed: r.leftOut != nil, frequency: r.frequency}
 }
 
 // broken judges what ended the reading of a sitemap early. By the schema of
@@ -193,6 +197,8 @@ func (r *offerReader) broken(at string, err error) error {
 	switch {
 	case r.err != nil:
 		return r.err
+	case r.elements > 0 && ends && r.look != nil:
+		return nil // the beginning is enough
 	case r.elements > 0 && r.after > 0 && ends:
 		r.note("discovery/valid", at, "what follows the elements of SCP is not read: "+err.Error())
 		return nil

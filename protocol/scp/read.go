@@ -30,7 +30,7 @@ type ReaderOptions struct {
 	// Quota is the most bytes of collections that one run fetches; 0 = 50 GB.
 	Quota int64
 	// Deltas is how many deltas are applied before a new snapshot is read for
-	// what has gone; 0 = 7.
+	// what has gone, unless somebody else tells of that; 0 = 7.
 	Deltas int
 	Now    func() time.Time // nil = time.Now
 }
@@ -58,6 +58,10 @@ type reader struct {
 // temporary file and verified before its first page is given. Pages come with
 // their content: Page is [errors.ErrUnsupported], since SCP has no single ones.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+	return newReader(client, endpoint, o)
+}
+
+func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	if client == nil {
 		client = fetch.New(nil).HTTP()
 	}
@@ -158,6 +162,8 @@ type run struct {
 	sites []string        // origins that the pages may have
 	hosts map[string]bool // of collections that were noted
 	again bool            // something was passed over: the next run has another look
+	told  time.Time       // when the oldest collection that was taken was generated
+	look  *protocol.Cost  // of discovery, which is all that is done; nil: it is not
 }
 
 // Changes yields the pages of the collections that are new since a cursor, and
@@ -273,7 +279,7 @@ func remote(ctx context.Context, err error) error {
 }
 
 func (r *run) mark(c cursor, whole bool, section string) error {
-	return r.give(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}}, nil)
+	return r.give(millrace.Change{Kind: millrace.Mark, Time: r.told, Mark: &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}}, nil)
 }
 
 func (r *run) give(c millrace.Change, err error) error {

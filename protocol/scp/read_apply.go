@@ -116,7 +116,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, anew bool) (is
 	case anew && snapshot != nil:
 		is = was
 		is.Files = nil
-	case resync(snapshot, deltas, was, r.o.Deltas):
+	case resync(snapshot, deltas, was, r.o.Deltas, r.o.ReaderOptions.Deletions):
 		is = was
 	default:
 		is, err = r.deltas(ctx, deltas, was)
@@ -138,7 +138,7 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 	for _, d := range deltas {
 		if d.since.After(is.Generated) {
 			r.note(noteMissed, d.files[0].url, fmt.Sprintf("nothing says what has changed from %s to %s", stampOf(is.Generated), stampOf(d.since)))
-			is.Deltas = max(is.Deltas, r.o.Deltas) // read the next snapshot
+			is.Deltas = missed // read the next snapshot
 		}
 		if is, err = r.take(ctx, d, is); err != nil && !errors.Is(err, millrace.ErrUnmodified) {
 			return is, err

@@ -78,10 +78,14 @@ func connect(deltas []*offered, from time.Time) bool {
 	return true
 }
 
+// missed is what counts as more deltas than any option allows: one of them has
+// left something out, and only a snapshot has it.
+const missed = 1 << 30
+
 // resync reports whether a snapshot that is newer than the last one applied has
 // to be read, rather than the deltas that are newer than what is applied. Only
-// a snapshot shows what has gone.
-func resync(snapshot *offered, deltas []*offered, was applied, every int) bool {
+// a snapshot shows what has gone, unless somebody else tells of that.
+func resync(snapshot *offered, deltas []*offered, was applied, every int, told bool) bool {
 	if snapshot == nil || !snapshot.generated.After(was.Snapshot) {
 		return false
 	}
@@ -89,12 +93,17 @@ func resync(snapshot *offered, deltas []*offered, was applied, every int) bool {
 	for _, d := range deltas {
 		size += d.size()
 	}
+	worth := 4 * size // the deltas do not say what a snapshot does
+	if told {
+		worth = size
+	}
 	switch {
 	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // nothing else tells
 		!connect(deltas, was.Generated),
-		was.Deltas+len(deltas) > every,
-		snapshot.pages >= 0 && snapshot.pages < was.Pages,
-		snapshot.size() > 0 && snapshot.size() <= 4*size:
+		was.Deltas >= missed,
+		!told && was.Deltas+len(deltas) > every,
+		!told && snapshot.pages >= 0 && snapshot.pages < was.Pages,
+		snapshot.size() > 0 && snapshot.size() <= worth:
 		return true
 	}
 	return false

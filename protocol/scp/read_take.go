@@ -59,6 +59,9 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have held, was a
 	meta := c.Metadata()
 	generated := meta.Generated.Truncate(time.Second)
 	is := was.unconditional(o)
+	if r.told.IsZero() || generated.Before(r.told) {
+		r.told = generated
+	}
 	if o.delta {
 		is.Deltas++
 		is.Generated = newest(was.Generated, generated)

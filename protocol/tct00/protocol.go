@@ -22,6 +22,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag, Rivals: names.Rivals},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
+		Look:         appraise,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)

@@ -149,12 +149,25 @@ func (r *Reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 
 // load gets the list that is remembered, and looks for one where it may be if
 // there is none, or if that one is no list any more.
-func (r *Reader) load(ctx context.Context, was list) (*listFile, error) {
+func (r *Reader) load(ctx context.Context, was list) (f *listFile, err error) {
+	err = r.find(was, func(l list) (err error) {
+		f, err = r.loadOne(ctx, l)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// find tries the list that is remembered, then where one may be, until one is
+// there.
+func (r *Reader) find(was list, try func(list) error) error {
 	var first error
 	if was.URL != "" {
-		f, err := r.loadOne(ctx, was)
+		err := try(was)
 		if err == nil || !isOther(err) {
-			return f, err
+			return err
 		}
 		first = err
 	}
@@ -162,16 +175,16 @@ func (r *Reader) load(ctx context.Context, was list) (*listFile, error) {
 		if at == was.URL {
 			continue
 		}
-		f, err := r.loadOne(ctx, list{URL: at})
+		err := try(list{URL: at})
 		if err == nil || !isOther(err) {
-			return f, err
+			return err
 		}
 		first = cmp.Or(first, err)
 	}
 	if errors.Is(first, millrace.ErrForbidden) {
-		return nil, first
+		return first
 	}
-	return nil, fmt.Errorf("%s: TCT is not deployed at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)
+	return fmt.Errorf("%s: TCT is not deployed at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)
 }
 
 // places gives the URLs where a document may be that a site has once.

@@ -47,6 +47,10 @@ type reader struct {
 // root of the endpoint's origin. Page needs no list: without a Location it
 // finds the page's document by the page's own links.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+	return newReader(client, endpoint, o)
+}
+
+func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	if client == nil {
 		client = fetch.New(nil).HTTP()
 	}
@@ -144,7 +148,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 		}
 	}
 	if !remembered {
-		found, err := r.discover(ctx)
+		found, _, err := r.discover(ctx)
 		if err != nil {
 			return err
 		}
@@ -267,18 +271,18 @@ func mark(c cursor, whole bool, section string) millrace.Change {
 	}
 }
 
-// discover asks the origin's root for its lists (1.4.1).
-func (r *reader) discover(ctx context.Context) ([]list, error) {
+// discover asks the origin's root for its lists (1.4.1), and says how many bytes
+// that has taken.
+func (r *reader) discover(ctx context.Context) (found []list, size int64, err error) {
 	resp, err := r.get(ctx, http.MethodGet, r.root, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+		return nil, size, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+		return nil, size, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
-	var found []list
+	size, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		switch {
 		case !l.Is("index", mediaType), slices.Contains(found, list{URL: l.URL}):
@@ -290,12 +294,12 @@ func (r *reader) discover(ctx context.Context) ([]list, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, fmt.Errorf("%s: TCT is not deployed at %s: its root has no Link with rel=index and type=%s: %w",
+		return nil, size, fmt.Errorf("%s: TCT is not deployed at %s: its root has no Link with rel=index and type=%s: %w",
 			Name, r.root, mediaType, millrace.ErrNotFound)
 	case len(found) > maxLists:
-		return nil, fmt.Errorf("%s: %s announces %d lists: %w", Name, r.root, len(found), millrace.ErrTooLarge)
+		return nil, size, fmt.Errorf("%s: %s announces %d lists: %w", Name, r.root, len(found), millrace.ErrTooLarge)
 	}
-	return found, nil
+	return found, size, nil
 }
 
 // get sends a request with what the fields say and gives the response, whose

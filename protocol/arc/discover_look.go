@@ -1,0 +1,172 @@
+package arc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol"
+)
+
+const (
+	// lookBytes is how much of a list is looked at, as it is sent.
+	lookBytes = 256 << 10
+	// deltaHead is what a delta without pages has, and deltaRatio how much more
+	// room its pages take than in a list, where they have more in common.
+	deltaHead  = 200
+	deltaRatio = 1.5
+)
+
+// looked is what a look at the beginning of a list has found.
+type looked struct {
+	list
+	pages, bare int
+	fields      millrace.Fields
+	detail      millrace.Detail
+	size        int64 // of the whole list as it is sent
+	read        int64 // of what was looked at, without coding
+	guessed     bool  // the list goes on: pages is by the length of its beginning
+	unending    bool  // it does, nobody knows how far
+	made        time.Time // the list, as it says; zero: it does not
+}
+
+// appraise finds the list as a reader does, looks at how it begins, and asks whether
+// it has deltas.
+func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	ao := &ReaderOptions{}
+	if o != nil {
+		ao.ReaderOptions = *o
+	}
+	r := &run{Reader: NewReader(client, endpoint, ao)}
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.is.Root = r.root
+	var l *looked
+	tries := int64(0)
+	err := r.find(ctx, list{}, func(at list) (err error) {
+		tries++
+		l, err = r.lookAt(ctx, at)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	offer := &protocol.Offer{
+		Entry: l.URL, Pages: l.pages, Bare: l.bare, Detail: l.detail, Fields: l.fields, Deletes: true,
+		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // with the policy
+		Still: protocol.Cost{Requests: 1},
+		Moved: protocol.Cost{Requests: 1, Bytes: l.size},
+	}
+	if l.Validators == (fetch.Validators{}) {
+		offer.Still.Bytes = l.size
+	}
+	if l.unending {
+		offer.Pages = -1
+		offer.Basis = "the beginning of the list, which is longer"
+	} else if l.guessed {
+		offer.Basis = "the beginning of the list"
+	}
+	if r.o.Deltas < 0 || !l.guessed && !l.unending && l.read < r.o.Deltas || l.Validators == (fetch.Validators{}) || l.pages == 0 {
+		return offer, nil
+	}
+	deltas, err := r.hasDelta(ctx, l)
+	if err != nil || !deltas {
+		return offer, err
+	}
+	// The list by HEAD, the day that was seen last by HEAD and GET, and today.
+	offer.Moved = protocol.Cost{Requests: 4, Bytes: 2 * deltaHead}
+	offer.Each.Bytes = int64(deltaRatio * float64(l.size) / float64(l.pages))
+	return offer, nil
+}
+
+// lookAt looks at the beginning of what may be a list.
+func (r *run) lookAt(ctx context.Context, at list) (*looked, error) {
+	resp, err := r.get(ctx, http.MethodGet, at.URL, listTypes, fetch.Validators{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	if weblink.IsHTML(resp.Header) {
+		return nil, fmt.Errorf("%s: list %s: %w", Name, at.URL, errNoList)
+	}
+	l := &looked{list: list{at.URL, fetch.ValidatorsOf(resp)}}
+	f := &listFile{origins: r.originsOf(l.list, resp)}
+	yaml := isYAML(resp)
+	b, err := fetch.ReadBeginning(resp, lookBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", Name, err)
+	}
+	in, stop := io.Reader(bytes.NewReader(b.Content)), func() {}
+	if yaml {
+		in, stop = asJSON(in)
+	}
+	head, err := scanList(in, r.o.MaxList, func(_ int, e *entry, _ []string, bad error) bool {
+		if bad == nil {
+			l.take(f, e)
+		}
+		return true
+	})
+	stop()
+	if err != nil && (b.Whole || l.pages == 0) {
+		return nil, r.refuse(ctx, at.URL, err)
+	}
+	if head != nil {
+		l.made = parseTime(head.Generated)
+	} else if t, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
+		l.made = t // its own word for it may be at its end
+	}
+	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
+	switch {
+	case b.Whole:
+	case b.Size < 0:
+		l.unending = true
+	default:
+		l.guessed = true
+		more := float64(b.Size) / float64(b.Read)
+		l.pages, l.bare = int(more*float64(l.pages)), int(more*float64(l.bare))
+	}
+	return l, nil
+}
+
+// take counts an entry that a reader would take.
+func (l *looked) take(f *listFile, e *entry) {
+	if _, err := f.own(e.URL); err != nil || !e.Indexable || restriction(e.Robots) != "" || e.auth() && e.Snapshot == nil {
+		return
+	}
+	l.pages++
+	if e.Snapshot == nil {
+		l.bare++
+	}
+	if p := e.page(); l.pages <= 100 {
+		l.fields |= p.Known
+		l.detail = max(l.detail, p.Detail)
+	}
+}
+
+// hasDelta asks whether the list has the delta of the day when it was made.
+func (r *run) hasDelta(ctx context.Context, l *looked) (bool, error) {
+	made := l.made
+	if made.IsZero() {
+		made = r.o.Now()
+	}
+	resp, err := r.get(ctx, http.MethodHead, deltaURL(l.URL, made.UTC()), listTypes, fetch.Validators{})
+	if err != nil {
+		if unavailable(err) || ctx.Err() != nil {
+			return false, fmt.Errorf("%s: delta: %w", Name, err)
+		}
+		return false, nil
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK && strings.Contains(resp.Header.Get("Content-Type"), "json"), nil
+}

@@ -1,0 +1,262 @@
+package openfeeder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+const (
+	lookBytes   = 1 << 20 // of a document that is looked at, as it is sent
+	lookSamples = 3       // pages that are got
+)
+
+// appraise finds the feed as a reader does, looks at the first page of the
+// index and at the last, asks what has changed since now, and for a few pages.
+func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	fo := &ReaderOptions{}
+	if o != nil {
+		fo.ReaderOptions = *o
+	}
+	r := newReader(client, endpoint, fo)
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.look = new(protocol.Cost)
+	f, err := r.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &looked{reader: r, feed: f, offer: &protocol.Offer{
+		Entry: f.Endpoint, Detail: millrace.DetailBlocks, Fields: fields, First: *r.look,
+	}}
+	if f.Static {
+		err = l.static(ctx)
+	} else {
+		err = l.served(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.offer, nil
+}
+
+// looked is a feed that is looked at.
+type looked struct {
+	*reader
+	feed  feed
+	offer *protocol.Offer
+	items []item // that were seen
+	named int64  // bytes of an item as it is sent, on average
+}
+
+// spent gives what a request takes.
+func (l *looked) spent(ask func() error) (protocol.Cost, error) {
+	before := *l.look
+	err := ask()
+	return l.look.Add(before, -1), err
+}
+
+// served looks at a feed that answers questions.
+func (l *looked) served(ctx context.Context) error {
+	var first *index
+	page, err := l.spent(func() (err error) {
+		first, err = l.index(ctx, l.feed, 1)
+		return err
+	})
+	if err != nil {
+		return l.wrap("index", err)
+	}
+	if err := l.count(ctx, first, page); err != nil {
+		return err
+	}
+	var reply *changes
+	var etag string
+	empty, err := l.spent(func() (err error) {
+		reply, etag, err = l.nothingNew(ctx, first.SyncToken)
+		return err
+	})
+	if err != nil {
+		return l.wrap("changes", err)
+	}
+	if err := l.pages(ctx, func(it *item) (int, error) { return l.sample(ctx, it) }); err != nil {
+		return err
+	}
+	o, total := l.offer, int64(max(first.TotalPages, 1))
+	whole := protocol.Cost{Requests: total, Bytes: int64(o.Pages) * l.named}
+	switch {
+	case reply == nil:
+		// The index is read each time, until it stands still. It says what has gone.
+		o.Deletes = true
+		o.Still = protocol.Cost{}.Add(page, 2).Add(whole, 1).Add(empty, 1)
+		o.First = o.First.Add(o.Still, 1)
+		o.Moved = o.Still
+	default:
+		no := reply.Sync.DeletedTracking != nil && !*reply.Sync.DeletedTracking
+		o.Deletes = first.SyncToken != "" && !no
+		if o.Still.Requests = 1; etag == "" {
+			o.Still.Bytes = empty.Bytes
+		}
+		o.Moved, o.Each, o.Named = empty, o.Each.Add(protocol.Cost{Bytes: l.named}, 1), l.named
+		o.First = o.First.Add(page, 1).Add(empty, 1)
+		switch {
+		case first.SyncToken == "":
+			o.First = o.First.Add(page, 1).Add(whole, 1)
+		case total > 1:
+			o.First = o.First.Add(protocol.Cost{Requests: 1 + int64(o.Pages)/syncItems, Bytes: whole.Bytes}, 1)
+		}
+	}
+	return nil
+}
+
+func (l *looked) wrap(what string, err error) error { return fmt.Errorf("%s: %s: %w", Name, what, err) }
+
+// count says how many pages the index names, by its first page and its last.
+func (l *looked) count(ctx context.Context, first *index, page protocol.Cost) error {
+	l.items = first.Items
+	l.offer.Pages = len(first.Items)
+	if len(first.Items) > 0 {
+		l.named = page.Bytes / int64(len(first.Items))
+	}
+	if first.TotalPages <= 1 {
+		return nil
+	}
+	last, err := l.index(ctx, l.feed, first.TotalPages)
+	if err != nil {
+		return l.wrap("index", err)
+	}
+	same := slices.EqualFunc(first.Items, last.Items, sameItem)
+	if last.Page != 0 && last.Page != first.TotalPages || same {
+		l.offer.Basis = "one page of the index, which is all that the server gives"
+		first.TotalPages = 1
+		return nil
+	}
+	l.offer.Pages = (first.TotalPages-1)*len(first.Items) + len(last.Items)
+	l.items = append(slices.Clone(first.Items), last.Items...)
+	return nil
+}
+
+// nothingNew asks what has changed since a token, or since now, which should be
+// nothing; nil if the site does not tell.
+func (l *looked) nothingNew(ctx context.Context, token string) (*changes, string, error) {
+	if token == "" {
+		token = l.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
+	}
+	target := l.feed.query("since", token)
+	head, body, err := l.get(ctx, target, "")
+	switch {
+	case err != nil && ctx.Err() == nil && (gone(err) || errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrNotFound)):
+		return nil, "", nil
+	case err != nil:
+		return nil, "", err
+	}
+	reply, err := decodeChanges(body)
+	if err != nil {
+		return nil, "", nil //nolint:nilerr // it gives its index, or whatever
+	}
+	return reply, head.header.Get("ETag"), nil
+}
+
+// pages gets a few of the pages that were named, and takes the others to be
+// like them. get gives the requests that a page takes in all, of which it has
+// sent one.
+func (l *looked) pages(ctx context.Context, get func(it *item) (int, error)) error {
+	n := len(l.items)
+	at := []int{n / 2, 0, n - 1}[:min(n, lookSamples)]
+	var got int64
+	var sum protocol.Cost
+	var first error
+	for _, i := range at {
+		parts := 0
+		cost, err := l.spent(func() (err error) {
+			parts, err = get(&l.items[i])
+			return err
+		})
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, millrace.ErrUnavailable) {
+				return err
+			}
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		got++
+		sum = sum.Add(protocol.Cost{Requests: int64(parts), Bytes: cost.Bytes * int64(parts)}, 1)
+	}
+	o := l.offer
+	if got == 0 {
+		return first
+	}
+	if o.Basis == "" && got < int64(o.Pages) {
+		o.Basis = fmt.Sprintf("the index, and %d of its pages", got)
+	}
+	// Long pages take several requests: of all, rather than of each.
+	o.First = o.First.Add(protocol.Cost{
+		Requests: sum.Requests * int64(o.Pages) / got, Bytes: sum.Bytes * int64(o.Pages) / got,
+	}, 1)
+	o.Each = protocol.Cost{Requests: (sum.Requests + got - 1) / got, Bytes: sum.Bytes / got}
+	return nil
+}
+
+// sample gets the first part of a page, and says how many there are.
+func (l *looked) sample(ctx context.Context, it *item) (int, error) {
+	u, err := l.urlOf(l.feed, it.URL)
+	if err != nil {
+		return 0, err
+	}
+	w, _, err := l.part(ctx, l.feed, u, millrace.Ref{URL: u}, 1)
+	if err != nil {
+		return 0, err
+	}
+	return max(1, (w.Meta.TotalChunks+maxLimit-1)/maxLimit), nil
+}
+
+// static looks at a feed of files.
+func (l *looked) static(ctx context.Context) error {
+	var first *index
+	var f *file
+	page, err := l.spent(func() error {
+		head, body, err := l.get(ctx, l.feed.Endpoint, "")
+		if err != nil {
+			return l.wrap("index", err)
+		}
+		f = &file{URL: l.feed.Endpoint}
+		f.ETag, f.Modified = head.header.Get("ETag"), head.header.Get("Last-Modified")
+		first, err = decodeIndex(body)
+		return formatURL(err, l.feed.Endpoint)
+	})
+	if err != nil {
+		return err
+	}
+	files := int64(max(first.TotalPages, 1))
+	o := l.offer
+	o.Deletes = true // who is not in the index is gone
+	l.items = first.Items
+	o.Pages = len(first.Items) * int(files)
+	if files > 1 {
+		o.Basis = "the first file of the index, and a few of its pages"
+	}
+	o.First = o.First.Add(page, files)
+	o.Still.Requests = files
+	// Each file is asked for until one has changed, and then all.
+	o.Moved = protocol.Cost{Requests: files, Bytes: page.Bytes}.Add(page, files)
+	if f.ETag == "" && f.Modified == "" {
+		o.Still = protocol.Cost{}.Add(page, files)
+		o.Moved = o.Still
+	}
+	return l.pages(ctx, func(it *item) (int, error) {
+		target, err := l.documentAt(it.Document, l.feed)
+		if err != nil || it.Document == "" {
+			return 0, errors.Join(err, fmt.Errorf("%s: %s has no file: %w", Name, it.URL, millrace.ErrNotFound))
+		}
+		_, _, err = l.part(ctx, l.feed, it.URL, millrace.Ref{URL: it.URL, Location: target}, 1)
+		return 1, err
+	})
+}

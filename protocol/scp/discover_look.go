@@ -1,0 +1,136 @@
+package scp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+const (
+	// lookBytes is how many bytes of a sitemap are looked at, as they are sent:
+	// the elements of SCP stand before the pages.
+	lookBytes = 256 << 10
+	// A delta has a first line, and its pages have less in common than those of
+	// a snapshot, so that each takes more room: half as much again.
+	deltaHead  = 300
+	deltaRatio = 1.5
+	maxAsked   = 2 // collections whose size is asked for, since the sitemap does not say
+)
+
+// appraise finds the sitemap as a reader does, and goes by what its elements say.
+func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	so := &ReaderOptions{}
+	if o != nil {
+		so.ReaderOptions = *o
+	}
+	r := newReader(client, endpoint, so)
+	if r.err != nil {
+		return nil, r.err
+	}
+	run := &run{reader: r, now: r.o.Now().UTC(), sites: []string{r.root}, hosts: map[string]bool{}, look: &protocol.Cost{}}
+	f, err := run.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := run.names(f.offer)
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: sitemap %s: it has no snapshot: %w", Name, f.URL, millrace.ErrNotFound)
+	}
+	offer := &protocol.Offer{Entry: f.URL, Detail: millrace.DetailBlocks, Fields: fields, First: *run.look}
+	if expired(f.offer.expires(names), run.now) {
+		offer.First = offer.First.Add(protocol.Cost{Requests: 1, Bytes: f.size}, 1) // it is asked for past all caches
+	}
+	offer.Still.Requests = 1
+	if f.Validators == (fetch.Validators{}) {
+		offer.Still.Bytes = f.size
+	}
+	offer.Moved = protocol.Cost{Requests: 1, Bytes: f.size}
+	if err := run.weigh(ctx, f.offer, names, offer); err != nil {
+		return nil, err
+	}
+	return offer, nil
+}
+
+// weigh adds what the collections of sections cost.
+func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protocol.Offer) error {
+	var size, deltas, deltaPages, deltaBytes int64
+	told, unsized, asked := true, 0, 0
+	for _, name := range names {
+		snapshot, all := o.of(name)
+		for _, c := range append([]*offered{snapshot}, later(all, snapshot.generated)...) {
+			if c.size() == 0 && asked < maxAsked {
+				asked++
+				n, err := r.sizeOf(ctx, c.files[0].url)
+				if err != nil {
+					return err
+				}
+				c.files[0].size = n
+			}
+			if c.size() == 0 {
+				unsized++
+			}
+			into.First = into.First.Add(protocol.Cost{Requests: 1, Bytes: c.size()}, 1)
+		}
+		size += snapshot.size()
+		if snapshot.pages < 0 {
+			told = false
+		}
+		into.Pages += snapshot.pages
+		for _, d := range all {
+			if d.pages > 0 && d.size() > deltaHead {
+				deltaPages += int64(d.pages)
+				deltaBytes += d.size() - deltaHead
+			}
+		}
+		if len(all) > 0 || o.frequency {
+			deltas++
+		}
+	}
+	if !told {
+		into.Pages = -1
+	}
+	switch {
+	case deltas < int64(len(names)):
+		// A snapshot in place of deltas says what has gone, too.
+		into.Deletes = true
+		into.Moved = into.Moved.Add(protocol.Cost{Requests: int64(len(names)), Bytes: size}, 1)
+	default:
+		into.Moved = into.Moved.Add(protocol.Cost{Requests: 1, Bytes: deltaHead}, deltas)
+		if into.Pages > 0 {
+			into.Each.Bytes = int64(float64(size) * deltaRatio / float64(into.Pages))
+		}
+		if deltaPages > 0 {
+			into.Each.Bytes = max(into.Each.Bytes*2/3, deltaBytes/deltaPages)
+		}
+	}
+	switch {
+	case unsized > 0:
+		into.Basis = fmt.Sprintf("the sitemap, which does not say how long %d of its collections are", unsized)
+	case deltas == int64(len(names)) && deltaPages == 0:
+		into.Basis = "the sizes that the sitemap says; it promises deltas and has none now"
+	default:
+		into.Basis = "the sizes that the sitemap says"
+	}
+	return nil
+}
+
+// sizeOf asks how many bytes a collection has; 0 = the server does not say.
+func (r *run) sizeOf(ctx context.Context, target string) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, target, nil)
+	if err != nil {
+		return 0, fmt.Errorf("%s: collection: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	resp, err := fetch.Do(ctx, r.client, req)
+	if err != nil {
+		return 0, fmt.Errorf("%s: collection: %w", Name, remote(ctx, err))
+	}
+	_ = resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return 0, fmt.Errorf("%s: collection: %w", Name, err)
+	}
+	return max(resp.ContentLength, 0), nil
+}
