@@ -71,7 +71,7 @@ func Look(ctx context.Context, client *http.Client, site string, o *Options) (*S
 	defer cancel()
 	l.memo = &memo{
 		next: client.Transport, ctx: ctx, answers: map[string]*answer{},
-		maxRequests: l.MaxRequests, maxBytes: l.MaxBytes, maxBody: l.MaxBytes / 2,
+		maxRequests: l.MaxRequests, maxBytes: l.MaxBytes, maxBody: l.MaxBytes / 2, progress: l.Progress,
 	}
 	if l.memo.next == nil {
 		l.memo.next = http.DefaultTransport

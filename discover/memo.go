@@ -37,6 +37,7 @@ type memo struct {
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
+	progress    func(requests int) // nil = nobody
 
 	mu       sync.Mutex
 	answers  map[string]*answer
@@ -202,6 +203,9 @@ func (m *memo) count() error {
 		return fmt.Errorf("a look takes %d requests at most: %w", m.maxRequests, millrace.ErrTooLarge)
 	}
 	m.requests++
+	if m.progress != nil {
+		m.progress(m.requests)
+	}
 	return nil
 }
 

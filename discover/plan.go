@@ -60,6 +60,16 @@ const (
 type Plan struct {
 	First   Route `json:"first"`
 	Refresh Route `json:"refresh"`
+	// Quotes are what each way is expected to take by itself, closed ones as
+	// well, in the order of the site.
+	Quotes []Quote `json:"quotes"`
+}
+
+// Quote is what one way takes, without what it lacks.
+type Quote struct {
+	Protocol string        `json:"protocol"`
+	First    protocol.Cost `json:"first"`
+	Refresh  protocol.Cost `json:"refresh"` // when as many pages have changed as the model says
 }
 
 // Route is one way through a site, with what helps it.
@@ -119,22 +129,38 @@ type quote struct {
 // Model. See the package for how.
 func (s *Site) Plan(m *Model) *Plan {
 	p := &planner{Model: m.orDefault(), site: s, page: loadOf(s.Page)}
+	plan := &Plan{Quotes: []Quote{}}
 	for i := range s.Ways {
-		if w := &s.Ways[i]; w.Open() {
-			n := s.pages(w)
-			p.open = append(p.open, &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n)})
+		w := &s.Ways[i]
+		if w.Offer == nil {
+			continue
+		}
+		q := p.alone(w)
+		plan.Quotes = append(plan.Quotes, Quote{w.Protocol, q.first.cost(), q.again.cost()})
+		if w.Open() {
+			p.open = append(p.open, q)
 		}
 	}
 	if len(p.open) == 0 {
-		none := Route{Why: s.closed()}
-		return &Plan{First: none, Refresh: none}
+		plan.First.Why = s.closed()
+		plan.Refresh.Why = plan.First.Why
+		return plan
 	}
 	p.findFills()
 	for _, q := range p.open {
 		p.quote(q)
 	}
 	first, again := p.best()
-	return &Plan{First: p.route(first, nil), Refresh: p.route(again, first)}
+	plan.First, plan.Refresh = p.route(first, nil), p.route(again, first)
+	return plan
+}
+
+// alone works out what a way takes by itself.
+func (p *planner) alone(w *Way) *quote {
+	n, o := p.site.pages(w), w.Offer
+	q := &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
+	q.again = loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves).add(loadOf(o.Each), p.Changed*n)
+	return q
 }
 
 // pages gives how many pages a way is taken to have: those that it names, or
@@ -208,13 +234,11 @@ func (p *planner) findFills() {
 
 func (p *planner) weigh(l load) float64 { return l.bytes + l.requests*float64(p.Header) }
 
-// quote works out what a way takes.
+// quote adds to what a way takes by itself what it takes to fill it, and what
+// it lacks.
 func (p *planner) quote(q *quote) {
 	o := q.way.Offer
 	changed := p.Changed * q.pages
-	q.first = loadOf(o.First)
-	q.again = loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves).add(loadOf(o.Each), changed)
-
 	bare := 0.0 // part of the pages that come without content
 	switch {
 	case !brings(o):

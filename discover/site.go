@@ -27,8 +27,11 @@ type Options struct {
 	// times the gap that robots.txt asks for.
 	Timeout time.Duration
 
-	Logger *slog.Logger     // nil = discard
-	Now    func() time.Time // nil = time.Now
+	// Progress is told how many requests there have been, at each of them; nil =
+	// nobody. Called from any goroutine.
+	Progress func(requests int)
+	Logger   *slog.Logger     // nil = discard
+	Now      func() time.Time // nil = time.Now
 }
 
 // Site is what a look at a site has found. It is plain data, and encodes as

@@ -39,18 +39,19 @@ func main() {
 
 // commands is the command line: one struct a command, in a file of its name.
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Publish a site in every protocol, and keep it fresh."`
-	Build   buildCommand   `cmd:"" help:"Write a site as a folder for static hosts, in every protocol."`
-	Pull    pullCommand    `cmd:"" help:"Mirror sites by the cheapest way they offer."`
-	Check   checkCommand   `cmd:"" help:"Check a site against the specifications."`
-	Extract extractCommand `cmd:"" help:"Show what is taken of one page, and why."`
-	Search  searchCommand  `cmd:"" help:"Find passages in a store."`
-	Report  reportCommand  `cmd:"" help:"Show what the pulls into a mirror have saved."`
-	Keys    keysCommand    `cmd:"" help:"Give out and revoke keys: add, list, revoke."`
-	SCP     scpCommand     `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`
-	ARC     arcCommand     `cmd:"" name:"arc" help:"Look at pages as ARC does: snapshot, lint, annotate."`
-	Version versionCommand `cmd:"" help:"Print the version."`
-	Help    helpCommand    `cmd:"" help:"Explain a command."`
+	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it fresh."`
+	Build    buildCommand    `cmd:"" help:"Write a site as a folder for static hosts, in every protocol."`
+	Pull     pullCommand     `cmd:"" help:"Mirror sites by the cheapest way they offer."`
+	Discover discoverCommand `cmd:"" help:"Show every way into a site, what it costs, and which one pull would take."`
+	Check    checkCommand    `cmd:"" help:"Check a site against the specifications."`
+	Extract  extractCommand  `cmd:"" help:"Show what is taken of one page, and why."`
+	Search   searchCommand   `cmd:"" help:"Find passages in a store."`
+	Report   reportCommand   `cmd:"" help:"Show what the pulls into a mirror have saved."`
+	Keys     keysCommand     `cmd:"" help:"Give out and revoke keys: add, list, revoke."`
+	SCP      scpCommand      `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`
+	ARC      arcCommand      `cmd:"" name:"arc" help:"Look at pages as ARC does: snapshot, lint, annotate."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
 
 // common are the flags of every command.
