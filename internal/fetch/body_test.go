@@ -325,7 +325,7 @@ func TestLyingLength(t *testing.T) {
 			}
 		})})
 		for path, text := range map[string]string{
-			"/short":   "body of http://site.example/short: broken off after 5 bytes: unexpected EOF",
+			"/short":   "body of http://site.example/short: broken off after 5 bytes: the connection was closed too early",
 			"/chunked": "broken off after 5 bytes",
 			"/coded":   "broken off after 30 bytes",
 		} {

@@ -403,10 +403,10 @@ func TestRepeatedFailures(t *testing.T) {
 				t.Errorf("%s after %s, want %s", path, took, want*time.Second)
 			}
 		}
-		ask("/1", "EOF, gave up after 4 attempts", 7)
+		ask("/1", "the connection was closed too early, gave up after 4 attempts", 7)
 		ask("/fine", "", 8)
-		ask("/1", "EOF, gave up after 4 attempts", 8+7)
-		ask("/2", "EOF, gave up after 4 attempts", 15+1+2+2+4)
+		ask("/1", "the connection was closed too early, gave up after 4 attempts", 8+7)
+		ask("/2", "the connection was closed too early, gave up after 4 attempts", 15+1+2+2+4)
 		ask("/3", "resting after 9 failures in a row; next try in 29s", 24+2+1)
 	})
 }

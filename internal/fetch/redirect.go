@@ -19,7 +19,11 @@ type RedirectError struct {
 
 // Error gives "redirect from URL to URL not followed: reason".
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("redirect from %s to %s not followed: %s", e.From, e.To, e.Reason)
+	to := e.To
+	if to == e.From {
+		to = "itself"
+	}
+	return fmt.Sprintf("redirect from %s to %s not followed: %s", e.From, to, e.Reason)
 }
 
 // Unwrap gives [millrace.ErrInvalid].

@@ -41,7 +41,8 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 		resp, err := client.Do(req.WithContext(asking))
 		if err != nil {
 			resp, err = nil, unwrapURL(err)
-			if _, ok := errors.AsType[*RobotsError](err); ok {
+			_, ruled := errors.AsType[*RobotsError](err)
+			if _, led := errors.AsType[*RedirectError](err); ruled || led {
 				return nil, err // it names the URL
 			}
 			err = fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)

@@ -38,7 +38,7 @@ func TestDo(t *testing.T) {
 		"500 is final":        {answers: []string{strings.Replace(busy, "503", "500", 1), ok}, asked: 1, text: "500 Internal Server Error"},
 		"broken":              {answers: []string{"", ok}, asked: 2, took: time.Second},
 		"broken in header":    {answers: []string{"HTTP/1.1 200 OK\r\n", ok}, asked: 2, took: time.Second},
-		"always broken":       {answers: []string{""}, asked: 4, took: 7 * time.Second, text: "EOF, gave up after 4 attempts"},
+		"always broken":       {answers: []string{""}, asked: 4, took: 7 * time.Second, text: "the connection was closed too early, gave up after 4 attempts"},
 		"HEAD":                {method: "HEAD", answers: []string{busy, ok}, asked: 2, took: time.Second},
 		"POST":                {method: "POST", body: "x", answers: []string{busy, ok}, asked: 1, text: "503"},
 		"Retry-After":         {answers: []string{fmt.Sprintf(slow, "20"), ok}, asked: 2, took: 20 * time.Second},

@@ -14,7 +14,7 @@ import (
 // networkError is a failure of the network, which may pass.
 type networkError struct{ err error }
 
-func (e *networkError) Error() string   { return e.err.Error() }
+func (e *networkError) Error() string   { return networkText(e.err) }
 func (e *networkError) Unwrap() []error { return []error{millrace.ErrUnavailable, e.err} }
 
 // slowError is a time limit of ours that a server has run into.

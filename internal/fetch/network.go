@@ -1,0 +1,86 @@
+package fetch
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// networkText says in words for a person what is wrong with a connection. What
+// has none is given as it is.
+func networkText(err error) string {
+	if text := certificateText(err); text != "" {
+		return text
+	}
+	text := err.Error()
+	if no, ok := errors.AsType[*net.DNSError](err); ok {
+		if no.IsNotFound {
+			return fmt.Sprintf("there is no host %s: DNS does not know the name", no.Name)
+		}
+		return fmt.Sprintf("the address of %s could not be found out: %s", no.Name, no.Err)
+	}
+	if bad, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "what answers there does not speak TLS, as https needs it: " + bad.Msg
+	}
+	if alert, ok := errors.AsType[tls.AlertError](err); ok {
+		return "the server refuses to speak TLS: " + strings.TrimPrefix(alert.Error(), "tls: ")
+	}
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "what answers there speaks http, not https"
+	case strings.Contains(text, "timeout awaiting response headers"):
+		return fmt.Sprintf("no answer for %s", firstByteTimeout)
+	case strings.Contains(text, "TLS handshake timeout"):
+		return fmt.Sprintf("TLS was not agreed on for %s", tlsTimeout)
+	case strings.Contains(text, "response headers exceeded"):
+		var n int64
+		_, rest, _ := strings.Cut(text, "exceeded ")
+		_, _ = fmt.Sscan(rest, &n)
+		return fmt.Sprintf("the header of the answer is longer than %d bytes", n)
+	case strings.Contains(text, "malformed"), strings.Contains(text, "readLoopPeekFailLocked"), strings.Contains(text, "unsolicited response"):
+		return "what answers there does not speak HTTP"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(text, "server closed idle connection"):
+		return "the connection was closed too early"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "the connection was broken off"
+	}
+	return text
+}
+
+// certificateText says what is wrong with a certificate, and what to do; "" if
+// that is not the trouble.
+func certificateText(err error) string {
+	if no, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		switch now := time.Now(); {
+		case no.Reason != x509.Expired || no.Cert == nil:
+		case now.After(no.Cert.NotAfter):
+			return fmt.Sprintf("its certificate has expired on %s, by this machine's clock: its owner has to renew it",
+				no.Cert.NotAfter.UTC().Format(time.DateOnly))
+		default:
+			return fmt.Sprintf("its certificate holds from %s on, and this machine's clock says %s: look at the clock",
+				no.Cert.NotBefore.UTC().Format(time.DateOnly), now.UTC().Format(time.DateOnly))
+		}
+		return "its certificate is not valid: " + strings.TrimPrefix(no.Error(), "x509: ")
+	}
+	if no, ok := errors.AsType[x509.HostnameError](err); ok {
+		names := "nobody"
+		if no.Certificate != nil && len(no.Certificate.DNSNames) > 0 {
+			names = strings.Join(no.Certificate.DNSNames[:min(3, len(no.Certificate.DNSNames))], ", ")
+		}
+		return fmt.Sprintf("its certificate is that of %s, not of %s: look at the host's name, or tell its owner", names, no.Host)
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "its certificate is signed by nobody whom this machine trusts: if you do, name the authority's file in SSL_CERT_FILE"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "its certificate cannot be verified: " + err.Error()
+	}
+	return ""
+}
