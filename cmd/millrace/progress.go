@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -12,25 +14,57 @@ import (
 
 // progress shows how far a long step has come: a bar on a terminal, a log
 // line every few seconds otherwise. A step of less than a second shows
-// nothing.
+// nothing. Several may be shown at once.
 type progress struct {
 	p     *process
 	title string
 	start time.Time
 
 	mu          sync.Mutex
-	unit        string        // of done and total
-	bars        *mpb.Progress // nil: no terminal, or not a second yet
-	bar         *mpb.Bar
+	unit        string       // of done and total
+	received    func() int64 // bytes so far; nil = nobody counts them
+	expected    int          // least total that is to be expected
+	bar         *mpb.Bar     // nil: no terminal, or not a second yet
 	logged      time.Time
 	done, total int
 	stop        chan struct{} // closed at the end
+
+	shown atomic.Pointer[string] // beside the bar, which must not wait for mu
 }
 
 const (
 	progressAfter = time.Second
 	progressEvery = 5 * time.Second
 )
+
+// board has the bars that are shown at one time. The zero value is empty.
+type board struct {
+	mu   sync.Mutex
+	bars *mpb.Progress // nil: there are none
+	n    int
+}
+
+// add shows another bar.
+func (b *board) add(w io.Writer, o ...mpb.BarOption) *mpb.Bar {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bars == nil {
+		b.bars = mpb.New(mpb.WithOutput(w), mpb.WithWidth(24), mpb.WithAutoRefresh())
+	}
+	b.n++
+	return b.bars.AddBar(0, o...)
+}
+
+// remove takes a bar away.
+func (b *board) remove(bar *mpb.Bar) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bar.Abort(true)
+	if b.n--; b.n == 0 {
+		b.bars.Wait()
+		b.bars = nil
+	}
+}
 
 func (p *process) progress(title string) *progress {
 	now := time.Now()
@@ -59,6 +93,14 @@ func (g *progress) of(unit string) {
 	g.unit = unit
 }
 
+// expect says how much there is to do at least, as far as it is known, and who
+// counts the bytes that come.
+func (g *progress) expect(total int, received func() int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.expected, g.received = total, received
+}
+
 // show says that done of total are done. The total may grow.
 func (g *progress) show(done, total int) {
 	g.mu.Lock()
@@ -77,37 +119,72 @@ func (g *progress) draw() {
 	if g.p.common.Quiet || time.Since(g.start) < progressAfter {
 		return
 	}
-	done, total := g.done, g.total
 	if !isTerminal(g.p.stderr, g.p.lookup) {
 		if time.Since(g.logged) >= progressEvery {
 			g.logged = time.Now()
-			rate := float64(done) / time.Since(g.start).Seconds()
-			g.p.log.Info(g.title, "done", done, "of", total, g.unit+"_per_second", int(rate))
+			g.p.log.Info(g.title, g.attrs(time.Since(g.start))...)
 		}
 		return
 	}
-	if g.bars == nil {
-		g.bars = mpb.New(mpb.WithOutput(g.p.stderr), mpb.WithWidth(60), mpb.WithAutoRefresh())
-		g.bar = g.bars.AddBar(0,
+	text := g.text(time.Since(g.start))
+	g.shown.Store(&text)
+	if g.bar == nil {
+		g.bar = g.p.board.add(g.p.stderr,
 			mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(g.title+" "), decor.CountersNoUnit("%d / %d")),
-			mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f "+g.unit+"/s")),
+			mpb.PrependDecorators(decor.Name(g.title+" ")),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *g.shown.Load() })),
 		)
-		g.bar.DecoratorAverageAdjust(g.start)
 	}
-	g.bar.SetTotal(int64(max(total, done+1)), false)
-	g.bar.SetCurrent(int64(done))
+	g.bar.SetTotal(int64(max(g.total, g.expected, g.done+1)), false)
+	g.bar.SetCurrent(int64(g.done))
+}
+
+// rate gives how much is done a second, and how long the rest takes, 0 if
+// nobody knows.
+func (g *progress) rate(elapsed time.Duration) (perSecond float64, left time.Duration) {
+	if perSecond = float64(g.done) / elapsed.Seconds(); g.done > 0 {
+		left = time.Duration(float64(max(g.total, g.expected)-g.done) / perSecond * float64(time.Second)).Round(time.Second)
+	}
+	return perSecond, max(0, left)
+}
+
+// attrs describes the state in a log.
+func (g *progress) attrs(elapsed time.Duration) []any {
+	perSecond, left := g.rate(elapsed)
+	out := []any{"done", g.done, "of", max(g.total, g.expected), g.unit + "_per_second", int(perSecond)}
+	if g.received != nil {
+		out = append(out, "bytes", g.received())
+	}
+	if left > 0 {
+		out = append(out, "left", left)
+	}
+	return out
+}
+
+// text describes the state beside a bar, such as
+// "120 / 900 pages, 3.4 MB, 24 pages/s, 33s left".
+func (g *progress) text(elapsed time.Duration) string {
+	perSecond, left := g.rate(elapsed)
+	s := fmt.Sprintf("%d / %d %s", g.done, max(g.total, g.expected), g.unit)
+	if g.received != nil {
+		s += ", " + bytesText(g.received())
+	}
+	s += fmt.Sprintf(", %.0f %s/s", perSecond, g.unit)
+	if left > 0 {
+		s += ", " + left.String() + " left"
+	}
+	return s
 }
 
 // end takes the bar away.
 func (g *progress) end() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	close(g.stop)
-	if g.bars != nil {
-		g.bar.Abort(true)
-		g.bars.Wait()
-		g.bars = nil
+	bar := g.bar
+	g.bar = nil
+	g.mu.Unlock()
+	if bar != nil {
+		g.p.board.remove(bar)
 	}
 }
 

@@ -105,6 +105,21 @@ func (g *gate) reader(room protocol.Protocol) millrace.Source {
 	return r
 }
 
+// undeleting gives a reader of a room, as of a site of which somebody else tells
+// what is gone.
+func (g *gate) undeleting(room protocol.Protocol) millrace.Source {
+	o := g.options
+	o.Deletions = true
+	return room.NewReader(g.client.HTTP(), g.root.String(), &o)
+}
+
+// pulls says that a part of the site is pulled, which remembers its policy, too.
+func (g *gate) pulls(part store.Site) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.part = part
+}
+
 // open asks for the site's policy before anything else is asked for, unless it
 // is remembered, and refuses what it does not allow. A policy that cannot be
 // understood is refused, since nobody could keep to it; of one that is out of

@@ -48,6 +48,10 @@ func (r *remote) validate() error {
 // robots.txt of sites and remembers it in robots; nil = it is no crawler, and
 // asks for what a person has named.
 func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
+	return fetch.New(r.clientOptions(p, robots))
+}
+
+func (r *remote) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Options {
 	o := &fetch.Options{
 		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact,
 		Robots: robots, IgnoreRobots: robots == nil, Logger: p.log, Dial: p.dial,
@@ -57,7 +61,7 @@ func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 			o.Delay = -1
 		}
 	}
-	return fetch.New(o)
+	return o
 }
 
 // rooms gives the protocols with one of the names, or all of them. also are

@@ -247,15 +247,27 @@ func (o *origin) crawl(client *http.Client, c *serveCommand, p *process, site st
 
 // crawling are the flags of every command that crawls.
 type crawling struct {
-	MaxPages int           `placeholder:"N" help:"Most addresses that a crawl asks for (default: 1000000)."`
+	MaxPages int `placeholder:"N" help:"Most addresses that a crawl asks for (default: 1000000)."`
+	reaching
+}
+
+// reaching are the flags of a crawl that are no quota.
+type reaching struct {
 	MaxDepth int           `placeholder:"N" help:"Most links between the start of a crawl and a page (default: 30)."`
 	MaxTime  time.Duration `placeholder:"DURATION" help:"Longest time that one crawl takes; the next one goes on (default: no limit)."`
 }
 
 // validate refuses limits that would be none.
 func (c *crawling) validate() error {
-	if c.MaxPages < 0 || c.MaxDepth < 0 || c.MaxTime < 0 {
-		return usageError("--max-pages, --max-depth and --max-time are not negative; leave them out for no limit of your own")
+	if c.MaxPages < 0 {
+		return usageError("--max-pages is not negative; leave it out for no limit of your own")
+	}
+	return c.reaching.validate()
+}
+
+func (c *reaching) validate() error {
+	if c.MaxDepth < 0 || c.MaxTime < 0 {
+		return usageError("--max-depth and --max-time are not negative; leave them out for no limit of your own")
 	}
 	return nil
 }

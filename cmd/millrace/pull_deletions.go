@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
+)
+
+// watched is a source that somebody looks at while it is read.
+type watched struct {
+	millrace.Source
+	full func() error // ends the stream; nil = nothing does
+	// told hears of each Mark before it is applied; nil = nobody. Its error ends
+	// the stream.
+	told func(ctx context.Context, at time.Time) error
+
+	changes bool // there were other changes than Marks
+}
+
+// Changes yields those of the source.
+func (w *watched) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		for c, err := range w.Source.Changes(ctx, since) {
+			if err == nil {
+				err = w.look(ctx, c)
+			}
+			if !yield(c, err) || err != nil && !isSkip(err) {
+				return
+			}
+		}
+	}
+}
+
+func isSkip(err error) bool {
+	_, is := errors.AsType[*millrace.SkipError](err)
+	return is
+}
+
+func (w *watched) look(ctx context.Context, c millrace.Change) error {
+	switch {
+	case c.Kind != millrace.Mark:
+		w.changes = true
+		if w.full != nil {
+			return w.full()
+		}
+	case w.told != nil:
+		return w.told(ctx, c.Time)
+	}
+	return nil
+}
+
+// deletionsAge is after how long a roll that has not changed is not enough to
+// know that nothing is gone.
+const deletionsAge = 24 * time.Hour
+
+// deletionsRecord is what a mirror keeps of who tells what is gone: the JSON
+// that is the cursor of the source "ROOT WAY deletions of ROLL".
+type deletionsRecord struct {
+	Cursor millrace.Cursor `json:"cursor,omitempty"` // of the way
+	Asked  time.Time       `json:"asked"`            // when it has answered last
+	// Owed is the oldest state that the roll has told of and that nobody has
+	// been asked about since; zero = none.
+	Owed time.Time `json:"owed,omitzero"`
+}
+
+// deletions asks another way what is gone from the roll.
+type deletions struct {
+	*sitePull
+	w      *ways
+	name   string // the way
+	roll   string // the room that is the roll
+	reader protocol.DeletionReader
+	record deletionsRecord
+	way    *way // of the report; nil = it was not asked
+}
+
+// deletions gives who tells what is gone from a roll; nil = the roll itself.
+func (s *sitePull) deletions(ctx context.Context, w *ways, roll, name string) (*deletions, error) {
+	if name == "" || name == roll {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	room, err := rooms(name)
+	if err != nil {
+		return nil, err
+	}
+	reader, ok := s.gate.reader(room[0]).(protocol.DeletionReader)
+	if !ok {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	d := &deletions{sitePull: s, w: w, name: name, roll: roll, reader: reader}
+	cursor, err := s.site.Cursor(ctx, d.memory())
+	if err == nil && cursor != "" && json.Unmarshal([]byte(cursor), &d.record) != nil {
+		d.record = deletionsRecord{} // of another version
+	}
+	return d, err
+}
+
+func (d *deletions) memory() string { return d.root + " " + d.name + " deletions of " + d.roll }
+
+func (d *deletions) save(ctx context.Context) error {
+	b, err := json.Marshal(d.record)
+	if err != nil {
+		return err
+	}
+	_, err = d.site.Apply(ctx, d.memory(), []millrace.Change{
+		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
+	})
+	return err
+}
+
+// owe remembers that the roll has told of a state of the site, durably before
+// what it has told is: a pull that is killed in between asks the next time.
+func (d *deletions) owe(ctx context.Context, at time.Time) error {
+	if at.IsZero() || !d.record.Owed.IsZero() && !at.Before(d.record.Owed) {
+		return nil
+	}
+	d.record.Owed = at
+	return d.save(ctx)
+}
+
+// sync reads the roll, and then takes away what the other way says is gone. If
+// that cannot say, or says what is hard to believe, the roll is read whole.
+func (d *deletions) sync(
+	ctx context.Context, room protocol.Protocol, from string, sync func(millrace.Source, *watched) (*mirror.Report, error),
+) (*mirror.Report, error) {
+	began := d.gate.now()
+	before, err := d.site.Cursor(ctx, from)
+	if err != nil {
+		return &mirror.Report{}, err
+	}
+	seen := &watched{}
+	seen.told = func(ctx context.Context, at time.Time) error {
+		if at.IsZero() && seen.changes {
+			at = began
+		}
+		return d.owe(ctx, at)
+	}
+	rep, err := sync(d.gate.undeleting(room), seen)
+	if err != nil || rep.Doubted > 0 {
+		return rep, err
+	}
+	after, err := d.site.Cursor(ctx, from)
+	if err != nil {
+		return rep, err
+	}
+	// A roll that stands as it was speaks for the rest of the site.
+	if age := began.Sub(d.record.Asked); before == after && d.record.Owed.IsZero() && age >= 0 && age < deletionsAge {
+		return rep, nil
+	}
+	gone, err := d.ask(ctx, from, rep)
+	d.way = &way{Protocol: d.name, Part: "deletions", Pages: gone}
+	if err == nil || ctx.Err() != nil {
+		return rep, err
+	}
+	if end := d.bound.ended(err); end != nil {
+		return rep, err
+	}
+	d.way.Error = fmt.Sprintf("%v; %s is read whole for them", err, d.roll)
+	if !errors.Is(err, millrace.ErrConflict) && d.w != nil {
+		d.w.fail(d.name, err)
+		if err := d.w.save(ctx); err != nil {
+			return rep, err
+		}
+	}
+	d.record = deletionsRecord{}
+	if err := d.save(ctx); err != nil {
+		return rep, err
+	}
+	if _, err := d.site.Apply(ctx, from, []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{}}}); err != nil {
+		return rep, err
+	}
+	whole, err := sync(d.gate.reader(room), new(watched))
+	return joinReports(rep, whole), err
+}
+
+// manyGone is how many names of pages are kept until it is known whether to
+// believe that they are gone.
+const manyGone = 100_000
+
+// ask applies what is gone, and gives how many pages that were.
+func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (int, error) {
+	var urls []string
+	var next *millrace.Milestone
+	for c, err := range d.reader.Deletions(ctx, d.record.Cursor, d.record.Owed) {
+		switch {
+		case isSkip(err):
+		case err != nil:
+			return 0, err
+		case c.Kind == millrace.Delete:
+			if urls = append(urls, c.URL); len(urls) > manyGone {
+				return 0, fmt.Errorf("%w: more than %d pages are said to be gone", millrace.ErrInvalid, manyGone)
+			}
+		case c.Kind == millrace.Mark:
+			next = c.Mark
+		}
+	}
+	if next == nil {
+		return 0, fmt.Errorf("%w: what is gone has no end", millrace.ErrInvalid)
+	}
+	var gone []millrace.Change
+	for some := range slices.Chunk(urls, 200) {
+		for ref, err := range d.site.Held(ctx, from, some...) {
+			if err != nil {
+				return 0, err
+			}
+			gone = append(gone, millrace.Change{Kind: millrace.Delete, Ref: ref})
+		}
+	}
+	if err := d.believe(ctx, from, len(gone)); err != nil {
+		return 0, err
+	}
+	for some := range slices.Chunk(gone, 200) {
+		t, err := d.site.Apply(ctx, from, some)
+		rep.Add(t)
+		if err != nil {
+			return 0, err
+		}
+	}
+	d.record = deletionsRecord{Cursor: next.Cursor, Asked: d.gate.now().UTC()}
+	return len(gone), d.save(ctx)
+}
+
+// believe refuses the loss of a fifth of the pages: as everywhere, that is
+// believed when it is seen a second time, by the roll.
+func (d *deletions) believe(ctx context.Context, from string, lost int) error {
+	if lost == 0 {
+		return nil
+	}
+	held := 0
+	for _, err := range d.site.Held(ctx, from) {
+		if err != nil {
+			return err
+		}
+		if held++; held > 5*lost {
+			return nil
+		}
+	}
+	if held < 5 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d pages are said to be gone", millrace.ErrInvalid, lost, held)
+}
+
+// joinReports adds up what two readings of one source have done.
+func joinReports(a, b *mirror.Report) *mirror.Report {
+	b.Added, b.Updated, b.Deleted = a.Added+b.Added, a.Updated+b.Updated, a.Deleted+b.Deleted
+	b.Asked, b.Stand = a.Asked+b.Asked, a.Stand+b.Stand
+	b.Brought, b.Text = max(a.Brought, b.Brought), max(a.Text, b.Text)
+	for name, n := range a.Fallbacks {
+		if b.Fallbacks == nil {
+			b.Fallbacks, b.Fallback = map[string]int{}, a.Fallback
+		}
+		b.Fallbacks[name] += n
+	}
+	return b
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/origin/crawl"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// webCrawl is the way that is left when a site speaks no protocol.
+const webCrawl = discover.Web
+
+// sitePull is the pull of one site.
+type sitePull struct {
+	c      *pullCommand
+	p      *process
+	st     *sqlite.Store
+	root   string // of the site
+	folder string // that is crawled, if nothing else is there
+	site   store.Site
+	client *fetch.Client
+	gate   *gate
+	bound  *bound
+	r      *pullReport
+}
+
+// pull mirrors the site that a URL is of, by the cheapest way that it offers;
+// of one that speaks no protocol, what is in the URL's folder. rooms are those
+// that --via names.
+func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pageURL string, rooms []protocol.Protocol) (r *pullReport, err error) {
+	root, err := siteRoot(pageURL)
+	r = &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose), PolicyIgnored: c.IgnorePolicy}
+	if err != nil {
+		return r, err
+	}
+	folder, err := siteFolder(pageURL)
+	if err != nil {
+		return r, err
+	}
+	site, err := mirrored(ctx, st, root)
+	if err != nil {
+		return r, err
+	}
+	client := c.siteClient(p, site)
+	defer client.CloseIdleConnections()
+	start := time.Now()
+	r.meter = measure(ctx, st, client, root, p.log, bookEvery)
+	defer func() {
+		c.settle(ctx, p, st, r, err != nil)
+		stats := client.Stats()
+		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
+		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
+	}()
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	g, err := c.gate(p, site, client, root, r, stop)
+	if err != nil {
+		return r, err
+	}
+	defer func() { g.close(context.WithoutCancel(ctx), r) }()
+	s := &sitePull{
+		c: c, p: p, st: st, root: root, folder: folder, site: site, client: client, gate: g, r: r,
+		bound: &bound{bounding: c.bounding, client: client},
+	}
+	err = s.run(inner, rooms)
+	if no := g.ended(); no != nil {
+		return r, no
+	}
+	if end := s.bound.ended(err); end != nil && ctx.Err() == nil {
+		r.Quota, err = end.quota, nil
+		if r.Added+r.Updated+r.Deleted+r.Unchanged == 0 {
+			err = fmt.Errorf("%w: %s has ended the pull before anything could be taken: allow more", millrace.ErrTooLarge, end.quota)
+		}
+	}
+	return r, err
+}
+
+// run asks for the site's policy, and then takes what it allows.
+func (s *sitePull) run(ctx context.Context, rooms []protocol.Protocol) error {
+	if !s.c.IgnorePolicy {
+		if err := s.gate.open(ctx, s.c.Via); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.c.Via == "":
+		return s.choose(ctx)
+	case s.c.Via == webCrawl:
+		return s.crawl(ctx, 0)
+	}
+	room := rooms[0]
+	if s.bound.MaxBytes > 0 || s.bound.MaxPages > 0 {
+		if is, err := active(ctx, s.site, s.root+" "+room.Name); err != nil {
+			return err
+		} else if !is {
+			// What is wrong with it is told by its reader.
+			offer, _ := room.Look(ctx, s.client.HTTP(), s.root, &s.gate.options)
+			if err := s.bound.refuse(room.Name, offer); err != nil {
+				return err
+			}
+		}
+	}
+	return s.by(ctx, nil, room, &discover.Route{Roll: room.Name, Fill: []string{webCrawl}}, 0)
+}
+
+// siteClient makes the client of one site. All of a command share the queues of
+// hosts, so that they are as polite, and as many requests run at once, as if
+// there were one.
+func (c *pullCommand) siteClient(p *process, site store.Site) *fetch.Client {
+	c.sharing.Do(func() { c.shared = c.client(p, nil) })
+	var robots fetch.RobotsMemory
+	if !c.IgnorePolicy {
+		robots = robotsMemory{site}
+	}
+	o := c.clientOptions(p, robots)
+	o.Beside, o.MaxReceived = c.shared, int64(c.MaxBytes)
+	return fetch.New(o)
+}
+
+// mirrored opens a site of a mirror, which keeps what the site made public:
+// nothing is hidden a second time.
+func mirrored(ctx context.Context, st *sqlite.Store, name string) (store.Site, error) {
+	site, err := st.Site(ctx, name, store.Config{Base: name, Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err != nil {
+		return nil, err
+	}
+	return site, site.Derive(ctx, nil)
+}
+
+// crawl mirrors one site, or a folder of it, by its pages and their links.
+func (s *sitePull) crawl(ctx context.Context, expected int) error {
+	root, site := s.folder, s.site
+	if s.r.Site = root; root != s.root {
+		var err error
+		if site, err = mirrored(ctx, s.st, root); err != nil {
+			return err
+		}
+		s.gate.pulls(site)
+		expected = 0
+	}
+	from := root + " " + webCrawl
+	s.r.meter.begin(root, webCrawl)
+	bar := s.p.progress("crawling " + root)
+	defer bar.end()
+	bar.expect(expected, s.received())
+	o := (&crawling{MaxPages: s.c.MaxPages, reaching: s.c.reaching}).options(s.p, site, from, bar.show)
+	o.IgnoreRobots = s.c.IgnorePolicy
+	src, err := crawl.New(s.c.showing(s.client), root, o)
+	if err != nil {
+		return err
+	}
+	school, err := attend(ctx, site, from, s.c.learning, s.p.log, src)
+	if err != nil {
+		return err
+	}
+	before := s.client.Stats().Requests
+	rep, err := mirror.Sync(ctx, from, &watched{Source: src, full: s.bound.full}, site, &mirror.Options{Logger: s.p.log})
+	if err == nil {
+		var changed bool
+		if changed, err = school.learn(ctx); changed {
+			var t millrace.Tally
+			t, err = reread(ctx, site, from, src.Reread(ctx))
+			rep.Updated, rep.Deleted = rep.Updated+t.Updated, rep.Deleted+t.Deleted
+		}
+	}
+	if n := s.c.MaxPages; err == nil && n > 0 && !src.Complete() && s.client.Stats().Requests-before >= int64(n) {
+		err = &boundError{fmt.Sprintf("--max-pages %d", n)}
+	}
+	return s.done(ctx, site, webCrawl, root, src.Complete(), rep, err)
+}
+
+// received gives who counts the bytes of the pull.
+func (s *sitePull) received() func() int64 {
+	return func() int64 { return s.client.Stats().Received() }
+}
+
+// by mirrors the site by one protocol, and what that does not give by those
+// that fill it.
+func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, route *discover.Route, expected int) error {
+	from := s.root + " " + room.Name
+	s.r.meter.begin(s.root, room.Name)
+	bar := s.p.progress("pulling " + s.root)
+	defer bar.end()
+	bar.expect(expected, s.received())
+	d, err := s.deletions(ctx, w, room.Name, route.Deletions)
+	if err != nil {
+		return err
+	}
+	fill := s.filler(route.Fill)
+	sync := func(source millrace.Source, seen *watched) (*mirror.Report, error) {
+		seen.Source, seen.full = source, s.bound.full
+		return mirror.Sync(ctx, from, seen, s.site, &mirror.Options{
+			Logger:   s.p.log,
+			Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
+			Enough:   s.bound.enough,
+			Fallback: fill,
+		})
+	}
+	var rep *mirror.Report
+	if d == nil {
+		rep, err = sync(s.gate.reader(room), new(watched))
+	} else {
+		rep, err = d.sync(ctx, room, from, sync)
+	}
+	s.gate.noting.Lock()
+	defer s.gate.noting.Unlock()
+	err = s.done(ctx, s.site, room.Name, s.root, true, rep, err)
+	for _, name := range sortedKeys(rep.Fallbacks) {
+		s.r.Ways = append(s.r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error()})
+	}
+	if d != nil && d.way != nil {
+		s.r.Ways = append(s.r.Ways, *d.way)
+	}
+	slices.SortFunc(s.r.Notes, func(a, b protocolNote) int {
+		return cmpStrings(a.Rule, b.Rule, a.URL, b.URL)
+	})
+	return err
+}
+
+// filler gives pages one by one, by the ways that can, the best first. Their
+// own HTML is the last one.
+func (s *sitePull) filler(names []string) func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
+	type fill struct {
+		name string
+		page func(ctx context.Context, url string) (*millrace.Page, error)
+	}
+	var fills []fill
+	for _, name := range names {
+		if name == webCrawl {
+			continue
+		}
+		if room, err := rooms(name); err == nil {
+			src := s.gate.reader(room[0])
+			fills = append(fills, fill{name, func(ctx context.Context, url string) (*millrace.Page, error) {
+				return src.Page(ctx, millrace.Ref{URL: url})
+			}})
+		}
+	}
+	fills = append(fills, fill{webCrawl, func(ctx context.Context, url string) (*millrace.Page, error) {
+		return page(ctx, s.c.showing(s.client), s.root, url)
+	}})
+	return func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
+		var first error
+		for _, f := range fills {
+			p, err := f.page(ctx, ref.URL)
+			if err == nil && (p.Known == 0 || p.Detail == millrace.DetailSummary && f.name != webCrawl) {
+				err = fmt.Errorf("page %s: %w: %s has no content of it", ref.URL, millrace.ErrNotFound, f.name)
+			}
+			if err == nil {
+				return p, f.name, nil
+			}
+			if first = cmp.Or(first, err); ctx.Err() != nil {
+				break
+			}
+		}
+		return nil, "", first
+	}
+}
+
+// done enters into the report what one way has brought, and gives the error
+// that the pull ends with. complete: it had a look at the whole site.
+func (s *sitePull) done(ctx context.Context, site store.Site, name, root string, complete bool, rep *mirror.Report, err error) error {
+	r, from := s.r, root+" "+name
+	if err == nil && rep.SkippedN > 0 {
+		err = barren(ctx, site, from, rep.SkippedN)
+	}
+	if err == nil && rep.Doubted == 0 && rep.Missed == 0 && complete {
+		gone, doubted, retireErr := retire(ctx, site, from, rolls(root)...)
+		rep.Deleted, rep.Doubted = rep.Deleted+gone, doubted
+		err = retireErr
+	}
+	w := way{Protocol: name, Part: "all"}
+	if v, headErr := site.Head(context.WithoutCancel(ctx)); headErr == nil && !errors.Is(err, millrace.ErrNotFound) {
+		// A list that answers 304 names no page, and every page stands.
+		w.Pages = v.Site().Pages
+	}
+	switch {
+	case err != nil:
+	case w.Pages == 0 && rep.SkippedN > 0:
+		err = noneRead(rep.SkippedN)
+	case rep.Missed > 0 && name != webCrawl: // on a site of many pages one is always broken
+		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
+	}
+	end := s.bound.ended(err)
+	if err != nil && end == nil {
+		w.Error, w.absent = err.Error(), errors.Is(err, millrace.ErrNotFound)
+	} else {
+		r.Via = name
+	}
+	if end != nil {
+		w.Part = "some" // the rest is left for the next pull
+	}
+	r.Ways = append(r.Ways, w)
+	known := max(0, w.Pages-rep.Doubted) // nobody vouches for those
+	if err != nil || !complete {
+		known = -1
+	}
+	r.meter.see(name, known, rep)
+	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
+	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
+		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
+	}
+	r.Missed = rep.Missed
+	r.Doubted, r.skipped = rep.Doubted, rep.SkippedN
+	r.Skipped = append([]mirror.Skip{}, rep.Skipped...) // what the way before has skipped, this one may have taken
+	return err
+}
+
+// cmpStrings compares pairs of strings in turn.
+func cmpStrings(pairs ...string) int {
+	for i := 0; i < len(pairs); i += 2 {
+		if c := cmp.Compare(pairs[i], pairs[i+1]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}

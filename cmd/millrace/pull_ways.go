@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// waysAge is how long it is remembered what ways a site has.
+const waysAge = 7 * 24 * time.Hour
+
+// waysRecord is what a mirror keeps of the ways into a site: the JSON that is
+// the cursor of the source "ways of ROOT".
+type waysRecord struct {
+	Site *discover.Site `json:"site"` // nil = nothing is remembered
+	// For whom they were looked for: another one may be let in elsewhere.
+	Purpose      millrace.Purpose `json:"purpose"`
+	IgnorePolicy bool             `json:"ignore_policy,omitempty"`
+	// Failed are the ways that have failed since, and why: the next pull looks
+	// again.
+	Failed map[string]string `json:"failed,omitempty"`
+}
+
+// waysOf names the memory of the ways into a site.
+func waysOf(root string) string { return "ways of " + root }
+
+// ways are those into the site of one pull.
+type ways struct {
+	*sitePull
+	found waysRecord
+	fresh bool // found in this pull
+	saved millrace.Cursor
+}
+
+// recall takes up what is remembered, if it is of use.
+func (w *ways) recall(ctx context.Context) error {
+	var err error
+	if w.saved, err = w.site.Cursor(ctx, waysOf(w.root)); err != nil || w.saved == "" {
+		return err
+	}
+	var r waysRecord
+	if json.Unmarshal([]byte(w.saved), &r) != nil || r.Site == nil || r.Site.URL == "" {
+		return nil // of another version
+	}
+	age := w.gate.now().Sub(r.Site.Time)
+	if age < 0 || age >= waysAge || len(r.Failed) > 0 || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
+		return nil
+	}
+	w.found = r
+	return nil
+}
+
+// look finds out what ways there are.
+func (w *ways) look(ctx context.Context) error {
+	options := w.gate.options
+	site, err := discover.Look(ctx, w.client.HTTP(), w.root, &discover.Options{
+		Rooms: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
+	})
+	if err != nil {
+		return err
+	}
+	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes)
+	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy}, true
+	return w.save(ctx)
+}
+
+// save remembers what was found, and what of it has failed.
+func (w *ways) save(ctx context.Context) error {
+	b, err := json.Marshal(w.found)
+	if err != nil || millrace.Cursor(b) == w.saved {
+		return err
+	}
+	_, err = w.site.Apply(ctx, waysOf(w.root), []millrace.Change{
+		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
+	})
+	if err == nil {
+		w.saved = millrace.Cursor(b)
+	}
+	return err
+}
+
+// fail remembers that a way is of no use for now.
+func (w *ways) fail(name string, err error) {
+	if w.found.Failed == nil {
+		w.found.Failed = map[string]string{}
+	}
+	w.found.Failed[name] = err.Error()
+}
+
+// plan chooses among the ways that have not failed.
+func (w *ways) plan(held []string) *discover.Plan {
+	site := *w.found.Site
+	site.Ways = slices.Clone(site.Ways)
+	for i := range site.Ways {
+		if why, failed := w.found.Failed[site.Ways[i].Protocol]; failed {
+			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, why
+		}
+	}
+	return site.Plan(&discover.Model{Held: held})
+}
+
+// held gives the ways that have decided last which pages the site has.
+func (s *sitePull) held(ctx context.Context) (names []string, err error) {
+	every := all.Protocols()
+	for _, room := range append(every[:len(every):len(every)], protocol.Protocol{Name: webCrawl}) {
+		is, err := active(ctx, s.site, s.root+" "+room.Name)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			names = append(names, room.Name)
+		}
+	}
+	return names, nil
+}
+
+// choose mirrors a site by the cheapest way that does not fail.
+func (s *sitePull) choose(ctx context.Context) error {
+	w := &ways{sitePull: s}
+	if err := w.recall(ctx); err != nil {
+		return err
+	}
+	var first error // why the best way did not do
+	for {
+		if w.found.Site == nil {
+			if err := w.look(ctx); err != nil {
+				return s.unseen(ctx, cmp.Or(first, err))
+			}
+		}
+		held, err := s.held(ctx)
+		if err != nil {
+			return err
+		}
+		plan := w.plan(held)
+		route, refresh := plan.First, false
+		if len(held) > 0 {
+			route, refresh = plan.Refresh, slices.Contains(held, plan.Refresh.Roll)
+		} else if plan.Refresh.Roll == route.Roll {
+			route.Deletions = plan.Refresh.Deletions // from now on
+		}
+		if route.Roll == "" && first != nil {
+			return first
+		}
+		err = s.take(ctx, w, &route, refresh)
+		if no := s.gate.ended(); no != nil || err == nil || ctx.Err() != nil {
+			return cmp.Or(no, err)
+		}
+		if route.Roll == webCrawl || route.Roll == "" || !errors.Is(err, millrace.ErrNotFound) && !refused(err) {
+			return errors.Join(err, w.save(ctx))
+		}
+		first = cmp.Or(first, err)
+		w.p.log.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Roll, "error", err)
+		failed := w.found.Failed
+		w.fail(route.Roll, err)
+		if !w.fresh { // things may not be as they were
+			failed, w.found = w.found.Failed, waysRecord{}
+			if err := w.look(ctx); err != nil {
+				return s.unseen(ctx, cmp.Or(first, err))
+			}
+			w.found.Failed = failed
+		}
+		if err := w.save(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// unseen is what is left of a site that cannot be looked at: what a folder of
+// it needs is there even if its root is closed.
+func (s *sitePull) unseen(ctx context.Context, err error) error {
+	if no := s.gate.ended(); no != nil || ctx.Err() != nil || s.folder == s.root {
+		return cmp.Or(no, err)
+	}
+	return s.crawl(ctx, 0)
+}
+
+// refused reports whether a site has a protocol, but nothing that can be taken:
+// the next one may have it.
+func refused(err error) bool {
+	return errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)
+}
+
+// take mirrors a site by one route. refresh: its roll is held.
+func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, refresh bool) error {
+	var offer *protocol.Offer
+	if way := w.found.Site.Way(route.Roll); way != nil {
+		offer = way.Offer
+	}
+	s.r.Why = route.Why
+	expected := 0
+	if offer != nil && !refresh {
+		expected = max(0, offer.Pages)
+	}
+	if route.Roll == webCrawl || route.Roll == "" {
+		return s.crawl(ctx, expected)
+	}
+	if !refresh {
+		if err := s.bound.refuse(route.Roll, offer); err != nil {
+			s.r.Ways = append(s.r.Ways, way{Protocol: route.Roll, Part: "all", Error: err.Error()})
+			return &quotaRefusal{err}
+		}
+	}
+	room, err := rooms(route.Roll)
+	if err != nil {
+		return err
+	}
+	return s.by(ctx, w, room[0], route, expected)
+}
+
+// quotaRefusal is a way that is larger than what the user allows. Others are
+// not tried for that: they may cost more.
+type quotaRefusal struct{ err error }
+
+// Error gives what is too large.
+func (e *quotaRefusal) Error() string { return e.err.Error() }
+
+// described names a route for a log.
+func described(r *discover.Route) string {
+	parts := []string{r.Roll}
+	if len(r.Fill) > 0 {
+		parts = append(parts, "filled by "+strings.Join(r.Fill, ", "))
+	}
+	if r.Deletions != "" {
+		parts = append(parts, "deletions by "+r.Deletions)
+	}
+	return fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), r.Why)
+}
