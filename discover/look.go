@@ -67,6 +67,7 @@ func Look(ctx context.Context, client *http.Client, site string, o *Options) (*S
 	if client == nil {
 		client = fetch.New(nil).HTTP()
 	}
+	ignores := fetch.IgnoresRobots(client)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.memo = &memo{
@@ -75,6 +76,9 @@ func Look(ctx context.Context, client *http.Client, site string, o *Options) (*S
 	}
 	if l.memo.next == nil {
 		l.memo.next = http.DefaultTransport
+	}
+	if !ignores && !l.IgnorePolicy {
+		l.memo.obey = l.obey
 	}
 	again := *client
 	again.Transport = l.memo
@@ -90,23 +94,34 @@ func Look(ctx context.Context, client *http.Client, site string, o *Options) (*S
 	return l.site, nil
 }
 
-// all looks at everything in turn.
-func (l *look) all(ctx context.Context) error {
-	outer := ctx
+// all looks at everything in turn. Each part has its time, so that one of them
+// that hangs leaves some to the others.
+func (l *look) all(outer context.Context) error {
+	start := time.Now()
+	within := func(d time.Duration) (context.Context, context.CancelFunc) {
+		return context.WithDeadlineCause(outer, start.Add(d), errLate)
+	}
+	ctx, cancel := within(cmp.Or(l.Timeout, time.Minute))
+	defer cancel()
 	var err error
 	if l.robots, err = fetch.RobotsOf(ctx, l.client, l.root); err != nil {
-		return err
+		return ended(ctx, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(l.Timeout, time.Minute+30*l.robots.CrawlDelay()), errLate)
-	defer cancel()
+	whole := cmp.Or(l.Timeout, time.Minute+30*l.robots.CrawlDelay())
 	l.readRobots()
+	ctx, cancel = within(whole / 4)
+	defer cancel()
 	if err := l.readHome(ctx); err != nil {
-		return err
+		return ended(outer, err)
 	}
+	ctx, cancel = within(3 * whole / 4)
+	defer cancel()
 	rooms := l.lookRooms(ctx)
 	refusal := l.readTerms(ctx)
+	ctx, cancel = within(whole)
+	defer cancel()
 	web := l.lookWeb(ctx, rooms)
-	if err := outer.Err(); err != nil {
+	if outer.Err() != nil {
 		return context.Cause(outer)
 	}
 	for i, room := range l.Rooms {
@@ -126,7 +141,27 @@ func (l *look) all(ctx context.Context) error {
 }
 
 // errLate is the cause of a look that ends before it has seen everything.
-var errLate = fmt.Errorf("the look had to end before there was an answer: %w", millrace.ErrUnavailable)
+var errLate = fmt.Errorf("no answer in the time that a look has: %w", millrace.ErrUnavailable)
+
+// ended gives the cause for which a context has ended, else the error.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// obey refuses what robots.txt disallows on the site, to whatever client.
+func (l *look) obey(u *url.URL) error {
+	if l.robots == nil || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
+		return nil
+	}
+	line, rule := l.robots.Rule(u.RequestURI())
+	if line == 0 {
+		return nil
+	}
+	return &fetch.RobotsError{URL: u.Redacted(), Robots: l.site.URL + "robots.txt", Line: line, Rule: rule}
+}
 
 // readRobots takes in what robots.txt says.
 func (l *look) readRobots() {
@@ -161,6 +196,12 @@ func (l *look) license(ref, from string) {
 // readHome asks for the root. Its error says that there is nobody.
 func (l *look) readHome(ctx context.Context) error {
 	l.home, l.homeErr = l.get(ctx, l.root.String())
+	if l.homeErr != nil && ctx.Err() != nil {
+		l.homeErr = context.Cause(ctx)
+		if errors.Is(l.homeErr, errLate) {
+			return nil // it is there, and slow
+		}
+	}
 	switch _, answered := errors.AsType[*fetch.StatusError](l.homeErr); {
 	case l.homeErr == nil:
 	case answered, errors.Is(l.homeErr, millrace.ErrInvalid), errors.Is(l.homeErr, millrace.ErrTooLarge), refusedByRobots(l.homeErr):

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,8 @@ type memo struct {
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
-	progress    func(requests int) // nil = nobody
+	progress    func(requests int)   // nil = nobody
+	obey        func(*url.URL) error // says what is not to be asked for; nil = nobody
 
 	mu       sync.Mutex
 	answers  map[string]*answer
@@ -61,6 +63,11 @@ func (m *memo) Unwrap() http.RoundTripper { return m.next }
 
 // RoundTrip implements [http.RoundTripper].
 func (m *memo) RoundTrip(req *http.Request) (*http.Response, error) {
+	if m.obey != nil {
+		if err := m.obey(req.URL); err != nil {
+			return nil, err
+		}
+	}
 	if req.Method != http.MethodGet && req.Method != http.MethodHead || req.Body != nil && req.Body != http.NoBody {
 		if err := m.count(); err != nil {
 			return nil, err

@@ -37,12 +37,21 @@ func (m *Model) orDefault() Model {
 	if m != nil {
 		out = *m
 	}
-	out.Changed = min(1, cmp.Or(max(0, out.Changed), 0.01))
+	out.Changed = part(out.Changed, 0.01)
 	out.Header = cmp.Or(max(0, out.Header), 600)
 	out.Rounds = cmp.Or(max(0, out.Rounds), 10)
 	out.Sweep = cmp.Or(max(0, out.Sweep), 7)
-	out.Thin = min(1, cmp.Or(max(0, out.Thin), 0.25))
+	out.Thin = part(out.Thin, 0.25)
 	return out
+}
+
+// part gives a number between 0 and 1, or a default in the place of what is
+// none.
+func part(x, otherwise float64) float64 {
+	if x > 0 {
+		return min(1, x)
+	}
+	return otherwise
 }
 
 // Pages that a way does not name are lost to whoever keeps to it.
@@ -262,16 +271,19 @@ func (p *planner) quote(q *quote) {
 	}
 }
 
-// deletions finds how whoever reads a way learns what is gone.
+// deletions finds how whoever reads a way learns what is gone. A page that is
+// gone and still there for others is worth more than a few bytes: whoever tells
+// for less than a whole reading is asked each time.
 func (p *planner) deletions(q *quote) {
-	sweep := loadOf(q.way.Offer.First)
-	more := load{}.add(sweep, 1/float64(p.Sweep))
+	whole := loadOf(q.way.Offer.First)
+	least := p.weigh(whole)
+	more := load{}.add(whole, 1/float64(p.Sweep))
 	for _, other := range p.open {
 		if other == q || !other.way.Deletions {
 			continue
 		}
-		if gone := p.gone(other); p.weigh(gone) < p.weigh(more) {
-			more, q.deletions = gone, other.way.Protocol
+		if gone := p.gone(other); p.weigh(gone) < least {
+			least, more, q.deletions = p.weigh(gone), gone, other.way.Protocol
 		}
 	}
 	q.again = q.again.add(more, 1)

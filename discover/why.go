@@ -53,10 +53,10 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	case n >= 1:
 		fmt.Fprintf(&b, " and leave out %s", pagesText(int(n)))
 	case next.way.Offer.Detail < o.Detail:
-		fmt.Fprintf(&b, " and bring %s", carriesText(next.way.Offer.Detail))
+		fmt.Fprintf(&b, " and bring them %s", carriesText(next.way.Offer.Detail))
 	}
 	if after != nil && p.enter(next, after) != (load{}) {
-		fmt.Fprintf(&b, " and first %s", costText(p.enter(next, after)))
+		fmt.Fprintf(&b, ", after %s to begin with", costText(p.enter(next, after)))
 	}
 	return b.String()
 }

@@ -1,0 +1,267 @@
+package discover_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/protocol"
+)
+
+// The ways of a site of a thousand pages, with figures like those that real
+// sites give.
+func scp() discover.Way { // a snapshot and deltas
+	return way("scp", protocol.Offer{
+		Pages: 1000, Detail: millrace.DetailBlocks,
+		First: cost(2, 2_500_000), Still: cost(1, 0), Moved: cost(2, 4_000), Each: cost(0, 2_500),
+	})
+}
+
+func openfeeder() discover.Way {
+	w := way("openfeeder", protocol.Offer{
+		Pages: 1000, Detail: millrace.DetailBlocks, Deletes: true, Named: 90,
+		First: cost(1010, 3_400_000), Still: cost(1, 200), Moved: cost(1, 400), Each: cost(1, 3_300),
+	})
+	w.Deletions = true
+	return w
+}
+
+func tct() discover.Way {
+	return way("tct-01", protocol.Offer{
+		Pages: 1000, Detail: millrace.DetailText, Deletes: true,
+		First: cost(1002, 2_900_000), Still: cost(1, 0), Moved: cost(1, 80_000), Each: cost(1, 2_800),
+	})
+}
+
+func arc() discover.Way {
+	return way("arc", protocol.Offer{
+		Pages: 1000, Detail: millrace.DetailSummary, Deletes: true,
+		First: cost(1, 300_000), Still: cost(1, 0), Moved: cost(1, 3_000), Each: cost(0, 300),
+	})
+}
+
+func web() discover.Way {
+	return way(discover.Web, protocol.Offer{
+		Pages: 1000, Detail: millrace.DetailBlocks, Deletes: true,
+		First: cost(1001, 12_020_000), Still: cost(1001, 0), Moved: cost(1001, 20_000), Each: cost(0, 12_000),
+	})
+}
+
+func way(name string, o protocol.Offer) discover.Way {
+	return discover.Way{Protocol: name, Offer: &o, Allowed: true}
+}
+
+func cost(requests, bytes int64) protocol.Cost {
+	return protocol.Cost{Requests: requests, Bytes: bytes}
+}
+
+// but gives a way with something changed.
+func but(w discover.Way, change func(w *discover.Way)) discover.Way {
+	o := *w.Offer
+	w.Offer = &o
+	change(&w)
+	return w
+}
+
+func TestPlan(t *testing.T) {
+	closed := func(w *discover.Way) { w.Allowed, w.Reason = false, "closed" }
+	for _, c := range []struct {
+		name           string
+		ways           []discover.Way
+		model          *discover.Model
+		first, refresh string
+	}{
+		{"everything", []discover.Way{scp(), tct(), openfeeder(), arc(), web()}, nil,
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder"},
+		{"in another order", []discover.Way{arc(), openfeeder(), tct(), scp(), web()}, nil,
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder"},
+		{"the plain web", []discover.Way{web()}, nil, "crawl", "crawl"},
+		{"summaries", []discover.Way{arc(), web()}, nil, "arc fill crawl", "arc fill crawl"},
+		{"summaries, once", []discover.Way{arc(), web()}, &discover.Model{Rounds: 1, Changed: 0.5}, "crawl", "crawl"},
+		{"text is thinner and far cheaper", []discover.Way{tct(), web()}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
+		{"text is thinner and not so much cheaper", []discover.Way{but(tct(), func(w *discover.Way) {
+			w.Offer.First, w.Offer.Each, w.Offer.Moved = cost(1002, 2_900_000), cost(1, 2_800), cost(1, 80_000)
+		}), openfeeder(), web()}, nil, "openfeeder fill tct-01 crawl", "openfeeder fill tct-01 crawl"},
+		{"blocks at any price", []discover.Way{tct(), but(openfeeder(), func(w *discover.Way) {
+			w.Offer.First, w.Offer.Each = cost(9000, 9_000_000), cost(9, 9_000)
+		})}, nil, "tct-01 fill openfeeder", "tct-01 fill openfeeder"},
+		{"deltas without anybody who tells of deletions", []discover.Way{scp(), tct(), web()}, nil,
+			"scp fill tct-01 crawl", "scp fill tct-01 crawl"},
+		{"the same, for long", []discover.Way{scp(), tct(), web()}, &discover.Model{Rounds: 50},
+			"scp fill tct-01 crawl", "tct-01 fill crawl"}, // rich content to begin with, and what is cheap to come back by
+		{"the same, and hardly ever from the start", []discover.Way{scp(), tct(), web()}, &discover.Model{Rounds: 50, Sweep: 100},
+			"scp fill tct-01 crawl", "scp fill tct-01 crawl"},
+		{"who tells costs more than reading from the start", []discover.Way{
+			but(scp(), func(w *discover.Way) { w.Offer.First, w.Offer.Pages = cost(1, 900), 1000 }),
+			but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 2_000) }),
+		}, nil, "scp fill openfeeder", "scp fill openfeeder"},
+		{"part of the site", []discover.Way{
+			but(scp(), func(w *discover.Way) { w.Offer.Pages, w.Offer.First = 100, cost(2, 250_000) }), tct(), openfeeder(), web(),
+		}, nil, "openfeeder fill tct-01 crawl", "openfeeder fill tct-01 crawl"},
+		{"pages that a protocol has no documents for", []discover.Way{
+			but(scp(), func(w *discover.Way) { w.Offer.Pages = 980 }), openfeeder(),
+			but(web(), func(w *discover.Way) { w.Offer.Pages = 1700 }),
+		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder"},
+		{"pages without content", []discover.Way{
+			but(tct(), func(w *discover.Way) { w.Offer.Bare = 900 }), openfeeder(), web(),
+		}, nil, "openfeeder fill crawl", "openfeeder fill crawl"},
+		{"closed ways", []discover.Way{but(scp(), closed), but(openfeeder(), closed), tct(), web()}, nil,
+			"tct-01 fill crawl", "tct-01 fill crawl"},
+		{"what has been read before", []discover.Way{ // to come back by another way has to pay for itself
+			but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 2_500_000) }),
+			but(tct(), func(w *discover.Way) { w.Offer.First = cost(1002, 29_000_000) }),
+		}, &discover.Model{Held: []string{"tct-01"}}, "scp fill tct-01", "tct-01"},
+		{"no way", []discover.Way{{Protocol: "crawl", Reason: "the root is no HTML: image/png", Allowed: true}}, nil, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &discover.Site{Ways: c.ways, Page: cost(1, 12_000)}
+			p := s.Plan(c.model)
+			if got := line(p.First); got != c.first {
+				t.Errorf("first: %s; want %s\n%s", got, c.first, p.First.Why)
+			}
+			if got := line(p.Refresh); got != c.refresh {
+				t.Errorf("refresh: %s; want %s\n%s", got, c.refresh, p.Refresh.Why)
+			}
+			for _, r := range []discover.Route{p.First, p.Refresh} {
+				if r.Why == "" {
+					t.Error("nobody says why")
+				}
+				if n := len(r.Next); r.Roll != "" && n != open(c.ways)-1 {
+					t.Errorf("%d ways are next to %s: %v", n, r.Roll, r.Next)
+				}
+				if i := strings.Index(strings.Join(append(r.Next, ""), " "), "crawl "); i >= 0 && r.Next[len(r.Next)-1] != "crawl" {
+					t.Errorf("the plain web is not the last resort: %v", r.Next)
+				}
+			}
+		})
+	}
+}
+
+func open(ways []discover.Way) (n int) {
+	for _, w := range ways {
+		if w.Open() {
+			n++
+		}
+	}
+	return n
+}
+
+// line gives a route in a line.
+func line(r discover.Route) string {
+	s := r.Roll
+	if len(r.Fill) > 0 {
+		s += " fill " + strings.Join(r.Fill, " ")
+	}
+	if r.Deletions != "" {
+		s += " deletions " + r.Deletions
+	}
+	return s
+}
+
+// What a plan costs is what its parts cost.
+func TestPlanCost(t *testing.T) {
+	s := &discover.Site{Ways: []discover.Way{scp(), openfeeder(), arc(), web()}, Page: cost(1, 12_000)}
+	p := s.Plan(&discover.Model{Changed: 0.02})
+	moved := 1 - math.Pow(0.98, 1000) // something has changed, for sure
+	want := protocol.Cost{
+		Requests: int64(math.Ceil(1 + moved + 1)),
+		Bytes:    int64(math.Ceil(moved*4_000 + 20*2_500 + (1-moved)*200 + moved*400 + 20*90)),
+	}
+	if d := cmp.Diff(want, p.Refresh.Cost); d != "" {
+		t.Errorf("of a refresh (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(cost(2, 2_500_000), p.First.Cost); d != "" {
+		t.Errorf("of the first sync (-want +got):\n%s", d)
+	}
+	var names []string
+	for _, q := range p.Quotes {
+		names = append(names, q.Protocol)
+	}
+	if d := cmp.Diff([]string{"scp", "openfeeder", "arc", "crawl"}, names); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(cost(1001, 240_000+20_000), p.Quotes[3].Refresh); d != "" {
+		t.Errorf("of the web (-want +got):\n%s", d)
+	}
+	arcs := (&discover.Site{Ways: []discover.Way{arc(), web()}, Page: cost(1, 12_000)}).Plan(nil)
+	if d := cmp.Diff(cost(1001, 300_000+12_000_000), arcs.First.Cost); d != "" {
+		t.Errorf("of summaries and what fills them (-want +got):\n%s", d)
+	}
+}
+
+// A small site that hardly changes is looked at and not read.
+func TestPlanQuiet(t *testing.T) {
+	few := func(w *discover.Way) { w.Offer.Pages = 10 }
+	s := &discover.Site{Ways: []discover.Way{but(tct(), few)}, Page: cost(1, 12_000)}
+	p := s.Plan(&discover.Model{Changed: 0.0001})
+	if c := p.Refresh.Cost; c.Bytes > 100 {
+		t.Errorf("a refresh that is mostly a 304: %v", c)
+	}
+}
+
+// A site comes back from a store as it was.
+func TestSiteJSON(t *testing.T) {
+	s := &discover.Site{
+		URL: "https://example.com/", Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000), Absent: []string{"arc"},
+		Licenses: []discover.License{{URL: "https://example.com/license", From: "Link"}},
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back discover.Site
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(s, &back); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(s.Plan(nil), back.Plan(nil)); d != "" {
+		t.Error(d)
+	}
+}
+
+// Whatever a site claims, there is a plan and no panic.
+func FuzzPlan(f *testing.F) {
+	for _, w := range []discover.Way{scp(), openfeeder(), arc(), web()} {
+		b, err := json.Marshal(&discover.Site{Ways: []discover.Way{w, tct()}, Page: cost(1, 12_000)})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, 0.01)
+		f.Add(b, math.NaN())
+	}
+	f.Fuzz(func(t *testing.T, data []byte, changed float64) {
+		var s discover.Site
+		if json.Unmarshal(data, &s) != nil {
+			return
+		}
+		p := s.Plan(&discover.Model{Changed: changed})
+		for _, r := range []discover.Route{p.First, p.Refresh} {
+			if r.Why == "" {
+				t.Error("nobody says why")
+			}
+			taken := func(w discover.Way) bool { return w.Open() && w.Protocol == r.Roll }
+			if open(s.Ways) > 0 && !slices.ContainsFunc(s.Ways, taken) || open(s.Ways) == 0 && r.Roll != "" {
+				t.Errorf("%q of %s", r.Roll, data)
+			}
+		}
+	})
+}
+
+func ExampleSite_Plan() {
+	s := &discover.Site{Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000)}
+	p := s.Plan(nil)
+	fmt.Println(p.First.Roll + ": " + p.First.Why)
+	fmt.Println(p.Refresh.Roll + ": " + p.Refresh.Why)
+	// Output:
+	// scp: 1,000 pages with their blocks for 2 requests and 2.5 MB; openfeeder would take 1,010 requests and 3.4 MB
+	// scp: 3 requests and 30.3 kB when 1 % of the pages have changed, openfeeder telling what is gone; openfeeder would take 11 requests and 33.4 kB, after 1,010 requests and 3.4 MB to begin with
+}
