@@ -8,10 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lock"
 )
-
-// errLocked is what tryLock gives when another one has the lock.
-var errLocked = errors.New("locked")
 
 // lockFolder gets the folder for this build alone, until the file is closed,
 // which the system does for a build that is killed. Where the file system
@@ -19,8 +17,8 @@ var errLocked = errors.New("locked")
 func (b *Build) lockFolder() (*os.File, error) {
 	name := filepath.Join(b.dir, filepath.FromSlash(lockName))
 	for {
-		f, err := tryLock(name)
-		if errors.Is(err, errLocked) {
+		f, err := lock.Try(name)
+		if errors.Is(err, lock.ErrHeld) {
 			return nil, fmt.Errorf("%w: another build is writing to it", millrace.ErrConflict)
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package static
+package lock
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// tryLock opens a file that nobody else can have open. errLocked: somebody
+// Try opens a file that nobody else can have open. ErrHeld: somebody
 // else has it.
-func tryLock(name string) (*os.File, error) {
+func Try(name string) (*os.File, error) {
 	p, err := syscall.UTF16PtrFromString(name)
 	if err != nil {
 		return nil, err
@@ -16,7 +16,7 @@ func tryLock(name string) (*os.File, error) {
 	const sharingViolation = syscall.Errno(32)
 	h, err := syscall.CreateFile(p, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, sharingViolation) {
-		return nil, errLocked
+		return nil, ErrHeld
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/export"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+type exportCommand struct {
+	common
+	Store  string `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a site that is served. It is only read."`
+	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"jsonl: all of each page, a line each; markdown: a tree of files with front matter; parquet: pages.parquet and chunks.parquet; csv: the metadata of each page."`
+	Out    string `placeholder:"PATH" help:"Where to write: a file for jsonl and csv (default, and -: standard output), a folder for markdown and parquet."`
+	Site   string `placeholder:"URL" help:"Export only this site of the store (default: all of them)."`
+}
+
+// exportReport is what `millrace export --json` prints.
+type exportReport struct {
+	Store  string         `json:"store"`
+	Format string         `json:"format"`
+	Out    string         `json:"out"`
+	Sites  []exportedSite `json:"sites"`
+	export.Counts
+}
+
+// exportedSite is the state of a site that was exported.
+type exportedSite struct {
+	Site   string `json:"site"`
+	Pages  int    `json:"pages"`
+	Cursor string `json:"cursor"` // moves with every change of the site
+	// Terms are the documents that say what the content may be used for.
+	Terms []string `json:"terms,omitempty"`
+}
+
+// Run writes the pages of a store in another form.
+func (c *exportCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	p.limitMemory()
+	folder := c.Format == "markdown" || c.Format == "parquet"
+	piped := c.Out == "" || c.Out == "-"
+	switch {
+	case folder && piped:
+		return usageError("--format " + c.Format + " writes a folder: name it with --out")
+	case piped && c.JSON:
+		return usageError("--json prints the report on standard output, where the pages go: name a file for them with --out")
+	case !folder && !piped && sameFile(c.Store, c.Out):
+		return usageError("--out " + c.Out + ": that is the store itself")
+	}
+	st, err := sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log, ReadOnly: true})
+	if errors.Is(err, millrace.ErrNotFound) {
+		return fmt.Errorf("%w: write one with millrace pull URL --store %s", err, c.Store)
+	} else if err != nil {
+		return err
+	}
+	r := &exportReport{Store: c.Store, Format: c.Format, Out: c.Out}
+	err = c.export(ctx, p, st, r)
+	if err = errors.Join(err, st.Close()); err != nil {
+		if piped && errors.Is(err, syscall.EPIPE) {
+			return errReported // whoever reads has seen enough
+		}
+		return err
+	}
+	if !piped {
+		return p.report(r, r.text)
+	}
+	if c.Quiet {
+		return nil
+	}
+	r.Out = "standard output"
+	return r.text(p.stderr)
+}
+
+// export writes the sites that are meant.
+func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store, r *exportReport) error {
+	names, err := st.Sites(ctx)
+	all := names
+	if err == nil && c.Site != "" {
+		names, err = oneSite(ctx, st, names, c.Site)
+	}
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("store %s: %w: no site is in it yet", c.Store, millrace.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	var sites []export.Site
+	var bases []string
+	pages := 0
+	for _, name := range all {
+		meant := len(names) == len(all) || name == names[0]
+		site, err := st.Kept(ctx, name, nil)
+		var v millrace.View
+		if err == nil {
+			v, err = site.Head(ctx)
+		}
+		if err != nil && meant {
+			return err
+		} else if err != nil {
+			bases = append(bases, name)
+			continue
+		}
+		info := v.Site()
+		bases = append(bases, info.Base)
+		if !meant {
+			continue
+		}
+		s := export.Site{View: v}
+		terms, err := siteTerms(ctx, site)
+		if err != nil {
+			return err
+		}
+		said := exportedSite{Site: info.Base, Pages: info.Pages, Cursor: string(info.At(info.Seq))}
+		for _, t := range terms {
+			s.Terms = append(s.Terms, export.Terms{Document: t.URL, Policy: t.Policy})
+			said.Terms = append(said.Terms, t.URL)
+		}
+		sites = append(sites, s)
+		pages += info.Pages
+		r.Sites = append(r.Sites, said)
+	}
+	bar := p.progress("exporting")
+	defer bar.end()
+	o := &export.Options{Progress: func(done int) { bar.show(done, max(done, pages)) }}
+	switch {
+	case c.Format == "markdown":
+		r.Counts, err = export.Markdown(ctx, export.Tree{Dir: c.Out, Folders: export.Folders(bases), Part: len(names) < len(all)}, sites, o)
+		return err
+	case c.Format == "parquet":
+		r.Counts, err = export.Parquet(ctx, c.Out, sites, o)
+		return err
+	}
+	write := func(w io.Writer) error {
+		if c.Format == "csv" {
+			r.Counts, err = export.CSV(ctx, w, sites, o)
+		} else {
+			r.Counts, err = export.Lines(ctx, w, sites, o)
+		}
+		return err
+	}
+	if c.Out == "" || c.Out == "-" {
+		return write(p.stdout)
+	}
+	return export.File(c.Out, write)
+}
+
+// sameFile reports whether a file is a store, or lies beside it as a part of it.
+func sameFile(store, file string) bool {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		a, err := os.Stat(store + suffix)
+		if err != nil {
+			a = nil
+		}
+		if b, err := os.Stat(file); err == nil && a != nil && os.SameFile(a, b) {
+			return true
+		}
+		if x, err := filepath.Abs(store + suffix); err == nil {
+			if y, err := filepath.Abs(file); err == nil && x == y {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// text prints the report for a person.
+func (r *exportReport) text(w io.Writer) error {
+	var b []byte
+	b = fmt.Appendf(b, "%s of %s to %s: %s", quantity(int64(r.Pages), "page"), quantity(int64(len(r.Sites)), "site"), r.Out, bytesText(r.Bytes))
+	if r.Chunks > 0 {
+		b = fmt.Appendf(b, ", %s", quantity(int64(r.Chunks), "chunk"))
+	}
+	b = append(b, '\n')
+	if r.Format == "markdown" {
+		b = fmt.Appendf(b, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
+	}
+	for _, name := range r.Left {
+		b = fmt.Appendf(b, "  left: %s, which somebody has changed; the site does not have it any more\n", printable(name))
+	}
+	for _, s := range r.Sites {
+		if len(s.Terms) > 0 {
+			b = fmt.Appendf(b, "  %s says what its content may be used for, and so does each page: %s\n", s.Site, strings.Join(s.Terms, ", "))
+		}
+	}
+	_, err := w.Write(b)
+	return err
+}

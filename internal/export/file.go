@@ -1,0 +1,89 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// File has write make a file. What was there under the name stays until all of
+// the new one is on the disk; if anything fails, it stays altogether. Something
+// that is no regular file, such as a pipe or a device, is written to as it is.
+func File(name string, write func(io.Writer) error) error {
+	// What a link leads to is meant, not the link.
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	mode := fs.FileMode(0o666)
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("write %s: it is a folder; name a file in it", name)
+	case err == nil && !info.Mode().IsRegular():
+		return stream(name, write)
+	case err == nil:
+		mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return replace([]string{name}, mode, func(f []*os.File) error { return write(f[0]) })
+}
+
+// replace has write make files, which take their places when all of them are on
+// the disk; if anything fails before, none does.
+func replace(names []string, mode fs.FileMode, write func([]*os.File) error) (err error) {
+	files := make([]*os.File, 0, len(names))
+	defer func() {
+		for _, f := range files {
+			if gone := os.Remove(f.Name()); err != nil && !errors.Is(gone, fs.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+		}
+	}()
+	for _, name := range names {
+		f, err := beside(name, mode)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		files = append(files, f)
+	}
+	if err := write(files); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	for i, f := range files {
+		if err := os.Rename(f.Name(), names[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stream(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// beside makes a file in the folder of another one.
+func beside(name string, mode fs.FileMode) (*os.File, error) {
+	dir, base := filepath.Split(name)
+	if len(base) > 100 {
+		base = base[:100]
+	}
+	for i := 0; ; i++ {
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.new-%d", base, i)), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lock"
+)
+
+// mostLeft is how many names of files that are left a report has.
+const mostLeft = 100
+
+// output is a folder of files that an export owns.
+type output struct {
+	root    *os.Root
+	lock    *os.File
+	journal *os.File
+	said    *bufio.Writer // to journal
+
+	owned map[key]bool // folded names of files that earlier exports have written
+	names map[key]key  // of files of this one: folded name to name
+	old   []byte       // of the file that is compared
+
+	bytes                     int64
+	files, unchanged, removed int
+	left                      []string
+}
+
+// key stands for a name.
+type key [8]byte
+
+func keyOf(name string) (k key) {
+	sum := sha256.Sum256([]byte(name))
+	copy(k[:], sum[:])
+	return k
+}
+
+// openFolder gets a folder for this export alone, until it is closed.
+func openFolder(dir string) (_ *output, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	o := &output{owned: make(map[key]bool), names: make(map[key]key)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.close())
+		}
+	}()
+	if o.root, err = os.OpenRoot(dir); err != nil {
+		return nil, err
+	}
+	if err := o.ours(); err != nil {
+		return nil, err
+	}
+	if err := o.root.MkdirAll(hidden, 0o777); err != nil {
+		return nil, err
+	}
+	if o.lock, err = lock.Try(filepath.Join(dir, filepath.FromSlash(lockName))); errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%w: another export is writing to it", millrace.ErrConflict)
+	} else if err != nil {
+		return nil, err
+	}
+	if err := o.recover(); err != nil {
+		return nil, err
+	}
+	if o.journal, err = o.root.Create(journalName); err != nil {
+		return nil, err
+	}
+	o.said = bufio.NewWriter(o.journal)
+	return o, o.say(record{Format: format})
+}
+
+// ours gives an error if the folder is not empty and no export has made it.
+func (o *output) ours() error {
+	for _, name := range []string{manifestName, journalName} {
+		if _, err := o.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	d, err := o.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, n := range names {
+		if n != hidden {
+			return fmt.Errorf("%w: %q is in it, and no export has made the folder: name an empty one", millrace.ErrInvalid, n)
+		}
+	}
+	return nil
+}
+
+// unique gives a name that no file of this export has, on any file system. Of
+// names that are alike the first one keeps its own.
+func (o *output) unique(name, pageURL string) string {
+	stem := strings.TrimSuffix(name, ".md")
+	for salt := pageURL; ; salt += "~" {
+		folded := keyOf(fold(name))
+		if _, ok := o.names[folded]; !ok {
+			o.names[folded] = keyOf(name)
+			return name
+		}
+		name = stem + "~" + short(salt) + ".md"
+	}
+}
+
+// write makes a page's file, unless it is there.
+func (o *output) write(name, pageURL string, b []byte) error {
+	name = o.unique(name, pageURL)
+	sum := sha256.Sum256(b)
+	if err := o.say(record{File: name, Sum: hex.EncodeToString(sum[:])}); err != nil {
+		return err
+	}
+	o.files++
+	o.bytes += int64(len(b))
+	info, err := o.root.Lstat(name)
+	if err == nil && info.Mode().IsRegular() && info.Size() == int64(len(b)) {
+		if same, err := o.same(name, b); err != nil || same {
+			o.unchanged++
+			return err
+		}
+	}
+	if err == nil && !o.owned[keyOf(fold(name))] {
+		return fmt.Errorf("%w: %s is in the way, and no export has written it", millrace.ErrConflict, name)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// That the file is ours is written down before it is there.
+	if err := o.said.Flush(); err != nil {
+		return err
+	}
+	if err := o.root.WriteFile(tempName, b, 0o666); err != nil {
+		return err
+	}
+	if err := o.root.MkdirAll(path.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return o.root.Rename(tempName, name)
+}
+
+// same reports whether a file has these bytes.
+func (o *output) same(name string, b []byte) (bool, error) {
+	f, err := o.root.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	o.old = slices.Grow(o.old[:0], len(b))[:len(b)]
+	n, err := io.ReadFull(f, o.old)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n == len(b) && bytes.Equal(o.old, b), err
+}
+
+// finish removes what earlier exports have written and this one has not, but for
+// sites that stay, and makes the journal the manifest.
+func (o *output) finish(stays func(site string) bool) error {
+	m, err := o.root.Open(manifestName)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	changed := make(map[string]bool)
+	_, err = records(m, func(r record) error {
+		site, _, _ := strings.Cut(r.File, "/")
+		if stays(site) {
+			folded := keyOf(fold(r.File))
+			if _, ok := o.names[folded]; ok {
+				return nil
+			}
+			o.names[folded] = keyOf(r.File)
+			return o.say(r)
+		}
+		return o.sweep(r, changed)
+	})
+	if err != nil {
+		return err
+	}
+	for name := range changed {
+		o.left = append(o.left, name)
+	}
+	slices.Sort(o.left)
+	o.left = o.left[:min(len(o.left), mostLeft)]
+	if err := o.said.Flush(); err != nil {
+		return err
+	}
+	err = errors.Join(o.journal.Sync(), o.journal.Close(), m.Close())
+	if err == nil {
+		err = o.root.Rename(journalName, manifestName)
+	}
+	return err
+}
+
+// sweep removes a file of an earlier export, unless it is one of this export, or
+// somebody has changed it.
+func (o *output) sweep(r record, changed map[string]bool) error {
+	now, ok := o.names[keyOf(fold(r.File))]
+	if ok && now == keyOf(r.File) || !strings.HasSuffix(r.File, ".md") {
+		return nil
+	}
+	if _, err := o.root.Lstat(r.File); err != nil || ok && !o.listed(r.File) {
+		return nil //nolint:nilerr // it is gone already, or it is another name of a file of this export
+	}
+	b, err := o.root.ReadFile(r.File)
+	if err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(b); r.Sum != hex.EncodeToString(sum[:]) {
+		changed[r.File] = true
+		return nil
+	}
+	if err := o.root.Remove(r.File); err != nil {
+		return err
+	}
+	delete(changed, r.File)
+	o.removed++
+	for dir := path.Dir(r.File); dir != "."; dir = path.Dir(dir) {
+		if o.root.Remove(dir) != nil {
+			break // something else is in it
+		}
+	}
+	return nil
+}
+
+// listed reports whether a folder has a file by exactly this name.
+func (o *output) listed(name string) bool {
+	d, err := o.root.Open(path.Dir(name))
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	return slices.Contains(names, path.Base(name))
+}
+
+func (o *output) close() error {
+	var errs []error
+	if o.journal != nil {
+		if err := o.said.Flush(); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+		if err := o.journal.Close(); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+		if err := o.root.Remove(tempName); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if o.lock != nil {
+		errs = append(errs, o.lock.Close())
+	}
+	if o.root != nil {
+		errs = append(errs, o.root.Close())
+	}
+	return errors.Join(errs...)
+}

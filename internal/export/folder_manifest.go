@@ -1,0 +1,119 @@
+package export
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/millrace/millrace"
+)
+
+// What is in the hidden folder.
+const (
+	hidden       = ".millrace"
+	manifestName = hidden + "/export.jsonl"   // what the last export has written
+	journalName  = hidden + "/export.journal" // what this one has written so far
+	lockName     = hidden + "/export.lock"
+	tempName     = hidden + "/export.new"
+)
+
+// format moves when a manifest is read in another way.
+const format = 1
+
+// record is a line of a manifest, of which the first has the format alone.
+type record struct {
+	Format int    `json:"format,omitempty"`
+	File   string `json:"file,omitempty"` // with slashes
+	Sum    string `json:"sum,omitempty"`  // hex SHA-256
+}
+
+// recover takes what an export that was killed has written into the manifest,
+// and reads that.
+func (o *output) recover() error {
+	m, err := o.root.OpenFile(manifestName, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	own := func(r record) error {
+		o.owned[keyOf(fold(r.File))] = true
+		return nil
+	}
+	whole, err := records(m, own)
+	if err != nil {
+		return fmt.Errorf("%s: %w", manifestName, err)
+	}
+	j, err := o.root.Open(journalName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer j.Close()
+	// What was cut off here once is still in the journal.
+	if err := m.Truncate(whole); err != nil {
+		return err
+	}
+	if _, err := m.Seek(whole, io.SeekStart); err != nil {
+		return err
+	}
+	w := bufio.NewWriter(m)
+	if whole == 0 {
+		if err := appendRecordTo(w, record{Format: format}); err != nil {
+			return err
+		}
+	}
+	_, err = records(j, func(r record) error { return errors.Join(own(r), appendRecordTo(w, r)) })
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = m.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", journalName, err)
+	}
+	return o.root.Remove(journalName)
+}
+
+// records calls f with each file of a manifest, and gives the length of its
+// whole lines: the last one is cut if an export was killed.
+func records(r io.Reader, f func(record) error) (whole int64, err error) {
+	in := bufio.NewReader(r)
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return whole, nil
+		} else if err != nil {
+			return whole, err
+		}
+		whole += int64(len(line))
+		var e record
+		switch err := json.Unmarshal(line, &e); {
+		case err != nil:
+			return whole, fmt.Errorf("%w: line %d: %w", millrace.ErrInvalid, n, err)
+		case n == 1 && e.Format != format:
+			return whole, fmt.Errorf("%w: it is of another version of millrace", millrace.ErrConflict)
+		case e.File == "":
+			continue
+		}
+		if err := f(e); err != nil {
+			return whole, err
+		}
+	}
+}
+
+func appendRecordTo(w io.Writer, r record) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+func (o *output) say(r record) error { return appendRecordTo(o.said, r) }

@@ -1,0 +1,65 @@
+package export
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/millrace/millrace"
+)
+
+// line is a page in JSON Lines: what millrace extract prints of a page, with
+// where it is from.
+type line struct {
+	*millrace.Page
+	Text     string `json:"text"`
+	Site     string `json:"site"`
+	Revision string `json:"revision"` // moves with every change of the page
+	Terms    []said `json:"terms,omitempty"`
+}
+
+// Lines writes a JSON object a line for each page.
+func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, error) {
+	out := newCounter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	var c Counts
+	var of *Site
+	var terms []said
+	err := each(ctx, sites, true, o, func(e entry) error {
+		if e.site != of {
+			of, terms = e.site, sayings(e.site.Terms)
+		}
+		c.Pages++
+		p := sound(e.page)
+		return enc.Encode(line{Page: p, Text: p.Text(), Site: e.base, Revision: p.Version, Terms: terms})
+	})
+	if err == nil {
+		err = out.finish()
+	}
+	c.Bytes = out.n
+	return c, err
+}
+
+// counter is a buffered writer that counts.
+type counter struct {
+	*bufio.Writer
+	n int64
+}
+
+func newCounter(w io.Writer) *counter { return &counter{Writer: bufio.NewWriterSize(w, 64<<10)} }
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counter) finish() error {
+	if err := c.Flush(); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Tree says where Markdown goes.
+type Tree struct {
+	Dir string // made if it is not there
+	// Folders are those of the sites in it, by their bases: see [Folders].
+	Folders map[string]string
+	// Part: sites that are not exported this time keep their files. Else what an
+	// earlier export has written of them is removed.
+	Part bool
+}
+
+// Markdown writes each page as a file, in a folder for each site. A file that
+// is there with the same bytes is left alone; files that an earlier export has
+// written, and this one has not, are removed. Each file is whole at any time,
+// and an export that was killed is completed by the next one.
+//
+// ErrInvalid: the folder is not empty, and no export has made it. ErrConflict:
+// another export is writing to it, or a file that no export has written is in
+// the way; nobody's files are touched.
+func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts, err error) {
+	out, err := openFolder(to.Dir)
+	if err != nil {
+		return c, fmt.Errorf("export into %s: %w", to.Dir, err)
+	}
+	defer func() {
+		if closing := out.close(); closing != nil {
+			err = errors.Join(err, fmt.Errorf("export into %s: %w", to.Dir, closing))
+		}
+	}()
+	exported := make(map[string]bool)
+	var of *Site
+	var terms *merged
+	var b []byte
+	err = each(ctx, sites, true, o, func(e entry) error {
+		if e.site != of {
+			of, terms = e.site, merge(e.site.Terms)
+		}
+		c.Pages++
+		b = appendMarkdown(b[:0], e.base, e.page, terms)
+		return out.write(to.Folders[e.base]+"/"+fileName(e.base, e.page.URL), e.page.URL, b)
+	})
+	for i := range sites {
+		exported[to.Folders[sites[i].View.Site().Base]] = true
+	}
+	if err == nil {
+		err = out.finish(func(site string) bool { return to.Part && !exported[site] })
+		if err != nil {
+			err = fmt.Errorf("export into %s: %w", to.Dir, err)
+		}
+	}
+	c.Bytes, c.Files, c.Unchanged, c.Removed, c.Left = out.bytes, out.files, out.unchanged, out.removed, out.left
+	return c, err
+}

@@ -1,0 +1,264 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	kzstd "github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/chunk"
+)
+
+// The files of Parquet.
+const (
+	pagesName  = "pages.parquet"
+	chunksName = "chunks.parquet"
+)
+
+// A group of rows is complete with so many bytes of values, or so many rows:
+// that is what a writer holds, compressed, at a time.
+const (
+	groupBytes = 16 << 20
+	groupRows  = 100_000
+)
+
+// pageRow is a row of pages.parquet. Fields that a page does not have are null.
+type pageRow struct {
+	Site        string   `parquet:"site,dict"`
+	URL         string   `parquet:"url"`
+	Title       string   `parquet:"title,optional"`
+	Description string   `parquet:"description,optional"`
+	Summary     string   `parquet:"summary,optional"`
+	Author      string   `parquet:"author,optional,dict"`
+	Published   int64    `parquet:"published,optional,timestamp(millisecond)"`
+	Modified    int64    `parquet:"modified,optional,timestamp(millisecond)"`
+	Language    string   `parquet:"language,optional,dict"`
+	Section     string   `parquet:"section,optional,dict"`
+	Tags        []string `parquet:"tags,list"`
+	Kind        string   `parquet:"kind,optional,dict"`
+	Detail      string   `parquet:"detail,dict"` // summary, text or blocks
+	Revision    string   `parquet:"revision"`
+	Schema      string   `parquet:"schema,optional"` // a JSON array of JSON-LD objects
+	Extra       string   `parquet:"extra,optional"`  // JSON: what one protocol alone says, by its name
+	Text        string   `parquet:"text"`
+	Markdown    string   `parquet:"markdown"`
+	License     string   `parquet:"license,optional,dict"`
+	Attribution bool     `parquet:"attribution"` // a credit is asked for
+	LinkBack    bool     `parquet:"link_back"`
+	Notice      bool     `parquet:"notice"`
+	AIInput     *bool    `parquet:"ai_input"` // whether the site allows it; null = it does not say
+	AITrain     *bool    `parquet:"ai_train"`
+	Search      *bool    `parquet:"search"`
+	Terms       string   `parquet:"terms,optional,dict"` // JSON: all that the site says, as in JSON Lines
+}
+
+// chunkRow is a row of chunks.parquet: a passage of a page, of a length that
+// models take.
+type chunkRow struct {
+	Site        string   `parquet:"site,dict"`
+	URL         string   `parquet:"url,dict"`
+	ID          string   `parquet:"chunk"`    // unique in the page; it stays when others change
+	Position    int32    `parquet:"position"` // in the page, from 0
+	Type        string   `parquet:"type,dict"`
+	Title       string   `parquet:"title,optional,dict"` // of the page
+	Headings    []string `parquet:"headings,list"`       // above the passage, the outermost first
+	Text        string   `parquet:"text"`
+	Language    string   `parquet:"language,optional,dict"`
+	Modified    int64    `parquet:"modified,optional,timestamp(millisecond)"`
+	Revision    string   `parquet:"revision,dict"` // of the page
+	License     string   `parquet:"license,optional,dict"`
+	Attribution bool     `parquet:"attribution"`
+	AIInput     *bool    `parquet:"ai_input"`
+	AITrain     *bool    `parquet:"ai_train"`
+	Search      *bool    `parquet:"search"`
+}
+
+// Parquet writes pages.parquet and chunks.parquet into a folder, which it makes
+// if need be: a row for each page and for each of its passages that has text.
+// Both are made whole before they take the places of those that are there.
+func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Counts, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return c, err
+	}
+	names := []string{filepath.Join(dir, pagesName), filepath.Join(dir, chunksName)}
+	err = replace(names, 0o666, func(f []*os.File) error {
+		codec, err := newCodec()
+		if err != nil {
+			return err
+		}
+		pages, chunks := newTable[pageRow](f[0], codec), newTable[chunkRow](f[1], codec)
+		err = rows(ctx, sites, o, &c, pages, chunks)
+		err = errors.Join(err, pages.close(err == nil), chunks.close(err == nil))
+		c.Bytes = pages.out.n + chunks.out.n
+		return err
+	})
+	c.Files = 2
+	return c, err
+}
+
+// rows writes the rows of both tables.
+func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table[pageRow], chunks *table[chunkRow]) error {
+	var of *Site
+	var terms *merged
+	var all string
+	return each(ctx, sites, true, o, func(e entry) error {
+		if e.site != of {
+			of, terms, all = e.site, merge(e.site.Terms), ""
+			if len(e.site.Terms) > 0 {
+				b, err := plain(sayings(e.site.Terms))
+				if err != nil {
+					return err
+				}
+				all = b
+			}
+		}
+		p := sound(e.page)
+		row, err := pageOf(e.base, p, terms, all)
+		if err != nil {
+			return err
+		}
+		c.Pages++
+		if err := pages.write(row, len(row.Text)+len(row.Markdown)+len(row.Schema)+len(row.Extra)); err != nil {
+			return err
+		}
+		for i, q := range chunk.Passages(p) {
+			if q.Text == "" {
+				continue // a heading, which is that of what follows as well
+			}
+			c.Chunks++
+			err := chunks.write(&chunkRow{
+				Site: row.Site, URL: row.URL, ID: q.ID, Position: int32(i), Type: q.Type, Title: row.Title, Headings: valids(q.Headings), //nolint:gosec // a page has fewer
+				Text: valid(q.Text), Language: row.Language, Modified: row.Modified, Revision: row.Revision,
+				License: row.License, Attribution: row.Attribution, AIInput: row.AIInput, AITrain: row.AITrain, Search: row.Search,
+			}, len(q.Text))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func pageOf(base string, p *millrace.Page, m *merged, terms string) (*pageRow, error) {
+	row := &pageRow{
+		Site: base, URL: valid(p.URL), Title: valid(p.Title), Description: valid(p.Description), Summary: valid(p.Summary), Author: valid(p.Author),
+		Published: instant(p.Published), Modified: instant(p.Modified), Language: valid(p.Language), Section: valid(p.Section), Tags: valids(p.Tags),
+		Kind: valid(string(p.Kind)), Detail: [...]string{"summary", "text", "blocks"}[min(p.Detail, millrace.DetailBlocks)], Revision: p.Version,
+		Text: valid(p.Text()), Markdown: valid(p.Markdown()),
+		License: m.license, Attribution: m.requirements.Attribution, LinkBack: m.requirements.LinkBack, Notice: m.requirements.Notice,
+		AIInput: allowed(m, millrace.AIInput), AITrain: allowed(m, millrace.AITrain), Search: allowed(m, millrace.Search), Terms: terms,
+	}
+	var err error
+	if len(p.Schema) > 0 {
+		row.Schema, err = plain(p.Schema)
+	}
+	if err == nil && len(p.Extra) > 0 {
+		row.Extra, err = plain(p.Extra)
+	}
+	return row, err
+}
+
+func allowed(m *merged, p millrace.Purpose) *bool {
+	if yes, ok := m.purposes[p]; ok {
+		return &yes
+	}
+	return nil
+}
+
+// instant gives a time in milliseconds since 1970, 0 for none, which is null.
+func instant(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func valids(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = valid(s)
+	}
+	return out
+}
+
+// plain gives JSON without escapes for HTML.
+func plain(v any) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "", err
+	}
+	return string(bytes.TrimSpace(b.Bytes())), nil
+}
+
+// table writes the rows of one file.
+type table[T any] struct {
+	out  *counter
+	w    *parquet.GenericWriter[T]
+	size int // of the group
+	rows int
+}
+
+// codec is zstd by one encoder for all columns, with a window of what the pages
+// of a column have at most, but for single values that are longer. The library's
+// own takes one of 8 MB for each of several encoders.
+type codec struct {
+	zstd.Codec
+	encoder *kzstd.Encoder
+}
+
+func newCodec() (*codec, error) {
+	e, err := kzstd.NewWriter(nil, kzstd.WithEncoderConcurrency(1), kzstd.WithWindowSize(512<<10), kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(false))
+	return &codec{encoder: e}, err
+}
+
+// Encode gives src in one frame.
+func (c *codec) Encode(dst, src []byte) ([]byte, error) {
+	return c.encoder.EncodeAll(src, dst[:0]), nil
+}
+
+func newTable[T any](w io.Writer, codec *codec) *table[T] {
+	out := newCounter(w)
+	return &table[T]{out: out, w: parquet.NewGenericWriter[T](out,
+		parquet.Compression(codec),
+		parquet.CreatedBy("millrace", "1", "0"), // the form of the tables, not the program's version: the same bytes for the same pages
+		parquet.DataPageStatistics(false),
+		parquet.SkipPageBounds("text"), parquet.SkipPageBounds("markdown"),
+	)}
+}
+
+// write adds a row with about so many bytes, and ends the group if it is full.
+func (t *table[T]) write(row *T, size int) error {
+	if _, err := t.w.Write([]T{*row}); err != nil {
+		return err
+	}
+	t.size += size
+	if t.rows++; t.size < groupBytes && t.rows < groupRows {
+		return nil
+	}
+	t.size, t.rows = 0, 0
+	return t.w.Flush()
+}
+
+// close ends the file, or gives it up.
+func (t *table[T]) close(whole bool) error {
+	if !whole {
+		t.w.Reset(io.Discard)
+		return nil
+	}
+	if err := t.w.Close(); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return t.out.finish()
+}
