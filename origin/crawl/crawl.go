@@ -45,6 +45,10 @@ type Options struct {
 	// IgnoreRobots crawls what robots.txt disallows. The client must ignore
 	// it, too.
 	IgnoreRobots bool
+	// Wary is for a sink whose pages of the site others have given so far: a site
+	// that answers every address with one page is not believed in the first run
+	// either, in which it could be one that is made so.
+	Wary bool
 	// Progress is called often, from one goroutine, with how many of the known
 	// addresses are done; nil = nobody.
 	Progress func(done, known int)

@@ -64,6 +64,16 @@ func (r *run) sane(ctx context.Context, res *result) error {
 	if res.outcome != page {
 		return nil
 	}
+	if r.o.Wary && res.state != had {
+		u := r.impossible(0)
+		if !r.allowed(u) {
+			return nil
+		}
+		if got := r.outages.ask(task{url: u}); got.outcome == page && look(got).matches(res) {
+			return r.sameEverywhere(res)
+		}
+		return nil
+	}
 	down, err := r.replaced(res)
 	if err != nil {
 		return fmt.Errorf("the root: %w", err)

@@ -122,3 +122,23 @@ func TestRewritten(t *testing.T) {
 		})
 	}
 }
+
+// Where others have given the pages so far, a site that answers everything with
+// one page is not believed in the first run either.
+func TestOutageOfOthers(t *testing.T) {
+	notice := document(doc("Welcome", "Accept the terms of this network to go on to where you wanted to go."))
+	for _, wary := range []bool{false, true} {
+		s := newSite(t)
+		s.set("/", notice)
+		s.set("/*", notice)
+		m := newMill(t, s.URL+"/")
+		_, err := m.try(m.open(Options{Wary: wary}))
+		if wary != (millrace.Status(err) == 503) || wary != (len(m.pages()) == 0) {
+			t.Errorf("wary %t: %d pages, %v", wary, len(m.pages()), err)
+		}
+		s.set("/*", http.NotFound)
+		if _, err := m.try(m.open(Options{Wary: wary})); err != nil || len(m.pages()) != 1 {
+			t.Errorf("wary %t, of a site of one page: %d pages, %v", wary, len(m.pages()), err)
+		}
+	}
+}

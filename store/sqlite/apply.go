@@ -283,7 +283,9 @@ func (a *application) forget(name string) error {
 		a.orphan(a.identity(name), 1)
 		return nil
 	}
-	a.orphan(row.identity, 1)
+	if !row.mute { // else no page is there by this name, and what is there others have given
+		a.orphan(row.identity, 1)
+	}
 	return a.exec("DELETE FROM memory WHERE source = ? AND url = ?", a.source, name)
 }
 

@@ -67,6 +67,13 @@ func nameCases() []testCase {
 			f.apply(alias("/file", article("/x", "text")), alias("/x", &millrace.Page{URL: base + "x"}))
 			want(f, "nor by the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Tally{Deleted: 1})
 		}},
+		{"a name without a page of its own takes no page of another source with it", func(t *testing.T, f *fixture) {
+			f.puts("/a", "/b")
+			f.from(other, alias(base+"a", &millrace.Page{URL: base + "a"}), alias(base+"old", &millrace.Page{URL: base + "b"}))
+			f.from(other, gone("/a"), gone("/old"))
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/a", "/b"))
+			want(f, "held", f.held(other), set())
+		}},
 		{"names are kept as the source gave them", func(t *testing.T, f *fixture) {
 			f.apply(alias("/a/", article("/a/", "text")), alias(base+"b", article("/b", "text")), alias("urn:c", article("/c", "text")))
 			var got []string

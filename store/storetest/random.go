@@ -62,7 +62,9 @@ func (m *model) remove(from, ref string) {
 		old.id = relative(ref)
 	}
 	delete(m.names[from], ref)
-	m.drop(from, old.id, "")
+	if !old.mute {
+		m.drop(from, old.id, "")
+	}
 }
 
 // drop takes a name from a page. brought is the one whose page has just come.
