@@ -46,6 +46,7 @@ type commands struct {
 	Check    checkCommand    `cmd:"" help:"Check a site against the specifications."`
 	Extract  extractCommand  `cmd:"" help:"Show what is taken of one page, and why."`
 	Search   searchCommand   `cmd:"" help:"Find passages in a store."`
+	Export   exportCommand   `cmd:"" help:"Hand the pages of a mirror on: JSON Lines, Markdown, Parquet, CSV."`
 	Report   reportCommand   `cmd:"" help:"Show what the pulls into a mirror have saved."`
 	Keys     keysCommand     `cmd:"" help:"Give out and revoke keys: add, list, revoke."`
 	SCP      scpCommand      `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`
