@@ -2,8 +2,8 @@
 // uses it has the clock, and keeps the [State] of each site where it outlives
 // the process.
 //
-// The time between two looks is learned. A look that finds something new halves
-// it, one that finds nothing makes it half as long again, between two bounds. So
+// The time between two looks is learned, from an hour on. A look that finds
+// something new halves it, one that finds nothing makes it half as long again, between two bounds. So
 // a site that changes daily is soon looked at a few times a day, and one that
 // has died down once a day.
 //

@@ -81,6 +81,7 @@ func (r *Rules) After(s State, l Look) State {
 			wait = most
 		}
 		s.Failures++
+	case s.Interval == 0: // there was nothing to compare with
 	case l.Changed && l.Hinted:
 		s.Idle = 0
 	case l.Changed:
@@ -91,7 +92,7 @@ func (r *Rules) After(s State, l Look) State {
 		interval = min(interval+interval/2, most)
 	}
 	if !l.Failed {
-		s.Failures, wait = 0, interval
+		s.Failures, s.Interval, wait = 0, interval, interval
 	}
 	if l.Doubted {
 		wait = min(wait, max(least, retry))
@@ -99,7 +100,7 @@ func (r *Rules) After(s State, l Look) State {
 	wait += time.Duration((2*r.random() - 1) * float64(wait/tolerance))
 	// A look that takes hours is not followed by the next one at once.
 	floor := max(l.Gap, share*l.Took, 0)
-	s.Interval, s.Last, s.Held = interval, l.Ended, false
+	s.Last, s.Held = l.Ended, false
 	s.Next = l.Ended.Add(max(wait, floor))
 	if s.Soonest = l.Ended.Add(max(softly<<s.Idle, floor)); l.Failed || s.Soonest.After(s.Next) {
 		s.Soonest = s.Next

@@ -34,9 +34,9 @@ func looks(r *Rules, s State, each ...Look) (waits []time.Duration, end State) {
 func TestLearns(t *testing.T) {
 	r := steady(10*time.Minute, 3*time.Hour)
 	changed, same := Look{Changed: true}, Look{}
-	got, s := looks(r, State{}, changed, changed, changed, changed, same, same, same, same, same, same, same, same, same)
+	got, s := looks(r, State{}, changed, changed, changed, changed, changed, same, same, same, same, same, same, same, same, same)
 	want := []time.Duration{
-		30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 22*time.Minute + 30*time.Second,
+		time.Hour, 30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 22*time.Minute + 30*time.Second,
 		33*time.Minute + 45*time.Second, 50*time.Minute + 37*time.Second + 500*time.Millisecond,
 	}
 	if d := cmp.Diff(want, got[:len(want)]); d != "" {
@@ -81,7 +81,7 @@ func TestAsked(t *testing.T) {
 		look      Look
 		due, hint time.Duration
 	}{
-		{"nothing", Look{Changed: true}, 30 * time.Minute, time.Second},
+		{"nothing", Look{Changed: true}, 20 * time.Minute, time.Second},
 		{"a time", Look{Failed: true, NotBefore: noon.Add(9 * time.Hour)}, 9*time.Hour + 30*time.Second, 9 * time.Hour},
 		{"a time that is over", Look{NotBefore: noon.Add(-time.Hour)}, time.Hour, time.Second},
 		{"a rate", Look{Gap: 2 * time.Hour}, 2 * time.Hour, 2 * time.Hour},
@@ -89,7 +89,7 @@ func TestAsked(t *testing.T) {
 		{"a second look", Look{Doubted: true}, time.Minute, time.Second},
 	} {
 		tt.look.Ended = noon
-		s := r.After(State{}, tt.look)
+		s := r.After(State{Interval: 40 * time.Minute}, tt.look)
 		if due, hint := s.Due(noon), s.Hint(noon); due != tt.due || hint != tt.hint {
 			t.Errorf("%s: due in %s, want %s; with a hint in %s, want %s", tt.name, due, tt.due, hint, tt.hint)
 		}
@@ -120,7 +120,7 @@ func TestHints(t *testing.T) {
 // A clock that is set back makes nobody wait longer than was meant, and one that
 // is set forward lets the next look come.
 func TestClock(t *testing.T) {
-	s := steady(0, 0).After(State{}, Look{Ended: noon})
+	s := steady(0, 0).After(State{Interval: time.Hour}, Look{Ended: noon})
 	for at, want := range map[time.Duration]time.Duration{
 		0: 90 * time.Minute, time.Hour: 30 * time.Minute, 2 * time.Hour: 0, -time.Hour: 90 * time.Minute, -1e6 * time.Hour: 90 * time.Minute,
 	} {

@@ -1,0 +1,287 @@
+package openfeeder
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+var _ protocol.Waker = (*reader)(nil)
+
+// What is taken of a stream of events. Their data is not what counts: a
+// connection that says too much is given up and made anew.
+const (
+	maxStream = 16 << 20 // bytes of one connection
+	maxLine   = 256 << 10
+	maxPlace  = 1 << 10 // bytes of an id
+	maxData   = 4 << 10 // bytes that are kept of an event's data
+
+	silence = 4 * heartbeat // after which a server is taken for gone
+)
+
+// Waits between two connections.
+const (
+	firstRetry = 3 * time.Second // unless the server says another time
+	maxRetry   = 5 * time.Minute
+	lasting    = 20 * time.Second // a connection that has lasted as long was a good one
+)
+
+// errMuted is a server that wants no client to come back.
+var errMuted = fmt.Errorf("the site tells of no more events: %w", millrace.ErrNotFound)
+
+// Wake listens to the site's events, which the discovery document names. See
+// [protocol.Waker]; places are ids of events.
+func (r *reader) Wake(ctx context.Context, place string, woken func(place string)) error {
+	if r.err != nil {
+		return r.err
+	}
+	l := &listening{reader: r, place: place, woken: woken, retry: firstRetry}
+	for fails := 0; ; {
+		began := time.Now()
+		err := l.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrForbidden), errors.Is(err, millrace.ErrInvalid):
+			return fmt.Errorf("%s: events: %w", Name, err)
+		}
+		r.note("reader/events", l.target, "the stream has ended: "+err.Error())
+		if fails++; time.Since(began) >= lasting && !errors.Is(err, millrace.ErrTooLarge) {
+			fails = 1
+		}
+		wait := min(l.retry<<min(fails-1, 16), maxRetry)
+		wait -= time.Duration(rand.Float64() * float64(wait/2)) // not all clients of a server at once
+		if status, ok := errors.AsType[*fetch.StatusError](err); ok {
+			wait = max(wait, min(status.RetryAfter, discoveryAge))
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// listening is a client of a stream of events.
+type listening struct {
+	*reader
+	woken  func(place string)
+	target string // where the events are; "" = not known yet
+	place  string // of the last event; "" = none
+	fresh  bool   // nobody has been told yet of what was before
+	retry  time.Duration
+}
+
+// once is one connection, from its beginning to its end, whose reason it gives.
+func (l *listening) once(ctx context.Context) (err error) {
+	if l.target == "" {
+		if l.target, err = l.eventsAt(ctx); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := http.NewRequestWithContext(fetch.Stream(ctx, maxStream, silence), http.MethodGet, l.target, nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	req.Header.Set("Accept", eventStream)
+	req.Header.Set("Accept-Encoding", "identity") // codings keep events back
+	req.Header.Set("Cache-Control", "no-cache")
+	if l.place != "" {
+		req.Header.Set("Last-Event-ID", l.place)
+	}
+	resp, err := fetch.Do(req.Context(), l.client, req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent {
+		return errMuted
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		if l.place != "" && gone(err) {
+			// The log does not reach back to the place.
+			l.place = ""
+			return fmt.Errorf("the place is not known there any more: %s: %w", err.Error(), millrace.ErrUnavailable)
+		}
+		return err
+	}
+	if mt, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != eventStream {
+		return &millrace.FormatError{Protocol: Name, URL: l.target, Reason: "it is no stream of events: Content-Type is " + short(resp.Header.Get("Content-Type"))}
+	}
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	l.fresh = l.place == ""
+	return l.read(body)
+}
+
+// eventsAt gives where the discovery document says that the events are: on the
+// site's own origin, or on that of the document.
+func (l *listening) eventsAt(ctx context.Context) (string, error) {
+	target := l.root + discovery[1:]
+	head, body, err := l.get(ctx, target, "")
+	if errors.Is(err, millrace.ErrNotFound) {
+		var others []string
+		if others, err = l.pointers(ctx); err == nil && len(others) == 0 {
+			err = errNone
+		}
+		for _, other := range others {
+			target = other
+			if head, body, err = l.get(ctx, other, ""); err == nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	a, err := decodeAbout(body)
+	if err != nil {
+		return "", formatURL(err, target)
+	}
+	if a.Events == nil || a.Events.Endpoint == "" {
+		return "", fmt.Errorf("%s names no events: %w", target, millrace.ErrNotFound)
+	}
+	at, err := canon.Resolve(head.url, a.Events.Endpoint)
+	if err != nil {
+		return "", &millrace.FormatError{Protocol: Name, URL: target, Position: "/events/endpoint", Reason: "no URL", Err: err}
+	}
+	if !sameOrigin(l.root, at) && !sameOrigin(head.url.String(), at) {
+		return "", fmt.Errorf("%s: the events are said to be on another site, %s: %w", target, canon.Origin(at), millrace.ErrForbidden)
+	}
+	return at, nil
+}
+
+// read reads a stream to its end.
+func (l *listening) read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 4<<10), maxLine)
+	lines.Split(eventLines())
+	var e event
+	for lines.Scan() {
+		line := lines.Bytes()
+		if len(line) > 0 {
+			l.field(&e, line)
+			continue
+		}
+		wake, err := l.take(&e)
+		if wake || l.fresh {
+			l.fresh = false
+			l.woken(l.place)
+		}
+		if err != nil {
+			return err
+		}
+		e = event{data: e.data[:0]}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("a line of more than %d bytes: %w", maxLine, millrace.ErrTooLarge)
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("the server has closed it: %w", millrace.ErrUnavailable)
+}
+
+// event is one event of a stream, as far as it has come.
+type event struct {
+	name string
+	data []byte // no more than maxData
+	some bool   // there is data
+}
+
+// field takes up a line of an event (WHATWG HTML, section 9.2.6).
+func (l *listening) field(e *event, line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "event":
+		e.name = string(value[:min(len(value), maxPlace)])
+	case "data":
+		e.data = append(e.data, value[:min(len(value), maxData-len(e.data))]...)
+		e.some = true
+	case "id":
+		// What no header can carry is no place to come back to.
+		if len(value) <= maxPlace && !bytes.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			l.place = string(value)
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			l.retry = min(max(time.Duration(ms)*time.Millisecond, time.Second), maxRetry)
+		}
+	}
+}
+
+// take says what to make of an event: a reason to wake, the end of the stream,
+// or nothing if it is about the stream itself.
+func (l *listening) take(e *event) (wake bool, err error) {
+	switch {
+	case !e.some, e.name == "ready":
+		return false, nil
+	case e.name != "error":
+		return true, nil
+	}
+	f, _ := decodeFailure(e.data)
+	switch f.Code {
+	case resyncRequired:
+		l.place = "" // so that the next connection wakes
+	case authRequired:
+		return false, fmt.Errorf("%s: %s: %w", short(f.Code), short(f.Message), millrace.ErrForbidden)
+	}
+	return false, fmt.Errorf("%s: %s: %w", short(f.Code), short(f.Message), millrace.ErrUnavailable)
+}
+
+// eventLines splits a stream at CR, LF, and both together, without waiting for
+// what comes after a CR.
+func eventLines() bufio.SplitFunc {
+	first, afterCR := true, false
+	return func(data []byte, atEOF bool) (int, []byte, error) {
+		skip := 0
+		if first && len(data) > 0 {
+			const mark = "\ufeff"
+			if len(data) < len(mark) && !atEOF && strings.HasPrefix(mark, string(data)) {
+				return 0, nil, nil
+			}
+			first = false
+			skip = len(data) - len(bytes.TrimPrefix(data, []byte(mark)))
+		}
+		if afterCR && len(data) > 0 {
+			afterCR = false
+			if data[0] == '\n' {
+				skip = 1
+			}
+		}
+		if i := bytes.IndexAny(data[skip:], "\r\n"); i >= 0 {
+			afterCR = data[skip+i] == '\r'
+			return skip + i + 1, data[skip : skip+i], nil
+		}
+		return skip, nil, nil // what is left at the end is no event
+	}
+}

@@ -1,0 +1,296 @@
+package openfeeder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// eventSite is a site with events, behind a network in memory.
+type eventSite struct {
+	about  string // discovery document
+	listen func(w http.ResponseWriter, r *http.Request, n int)
+
+	mu    sync.Mutex
+	asked []string // Last-Event-ID of each connection
+	at    []time.Duration
+	began time.Time
+}
+
+const eventsAbout = `{"version":"1.0","site":{"name":"x","url":"http://site.example/","language":"en"},"feed":{"endpoint":"/openfeeder","type":"paginated"},"capabilities":[],"events":{"endpoint":"/events","type":"text/event-stream"}}`
+
+func (s *eventSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/.well-known/openfeeder.json":
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, s.about)
+	case "/events":
+		s.mu.Lock()
+		s.asked, s.at = append(s.asked, r.Header.Get("Last-Event-ID")), append(s.at, time.Since(s.began))
+		n := len(s.asked)
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		s.listen(w, r, n)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// wake listens to a site for a while, and gives the places that woke, and the
+// error.
+func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken []string, err error) {
+	t.Helper()
+	l := &eventPipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	srv := &http.Server{Handler: s}
+	go func() { _ = srv.Serve(l) }()
+	client := fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1, Dial: l.dial, Rand: func() float64 { return 0 }})
+	s.began = time.Now()
+	if s.about == "" {
+		s.about = eventsAbout
+	}
+	r := NewReader(client.HTTP(), "http://site.example/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{}})
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	err = r.(protocol.Waker).Wake(ctx, place, func(place string) { woken = append(woken, place) })
+	client.CloseIdleConnections()
+	_ = srv.Close()
+	return woken, err
+}
+
+type eventPipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (l *eventPipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case l.conns <- b:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.done:
+		return nil, errors.New("connection refused")
+	}
+}
+
+func (l *eventPipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *eventPipes) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+func (l *eventPipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+func tell(w http.ResponseWriter, text string) {
+	_, _ = io.WriteString(w, text)
+	_ = http.NewResponseController(w).Flush()
+}
+
+// Events wake, with their ids; what a stream says of itself does not. A stream
+// that breaks is taken up where it was.
+func TestWake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, n int) {
+			switch n {
+			case 1:
+				tell(w, "\ufeffretry: 5000\nevent: ready\nid: 1\ndata: {}\n\n")
+				time.Sleep(14 * time.Second)
+				tell(w, ":\n\n")
+				time.Sleep(14 * time.Second)
+				tell(w, "event: added\r\nid: 2\r\ndata: {}\r\n\r\nevent: updated\rid: 3\rdata: a\rdata: b\r\r")
+			case 2:
+				tell(w, "id\nid: 4\nunknown: x\ndata\n\nid: 5\ndata: not finished\n")
+			default:
+				<-r.Context().Done()
+			}
+		}}
+		woken, err := s.wake(t, "", time.Minute)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if d := cmp.Diff([]string{"1", "2", "3", "4"}, woken); d != "" {
+			t.Errorf("woken by:\n%s", d)
+		}
+		if d := cmp.Diff([]string{"", "3", "5"}, s.asked); d != "" {
+			t.Errorf("connected at:\n%s", d)
+		}
+		if wait := s.at[1] - s.at[0]; wait < 30*time.Second || wait > 34*time.Second {
+			t.Errorf("the second connection came after %s", wait)
+		}
+	})
+}
+
+// A place that a listener begins with is asked for, and nothing wakes until
+// something has happened since.
+func TestWakeFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, _ int) {
+			tell(w, "event: ready\nid: 7\ndata: {}\n\n:\n\n")
+			time.Sleep(10 * time.Second)
+			tell(w, "id: 8\nevent: deleted\ndata: {}\n\n")
+			<-r.Context().Done()
+		}}
+		woken, _ := s.wake(t, "7", 20*time.Second)
+		if d := cmp.Diff([]string{"8"}, woken); d != "" || s.asked[0] != "7" {
+			t.Errorf("connected at %q, woken by:\n%s", s.asked, d)
+		}
+	})
+}
+
+// A place that the log does not reach back to any more is given up, and wakes.
+func TestWakeResync(t *testing.T) {
+	for name, refuse := range map[string]func(w http.ResponseWriter){
+		"refused": func(w http.ResponseWriter) { w.WriteHeader(http.StatusGone) },
+		"told":    func(w http.ResponseWriter) { tell(w, string(stop(resyncRequired, "read the index"))) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, n int) {
+				if n == 1 {
+					refuse(w)
+					return
+				}
+				tell(w, "event: ready\nid: 9\ndata: {}\n\n")
+				<-r.Context().Done()
+			}}
+			woken, _ := s.wake(t, "old", 20*time.Second)
+			if d := cmp.Diff([]string{"9"}, woken); d != "" || !slices.Equal(s.asked, []string{"old", ""}) {
+				t.Errorf("%s: connected at %q, woken by:\n%s", name, s.asked, d)
+			}
+		})
+	}
+}
+
+// What a server must not do to a listener: hold his memory or his processor, or
+// make him knock without end.
+func TestWakeHostile(t *testing.T) {
+	line := strings.Repeat("x", 32<<10)
+	for name, listen := range map[string]func(w http.ResponseWriter, r *http.Request, n int){
+		"closes at once": func(http.ResponseWriter, *http.Request, int) {},
+		"endless line": func(w http.ResponseWriter, r *http.Request, _ int) {
+			for r.Context().Err() == nil {
+				tell(w, line)
+			}
+		},
+		"endless comments": func(w http.ResponseWriter, r *http.Request, _ int) {
+			for r.Context().Err() == nil {
+				tell(w, ":"+line+"\n")
+			}
+		},
+		"endless data": func(w http.ResponseWriter, r *http.Request, _ int) {
+			for r.Context().Err() == nil {
+				tell(w, "data:"+line+"\n")
+			}
+		},
+		"says nothing": func(w http.ResponseWriter, r *http.Request, _ int) {
+			tell(w, ":\n\n")
+			<-r.Context().Done()
+		},
+		"overloaded":    func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"retry at once": func(w http.ResponseWriter, _ *http.Request, _ int) { tell(w, "retry: 0\n\n") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &eventSite{listen: listen}
+			_, err := s.wake(t, "1", 20*time.Minute)
+			// Each attempt may be four of Do's.
+			if n := len(s.asked); !errors.Is(err, context.DeadlineExceeded) || n < 2 || n > 44 {
+				t.Errorf("%s: %d connections in 20 minutes: %v", name, n, err)
+			}
+		})
+	}
+}
+
+// A server that comes back after a day finds its listener.
+func TestWakeDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := time.Now().Add(24 * time.Hour)
+		s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, n int) {
+			if time.Now().Before(up) && n > 1 {
+				w.Header().Set("Retry-After", "600")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			tell(w, fmt.Sprintf("id: %d\ndata: {}\n\n", n))
+			if time.Now().After(up) {
+				<-r.Context().Done()
+			}
+		}}
+		woken, _ := s.wake(t, "", 24*time.Hour+11*time.Minute)
+		if len(woken) < 2 || len(s.asked) > 24*6*2+20 {
+			t.Errorf("%d connections, woken by %q", len(s.asked), woken)
+		}
+	})
+}
+
+// Sites that tell nobody, or not us.
+func TestWakeNowhere(t *testing.T) {
+	none := func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusNotFound) }
+	for _, tt := range []struct {
+		name, about string
+		listen      func(w http.ResponseWriter, r *http.Request, n int)
+		want        error
+	}{
+		{"no events", strings.Replace(eventsAbout, `"events"`, `"others"`, 1), none, millrace.ErrNotFound},
+		{"no document", "{", none, millrace.ErrInvalid},
+		{"nothing there", eventsAbout, none, millrace.ErrNotFound},
+		{"another site", strings.Replace(eventsAbout, `"/events"`, `"http://other.example/events"`, 1), none, millrace.ErrForbidden},
+		{"no more", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusNoContent) }, millrace.ErrNotFound},
+		{"a page", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { w.Header().Set("Content-Type", "text/html") }, millrace.ErrInvalid},
+		{"a key", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusUnauthorized) }, millrace.ErrForbidden},
+		{"a key no more", eventsAbout, func(w http.ResponseWriter, _ *http.Request, _ int) { tell(w, string(stop(authRequired, "no"))) }, millrace.ErrForbidden},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &eventSite{about: tt.about, listen: tt.listen}
+			if _, err := s.wake(t, "1", time.Hour); !errors.Is(err, tt.want) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		})
+	}
+}
+
+// However a stream is cut into parts, it says the same, and never takes more
+// than its bounds.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("event: added\nid: 1\ndata: {}\n\n:\n\nretry: 10\n\n"))
+	f.Add([]byte("\xef\xbb\xbfid: 1\r\ndata\r\n\r\ndata: x\r\revent: error\ndata: {\"error\":{\"code\":\"SERVER_ERROR\",\"message\":\"x\"}}\n\n"))
+	f.Add([]byte("id: a\x00b\ndata: \xff\n\n\xef\xbbid: 1\n"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		read := func(r io.Reader) (woken []string, l *listening, err error) {
+			l = &listening{retry: firstRetry, fresh: true, woken: func(place string) { woken = append(woken, place) }}
+			err = l.read(r)
+			return woken, l, err
+		}
+		one, l, err := read(bytes.NewReader(stream))
+		if err == nil || len(l.place) > maxPlace || l.retry < time.Second || l.retry > maxRetry || strings.ContainsAny(l.place, "\x00\r\n") {
+			t.Errorf("place %q, retry %s: %v", l.place, l.retry, err)
+		}
+		other, m, _ := read(iotest.OneByteReader(bytes.NewReader(stream)))
+		if !slices.Equal(one, other) || l.place != m.place || l.retry != m.retry {
+			t.Errorf("at once %q at %q, byte by byte %q at %q", one, l.place, other, m.place)
+		}
+		if len(one) > bytes.Count(stream, []byte("\n"))+bytes.Count(stream, []byte("\r")) {
+			t.Errorf("woken by %q", one)
+		}
+	})
+}
