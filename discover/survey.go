@@ -278,8 +278,8 @@ func pageLinks(doc []byte, base *url.URL, origin string) []string {
 }
 
 // samples looks at some of the pages, and gives what one has in bytes, as it
-// is sent, and what part of them has validators.
-func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64) {
+// is sent, what part of them has validators, and which ones they were.
+func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64, of string) {
 	var docs []*document
 	own := canon.Origin(l.site.URL)
 	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
@@ -290,8 +290,15 @@ func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64
 			docs = append(docs, d)
 		}
 	}
-	if len(docs) == 0 {
+	of = fmt.Sprintf(", and %d of its pages", len(docs))
+	switch {
+	case len(docs) == 0:
 		docs = []*document{l.home}
+		if of = ", and the root"; s.pages < 0 {
+			of = ""
+		}
+	case s.pages < 0:
+		of = fmt.Sprintf(", and %d of them", len(docs))
 	}
 	for _, d := range docs {
 		page += d.size
@@ -299,5 +306,5 @@ func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64
 			valid++
 		}
 	}
-	return max(1, page/int64(len(docs))), valid / float64(len(docs))
+	return max(1, page/int64(len(docs))), valid / float64(len(docs)), of
 }

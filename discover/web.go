@@ -109,13 +109,13 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 	if pages < 0 {
 		pages = s.links + 1
 	}
-	page, valid := l.samples(ctx, s)
+	page, valid, of := l.samples(ctx, s)
 	l.site.Page.Bytes = page
 	n := int64(max(1, pages))
 	again := int64(float64(n*page) * (1 - valid)) // pages that have no validators come whole
 	w.Offer = &protocol.Offer{
 		Entry: l.site.URL, Pages: s.pages, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra,
-		Deletes: true, Basis: s.basis,
+		Deletes: true, Basis: s.basis + of,
 		First: s.lists.Add(protocol.Cost{Requests: 1, Bytes: page}, n),
 		Still: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.still},
 		Moved: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.lists.Bytes},
