@@ -135,21 +135,24 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	return nil
 }
 
-// openReader opens a store that is not changed. Where not even the files that
-// SQLite keeps beside it can be made, nobody can be writing to it.
+// openReader opens a store that is not changed. What a writer that was killed
+// has left in the log stays there. If there is nothing, whoever closes last
+// takes the files away that SQLite keeps beside the store. Where these cannot be
+// made, nobody can be writing to it.
 func (s *Store) openReader(ctx context.Context, o Options, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
-	for _, mode := range []string{"&mode=ro", "&mode=ro&immutable=1"} {
+	modes := []string{"&mode=rw", "&mode=ro&immutable=1"}
+	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
+		modes = []string{"&mode=ro"}
+	}
+	for i, mode := range modes {
 		db, err := connect(s.path, o.Readers, wait, "query_only(1)", "cache_size(-4000)"+mode)
 		if err != nil {
 			return err
 		}
 		s.read = &reader{db: db}
 		err = s.inspect(ctx)
-		if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code()&0xFF != sqlite3.SQLITE_CANTOPEN {
-			return err
-		}
-		if _, wal := os.Stat(s.path + "-wal"); wal == nil || mode != "&mode=ro" {
+		if e, ok := errors.AsType[*driver.Error](err); !ok || i == len(modes)-1 || !beside(e.Code()) {
 			return err
 		}
 		if err := s.read.close(); err != nil {
@@ -157,6 +160,12 @@ func (s *Store) openReader(ctx context.Context, o Options, wait string) error {
 		}
 	}
 	return nil
+}
+
+// beside reports whether an error of SQLite says that it cannot keep its files
+// beside a store.
+func beside(code int) bool {
+	return code&0xFF == sqlite3.SQLITE_CANTOPEN || code&0xFF == sqlite3.SQLITE_READONLY
 }
 
 // inspect reads what every store says of itself.

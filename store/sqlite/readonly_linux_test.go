@@ -17,6 +17,12 @@ func TestOpenReadOnly(t *testing.T) {
 	if err := os.Chmod(path, 0o444); err != nil {
 		t.Fatal(err)
 	}
+	if os.Geteuid() != 0 { // the folder of root is one of others
+		if err := os.Chmod(filepath.Dir(path), 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(filepath.Dir(path), 0o755)
+	}
 	if os.Geteuid() == 0 { // root may write everywhere: look at files as nobody
 		for d := filepath.Dir(path); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 			if err := os.Chmod(d, 0o755); err != nil {
@@ -32,5 +38,16 @@ func TestOpenReadOnly(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), path, nil); !errors.Is(err, millrace.ErrForbidden) {
 		t.Errorf("open: %v", err)
+	}
+	// To read it, no write permission is needed, in its folder either.
+	s, err := Open(t.Context(), path, &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Sites(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

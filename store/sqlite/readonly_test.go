@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// lying gives what lies beside a store, by name, but for the index that SQLite
+// makes of its log.
+func lying(t *testing.T, path string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, n := range names {
+		b, err := os.ReadFile(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(n) != ".db-shm" {
+			out[n] = string(b)
+		}
+	}
+	return out
+}
+
+func titlesOf(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	names, err := s.Sites(t.Context())
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	site, err := s.Kept(t.Context(), names[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if _, err := site.Cursor(t.Context(), "nobody"); err != nil {
+		t.Error(err)
+	}
+	_, err = site.Apply(t.Context(), "me", []millrace.Change{{Ref: millrace.Ref{URL: "/x"}, Page: &millrace.Page{URL: "/x", Title: "x", Known: millrace.FieldTitle}}})
+	if !errors.Is(err, millrace.ErrForbidden) {
+		t.Errorf("it is written to: %v", err)
+	}
+	return n
+}
+
+// A store that is open for reading only stays as it is, is read while somebody
+// writes to it, and after somebody who wrote was killed.
+func TestReadOnly(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "x.db")
+	if _, err := Open(ctx, path, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) {
+		t.Errorf("there is no file: %v", err)
+	}
+	w, err := Open(ctx, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := w.Site(ctx, "https://mill.example/", store.Config{Base: "https://mill.example/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(u string) {
+		t.Helper()
+		page := &millrace.Page{URL: u, Title: u, Known: millrace.FieldTitle}
+		if _, err := site.Apply(ctx, "me", []millrace.Change{{Ref: millrace.Ref{URL: u}, Page: page}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("/one")
+	s, err := Open(ctx, path, &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := titlesOf(t, s)
+	put("/two") // nobody is in the way
+	if n := titlesOf(t, s); n != first+1 {
+		t.Errorf("%d pages, then %d", first, n)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	// As a writer that is killed leaves it.
+	killed := filepath.Join(t.TempDir(), "killed.db")
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(killed+suffix, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, killed} {
+		before := lying(t, name)
+		s, err := Open(ctx, name, &Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := titlesOf(t, s); n != first+1 {
+			t.Errorf("%s: %d pages, want %d", name, n, first+1)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		after := lying(t, name)
+		for n, b := range after {
+			if before[n] != b {
+				t.Errorf("%s is another file now", n)
+			}
+		}
+		if len(before) != len(after) {
+			t.Errorf("%d files, then %d", len(before), len(after))
+		}
+	}
+	if err := os.WriteFile(path, []byte("not a store at all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(ctx, path, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrInvalid) {
+		t.Error(err)
+	}
+}
