@@ -43,8 +43,8 @@
 // the next thing may wait for himself, though no longer than
 // [Options.Timeout].
 //
-// A Retry-After of a 429, 502, 503 or 504 holds the whole host, for at most
-// five minutes. So do failures in a row, which are the network's, 429 and 5xx:
+// A Retry-After of a 429, 502, 503 or 504 holds the whole host. One of more than
+// five minutes makes it rest that long, for a day at most. So do failures in a row, which are the network's, 429 and 5xx:
 // 1 s, 2 s, and so on to 30 s, less a jitter of up to half. Many requests that
 // fail together, and those that [Do] repeats, count as one step; another 5xx,
 // which may be one page's alone, counts for one step less. After eight failures

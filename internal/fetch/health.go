@@ -22,11 +22,15 @@ type RestError struct {
 	Host     string
 	Failures int           // in a row
 	Wait     time.Duration // until one request is let through to see how the host is
+	Asked    bool          // the host has asked to be left alone, by Retry-After
 }
 
 // Error gives "HOST is resting after 8 failures in a row; next try in 30s".
 func (e *RestError) Error() string {
 	wait := (e.Wait + time.Second - 1).Truncate(time.Second)
+	if e.Asked {
+		return fmt.Sprintf("%s has asked to be left alone (Retry-After); next try in %s", e.Host, wait)
+	}
 	return fmt.Sprintf("%s is resting after %d failures in a row; next try in %s", e.Host, e.Failures, wait)
 }
 
@@ -68,6 +72,7 @@ type health struct {
 	rest            time.Duration // 0: it does not rest
 	until           time.Time     // the rest ends
 	probing         bool          // the one request is under way
+	asked           bool          // the rest is one that the host has asked for
 }
 
 // resting refuses a request. The next rest ends when the probe has failed; what
@@ -80,7 +85,14 @@ func (h *health) resting(host string, now time.Time) error {
 	case wait <= 0:
 		wait = firstBackoff
 	}
-	return &RestError{Host: host, Failures: h.failures, Wait: wait}
+	return &RestError{Host: host, Failures: h.failures, Wait: wait, Asked: h.asked}
+}
+
+// leave leaves a host alone that has asked for longer than anybody waits.
+func (h *health) leave(end time.Time) {
+	if end.After(h.until) {
+		h.rest, h.until, h.asked = max(firstRest, h.rest), end, true
+	}
 }
 
 // judge notes how a request went that began at a time.
@@ -102,7 +114,10 @@ func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func
 	h.failed = now
 	if h.failures >= restAfter && h.waves >= restWaves {
 		h.rest = min(max(firstRest, 2*h.rest), maxRest)
-		h.until, h.retry = now.Add(h.rest), time.Time{}
+		h.retry = time.Time{}
+		if end := now.Add(h.rest); end.After(h.until) {
+			h.until, h.asked = end, false
+		}
 		return
 	}
 	step := h.waves

@@ -10,7 +10,8 @@ import (
 
 const (
 	politeDelay = 250 * time.Millisecond
-	maxHold     = 5 * time.Minute // of a Retry-After
+	maxHold     = 5 * time.Minute // of a Retry-After: a longer one makes the host rest
+	maxAsked    = 24 * time.Hour  // and it rests that long at most
 	manyHosts   = 1024            // hosts remembered before the idle ones are forgotten
 
 	maxInFlight  = 256 // requests of one client
@@ -179,8 +180,11 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	defer x.p.mu.Unlock()
 	now := time.Now()
 	x.judge(o, now)
-	if hold := now.Add(min(after, maxHold)); after > 0 && hold.After(x.h.hold) {
-		x.h.hold = hold
+	switch end := now.Add(min(after, maxAsked)); {
+	case after > maxHold:
+		x.h.leave(end)
+	case after > 0 && end.After(x.h.hold):
+		x.h.hold = end
 	}
 	return max(x.h.due(now), x.h.until.Sub(now))
 }

@@ -201,7 +201,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 	}{
 		"429":       {429, "20", 20 * time.Second},
 		"503":       {503, "20", 20 * time.Second},
-		"absurd":    {503, "864000", maxHold},
+		"long":      {503, "300", maxHold},
 		"shorter":   {503, "0", time.Second}, // than backoff
 		"not asked": {404, "20", 0},
 	} {
@@ -234,6 +234,34 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nobody waits for a host that wants to be left alone for long.
+func TestRetryAfterOfDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := true
+		c := newClient(t, Options{Rand: zero, Dial: memory(t, func(w http.ResponseWriter, _ *http.Request) {
+			if busy {
+				w.Header().Set("Retry-After", "864000")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+		})})
+		began := time.Now()
+		_, err := fetchBody(t, c, "http://site.example/1")
+		wantErr(t, err, millrace.ErrUnavailable, "429 Too Many Requests (retry after 240h0m0s)")
+		for range 20 {
+			_, err := fetchBody(t, c, "http://site.example/2")
+			wantErr(t, err, millrace.ErrUnavailable, "site.example has asked to be left alone (Retry-After); next try in 24h0m0s")
+		}
+		if s := c.Stats(); s.Requests != 1 || time.Since(began) != 0 {
+			t.Errorf("%d requests in %s", s.Requests, time.Since(began))
+		}
+		time.Sleep(maxAsked)
+		busy = false
+		if _, err := fetchBody(t, c, "http://site.example/3"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Whoever already waits when the answer comes waits longer.
