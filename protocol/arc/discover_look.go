@@ -17,7 +17,7 @@ import (
 
 const (
 	// lookBytes is how much of a list is looked at, as it is sent.
-	lookBytes = 256 << 10
+	lookBytes = 64 << 10
 	// deltaHead is what a delta without pages has, and deltaRatio how much more
 	// room its pages take than in a list, where they have more in common.
 	deltaHead  = 200
@@ -30,10 +30,10 @@ type looked struct {
 	pages, bare int
 	fields      millrace.Fields
 	detail      millrace.Detail
-	size        int64 // of the whole list as it is sent
-	read        int64 // of what was looked at, without coding
-	guessed     bool  // the list goes on: pages is by the length of its beginning
-	unending    bool  // it does, nobody knows how far
+	size        int64     // of the whole list as it is sent
+	read        int64     // of what was looked at, without coding
+	guessed     bool      // the list goes on: pages is by the length of its beginning
+	unending    bool      // it does, nobody knows how far
 	made        time.Time // the list, as it says; zero: it does not
 }
 

@@ -110,6 +110,8 @@ type cursor struct {
 	Told  bool   `json:"told,omitempty"`
 	Polls int    `json:"polls,omitempty"`
 	Files []file `json:"files,omitempty"` // of the index of a static feed
+	// AsOf is the time of Token, of a cursor of deletions.
+	AsOf time.Time `json:"as_of,omitzero"`
 }
 
 // file is a part of a static index with its validators, verbatim.
@@ -154,21 +156,39 @@ func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 }
 
 func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
+	run, now, err := r.begin(ctx, since, yield)
+	if err != nil {
+		return err
+	}
+	err = run.read(ctx)
+	if err == nil || run.is.Found.Equal(now) || !errors.Is(err, millrace.ErrNotFound) {
+		return err
+	}
+	// The endpoint may have moved.
+	if moved, err := run.moved(ctx, now, err); !moved {
+		return err
+	}
+	return run.read(ctx)
+}
+
+// begin starts a reading from a cursor, with the feed that is remembered, or
+// that is found.
+func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) (*run, time.Time, error) {
+	now := r.o.Now().UTC().Truncate(time.Second)
 	if r.err != nil {
-		return r.err
+		return nil, now, r.err
 	}
 	run := &run{reader: r, yield: yield}
 	if since != "" {
 		if err := json.Unmarshal([]byte(since), &run.was); err != nil || run.was.Root != r.root || run.was.Feed.Endpoint == "" {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
+			return nil, now, fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
 		}
 	}
-	now := r.o.Now().UTC().Truncate(time.Second)
 	run.is = run.was
 	if age := now.Sub(run.was.Found); since == "" || age < 0 || age >= discoveryAge {
 		f, err := r.discover(ctx)
 		if err != nil {
-			return err
+			return nil, now, err
 		}
 		if run.is = (cursor{Root: r.root, Found: now, Feed: f}); f == run.was.Feed {
 			run.is = run.was
@@ -176,18 +196,19 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 		}
 	}
 	r.remember(run.is.Feed)
-	err := run.read(ctx)
-	if err == nil || run.is.Found.Equal(now) || !errors.Is(err, millrace.ErrNotFound) {
-		return err
+	return run, now, nil
+}
+
+// moved looks for the feed again, which has not been where it was, and reports
+// whether it is elsewhere now; else the error stands.
+func (r *run) moved(ctx context.Context, now time.Time, lost error) (bool, error) {
+	f, err := r.discover(ctx)
+	if err != nil || f == r.is.Feed {
+		return false, lost
 	}
-	// The endpoint may have moved.
-	f, lost := r.discover(ctx)
-	if lost != nil || f == run.is.Feed {
-		return err
-	}
-	run.is = cursor{Root: r.root, Found: now, Feed: f}
+	r.is = cursor{Root: r.root, Found: now, Feed: f}
 	r.remember(f)
-	return run.read(ctx)
+	return true, nil
 }
 
 func (r *reader) remember(f feed) {

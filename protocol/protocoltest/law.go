@@ -37,6 +37,7 @@ func Run(t *testing.T, p protocol.Protocol) {
 		})
 	}
 	t.Run("cancel", func(t *testing.T) { start(t, p, nil, 1).cancel(t) })
+	t.Run("look", func(t *testing.T) { Look(t, p, nil) })
 }
 
 func descriptor(t *testing.T, p protocol.Protocol) {

@@ -15,12 +15,23 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// View is a millrace.View over pages in memory. It never changes.
+// View is a millrace.View over pages in memory. It never changes; [View.Then] is
+// the next one.
 type View struct {
 	site  millrace.Site
 	ids   []string // ascending
 	pages map[string]*millrace.Page
 	tags  map[string]map[string]millrace.Tag // by room and identity
+	log   map[string]entry                   // by identity: what has changed last since the first view
+	times []time.Time                        // of the sequence numbers from the first view's on
+}
+
+// entry is what has happened to a page last.
+type entry struct {
+	kind millrace.Kind
+	seq  uint64
+	time time.Time
+	new  bool
 }
 
 // NewView makes a view of a site's pages, whose URLs are canonical and
@@ -100,10 +111,69 @@ func (v *View) tag(t millrace.Tagger) {
 // Site describes the view.
 func (v *View) Site() millrace.Site { return v.site }
 
-// Changes yields every page, or nothing since the view's own cursor.
+// Then makes the view of the same site some time later, with the next sequence
+// number, and with a log since v: of pages those that differ have changed, and
+// those that are not there are gone.
+func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
+	site := millrace.Site{Base: v.site.Base, Docs: v.site.Docs, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Title: v.site.Title}
+	next := NewView(site, pages, taggers...)
+	next.site.Time, next.log = at, maps.Clone(v.log)
+	next.times = append(slices.Clone(v.times), at)
+	if len(v.times) == 0 {
+		next.log, next.times = map[string]entry{}, []time.Time{v.site.Time, at}
+	}
+	for id, p := range next.pages {
+		if was := v.pages[id]; was == nil || was.Version != p.Version {
+			next.log[id] = entry{millrace.Put, site.Seq, at, was == nil}
+		}
+	}
+	for id := range v.pages {
+		if next.pages[id] == nil {
+			next.log[id] = entry{millrace.Delete, site.Seq, at, false}
+		}
+	}
+	return next
+}
+
+// first gives the sequence number that the log begins after.
+func (v *View) first() uint64 { return v.site.Seq - uint64(max(len(v.times), 1)) + 1 }
+
+// since yields the log from a sequence number on.
+func (v *View) since(ctx context.Context, seq uint64, yield func(millrace.Change, error) bool) {
+	var ids []string
+	for id, e := range v.log {
+		if e.seq > seq {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(v.log[a].seq, v.log[b].seq), strings.Compare(a, b)) })
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			yield(millrace.Change{}, err)
+			return
+		}
+		e := v.log[id]
+		c := millrace.Change{Kind: e.kind, Ref: millrace.Ref{URL: canon.Absolute(v.site.Base, id)}, Time: e.time, New: e.new}
+		if p := v.pages[id]; p != nil {
+			c.Version, c.Page = p.Version, p.Clone()
+		}
+		if !yield(c, nil) {
+			return
+		}
+	}
+	yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: v.site.At(v.site.Seq)}}, nil)
+}
+
+// Changes yields every page, or what has changed since a cursor of the log.
 func (v *View) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		here := v.site.At(v.site.Seq)
+		for seq := v.first(); seq < v.site.Seq; seq++ {
+			if since == v.site.At(seq) {
+				v.since(ctx, seq, yield)
+				return
+			}
+		}
 		if since != "" && since != here {
 			yield(millrace.Change{}, fmt.Errorf("the cursor is %q, the view's %q: %w", since, here, millrace.ErrConflict))
 			return
@@ -208,10 +278,15 @@ func (v *View) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 	}
 }
 
-// SeqAt gives the view's sequence number for any time from the view's on.
+// SeqAt gives the sequence number of a time, 0 before the first.
 func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
-	if t.Before(v.site.Time) {
-		return 0, nil
+	if !t.Before(v.site.Time) {
+		return v.site.Seq, nil
 	}
-	return v.site.Seq, nil
+	for i := len(v.times) - 1; i >= 0; i-- {
+		if !t.Before(v.times[i]) {
+			return v.first() + uint64(i), nil
+		}
+	}
+	return 0, nil
 }

@@ -12,10 +12,11 @@ import (
 // How long deltas are kept after the end of their period, and how many
 // collections that have been replaced stay for those who are reading them.
 const (
-	keepDeltas  = 7 * 24 * time.Hour
-	keepPeriods = 8
-	keepRetired = 8               // of a section, until they expire
-	graceful    = 5 * time.Minute // all of them
+	keepDeltas    = 7 * 24 * time.Hour
+	keepPeriods   = 8
+	longestPeriod = 31 * 24 * time.Hour
+	keepRetired   = 8               // of a section, until they expire
+	graceful      = 5 * time.Minute // all of them
 )
 
 // deltas lists the deltas of every section: those of periods that are over as
@@ -30,7 +31,7 @@ func (pl *plan) deltas(ctx context.Context) error {
 	}
 	for _, g := range pl.held {
 		s := pl.section(g.Section)
-		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.now.After(g.Until.Add(max(keepDeltas, keepPeriods*g.Until.Sub(g.Since)))) || g.Until.After(now.start) || pl.replaced(s, g) {
+		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.now.After(g.Until.Add(max(keepDeltas, keepPeriods*min(longestPeriod, g.Until.Sub(g.Since))))) || g.Until.After(now.start) || pl.replaced(s, g) {
 			continue
 		}
 		if err := pl.list(s, g); err != nil {
@@ -83,7 +84,11 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 		}
 	}
 	if g := held[all]; g == nil || g.At.Seq < to {
-		if err := pl.renew(ctx, p, from, held); err != nil {
+		since, err := pl.quiet(ctx, p.start, from)
+		if err != nil {
+			return err
+		}
+		if err := pl.renew(ctx, p, from, since, held); err != nil {
 			return err
 		}
 	}
@@ -100,9 +105,39 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	return nil
 }
 
+// quiet gives the time, in whole seconds, from which on nothing has changed until
+// the start of a period: that of the last change before it, which has the
+// sequence number from. Whoever holds what was made then holds all that the
+// period has begun with, so that its delta connects.
+func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
+	if from == 0 {
+		return start, nil
+	}
+	late, err := start, error(nil)
+	is := func(t time.Time) bool {
+		var seq uint64
+		if err == nil {
+			seq, err = pl.view.SeqAt(ctx, t.Add(time.Second-time.Millisecond))
+		}
+		return err == nil && seq == from
+	}
+	early, step := start.Add(-time.Second), time.Hour
+	for is(early) && step < 1<<60 {
+		late, early, step = early, early.Add(-step), 2*step
+	}
+	for late.Sub(early) > time.Second {
+		if mid := early.Add(late.Sub(early) / 2).Truncate(time.Second); is(mid) {
+			late = mid
+		} else {
+			early = mid
+		}
+	}
+	return late, err
+}
+
 // renew makes the deltas of a period whose sections have changed since they
 // were made, and takes away those that are not whole any more.
-func (pl *plan) renew(ctx context.Context, p period, from uint64, held map[*section]*group) error {
+func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Time, held map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {
 		for c, err := range pl.view.Changes(ctx, pl.site.At(from)) {
@@ -153,7 +188,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, held map[*sect
 			at = s.snapshot.Generated.Add(time.Second) // it says more than the snapshot of the same second
 		}
 		open[s], err = pl.start(&note{
-			ID: s.name + "-delta-" + stamp(p.start) + "-" + stamp(at), Section: s.name, Period: p.name(), Since: p.start, Until: p.end,
+			ID: s.name + "-delta-" + stamp(p.start) + "-" + stamp(at), Section: s.name, Period: p.name(), Since: since, Until: p.end,
 			Generated: at, At: moment{pl.site.Seq, pl.site.Time},
 		})
 		if err != nil {

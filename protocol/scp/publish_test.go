@@ -176,7 +176,7 @@ func TestPublish(t *testing.T) {
 	p.put(t, "/blog/3", "changed", "/blog/new", "new", "/docs/4/", "")
 	text = p.publish(t)
 	d := elements(text, "delta", "blog")
-	if len(d) != 1 || d[0]["period"] != "2026-03-05" || d[0]["since"] != "2026-03-05T00:00:00Z" || len(p.urls(t, d[0])) != 2 {
+	if len(d) != 1 || d[0]["period"] != "2026-03-05" || d[0]["since"] != "2026-03-04T05:06:07Z" || len(p.urls(t, d[0])) != 2 {
 		t.Errorf("delta of blog: %v", d)
 	}
 	if d := elements(text, "delta", "docs"); len(d) != 0 {

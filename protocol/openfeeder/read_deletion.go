@@ -1,0 +1,170 @@
+package openfeeder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+var _ protocol.DeletionReader = (*reader)(nil)
+
+const (
+	// skew is how far two clocks may be apart.
+	skew = 10 * time.Minute
+	// maxGone is how many deletions are told at once: whoever has missed more
+	// reads everything for less.
+	maxGone = 100_000
+)
+
+// Deletions implements [protocol.DeletionReader]. A site tells of deletions if
+// its index has a token, if it says so, or if it has told of one; with a feed of
+// files it does not.
+func (r *reader) Deletions(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		gone, next, err := r.deletions(ctx, since, from)
+		if err != nil {
+			yield(millrace.Change{}, err)
+			return
+		}
+		for _, u := range slices.Sorted(maps.Keys(gone)) {
+			if !yield(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: u}, Time: gone[u]}, nil) {
+				return
+			}
+		}
+		yield(millrace.Change{Kind: millrace.Mark, Time: next.AsOf, Mark: &millrace.Milestone{Cursor: next.encode()}}, nil)
+	}
+}
+
+// deletions gives the pages that are gone, each with the time when it went, and
+// where to go on.
+func (r *reader) deletions(ctx context.Context, since millrace.Cursor, from time.Time) (map[string]time.Time, *cursor, error) {
+	run, now, err := r.begin(ctx, since, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	told, err := run.gone(ctx, from, now)
+	if errors.Is(err, millrace.ErrNotFound) && !run.is.Found.Equal(now) {
+		var moved bool
+		if moved, err = run.moved(ctx, now, err); moved {
+			told, err = run.gone(ctx, from, now)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return told, &run.is, nil
+}
+
+// gone asks for what has gone since the cursor, or since a time if that is
+// earlier, and moves the cursor on.
+func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Time, error) {
+	c := &r.is
+	if c.Feed.Static {
+		return nil, fmt.Errorf("%s: %s is a feed of files, which does not tell of deletions: %w", Name, c.Feed.Endpoint, errors.ErrUnsupported)
+	}
+	since, etag, anew := c.Token, c.ETag, c.Token == ""
+	if was := r.was.AsOf; anew && !was.IsZero() && (from.IsZero() || was.Before(from)) {
+		from = was // of a feed that has moved, whose tokens may mean nothing now
+	}
+	switch {
+	case anew && from.IsZero():
+		since = wireTime(now)
+	case anew, !from.IsZero() && from.Before(c.AsOf):
+		since, etag = wireTime(from.Add(-skew).UTC()), ""
+	}
+	told := map[string]time.Time{}
+	gap := false
+	err := r.since(ctx, since, etag, func(reply *changes, tag string) error {
+		if reply == nil {
+			return nil
+		}
+		s := &reply.Sync
+		r.bury(reply, told)
+		if s.DeletedTracking != nil {
+			gap = gap || !*s.DeletedTracking
+			c.Told = c.Told || *s.DeletedTracking
+		}
+		c.Told = c.Told || len(reply.Deleted) > 0
+		if len(reply.Deleted) == keptTombstones && s.Next == "" || len(told) > maxGone {
+			return r.lost("there may be more deletions than it tells of")
+		}
+		if c.ETag = ""; s.Next == "" && s.SyncToken == since {
+			c.ETag = tag
+		}
+		c.Token = s.SyncToken
+		if c.AsOf = parseTime(s.AsOf); c.AsOf.IsZero() {
+			c.AsOf = now.Add(-skew)
+		}
+		return nil
+	})
+	switch {
+	case gone(err) && !anew:
+		return nil, r.lost(err.Error())
+	case anew && (gone(err) || errors.Is(err, millrace.ErrInvalid)):
+		return nil, fmt.Errorf("%s: %s does not tell of deletions: %w: %w", Name, r.root, errors.ErrUnsupported, err)
+	case err != nil:
+		return nil, err
+	}
+	if !c.Told {
+		if err := r.tells(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if gap {
+		return nil, r.lost("it does not know what has gone since " + since)
+	}
+	return told, nil
+}
+
+// bury notes the pages of a reply that are gone. What it lists is there,
+// whatever has gone before.
+func (r *run) bury(reply *changes, told map[string]time.Time) {
+	listed := map[string]bool{}
+	for _, items := range [][]item{reply.Added, reply.Updated} {
+		for i := range items {
+			if u, err := r.urlOf(items[i].URL); err == nil {
+				listed[u] = true
+				delete(told, u)
+			}
+		}
+	}
+	for _, t := range reply.Deleted {
+		u, err := r.urlOf(t.URL)
+		switch {
+		case err != nil:
+			r.note("3.4/tombstone", r.is.Feed.Endpoint, err.Error())
+		case !listed[u]:
+			told[u] = parseTime(t.DeletedAt)
+		}
+	}
+}
+
+func (r *run) lost(why string) error {
+	return fmt.Errorf("%s: deletions of %s: %s: %w", Name, r.root, why, millrace.ErrConflict)
+}
+
+// tells asks whether a site that has not told of a deletion yet would do so:
+// one whose index has a token does.
+func (r *run) tells(ctx context.Context) error {
+	target := r.is.Feed.query("limit", strconv.Itoa(1), "page", strconv.Itoa(1))
+	_, body, err := r.get(ctx, target, "")
+	if err != nil {
+		return r.wrap("index", err)
+	}
+	x, err := decodeIndex(body)
+	if err != nil {
+		return formatURL(err, target)
+	}
+	if r.is.Told = x.SyncToken != ""; !r.is.Told {
+		return fmt.Errorf("%s: nothing says that %s tells of deletions: %w", Name, r.root, errors.ErrUnsupported)
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package protocoltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// What a look may take, and how far its figures may be from what reading then
+// takes: by a factor, and by what a small site has beside its pages.
+const (
+	lookRequests = 12
+	lookFactor   = 1.6
+	slackBytes   = 2 << 10
+	slackAsked   = 2
+)
+
+// Look tests what a protocol says of a site before it is read, against what
+// reading takes, and that a server which means harm costs little. The options
+// are those of the publisher.
+func Look(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
+	t.Run("costs", func(t *testing.T) { lookCosts(t, p, o) })
+	for name, h := range hostile() {
+		t.Run(name, func(t *testing.T) { lookHostile(t, p, h) })
+	}
+}
+
+// meter counts the requests to a server, and the bytes of its bodies. What
+// robots.txt takes is the same for everybody, and does not count.
+type meter struct {
+	http.Handler
+	requests, bytes atomic.Int64
+}
+
+func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/robots.txt" {
+		m.requests.Add(1)
+		w = &meteredWriter{w, m}
+	}
+	m.Handler.ServeHTTP(w, r)
+}
+
+// spent gives what was counted since the last call.
+func (m *meter) spent() protocol.Cost {
+	return protocol.Cost{Requests: m.requests.Swap(0), Bytes: m.bytes.Swap(0)}
+}
+
+type meteredWriter struct {
+	http.ResponseWriter
+	m *meter
+}
+
+func (w *meteredWriter) Write(b []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(b)
+	w.m.bytes.Add(int64(n))
+	return n, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// even makes the pages of a site that are much alike, each with its own text.
+func even(n int, at time.Time) []*millrace.Page {
+	g := rand.New(rand.NewPCG(uint64(n), 7))
+	words := strings.Fields("mill race water wheel stone grain sluice gate pond weir meal sack dust beam shaft gear tooth cog axle flow bank reed stream")
+	text := func(n int) string {
+		var b strings.Builder
+		for range n {
+			fmt.Fprintf(&b, "%s%d ", words[g.IntN(len(words))], g.IntN(500))
+		}
+		return strings.TrimSpace(b.String()) + "."
+	}
+	var pages []*millrace.Page
+	for i := range n {
+		p := &millrace.Page{
+			URL: fmt.Sprintf("/part%d/page%d", i%4, i), Title: "Page " + text(3), Description: text(12), Language: "en",
+			Kind: millrace.Article, Modified: at, Published: at.AddDate(0, 0, -i), Known: millrace.AllFields, Detail: millrace.DetailBlocks,
+		}
+		if i == 0 {
+			p.URL = "/"
+		}
+		for range 4 + g.IntN(4) {
+			p.Blocks = append(p.Blocks,
+				millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: text(3)},
+				millrace.Block{Type: millrace.TextBlock, Text: text(40 + g.IntN(40))})
+		}
+		pages = append(pages, p)
+	}
+	return pages
+}
+
+// revise gives the pages some time later: n of them say more, two are gone.
+func revise(pages []*millrace.Page, n int, at time.Time) []*millrace.Page {
+	out := slices.Clone(pages[:len(pages)-2])
+	for i := range n {
+		k := 1 + i*(len(out)-1)/n
+		p := out[k].Clone()
+		p.Blocks[1].Text += fmt.Sprintf(" This was added at %s.", at.Format(time.RFC3339Nano))
+		p.Modified = at
+		out[k] = p
+	}
+	return out
+}
+
+func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
+	const n, changed = 240, 6
+	client := fetch.New(&fetch.Options{AllowPrivate: true})
+	t.Cleanup(client.CloseIdleConnections)
+	now := time.Now().UTC().Truncate(time.Second)
+	at := now.Add(-40 * time.Hour)
+	srv := Serve(p, o)
+	srv.Now = at
+	m := &meter{Handler: srv}
+	h := httptest.NewServer(m)
+	t.Cleanup(h.Close)
+	pages := even(n, at)
+	v := NewView(millrace.Site{Base: h.URL + "/"}, pages, p.Tagger)
+	show := func(at time.Time) {
+		t.Helper()
+		srv.Now = at
+		if err := srv.Show(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(at time.Time) {
+		t.Helper()
+		pages = revise(pages, changed, at)
+		v = v.Then(at, pages, p.Tagger)
+		show(at)
+	}
+	show(at)
+	next(at.Add(14 * time.Hour)) // so that what tells of changes has some
+	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
+	offer, err := p.Look(t.Context(), client.HTTP(), h.URL+"/part1/page1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := m.spent()
+	took.Bytes = client.Stats().BodyBytes // what was read, rather than what was on its way
+	sync := func() protocol.Cost {
+		t.Helper()
+		// A refresh that does not tell of deletions leaves them to others.
+		copied.sync(t, p.NewReader(client.HTTP(), h.URL, &protocol.ReaderOptions{Deletions: !offer.Deletes}))
+		return m.spent()
+	}
+	first, still := sync(), sync()
+	t.Logf("a look takes %+v and finds %+v", took, *offer)
+	if took.Requests > lookRequests || took.Bytes > first.Bytes/2 {
+		t.Errorf("a look takes %+v, reading everything %+v", took, first)
+	}
+	known, carried := millrace.Fields(0), 0
+	for _, page := range copied.pages {
+		known |= page.Known
+		if page.Detail != offer.Detail {
+			t.Errorf("Detail is %d, that of %s %d", offer.Detail, page.URL, page.Detail)
+			break
+		}
+		carried++
+	}
+	off := 0
+	if strings.Contains(offer.Basis, "beginning") {
+		off = carried / 10
+	}
+	if offer.Pages < carried-off || offer.Pages > carried+off || offer.Bare != 0 || offer.Fields != known {
+		t.Errorf("it names %d pages, %d of them bare, with the fields %b; there are %d, with %b", offer.Pages, offer.Bare, offer.Fields, carried, known)
+	}
+	near(t, "First", offer.First, first)
+	near(t, "Still", offer.Still, still)
+	next(at.Add(38 * time.Hour))
+	moved := sync()
+	near(t, "Moved and Each", offer.Moved.Add(offer.Each, changed), moved)
+	gone := len(copied.pages) == carried-2
+	if offer.Deletes != gone {
+		t.Errorf("Deletes is %t, and a refresh has left %d of %d pages", offer.Deletes, len(copied.pages), carried)
+	}
+}
+
+// near fails unless what was said is near to what came.
+func near(t *testing.T, what string, said, is protocol.Cost) {
+	t.Helper()
+	t.Logf("%s: it says %+v, it is %+v", what, said, is)
+	if math.Abs(float64(said.Requests-is.Requests)) > slackAsked+float64(is.Requests)/10 {
+		t.Errorf("%s: it says %d requests, and it takes %d", what, said.Requests, is.Requests)
+	}
+	a, b := float64(said.Bytes)+slackBytes, float64(is.Bytes)+slackBytes
+	if a > lookFactor*b || b > lookFactor*a {
+		t.Errorf("%s: it says %d bytes, and it takes %d", what, said.Bytes, is.Bytes)
+	}
+}
+
+// hostile gives servers that nobody learns anything from, each with the error
+// that says so; nil = any.
+func hostile() map[string]hostileServer {
+	text := func(kind, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.Header().Add("Link", `</x.json>; rel="index"; type="application/json"`)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	endless := func(kind, head, more string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.Header().Add("Link", `</x.json>; rel="index"; type="application/json"`)
+			_, err := io.WriteString(w, head)
+			for more := strings.Repeat(more, 1000); err == nil; {
+				_, err = io.WriteString(w, more)
+			}
+		}
+	}
+	return map[string]hostileServer{
+		"nothing there":      {http.NotFound, millrace.ErrNotFound},
+		"another format":     {text("image/png", "\x89PNG\r\n\x1a\n"), nil},
+		"HTML for anything":  {text("text/html", "<!DOCTYPE html><title>Soft</title><p>There is no such page, and we say 200."), nil},
+		"JSON for anything":  {text("application/json", `{"items":{},"pages":7,"feed":[],"version":{}}`), nil},
+		"endless XML":        {endless("application/xml", `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`, "<url><loc>http://x.test/</loc></url>\n"), nil},
+		"endless list":       {endless("application/json", `{"version":1,"arc_sitemap_version":"2.1","items":[{}`, `,{"cUrl":"http://x.test/a","mUrl":"http://y.test/b"}`), nil},
+		"endless text":       {endless("application/json", `{"version":"`, "x"), nil},
+		"slow":               {slow, nil},
+		"broken off":         {brokenOff, nil},
+		"unavailable always": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotImplemented) }, nil},
+	}
+}
+
+type hostileServer struct {
+	http.HandlerFunc
+	err error
+}
+
+func slow(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	for {
+		if _, err := io.WriteString(w, "{"); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func brokenOff(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", "1000")
+	_, _ = io.WriteString(w, `{"version":1,"items":[`)
+	panic(http.ErrAbortHandler)
+}
+
+// lookHostile: an error, soon, after a bounded number of bytes and requests.
+func lookHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true})
+	t.Cleanup(client.CloseIdleConnections)
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	defer cancel()
+	offer, err := p.Look(ctx, client.HTTP(), srv.URL, nil)
+	if err == nil {
+		t.Fatalf("it finds %+v", *offer)
+	}
+	if h.err != nil && !errors.Is(err, h.err) {
+		t.Errorf("the error is %v", err)
+	}
+	if took := client.Stats(); took.Requests > 40 || took.BodyBytes > 8<<20 {
+		t.Errorf("it takes %d requests and %d bytes", took.Requests, took.BodyBytes)
+	}
+}
