@@ -117,7 +117,7 @@ func (c *pullCommand) pullAll(ctx context.Context, p *process, st *sqlite.Store,
 					}
 					r, err := c.pull(ctx, p, st, c.URL[i], named)
 					if err != nil {
-						r.Error = err.Error()
+						r.fail(err)
 					}
 					all[i] = r
 				}

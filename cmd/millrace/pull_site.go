@@ -79,7 +79,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	}
 	if end := s.bound.ended(err); end != nil && ctx.Err() == nil {
 		r.Quota, err = end.quota, nil
-		if r.Added+r.Updated+r.Deleted+r.Unchanged == 0 {
+		if r.Added+r.Updated+r.Deleted+r.Unchanged == 0 && c.MaxBytes > 0 {
 			err = fmt.Errorf("%w: %s has ended the pull before anything could be taken: allow more", millrace.ErrTooLarge, end.quota)
 		}
 	}
@@ -141,8 +141,8 @@ func mirrored(ctx context.Context, st *sqlite.Store, name string) (store.Site, e
 // crawl mirrors one site, or a folder of it, by its pages and their links.
 func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	root, site := s.folder, s.site
+	var err error
 	if s.r.Site = root; root != s.root {
-		var err error
 		if site, err = mirrored(ctx, s.st, root); err != nil {
 			return err
 		}
@@ -156,6 +156,9 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	bar.expect(expected, s.received())
 	o := (&crawling{MaxPages: s.c.MaxPages, reaching: s.c.reaching}).options(s.p, site, from, bar.show)
 	o.IgnoreRobots = s.c.IgnorePolicy
+	if o.Wary, err = s.given(ctx, site, from); err != nil {
+		return err
+	}
 	src, err := crawl.New(s.c.showing(s.client), root, o)
 	if err != nil {
 		return err
@@ -294,7 +297,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	}
 	end := s.bound.ended(err)
 	if err != nil && end == nil {
-		w.Error, w.absent = err.Error(), errors.Is(err, millrace.ErrNotFound)
+		w.Error, w.absent = told(err, root, name), errors.Is(err, millrace.ErrNotFound)
 	} else {
 		r.Via = name
 	}

@@ -5,13 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -26,9 +25,25 @@ type waysRecord struct {
 	// For whom they were looked for: another one may be let in elsewhere.
 	Purpose      millrace.Purpose `json:"purpose"`
 	IgnorePolicy bool             `json:"ignore_policy,omitempty"`
-	// Failed are the ways that have failed since, and why: the next pull looks
-	// again.
-	Failed map[string]string `json:"failed,omitempty"`
+	// Failed are the ways that have failed since: the next pull looks again.
+	Failed map[string]wayFailure `json:"failed,omitempty"`
+}
+
+// wayFailure is a way that was of no use.
+type wayFailure struct {
+	Why   string    `json:"why"`
+	Time  time.Time `json:"time"`
+	Times int       `json:"times"` // in a row
+}
+
+// rests reports whether a way that has failed is left alone: what has failed
+// twice may cost as much each time. It is tried again after an hour, two
+// hours, and so on to a day.
+func (f wayFailure) rests(now time.Time) bool {
+	if f.Times < 2 || now.Before(f.Time) {
+		return false
+	}
+	return now.Sub(f.Time) < min(time.Hour<<min(f.Times-2, 8), 24*time.Hour)
 }
 
 // waysOf names the memory of the ways into a site.
@@ -37,9 +52,10 @@ func waysOf(root string) string { return "ways of " + root }
 // ways are those into the site of one pull.
 type ways struct {
 	*sitePull
-	found waysRecord
-	fresh bool // found in this pull
-	saved millrace.Cursor
+	found  waysRecord
+	fresh  bool // found in this pull
+	saved  millrace.Cursor
+	before map[string]wayFailure // as they were when the pull began
 }
 
 // recall takes up what is remembered, if it is of use.
@@ -52,9 +68,16 @@ func (w *ways) recall(ctx context.Context) error {
 	if json.Unmarshal([]byte(w.saved), &r) != nil || r.Site == nil || r.Site.URL == "" {
 		return nil // of another version
 	}
-	age := w.gate.now().Sub(r.Site.Time)
-	if age < 0 || age >= waysAge || len(r.Failed) > 0 || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
+	now := w.gate.now()
+	w.before = r.Failed
+	age := now.Sub(r.Site.Time)
+	if age < 0 || age >= waysAge || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
 		return nil
+	}
+	for _, f := range r.Failed {
+		if !f.rests(now) {
+			return nil
+		}
 	}
 	w.found = r
 	return nil
@@ -70,7 +93,12 @@ func (w *ways) look(ctx context.Context) error {
 		return err
 	}
 	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes)
-	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy}, true
+	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Failed: map[string]wayFailure{}}, true
+	for name, f := range w.before {
+		if f.rests(w.gate.now()) {
+			w.found.Failed[name] = f
+		}
+	}
 	return w.save(ctx)
 }
 
@@ -92,9 +120,9 @@ func (w *ways) save(ctx context.Context) error {
 // fail remembers that a way is of no use for now.
 func (w *ways) fail(name string, err error) {
 	if w.found.Failed == nil {
-		w.found.Failed = map[string]string{}
+		w.found.Failed = map[string]wayFailure{}
 	}
-	w.found.Failed[name] = err.Error()
+	w.found.Failed[name] = wayFailure{err.Error(), w.gate.now().UTC(), w.before[name].Times + 1}
 }
 
 // plan chooses among the ways that have not failed.
@@ -102,8 +130,8 @@ func (w *ways) plan(held []string) *discover.Plan {
 	site := *w.found.Site
 	site.Ways = slices.Clone(site.Ways)
 	for i := range site.Ways {
-		if why, failed := w.found.Failed[site.Ways[i].Protocol]; failed {
-			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, why
+		if f, failed := w.found.Failed[site.Ways[i].Protocol]; failed {
+			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, f.Why
 		}
 	}
 	return site.Plan(&discover.Model{Held: held})
@@ -155,20 +183,26 @@ func (s *sitePull) choose(ctx context.Context) error {
 		if no := s.gate.ended(); no != nil || err == nil || ctx.Err() != nil {
 			return cmp.Or(no, err)
 		}
-		if route.Roll == webCrawl || route.Roll == "" || !errors.Is(err, millrace.ErrNotFound) && !refused(err) {
-			return errors.Join(err, w.save(ctx))
+		if route.Roll == webCrawl || route.Roll == "" {
+			return err
+		}
+		if !errors.Is(err, millrace.ErrNotFound) && !refused(err) {
+			// What may pass is waited for; but the site answers, so that the next
+			// pull looks again, and the one after that may go another way.
+			if _, answers := errors.AsType[*fetch.StatusError](err); answers && s.bound.ended(err) == nil {
+				w.fail(route.Roll, err)
+				err = errors.Join(err, w.save(ctx))
+			}
+			return err
 		}
 		first = cmp.Or(first, err)
-		w.p.log.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Roll, "error", err)
-		failed := w.found.Failed
-		w.fail(route.Roll, err)
+		w.p.log.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Roll, "error", told(err, s.root, route.Roll))
 		if !w.fresh { // things may not be as they were
-			failed, w.found = w.found.Failed, waysRecord{}
 			if err := w.look(ctx); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
 			}
-			w.found.Failed = failed
 		}
+		w.fail(route.Roll, err)
 		if err := w.save(ctx); err != nil {
 			return err
 		}
@@ -223,15 +257,3 @@ type quotaRefusal struct{ err error }
 
 // Error gives what is too large.
 func (e *quotaRefusal) Error() string { return e.err.Error() }
-
-// described names a route for a log.
-func described(r *discover.Route) string {
-	parts := []string{r.Roll}
-	if len(r.Fill) > 0 {
-		parts = append(parts, "filled by "+strings.Join(r.Fill, ", "))
-	}
-	if r.Deletions != "" {
-		parts = append(parts, "deletions by "+r.Deletions)
-	}
-	return fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), r.Why)
-}
