@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -116,8 +117,10 @@ func (l *look) all(outer context.Context) error {
 	}
 	ctx, cancel = within(3 * whole / 4)
 	defer cancel()
+	unread := make(chan error, 1)
+	go func() { unread <- l.readTerms(ctx) }()
 	rooms := l.lookRooms(ctx)
-	refusal := l.readTerms(ctx)
+	refusal := l.refusal(<-unread)
 	ctx, cancel = within(whole)
 	defer cancel()
 	web := l.lookWeb(ctx, rooms)
@@ -132,9 +135,12 @@ func (l *look) all(outer context.Context) error {
 		}
 	}
 	l.site.Ways = append(l.site.Ways, web)
+	if errors.Is(l.homeErr, millrace.ErrUnavailable) && !slices.ContainsFunc(l.site.Ways, func(w Way) bool { return w.Offer != nil }) {
+		return l.homeErr
+	}
 	for i := range l.site.Ways {
 		if w := &l.site.Ways[i]; refusal != "" && w.Allowed {
-			w.Allowed, w.Reason = l.IgnorePolicy, refusal
+			w.Allowed, w.Reason = l.IgnorePolicy, cmp.Or(w.Reason, refusal)
 		}
 	}
 	return nil
@@ -265,6 +271,7 @@ func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.
 	case errors.Is(err, millrace.ErrForbidden):
 		w.Allowed = false
 	}
+	w.Later = errors.Is(err, millrace.ErrUnavailable)
 	w.Offer, w.Reason = nil, strings.TrimPrefix(err.Error(), room.Name+": ")
 	l.Logger.Debug("a way that is none", "protocol", room.Name, "error", err)
 	return w
@@ -278,13 +285,10 @@ func (l *look) readerOptions() *protocol.ReaderOptions {
 	hear := o.Policy
 	o.Policy = func(t protocol.Terms) error {
 		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, have := range l.terms {
-			if have.URL == t.URL {
-				return nil
-			}
+		if !slices.ContainsFunc(l.terms, func(have protocol.Terms) bool { return have.URL == t.URL }) {
+			l.terms = append(l.terms, t)
 		}
-		l.terms = append(l.terms, t)
+		l.mu.Unlock()
 		if hear != nil {
 			return hear(t)
 		}
@@ -293,23 +297,34 @@ func (l *look) readerOptions() *protocol.ReaderOptions {
 	return &o
 }
 
-// readTerms asks for the documents about the use of the content, and gives the
-// reason why it may not be used for the purpose; "" = none of them forbids it.
-func (l *look) readTerms(ctx context.Context) (refusal string) {
+// readTerms asks for the documents about the use of the content. The error is
+// that of the first one that cannot be read.
+func (l *look) readTerms(ctx context.Context) (first error) {
 	for _, room := range l.Rooms {
 		src, ok := room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)
 		if !ok {
 			continue
 		}
-		if _, err := src.Policy(ctx); err != nil && !errors.Is(err, millrace.ErrNotFound) && refusal == "" {
-			refusal = "what the site says about the use of its content cannot be read, so nobody could keep to it: " + err.Error()
+		if _, err := src.Policy(ctx); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			first = cmp.Or(first, err)
 		}
 	}
-	l.site.Terms = l.terms
+	return first
+}
+
+// refusal says why the content may not be used for the purpose; "" = nobody
+// forbids it. unread is why a document about that could not be read.
+func (l *look) refusal(unread error) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.site.Terms = slices.Clone(l.terms)
 	for _, t := range l.terms {
 		if allowed, said := t.Policy.Purposes[l.Purpose]; said && !allowed {
 			return fmt.Sprintf("%s does not allow %s (%s)", t.URL, l.Purpose, cmp.Or(t.Names.Purposes[l.Purpose], string(l.Purpose)))
 		}
 	}
-	return refusal
+	if unread != nil {
+		return "what the site says about the use of its content cannot be read, so nobody could keep to it: " + unread.Error()
+	}
+	return ""
 }

@@ -66,6 +66,8 @@ type Way struct {
 	Deletions bool   `json:"deletions,omitempty"`
 	Allowed   bool   `json:"allowed"`          // by robots.txt and the policies, for the purpose
 	Reason    string `json:"reason,omitempty"` // why not, or what is wrong
+	// Later: it was out of reach, so that another look may find it.
+	Later bool `json:"later,omitempty"`
 }
 
 // Open reports whether the way can be taken.

@@ -90,7 +90,7 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 		fallthrough
 	case l.homeErr != nil:
 		w.Allowed = w.Allowed && !errors.Is(l.homeErr, millrace.ErrForbidden)
-		w.Reason = l.homeErr.Error()
+		w.Reason, w.Later = l.homeErr.Error(), errors.Is(l.homeErr, millrace.ErrUnavailable)
 	case l.site.Moved != "":
 		w.Reason = "the root leads to another site, " + l.site.Moved
 	case !l.home.html:
