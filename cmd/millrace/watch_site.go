@@ -1,0 +1,347 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/schedule"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+// watchedSite is one site that is watched.
+type watchedSite struct {
+	url    string     // as it was given
+	root   string     // of its origin
+	folder string     // that the URL is of
+	memory store.Site // where its record is
+	record watchRecord
+	hints  chan struct{} // one waits there, if the site has changed
+
+	mu    sync.Mutex
+	place string // of the last event
+	ear   *ear   // nil: nobody listens
+	quiet time.Time
+}
+
+// watchRecord is what a site's memory has of the watch.
+type watchRecord struct {
+	schedule.State
+	// Site is the site of the store that the last pull has come into: that of
+	// the origin, or that of the folder; "" = none has.
+	Site string `json:"site,omitempty"`
+	// Event is the event that the last pull had been told of when it began.
+	Event string `json:"event,omitempty"`
+}
+
+// open takes up a site where it was left.
+func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
+	s := &watchedSite{url: u, hints: make(chan struct{}, 1)}
+	var err error
+	if s.root, err = siteRoot(u); err != nil {
+		return nil, err
+	}
+	if s.folder, err = siteFolder(u); err != nil {
+		return nil, err
+	}
+	if s.memory, err = mirrored(ctx, w.store, s.root); err != nil {
+		return nil, err
+	}
+	kept, err := s.memory.Cursor(ctx, s.keptAs())
+	if err != nil {
+		return nil, err
+	}
+	if kept != "" && json.Unmarshal([]byte(kept), &s.record) != nil {
+		w.process.log.Warn("what is remembered of the watch is of no use", "site", s.folder)
+		s.record = watchRecord{}
+	}
+	s.record.State, s.place = w.rules.Resume(s.record.State), s.record.Event
+	known, err := w.store.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range known {
+		if name != s.root && name != s.folder {
+			continue
+		}
+		if w.c.From == "now" {
+			if err := w.tell.skip(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		w.tell.wake(name)
+	}
+	return s, nil
+}
+
+func (s *watchedSite) keptAs() string { return "watch of " + s.folder }
+
+// keep keeps the record.
+func (s *watchedSite) keep(ctx context.Context) error {
+	b, err := json.Marshal(s.record)
+	if err != nil {
+		return err
+	}
+	_, err = s.memory.Apply(ctx, s.keptAs(), []millrace.Change{
+		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
+	})
+	return err
+}
+
+// watch pulls a site whenever it is due, until the context ends.
+func (w *watching) watch(ctx context.Context, s *watchedSite) {
+	defer s.deafen()
+	for {
+		hinted, err := s.wait(ctx, w.now)
+		if err != nil {
+			return
+		}
+		done, err := w.turn(ctx, s.root)
+		if err != nil {
+			return
+		}
+		w.look(ctx, s, hinted)
+		done()
+	}
+}
+
+// wait waits for the next pull, and says whether a hint has brought it about.
+func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bool, err error) {
+	due := time.NewTimer(s.record.Due(now()))
+	defer due.Stop()
+	select {
+	case <-due.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-s.hints:
+	}
+	due.Reset(s.record.Hint(now()))
+	select {
+	case <-due.C:
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// look pulls a site once, and settles when to do so again.
+func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
+	select { // what the pull is going to see
+	case <-s.hints:
+	default:
+	}
+	place := s.heard()
+	began := w.now()
+	release := w.tell.follow(s.root, s.folder)
+	r, err := w.c.pull(ctx, w.puller, w.store, s.url, w.ways)
+	release()
+	w.tell.wake(r.Site)
+	if ctx.Err() != nil {
+		return // it is due still
+	}
+	l := schedule.Look{
+		Ended: w.now(), Hinted: hinted, Failed: err != nil, Refused: errors.Is(err, millrace.ErrForbidden),
+		Changed: r.Added+r.Updated+r.Deleted > 0, Doubted: r.Doubted > 0 || r.Quota != "",
+	}
+	l.Took = max(0, l.Ended.Sub(began))
+	l.NotBefore, l.Gap = asked(r, err, l.Ended), w.gap(ctx, s, r)
+	s.record.State = w.rules.After(s.record.State, l)
+	log := w.process.log.With("site", r.Site, "next", s.record.Due(l.Ended).Round(time.Second))
+	switch {
+	case err != nil:
+		log.Warn("the pull has failed", "error", err, "failures", s.record.Failures)
+		if l.Refused {
+			s.deafen()
+		}
+	case l.Changed:
+		log.Info("pulled", "by", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
+	default:
+		log.Debug("pulled", "by", r.Via, "unchanged", r.Unchanged)
+	}
+	if err == nil {
+		s.record.Site, s.record.Event = r.Site, place
+		w.listen(ctx, s)
+	}
+	if err := s.keep(ctx); err != nil && ctx.Err() == nil {
+		w.process.log.Error("when a site is due is not remembered", "site", s.folder, "error", err)
+	}
+}
+
+// asked gives when the site allows the next pull, as far as it has said so.
+func asked(r *pullReport, err error, now time.Time) time.Time {
+	var at time.Time
+	if r.GoOn != nil {
+		at = *r.GoOn
+	}
+	wait := time.Duration(0)
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
+		wait = status.RetryAfter
+	} else if rest, ok := errors.AsType[*fetch.RestError](err); ok {
+		wait = rest.Wait
+	}
+	if wait > 0 && now.Add(wait).After(at) {
+		at = now.Add(wait)
+	}
+	return at
+}
+
+// gap gives the least time between two pulls by what the site says of requests.
+func (w *watching) gap(ctx context.Context, s *watchedSite, r *pullReport) time.Duration {
+	if w.c.IgnorePolicy {
+		return 0
+	}
+	gap := time.Duration(0)
+	if r.Policy != nil && r.Policy.PerSecond > 0 {
+		gap = time.Duration(min(float64(time.Second)/r.Policy.PerSecond, float64(maxGap)))
+	}
+	if r.Policy != nil && r.Policy.PerDay > 0 {
+		// All pulls of a day get by on the requests of a day.
+		gap = max(gap, time.Duration(min(1, float64(r.Requests)/float64(r.Policy.PerDay))*float64(24*time.Hour)))
+	}
+	if u, err := url.Parse(s.root); err == nil && r.Error == "" {
+		// The pull has asked for it, or knows it from before.
+		if robots, err := w.c.siteClient(w.puller, s.memory).Robots(ctx, u); err == nil {
+			gap = max(gap, min(robots.CrawlDelay(), maxGap))
+		}
+	}
+	return gap
+}
+
+// ear is somebody who listens to the events of a site.
+type ear struct {
+	stop   context.CancelFunc
+	ended  chan struct{}
+	client *fetch.Client
+	name   string // of the protocol
+	booked store.Traffic
+}
+
+// listen sees to it that somebody listens to the events of a site that can be
+// read, if it has some.
+func (w *watching) listen(ctx context.Context, s *watchedSite) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ear != nil {
+		s.ear.book(ctx, w, s.root)
+	}
+	if !w.c.Events || s.ear != nil || w.now().Before(s.quiet) {
+		return
+	}
+	var memory fetch.RobotsMemory
+	if !w.c.IgnorePolicy {
+		memory = robotsMemory{s.memory}
+	}
+	for _, room := range w.ways {
+		// Its queues are its own: it is in flight all the time, and takes no
+		// part of --max-bytes.
+		client := w.c.client(w.process, memory)
+		src := room.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.c.keyOf, Note: func(n protocol.Note) {
+			w.process.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
+		}})
+		waker, ok := src.(protocol.Waker)
+		if !ok {
+			continue
+		}
+		inner, stop := context.WithCancel(ctx)
+		e := &ear{stop: stop, ended: make(chan struct{}), client: client, name: room.Name}
+		s.ear = e
+		go func() {
+			defer close(e.ended)
+			defer client.CloseIdleConnections()
+			err := waker.Wake(inner, s.heard(), s.hint)
+			if inner.Err() != nil {
+				return
+			}
+			w.process.log.Debug("nobody listens to the events of the site", "site", s.root, "reason", err)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.ear, s.quiet = nil, w.now().Add(listenAgain)
+			e.book(ctx, w, s.root)
+		}()
+		return
+	}
+}
+
+// book books what listening has cost.
+func (e *ear) book(ctx context.Context, w *watching, site string) {
+	stats := e.client.Stats()
+	total := store.Traffic{Requests: stats.Requests, Received: stats.Received()}
+	more := total
+	more.Sub(e.booked)
+	if more == (store.Traffic{}) {
+		return
+	}
+	if e.booked = total; ctx.Err() == nil {
+		if err := w.store.Book(ctx, site, e.name, more); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			w.process.log.Warn("what listening has cost is missing in the sums of the store", "error", err)
+		}
+	}
+}
+
+// deafen ends the listening, if somebody does.
+func (s *watchedSite) deafen() {
+	s.mu.Lock()
+	e := s.ear
+	s.ear = nil
+	s.mu.Unlock()
+	if e != nil {
+		e.stop()
+		<-e.ended
+	}
+}
+
+// hint says that the site has changed.
+func (s *watchedSite) hint(place string) {
+	s.mu.Lock()
+	s.place = place
+	s.mu.Unlock()
+	select {
+	case s.hints <- struct{}{}:
+	default: // one waits already
+	}
+}
+
+// heard gives the place of the last event.
+func (s *watchedSite) heard() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.place
+}
+
+// upkeep compacts what the store has of the sites now and then: of what is
+// superseded the log keeps a month, for receivers that are away.
+func (w *watching) upkeep(ctx context.Context, sites []*watchedSite) {
+	tick := time.NewTicker(upkeep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		known, err := w.store.Sites(ctx)
+		for _, name := range known {
+			if !slices.ContainsFunc(sites, func(s *watchedSite) bool { return name == s.root || name == s.folder }) {
+				continue
+			}
+			var site store.Site
+			if site, err = mirrored(ctx, w.store, name); err == nil {
+				err = site.Compact(ctx, keep, horizon)
+			}
+			if err != nil {
+				break
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			w.process.log.Error("compacting the store", "error", err)
+		}
+	}
+}
