@@ -73,6 +73,17 @@
 // remembered. Where the log is told each page's token covers all that was told
 // so far; where pages are listed by date, that of the last page does.
 //
+// # Deletions alone
+//
+// The reader of a site is a [protocol.DeletionReader], too: for who has the
+// pages another way, and is not told there what has gone. A server serves that
+// if it answers since with tombstones, and says that it does: by sync_token in
+// its index, by deleted_tracking: true, or by having told of one. What it costs
+// is a reply that names each changed page in its lists; nothing is asked for. A
+// server that says deleted_tracking: false, answers 410, or gives 1,000
+// tombstones at once, has lost some: the other way has to be read whole. Ours
+// supports it, as far back as its log reaches, but for feeds of files.
+//
 // # Cost
 //
 // A page, a 304, and a token with nothing new are look-ups. A page of the

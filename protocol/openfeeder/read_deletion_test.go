@@ -1,0 +1,229 @@
+package openfeeder
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// gonePages gives what a reader tells of deletions, in short words, and the cursor
+// at its end.
+func gonePages(t *testing.T, src millrace.Source, since millrace.Cursor, from time.Time) (said []string, cursor millrace.Cursor, err error) {
+	t.Helper()
+	for c, err := range src.(protocol.DeletionReader).Deletions(t.Context(), since, from) {
+		switch {
+		case err != nil:
+			return said, "", err
+		case c.Kind == millrace.Delete && c.Page == nil:
+			said = append(said, strings.TrimPrefix(c.URL, strange))
+		case c.Kind == millrace.Mark && !c.Mark.Whole && cursor == "":
+			cursor = c.Mark.Cursor
+		default:
+			t.Errorf("%+v", c)
+		}
+	}
+	return said, cursor, nil
+}
+
+func tombstones(urls ...string) string {
+	for i, u := range urls {
+		urls[i] = fmt.Sprintf(`{"url":%q,"deleted_at":"2026-01-01T00:00:00Z"}`, u)
+	}
+	return `"deleted":[` + strings.Join(urls, ",") + `]`
+}
+
+// What a stranger tells, in the ways of the specification and around them.
+func TestDeletionsOfStrangers(t *testing.T) {
+	day := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
+	dated := "/openfeeder?since=2026-01-10T11%3A50%3A00Z" // less what clocks may differ
+	items := func(urls ...string) string { return list(1, 1, urls...) }
+	withToken := strings.Replace(items("/a"), `"items"`, `"sync_token":"now","items"`, 1)
+	many := make([]string, keptTombstones)
+	for i := range many {
+		many[i] = fmt.Sprint(strange, "/", i)
+	}
+	for name, c := range map[string]struct {
+		answers map[string]string
+		want    string
+		err     error
+	}{
+		"two":          {map[string]string{dated: reply("t", `},"added":[],"updated":[],`+tombstones(strange+"/b", strange+"/a"))}, "/a /b", nil},
+		"it came back": {map[string]string{dated: reply("t", `},"added":[{"url":"/a","title":"A"}],"updated":[],`+tombstones(strange+"/b", strange+"/a"))}, "/b", nil},
+		"it came back on the next page": {map[string]string{
+			dated:              reply("t", `,"next":"/openfeeder?next"},"added":[],"updated":[],`+tombstones(strange+"/b", strange+"/a")),
+			"/openfeeder?next": reply("u", `},"added":[{"url":"/a","title":"A"}],"updated":[]`),
+		}, "/b", nil},
+		"it went on the next page": {map[string]string{
+			dated:              reply("t", `,"next":"/openfeeder?next"},"added":[{"url":"/a","title":"A"}],"updated":[]`),
+			"/openfeeder?next": reply("u", `},"added":[],"updated":[],`+tombstones(strange+"/a")),
+		}, "/a", nil},
+		"of another site":      {map[string]string{dated: reply("t", `},"added":[],"updated":[],`+tombstones("https://other.example/a", strange+"/b"))}, "/b", nil},
+		"nothing, by a token":  {map[string]string{dated: reply("t", `},"added":[],"updated":[],"deleted":[]`), "/openfeeder?limit=1&page=1": withToken}, "", nil},
+		"nothing, as it says":  {map[string]string{dated: reply("t", `,"deleted_tracking":true},"added":[],"updated":[],"deleted":[]`)}, "", nil},
+		"nothing to go by":     {map[string]string{dated: reply("t", `},"added":[],"updated":[],"deleted":[]`), "/openfeeder?limit=1&page=1": items("/a")}, "", errors.ErrUnsupported},
+		"it does not track":    {map[string]string{dated: reply("t", `,"deleted_tracking":false},"added":[],"updated":[],"deleted":[]`), "/openfeeder?limit=1&page=1": items("/a")}, "", errors.ErrUnsupported},
+		"it does not reach":    {map[string]string{dated: reply("t", `,"deleted_tracking":false},"added":[],"updated":[],"deleted":[]`), "/openfeeder?limit=1&page=1": withToken}, "", millrace.ErrConflict},
+		"as many as there are": {map[string]string{dated: reply("t", `},"added":[],"updated":[],`+tombstones(many...))}, "", millrace.ErrConflict},
+		"it looks at nothing":  {map[string]string{"/openfeeder": items("/a")}, "", errors.ErrUnsupported},
+		"no dates":             {map[string]string{dated: "400 x"}, "", errors.ErrUnsupported},
+		"no such thing":        {map[string]string{}, "", millrace.ErrNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stranger{answers: map[string]string{discovery: discoveryOf(usual)}}
+			maps.Copy(s.answers, c.answers)
+			notes := 0
+			src := s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) {
+				if n.Rule == Name+"/3.4/tombstone" {
+					notes++
+				}
+			}}})
+			said, cursor, err := gonePages(t, src, "", day)
+			if !errors.Is(err, c.err) || strings.Join(said, " ") != c.want || (err == nil) != (cursor != "") {
+				t.Errorf("%q, %q, %v after %q", said, cursor, err, s.asked)
+			}
+			if err != nil && errors.Is(err, errors.ErrUnsupported) && errors.Is(err, millrace.ErrConflict) {
+				t.Errorf("two things to do: %v", err)
+			}
+			if (notes > 0) != (name == "of another site") {
+				t.Errorf("%d notes", notes)
+			}
+		})
+	}
+}
+
+// Once it is known how a site tells, a refresh without news is one request, and
+// a 304; a token that is not known any more is a conflict, and a state of the
+// roll that is older than the token is asked for by its date.
+func TestDeletionsByToken(t *testing.T) {
+	s := &stranger{answers: map[string]string{
+		discovery: discoveryOf(usual), "/openfeeder?since=one": reply("one", `},"added":[],"updated":[],"deleted":[]`),
+		"/openfeeder": reply("one", `},"added":[],"updated":[],`+tombstones(strange+"/a")),
+	}, header: map[string]http.Header{"/openfeeder": {}}}
+	now := time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC)
+	src := s.reader(&ReaderOptions{Now: func() time.Time { return now }})
+	ask := func(since millrace.Cursor, from time.Time, want, asked string) millrace.Cursor {
+		t.Helper()
+		s.asked = nil
+		said, cursor, err := gonePages(t, src, since, from)
+		if err != nil || strings.Join(said, " ") != want || strings.Join(s.asked, " ") != asked {
+			t.Fatalf("%q, %v after %q, want %q after %q", said, err, s.asked, want, asked)
+		}
+		return cursor
+	}
+	c := ask("", time.Time{}, "/a", discovery+" /openfeeder?since=2026-01-10T00%3A00%3A00Z")
+	s.header["/openfeeder"]["Etag"] = []string{`"e"`}
+	c = ask(c, time.Time{}, "", "/openfeeder?since=one")
+	s.answers["/openfeeder?since=one"] = "500 it was asked without its tag"
+	s.header["/openfeeder"] = http.Header{"Etag": {`"e"`}}
+	c = ask(c, now, "", "/openfeeder?since=one")
+	s.header = nil
+	old := time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC)
+	ask(c, old, "/a", "/openfeeder?since=2025-12-30T23%3A50%3A00Z")
+	s.answers["/openfeeder?since=one"] = "410 x"
+	if _, _, err := gonePages(t, src, c, now); !errors.Is(err, millrace.ErrConflict) {
+		t.Error(err)
+	}
+	if _, _, err := gonePages(t, src, "{}", now); !errors.Is(err, millrace.ErrConflict) {
+		t.Error(err)
+	}
+	s.answers[discovery] = discoveryOf(`{"endpoint":"/x.json","type":"static"}`)
+	if _, _, err := gonePages(t, src, "", now); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+	// After a day the feed is looked for again. One that has moved is asked by
+	// date: its tokens may be another store's.
+	now = now.AddDate(0, 0, 2)
+	s.answers = map[string]string{
+		discovery:                             discoveryOf(`{"endpoint":"/new","type":"paginated"}`),
+		"/new?since=2025-12-31T23%3A50%3A00Z": reply("two", `},"added":[],"updated":[],`+tombstones(strange+"/b")),
+		"/openfeeder?since=one":               "404 x",
+	}
+	ask(c, time.Time{}, "/b", discovery+" /new?since=2025-12-31T23%3A50%3A00Z")
+}
+
+// A roll that tells of pages alone, and late, and deletions beside it: together
+// they are what the site has, however writers, compaction and another store
+// fall.
+func TestDeletionsProperty(t *testing.T) {
+	seeds := uint64(2)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			h := &host{shop: openShop(t), truth: map[string]string{}}
+			rng := rand.New(rand.NewPCG(seed, 17))
+			for range 5 {
+				h.edit(rng)
+			}
+			src := NewReader(&http.Client{Transport: h}, base, &ReaderOptions{Now: h.clock})
+			held := map[string]bool{}
+			var cursor millrace.Cursor
+			var snapshot map[string]string // which the roll has published some time ago
+			var made, from time.Time
+			publish := func() { snapshot, made = maps.Clone(h.truth), h.view().Site().Time }
+			whole := func() {
+				held, from, cursor = map[string]bool{}, made, ""
+				for u := range snapshot {
+					held[u] = true
+				}
+			}
+			publish()
+			whole()
+			wholes := 0
+			for n := range 40 {
+				for range rng.IntN(4) {
+					h.edit(rng)
+				}
+				switch rng.IntN(12) {
+				case 0:
+					h.reopen(fmt.Sprintf("store%d.db", n))
+				case 1:
+					h.compact(t)
+				case 2, 3:
+					publish()
+				}
+				for try := range 4 {
+					for u := range h.truth { // what the roll tells of by now
+						held[u] = true
+					}
+					said, c, err := gonePages(t, src, cursor, from)
+					if errors.Is(err, millrace.ErrConflict) && try < 3 {
+						wholes++
+						publish()
+						whole()
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, u := range said {
+						delete(held, relative(base, u))
+					}
+					cursor, from = c, time.Time{}
+					break
+				}
+				if diff := cmp.Diff(slices.Sorted(maps.Keys(h.truth)), slices.Sorted(maps.Keys(held))); diff != "" {
+					t.Fatalf("step %d (-site +held):\n%s", n, diff)
+				}
+				if rng.IntN(10) == 0 { // a snapshot that is older than what was told
+					whole()
+				}
+			}
+			if wholes > 15 {
+				t.Errorf("all was read anew %d times", wholes)
+			}
+		})
+	}
+}
