@@ -223,6 +223,9 @@ func (rd *reader) ask(j job) step {
 		return s
 	}
 	p, err := rd.src.Page(rd.ctx, j.have)
+	if brokenOff(err) && rd.ctx.Err() == nil {
+		p, err = rd.src.Page(rd.ctx, j.have)
+	}
 	if errors.Is(err, millrace.ErrUnavailable) {
 		rd.row.Add(1)
 	} else {
@@ -252,6 +255,13 @@ func (rd *reader) ask(j job) step {
 	}
 	s.err = err
 	return s
+}
+
+// brokenOff reports whether an answer has begun to come and did not end. Such an
+// error says so by its method; what it is about is asked for once more.
+func brokenOff(err error) bool {
+	var e interface{ BrokenOff() bool }
+	return errors.As(err, &e) && e.BrokenOff()
 }
 
 // room bounds the bytes of what waits. One thing always has room, however large

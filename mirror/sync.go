@@ -95,6 +95,9 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 		r.fresh = true
 		err = r.do(ctx)
 	}
+	if brokenOff(err) && r.prog == (Progress{}) && r.report.SkippedN == 0 && ctx.Err() == nil {
+		err = r.do(ctx) // it was the list: nothing has come of it yet
+	}
 	if err != nil {
 		return r.report, fmt.Errorf("mirror %s: %w", from, err)
 	}

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -26,6 +27,14 @@ func (e *BodyError) Error() string {
 		s += ": " + e.Err.Error()
 	}
 	return s
+}
+
+// BrokenOff reports whether the body has begun to come and did not end, for
+// another reason than that it took too long: the same request may well be
+// answered whole.
+func (e *BodyError) BrokenOff() bool {
+	_, slow := errors.AsType[slowError](e.Err)
+	return errors.Is(e.Kind, millrace.ErrUnavailable) && !slow
 }
 
 // Unwrap gives Kind and the cause.

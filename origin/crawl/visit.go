@@ -60,7 +60,12 @@ const (
 // visit asks for one address, without following where it leads.
 func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buffer) *result {
 	r := &result{task: t, rules: rules}
-	if err := c.look(ctx, r, buf); err != nil {
+	err := c.look(ctx, r, buf)
+	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.BrokenOff() && ctx.Err() == nil {
+		*r = result{task: t, rules: rules}
+		err = c.look(ctx, r, buf) // once more: most come whole then
+	}
+	if err != nil {
 		r.err = err
 		r.outcome = outcomeOf(err)
 	}

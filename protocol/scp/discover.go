@@ -95,6 +95,9 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 // absent reports whether an error of a sitemap says that there is no SCP,
 // rather than that it is broken or out of reach.
 func absent(err error) bool {
+	if _, refused := errors.AsType[*fetch.AddressError](err); refused { // by this side
+		return false
+	}
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
