@@ -44,6 +44,7 @@ type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it fresh."`
 	Build    buildCommand    `cmd:"" help:"Write a site as a folder for static hosts, in every protocol."`
 	Pull     pullCommand     `cmd:"" help:"Mirror sites by the cheapest way they offer."`
+	Watch    watchCommand    `cmd:"" help:"Mirror sites again and again, and tell what changes."`
 	Discover discoverCommand `cmd:"" help:"Show every way into a site, what it costs, and which one pull would take."`
 	Check    checkCommand    `cmd:"" help:"Check a site against the specifications."`
 	Extract  extractCommand  `cmd:"" help:"Show what is taken of one page, and why."`
