@@ -171,6 +171,7 @@ func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) e
 	}
 	if !o.More {
 		m.All, m.After = false, ""
+		o.More = m.Seq < site.View.Site().Seq // what has changed meanwhile
 	}
 	o.Cursor = m.String()
 	return nil

@@ -32,19 +32,19 @@ type Indexer interface {
 type Site struct {
 	Name  string        // as list_sites gives it and the other tools take it
 	View  millrace.View // as it stands; a [millrace.Searcher] if it can be searched
-	Terms *Terms        // nil = nothing is known of what it asks for
+	Terms []Terms       // what it says about the use of its content; nil = nothing is known
 }
 
-// Terms are what a site says about the use of its content.
+// Terms are a document in which a site says what its content may be used for.
 type Terms struct {
-	Policy    millrace.Policy
-	Documents []string // that say so
+	Document string // its URL; "" = not known
+	Policy   *millrace.Policy
 }
 
 // published is the library of a gateway: the one site that it publishes.
 type published struct {
 	live  millrace.Live
-	terms *Terms
+	terms []Terms
 }
 
 // Names implements [Library].

@@ -48,7 +48,9 @@ func part(blocks []millrace.Block, at place, most budget) (markdown string, rest
 	}
 }
 
-func errPlace(at place) error { return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at)) }
+func errPlace(at place) error {
+	return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at))
+}
 
 // from gives the number at the head of a place among n things, and the place
 // within that one.

@@ -111,9 +111,9 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 }
 
 // found searches one site as it stands. Where there is no index as far as
-// that, it is made first.
+// that, it is made first; somebody may write all the while.
 func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site, *millrace.Found, error) {
-	const tries = 3 // somebody may write all the while
+	const tries = 3
 	for try := 1; ; try++ {
 		site, err := c.library.Site(ctx, name)
 		if err != nil {
@@ -124,27 +124,31 @@ func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site,
 			return nil, nil, advise("the site %s cannot be searched: list_changes gives its pages", clean(name))
 		}
 		found, err := searcher.Search(ctx, q)
-		indexer, ok := c.library.(Indexer)
-		if !ok || try == tries || !errors.Is(err, millrace.ErrUnavailable) && !errors.Is(err, millrace.ErrConflict) {
+		if indexer, ok := c.library.(Indexer); ok && errors.Is(err, millrace.ErrUnavailable) {
+			if err := c.index(ctx, indexer, name); err != nil {
+				return nil, nil, err
+			}
+			found, err = searcher.Search(ctx, q)
+		}
+		if err == nil || try == tries || ctx.Err() != nil || !errors.Is(err, millrace.ErrUnavailable) && !errors.Is(err, millrace.ErrConflict) {
 			return site, found, err
 		}
-		if errors.Is(err, millrace.ErrConflict) {
-			continue // a newer view
-		}
-		var done, total int
-		err = indexer.Index(ctx, name, func(n, of int) {
-			done, total = n, of
-			if c.progress != nil {
-				c.progress(ctx, n, of, "indexing the pages of "+clean(name))
-			}
-		})
-		switch {
-		case ctx.Err() != nil:
-			return nil, nil, advise("the index of %s is still being made, %d of %d pages: call again in a while; read_page and list_changes work meanwhile", clean(name), done, total)
-		case err != nil:
-			return nil, nil, err
-		}
 	}
+}
+
+// index brings the index of a site up to date.
+func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
+	var done, total int
+	err := indexer.Index(ctx, name, func(n, of int) {
+		done, total = n, of
+		if c.progress != nil {
+			c.progress(ctx, n, of, "indexing the pages of "+clean(name))
+		}
+	})
+	if ctx.Err() != nil && total > 0 {
+		return advise("the index of %s is still being made, %d of %d pages: call again in a while; read_page and list_changes work meanwhile", clean(name), done, total)
+	}
+	return err
 }
 
 // take adds what was found in a site.

@@ -21,7 +21,7 @@ import (
 // Options configure a [Server]. The zero value works.
 type Options struct {
 	Version string        // of the program, as clients are told; "" = "(devel)"
-	Terms   *Terms        // of the site that a gateway publishes; nil = it says nothing
+	Terms   []Terms       // of the site that a gateway publishes; nil = it says nothing
 	Time    time.Duration // for a call; 0 = 30 s
 	Calls   int           // at once, others wait a little and are told to come back; 0 = twice the processors
 	Logger  *slog.Logger  // told of failures; nil = silence
@@ -83,16 +83,42 @@ func New(library Library, o *Options) *Server {
 }
 
 // known lets through what the server has, and none of what would last: there
-// is nothing to listen to.
+// is nothing to listen to. A panic below is one client's failure.
 func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				s.log.Error("panic", "method", method, "cause", cause, "stack", string(debug.Stack()))
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errInside.Error()}
+			}
+		}()
 		switch method {
 		case "subscriptions/listen", "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "completion/complete":
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not offered here"}
+		case "tools/call":
+			// The SDK takes null for a map to put defaults in.
+			if c, ok := r.(*sdk.CallToolRequest); ok && string(c.Params.Arguments) == "null" {
+				c.Params.Arguments = nil
+			}
 		}
-		return next(ctx, method, r)
+		result, err = next(ctx, method, r)
+		if refused, ok := result.(*sdk.CallToolResult); ok && refused != nil && refused.IsError {
+			for _, c := range refused.Content {
+				if t, ok := c.(*sdk.TextContent); ok {
+					t.Text = reason(t.Text)
+				}
+			}
+		}
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+			e.Message = reason(e.Message)
+		}
+		return result, err
 	}
 }
+
+// reason gives a reason to refuse something as it is told: the SDK repeats what
+// is wrong, however long it is.
+func reason(s string) string { return cutTo(clean(s), 500) }
 
 // call is one call of a tool, or one reading of a resource.
 type call struct {
@@ -114,23 +140,23 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 			c.library = published{r.live, s.o.Terms}
 		}
 	}
-	end = func() { stop(); cancel() }
+	leave := func() { stop(); cancel() }
 	if c.library == nil {
-		end()
-		return nil, nil, nil, errors.New("mcp: a server without a library is asked by a gateway alone")
+		leave()
+		return of, nil, nil, errors.New("mcp: a server without a library is asked by a gateway alone")
 	}
 	timer := time.NewTimer(turnWait)
 	defer timer.Stop()
 	select {
 	case s.turns <- struct{}{}:
-		return of, c, func() { <-s.turns; end() }, nil
+		return of, c, func() { <-s.turns; leave() }, nil
 	case <-timer.C:
 		err = advise("too many calls at once: wait a few seconds, and call again")
 	case <-of.Done():
 		err = of.Err()
 	}
-	end()
-	return nil, nil, nil, err
+	leave()
+	return of, nil, nil, err
 }
 
 // tool is what a tool does: it gives what it has found as data, and as text

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -93,29 +94,41 @@ type TermsOut struct {
 	Documents    []string        `json:"documents,omitempty" jsonschema:"the documents that say so"`
 }
 
-// termsOf gives the terms of a site for an answer; nil = nothing is known.
-func termsOf(t *Terms) *TermsOut {
-	if t == nil {
+// termsOf gives the terms of a site for an answer, the strictest of all its
+// documents; nil = nothing is known.
+func termsOf(terms []Terms) *TermsOut {
+	if len(terms) == 0 {
 		return nil
 	}
-	p := &t.Policy
-	out := &TermsOut{URL: address(p.Terms), Contact: address(p.Contact), KeepSeconds: p.Retention.Seconds()}
+	out := new(TermsOut)
+	var asked millrace.Requirements
+	for _, t := range terms {
+		p := t.Policy
+		out.URL, out.Contact = cmp.Or(out.URL, address(p.Terms)), cmp.Or(out.Contact, address(p.Contact))
+		if keep := p.Retention.Seconds(); keep > 0 && (out.KeepSeconds == 0 || keep < out.KeepSeconds) {
+			out.KeepSeconds = keep
+		}
+		asked.Attribution = asked.Attribution || p.Requirements.Attribution
+		asked.LinkBack = asked.LinkBack || p.Requirements.LinkBack
+		asked.Notice = asked.Notice || p.Requirements.Notice
+		for purpose, allowed := range p.Purposes {
+			if out.Purposes == nil {
+				out.Purposes = make(map[string]bool)
+			}
+			before, said := out.Purposes[string(purpose)]
+			out.Purposes[string(purpose)] = allowed && (before || !said)
+		}
+		if t.Document != "" {
+			out.Documents = append(out.Documents, address(t.Document))
+		}
+	}
 	for _, r := range []struct {
 		asked bool
 		name  string
-	}{{p.Requirements.Attribution, "attribution"}, {p.Requirements.LinkBack, "link-back"}, {p.Requirements.Notice, "notice"}} {
+	}{{asked.Attribution, "attribution"}, {asked.LinkBack, "link-back"}, {asked.Notice, "notice"}} {
 		if r.asked {
 			out.Requirements = append(out.Requirements, r.name)
 		}
-	}
-	for purpose, allowed := range p.Purposes {
-		if out.Purposes == nil {
-			out.Purposes = make(map[string]bool)
-		}
-		out.Purposes[string(purpose)] = allowed
-	}
-	for _, d := range t.Documents {
-		out.Documents = append(out.Documents, address(d))
 	}
 	return out
 }
