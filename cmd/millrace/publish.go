@@ -24,6 +24,7 @@ type publishing struct {
 	Sections        []string `placeholder:"PATH" help:"Paths whose pages get collections of their own (default: the first segments of all paths)."`
 	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made anew: hourly, daily, weekly or monthly (default: as the site changes)."`
 	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
+	Rehost          bool     `help:"Of a mirror: publish its pages as those of the base URL, instead of where they were mirrored from, so that every protocol can be read there."`
 	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
 
 	arcPublishing

@@ -60,6 +60,9 @@ func (c *serveCommand) kind() (string, error) {
 
 // open gets the origin as far as it goes without its store.
 func (o *origin) open(ctx context.Context, c *serveCommand, p *process) error {
+	if c.Rehost && o.kind != "mirror" {
+		return usageError(fmt.Sprintf("--rehost is of mirrors, and %s is read as %s", c.Source, o.kind))
+	}
 	switch o.kind {
 	case "mirror":
 		return o.openMirror(ctx, c, p)
@@ -150,7 +153,10 @@ func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	if err != nil {
 		return errors.Join(err, o.store.Close())
 	}
-	o.base, o.title = o.name, o.name
+	o.title = o.name
+	if !c.Rehost {
+		o.base = o.name
+	}
 	return nil
 }
 

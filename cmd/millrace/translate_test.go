@@ -1,0 +1,86 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// carriedOf gives what a room carries of the pages of a mirror, published at a
+// base.
+func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrace.Page {
+	t.Helper()
+	room, err := rooms(via)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, out := held(t, copyStore(t, mirror), name, base), map[string]*millrace.Page{}
+	site := millrace.Site{Base: base}
+	if home := pages[base]; home != nil {
+		site.Language = home.Language
+	}
+	for u, p := range pages {
+		if c := room[0].Carry(site, p); c != nil {
+			c.Version = ""
+			out[u] = c
+		}
+	}
+	return out
+}
+
+// A site that came by SCP, and is published again of its mirror, says in every
+// other protocol what that protocol carries of the mirror: where it was, at a
+// host of its own, and built for a host that knows nothing of it.
+func TestTranslate(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"))
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	if r := pullBest(t, s.url, mirror, "--via", "scp"); r.Added < 10 || len(r.Skipped) > 0 {
+		t.Fatalf("%+v", r)
+	}
+	s.stop()
+	out := filepath.Join(t.TempDir(), "out")
+	files := httptest.NewServer(http.FileServer(http.Dir(out)))
+	defer files.Close()
+	built(t, copyStore(t, mirror), out, files.URL+"/", "--rehost")
+	moved := serve(t, copyStore(t, mirror), "--rehost")
+	same := serve(t, copyStore(t, mirror), "--listen", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
+	if same.url != s.url {
+		t.Fatalf("%s is not %s", same.url, s.url)
+	}
+	for _, c := range []struct{ at, from, via string }{
+		{"where it was", same.url, "openfeeder"},
+		{"where it was", same.url, "tct-01"},
+		{"where it was", same.url, "arc"},
+		{"elsewhere", moved.url, "openfeeder"},
+		{"elsewhere", moved.url, "tct-01"},
+		{"elsewhere", moved.url, "tct-00"},
+		{"elsewhere", moved.url, "arc"},
+		{"elsewhere", moved.url, "scp"},
+		{"in files", files.URL + "/", "tct-00"},
+		{"in files", files.URL + "/", "arc"},
+		{"in files", files.URL + "/", "scp"},
+	} {
+		t.Run(c.at+" "+c.via, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "translated.db")
+			if r := pullBest(t, c.from, file, "--via", c.via); len(r.Skipped) > 0 {
+				t.Errorf("%+v", r)
+			}
+			want, got := carriedOf(t, c.via, mirror, s.url, c.from), held(t, file, c.from, c.from)
+			for _, p := range got {
+				p.Version = ""
+			}
+			if len(want) < 10 {
+				t.Fatalf("%d pages", len(want))
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("-Carry of the mirror +what was read:\n%.3000s", d)
+			}
+		})
+	}
+}
