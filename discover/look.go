@@ -208,16 +208,17 @@ func (l *look) readHome(ctx context.Context) error {
 			return nil // it is there, and slow
 		}
 	}
-	switch _, answered := errors.AsType[*fetch.StatusError](l.homeErr); {
+	switch status, answered := errors.AsType[*fetch.StatusError](l.homeErr); {
 	case l.homeErr == nil:
-	case answered, errors.Is(l.homeErr, millrace.ErrInvalid), errors.Is(l.homeErr, millrace.ErrTooLarge), refusedByRobots(l.homeErr):
+	case answered:
+		l.moved(status.URL)
 		return nil // the rooms may know other doors
+	case errors.Is(l.homeErr, millrace.ErrInvalid), errors.Is(l.homeErr, millrace.ErrTooLarge), refusedByRobots(l.homeErr):
+		return nil
 	default:
 		return l.homeErr
 	}
-	if to := canon.Origin(l.home.url.String()); to != canon.Origin(l.site.URL) {
-		l.site.Moved = l.home.url.String()
-	}
+	l.moved(l.home.url.String())
 	for _, link := range weblink.Header(l.home.header, l.home.url) {
 		if link.Is("license", "") {
 			l.license(link.URL, "Link")
@@ -231,6 +232,13 @@ func (l *look) readHome(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// moved notes where the root is.
+func (l *look) moved(to string) {
+	if canon.Origin(to) != canon.Origin(l.site.URL) {
+		l.site.Moved = to
+	}
 }
 
 func refusedByRobots(err error) bool {

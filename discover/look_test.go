@@ -332,7 +332,7 @@ func TestLookWeb(t *testing.T) {
 		if len(got.Ways) != 1 || got.Ways[0].Open() || got.Ways[0].Reason != "the root is no HTML: image/png" {
 			t.Errorf("%+v", got.Ways)
 		}
-		if p := got.Plan(nil); p.First.Roll != "" || p.First.Why != "no way is open: crawl: the root is no HTML: image/png" {
+		if p := got.Plan(nil); p.First.Roll != "" || p.First.Why != "no way is open: the root is no HTML: image/png" {
 			t.Errorf("%+v", p.First)
 		}
 	})

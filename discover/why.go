@@ -61,21 +61,32 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	return b.String()
 }
 
-// closed says why no way is open.
+// closed says why no way is open, each reason once.
 func (s *Site) closed() string {
-	var all []string
+	var reasons []string
+	ways := map[string][]string{}
 	for _, w := range s.Ways {
-		if w.Reason != "" {
-			all = append(all, w.Protocol+": "+w.Reason)
+		if w.Reason == "" {
+			continue
 		}
+		if ways[w.Reason] == nil {
+			reasons = append(reasons, w.Reason)
+		}
+		ways[w.Reason] = append(ways[w.Reason], w.Protocol)
 	}
-	if len(all) == 0 {
+	switch len(reasons) {
+	case 0:
 		return "no way is open"
+	case 1:
+		return "no way is open: " + reasons[0]
 	}
-	return "no way is open: " + strings.Join(all, "; ")
+	for i, r := range reasons {
+		reasons[i] = strings.Join(ways[r], ", ") + ": " + r
+	}
+	return "no way is open: " + strings.Join(reasons, "; ")
 }
 
-// CarriesText says in a few words how rich what a way brings is.
+// carriesText says in a few words how rich what a way brings is.
 func carriesText(d millrace.Detail) string {
 	switch d {
 	case millrace.DetailBlocks:

@@ -181,7 +181,8 @@ func (r *discoverReport) text(w io.Writer) error {
 	b.WriteByte('\n')
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = io.WriteString(t, "PROTOCOL\tPAGES\tCARRIES\tFIRST SYNC\tREFRESH\tALLOWED\tENTRY\n")
-	var notes []string
+	var notes, basis []string
+	said := map[string]bool{}
 	for _, row := range r.Ways {
 		pages, first, again, allowed := "?", "-", "-", "yes"
 		if row.Pages >= 0 {
@@ -197,14 +198,15 @@ func (r *discoverReport) text(w io.Writer) error {
 			allowed = "no"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Protocol, pages, row.Carries, first, again, allowed, printable(row.Entry))
-		if row.Reason != "" && (len(notes) == 0 || !strings.HasSuffix(notes[len(notes)-1], row.Reason)) {
+		if row.Reason != "" && !said[row.Reason] && r.First != "" {
+			said[row.Reason] = true
 			notes = append(notes, row.Protocol+": "+row.Reason)
 		}
 		if row.Bare > 0 && row.Carries != "summaries" {
 			notes = append(notes, fmt.Sprintf("%s: %d of its pages come without their content", row.Protocol, row.Bare))
 		}
 		if row.Basis != "" {
-			notes = append(notes, row.Protocol+": an estimate by "+row.Basis)
+			basis = append(basis, row.Protocol+" by "+row.Basis)
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -215,6 +217,9 @@ func (r *discoverReport) text(w io.Writer) error {
 	}
 	for _, n := range notes {
 		b.WriteString(printable(n) + "\n")
+	}
+	if len(basis) > 0 {
+		b.WriteString(printable("estimates: "+strings.Join(basis, "; ")) + "\n")
 	}
 	b.WriteByte('\n')
 	for _, line := range r.rules() {

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/protocol/all"
+)
+
+func discovered(t *testing.T, url string, args ...string) (r discoverReport, code int) {
+	t.Helper()
+	code, out, errs := command(t, nil, append([]string{"discover", url, "--allow-private", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	return r, code
+}
+
+// A site that is published shows every way into it, and a pull takes the one
+// that is said, for about what is said.
+func TestDiscover(t *testing.T) {
+	t.Parallel()
+	s := serve(t, copySite(t, "sphinx"))
+	r, code := discovered(t, s.url)
+	if code != exitGood || r.Site != s.url+"/" && r.Site != s.url {
+		t.Fatalf("exit %d: %+v", code, r)
+	}
+	if len(r.Ways) != len(all.Protocols())+1 || len(r.Absent) != 0 || r.Requests > 30 {
+		t.Errorf("%d requests, ways %+v, absent %v", r.Requests, r.Ways, r.Absent)
+	}
+	for _, w := range r.Ways {
+		if w.Pages < 1 || w.Entry == "" || w.Carries == "" || !w.Allowed || w.Reason != "" || w.FirstRequests < 1 || w.FirstBytes < 1 || w.RefreshRequests < 1 {
+			t.Errorf("%+v", w)
+		}
+	}
+	if r.First == "" || r.Refresh == "" || r.First != r.Plan.First.Roll || r.Plan.First.Why == "" {
+		t.Errorf("%+v", r.Plan)
+	}
+	got := pullBest(t, s.url, filepath.Join(t.TempDir(), "m.db"))
+	if got.Via != r.First {
+		t.Errorf("pull goes by %s, discover says %s", got.Via, r.First)
+	}
+	code, out, errs := command(t, nil, "discover", s.url, "--allow-private")
+	if code != exitGood || strings.Contains(errs, "ERROR") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"PROTOCOL", "tct-01", "robots.txt: the root is allowed", "first: pull would read " + r.First + ":", "refresh: pull would read " + r.Refresh + ":"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+// Where there is no way in, one line says why.
+func TestDiscoverNothing(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("User-agent: *\nDisallow: /\nContent-Signal: ai-train=no\x1b[31m\n"))
+	})
+	closed := httptest.NewServer(mux)
+	defer closed.Close()
+	r, code := discovered(t, closed.URL)
+	if code != exitFailure || r.First != "" || r.Robots.Root || !strings.Contains(r.Plan.First.Why, "robots.txt disallows it") {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	if len(r.Robots.Said) != 1 || r.Robots.Said[0].Name != "content-signal" {
+		t.Errorf("%+v", r.Robots)
+	}
+	code, out, _ := command(t, nil, "discover", closed.URL, "--allow-private")
+	if code != exitFailure || strings.Contains(out, "\x1b") || !strings.Contains(out, "no way is open: ") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	away := httptest.NewServer(http.RedirectHandler(closed.URL+"/", http.StatusFound))
+	defer away.Close()
+	if r, code := discovered(t, away.URL, "--ignore-policy"); code != exitFailure || r.Moved != closed.URL+"/" {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for url, want := range map[string]int{gone.URL: exitFailure, "example.com": exitUsage, "https://user:hush@example.com/": exitUsage} {
+		code, out, errs := command(t, nil, "discover", url, "--allow-private")
+		if code != want || out != "" || strings.Count(errs, "\n") != 1 || strings.Contains(errs, "hush") {
+			t.Errorf("%s: exit %d, want %d: %s%s", url, code, want, out, errs)
+		}
+	}
+}
