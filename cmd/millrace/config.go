@@ -38,8 +38,8 @@ type setting struct {
 func (c *config) Validate(*kong.Application) error { return nil }
 
 // Resolve gives the value of a flag that the command line does not set.
-func (c *config) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if flag.Name == "config" || flag.Name == "help" {
+func (c *config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+	if flag.Name == "config" || flag.Name == "help" || flag.Name == "listen" && isMCP(parent) {
 		return nil, nil
 	}
 	if v, ok := c.lookup(variable(flag.Name)); ok && v != "" {
@@ -50,6 +50,10 @@ func (c *config) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, e
 	}
 	return nil, nil
 }
+
+// isMCP reports whether a flag is one of `millrace mcp`: where it listens, if it
+// does, is not where serve does.
+func isMCP(parent *kong.Path) bool { return parent.Command != nil && parent.Command.Name == "mcp" }
 
 // variable gives the environment variable of a flag.
 func variable(flag string) string {

@@ -59,6 +59,9 @@ func (c *doors) validate() error {
 		return usageError("--open: every protocol is open; it goes with --require-key")
 	}
 	for _, name := range c.Open {
+		if name == "mcp" {
+			continue
+		}
 		if name == "" {
 			return usageError(`--open: "" is no protocol; leave the flag out to open none`)
 		}

@@ -28,6 +28,7 @@ type serveCommand struct {
 	publishing
 	embedding
 	doors
+	agents
 	Source    string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
 	BaseURL   string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address)."`
@@ -136,6 +137,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err := c.hold(ctx, p, o.store, gateO); err != nil {
 		return err
 	}
+	c.answer(p, c.policy, &c.doors, gateO)
 	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error) {
 		return o.update(ctx, p, site, press, urls, gone)
 	}

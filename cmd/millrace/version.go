@@ -23,11 +23,8 @@ type versionReport struct {
 // Run prints the version that was built in.
 func (c *versionCommand) Run(p *process) error {
 	p.start(&c.common)
-	r := versionReport{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	r := versionReport{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "" && v != "(devel)" {
-			r.Version = v
-		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				r.Revision = s.Value
@@ -38,4 +35,12 @@ func (c *versionCommand) Run(p *process) error {
 		_, err := fmt.Fprintln(w, strings.Join(strings.Fields("millrace "+r.Version+" "+r.Revision+" "+r.Go+" "+r.Platform), " "))
 		return err
 	})
+}
+
+// buildVersion gives the version that was built in.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
 }
