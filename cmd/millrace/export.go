@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -114,7 +116,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 			continue
 		}
 		s := export.Site{View: v}
-		terms, err := siteTerms(ctx, site)
+		terms, err := exportTerms(ctx, site, name)
 		if err != nil {
 			return err
 		}
@@ -150,6 +152,16 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		return write(p.stdout)
 	}
 	return export.File(c.Out, write)
+}
+
+// exportTerms gives the terms of a site, which are those of where it was pulled
+// from, wherever it has been published since.
+func exportTerms(ctx context.Context, site *sqlite.Site, name string) ([]protocol.Terms, error) {
+	if u, err := url.Parse(name); err == nil && u.Host != "" {
+		r, err := loadTerms(ctx, site, termsOf(u))
+		return r.Terms, err
+	}
+	return siteTerms(ctx, site)
 }
 
 // sameFile reports whether a file is a store, or lies beside it as a part of it.
