@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -60,7 +61,7 @@ type StatusError struct {
 
 // Error gives "URL: 503 Service Unavailable (retry after 2m0s)".
 func (e *StatusError) Error() string {
-	s := fmt.Sprintf("%s: %d %s", e.URL, e.Code, http.StatusText(e.Code))
+	s := fmt.Sprintf("%s: %d %s", e.URL, e.Code, cmp.Or(http.StatusText(e.Code), "(a status that HTTP does not have)"))
 	if e.RetryAfter > 0 {
 		s += fmt.Sprintf(" (retry after %s)", e.RetryAfter)
 	}

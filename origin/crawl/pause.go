@@ -20,7 +20,7 @@ const (
 // request is to be sent again.
 func (r *run) rested(ctx context.Context, err error) bool {
 	rest, ok := errors.AsType[*fetch.RestError](err)
-	if !ok || r.pauses >= maxPauses {
+	if !ok || r.pauses >= maxPauses || rest.Asked { // for longer than anybody waits
 		return false
 	}
 	wait := min(max(rest.Wait, 0), maxPause)
