@@ -144,7 +144,7 @@ func beneath(client *http.Client) *Client {
 // change what they may ask for: a [Client] below it is found through it.
 type Wrapper interface {
 	http.RoundTripper
-	Unwrap() http.RoundTripper
+	Unwrap() http.RoundTripper // the other one
 }
 
 // obey refuses what robots.txt disallows, and gives the delay that it asks for.
