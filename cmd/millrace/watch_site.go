@@ -28,7 +28,7 @@ type watchedSite struct {
 	mu    sync.Mutex
 	place string // of the last event
 	ear   *ear   // nil: nobody listens
-	quiet time.Time
+	quiet time.Time // until then nobody tries to listen
 }
 
 // watchRecord is what a site's memory has of the watch.
@@ -39,6 +39,8 @@ type watchRecord struct {
 	Site string `json:"site,omitempty"`
 	// Event is the event that the last pull had been told of when it began.
 	Event string `json:"event,omitempty"`
+	// Quiet is until when the site is taken to have no events.
+	Quiet time.Time `json:"quiet,omitzero"`
 }
 
 // open takes up a site where it was left.
@@ -62,7 +64,7 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 		w.process.log.Warn("what is remembered of the watch is of no use", "site", s.folder)
 		s.record = watchRecord{}
 	}
-	s.record.State, s.place = w.rules.Resume(s.record.State), s.record.Event
+	s.record.State, s.place, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
 	known, err := w.store.Sites(ctx)
 	if err != nil {
 		return nil, err
@@ -98,6 +100,9 @@ func (s *watchedSite) keep(ctx context.Context) error {
 // watch pulls a site whenever it is due, until the context ends.
 func (w *watching) watch(ctx context.Context, s *watchedSite) {
 	defer s.deafen()
+	if s.record.Site != "" && s.record.Failures == 0 {
+		w.listen(ctx, s)
+	}
 	for {
 		hinted, err := s.wait(ctx, w.now)
 		if err != nil {
@@ -170,6 +175,9 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 		s.record.Site, s.record.Event = r.Site, place
 		w.listen(ctx, s)
 	}
+	s.mu.Lock()
+	s.record.Quiet = s.quiet
+	s.mu.Unlock()
 	if err := s.keep(ctx); err != nil && ctx.Err() == nil {
 		w.process.log.Error("when a site is due is not remembered", "site", s.folder, "error", err)
 	}
@@ -181,12 +189,7 @@ func asked(r *pullReport, err error, now time.Time) time.Time {
 	if r.GoOn != nil {
 		at = *r.GoOn
 	}
-	wait := time.Duration(0)
-	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
-		wait = status.RetryAfter
-	} else if rest, ok := errors.AsType[*fetch.RestError](err); ok {
-		wait = rest.Wait
-	}
+	wait := fetch.Patience(err)
 	if wait > 0 && now.Add(wait).After(at) {
 		at = now.Add(wait)
 	}
@@ -232,7 +235,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 	if s.ear != nil {
 		s.ear.book(ctx, w, s.root)
 	}
-	if !w.c.Events || s.ear != nil || w.now().Before(s.quiet) {
+	if !w.c.Events || s.ear != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
 		return
 	}
 	var memory fetch.RobotsMemory

@@ -123,9 +123,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 		}
 		wait := min(firstWait<<min(fails, 16), maxWait)
 		wait -= time.Duration(s.o.Rand() * float64(wait/2))
-		if answered {
-			wait = max(wait, min(status.RetryAfter, maxAsked))
-		}
+		wait = max(wait, min(fetch.Patience(err), maxAsked))
 		s.o.Logger.WarnContext(ctx, "the webhook does not take a message; what there is to tell is kept",
 			"webhook", s.name, "error", why(err), "again_in", wait.Round(time.Millisecond))
 		if err := pause(ctx, wait); err != nil {
