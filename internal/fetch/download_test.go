@@ -16,13 +16,19 @@ import (
 // A download may be larger and take longer than a document, up to its own
 // limits; the robots.txt before it may not.
 func TestDownload(t *testing.T) {
-	const size = 4 << 10
+	const size = 256 << 10
 	slow := raw(t, func(conn net.Conn, r *http.Request) {
 		if r.URL.Path == robotsPath {
 			say(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 			return
 		}
 		say(conn, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size))
+		if r.URL.Path == "/stalls" {
+			for range size {
+				say(conn, "x")
+				time.Sleep(time.Second)
+			}
+		}
 		for range 4 {
 			time.Sleep(20 * time.Second)
 			say(conn, string(noise(size/4)))
@@ -36,7 +42,8 @@ func TestDownload(t *testing.T) {
 	}{
 		"no download":       {kind: millrace.ErrTooLarge, text: "over the limit of 1024 bytes"},
 		"as large as it is": {limit: size, timeout: 2 * time.Minute},
-		"too large":         {limit: size - 1, timeout: 2 * time.Minute, kind: millrace.ErrTooLarge, text: "over the limit of 4095 bytes"},
+		"too large":         {limit: size - 1, timeout: 2 * time.Minute, kind: millrace.ErrTooLarge, text: "over the limit of 262143 bytes"},
+		"stalls":            {limit: size, timeout: time.Hour, kind: millrace.ErrUnavailable, text: "broken off after 63 bytes: less than 61440 bytes in 1m0s"},
 		"too slow":          {limit: size, timeout: time.Second, kind: millrace.ErrUnavailable, text: "longer than 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +53,7 @@ func TestDownload(t *testing.T) {
 				if c.limit > 0 {
 					ctx = Download(ctx, c.limit, c.timeout)
 				}
-				resp, err := Do(ctx, cl.HTTP(), get(t, "http://site.example/file"))
+				resp, err := Do(ctx, cl.HTTP(), get(t, "http://site.example/"+name))
 				if err != nil {
 					t.Fatal(err)
 				}

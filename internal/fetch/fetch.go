@@ -197,7 +197,8 @@ type download struct {
 
 // Download gives a context whose requests are for a file: its body may have up
 // to limit bytes, whatever MaxBody says, and may take as long as timeout if that
-// is more than [Options.Timeout]. Somebody who keeps bodies in memory has no
+// is more than [Options.Timeout]; it then ends when less than 60 KiB come in a
+// minute. Somebody who keeps bodies in memory has no
 // use for it.
 func Download(ctx context.Context, limit int64, timeout time.Duration) context.Context {
 	return context.WithValue(ctx, download{}, download{limit: limit, timeout: timeout})
@@ -280,6 +281,8 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body, spent: c.spent,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
+	d, isFile := ctx.Value(download{}).(download)
+	body.paced = isFile && d.timeout < math.MaxInt64 // and no stream
 	if isHTML(resp) {
 		body.whole = func(content int64) { c.stats.page(header+body.n, content) }
 	}

@@ -46,7 +46,7 @@ func networkText(err error) string {
 		return fmt.Sprintf("the header of the answer is longer than %d bytes", n)
 	case strings.Contains(text, "malformed"), strings.Contains(text, "readLoopPeekFailLocked"), strings.Contains(text, "unsolicited response"):
 		return "what answers there does not speak HTTP"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(text, "server closed idle connection"):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), strings.Contains(text, "server closed idle connection"):
 		return "the connection was closed too early"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "the connection was broken off"

@@ -130,10 +130,14 @@ func origin(u *url.URL) string {
 }
 
 // unwrapURL takes the [url.Error] of an [http.Client] off: it repeats the
-// Location header as it came, credentials included.
-func unwrapURL(err error) error {
+// Location header as it came, credentials included. So does the client's error
+// for one that cannot be read.
+func unwrapURL(err error, from *url.URL) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return ue.Err
+		err = ue.Err
+	}
+	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
+		return &RedirectError{From: cleanURL(from), To: "(no URL)", Reason: "its Location cannot be read"}
 	}
 	return err
 }

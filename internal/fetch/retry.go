@@ -40,7 +40,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 	for attempt := 0; ; attempt++ {
 		resp, err := client.Do(req.WithContext(asking))
 		if err != nil {
-			resp, err = nil, unwrapURL(err)
+			resp, err = nil, unwrapURL(err, req.URL)
 			_, ruled := errors.AsType[*RobotsError](err)
 			if _, led := errors.AsType[*RedirectError](err); ruled || led {
 				return nil, err // it names the URL

@@ -79,9 +79,12 @@ type wireBody struct {
 	count  *atomic.Int64
 	spent  func() error // an error: the client receives no more
 	url    string
-	want   int64 // Content-Length; -1: not known
-	n      int64 // bytes read
-	err    error // the end, once reached
+	want   int64         // Content-Length; -1: not known
+	n      int64         // bytes read
+	paced  bool          // it is a file, which has to come on
+	waited time.Duration // for what has come since then
+	had    int64         // bytes read until then
+	err    error         // the end, once reached
 	// whole is told once, how long the content is, when it was read to its end;
 	// nil = nobody.
 	whole func(content int64)
@@ -96,11 +99,16 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	}
 	spent := b.spent()
 	b.watch.idle.Reset(b.watch.patience)
+	began := time.Now()
 	n, err := b.body.Read(p)
+	wait := time.Since(began)
 	b.watch.idle.Stop()
 	b.n += int64(n)
 	b.count.Add(int64(n))
 	switch {
+	case err == nil && b.stalls(wait):
+		slow := slowError(fmt.Sprintf("less than %d bytes in %s", leastFile, fileWindow))
+		return 0, b.end(&BodyError{URL: b.url, Reason: fmt.Sprintf("broken off after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: &networkError{slow}})
 	case b.n > b.limits.body:
 		return 0, b.end(tooLarge(b.url, "more than the limit of %d bytes", b.limits.body))
 	case err == nil && spent != nil: // what was at its end all the same is whole
@@ -113,6 +121,24 @@ func (b *wireBody) Read(p []byte) (int, error) {
 		}
 	}
 	return n, b.end(err)
+}
+
+// A file may take long, but has to come on: by so many bytes in so much time.
+const (
+	fileWindow = time.Minute
+	leastFile  = 60 << 10
+)
+
+// stalls reports whether a file has come on by too little, when somebody has
+// waited so long for a piece. That no piece comes is seen by the clock of the
+// watch.
+func (b *wireBody) stalls(wait time.Duration) bool {
+	if b.waited += wait; !b.paced || b.waited < fileWindow {
+		return false
+	}
+	slow := b.n-b.had < leastFile
+	b.waited, b.had = 0, b.n
+	return slow
 }
 
 // end stops the clocks. At io.EOF the transport has taken its connection
