@@ -5,6 +5,7 @@
 //	go run . -large          with a million pages
 //	go run . -only serve     one part: serve, ingest, crawl, pull, list, html, memory, start, scp, openfeeder
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
+//	go run . -only month     mirrors of a site that lives, for a month of daily rounds, some minutes
 //	go run . -only extract   extraction beside its peers, on the gold data that -data names
 package main
 
@@ -51,7 +52,8 @@ func main() {
 		return
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
-	only := flag.String("only", "", "one part: serve, ingest, crawl, pull, list, html, memory, start, scp, openfeeder, search, extract")
+	short := flag.Bool("short", false, "month: four days")
+	only := flag.String("only", "", "one part: serve, ingest, crawl, pull, month, list, html, memory, start, scp, openfeeder, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
 	x := &extraction{}
@@ -70,7 +72,7 @@ func main() {
 	case "search":
 		err = searching(ctx, x.data)
 	default:
-		err = run(ctx, *large, *only, *manual, x.data, time.Duration(*seconds)*time.Second)
+		err = run(ctx, *large, *short, *only, *manual, x.data, time.Duration(*seconds)*time.Second)
 	}
 	stop()
 	if err != nil {
@@ -94,7 +96,7 @@ type bench struct {
 	results []row
 }
 
-func run(ctx context.Context, large bool, only, manual, data string, wrk time.Duration) error {
+func run(ctx context.Context, large, short bool, only, manual, data string, wrk time.Duration) error {
 	dir, err := os.MkdirTemp("", "millrace-bench-")
 	if err != nil {
 		return err
@@ -120,6 +122,12 @@ func run(ctx context.Context, large bool, only, manual, data string, wrk time.Du
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000, "warm", 0.8) }},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
+		{"month", func(ctx context.Context) error {
+			if only == "" {
+				return nil
+			}
+			return b.month(ctx, short)
+		}},
 		{"html", func(ctx context.Context) error {
 			if data == "" && only == "" {
 				return nil
@@ -144,7 +152,7 @@ func run(ctx context.Context, large bool, only, manual, data string, wrk time.Du
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, ingest, crawl, pull, list, html, memory, start, scp or openfeeder")
+		return errors.New("nothing was measured; -only takes serve, ingest, crawl, pull, month, list, html, memory, start, scp or openfeeder")
 	}
 	b.print()
 	return nil

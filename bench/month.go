@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// month keeps mirrors of a site that lives, for a month of daily rounds, each
+// in another way.
+type month struct {
+	*bench
+	binary string // of millrace, with a clock of its own
+	folder string // of the site
+	store  string // of its server
+	base   string // URL of the site, for all clients
+	wires  *junction
+	html   *pageServer
+	pages  string // address of html
+	site   *manualSite
+	ways   []*monthWay
+	least  monthLeast
+}
+
+// monthLeast is what had to be carried: each changed page, compressed by itself.
+type monthLeast struct {
+	pages                   int64
+	content, text, document int64 // what the page says, as JSON; its Markdown; its HTML
+}
+
+// monthWay is one way to keep the mirror.
+type monthWay struct {
+	name   string
+	choice bool // pull decides
+	lean   bool // the pages alone are asked for, at the lean server
+	sync   func(ctx context.Context, at time.Time) error
+	check  func(ctx context.Context, truth *monthState) (wrong int, left []string, err error)
+
+	first     *carried
+	rest      carried
+	days      []*carried
+	wrong     int            // pages that were stale or lost, summed over days
+	lingered  int            // pages that were gone and still there, summed over days
+	since     map[string]int // gone and still there: since what day
+	worst     int            // days until a page that was gone was there no more
+	via       string         // what pull has chosen last
+	unequal   string         // an example
+	wrongDays []int
+}
+
+const monthDays = 30
+
+func (b *bench) month(ctx context.Context, short bool) (err error) {
+	debug.SetGCPercent(100)
+	debug.SetMemoryLimit(1 << 30) // the site is held in memory; nothing in this process is measured but bytes
+	m := &month{
+		bench: b, folder: filepath.Join(b.dir, "manual"), store: filepath.Join(b.dir, "manual.db"), html: new(pageServer),
+	}
+	if m.binary, err = b.buildClocked(ctx); err != nil {
+		return err
+	}
+	manual, err := filepath.EvalSymlinks(b.manual)
+	if err != nil {
+		return fmt.Errorf("install Debian's postgresql-doc-15, or name its folder with -manual: %w", err)
+	}
+	if m.site, err = newManualSite(manual, m.folder); err != nil {
+		return err
+	}
+	if m.wires, err = newJunction(ctx); err != nil {
+		return err
+	}
+	defer func() { _ = m.wires.listener.Close() }()
+	m.base = "http://" + m.wires.listener.Addr().String() + "/"
+	address, stop, err := serveHTML(ctx, m.html)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	m.pages = address
+	m.chooseWays()
+	days, looks := monthDays, map[int]bool{10: true, 20: true}
+	if short {
+		days, looks = 4, map[int]bool{2: true, 3: true}
+	}
+	// The month begins after the files were packed, whenever this runs.
+	noon := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 3).Add(12 * time.Hour)
+	for day := range days + 1 {
+		// A minute later each day: what is remembered for 24 hours is forgotten.
+		if err := m.day(ctx, day, noon.AddDate(0, 0, day).Add(time.Duration(day)*time.Minute), looks[day]); err != nil {
+			return fmt.Errorf("day %d: %w", day, err)
+		}
+	}
+	m.end(days, looks)
+	return nil
+}
+
+// chooseWays names all that is compared.
+func (m *month) chooseWays() {
+	for _, conditional := range []bool{false, true} {
+		c := &pageCrawler{base: m.base, conditional: conditional}
+		name := "HTML, every page anew"
+		if conditional {
+			name = "HTML, conditional requests"
+		}
+		m.ways = append(m.ways, &monthWay{
+			name: name, lean: true,
+			sync: func(ctx context.Context, _ time.Time) error { return c.round(ctx) },
+			check: func(context.Context, *monthState) (int, []string, error) {
+				wrong, left := c.compare(m.html)
+				return wrong, left, nil
+			},
+		})
+	}
+	via := []string{"crawl"}
+	for _, room := range all.Protocols() {
+		via = append(via, room.Name)
+	}
+	for _, name := range append(via, "") {
+		w := &monthWay{name: "`pull --via " + name + "`", lean: name == "crawl"}
+		file, args := "by-"+name+".db", []string{"--via", name}
+		if w.choice = name == ""; w.choice {
+			w.name, file, args = "`pull`", "chosen.db", nil
+		}
+		file = filepath.Join(m.dir, file)
+		w.sync = func(ctx context.Context, at time.Time) error {
+			r, err := m.pull(ctx, at, file, args...)
+			w.via = r.Via
+			return err
+		}
+		w.check = func(ctx context.Context, truth *monthState) (int, []string, error) {
+			got, err := m.open(ctx, file, m.base)
+			if err != nil {
+				return 0, nil, err
+			}
+			defer got.close()
+			return w.compare(ctx, truth, got)
+		}
+		m.ways = append(m.ways, w)
+	}
+}
+
+// day lives through one day of the site, and has every mirror brought up to
+// date at its end. Day 0 is that of the first sync.
+func (m *month) day(ctx context.Context, day int, at time.Time, look bool) error {
+	was := at.AddDate(0, 0, -1)
+	var d monthDay
+	if day > 0 {
+		var err error
+		if d, err = m.site.next(look); err != nil {
+			return err
+		}
+		was = at
+	}
+	if err := m.site.write(was); err != nil {
+		return err
+	}
+	if err := m.html.take(m.site.shown); err != nil {
+		return err
+	}
+	p, err := m.publish(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	truth, err := m.open(ctx, m.store, "")
+	if err != nil {
+		return err
+	}
+	defer truth.close()
+	if err := truth.read(ctx); err != nil {
+		return err
+	}
+	if err := m.least.add(m.base, &d, truth, m.site); err != nil {
+		return err
+	}
+	for _, w := range m.ways {
+		to := p.address
+		if w.lean {
+			to = m.pages
+		}
+		c, err := m.wires.during(to, func() error { return w.sync(ctx, at.Add(time.Hour)) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		if day == 0 {
+			w.first, w.rest = c, carried{parts: map[string]*carriedPart{}, fields: map[string]int64{}}
+		} else {
+			w.rest.plus(c)
+			w.days = append(w.days, c)
+		}
+		wrong, left, err := w.check(ctx, truth)
+		if err != nil {
+			return fmt.Errorf("the mirror of %s: %w", w.name, err)
+		}
+		w.judge(day, wrong, left)
+		fmt.Fprintf(os.Stderr, "%s: day %d, %d edited, %d added, %d removed, template %v: %s: %d requests, %d bytes of bodies, %d of headers, %.1f s; %d wrong, %d left\n",
+			time.Now().Format(time.TimeOnly), day, len(d.edited), len(d.added), len(d.removed), look, w.name, c.requests, c.bodies, c.headers, c.took.Seconds(), wrong, len(left))
+	}
+	return nil
+}
+
+// judge enters what is wrong with a mirror at the end of a day.
+func (w *monthWay) judge(day, wrong int, left []string) {
+	if w.since == nil {
+		w.since = map[string]int{}
+	}
+	if wrong > 0 || len(left) > 0 {
+		w.wrongDays = append(w.wrongDays, day)
+	}
+	w.wrong, w.lingered = w.wrong+wrong, w.lingered+len(left)
+	for _, u := range left {
+		if _, known := w.since[u]; !known {
+			w.since[u] = day
+		}
+		w.worst = max(w.worst, day-w.since[u]+1)
+	}
+	maps.DeleteFunc(w.since, func(u string, _ int) bool { return !slices.Contains(left, u) })
+}
+
+// add counts what a day has changed.
+func (l *monthLeast) add(base string, d *monthDay, truth *monthState, s *manualSite) error {
+	for _, name := range d.changed() {
+		p := truth.pages[base+name]
+		if name == "index.html" {
+			p = truth.pages[base]
+		}
+		if p == nil {
+			return fmt.Errorf("%s is not published", name)
+		}
+		l.pages++
+		for _, f := range []struct {
+			plain []byte
+			into  *int64
+		}{{p.Canonical(), &l.content}, {[]byte("# " + p.Title + "\n\n" + p.Markdown()), &l.text}, {[]byte(s.shown[name]), &l.document}} {
+			coded, err := compressed(f.plain)
+			if err != nil {
+				return err
+			}
+			*f.into += int64(len(coded))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// clockName is the environment variable that says by how many seconds a
+// command of [bench.buildClocked] is ahead.
+const clockName = "MILLRACE_BENCH_CLOCK"
+
+// buildClocked builds millrace as it is, but for what time it is: time.Now of
+// the standard library adds the seconds that the environment names. Nothing
+// else will do: the command reads the clock of the kernel, past any library
+// that could be put in between, and a month does not pass in a benchmark.
+// Timers, timeouts and all that is measured by the monotonic clock stay real.
+func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOROOT: %w", err)
+	}
+	name := filepath.Join(string(bytes.TrimSpace(root)), "src", "time", "time.go")
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	const now = "	sec, nsec, mono := runtimeNow()\n"
+	if n := bytes.Count(source, []byte(now)); n != 1 {
+		return "", fmt.Errorf("%s reads the clock in %d places of a form that is known, not in one", name, n)
+	}
+	source = bytes.Replace(source, []byte(now), []byte(now+"	sec += ahead\n"), 1)
+	const added = `package time
+
+import "syscall"
+
+var ahead = func() (n int64) {
+	s, _ := syscall.Getenv("` + clockName + `")
+	for _, c := range s {
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}()
+`
+	replace := map[string]string{}
+	for at, content := range map[string][]byte{name: source, filepath.Join(filepath.Dir(name), "ahead.go"): []byte(added)} {
+		file := filepath.Join(b.dir, filepath.Base(at))
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return "", err
+		}
+		replace[at] = file
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(b.dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		return "", err
+	}
+	binary = filepath.Join(b.dir, "millrace-clocked")
+	c := exec.CommandContext(ctx, "go", "build", "-overlay", file, "-o", binary, "./cmd/millrace")
+	c.Dir = ".."
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building millrace with a clock of its own: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// clocked is a command of that binary, at a time.
+func (m *month) clocked(ctx context.Context, at time.Time, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, m.binary, args...)
+	ahead := int64(time.Until(at) / time.Second)
+	c.Env = []string{"HOME=" + m.dir, "PATH=/usr/bin:/bin", "TZ=UTC", clockName + "=" + strconv.FormatInt(max(0, ahead), 10)}
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 10 * time.Second
+	return c
+}
+
+// publisher is a `millrace serve` of the month's folder.
+type publisher struct {
+	address string // that it listens at
+	head    uint64 // of the store, once all is taken in
+	stop    func()
+}
+
+var (
+	listening = regexp.MustCompile(`msg=listening address=(\S+)`)
+	published = regexp.MustCompile(`msg=published seq=(\d+)`)
+	ingested  = regexp.MustCompile(`msg=ingested `)
+)
+
+// publish starts a server at a time, and waits until it has taken in what the
+// folder says and has published that.
+func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
+	p, err := m.start(ctx, at, 0)
+	for range 9 {
+		if !errors.Is(err, errResting) {
+			break
+		}
+		p.stop()
+		p, err = m.start(ctx, at, p.head)
+	}
+	return p, err
+}
+
+// errResting says that a server has published something at its start, since
+// documents are due, and rests from it as long as it does. A restart is faster.
+var errResting = errors.New("millrace serve rests from publishing")
+
+// start is publish without patience. head is what is to be published, 0 = what
+// is yet to be taken in.
+func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publisher, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := m.clocked(ctx, at, "serve", m.folder, "--listen", "127.0.0.1:0", "--base-url", m.base, "--store", m.store, "--as", "folder")
+	stderr, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	p := &publisher{head: head, stop: sync.OnceFunc(func() { cancel(); _ = c.Wait() })}
+	defer func() {
+		if err != nil && !errors.Is(err, errResting) {
+			p.stop()
+		}
+	}()
+	said, ready := make(chan string), make(chan struct{})
+	defer close(ready)
+	go func() {
+		defer close(said)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			select {
+			case said <- lines.Text():
+			case <-ready:
+			}
+		}
+		_, _ = io.Copy(io.Discard, stderr) // a line that is too long
+	}()
+	var seen []string
+	var seq uint64
+	var patience <-chan time.Time
+	for took := time.After(5 * time.Minute); ; {
+		select {
+		case line, ok := <-said:
+			if !ok {
+				return nil, fmt.Errorf("millrace serve ended: %q", seen)
+			}
+			seen = append(seen, line)
+			if f := listening.FindStringSubmatch(line); f != nil {
+				p.address = f[1]
+			}
+			if f := published.FindStringSubmatch(line); f != nil {
+				if seq, err = strconv.ParseUint(f[1], 10, 64); err != nil {
+					return nil, err
+				}
+			}
+			if ingested.MatchString(line) {
+				now, err := m.open(ctx, m.store, "")
+				if err != nil {
+					return nil, err
+				}
+				p.head = now.view.Site().Seq
+				now.close()
+				patience = time.After(8 * time.Second)
+			}
+			if head > 0 && strings.HasPrefix(line, "ready ") {
+				if seq, err = m.publishedSeq(ctx); err != nil {
+					return nil, err
+				}
+			}
+			if p.head > 0 && seq >= p.head {
+				return p, nil
+			}
+		case <-patience:
+			if seq > 0 {
+				return p, errResting
+			}
+		case <-took:
+			return nil, fmt.Errorf("millrace serve did not publish in time: %q", seen)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// publishedSeq gives the state that was published last.
+func (m *month) publishedSeq(ctx context.Context) (uint64, error) {
+	s, err := m.open(ctx, m.store, "")
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	v, _, err := s.site.Published(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return v.Site().Seq, nil
+}
+
+// monthPull is what is read of the report of a pull.
+type monthPull struct {
+	pullReport
+	Via   string
+	Error string
+}
+
+// pull runs `millrace pull` at a time.
+func (m *month) pull(ctx context.Context, at time.Time, store string, args ...string) (r monthPull, err error) {
+	args = append([]string{"pull", m.base, "--store", store, "--allow-private", "--json", "--quiet"}, args...)
+	c := m.clocked(ctx, at, args...)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &r)
+	}
+	if err == nil && r.Error != "" {
+		err = errors.New(r.Error)
+	}
+	if err != nil {
+		return r, fmt.Errorf("millrace pull %q: %w\n%s%s", args, err, out, errs.String())
+	}
+	return r, nil
+}

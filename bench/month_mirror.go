@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// monthState is what a store says.
+type monthState struct {
+	db    *sqlite.Store
+	site  *sqlite.Site
+	view  millrace.View
+	pages map[string]*millrace.Page
+	sums  map[string]map[string][sha256.Size]byte // by room: of what it carries, by URL
+}
+
+// open opens the site of a store; "" is its only one.
+func (m *month) open(ctx context.Context, file, name string) (*monthState, error) {
+	db, err := sqlite.Open(ctx, file, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &monthState{db: db, sums: map[string]map[string][sha256.Size]byte{}}
+	if name == "" {
+		names, err := db.Sites(ctx)
+		if err != nil || len(names) != 1 {
+			return nil, errors.Join(fmt.Errorf("%s has the sites %q, not one", file, names), err, db.Close())
+		}
+		name = names[0]
+	}
+	s.site, err = db.Kept(ctx, name, nil)
+	if err == nil {
+		s.view, err = s.site.Head(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+func (s *monthState) close() { _ = s.db.Close() }
+
+func (s *monthState) read(ctx context.Context) error {
+	s.pages = make(map[string]*millrace.Page)
+	for p, err := range s.view.Scan(ctx, millrace.Scan{Bodies: true}) {
+		if err != nil {
+			return err
+		}
+		s.pages[p.URL] = p
+	}
+	return nil
+}
+
+// said gives a page without its dates, which a store sets by rules of its own,
+// and what is about the transfer.
+func said(p *millrace.Page) []byte {
+	c := p.Clone()
+	c.Modified, c.Known, c.Version = time.Time{}, 0, ""
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return raw
+}
+
+// carry gives what a room carries of the site, by URL.
+func (s *monthState) carry(name string) map[string][sha256.Size]byte {
+	if s.sums[name] != nil {
+		return s.sums[name]
+	}
+	room := protocol.Protocol{Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p }}
+	for _, r := range all.Protocols() {
+		if r.Name == name {
+			room = r
+		}
+	}
+	sums := make(map[string][sha256.Size]byte, len(s.pages))
+	for u, p := range s.pages {
+		if c := room.Carry(s.view.Site(), p); c != nil {
+			sums[u] = sha256.Sum256(said(c))
+		}
+	}
+	s.sums[name] = sums
+	return sums
+}
+
+// compare holds a mirror against what the way that it came by carries of the
+// site. wrong counts the pages that are stale or lost, left are those that are
+// gone from the site.
+func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong int, left []string, err error) {
+	want := truth.carry(w.via)
+	found := 0
+	for p, err := range got.view.Scan(ctx, millrace.Scan{Bodies: true}) {
+		if err != nil {
+			return 0, nil, err
+		}
+		sum, there := want[p.URL]
+		switch {
+		case !there && truth.pages[p.URL] != nil:
+			// More than the way carries is no fault.
+		case !there:
+			left = append(left, p.URL)
+		case sha256.Sum256(said(p)) != sum:
+			wrong++
+			if w.unequal == "" {
+				w.unequal = fmt.Sprintf("%s\n  site   %.3000s\n  mirror %.3000s", p.URL, said(truth.pages[p.URL]), said(p))
+			}
+			found++
+		default:
+			found++
+		}
+	}
+	return wrong + len(want) - found, left, nil
+}

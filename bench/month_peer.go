@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/andybalholm/brotli"
+)
+
+// pageServer is a web server of the month's folder as one would wish for it: brotli,
+// strong validators, and no header field that is not needed.
+type pageServer struct {
+	mu    sync.RWMutex
+	pages map[string]*servedPage // by path
+}
+
+type servedPage struct {
+	html, coded []byte
+	tag         string
+}
+
+// take makes the server show what is in the folder.
+func (s *pageServer) take(shown map[string]string) error {
+	next := make(map[string]*servedPage, len(shown))
+	for name, html := range shown {
+		path := "/" + name
+		if name == "index.html" {
+			path = "/"
+		}
+		if old := s.pages[path]; old != nil && string(old.html) == html {
+			next[path] = old
+			continue
+		}
+		coded, err := compressed([]byte(html))
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256([]byte(html))
+		next[path] = &servedPage{[]byte(html), coded, `"` + hex.EncodeToString(sum[:8]) + `"`}
+	}
+	s.mu.Lock()
+	s.pages = next
+	s.mu.Unlock()
+	return nil
+}
+
+// compressed gives the bytes in brotli as its library makes it by default.
+func compressed(plain []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := brotli.NewWriter(&out)
+	if _, err := w.Write(plain); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.RLock()
+	p := s.pages[r.URL.Path]
+	s.mu.RUnlock()
+	h := w.Header()
+	switch {
+	case r.URL.Path == "/index.html":
+		h.Set("Location", "/")
+		w.WriteHeader(http.StatusMovedPermanently)
+		return
+	case p == nil:
+		h["Content-Type"] = nil
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	h.Set("Etag", p.tag)
+	h.Set("Vary", "Accept-Encoding")
+	if r.Header.Get("If-None-Match") == p.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := p.html
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "br") {
+		h.Set("Content-Encoding", "br")
+		body = p.coded
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// pageCrawler keeps a copy of the site's HTML, as lean as that can be: it follows links,
+// asks for every page once a round, and never again for what is gone.
+type pageCrawler struct {
+	base        string
+	conditional bool
+	pages       map[string]*crawledPage // by path
+	gone        map[string]bool
+}
+
+type crawledPage struct {
+	tag   string
+	sum   [sha256.Size]byte // of the HTML
+	links []string          // paths
+}
+
+var href = regexp.MustCompile(`href="([^"#?:]+\.html)["#]`)
+
+// round asks for every page that is known, and for those that are found.
+func (c *pageCrawler) round(ctx context.Context) error {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 4, DisableCompression: true}}
+	defer client.CloseIdleConnections()
+	if c.pages == nil {
+		c.pages, c.gone = map[string]*crawledPage{"/": {}}, map[string]bool{}
+	}
+	var todo []string
+	for path := range c.pages {
+		todo = append(todo, path)
+	}
+	slices.Sort(todo)
+	asked := make(map[string]bool)
+	for len(todo) > 0 {
+		type answer struct {
+			path string
+			page *crawledPage // nil = gone
+			err  error
+		}
+		answers := make(chan answer, len(todo))
+		next := make(chan answer, len(todo)) // with what is held
+		for _, path := range todo {
+			asked[path] = true
+			next <- answer{path: path, page: c.pages[path]}
+		}
+		close(next)
+		for range 4 {
+			go func() {
+				for a := range next {
+					p, err := c.get(ctx, client, a.path, a.page)
+					answers <- answer{a.path, p, err}
+				}
+			}()
+		}
+		found := map[string]bool{}
+		for range todo {
+			a := <-answers
+			switch {
+			case a.err != nil:
+				return a.err
+			case a.page == nil:
+				delete(c.pages, a.path)
+				c.gone[a.path] = true
+				continue
+			}
+			c.pages[a.path] = a.page
+			for _, link := range a.page.links {
+				found[link] = true
+			}
+		}
+		todo = todo[:0]
+		for path := range found {
+			if !asked[path] && !c.gone[path] {
+				todo = append(todo, path)
+			}
+		}
+		slices.Sort(todo)
+	}
+	return nil
+}
+
+func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string, held *crawledPage) (*crawledPage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.base, "/")+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "millrace-bench/1.0 (+https://github.com/millrace/millrace)") // about as long as ours
+	req.Header.Set("Accept-Encoding", "br, gzip")
+	if c.conditional && held != nil && held.tag != "" {
+		req.Header.Set("If-None-Match", held.tag)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch resp.StatusCode {
+	case http.StatusNotModified:
+		return held, nil
+	case http.StatusNotFound:
+		_, err := io.Copy(io.Discard, resp.Body)
+		return nil, err
+	case http.StatusOK:
+	default:
+		return nil, fmt.Errorf("%s: %s", path, resp.Status)
+	}
+	html, err := io.ReadAll(brotli.NewReader(resp.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return nil, err
+	}
+	p := &crawledPage{tag: resp.Header.Get("Etag"), sum: sha256.Sum256(html)}
+	for _, m := range href.FindAllStringSubmatch(string(html), -1) {
+		if m[1] == "index.html" {
+			m[1] = ""
+		}
+		p.links = append(p.links, "/"+m[1])
+	}
+	return p, nil
+}
+
+// compare counts the pages that are not as the server has them, and lists those
+// that it has not any more.
+func (c *pageCrawler) compare(s *pageServer) (wrong int, left []string) {
+	for path, p := range s.pages {
+		if held := c.pages[path]; held == nil || held.sum != sha256.Sum256(p.html) {
+			wrong++
+		}
+	}
+	for path := range c.pages {
+		if s.pages[path] == nil {
+			left = append(left, path)
+		}
+	}
+	return wrong, left
+}
+
+// serveHTML starts the web server of the folder.
+func serveHTML(ctx context.Context, s *pageServer) (address string, stop func(), err error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	go func() { _ = srv.Serve(ln) }() // ends when it is closed
+	return ln.Addr().String(), func() { _ = srv.Close() }, nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// end prints what the month was like.
+func (m *month) end(days int, looks map[int]bool) {
+	html := m.ways[1]
+	fmt.Printf("%d days of the manual; %s pages changed or new, of which each compressed by itself (brotli) takes: what it says, as JSON, "+
+		"%s bytes; its Markdown %s; its HTML %s.\n\n",
+		days, bytesOf(m.least.pages), bytesOf(m.least.content), bytesOf(m.least.text), bytesOf(m.least.document))
+	fmt.Println("| refreshes | requests | bodies | header fields | of the minimum | of the same pages' HTML | of conditional HTML | stale or lost | gone, still there | at most for | time |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, w := range m.ways {
+		all := w.rest.total()
+		fmt.Println("| " + strings.Join([]string{
+			w.title(), bytesOf(w.rest.requests), bytesOf(w.rest.bodies), bytesOf(w.rest.headers),
+			quotient(all, m.least.content), quotient(all, m.least.document), "1/" + quotient(html.rest.total(), all),
+			fmt.Sprint(w.wrong), fmt.Sprint(w.lingered), fmt.Sprintf("%d days", w.worst), fmt.Sprintf("%.1f s", w.rest.took.Seconds()),
+		}, " | ") + " |")
+	}
+	fmt.Println()
+	fmt.Println("| first sync | requests | bodies | header fields | of HTML | time |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for _, w := range m.ways {
+		fmt.Println("| " + strings.Join([]string{
+			w.title(), bytesOf(w.first.requests), bytesOf(w.first.bodies), bytesOf(w.first.headers),
+			"1/" + quotient(html.first.total(), w.first.total()), fmt.Sprintf("%.1f s", w.first.took.Seconds()),
+		}, " | ") + " |")
+	}
+	fmt.Println()
+	for _, w := range m.ways {
+		w.profile()
+	}
+	m.aims(days, looks)
+}
+
+// aims adds the rows of what is to be reached.
+func (m *month) aims(days int, looks map[int]bool) {
+	html, w := m.ways[1].rest.total(), m.ways[len(m.ways)-1]
+	what := fmt.Sprintf("%d days of the manual, %d pages changed or new: bodies and header fields of %s", days, m.least.pages, w.title())
+	per := float64(html) / float64(w.rest.total())
+	m.add(row{
+		what: what, limit: bytesOf(html) + " bytes (HTML, conditional requests)", ours: bytesOf(w.rest.total()) + " bytes",
+		ratio: fmt.Sprintf("1/%.1f", per), reach: "at most 1/12", good: per >= 12,
+	})
+	of := float64(w.rest.total()) / float64(m.least.content)
+	m.add(row{
+		what: "the same", limit: bytesOf(m.least.content) + " bytes (each page compressed by itself)",
+		ours: bytesOf(w.rest.total()) + " bytes", ratio: fmt.Sprintf("%.2f", of), reach: "at most 1.5", good: of <= 1.5,
+	})
+	m.add(row{
+		what: "the same: pages that were stale or lost at the end of a day, or gone and still there", limit: "0",
+		ours: fmt.Sprintf("%d and %d, a page that is gone at most for %d days", w.wrong, w.lingered, w.worst), reach: "0", good: w.wrong+w.lingered == 0,
+	})
+	var sum, count [2]int64 // of days without another template, and with
+	for i, c := range w.days {
+		k := 0
+		if looks[i+1] {
+			k = 1
+		}
+		sum[k], count[k] = sum[k]+c.total(), count[k]+1
+	}
+	plain, dressed := float64(sum[0])/float64(count[0]), float64(sum[1])/float64(count[1])
+	m.add(row{
+		what:  fmt.Sprintf("the same: a day when all %d pages got another template as well", len(m.site.pages)),
+		limit: fmt.Sprintf("%.0f bytes (the mean of the other days)", plain), ours: fmt.Sprintf("%.0f bytes", dressed),
+		ratio: fmt.Sprintf("%.2f", dressed/plain), reach: "about 1", good: dressed < 1.5*plain,
+	})
+}
+
+// title names a way, with what it has come to.
+func (w *monthWay) title() string {
+	if w.choice {
+		return w.name + ", which chooses " + w.via
+	}
+	return w.name
+}
+
+// quotient prints how often b is in a.
+func quotient(a, b int64) string { return fmt.Sprintf("%.2f", float64(a)/float64(b)) }
+
+// bytesOf prints a count with its thousands apart.
+func bytesOf(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// profile says on the standard error what a way's bytes were for.
+func (w *monthWay) profile() {
+	fmt.Fprintf(os.Stderr, "\n%s: %d requests, bodies %d, headers %d; wrong on days %v\n", w.title(), w.rest.requests, w.rest.bodies, w.rest.headers, w.wrongDays)
+	for _, kind := range slices.Sorted(maps.Keys(w.rest.parts)) {
+		p := w.rest.parts[kind]
+		fmt.Fprintf(os.Stderr, "  %8d bodies %8d headers %6d requests, %d of them 304  %s\n", p.bodies, p.headers, p.requests, p.unmodified, kind)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(w.rest.fields), func(a, b string) int { return int(w.rest.fields[b] - w.rest.fields[a]) }) {
+		fmt.Fprintf(os.Stderr, "  %8d  %s\n", w.rest.fields[name], name)
+	}
+	if w.unequal != "" {
+		fmt.Fprintf(os.Stderr, "  differs: %s\n", w.unequal)
+	}
+}
