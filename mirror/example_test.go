@@ -54,3 +54,18 @@ func ExampleSync() {
 	fmt.Println(sink, report.Added, err)
 	// Output: map[/gate/:gate /wheel/:wheel] 2 <nil>
 }
+
+// Pages is a sink for programs that keep no store: the next run brings what has
+// changed since.
+func ExamplePages() {
+	var pages mirror.Pages
+	report, err := mirror.Sync(context.Background(), "https://mill.example/ list", mill{}, &pages, nil)
+	for url, page := range pages.All() {
+		fmt.Println(url, page.Title)
+	}
+	fmt.Println(report.Added, err)
+	// Output:
+	// /gate/ gate
+	// /wheel/ wheel
+	// 2 <nil>
+}

@@ -134,7 +134,7 @@ func TestParquetSchema(t *testing.T) {
 // Groups of rows end by their bytes, and are all read.
 func TestParquetGroups(t *testing.T) {
 	dir := t.TempDir()
-	sites := []Site{large(3_000, 10_000)} // 30 MB, twice: as text and as Markdown
+	sites := []Site{large(2_000, 10_000)} // 20 MB, twice: as text and as Markdown
 	if _, err := Parquet(t.Context(), dir, sites, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +145,11 @@ func TestParquetGroups(t *testing.T) {
 	defer f.Close()
 	info, _ := f.Stat()
 	p, err := parquet.OpenFile(f, info.Size())
-	if err != nil || len(p.RowGroups()) < 3 || p.NumRows() != 3_000 {
+	if err != nil || len(p.RowGroups()) < 3 || p.NumRows() != 2_000 {
 		t.Fatalf("%d groups, %d rows: %v", len(p.RowGroups()), p.NumRows(), err)
 	}
 	rows := readBack[pageRow](t, filepath.Join(dir, pagesName))
-	if last := rows[2_999]; last.Title != "Page 2999" || !strings.HasPrefix(last.Text, "2999 The wheel") || len(last.Text) < 10_000 {
+	if last := rows[1_999]; last.Title != "Page 1999" || !strings.HasPrefix(last.Text, "1999 The wheel") || len(last.Text) < 10_000 {
 		t.Errorf("%.200v", last)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/crawl"
 )
 
@@ -26,4 +27,14 @@ func ExampleNew() {
 	// Output:
 	// <nil>
 	// About <nil>
+}
+
+// A crawled site in memory.
+func ExampleNew_mirror() {
+	client, site := start()
+	c, _ := crawl.New(client, site, nil)
+	var pages mirror.Pages
+	report, err := mirror.Sync(context.Background(), site, c, &pages, nil)
+	fmt.Println(report.Added == pages.Len(), pages.Page(site+"about/").Title, err)
+	// Output: true About <nil>
 }

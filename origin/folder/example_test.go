@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
 )
 
@@ -16,4 +17,13 @@ func ExampleNew() {
 	p, err := f.Page(context.Background(), millrace.Ref{URL: "/about/"})
 	fmt.Println(p.URL, p.Title, err)
 	// Output: /about/ About <nil>
+}
+
+// A folder in memory.
+func ExampleNew_mirror() {
+	f, _ := folder.New("../../testdata/sites/handbook", &folder.Options{Base: "https://handbook.example/"})
+	var pages mirror.Pages
+	report, err := mirror.Sync(context.Background(), "handbook", f, &pages, nil)
+	fmt.Println(report.Added == pages.Len(), pages.Page("/about/").Title, err)
+	// Output: true About <nil>
 }

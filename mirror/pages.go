@@ -1,0 +1,177 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/millrace/millrace"
+)
+
+// Pages is a sink in memory, for programs that want the pages of a site and no
+// store. It remembers its sources, so that another [Sync] into it gets what has
+// changed and learns of deletions. The zero value is empty and ready. It is safe
+// for concurrent use. What it gives is its own: it must not be changed.
+type Pages struct {
+	mu      sync.Mutex
+	pages   map[string]*millrace.Page
+	claims  map[string]int // how many names mean a page
+	sources map[string]*source
+}
+
+// source is what is remembered of a source.
+type source struct {
+	cursor millrace.Cursor
+	names  map[string]name // by Ref.URL
+}
+
+// name is a source's name for a page.
+type name struct {
+	ref  millrace.Ref
+	page string // URL of the page; "" = it has none of its own
+}
+
+// Len gives the number of pages.
+func (p *Pages) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.pages)
+}
+
+// Page gives a page by its URL, nil if there is none.
+func (p *Pages) Page(url string) *millrace.Page {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pages[url]
+}
+
+// All yields the pages in the order of their URLs, as they are when it begins.
+func (p *Pages) All() iter.Seq2[string, *millrace.Page] {
+	return func(yield func(string, *millrace.Page) bool) {
+		p.mu.Lock()
+		pages := maps.Clone(p.pages)
+		p.mu.Unlock()
+		for _, url := range slices.Sorted(maps.Keys(pages)) {
+			if !yield(url, pages[url]) {
+				return
+			}
+		}
+	}
+}
+
+// Apply implements [millrace.Sink].
+func (p *Pages) Apply(_ context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pages == nil {
+		p.pages, p.claims, p.sources = make(map[string]*millrace.Page), make(map[string]int), make(map[string]*source)
+	}
+	s := p.sources[from]
+	if s == nil {
+		s = &source{names: make(map[string]name)}
+		p.sources[from] = s
+	}
+	var t millrace.Tally
+	for i := range batch {
+		switch c := &batch[i]; c.Kind {
+		case millrace.Put:
+			p.put(s, c, &t)
+		case millrace.Delete:
+			was := s.names[c.URL]
+			delete(s.names, c.URL)
+			p.drop(was.page, &t)
+		case millrace.Mark:
+			s.cursor = c.Mark.Cursor
+		}
+	}
+	return t, nil
+}
+
+func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Tally) {
+	was, known := s.names[c.URL]
+	now := name{ref: c.Ref, page: was.page}
+	if c.Page == nil {
+		t.Unchanged++
+		if known {
+			s.names[c.URL] = now
+		}
+		return
+	}
+	now.ref.Version = cmp.Or(c.Page.Version, c.Version)
+	now.page = ""
+	if c.Page.Known != 0 { // else the name is one more of another page
+		now.page = cmp.Or(c.Page.URL, c.URL)
+	}
+	s.names[c.URL] = now
+	if was.page != now.page {
+		p.claims[now.page]++
+		defer p.drop(was.page, t)
+	}
+	held := p.pages[now.page]
+	switch {
+	case now.page == "" || c.Newer && held != nil && !held.Modified.IsZero() && !c.Page.Modified.After(held.Modified):
+		t.Unchanged++
+	default:
+		page, changed := millrace.Merge(held, c.Page)
+		page.URL, page.Version, page.Original = now.page, "", nil
+		p.pages[now.page] = page
+		switch {
+		case held == nil:
+			t.Added++
+		case changed:
+			t.Updated++
+		default:
+			t.Unchanged++
+		}
+	}
+}
+
+// drop takes a name from a page, which goes with its last one.
+func (p *Pages) drop(url string, t *millrace.Tally) {
+	if p.claims[url]--; p.claims[url] > 0 {
+		return
+	}
+	delete(p.claims, url)
+	if p.pages[url] != nil {
+		delete(p.pages, url)
+		t.Deleted++
+	}
+}
+
+// Cursor implements [millrace.Memory].
+func (p *Pages) Cursor(_ context.Context, from string) (millrace.Cursor, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.sources[from]; s != nil {
+		return s.cursor, nil
+	}
+	return "", nil
+}
+
+// Held implements [millrace.Memory].
+func (p *Pages) Held(_ context.Context, from string, urls ...string) iter.Seq2[millrace.Ref, error] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var refs []millrace.Ref
+	if s := p.sources[from]; s != nil {
+		if len(urls) == 0 {
+			urls = slices.Collect(maps.Keys(s.names))
+		}
+		for _, u := range urls {
+			if n, ok := s.names[u]; ok {
+				refs = append(refs, n.ref)
+			}
+		}
+	}
+	slices.SortFunc(refs, func(a, b millrace.Ref) int { return cmp.Compare(a.URL, b.URL) })
+	return func(yield func(millrace.Ref, error) bool) {
+		for _, r := range refs {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
