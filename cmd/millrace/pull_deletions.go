@@ -23,6 +23,7 @@ type watched struct {
 	told func(ctx context.Context, at time.Time) error
 
 	changes bool // there were other changes than Marks
+	whole   bool // everything was named
 }
 
 // Changes yields those of the source.
@@ -45,13 +46,15 @@ func isSkip(err error) bool {
 }
 
 func (w *watched) look(ctx context.Context, c millrace.Change) error {
-	switch {
-	case c.Kind != millrace.Mark:
+	if c.Kind != millrace.Mark {
 		w.changes = true
 		if w.full != nil {
 			return w.full()
 		}
-	case w.told != nil:
+		return nil
+	}
+	w.whole = w.whole || c.Mark != nil && c.Mark.Whole && c.Mark.Section == ""
+	if w.told != nil {
 		return w.told(ctx, c.Time)
 	}
 	return nil
@@ -150,6 +153,12 @@ func (d *deletions) sync(
 	after, err := d.site.Cursor(ctx, from)
 	if err != nil {
 		return rep, err
+	}
+	if seen.whole && d.record.Cursor != "" {
+		// What the roll did not name is gone; what has gone since is told to who
+		// goes on from the cursor.
+		d.record.Owed = time.Time{}
+		return rep, d.save(ctx)
 	}
 	// A roll that stands as it was speaks for the rest of the site.
 	if age := began.Sub(d.record.Asked); before == after && d.record.Owed.IsZero() && age >= 0 && age < deletionsAge {

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]byteSize{"1": 1, "500000": 500000, "20MB": 20e6, "20 mb": 20e6, "1.5GiB": 3 << 29, "64k": 64000, "2KiB": 2048, "7B": 7} {
+		var got byteSize
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%s: %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "MB", "-5", "1e99", "12 apples", "NaN", "0.1B"} {
+		var got byteSize
+		if err := got.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
+}
+
+func TestBoundRefuses(t *testing.T) {
+	snapshot := &protocol.Offer{Pages: 100, First: protocol.Cost{Requests: 2, Bytes: 1e6}}
+	single := &protocol.Offer{Pages: 100, First: protocol.Cost{Requests: 101, Bytes: 1e6}}
+	for _, c := range []struct {
+		bounding
+		offer *protocol.Offer
+		want  string
+	}{
+		{bounding{MaxPages: 99}, snapshot, "--max-pages allows 99"},
+		{bounding{MaxPages: 100, MaxBytes: 1e6}, snapshot, ""},
+		{bounding{MaxBytes: 999_999}, snapshot, "1.0 MB, and --max-bytes leaves 1000.0 kB"},
+		{bounding{MaxPages: 1, MaxBytes: 10}, single, ""},
+		{bounding{MaxPages: 1, MaxBytes: 10}, nil, ""},
+	} {
+		got := ""
+		if err := (&bound{bounding: c.bounding, client: fetch.New(nil)}).refuse("scp", c.offer); err != nil {
+			got = err.Error()
+		}
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.bounding, got, c.want)
+		}
+	}
+}
+
+// A quota ends a pull, and is no failure: what was taken is kept, and the next
+// pull goes on.
+func TestPullQuotas(t *testing.T) {
+	b := serveBehind(t, manyPages(t, 12))
+	for _, c := range [][]string{
+		{"tct-01", "--max-pages", "5"}, {"crawl", "--max-pages", "5"}, {"openfeeder", "--max-pages", "5"},
+		{"tct-01", "--max-bytes", "12kB"}, {"crawl", "--max-bytes", "12kB"},
+	} {
+		t.Run(strings.Join(c, " "), func(t *testing.T) {
+			mirror, whole := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "whole.db")
+			pullBest(t, b.url, whole, "--via", c[0])
+			got, pulls := 0, 0
+			for ended := true; ended; pulls++ {
+				r := pullBest(t, b.url, mirror, append([]string{"--via"}, c...)...)
+				if r.Deleted+r.Doubted > 0 || pulls > 10 || c[1] == "--max-pages" && r.Added > 5 || c[1] == "--max-bytes" && r.BytesReceived > 12_000+20_000 {
+					t.Fatalf("pull %d: %+v", pulls, r)
+				}
+				got += r.Added
+				ended = r.Quota != ""
+				if ended && (!strings.HasPrefix(r.Quota, c[1]) || r.Via != c[0] || r.Added == 0 && c[0] != "crawl") {
+					t.Errorf("pull %d: %+v", pulls, r)
+				}
+				if got == 12 && c[0] == "crawl" {
+					break // it looks at every address again, some in each pull
+				}
+			}
+			if pulls < 3 {
+				t.Errorf("%d pages in %d pulls", got, pulls)
+			}
+			wantSame(t, mirror, whole, b.url)
+		})
+	}
+}
+
+// Files of many pages are not begun if they are larger than what is allowed.
+func TestPullQuotaRefuses(t *testing.T) {
+	b := serveBehind(t, manyPages(t, 40))
+	for _, args := range [][]string{{"--max-pages", "39"}, {"--max-pages", "39", "--via", "scp"}, {"--max-bytes", "6kB", "--via", "scp"}} {
+		b.paths()
+		code, out, errs := command(t, nil, append([]string{"pull", b.url, "--allow-private", "--json", "--store", filepath.Join(t.TempDir(), "m.db")}, args...)...)
+		var r pullReport
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatalf("%v: %s%s", err, out, errs)
+		}
+		if code != exitFailure || r.Added != 0 || !strings.Contains(r.Error, "nothing was taken") || !strings.Contains(r.Error, args[0]) {
+			t.Errorf("%v: exit %d: %+v", args, code, r)
+		}
+		for _, p := range b.paths() {
+			if strings.HasPrefix(p, "/scp/") {
+				t.Errorf("%v: %s was asked for", args, p)
+			}
+		}
+	}
+	if code, _, errs := command(t, nil, "pull", b.url, "--max-bytes", "many"); code != exitUsage || !strings.Contains(errs, "no size") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

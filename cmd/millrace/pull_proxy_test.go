@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// behind is a served folder behind a proxy that counts, and does to it what a
+// test wants.
+type behind struct {
+	url    string
+	dir    string
+	file   string // the store
+	served *served
+
+	mu    sync.Mutex
+	asked []string
+	// alter answers in the place of the site if it gives true.
+	alter func(w http.ResponseWriter, r *http.Request, site http.Handler) bool
+}
+
+// serveBehind serves a folder of some pages behind a proxy.
+func serveBehind(t *testing.T, dir string, args ...string) *behind {
+	t.Helper()
+	b := &behind{dir: dir, file: filepath.Join(t.TempDir(), "served.db")}
+	var site http.Handler
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		b.asked = append(b.asked, r.URL.Path)
+		alter := b.alter
+		b.mu.Unlock()
+		if alter == nil || !alter(w, r, site) {
+			site.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	b.url = srv.URL + "/"
+	b.served = serve(t, append([]string{dir, "--store", b.file, "--base-url", b.url}, args...)...)
+	to, err := url.Parse(address(b.served))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site = &httputil.ReverseProxy{
+		ErrorLog: log.New(io.Discard, "", 0), // pulls may end early
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host
+		},
+	}
+	return b
+}
+
+// set says what is done to the site from now on; nil = nothing.
+func (b *behind) set(alter func(w http.ResponseWriter, r *http.Request, site http.Handler) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.alter = alter
+}
+
+// paths gives what was asked for since the last call.
+func (b *behind) paths() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := b.asked
+	b.asked = nil
+	return out
+}
+
+// published waits until the site says something else than before.
+func (b *behind) published(t *testing.T, etag *string) {
+	t.Helper()
+	eventually(t, "the change is published", func() bool {
+		code, header, _ := get(t, address(b.served)+"llm-pages.json", "If-None-Match", *etag)
+		if code == http.StatusNotModified {
+			return false
+		}
+		*etag = header.Get("Etag")
+		return true
+	})
+}
+
+// manyPages gives a folder of so many pages.
+func manyPages(t *testing.T, n int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "pages")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		write(t, filepath.Join(dir, fmt.Sprintf("p%03d.html", i)), pageText(i, ""))
+	}
+	return dir
+}
+
+// pageText gives a page of its own words.
+func pageText(i int, more string) string {
+	words := make([]string, 150)
+	for j := range words {
+		words[j] = fmt.Sprintf("word%d", (i*7919+j*104729)%9973)
+	}
+	return fmt.Sprintf("<!DOCTYPE html><title>Page %d</title><main><h1>Page %d</h1><p>%s %s.</p></main>", i, i, strings.Join(words, " "), more)
+}
+
+// wantSame fails unless two mirrors have the same pages with the same titles.
+func wantSame(t *testing.T, got, want, site string) {
+	t.Helper()
+	a, b := held(t, got, site, site), held(t, want, site, site)
+	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
+		t.Errorf("%d pages, want %d:\n%v\n%v", len(a), len(b), slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
+		return
+	}
+	for u := range b {
+		if a[u].Title != b[u].Title || a[u].Text() != b[u].Text() {
+			t.Errorf("%s is not what it should be", u)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// wayNames are the ways of a report with the parts that they were for.
+func wayNames(r pullReport) (names []string) {
+	for _, w := range r.Ways {
+		names = append(names, w.Protocol+": "+w.Part)
+	}
+	return names
+}
+
+// change applies a change to what a mirror remembers of the ways into a site.
+func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (before waysRecord) {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	site, err := mirrored(t.Context(), st, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cursor, err := site.Cursor(t.Context(), waysOf(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r waysRecord
+	if err := json.Unmarshal([]byte(cursor), &r); err != nil {
+		t.Fatalf("%q: %v", cursor, err)
+	}
+	before = r
+	change(&r)
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = site.Apply(t.Context(), waysOf(root), []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before
+}
+
+// What ways a site has is remembered for a week, for one purpose.
+func TestPullRemembersWays(t *testing.T) {
+	b := serveBehind(t, manyPages(t, 40))
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	first := pullBest(t, b.url, mirror)
+	if first.Via != "scp" || first.Added != 40 || first.Why == "" || !slices.Equal(wayNames(first), []string{"scp: all", "openfeeder: deletions"}) {
+		t.Fatalf("%+v", first)
+	}
+	b.paths()
+	if r := pullBest(t, b.url, mirror); r.Requests != 1 || r.Unchanged != 40 || len(b.paths()) != 1 {
+		t.Errorf("nothing has changed: %+v", r)
+	}
+	if r := pullBest(t, b.url, mirror, "--purpose", "search"); r.Requests < 5 || r.Unchanged != 40 {
+		t.Errorf("for another purpose: %+v", r)
+	}
+	changeWays(t, mirror, b.url, func(r *waysRecord) { r.Site.Time = r.Site.Time.Add(-6 * 24 * time.Hour) })
+	if r := pullBest(t, b.url, mirror, "--purpose", "search"); r.Requests != 1 {
+		t.Errorf("after six days: %+v", r)
+	}
+	changeWays(t, mirror, b.url, func(r *waysRecord) { r.Site.Time = r.Site.Time.Add(-2 * 24 * time.Hour) })
+	if r := pullBest(t, b.url, mirror, "--purpose", "search"); r.Requests < 5 || r.Unchanged != 40 {
+		t.Errorf("after eight days: %+v", r)
+	}
+}
+
+// corrupt breaks what is said in the files of SCP.
+func corrupt(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
+	if !strings.HasPrefix(r.URL.Path, "/scp/") {
+		return false
+	}
+	r.Header.Del("Range")
+	site.ServeHTTP(&corrupting{ResponseWriter: w}, r)
+	return true
+}
+
+type corrupting struct {
+	http.ResponseWriter
+	n int
+}
+
+func (c *corrupting) Write(p []byte) (int, error) {
+	q := slices.Clone(p)
+	for i := range q {
+		if c.n++; c.n%100 == 0 {
+			q[i] ^= 0x55
+		}
+	}
+	return c.ResponseWriter.Write(q)
+}
+
+// A way whose files are broken is left for the next one, in the same pull, and
+// the report says so. The next pull looks again; what fails twice is left alone
+// for a while.
+func TestPullTakesNextWay(t *testing.T) {
+	b := serveBehind(t, manyPages(t, 40))
+	mirror, sound := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "sound.db")
+	pullBest(t, b.url, sound, "--via", "crawl")
+	b.set(corrupt)
+	r := pullBest(t, b.url, mirror)
+	if r.Via == "scp" || r.Added < 40 || len(r.Ways) < 2 || r.Ways[0].Protocol != "scp" || !strings.Contains(r.Ways[0].Error, "/scp/") ||
+		r.Ways[len(r.Ways)-1].Pages != r.Added || r.Ways[len(r.Ways)-1].Error != "" {
+		t.Fatalf("%+v", r)
+	}
+	second := r.Via
+	wantTitles(t, mirror, sound, b.url)
+	if f := changeWays(t, mirror, b.url, func(*waysRecord) {}).Failed["scp"]; f.Times != 1 || f.Why == "" {
+		t.Errorf("remembered: %+v", f)
+	}
+	b.paths()
+	for range 3 {
+		if r = pullBest(t, b.url, mirror); r.Via == "" || r.Deleted+r.Added > 0 {
+			t.Errorf("the next pull: %+v", r)
+		}
+	}
+	collections := 0
+	for _, p := range b.paths() {
+		if strings.HasPrefix(p, "/scp/") {
+			collections++
+		}
+	}
+	if collections > 6 {
+		t.Errorf("broken files are fetched %d times in 3 pulls", collections)
+	}
+	wantTitles(t, mirror, sound, b.url)
+	b.set(nil)
+	changeWays(t, mirror, b.url, func(r *waysRecord) {
+		for name, f := range r.Failed {
+			f.Time = f.Time.Add(-48 * time.Hour)
+			r.Failed[name] = f
+		}
+	})
+	r = pullBest(t, b.url, mirror)
+	if r.Deleted != 0 {
+		t.Errorf("once it is mended: %+v", r)
+	}
+	if f := changeWays(t, mirror, b.url, func(*waysRecord) {}).Failed; len(f) != 0 {
+		t.Errorf("%s, then %s: remembered: %+v", second, r.Via, f)
+	}
+	wantTitles(t, mirror, sound, b.url)
+}
+
+// wantTitles fails unless one mirror has the pages of another one.
+func wantTitles(t *testing.T, got, want, site string) {
+	t.Helper()
+	a, b := held(t, got, site, site), held(t, want, site, site)
+	for u, p := range b {
+		if strings.HasPrefix(u, site+"p") && (a[u] == nil || a[u].Title != p.Title) {
+			t.Errorf("%s is missing", u)
+		}
+	}
+}
+
+// A page whose document is that of another one comes from its HTML, and the
+// report says so.
+func TestPullLyingDocument(t *testing.T) {
+	b := serveBehind(t, manyPages(t, 8))
+	b.set(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.URL.Path != "/p003.html/llm.json" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"canonical_url":"` + b.url + `p004.html","title":"Lies","content":"lies","hash":"sha256-` + strings.Repeat("0", 64) + `"}`))
+		return true
+	})
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	r := pullBest(t, b.url, mirror, "--via", "tct-01")
+	if len(r.Ways) != 2 || r.Ways[1].Protocol != "crawl" || r.Ways[1].Pages != 1 || r.Ways[1].Error == "" {
+		t.Errorf("%+v", r)
+	}
+	if p := held(t, mirror, b.url, b.url)[b.url+"p003.html"]; p == nil || p.Title != "Page 3" {
+		t.Errorf("held: %+v", p)
+	}
+}
+
+// A list that is suddenly empty is not believed, and the mirror is whole.
+func TestPullEmptyRoll(t *testing.T) {
+	b := serveBehind(t, manyPages(t, 8))
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	pullBest(t, b.url, mirror, "--via", "tct-01")
+	b.set(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.URL.Path != "/llm-pages.json" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"version":1,"items":[]}`))
+		return true
+	})
+	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted != 0 || r.Doubted < 8 {
+		t.Errorf("%+v", r)
+	}
+	if n := len(held(t, mirror, b.url, b.url)); n < 8 {
+		t.Errorf("%d pages are left", n)
+	}
+	b.set(nil)
+	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted+r.Added+r.Doubted != 0 {
+		t.Errorf("once it is back: %+v", r)
+	}
+}
+
+func TestWayRests(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		times int
+		age   time.Duration
+		want  bool
+	}{
+		{1, 0, false}, {2, 59 * time.Minute, true}, {2, time.Hour, false}, {3, 119 * time.Minute, true}, {3, 2 * time.Hour, false},
+		{60, 23 * time.Hour, true}, {60, 24 * time.Hour, false}, {5, -time.Hour, false},
+	} {
+		if got := (wayFailure{Times: c.times, Time: now.Add(-c.age)}).rests(now); got != c.want {
+			t.Errorf("%d times, %s ago: %v", c.times, c.age, got)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	if refused(&quotaRefusal{millrace.ErrTooLarge}) || !refused(errors.Join(millrace.ErrInvalid)) || refused(millrace.ErrUnavailable) {
+		t.Error("a quota of the user is no reason to go another way; a broken file is")
+	}
+}

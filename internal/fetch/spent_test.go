@@ -1,0 +1,80 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// A client receives no more than it is allowed to, but for the buffer that goes
+// over it; what was read whole before is good.
+func TestMaxReceived(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size := 10_000
+		if r.URL.Path == "/large" {
+			size = 10_000_000
+		}
+		_, _ = fmt.Fprint(w, strings.Repeat("x", size))
+	}))
+	defer srv.Close()
+	c := New(&Options{AllowPrivate: true, IgnoreRobots: true, MaxReceived: 25_000})
+	ask := func(path string) (int, error) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := Do(t.Context(), c.HTTP(), req)
+		if err != nil {
+			return 0, err
+		}
+		b, err := ReadBody(resp, 0)
+		return len(b), err
+	}
+	for range 2 {
+		if n, err := ask("/"); n != 10_000 || err != nil {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+	}
+	for _, path := range []string{"/large", "/"} {
+		n, err := ask(path)
+		if spent, ok := errors.AsType[*SpentError](err); !ok || spent.Limit != 25_000 || !errors.Is(err, millrace.ErrUnavailable) {
+			t.Errorf("%s: %d bytes, %v", path, n, err)
+		}
+	}
+	if s := c.Stats(); s.Requests != 3 || s.Received() > 25_000+100_000 {
+		t.Errorf("%d requests, %d bytes", s.Requests, s.Received())
+	}
+}
+
+// Clients that share their queues keep the gap between two requests together.
+func TestBeside(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	a := New(&Options{AllowPrivate: true, IgnoreRobots: true, Delay: 30 * time.Millisecond})
+	b := New(&Options{AllowPrivate: true, IgnoreRobots: true, Beside: a})
+	begin := time.Now()
+	for i := range 6 {
+		c := []*Client{a, b}[i%2]
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.HTTP().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	if d := time.Since(begin); d < 150*time.Millisecond {
+		t.Errorf("6 requests in %s", d)
+	}
+	if n, m := a.Stats().Requests, b.Stats().Requests; n != 3 || m != 3 {
+		t.Errorf("%d and %d requests are counted", n, m)
+	}
+}

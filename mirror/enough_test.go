@@ -1,0 +1,28 @@
+package mirror_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/millrace/millrace/mirror"
+)
+
+// A run that has enough keeps every page that it has asked for, and the next
+// one goes on; nothing is deleted for what was not looked at.
+func TestEnough(t *testing.T) {
+	src, to := &site{pages: pages(100)}, newSink()
+	enough := errors.New("enough")
+	for i := range 10 {
+		left := 11
+		r, err := mirror.Sync(t.Context(), "test", src, to, &mirror.Options{Concurrency: 3, Enough: func() error {
+			if left--; left < 0 {
+				return enough
+			}
+			return nil
+		}})
+		want := min(100, 11*(i+1))
+		if asked := len(src.takeAsked()); len(to.titles) != want || r.Deleted+r.Doubted != 0 || asked > 11 || errors.Is(err, enough) != (want < 100) {
+			t.Fatalf("run %d: %d pages, %d asked for, %v", i, len(to.titles), asked, err)
+		}
+	}
+}
