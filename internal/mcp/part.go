@@ -124,6 +124,9 @@ func back(out []millrace.Block, i int) ([]millrace.Block, place, error) {
 // takeBlock gives the beginning of a block that is too large, from a place on,
 // and where its rest begins.
 func takeBlock(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
+	if odd(b, 0) {
+		return takeText(plain(b), at, room, false)
+	}
 	switch b.Type {
 	case millrace.CodeBlock:
 		return takeText(b, at, room-len(b.Language)-10, true)
@@ -147,7 +150,32 @@ func takeBlock(b millrace.Block, at place, room int) (head millrace.Block, rest 
 	case millrace.MathBlock:
 		return takeText(millrace.Block{Type: millrace.CodeBlock, Text: b.Text, Language: b.Language}, at, room-20, true)
 	}
-	return takeText(millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}, at, room, false)
+	return takeText(plain(b), at, room, false)
+}
+
+// plain gives a block as nothing but its text.
+func plain(b millrace.Block) millrace.Block {
+	return millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}
+}
+
+// Bounds of what every part of a block has again.
+const (
+	deepBlock = 20
+	longLabel = 100 // bytes
+)
+
+// odd reports whether a block has so much around its text that no part of it
+// could be small: then its text has to do. It does not depend on the budget,
+// since a place has to mean the same under every one.
+func odd(b millrace.Block, depth int) bool {
+	if depth > deepBlock || max(len(b.Title), len(b.Kind), len(b.Language), len(b.Caption), len(b.Cite)) > longLabel ||
+		b.Type == millrace.FootnoteBlock && len(b.Text) > longLabel {
+		return true
+	}
+	inner := func(b millrace.Block) bool { return odd(b, depth+1) }
+	return slices.ContainsFunc(b.Blocks, inner) || slices.ContainsFunc(b.Items, func(it millrace.Item) bool {
+		return len(it.Term) > longLabel || slices.ContainsFunc(it.Blocks, inner)
+	})
 }
 
 // takeText cuts the text of a block.
@@ -164,14 +192,19 @@ func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.B
 		b.Caption = ""
 	}
 	spans := b.Spans
-	for room = max(room, 1); ; room = room * 3 / 4 {
-		to := from + cut(whole[from:], max(room, 1), lines)
+	room = max(room, 1)
+	for n := room; ; n = n * 3 / 4 {
+		to := from + cut(whole[from:], max(n, 1), lines)
 		b.Text, b.Spans = whole[from:to], spansIn(spans, from, to)
-		if room <= 1 || utf8.RuneCountInString(millrace.Markdown([]millrace.Block{{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}})) <= room+1 || lines {
-			if to < len(whole) {
-				rest = place{to}
-			}
+		if to < len(whole) {
+			rest = place{to}
+		}
+		// What is marked or escaped takes more characters; code is as it is.
+		if lines || n <= 1 || size(millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}) <= room+2 {
 			return b, rest, nil
+		}
+		if n < 16 && spans != nil {
+			spans, n = nil, room*4/3 // the address of a link is larger than all that
 		}
 	}
 }
@@ -244,15 +277,26 @@ func whole(s string, i int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(s[:i])
 	after, _ := utf8.DecodeRuneInString(s[i:])
-	flag := func(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 	switch {
 	case unicode.Is(unicode.M, after), after == joiner, before == joiner, after >= 0x1f3fb && after <= 0x1f3ff:
 		return false
-	case before == '\r' && after == '\n', flag(before) && flag(after):
+	case before == '\r' && after == '\n':
 		return false
+	case flag(after): // two make a flag
+		n := 0
+		for before := s[:i]; ; n++ {
+			r, size := utf8.DecodeLastRuneInString(before)
+			if !flag(r) {
+				break
+			}
+			before = before[:len(before)-size]
+		}
+		return n%2 == 0
 	}
 	return true
 }
+
+func flag(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 // takeItems gives the first items of a list.
 func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
@@ -338,8 +382,7 @@ func takeRows(b millrace.Block, at place, room int) (head millrace.Block, rest p
 		return b, nil, nil
 	}
 	row := millrace.Block{Type: millrace.TableBlock, Rows: rows[i : i+1]}
-	text := millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{row})}
-	head, left, err := takeText(text, sub, max(room, full/2), false)
+	head, left, err := takeText(plain(row), sub, max(room, full/2), false)
 	switch {
 	case err != nil:
 		return b, nil, err

@@ -1,0 +1,482 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/store"
+)
+
+// listen serves a server as the command does, by a gateway that has nothing else.
+func listen(t testing.TB, s *Server, o gateway.Options) string {
+	t.Helper()
+	o.Service = s
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	g, err := gateway.New(nil, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := gateway.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + ln.Addr().String() + Path
+}
+
+// keyed adds a key to requests.
+type keyed string
+
+func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if k != "" {
+		r.Header.Set("Authorization", "Bearer "+string(k))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// dial gives a session of the SDK's client.
+func dial(t testing.TB, url, key string) (*sdk.ClientSession, error) {
+	t.Helper()
+	return sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: url, HTTPClient: &http.Client{Transport: keyed(key)}, MaxRetries: -1,
+	}, nil)
+}
+
+func TestStreamableHTTP(t *testing.T) {
+	url := listen(t, New(mills(t), &Options{Local: true}), gateway.Options{})
+	c, err := dial(t, url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if out, _ := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 2 {
+		t.Errorf("%+v", out)
+	}
+	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "undershot wheel"}); len(out.Hits) == 0 || out.Hits[0].URL != mill+"wheels/" {
+		t.Errorf("%+v", out)
+	}
+	if out, _ := asked[readOut](t, c, "read_page", map[string]any{"url": mill + "wheels/"}); !strings.Contains(out.Markdown, "little fall") {
+		t.Errorf("%+v", out)
+	}
+	if why := refused(t, c, "read_page", map[string]any{"url": mill + "hidden"}); !strings.Contains(why, "no page") {
+		t.Error(why)
+	}
+}
+
+// post sends bytes as a client of the protocol does.
+func post(t testing.TB, url, body string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+			continue
+		}
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(b)
+}
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+func TestHostileRequests(t *testing.T) {
+	local := listen(t, New(mills(t), &Options{Local: true}), gateway.Options{})
+	open := listen(t, New(mills(t), nil), gateway.Options{})
+	host := strings.TrimSuffix(strings.TrimPrefix(local, "http://"), Path)
+	list := func(args string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_sites","arguments":` + args + `}}`
+	}
+	for _, q := range []struct {
+		name, url, body string
+		header          []string
+		status          int
+		want            string
+	}{
+		{"good", local, ping, nil, 200, `"result"`},
+		{"no arguments", local, list("null"), nil, 200, mill},
+		{"its own origin", local, ping, []string{"Origin", "http://" + host}, 200, `"result"`},
+		{"localhost", local, ping, []string{"Host", "localhost:1"}, 200, `"result"`},
+		{"another host", local, ping, []string{"Host", "evil.example"}, 403, "own machine"},
+		{"a host that resembles", local, ping, []string{"Host", "localhost.evil.example"}, 403, "own machine"},
+		{"rebinding", local, ping, []string{"Host", "evil.example", "Origin", "http://evil.example"}, 403, ""},
+		{"another origin", local, ping, []string{"Origin", "https://evil.example"}, 403, "origin"},
+		{"another port", local, ping, []string{"Origin", "http://127.0.0.1:1"}, 403, "origin"},
+		{"no origin that says so", local, ping, []string{"Origin", "null"}, 403, "origin"},
+		{"behind a proxy", open, ping, []string{"Host", "mill.example"}, 200, `"result"`},
+		{"behind a proxy, from a page", open, ping, []string{"Host", "mill.example", "Origin", "https://evil.example"}, 403, "origin"},
+		{"a batch", local, "\n[" + strings.TrimSuffix(strings.Repeat(list("{}")+",", 300), ",") + "]", nil, 400, "one by one"},
+		{"a body too large", local, list(`{"after":"` + strings.Repeat("x", maxBody) + `"}`), nil, 413, "65536"},
+		{"no JSON", local, "{", nil, 400, ""},
+		{"nothing", local, "", nil, 400, ""},
+		{"no message", local, `{"a":1}`, nil, 400, ""},
+		{"nested", local, list(strings.Repeat(`{"after":`, 5000) + "1" + strings.Repeat("}", 5000)), nil, 400, "nesting"},
+		{"another type", local, ping, []string{"Content-Type", "text/plain"}, 415, ""},
+		{"an unknown version", local, ping, []string{"Mcp-Protocol-Version", "1999-01-01"}, 400, ""},
+		{"a session that is not", local, ping, []string{"Mcp-Session-Id", "stolen"}, 200, `"result"`},
+		{"an unknown method", local, `{"jsonrpc":"2.0","id":1,"method":"sites/delete"}`, nil, 400, ""},
+		{"a subscription", local, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"millrace://page/x"}}`, nil, 200, "method not found"},
+		{"levels of a log", local, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, nil, 200, "method not found"},
+		{"another path", local + "/x", ping, nil, 404, ""},
+	} {
+		status, _, body := post(t, q.url, q.body, q.header...)
+		if status != q.status || !strings.Contains(body, q.want) {
+			t.Errorf("%s: %d %.300s, want %d %s", q.name, status, body, q.status, q.want)
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		r, err := http.NewRequestWithContext(t.Context(), method, local, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/event-stream")
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST" {
+			t.Errorf("%s: %d %v", method, resp.StatusCode, resp.Header)
+		}
+	}
+}
+
+// A revision without sessions has a way to listen; nobody gets to.
+func TestNobodyListens(t *testing.T) {
+	url := listen(t, New(mills(t), nil), gateway.Options{})
+	const version = "2026-07-28"
+	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	done := make(chan string, 1)
+	go func() {
+		status, _, said := post(t, url, body, "Mcp-Protocol-Version", version, "Mcp-Method", "subscriptions/listen")
+		done <- fmt.Sprint(status, " ", said)
+	}()
+	select {
+	case said := <-done:
+		if !strings.Contains(said, "method not found") {
+			t.Error(said)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it listens")
+	}
+}
+
+// Thousands of clients that begin and never end leave nothing behind.
+func TestThousandsOfSessions(t *testing.T) {
+	n := 3000
+	if testing.Short() {
+		n = 300
+	}
+	s := New(mills(t), nil)
+	url := listen(t, s, gateway.Options{})
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	post(t, url, hello)
+	before := runtime.NumGoroutine()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range n / 8 {
+				if status, h, body := post(t, url, hello); status != 200 || h.Get("Mcp-Session-Id") != "" {
+					t.Errorf("%d %v %s", status, h, body)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	sessions := 0
+	for range s.sdk.Sessions() {
+		sessions++
+	}
+	if sessions != 0 {
+		t.Errorf("%d sessions are left", sessions)
+	}
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+50; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+}
+
+// A client that goes takes its call with it.
+func TestClientGoes(t *testing.T) {
+	waits := make(chan struct{})
+	s := New(slow{mills(t), waits}, &Options{Calls: 1})
+	url := listen(t, s, gateway.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url,
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_changes","arguments":{"site":"`+mill+`"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if resp, err := http.DefaultTransport.RoundTrip(r); err == nil {
+		resp.Body.Close()
+		t.Fatal("it was answered")
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(s.turns) > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("its call goes on")
+		}
+	}
+}
+
+func TestKeysAndRates(t *testing.T) {
+	shelf := mills(t)
+	add := func(name string, rights ...millrace.Right) string {
+		key, hash := store.NewKey()
+		if err := shelf.store.AddKey(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights}); err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	reader, writer := add("reader", millrace.RightRead), add("writer", millrace.RightUpdate)
+	url := listen(t, New(shelf, nil), gateway.Options{ServiceGuarded: true, Keys: shelf.store})
+	for _, q := range []struct {
+		key    string
+		status int
+	}{{"", 401}, {"nonsense", 401}, {writer, 403}, {reader, 200}} {
+		var header []string
+		if q.key != "" {
+			header = []string{"Authorization", "Bearer " + q.key}
+		}
+		status, h, body := post(t, url, ping, header...)
+		if status != q.status || status == 401 && h.Get("Www-Authenticate") == "" {
+			t.Errorf("key %.6q: %d %v %s", q.key, status, h, body)
+		}
+		if status == 200 && !strings.Contains(strings.Join(h["Cache-Control"], ","), "private") {
+			t.Errorf("what a key opens may be kept: %v", h)
+		}
+	}
+	if _, err := dial(t, url, ""); err == nil {
+		t.Error("a client without a key gets in")
+	}
+	c, err := dial(t, url, reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	asked[sitesOut](t, c, "list_sites", nil)
+	if err := shelf.store.RevokeKey(t.Context(), "reader"); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_sites"}); err != nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a revoked key opens")
+		}
+	}
+
+	url = listen(t, New(shelf, nil), gateway.Options{Rate: 0.001})
+	var last int
+	for range 3 {
+		last, _, _ = post(t, url, ping)
+	}
+	if last != http.StatusTooManyRequests {
+		t.Errorf("too many requests: %d", last)
+	}
+}
+
+// oneEdition is what a gateway publishes.
+type oneEdition struct{ v millrace.View }
+
+func (e oneEdition) View() (millrace.View, error) {
+	if e.v == nil {
+		return nil, millrace.ErrUnavailable
+	}
+	return e.v, nil
+}
+func (e oneEdition) Wait(context.Context, uint64) (millrace.View, error) { return e.View() }
+func (e oneEdition) Update(context.Context, []string, bool) (millrace.Tally, error) {
+	return millrace.Tally{}, errors.New("not here")
+}
+
+// Over a gateway, what is published is what there is.
+func TestOverAGateway(t *testing.T) {
+	shelf := mills(t)
+	site := shelf.sites[mill]
+	if err := site.Index(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	v, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shelf.apply(mill, put("/later", "Later", text("It is not published yet.")))
+	s := New(nil, &Options{Terms: shelf.terms[mill]})
+	live := oneEdition{v}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := s.Right(r); !ok {
+			http.NotFound(w, r)
+		} else if err := s.Serve(w, r, live); err != nil {
+			http.Error(w, err.Error(), millrace.Status(err))
+		}
+	}))
+	defer server.Close()
+	c, err := dial(t, server.URL+Path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if out, _ := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 1 || out.Sites[0].Name != mill || out.Sites[0].Pages != 2 || out.Sites[0].Terms == nil {
+		t.Errorf("%+v", out.Sites)
+	}
+	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel"}); len(out.Hits) != 1 || out.Hits[0].URL != mill+"wheels/" {
+		t.Errorf("%+v", out.Hits)
+	}
+	if why := refused(t, c, "read_page", map[string]any{"url": mill + "later"}); !strings.Contains(why, "no page") {
+		t.Error(why)
+	}
+	if out, _ := asked[changesOut](t, c, "list_changes", nil); len(out.Changes) != 2 || out.More {
+		t.Errorf("%+v", out)
+	}
+	live.v = nil
+	if why := refused(t, c, "list_sites", nil); !strings.Contains(why, "few seconds") {
+		t.Error(why)
+	}
+	// Without a gateway there is nothing to read.
+	if why := refused(t, connect(t, s, nil), "list_sites", nil); !strings.Contains(why, "log of the server") {
+		t.Error(why)
+	}
+}
+
+func TestRightIsForAgents(t *testing.T) {
+	s := New(nil, nil)
+	for _, q := range []struct {
+		method, path, accept string
+		want                 bool
+	}{
+		{"POST", "/mcp", "", true},
+		{"GET", "/mcp", "text/event-stream", true},
+		{"DELETE", "/mcp", "", true},
+		{"GET", "/mcp", "text/html,*/*", false}, // a page of the site
+		{"HEAD", "/mcp", "", false},
+		{"POST", "/mcp/", "", false},
+		{"POST", "/%6dcp", "", false},
+		{"POST", "/", "", false},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), q.method, q.path, nil)
+		r.Header.Set("Accept", q.accept)
+		if right, ok := s.Right(r); ok != q.want || ok && right != millrace.RightRead {
+			t.Errorf("%s %s %s: %v %v", q.method, q.path, q.accept, right, ok)
+		}
+	}
+}
+
+func TestStdio(t *testing.T) {
+	s := New(mills(t), nil)
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- s.Run(t.Context(), toServer, fromServer) }()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 2 {
+		t.Errorf("%+v", out)
+	}
+	go func() { _, _ = io.Copy(io.Discard, toClient) }()
+	_ = fromClient.Close()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on without a client")
+	}
+}
+
+func TestHostileLines(t *testing.T) {
+	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n"
+	for name, q := range map[string]struct {
+		in   string
+		fail bool
+	}{
+		"nothing":       {"", false},
+		"a hello":       {hello, false},
+		"no JSON":       {hello + "hello\n", true},
+		"a long line":   {hello + `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 2*maxLine) + "\"}}\n", true},
+		"half a line":   {hello + `{"jsonrpc":"2.0","id":1,"me`, true},
+		"before hello":  {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n", false},
+		"null as a map": {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":null}}` + "\n", false},
+		"no parameters": {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call"}` + "\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := new(bytes.Buffer)
+			done := make(chan error, 1)
+			go func() { done <- New(mills(t), nil).Run(t.Context(), strings.NewReader(q.in), out) }()
+			select {
+			case err := <-done:
+				if (err != nil) != q.fail {
+					t.Errorf("%v", err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("it does not end")
+			}
+			// Standard output has the protocol and nothing else.
+			for l := range strings.Lines(out.String()) {
+				if !json.Valid([]byte(l)) || !strings.Contains(l, `"jsonrpc":"2.0"`) {
+					t.Errorf("%q is no message", l)
+				}
+			}
+		})
+	}
+}
+
+func TestLocalNames(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LOCALHOST:80": true, "127.0.0.1:8081": true, "[::1]:8081": true, "::1": true, "app.localhost": true, "127.9.9.9": true,
+		"": false, "example.com": false, "localhost.example": false, "10.0.0.1": false, "[::]": false, "0.0.0.0": false, "127.0.0.1.example": false,
+	} {
+		if got := local(host); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}
