@@ -10,8 +10,8 @@ import (
 type Beginning struct {
 	Content []byte // decoded
 	Read    int64  // bytes of the body that Content is of, as they were sent
-	// Size is how many bytes the whole body has as it is sent, -1 if that is not
-	// known: it goes on, and the server does not say how far.
+	// Size is how many bytes the whole body has as it is sent, at most 16 GiB; -1
+	// if that is not known: it goes on, and the server does not say how far.
 	Size  int64
 	Whole bool // Content is all of it, verified as [Decode] does
 }
@@ -30,7 +30,7 @@ func ReadBeginning(resp *http.Response, n int64) (*Beginning, error) {
 	defer func() { _ = c.Close() }()
 	c.src.r = &cutter{src: c.src, r: c.src.r, most: n}
 	content, err := io.ReadAll(io.LimitReader(c, n*contentPerByte))
-	b := &Beginning{Content: content, Read: c.src.n, Size: c.src.want}
+	b := &Beginning{Content: content, Read: c.src.n, Size: min(c.src.want, 16<<30)}
 	switch {
 	case errors.Is(err, errCut):
 	case err != nil:

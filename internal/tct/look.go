@@ -17,6 +17,8 @@ const (
 	// sent.
 	headBytes = 256 << 10
 	samples   = 3 // documents that are got
+	// maxItems is the most that a list is taken to have, whatever its server says.
+	maxItems = 1 << 28
 )
 
 // Look is what a look at the lists of a site, and at some of its documents,
@@ -70,7 +72,7 @@ func (l *Look) List(resp *http.Response, origins []string, scan Scan) error {
 		size = b.Read
 	default:
 		l.Guessed = true
-		n = int(float64(n) * float64(size) / float64(b.Read))
+		n = int(min(maxItems, float64(n)*float64(size)/float64(b.Read)))
 	}
 	l.Lists++
 	l.Items += n
@@ -109,7 +111,7 @@ func (l *Look) Sample(get func(murl string) (*http.Response, error), page func(b
 			continue
 		}
 		l.Documents++
-		size += max(b.Size, b.Read)
+		size += min(max(b.Size, b.Read), 4<<30)
 	}
 	l.murls = nil
 	if l.Documents == 0 {

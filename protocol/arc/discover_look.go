@@ -129,7 +129,7 @@ func (r *run) lookAt(ctx context.Context, at list) (*looked, error) {
 	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
 	switch {
 	case b.Whole:
-	case b.Size < 0:
+	case b.Size < 0 || b.Read == 0:
 		l.unending = true
 	default:
 		l.guessed = true

@@ -15,6 +15,10 @@ import (
 const (
 	lookBytes   = 1 << 20 // of a document that is looked at, as it is sent
 	lookSamples = 3       // pages that are got
+	// The most pages that a feed is taken to have, and the most requests that one
+	// of them takes, whatever its server says.
+	mostPages = 1 << 28
+	mostParts = 1 << 10
 )
 
 // appraise finds the feed as a reader does, looks at the first page of the
@@ -119,6 +123,7 @@ func (l *looked) wrap(what string, err error) error { return fmt.Errorf("%s: %s:
 
 // count says how many pages the index names, by its first page and its last.
 func (l *looked) count(ctx context.Context, first *index, page protocol.Cost) error {
+	first.TotalPages = min(first.TotalPages, maxPages)
 	l.items = first.Items
 	l.offer.Pages = len(first.Items)
 	if len(first.Items) > 0 {
@@ -137,7 +142,7 @@ func (l *looked) count(ctx context.Context, first *index, page protocol.Cost) er
 		first.TotalPages = 1
 		return nil
 	}
-	l.offer.Pages = (first.TotalPages-1)*len(first.Items) + len(last.Items)
+	l.offer.Pages = min((first.TotalPages-1)*len(first.Items)+len(last.Items), mostPages)
 	l.items = append(slices.Clone(first.Items), last.Items...)
 	return nil
 }
@@ -215,7 +220,7 @@ func (l *looked) sample(ctx context.Context, it *item) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return max(1, (w.Meta.TotalChunks+maxLimit-1)/maxLimit), nil
+	return max(1, (min(w.Meta.TotalChunks, mostParts*maxLimit)+maxLimit-1)/maxLimit), nil
 }
 
 // static looks at a feed of files.
@@ -235,11 +240,11 @@ func (l *looked) static(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files := int64(max(first.TotalPages, 1))
+	files := int64(max(min(first.TotalPages, maxPages), 1))
 	o := l.offer
 	o.Deletes = true // who is not in the index is gone
 	l.items = first.Items
-	o.Pages = len(first.Items) * int(files)
+	o.Pages = min(len(first.Items)*int(files), mostPages)
 	if files > 1 {
 		o.Basis = "the first file of the index, and a few of its pages"
 	}

@@ -282,3 +282,50 @@ func lookHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 		t.Errorf("it takes %d requests and %d bytes", took.Requests, took.BodyBytes)
 	}
 }
+
+// FuzzLook looks at servers that answer everything with the same body: whatever
+// it is, figures are such as can be added up.
+func FuzzLook(f *testing.F, p protocol.Protocol, bodies ...string) {
+	for i, b := range append(bodies, "{}", "<urlset>") {
+		f.Add([]byte(b), uint8(i), int64(-1))
+		f.Add([]byte(b), uint8(i+1), int64(1)<<60)
+	}
+	kinds := []string{"application/json", "application/xml", "text/html", "application/yaml"}
+	f.Fuzz(func(t *testing.T, body []byte, kind uint8, length int64) {
+		client := &http.Client{Transport: sameAlways(func(r *http.Request) *http.Response {
+			w := httptest.NewRecorder()
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(w, r)
+				return w.Result()
+			}
+			w.Header().Set("Content-Type", kinds[int(kind)%len(kinds)])
+			w.Header().Set("Link", `</x.json>; rel="index"; type="application/json"`)
+			_, _ = w.Write(body)
+			resp := w.Result()
+			if resp.ContentLength = -1; length > int64(len(body)) {
+				resp.ContentLength = length
+			}
+			return resp
+		})}
+		o, err := p.Look(t.Context(), client, "https://x.test/", nil)
+		if err != nil {
+			return
+		}
+		for _, c := range []protocol.Cost{o.First, o.Still, o.Moved, o.Each} {
+			if c.Requests < 0 || c.Bytes < 0 || c.Requests > 1<<50 || c.Bytes > 1<<61 {
+				t.Errorf("%+v", *o)
+			}
+		}
+		if o.Pages < -1 || o.Bare < 0 || o.Pages >= 0 && o.Bare > o.Pages || o.Named < 0 || o.Entry == "" {
+			t.Errorf("%+v", *o)
+		}
+	})
+}
+
+type sameAlways func(r *http.Request) *http.Response
+
+func (f sameAlways) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := f(r)
+	resp.Request = r
+	return resp, nil
+}

@@ -21,6 +21,9 @@ const sectionDiscovery = "Discovery via Sitemap"
 // maxElements is the most SCP elements that a sitemap may have.
 const maxElements = 20_000
 
+// maxSize is the most bytes that a collection is believed to have.
+const maxSize = 1 << 45
+
 // offer is what a sitemap says of SCP.
 type offer struct {
 	collections []*offered // by section, then by time
@@ -145,10 +148,10 @@ func (r *offerReader) collection(e sitemap.Element) error {
 		r.note(ruleOf(err), r.base.String(), fmt.Sprintf("line %d: %v", e.Line, err))
 	}
 	f := file{url: u}
-	if f.size, err = strconv.ParseInt(e.Attr["size"], 10, 64); err != nil || f.size < 0 {
+	if f.size, err = strconv.ParseInt(e.Attr["size"], 10, 64); err != nil || f.size < 0 || f.size > maxSize {
 		f.size = 0
 	}
-	if n, err := strconv.Atoi(e.Attr["pages"]); err == nil && n >= 0 {
+	if n, err := strconv.Atoi(e.Attr["pages"]); err == nil && n >= 0 && n < missed {
 		o.pages = n
 	}
 	r.add(o, f)

@@ -8,3 +8,8 @@ import (
 )
 
 func TestLaw(t *testing.T) { protocoltest.Run(t, tct01.Protocol()) }
+
+func FuzzLook(f *testing.F) {
+	protocoltest.FuzzLook(f, tct01.Protocol(),
+		`{"version":1,"profile":"tct-1","items":[{"cUrl":"https://x.test/a","mUrl":"https://x.test/a/llm.json","etag":"sha256-0"}],"canonical_url":"https://x.test/a","title":"A","content":"A","hash":"0"}`)
+}
