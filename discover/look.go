@@ -280,9 +280,14 @@ func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.
 		w.Allowed = false
 	}
 	w.Later = errors.Is(err, millrace.ErrUnavailable)
-	w.Offer, w.Reason = nil, strings.TrimPrefix(err.Error(), room.Name+": ")
+	w.Offer, w.Reason = nil, reason(err, room.Name)
 	l.Logger.Debug("a way that is none", "protocol", room.Name, "error", err)
 	return w
+}
+
+// reason gives an error as a line, without the name of a room in front.
+func reason(err error, name string) string {
+	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), name+": ")
 }
 
 func (l *look) readerOptions() *protocol.ReaderOptions {
@@ -332,7 +337,7 @@ func (l *look) refusal(unread error) string {
 		}
 	}
 	if unread != nil {
-		return "what the site says about the use of its content cannot be read, so nobody could keep to it: " + unread.Error()
+		return "what the site says about the use of its content cannot be read, so nobody could keep to it: " + reason(unread, "")
 	}
 	return ""
 }

@@ -78,10 +78,18 @@ func TestPlan(t *testing.T) {
 		model          *discover.Model
 		first, refresh string
 	}{
-		{"everything", []discover.Way{scp(), tct(), openfeeder(), arc(), web()}, nil,
-			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder"},
-		{"in another order", []discover.Way{arc(), openfeeder(), tct(), scp(), web()}, nil,
-			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder"},
+		{
+			"everything",
+			[]discover.Way{scp(), tct(), openfeeder(), arc(), web()},
+			nil,
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder",
+		},
+		{
+			"in another order",
+			[]discover.Way{arc(), openfeeder(), tct(), scp(), web()},
+			nil,
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder",
+		},
 		{"the plain web", []discover.Way{web()}, nil, "crawl", "crawl"},
 		{"summaries", []discover.Way{arc(), web()}, nil, "arc fill crawl", "arc fill crawl"},
 		{"summaries, once", []discover.Way{arc(), web()}, &discover.Model{Rounds: 1, Changed: 0.5}, "crawl", "crawl"},
@@ -92,12 +100,24 @@ func TestPlan(t *testing.T) {
 		{"blocks at any price", []discover.Way{tct(), but(openfeeder(), func(w *discover.Way) {
 			w.Offer.First, w.Offer.Each = cost(9000, 9_000_000), cost(9, 9_000)
 		})}, nil, "tct-01 fill openfeeder", "tct-01 fill openfeeder"},
-		{"deltas without anybody who tells of deletions", []discover.Way{scp(), tct(), web()}, nil,
-			"scp fill tct-01 crawl", "scp fill tct-01 crawl"},
-		{"the same, for long", []discover.Way{scp(), tct(), web()}, &discover.Model{Rounds: 50},
-			"scp fill tct-01 crawl", "tct-01 fill crawl"}, // rich content to begin with, and what is cheap to come back by
-		{"the same, and hardly ever from the start", []discover.Way{scp(), tct(), web()}, &discover.Model{Rounds: 50, Sweep: 100},
-			"scp fill tct-01 crawl", "scp fill tct-01 crawl"},
+		{
+			"deltas without anybody who tells of deletions",
+			[]discover.Way{scp(), tct(), web()},
+			nil,
+			"scp fill tct-01 crawl", "scp fill tct-01 crawl",
+		},
+		{
+			"the same, for long",
+			[]discover.Way{scp(), tct(), web()},
+			&discover.Model{Rounds: 50},
+			"scp fill tct-01 crawl", "tct-01 fill crawl",
+		}, // rich content to begin with, and what is cheap to come back by
+		{
+			"the same, and hardly ever from the start",
+			[]discover.Way{scp(), tct(), web()},
+			&discover.Model{Rounds: 50, Sweep: 100},
+			"scp fill tct-01 crawl", "scp fill tct-01 crawl",
+		},
 		{"who tells costs more than reading from the start", []discover.Way{
 			but(scp(), func(w *discover.Way) { w.Offer.First, w.Offer.Pages = cost(1, 900), 1000 }),
 			but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 2_000) }),
@@ -112,8 +132,12 @@ func TestPlan(t *testing.T) {
 		{"pages without content", []discover.Way{
 			but(tct(), func(w *discover.Way) { w.Offer.Bare = 900 }), openfeeder(), web(),
 		}, nil, "openfeeder fill crawl", "openfeeder fill crawl"},
-		{"closed ways", []discover.Way{but(scp(), closed), but(openfeeder(), closed), tct(), web()}, nil,
-			"tct-01 fill crawl", "tct-01 fill crawl"},
+		{
+			"closed ways",
+			[]discover.Way{but(scp(), closed), but(openfeeder(), closed), tct(), web()},
+			nil,
+			"tct-01 fill crawl", "tct-01 fill crawl",
+		},
 		{"what has been read before", []discover.Way{ // to come back by another way has to pay for itself
 			but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 2_500_000) }),
 			but(tct(), func(w *discover.Way) { w.Offer.First = cost(1002, 29_000_000) }),

@@ -117,7 +117,7 @@ type counter struct {
 func (c *counter) count(ctx context.Context, lists []string, depth int) tally {
 	var sum tally
 	read := 0.0
-	for _, u := range spread(lists, sampleOf) {
+	for _, u := range spread(lists) {
 		if c.read == maxLists {
 			break
 		}
@@ -154,12 +154,13 @@ func (c *counter) list(ctx context.Context, u string) (t tally, children []strin
 	if err != nil {
 		return t, nil, err
 	}
+	defer func() { _ = resp.Body.Close() }()
 	size := resp.ContentLength
 	content, err := fetch.Decode(resp)
 	if err != nil {
 		return t, nil, err
 	}
-	defer content.Close()
+	defer func() { _ = content.Close() }()
 	at := resp.Request.URL
 	urls := &kept{}
 	cut := false
@@ -203,14 +204,14 @@ func (c *counter) list(ctx context.Context, u string) (t tally, children []strin
 	return t, children, nil
 }
 
-// spread gives up to n elements of a list, evenly spread.
-func spread(list []string, n int) []string {
-	if len(list) <= n {
+// spread gives up to sampleOf elements of a list, evenly spread.
+func spread(list []string) []string {
+	if len(list) <= sampleOf {
 		return list
 	}
-	out := make([]string, 0, n)
-	for i := range n {
-		out = append(out, list[(2*i+1)*len(list)/(2*n)])
+	out := make([]string, 0, sampleOf)
+	for i := range sampleOf {
+		out = append(out, list[(2*i+1)*len(list)/(2*sampleOf)])
 	}
 	return out
 }
@@ -283,7 +284,7 @@ func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64
 	var docs []*document
 	own := canon.Origin(l.site.URL)
 	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
-	for _, u := range spread(urls, sampleOf) {
+	for _, u := range spread(urls) {
 		// What goes by another name is here, too.
 		d, err := l.get(ctx, own+strings.TrimPrefix(u, canon.Origin(u)))
 		if err == nil && d.html && canon.Origin(d.url.String()) == own {

@@ -17,10 +17,10 @@ func TestSpread(t *testing.T) {
 	for i := range 90 {
 		list = append(list, fmt.Sprint(i))
 	}
-	if d := cmp.Diff([]string{"15", "45", "75"}, spread(list, 3)); d != "" {
+	if d := cmp.Diff([]string{"15", "45", "75"}, spread(list)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"0", "1"}, spread(list[:2], 3)); d != "" {
+	if d := cmp.Diff([]string{"0", "1"}, spread(list[:2])); d != "" {
 		t.Error(d)
 	}
 	k := &kept{}

@@ -73,6 +73,7 @@ func (l *look) get(ctx context.Context, u string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = resp.Body.Close() }()
 	d := &document{url: resp.Request.URL, header: resp.Header, html: weblink.IsHTML(resp.Header)}
 	d.body, err = fetch.ReadBody(resp, maxPage)
 	d.size = count.n
@@ -90,7 +91,7 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 		fallthrough
 	case l.homeErr != nil:
 		w.Allowed = w.Allowed && !errors.Is(l.homeErr, millrace.ErrForbidden)
-		w.Reason, w.Later = l.homeErr.Error(), errors.Is(l.homeErr, millrace.ErrUnavailable)
+		w.Reason, w.Later = reason(l.homeErr, Web), errors.Is(l.homeErr, millrace.ErrUnavailable)
 	case l.site.Moved != "":
 		w.Reason = "the root leads to another site, " + l.site.Moved
 	case !l.home.html:
