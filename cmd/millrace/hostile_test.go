@@ -1,0 +1,318 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// manual is the site that hostile servers pretend to be.
+const manual = "http://handbook.example/"
+
+// manualSite serves the handbook by every protocol, and gives a mirror of it
+// for each way.
+func manualSite(t *testing.T) (good http.Handler, mirrors map[string]string) {
+	t.Helper()
+	s := serve(t, copySite(t, "handbook"), "--base-url", manual)
+	eventually(t, "the site is published", func() bool {
+		code, _, _ := get(t, address(s)+"llm-pages.json")
+		return code == http.StatusOK
+	})
+	good, mirrors = onward(address(s)), map[string]string{}
+	for _, via := range vias {
+		file := filepath.Join(t.TempDir(), "good.db")
+		mirrors[via] = file
+		bubble(t, 0, func(t *testing.T, n *internet) {
+			log := newTurning(1<<30, good, nil)
+			n.put("handbook.example:80", &place{handler: log})
+			got := n.pull(t, file, append(by(via), manual)...)
+			if got.code != 0 || got.report.Added == 0 {
+				t.Fatalf("%q: exit %d: %s%s", via, got.code, got.text, got.stderr)
+			}
+		})
+	}
+	return good, mirrors
+}
+
+// fault is one way to be hostile.
+type fault struct {
+	name string
+	bad  func(good http.Handler) http.Handler
+	raw  func(net.Conn) // in place of bad
+	want string         // pattern of the error; "" = the pull is none the worse for it
+	// believed: a crawl cannot know that pages are not what they should be.
+	believed bool
+}
+
+func status(code int, header ...string) func(http.Handler) http.Handler {
+	h := http.Header{}
+	for i := 0; i < len(header); i += 2 {
+		h.Add(header[i], header[i+1])
+	}
+	return func(http.Handler) http.Handler { return saysAll(code, h, http.StatusText(code)) }
+}
+
+func zeros(n int, w io.WriteCloser) {
+	_, _ = io.CopyN(w, zeroReader{}, int64(n))
+	_ = w.Close()
+}
+
+type zeroReader struct{}
+
+func (zeroReader) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+func bomb(coding string) func(http.Handler) http.Handler {
+	const size = 300 << 20
+	var b bytes.Buffer
+	switch coding {
+	case "gzip":
+		zeros(size, gzip.NewWriter(&b))
+	case "br":
+		zeros(size, brotli.NewWriter(&b))
+	case "zstd":
+		w, _ := zstd.NewWriter(&b)
+		zeros(size, w)
+	case "gzip, gzip":
+		w := gzip.NewWriter(&b)
+		zeros(size, gzip.NewWriter(w))
+		_ = w.Close()
+	default:
+		b.WriteString("hello")
+	}
+	return func(good http.Handler) http.Handler {
+		return spoiled(good, func(_ *http.Request, a *recorder) {
+			a.header.Set("Content-Encoding", coding)
+			a.header.Del("Content-Digest")
+			a.body.Reset()
+			a.body.Write(b.Bytes())
+		})
+	}
+}
+
+// redirect leads everything elsewhere.
+func redirect(location string) func(http.Handler) http.Handler {
+	return status(302, "Location", location)
+}
+
+// notThere is what is said of something else in the place of a document.
+const notThere = "is not deployed|there is no ARC sitemap|not an M-Sitemap|no mapping|the root is no HTML page|invalid character '|it ends too early|cannot be read|the member is required|want an object"
+
+var faults = []fault{
+	{name: "loop", want: "to itself not followed: it is a loop|redirects to itself", bad: func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.RequestURI(), http.StatusFound)
+		})
+	}},
+	{name: "redirects for ever", want: "more than 10 redirects|no page was found", bad: func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+		})
+	}},
+	{name: "never answers", want: "no answer for 30s", bad: func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	}},
+	{name: "a byte a second", want: "the whole answer took longer than 1m0s|less than 61440 bytes in 1m0s|" + notThere, bad: func(good http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", answered(good, r).header.Get("Content-Type"))
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, " ")
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(time.Second)
+			}
+		})
+	}},
+	{name: "breaks off", want: "broken off after [0-9]+ bytes: the connection was closed too early", bad: func(good http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			a := answered(good, r)
+			maps.Copy(w.Header(), a.header)
+			w.Header().Set("Content-Length", fmt.Sprint(a.body.Len()+2))
+			w.WriteHeader(a.code)
+			_, _ = w.Write(a.body.Bytes()[:a.body.Len()/2])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		})
+	}},
+	{name: "a page for everything", want: notThere + "|the same page, .Welcome.", bad: func(http.Handler) http.Handler {
+		return saysAll(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}},
+			"<!DOCTYPE html><title>Welcome</title><main><h1>Welcome to the guest network</h1><p>Accept the terms of use to go on to where you wanted to go, and have a nice day.</p></main>")
+	}},
+	{name: "HTML for JSON", want: notThere + "|the same page, .Oops.", bad: func(good http.Handler) http.Handler {
+		return spoiled(good, func(_ *http.Request, a *recorder) {
+			a.code = 200
+			a.header.Del("Content-Encoding")
+			a.header.Del("Content-Digest")
+			a.body.Reset()
+			a.body.WriteString("<!DOCTYPE html><title>Oops</title><p>Something went wrong, and somebody is looking at it now")
+		})
+	}},
+	{name: "another type", want: "", bad: func(good http.Handler) http.Handler {
+		return spoiled(good, func(_ *http.Request, a *recorder) { a.header.Set("Content-Type", "image/png") })
+	}},
+	{name: "nothing", want: notThere, bad: func(http.Handler) http.Handler { return saysAll(200, nil, "") }},
+	{name: "[]", want: notThere, bad: func(http.Handler) http.Handler {
+		return saysAll(200, http.Header{"Content-Type": {"application/json"}}, "[]")
+	}},
+	{name: "{}", want: notThere, bad: func(http.Handler) http.Handler {
+		return saysAll(200, http.Header{"Content-Type": {"application/json"}}, "{}")
+	}},
+	{name: "half of it", want: "ends too early", believed: true, bad: func(good http.Handler) http.Handler {
+		return spoiled(good, func(_ *http.Request, a *recorder) {
+			a.header.Del("Content-Digest")
+			a.header.Del("ETag")
+			a.header.Del("Last-Modified")
+			a.body.Truncate(a.body.Len() / 2)
+		})
+	}},
+	{name: "gzip bomb", want: tooMuch + "|SCP is not deployed", bad: bomb("gzip")},
+	{name: "br bomb", want: tooMuch + "|SCP is not deployed", bad: bomb("br")},
+	{name: "zstd bomb", want: tooMuch + "|SCP is not deployed", bad: bomb("zstd")},
+	{name: "bomb in a bomb", want: tooMuch + "|SCP is not deployed", bad: bomb("gzip, gzip")},
+	{name: "four codings", want: "4 content codings on top of each other", bad: bomb("gzip, gzip, gzip, br")},
+	{name: "1 MB header", want: "the header of the answer is longer than 65536 bytes", bad: func(http.Handler) http.Handler {
+		return saysAll(200, http.Header{"Content-Type": {"text/html"}, "X-Long": {strings.Repeat("x", 1<<20)}}, "hello")
+	}},
+	{name: "20,000 fields", want: "the header of the answer is longer than 65536 bytes", bad: func(http.Handler) http.Handler {
+		h := http.Header{"Content-Type": {"text/html"}}
+		for i := range 20000 {
+			h.Set(fmt.Sprint("X-", i), "some value that has a length of its own")
+		}
+		return saysAll(200, h, "hello")
+	}},
+	{name: "cookies", want: "", bad: func(good http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Add("Set-Cookie", "session=topsecret; Path=/; Max-Age=999999")
+			w.Header().Add("Set-Cookie", "other=topsecret; Domain=handbook.example")
+			good.ServeHTTP(w, r)
+		})
+	}},
+	{name: "private address", want: "refused: 10.0.0.1 is a private address; pass --allow-private|the site is at http://10.0.0.1/", bad: redirect("http://10.0.0.1/")},
+	{name: "loopback address", want: "refused: 127.0.0.1 is a loopback address; pass --allow-private|the site is at http://127.0.0.1:8080/", bad: redirect("http://127.0.0.1:8080/")},
+	{name: "metadata of a cloud", want: "refused: 169.254.169.254 is a cloud metadata address|the site is at http://169.254.169.254/", bad: redirect("http://169.254.169.254/latest/")},
+	{name: "name of a private address", want: "refused: 10.0.0.7 is a private address; pass --allow-private|the site is at http://inside.example/", bad: redirect("http://inside.example/")},
+	{name: "credentials", want: "the target has a user name or password|redirects to itself", bad: redirect("http://somebody:topsecret@handbook.example/")},
+	{name: "credentials in no URL", want: "its Location cannot be read", bad: redirect("http://somebody:topsecret@[::1/")},
+	{name: "file", want: "not an http or https URL", bad: redirect("file:///etc/passwd")},
+	{name: "401", want: "401 Unauthorized|is not deployed", bad: status(401, "WWW-Authenticate", "Basic")},
+	{name: "404", want: "404 Not Found|is not deployed", bad: status(404)},
+	{name: "410", want: "410 Gone|is not deployed", bad: status(410)},
+	{name: "429", want: "429 Too Many Requests|has asked to be left alone", bad: status(429, "Retry-After", "999999")},
+	{name: "500", want: "500 Internal Server Error", bad: status(500)},
+	{name: "503", want: "503 Service Unavailable|resting after", bad: status(503, "Retry-After", "99999999999999999999")},
+	{name: "101", want: "101 Switching Protocols", bad: status(101, "Upgrade", "x")},
+	{name: "999", want: "999 .a status that HTTP does not have.", bad: status(999)},
+	{name: "no HTTP", want: "what answers there does not speak HTTP|resting after|closed too early", raw: func(c net.Conn) {
+		_, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.9\r\n"))
+		_ = c.Close()
+	}},
+	{name: "hangs up", want: "the connection was closed too early|resting after", raw: func(c net.Conn) { _ = c.Close() }},
+}
+
+const tooMuch = "decodes to more than 100 times its coded size"
+
+// Whatever a site does, a pull ends soon, says in one line what happened and
+// where, and leaves the mirror as it was; the next pull goes on.
+func TestHostile(t *testing.T) {
+	good, mirrors := manualSite(t)
+	for i, f := range faults {
+		for j, via := range vias {
+			if testing.Short() && (i+j)%len(vias) > 0 {
+				continue
+			}
+			t.Run(f.name+"/"+cmp.Or(via, "best"), func(t *testing.T) {
+				// Now at once, now in the middle of what has begun well.
+				f.test(t, good, mirrors[via], via, 1+2*((i+j)%2))
+			})
+		}
+	}
+}
+
+func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after int) {
+	file := copyStore(t, mirror)
+	before := texts(t, file, manual)
+	var got, next pulled
+	var asked, cookies []string
+	bubble(t, 48*time.Hour, func(t *testing.T, n *internet) {
+		log := newTurning(after, good, nil)
+		site := &place{handler: log, raw: f.raw}
+		if f.raw == nil {
+			log.bad = f.bad(good)
+		}
+		n.put("handbook.example:80", site)
+		n.put("inside.example:80", &place{handler: log, addr: func() *net.TCPAddr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 80} }})
+		got = n.pull(t, file, append(by(via), manual)...)
+		asked, cookies = log.paths, log.cookies
+		if f.want != "" && !(f.believed && got.code == 0) {
+			unchanged(t, before, file, manual)
+		}
+		time.Sleep(48 * time.Hour)
+		n.put("handbook.example:80", &place{handler: good})
+		next = n.pull(t, file, append(by(via), manual)...)
+	})
+	t.Logf("%s, %d requests\n%s%s", got.took, len(asked), got.text, got.stderr)
+	if f.want == "" && !(via == webCrawl && f.name == "another type") {
+		if got.code != 0 || got.report.Error != "" {
+			t.Errorf("exit %d: %s", got.code, got.report.Error)
+		}
+	} else if !(f.believed && got.code == 0 && (via == webCrawl || got.report.Via == webCrawl)) {
+		f.trouble(t, via, got)
+	}
+	if got.took > 5*time.Minute || len(asked) > 100 && f.name != "redirects for ever" || len(asked) > 1000 {
+		t.Errorf("%s, %d requests", got.took, len(asked))
+	}
+	if len(cookies) > 0 {
+		t.Errorf("cookies were sent: %q", cookies)
+	}
+	stored, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{got.text, got.stderr, fmt.Sprint(got.report), string(stored)} {
+		if strings.Contains(s, "topsecret") {
+			t.Errorf("a secret is told: %.300s", s)
+		}
+	}
+	if next.code != 0 {
+		t.Errorf("the next pull: exit %d: %s", next.code, next.text)
+	}
+	unchanged(t, before, file, manual)
+}
+
+// trouble fails unless a pull has said in one line what happened.
+func (f *fault) trouble(t *testing.T, via string, got pulled) {
+	t.Helper()
+	lines := got.trouble()
+	most := 1
+	if via == "" {
+		most = 2 // one for each way that was tried
+	}
+	if got.code != exitFailure || got.report.Error == "" || len(lines) == 0 || len(lines) > most {
+		t.Errorf("exit %d, %q: %q", got.code, got.report.Error, lines)
+	}
+	if !regexp.MustCompile(f.want).MatchString(strings.Join(lines, "\n")) {
+		t.Errorf("%q does not say %s", lines, f.want)
+	}
+	for _, line := range lines {
+		if len(line) > 350 || regexp.MustCompile(`%!|EOF|net/http|mirror http|(tct-0[01]|scp|arc|openfeeder|crawl): (tct-0[01]|scp|arc|openfeeder|crawl)`).MatchString(line) {
+			t.Errorf("for nobody: %s", line)
+		}
+	}
+}
