@@ -94,14 +94,13 @@ func (l *looked) served(ctx context.Context) error {
 	}
 	o, total := l.offer, int64(max(first.TotalPages, 1))
 	whole := protocol.Cost{Requests: total, Bytes: int64(o.Pages) * l.named}
-	switch {
-	case reply == nil:
+	if reply == nil {
 		// The index is read each time, until it stands still. It says what has gone.
 		o.Deletes = true
 		o.Still = protocol.Cost{}.Add(page, 2).Add(whole, 1).Add(empty, 1)
 		o.First = o.First.Add(o.Still, 1)
 		o.Moved = o.Still
-	default:
+	} else {
 		no := reply.Sync.DeletedTracking != nil && !*reply.Sync.DeletedTracking
 		o.Deletes = first.SyncToken != "" && !no
 		if o.Still.Requests = 1; etag == "" {

@@ -47,7 +47,7 @@ func descriptor(t *testing.T, p protocol.Protocol) {
 	if _, err := time.Parse(time.DateOnly, p.Date); p.Date != "" && err != nil {
 		t.Errorf("Date: %v", err)
 	}
-	if p.Carry == nil || p.NewPublisher == nil || p.NewReader == nil || p.Rules == nil {
+	if p.Carry == nil || p.NewPublisher == nil || p.NewReader == nil || p.Look == nil || p.Rules == nil {
 		t.Fatal("a function of the descriptor is nil")
 	}
 	if p.Tagger.Room != p.Name {
