@@ -9,12 +9,12 @@ import (
 
 func TestProgressText(t *testing.T) {
 	for _, c := range []struct {
-		g    progress
+		g    *progress
 		want string
 	}{
-		{progress{unit: "pages", done: 120, total: 200, expected: 900, received: func() int64 { return 3_400_000 }}, "120 / 900 pages, 3.4 MB, 12 pages/s, 1m5s left"},
-		{progress{unit: "pages", total: 200}, "0 / 200 pages, 0 pages/s"},
-		{progress{unit: "MB", done: 50, total: 50, expected: 10}, "50 / 50 MB, 5 MB/s"},
+		{&progress{unit: "pages", done: 120, total: 200, expected: 900, received: func() int64 { return 3_400_000 }}, "120 / 900 pages, 3.4 MB, 12 pages/s, 1m5s left"},
+		{&progress{unit: "pages", total: 200}, "0 / 200 pages, 0 pages/s"},
+		{&progress{unit: "MB", done: 50, total: 50, expected: 10}, "50 / 50 MB, 5 MB/s"},
 	} {
 		if got := c.g.text(10 * time.Second); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -83,6 +83,13 @@ func (m *meter) begin(site, protocol string) {
 	m.site, m.protocol = site, protocol
 }
 
+// sawHTML says that pages came as HTML, whatever the protocol.
+func (m *meter) sawHTML() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.html = true
+}
+
 // wire is what the client has counted so far. Whether HTML that came was that
 // of pages is known at the end.
 func (m *meter) wire() store.Traffic {

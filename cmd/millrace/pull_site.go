@@ -201,8 +201,12 @@ func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, rout
 		return err
 	}
 	fill := s.filler(route.Fill)
+	summaries := &filled{fill: fill}
 	sync := func(source millrace.Source, seen *watched) (*mirror.Report, error) {
-		seen.Source, seen.full = source, s.bound.full
+		if seen.Source, seen.full = source, s.bound.full; fills(w, route) {
+			summaries.Source = source
+			seen.Source = summaries
+		}
 		return mirror.Sync(ctx, from, seen, s.site, &mirror.Options{
 			Logger:   s.p.log,
 			Progress: func(g mirror.Progress) { bar.show(g.Done, g.Named) },
@@ -218,7 +222,13 @@ func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, rout
 	}
 	s.gate.noting.Lock()
 	defer s.gate.noting.Unlock()
+	if summaries.by[webCrawl] > 0 {
+		s.r.meter.sawHTML()
+	}
 	err = s.done(ctx, s.site, room.Name, s.root, true, rep, err)
+	for _, name := range sortedKeys(summaries.by) {
+		s.r.Ways = append(s.r.Ways, way{Protocol: name, Part: "content of pages that " + room.Name + " sums up", Pages: summaries.by[name]})
+	}
 	for _, name := range sortedKeys(rep.Fallbacks) {
 		s.r.Ways = append(s.r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error()})
 	}
@@ -231,44 +241,14 @@ func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, rout
 	return err
 }
 
-// filler gives pages one by one, by the ways that can, the best first. Their
-// own HTML is the last one.
-func (s *sitePull) filler(names []string) func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
-	type fill struct {
-		name string
-		page func(ctx context.Context, url string) (*millrace.Page, error)
+// fills reports whether the pages of a route come as summaries, and their
+// content from elsewhere.
+func fills(w *ways, route *discover.Route) bool {
+	if w == nil || len(route.Fill) == 0 {
+		return false
 	}
-	var fills []fill
-	for _, name := range names {
-		if name == webCrawl {
-			continue
-		}
-		if room, err := rooms(name); err == nil {
-			src := s.gate.reader(room[0])
-			fills = append(fills, fill{name, func(ctx context.Context, url string) (*millrace.Page, error) {
-				return src.Page(ctx, millrace.Ref{URL: url})
-			}})
-		}
-	}
-	fills = append(fills, fill{webCrawl, func(ctx context.Context, url string) (*millrace.Page, error) {
-		return page(ctx, s.c.showing(s.client), s.root, url)
-	}})
-	return func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
-		var first error
-		for _, f := range fills {
-			p, err := f.page(ctx, ref.URL)
-			if err == nil && (p.Known == 0 || p.Detail == millrace.DetailSummary && f.name != webCrawl) {
-				err = fmt.Errorf("page %s: %w: %s has no content of it", ref.URL, millrace.ErrNotFound, f.name)
-			}
-			if err == nil {
-				return p, f.name, nil
-			}
-			if first = cmp.Or(first, err); ctx.Err() != nil {
-				break
-			}
-		}
-		return nil, "", first
-	}
+	is := w.found.Site.Way(route.Roll)
+	return is != nil && is.Offer != nil && is.Offer.Detail == millrace.DetailSummary
 }
 
 // done enters into the report what one way has brought, and gives the error

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/arc"
+)
+
+// filler gives a page by one of some ways, and says by which.
+type filler func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, way string, err error)
+
+// filler gives pages one by one, by the ways that can, the best first. Their
+// own HTML is the last one.
+func (s *sitePull) filler(names []string) filler {
+	type fill struct {
+		name string
+		page func(ctx context.Context, url string) (*millrace.Page, error)
+	}
+	var fills []fill
+	for _, name := range names {
+		if name == webCrawl {
+			continue
+		}
+		if room, err := rooms(name); err == nil {
+			src := s.gate.reader(room[0])
+			fills = append(fills, fill{name, func(ctx context.Context, url string) (*millrace.Page, error) {
+				return src.Page(ctx, millrace.Ref{URL: url})
+			}})
+		}
+	}
+	fills = append(fills, fill{webCrawl, func(ctx context.Context, url string) (*millrace.Page, error) {
+		return page(ctx, s.c.showing(s.client), s.root, url)
+	}})
+	return func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
+		var first error
+		for _, f := range fills {
+			p, err := f.page(ctx, ref.URL)
+			if err == nil && p.Detail == millrace.DetailSummary && f.name != webCrawl {
+				err = fmt.Errorf("page %s: %w: %s has no content of it", ref.URL, millrace.ErrNotFound, f.name)
+			}
+			if err == nil {
+				return p, f.name, nil
+			}
+			if first = cmp.Or(first, err); ctx.Err() != nil {
+				break
+			}
+		}
+		return nil, "", first
+	}
+}
+
+// filled is a source whose pages come as summaries, and get their content from
+// elsewhere: a page that stands as the source has said it last is not asked for
+// again. It is safe as a [millrace.Source] is.
+type filled struct {
+	millrace.Source
+	fill filler
+
+	mu   sync.Mutex
+	thin map[string]*millrace.Page // as the source has them, by its names
+	ring []string                  // those names, the oldest first
+	by   map[string]int            // pages that were filled, by the way
+}
+
+// thinAhead is how many summaries wait for their content: more than are named
+// before the first of them is asked for.
+const thinAhead = 1024
+
+// filledVersion marks a version of which the content came from elsewhere.
+const filledVersion = " filled"
+
+// Changes yields those of the source, without the pages that are summaries.
+func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		for c, err := range f.Source.Changes(ctx, since) {
+			if err == nil && c.Kind == millrace.Put && isThin(c.Page) {
+				f.keep(c.URL, c.Page)
+				c.Page, c.Version = nil, c.Version+filledVersion
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// isThin reports whether a page is to be filled. Of one that has parts which are
+// not for everybody, what its source says is all.
+func isThin(p *millrace.Page) bool {
+	return p != nil && p.Known != 0 && p.Detail == millrace.DetailSummary && !p.Access.NoIndex && !p.Access.Auth &&
+		!arc.Sensitive(p)
+}
+
+func (f *filled) keep(name string, p *millrace.Page) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.thin == nil {
+		f.thin = make(map[string]*millrace.Page)
+	}
+	if _, twice := f.thin[name]; !twice {
+		f.ring = append(f.ring, name)
+	}
+	f.thin[name] = p
+	if len(f.ring) > thinAhead {
+		delete(f.thin, f.ring[0])
+		f.ring = f.ring[1:]
+	}
+}
+
+// Page gives the summary of a page with content from elsewhere; the summary
+// alone, if the content is nowhere.
+func (f *filled) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	f.mu.Lock()
+	thin := f.thin[have.URL]
+	f.mu.Unlock()
+	if thin == nil {
+		return f.Source.Page(ctx, have)
+	}
+	p, way, err := f.fill(ctx, have)
+	switch {
+	case err == nil && p.Known.Has(millrace.FieldContent):
+		said := thin.Clone()
+		said.Known &^= millrace.FieldContent
+		out, _ := millrace.Merge(p, said)
+		out.URL, out.Known, out.Version, out.Original = thin.URL, p.Known|said.Known, "", nil
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.by == nil {
+			f.by = make(map[string]int)
+		}
+		f.by[way]++
+		return out, nil
+	case err != nil && (errors.Is(err, millrace.ErrUnavailable) || ctx.Err() != nil):
+		return nil, err
+	}
+	out := thin.Clone()
+	out.Version = ""
+	return out, nil
+}
