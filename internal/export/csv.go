@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // columns are the fields of a page in CSV.
@@ -95,11 +96,8 @@ func appendRecord(b []byte, cells []string) []byte {
 // file gets every text back by taking one apostrophe from before such a start.
 func cell(s string) string {
 	s = strings.Join(strings.FieldsFunc(valid(s), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	for _, r := range strings.TrimLeft(s, "'") {
-		if strings.ContainsRune("=+-@＝＋－＠−", r) {
-			return "'" + s
-		}
-		break
+	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {
+		return "'" + s
 	}
 	return s
 }

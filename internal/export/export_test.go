@@ -36,8 +36,10 @@ func mill() []Site {
 			Published: noon.AddDate(-1, 0, 0), Modified: noon, Tags: []string{"water", "wheels; gates"}, Section: "mill", Known: millrace.AllFields,
 			Detail: millrace.DetailBlocks, Schema: []json.RawMessage{json.RawMessage(`{"@type":"Thing","name":"<mill>"}`)},
 			Blocks: []millrace.Block{
-				{Type: millrace.HeadingBlock, Level: 2, Text: "Wheel"}, {Type: millrace.TextBlock, Text: "It turns."},
-				{Type: millrace.HeadingBlock, Level: 3, Text: "Paddles"}, {Type: millrace.ListBlock, Items: []millrace.Item{{Text: "one"}, {Text: "two"}}},
+				{Type: millrace.HeadingBlock, Level: 2, Text: "Wheel"},
+				{Type: millrace.TextBlock, Text: "It turns."},
+				{Type: millrace.HeadingBlock, Level: 3, Text: "Paddles"},
+				{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "one"}, {Text: "two"}}},
 			},
 		},
 		{URL: "/gate/", Title: "=HYPERLINK(\"http://evil.example\")", Modified: noon, Known: millrace.FieldTitle},

@@ -231,10 +231,9 @@ func (o *output) sweep(r record, changed map[string]bool) error {
 	}
 	delete(changed, r.File)
 	o.removed++
-	for dir := path.Dir(r.File); dir != "."; dir = path.Dir(dir) {
-		if o.root.Remove(dir) != nil {
-			break // something else is in it
-		}
+	// Folders go as far as nothing else is in them.
+	for dir := path.Dir(r.File); dir != "." && o.root.Remove(dir) == nil; {
+		dir = path.Dir(dir)
 	}
 	return nil
 }

@@ -39,11 +39,11 @@ func (o *output) recover() error {
 		return err
 	}
 	defer m.Close()
-	own := func(r record) error {
-		o.owned[keyOf(fold(r.File))] = true
+	own := func(r record) { o.owned[keyOf(fold(r.File))] = true }
+	whole, err := records(m, func(r record) error {
+		own(r)
 		return nil
-	}
-	whole, err := records(m, own)
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", manifestName, err)
 	}
@@ -67,7 +67,10 @@ func (o *output) recover() error {
 			return err
 		}
 	}
-	_, err = records(j, func(r record) error { return errors.Join(own(r), appendRecordTo(w, r)) })
+	_, err = records(j, func(r record) error {
+		own(r)
+		return appendRecordTo(w, r)
+	})
 	if err == nil {
 		err = w.Flush()
 	}

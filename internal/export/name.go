@@ -144,7 +144,8 @@ func device(name string) bool {
 		stem = "LPT" + number
 	}
 	number, ok := strings.CutPrefix(stem, "LPT")
-	return ok && utf8.RuneCountInString(number) == 1 && strings.Contains("123456789¹²³", number)
+	r, n := utf8.DecodeRuneInString(number)
+	return ok && n == len(number) && strings.ContainsRune("123456789¹²³", r)
 }
 
 // short is a hash of a text, for names.
