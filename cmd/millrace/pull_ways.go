@@ -86,7 +86,7 @@ func (w *ways) recall(ctx context.Context) error {
 // look finds out what ways there are.
 func (w *ways) look(ctx context.Context) error {
 	options := w.gate.options
-	site, err := discover.Look(ctx, w.client.HTTP(), w.root, &discover.Options{
+	site, err := discover.Look(ctx, w.c.showing(w.client), w.root, &discover.Options{
 		Rooms: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
 	})
 	if err != nil {
