@@ -26,8 +26,8 @@ type watchedSite struct {
 	hints  chan struct{} // one waits there, if the site has changed
 
 	mu    sync.Mutex
-	place string // of the last event
-	ear   *ear   // nil: nobody listens
+	place string    // of the last event
+	ear   *ear      // nil: nobody listens
 	quiet time.Time // until then nobody tries to listen
 }
 
@@ -149,7 +149,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	r, err := w.c.pull(ctx, w.puller, w.store, s.url, w.ways)
 	release()
 	w.tell.wake(r.Site)
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return // it is due still
 	}
 	l := schedule.Look{
@@ -178,7 +178,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	s.mu.Lock()
 	s.record.Quiet = s.quiet
 	s.mu.Unlock()
-	if err := s.keep(ctx); err != nil && ctx.Err() == nil {
+	if err := s.keep(context.WithoutCancel(ctx)); err != nil {
 		w.process.log.Error("when a site is due is not remembered", "site", s.folder, "error", err)
 	}
 }
@@ -235,7 +235,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 	if s.ear != nil {
 		s.ear.book(ctx, w, s.root)
 	}
-	if !w.c.Events || s.ear != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
+	if !w.c.Events || ctx.Err() != nil || s.ear != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
 		return
 	}
 	var memory fetch.RobotsMemory

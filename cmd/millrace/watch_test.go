@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/outbox"
+)
+
+// watch starts `millrace watch`.
+func watch(t *testing.T, args ...string) *served {
+	t.Helper()
+	return watchAs(t, map[string]string{"HOME": t.TempDir()}, args...)
+}
+
+func watchAs(t *testing.T, env map[string]string, args ...string) *served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &served{out: &buffer{}, stdout: &buffer{}}
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, append([]string{"watch", "--allow-private"}, args...), environment(env), strings.NewReader(""), s.stdout, s.out)
+	}()
+	code, once := 0, sync.Once{}
+	s.stop = func() int {
+		once.Do(func() { cancel(); code = <-done })
+		return code
+	}
+	t.Cleanup(func() { s.stop() })
+	eventually(t, "it watches", func() bool {
+		select {
+		case code := <-done:
+			done <- code
+			t.Fatalf("watch ended with %d:\n%s", code, s.out)
+		default:
+		}
+		return strings.Contains(s.out.String(), "msg=watching")
+	})
+	return s
+}
+
+// lines gives the changes in what was printed.
+func lines(t *testing.T, text string) (out []outbox.Event) {
+	t.Helper()
+	sc := bufio.NewScanner(strings.NewReader(text))
+	sc.Buffer(nil, 10<<20)
+	for sc.Scan() {
+		var e outbox.Event
+		if err := json.Unmarshal(sc.Bytes(), &e); err != nil || e.Site == "" || e.Time.IsZero() {
+			t.Fatalf("%v: %q", err, sc.Text())
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// edit changes a page of the handbook.
+func edit(t *testing.T, dir, old, now string) {
+	t.Helper()
+	name := filepath.Join(dir, "about", "index.html")
+	html, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(html), old) {
+		t.Fatalf("the page does not say %q", old)
+	}
+	write(t, name, strings.Replace(string(html), old, now, 1))
+}
+
+// A site with events is watched: an edit is a line in a moment, and a restart
+// neither pulls nor tells again what is known.
+func TestWatch(t *testing.T) {
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir)
+	w := watch(t, s.url, "--store", mirror, "--content", "text", "--log-level", "debug")
+	eventually(t, "all pages are told", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
+	eventually(t, "somebody listens", func() bool { return strings.Contains(w.out.String(), "/openfeeder/events status=200") })
+	for _, e := range lines(t, w.stdout.String()) {
+		if e.Change != "added" || e.Site != s.url || e.Title == "" || e.Revision == "" || e.Content == "" {
+			t.Fatalf("%+v", e)
+		}
+	}
+	told := len(w.stdout.String())
+	began := time.Now()
+	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
+	eventually(t, "the edit is told", func() bool { return len(w.stdout.String()) > told })
+	if e := lines(t, w.stdout.String()[told:]); len(e) != 1 || e[0].Change != "updated" || e[0].URL != s.url+"about/" || !strings.Contains(e[0].Content, "was a mill") {
+		t.Errorf("%+v", e)
+	}
+	t.Logf("the edit was told after %s", time.Since(began))
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the edit was told after %s", took)
+	}
+	eventually(t, "the pull has ended", func() bool { return strings.Contains(w.out.String(), "updated=1") })
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit %d:\n%s", code, w.out)
+	}
+
+	again := watch(t, s.url, "--store", mirror, "--log-level", "debug")
+	time.Sleep(time.Second)
+	if again.stop() != 0 || again.stdout.String() != "" || strings.Contains(again.out.String(), "msg=pulled") {
+		t.Errorf("a restart:\n%s\n%s", again.stdout, again.out)
+	}
+}
+
+// hook is a receiver of webhooks.
+type hook struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int // of answers; 0 = 204
+	asked  int
+	got    []outbox.Event
+	header http.Header
+}
+
+func newHook(t *testing.T) *hook {
+	t.Helper()
+	h := &hook{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.asked, h.header = h.asked+1, r.Header.Clone()
+		if h.status != 0 {
+			w.WriteHeader(h.status)
+			return
+		}
+		var m struct {
+			Type      string
+			Timestamp time.Time
+			Data      struct {
+				Site    string
+				Changes []outbox.Event
+			}
+		}
+		if err := json.Unmarshal(body, &m); err != nil || m.Type != "site.changed" || m.Timestamp.IsZero() || len(m.Data.Changes) == 0 {
+			t.Errorf("%v: %s", err, body)
+		}
+		h.got = append(h.got, m.Data.Changes...)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hook) state() (asked int, got []outbox.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.asked, slices.Clone(h.got)
+}
+
+func (h *hook) answer(status int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status = status
+}
+
+const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// A webhook is told what standard output would be, also what it was not there
+// for, and not again what it has.
+func TestWatchWebhook(t *testing.T) {
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	s, h := serve(t, dir), newHook(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, hookSecret+"\n")
+	args := []string{s.url, "--store", mirror, "--webhook", h.URL + "/in?token=hunter2", "--webhook-secret-file", secret}
+	h.answer(http.StatusBadGateway)
+	w := watch(t, args...)
+	eventually(t, "the webhook is asked", func() bool { asked, _ := h.state(); return asked > 0 })
+	if w.stop() != 0 || w.stdout.String() != "" || !strings.Contains(w.out.String(), "502 Bad Gateway") || strings.Contains(w.out.String(), "hunter2") {
+		t.Fatalf("while it is down:\n%s\n%s", w.stdout, w.out)
+	}
+	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
+	h.answer(0)
+	w = watch(t, args...)
+	defer func() {
+		if t.Failed() {
+			_, got := h.state()
+			t.Logf("%s\n%+v", w.out, got)
+		}
+	}()
+	eventually(t, "all pages are told, and the edit", func() bool {
+		_, got := h.state()
+		return slices.ContainsFunc(got, func(e outbox.Event) bool { return e.URL == s.url+"about/" && e.Change == "updated" })
+	})
+	w.stop()
+	_, got := h.state()
+	urls := map[string]bool{}
+	for _, e := range got {
+		urls[e.URL] = true
+	}
+	if len(urls) != 14 || len(got) != 15 || h.header.Get("webhook-id") == "" || h.header.Get("webhook-signature") == "" {
+		t.Errorf("%d changes of %d pages: %+v\n%v", len(got), len(urls), got, h.header)
+	}
+
+	// One that is gone is left alone, and the mirror is kept on.
+	h.answer(http.StatusGone)
+	env := map[string]string{"HOME": t.TempDir(), "MILLRACE_WEBHOOK_SECRET": hookSecret}
+	other := strings.Replace(args[4], "/in", "/other", 1)
+	w = watchAs(t, env, s.url, "--store", mirror, "--webhook", other, "--min-interval", "1s", "--max-interval", "1s", "--log-level", "debug")
+	eventually(t, "the end of the posts is told", func() bool { return strings.Contains(w.out.String(), "410 Gone") })
+	before, _ := h.state()
+	pulls := strings.Count(w.out.String(), "msg=pulled")
+	eventually(t, "the mirror is kept on", func() bool { return strings.Count(w.out.String(), "msg=pulled") > pulls })
+	if after, _ := h.state(); after != before || w.stop() != 0 {
+		t.Errorf("%d posts, then %d", before, after)
+	}
+}
+
+// What a command line can get wrong.
+func TestWatchUsage(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "hunter2hunter2\n")
+	for _, tt := range []struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{nil, []string{"example.com"}, "http://"},
+		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/"}, "openssl rand -base64 32"},
+		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/", "--webhook-secret-file", secret}, "begins with whsec_"},
+		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/", "--webhook-secret-file", secret + "x"}, "no such file"},
+		{map[string]string{"MILLRACE_WEBHOOK_SECRET": hookSecret}, []string{"https://example.com/", "--webhook", "hooks.example"}, "--webhook: "},
+		{nil, []string{"https://example.com/", "--webhook-secret-file", secret}, "no --webhook"},
+		{nil, []string{"https://example.com/", "--min-interval", "0s"}, "--min-interval"},
+		{nil, []string{"https://example.com/", "--min-interval", "2h", "--max-interval", "1h"}, "--max-interval"},
+		{nil, []string{"https://example.com/", "--via", "tct-02"}, "tct-01"},
+	} {
+		env := map[string]string{"HOME": t.TempDir()}
+		maps.Copy(env, tt.env)
+		code, out, errs := command(t, env, append([]string{"watch"}, tt.args...)...)
+		if code != 2 || out != "" || !strings.Contains(errs, tt.want) || strings.Contains(errs, "hunter2") {
+			t.Errorf("%v: exit %d, want %q:\n%s", tt.args, code, tt.want, errs)
+		}
+	}
+	// A webhook on this machine is refused, unless that is allowed.
+	s, h := serve(t, copySite(t, "jekyll")), newHook(t)
+	file := filepath.Join(t.TempDir(), "m.db")
+	pull(t, s.url, file)
+	code, _, errs := command(t, map[string]string{"MILLRACE_WEBHOOK_SECRET": hookSecret}, "watch", s.url, "--store", file, "--webhook", h.URL)
+	if asked, _ := h.state(); code != 1 || asked != 0 || !strings.Contains(errs, "--allow-private") {
+		t.Errorf("exit %d, %d posts:\n%s", code, asked, errs)
+	}
+}
+
+// A site that is down does not hold up the others, nor end the watch.
+func TestWatchDown(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"))
+	stuck := make(chan struct{})
+	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-stuck:
+		case <-r.Context().Done():
+		}
+	}))
+	defer dead.Close()
+	defer close(stuck)
+	refused := httptest.NewServer(nil)
+	refused.Close()
+	// The same server under another name is another host.
+	w := watch(t, strings.Replace(dead.URL, "127.0.0.1", "localhost", 1), strings.Replace(refused.URL, "127.0.0.1", "127.0.0.2", 1), s.url,
+		"--store", filepath.Join(t.TempDir(), "m.db"))
+	eventually(t, "the site that is there is told of", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
+	eventually(t, "the site that is not there is in the log", func() bool { return strings.Contains(w.out.String(), "the pull has failed") })
+	began := time.Now()
+	if code := w.stop(); code != 0 || time.Since(began) > 10*time.Second {
+		t.Errorf("exit %d after %s:\n%s", code, time.Since(began), w.out)
+	}
+}
+
+// However often a watch is killed, every change is told, and none more often
+// than it was cut off.
+func TestKillWatch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: kills child processes")
+	}
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir, "--log-level", "error")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(out *os.File, args ...string) *exec.Cmd {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), exe, append([]string{
+			"watch", s.url, "--store", mirror, "--allow-private", "--content", "text", "--min-interval", "1s", "--max-interval", "1s", "--quiet",
+		}, args...)...)
+		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir(), "MILLRACE_WEBHOOK_SECRET=" + hookSecret}
+		c.Stdout = out
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	// whole fails unless all pages were told, with the words of the last edit.
+	whole := func(told []outbox.Event, says string, twice int) {
+		t.Helper()
+		pages, times := map[string]string{}, map[string]int{}
+		for _, e := range told {
+			pages[e.URL] = e.Content
+			times[e.URL+" "+e.Revision]++
+		}
+		if len(pages) != 14 || !strings.Contains(pages[s.url+"about/"], says) {
+			t.Errorf("%d pages are told of; /about/ says\n%s", len(pages), pages[s.url+"about/"])
+		}
+		again := len(told) - len(times)
+		if t.Logf("%d changes told, %d of them again", len(told), again); again > twice {
+			t.Errorf("%d changes are told again: %v", again, times)
+		}
+	}
+
+	const kills = 6
+	says := "Alderford is a mill"
+	var told []outbox.Event
+	for i := range kills + 1 {
+		now := "Alderford is a mill number " + strings.Repeat("I", i+1) + "."
+		edit(t, dir, says, now)
+		says = now
+		name := filepath.Join(t.TempDir(), "out")
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := start(f)
+		read := func() string {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		if i < kills {
+			time.Sleep(time.Duration(50+80*i) * time.Millisecond)
+		} else {
+			eventually(t, "the last edit is told", func() bool { return strings.Contains(read(), says) })
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()
+		_ = f.Close()
+		told = append(told, lines(t, read())...)
+	}
+	whole(told, says, kills*14)
+
+	// A receiver that has a message, of a sender that is killed before he knows.
+	h := newHook(t)
+	var child atomic.Pointer[exec.Cmd]
+	killer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.Config.Handler.ServeHTTP(w, r)
+		if asked, _ := h.state(); asked <= 3 {
+			_ = child.Load().Process.Kill()
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer killer.Close()
+	for range 3 {
+		c := start(nil, "--webhook", killer.URL)
+		child.Store(c)
+		if err := c.Wait(); err == nil {
+			t.Fatal("the watch has ended by itself")
+		}
+	}
+	if _, got := h.state(); len(got) != 3*14 {
+		t.Errorf("%d changes were posted by those who were killed", len(got))
+	}
+	c := start(nil, "--webhook", killer.URL)
+	eventually(t, "all is acknowledged", func() bool { asked, _ := h.state(); return asked == 4 })
+	time.Sleep(200 * time.Millisecond)
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	_, got := h.state()
+	whole(got, says, 3*14)
+}
+
+// A reader of standard output that goes away ends the watch, with an error that
+// says so.
+func TestWatchPipe(t *testing.T) {
+	s := serve(t, copySite(t, "handbook"))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	var errs bytes.Buffer
+	c := exec.CommandContext(t.Context(), exe, "watch", s.url, "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private")
+	c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+	c.Stdout, c.Stderr = w, &errs
+	if err := c.Run(); err == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(errs.String(), "changes cannot be written any more") || !strings.Contains(errs.String(), "broken pipe") {
+		t.Errorf("%v:\n%s", err, errs.String())
+	}
+	_ = w.Close()
+}
+
+// A site that asks for patience gets it, also from the next process.
+func TestWatchRetryAfter(t *testing.T) {
+	var asked atomic.Int64
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Retry-After", "7200")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer site.Close()
+	file := filepath.Join(t.TempDir(), "m.db")
+	for i := range 2 {
+		w := watch(t, site.URL, "--store", file, "--min-interval", "1s", "--max-interval", "1s")
+		if i == 0 {
+			eventually(t, "the pull has failed", func() bool { return strings.Contains(w.out.String(), "the pull has failed") })
+			if !strings.Contains(w.out.String(), "next=2h0m") {
+				t.Errorf("it is asked again too soon:\n%s", w.out)
+			}
+		}
+		before := asked.Load()
+		time.Sleep(1500 * time.Millisecond)
+		if w.stop(); asked.Load() != before {
+			t.Errorf("run %d: %d requests more:\n%s", i, asked.Load()-before, w.out)
+		}
+	}
+}
