@@ -1,0 +1,75 @@
+package arc
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// Pages without a snapshot are bare: the list says no more than that they are.
+func TestLookAtBareList(t *testing.T) {
+	b := newBare(t, 30)
+	offer, err := Protocol().Look(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), b.URL+"/p/1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if offer.Pages != 30 || offer.Bare != 30 || offer.Detail != millrace.DetailSummary || offer.Fields.Has(millrace.FieldContent) ||
+		offer.Entry != b.URL+pathList || offer.Still.Requests != 1 || offer.Still.Bytes != 0 || !offer.Deletes {
+		t.Errorf("%+v", offer)
+	}
+	if list := strings.Count(strings.Join(b.asked, " "), pathList); list != 1 || len(b.asked) != 1 {
+		t.Errorf("asked for %q", b.asked)
+	}
+}
+
+// A list in YAML is looked at too, also at its beginning alone.
+func TestLookAtYAML(t *testing.T) {
+	entry := "  - url: https://x.test/%d\n    ai_indexable: true\n    ai_summary: A page of which not much is known, but that it is there and has a summary.\n"
+	for _, n := range []int{3, 2000} {
+		text := "arc_sitemap_version: \"2.1\"\nsite: https://x.test\ngenerated_at: \"2026-01-01T00:00:00Z\"\npages:\n" + numbered(entry, n)
+		offer, err := Protocol().Look(t.Context(), oneFile("https://x.test"+pathYAML, text), "https://x.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if offer.Pages < n*9/10 || offer.Pages > n*11/10 || offer.Bare != offer.Pages || (offer.Basis == "") != (n == 3) {
+			t.Errorf("of %d pages: %+v", n, offer)
+		}
+	}
+}
+
+// numbered repeats a line with the numbers from 0 on.
+func numbered(line string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, line, i)
+	}
+	return b.String()
+}
+
+// oneFile is a network in which there is one file, in YAML.
+func oneFile(at, text string) *http.Client {
+	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		if r.URL.String() == at {
+			w.Header().Set("Content-Type", yamlType)
+			w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+			_, _ = io.WriteString(w, text)
+		} else {
+			http.NotFound(w, r)
+		}
+		resp := w.Result()
+		resp.Request = r
+		return resp, nil
+	})}
+}
+
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
