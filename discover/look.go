@@ -268,7 +268,7 @@ func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.
 	w := &Way{Protocol: room.Name, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
-		if offer.Deletes {
+		if offer.Deletes && offer.Named > 0 { // not by files, which list all pages
 			_, w.Deletions = room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader)
 		}
 		return w

@@ -27,8 +27,9 @@ type Model struct {
 	// Thin is the part of a page of HTML that every page is charged that comes
 	// as text without structure, between 0 and 1; 0 = 0.25.
 	Thin float64
-	// Held are the ways by which the site has been read before: to go on by
-	// one of them costs nothing to begin with.
+	// Held are the ways by which the site has been read before: to go on by one
+	// of them costs nothing to begin with, by any other one a first sync. None:
+	// the site is new, and the first sync is the one of the plan.
 	Held []string
 }
 
@@ -121,6 +122,7 @@ type planner struct {
 	open  []*quote // the ways that can be taken, in the order of the site
 	fills []string // see fill
 	fill  load     // what a page costs by the first of them
+	faint float64  // and is charged because it is thin
 	full  bool     // there is one
 }
 
@@ -173,13 +175,17 @@ func (p *planner) alone(w *Way) *quote {
 }
 
 // pages gives how many pages a way is taken to have: those that it names, or
-// if that is not known those that the others name.
+// if that is not known those that the others name, or as many as it is asked for
+// in a first sync.
 func (s *Site) pages(w *Way) float64 {
 	n := w.Offer.Pages
 	for i := range s.Ways {
 		if o := s.Ways[i].Offer; w.Offer.Pages < 0 && o != nil {
 			n = max(n, o.Pages)
 		}
+	}
+	if n < 0 {
+		n = int(min(w.Offer.First.Requests, math.MaxInt32))
 	}
 	return float64(max(n, 1))
 }
@@ -218,9 +224,9 @@ func (p *planner) thin(o *protocol.Offer) float64 {
 // findFills finds the ways that give a page by itself, the best first.
 func (p *planner) findFills() {
 	type fill struct {
-		name   string
-		load   load
-		weight float64
+		name string
+		load load
+		thin float64
 	}
 	var all []fill
 	for _, q := range p.open {
@@ -230,14 +236,14 @@ func (p *planner) findFills() {
 		} else if !brings(o) || o.Each.Requests == 0 || o.Bare > 0 {
 			continue
 		}
-		all = append(all, fill{q.way.Protocol, each, p.weigh(each) + p.thin(o)})
+		all = append(all, fill{q.way.Protocol, each, p.thin(o)})
 	}
-	slices.SortStableFunc(all, func(a, b fill) int { return cmp.Compare(a.weight, b.weight) })
+	slices.SortStableFunc(all, func(a, b fill) int { return cmp.Compare(p.weigh(a.load)+a.thin, p.weigh(b.load)+b.thin) })
 	for _, f := range all {
 		p.fills = append(p.fills, f.name)
 	}
 	if p.full = len(all) > 0; p.full {
-		p.fill = all[0].load
+		p.fill, p.faint = all[0].load, all[0].thin
 	}
 }
 
@@ -264,8 +270,8 @@ func (p *planner) quote(q *quote) {
 	if !p.full {
 		lost += bare * q.pages
 	}
-	q.lacks = p.thin(o)*(1-bare)*q.pages + lostCharge*page*lost
-	q.lacked = p.thin(o)*(1-bare)*changed + lostCharge*page*lost
+	thin := p.thin(o)*(1-bare) + p.faint*bare
+	q.lacks, q.lacked = thin*q.pages+lostCharge*page*lost, thin*changed+lostCharge*page*lost
 	if !o.Deletes {
 		p.deletions(q)
 	}
@@ -296,17 +302,26 @@ func (p *planner) gone(q *quote) load {
 	return l.add(load{bytes: float64(o.Named)}, p.Changed*q.pages)
 }
 
-// enter gives what it takes to go on by a way after another one.
+// enter gives what it takes to go on by a way after another one. What has been
+// read before decides, and on a site that is new the way of the first sync.
 func (p *planner) enter(q, after *quote) load {
-	if q == after || slices.Contains(p.Held, q.way.Protocol) {
+	known := q == after
+	if len(p.Held) > 0 {
+		known = slices.Contains(p.Held, q.way.Protocol)
+	}
+	if known {
 		return load{}
 	}
 	return q.first
 }
 
 // best chooses the way of the first sync, and that of a refresh, so that both
-// and the rounds that are expected cost least together.
+// and the rounds that are expected cost least together. Of a site that has been
+// read before the refresh counts alone.
 func (p *planner) best() (first, again *quote) {
+	first, again = p.open[0], p.open[0]
+	held := p.Held
+	p.Held = nil
 	least := math.Inf(1)
 	for _, f := range p.open {
 		for _, a := range p.open {
@@ -315,6 +330,9 @@ func (p *planner) best() (first, again *quote) {
 				least, first, again = total, f, a
 			}
 		}
+	}
+	if p.Held = held; len(held) > 0 {
+		again = slices.MinFunc(p.open, func(a, b *quote) int { return cmp.Compare(p.againWeight(a, nil), p.againWeight(b, nil)) })
 	}
 	return first, again
 }

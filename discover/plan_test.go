@@ -132,6 +132,20 @@ func TestPlan(t *testing.T) {
 		{"pages without content", []discover.Way{
 			but(tct(), func(w *discover.Way) { w.Offer.Bare = 900 }), openfeeder(), web(),
 		}, nil, "openfeeder fill crawl", "openfeeder fill crawl"},
+		{"summaries, filled with text, beside blocks", []discover.Way{
+			arc(), tct(), but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 72_000) }),
+		}, nil, "scp fill tct-01", "arc fill tct-01"},
+		{"nobody knows how many", []discover.Way{
+			but(web(), func(w *discover.Way) { w.Offer.Pages = -1 }), but(tct(), func(w *discover.Way) { w.Offer.Pages = -1 }),
+		}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
+		{"by another way than today's best", []discover.Way{ // which is not so much better that it pays to change
+			scp(), but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 9_000) }),
+		}, &discover.Model{Held: []string{"openfeeder"}}, "scp fill openfeeder", "openfeeder"},
+		{
+			"by one that has become dear",
+			[]discover.Way{scp(), openfeeder(), web()},
+			&discover.Model{Held: []string{"crawl"}}, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder",
+		},
 		{
 			"closed ways",
 			[]discover.Way{but(scp(), closed), but(openfeeder(), closed), tct(), web()},

@@ -31,8 +31,12 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	} else {
 		fmt.Fprintf(&b, "%s %s for %s", pagesText(o.Pages), carriesText(o.Detail), costText(l))
 	}
-	if bare := o.Bare; p.full && q.way.Protocol != Web && (bare > 0 || !brings(o)) {
-		fmt.Fprintf(&b, ", the content by %s", p.fills[0])
+	switch {
+	case !p.full || q.way.Protocol == Web:
+	case !brings(o):
+		fmt.Fprintf(&b, ", with the content by %s", p.fills[0])
+	case o.Bare > 0:
+		fmt.Fprintf(&b, ", with the content of %s by %s", pagesText(o.Bare), p.fills[0])
 	}
 	if len(rest) == 0 {
 		b.WriteString("; there is no other way")
@@ -52,7 +56,7 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	switch n := p.lost(next); {
 	case n >= 1:
 		fmt.Fprintf(&b, " and leave out %s", pagesText(int(n)))
-	case next.way.Offer.Detail < o.Detail:
+	case next.way.Offer.Detail < o.Detail && brings(next.way.Offer):
 		fmt.Fprintf(&b, " and bring them %s", carriesText(next.way.Offer.Detail))
 	}
 	if after != nil && p.enter(next, after) != (load{}) {
