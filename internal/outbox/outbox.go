@@ -11,10 +11,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Site is what an outbox needs of a site of a store.
+// Site is what an outbox needs of a site of a store. Its methods are those of
+// the store's sites.
 type Site interface {
+	// Head gives what the site is now.
 	Head(ctx context.Context) (millrace.View, error)
+	// Cursor gives what is kept under a name, "" if nothing is.
 	Cursor(ctx context.Context, from string) (millrace.Cursor, error)
+	// Swap keeps new in the place of old, durably. ErrConflict: old is not what
+	// is there.
 	Swap(ctx context.Context, from string, old, new millrace.Cursor) error
 }
 
