@@ -158,14 +158,20 @@ func (n *internet) pull(t *testing.T, file string, args ...string) pulled {
 	if err := json.Unmarshal([]byte(out.String()), &got.report); err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", got.code, err, out.String(), got.stderr)
 	}
+	got.render(t)
+	return got
+}
+
+// render gives the text of the report as a person reads it.
+func (p *pulled) render(t *testing.T) {
+	t.Helper()
 	var b bytes.Buffer
-	r := got.report
+	r := p.report
 	r.skipped = len(r.Skipped)
 	if err := printPull(&b, []*pullReport{&r}); err != nil {
 		t.Fatal(err)
 	}
-	got.text = b.String()
-	return got
+	p.text = b.String()
 }
 
 // trouble gives the lines of a pull that say what went wrong.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,46 +67,50 @@ func status(code int, header ...string) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler { return saysAll(code, h, http.StatusText(code)) }
 }
 
-func zeros(n int, w io.WriteCloser) {
-	_, _ = io.CopyN(w, zeroReader{}, int64(n))
-	_ = w.Close()
-}
-
-type zeroReader struct{}
-
-func (zeroReader) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
-}
-
+// bomb answers with few bytes that stand for very many.
 func bomb(coding string) func(http.Handler) http.Handler {
-	const size = 300 << 20
-	var b bytes.Buffer
-	switch coding {
-	case "gzip":
-		zeros(size, gzip.NewWriter(&b))
-	case "br":
-		zeros(size, brotli.NewWriter(&b))
-	case "zstd":
-		w, _ := zstd.NewWriter(&b)
-		zeros(size, w)
-	case "gzip, gzip":
-		w := gzip.NewWriter(&b)
-		zeros(size, gzip.NewWriter(w))
-		_ = w.Close()
-	default:
-		b.WriteString("hello")
-	}
+	made := sync.OnceValue(func() []byte { return packed(coding) })
 	return func(good http.Handler) http.Handler {
 		return spoiled(good, func(_ *http.Request, a *recorder) {
 			a.header.Set("Content-Encoding", coding)
 			a.header.Del("Content-Digest")
 			a.body.Reset()
-			a.body.Write(b.Bytes())
+			a.body.Write(made())
 		})
 	}
+}
+
+func packed(coding string) []byte {
+	const size = 64 << 20
+	var b bytes.Buffer
+	switch coding {
+	case "gzip":
+		spaces(size, gzip.NewWriter(&b))
+	case "br":
+		spaces(size, brotli.NewWriter(&b))
+	case "zstd":
+		w, err := zstd.NewWriter(&b)
+		if err != nil {
+			panic(err)
+		}
+		spaces(size, w)
+	case "gzip, gzip":
+		w := gzip.NewWriter(&b)
+		spaces(size, gzip.NewWriter(w))
+		_ = w.Close()
+	default:
+		b.WriteString("hello")
+	}
+	return b.Bytes()
+}
+
+// spaces writes n bytes of white space, which every format lets stand.
+func spaces(n int, w io.WriteCloser) {
+	some := bytes.Repeat([]byte(" "), 64<<10)
+	for ; n > 0; n -= len(some) {
+		_, _ = w.Write(some)
+	}
+	_ = w.Close()
 }
 
 // redirect leads everything elsewhere.

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/millrace/millrace/store"
 )
@@ -11,6 +15,9 @@ import (
 // already: what was being done to what is not repeated.
 func told(err error, root string, ways ...string) string {
 	text := err.Error()
+	if file, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)) {
+		return fmt.Sprintf("the disk is full (%v): nothing was changed; make room for what is temporary, or name another folder in TMPDIR, and try again", file)
+	}
 	for again := true; again; {
 		again = false
 		for _, way := range ways {

@@ -18,7 +18,7 @@ var advice = map[int]struct {
 	sqlite3.SQLITE_BUSY:     {millrace.ErrUnavailable, "another process is writing to the store: try again, or stop it"},
 	sqlite3.SQLITE_LOCKED:   {millrace.ErrUnavailable, "another process is writing to the store: try again, or stop it"},
 	sqlite3.SQLITE_FULL:     {millrace.ErrUnavailable, "the disk is full: nothing of this was kept, what was there is intact; make room and try again"},
-	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "the disk cannot be read or written: nothing of this was kept"},
+	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "the disk cannot be read or written, because it is full, over a quota or broken: nothing of this was kept, what was there is intact"},
 	sqlite3.SQLITE_NOMEM:    {millrace.ErrUnavailable, "out of memory: nothing of this was kept"},
 	sqlite3.SQLITE_CANTOPEN: {millrace.ErrInvalid, "it cannot be opened or created: look at the folder and its permissions"},
 	sqlite3.SQLITE_READONLY: {millrace.ErrForbidden, "it is read-only: make the file and its folder writable"},
