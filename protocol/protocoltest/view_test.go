@@ -2,6 +2,7 @@ package protocoltest_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -134,5 +135,57 @@ func TestPages(t *testing.T) {
 		if !seen[u] {
 			t.Errorf("no site has %s", u)
 		}
+	}
+}
+
+// The next view has a log of what makes it another one, as a store has.
+func TestThen(t *testing.T) {
+	at := func(h int) time.Time { return time.Date(2026, 1, 1, h, 0, 0, 0, time.UTC) }
+	page := func(u, title string) *millrace.Page {
+		return &millrace.Page{URL: u, Title: title, Modified: at(0), Known: millrace.AllFields}
+	}
+	one := protocoltest.NewView(millrace.Site{Base: "https://e.com/"}, []*millrace.Page{page("/a", "a"), page("/b", "b"), page("/c", "c")})
+	two := one.Then(at(1), []*millrace.Page{page("/a", "a"), page("/b", "other"), page("/d", "d")})
+	three := two.Then(at(2), []*millrace.Page{page("/a", "a"), page("/b", "third"), page("/c", "again"), page("/d", "d")})
+	said := func(v *protocoltest.View, since millrace.Cursor) (out []string) {
+		for c, err := range v.Changes(t.Context(), since) {
+			switch {
+			case err != nil:
+				return append(out, err.Error())
+			case c.Kind == millrace.Mark:
+				if c.Mark.Cursor != v.Site().At(v.Site().Seq) || c.Mark.Whole {
+					t.Errorf("%+v", c.Mark)
+				}
+			default:
+				title := ""
+				if c.Page != nil {
+					title = c.Page.Title
+				}
+				out = append(out, fmt.Sprint(c.Kind, " ", c.URL[len("https://e.com"):], " ", title, " ", c.New, " ", c.Time.Hour()))
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		v    *protocoltest.View
+		from uint64
+		want []string
+	}{
+		{two, 1, []string{"0 /b other false 1", "1 /c  false 1", "0 /d d true 1"}},
+		{three, 2, []string{"0 /b third false 2", "0 /c again true 2"}},
+		{three, 1, []string{"0 /d d true 1", "0 /b third false 2", "0 /c again true 2"}},
+		{three, 3, nil},
+	} {
+		if got := said(c.v, c.v.Site().At(c.from)); !slices.Equal(got, c.want) {
+			t.Errorf("%d from %d: %q, want %q", c.v.Site().Seq, c.from, got, c.want)
+		}
+	}
+	for h, want := range []uint64{1, 2, 3, 3} {
+		if got, err := three.SeqAt(t.Context(), at(h).Add(time.Minute)); got != want || err != nil {
+			t.Errorf("at %d: %d, %v", h, got, err)
+		}
+	}
+	if got, err := three.SeqAt(t.Context(), at(0).Add(-time.Minute)); got != 0 || err != nil {
+		t.Errorf("before: %d, %v", got, err)
 	}
 }
