@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
@@ -23,6 +24,7 @@ type exportCommand struct {
 	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"jsonl: all of each page, a line each; markdown: a tree of files with front matter; parquet: pages.parquet and chunks.parquet; csv: the metadata of each page."`
 	Out    string `placeholder:"PATH" help:"Where to write: a file for jsonl and csv (default, and -: standard output), a folder for markdown and parquet."`
 	Site   string `placeholder:"URL" help:"Export only this site of the store (default: all of them)."`
+	Since  string `placeholder:"CURSOR" help:"Export only what has changed of the site, as jsonl: since the cursor that an earlier export has reported, or since a time, such as 2026-11-20T12:00:00Z."`
 }
 
 // exportReport is what `millrace export --json` prints.
@@ -54,6 +56,8 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 		return usageError("--format " + c.Format + " writes a folder: name it with --out")
 	case piped && c.JSON:
 		return usageError("--json prints the report on standard output, where the pages go: name a file for them with --out")
+	case c.Since != "" && c.Format != "jsonl":
+		return usageError("--since: changes are exported as jsonl")
 	case !folder && !piped && sameFile(c.Store, c.Out):
 		return usageError("--out " + c.Out + ": that is the store itself")
 	}
@@ -129,6 +133,15 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		pages += info.Pages
 		r.Sites = append(r.Sites, said)
 	}
+	var since millrace.Cursor
+	if c.Since != "" {
+		if len(sites) > 1 {
+			return usageError("--since is about one site: name it with --site")
+		}
+		if since, err = sinceOf(ctx, sites[0].View, c.Since); err != nil {
+			return err
+		}
+	}
 	bar := p.progress("exporting")
 	defer bar.end()
 	o := &export.Options{Progress: func(done int) { bar.show(done, max(done, pages)) }}
@@ -141,9 +154,12 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		return err
 	}
 	write := func(w io.Writer) error {
-		if c.Format == "csv" {
+		switch {
+		case c.Format == "csv":
 			r.Counts, err = export.CSV(ctx, w, sites, o)
-		} else {
+		case since != "":
+			r.Counts, err = export.Changes(ctx, w, sites[0], since, o)
+		default:
 			r.Counts, err = export.Lines(ctx, w, sites, o)
 		}
 		return err
@@ -152,6 +168,16 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		return write(p.stdout)
 	}
 	return export.File(c.Out, write)
+}
+
+// sinceOf gives the place in a site's log that a time or a cursor is.
+func sinceOf(ctx context.Context, v millrace.View, s string) (millrace.Cursor, error) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return millrace.Cursor(s), nil //nolint:nilerr // whether it is a cursor, the log says
+	}
+	seq, err := v.SeqAt(ctx, t)
+	return v.Site().At(seq), err
 }
 
 // exportTerms gives the terms of a site, which are those of where it was pulled
@@ -197,7 +223,13 @@ func (r *exportReport) text(w io.Writer) error {
 	for _, name := range r.Left {
 		b = fmt.Appendf(b, "  left: %s, which somebody has changed; the site does not have it any more\n", printable(name))
 	}
+	if r.Format == "jsonl" && r.Removed > 0 {
+		b = fmt.Appendf(b, "  %s gone\n", quantity(int64(r.Removed), "page"))
+	}
 	for _, s := range r.Sites {
+		if r.Format == "jsonl" {
+			b = fmt.Appendf(b, "  what changes from now on of %s: --since %s\n", s.Site, s.Cursor)
+		}
 		if len(s.Terms) > 0 {
 			b = fmt.Appendf(b, "  %s says what its content may be used for, and so does each page: %s\n", s.Site, strings.Join(s.Terms, ", "))
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,6 +102,11 @@ func TestExport(t *testing.T) {
 		t.Errorf("the store has changed:\n%.500s", d)
 	}
 
+	file := filepath.Join(t.TempDir(), "pages.jsonl")
+	since := report(exported(t, "--store", mirror, "--format", "jsonl", "--out", file, "--json")).Sites[0].Cursor
+	if b, err := os.ReadFile(file); err != nil || string(b) != lines {
+		t.Error("a file is not what goes through a pipe", err)
+	}
 	tree := filepath.Join(t.TempDir(), "tree")
 	markdown := []string{"--store", mirror, "--format", "markdown", "--out", tree, "--json"}
 	if r := report(exported(t, markdown...)); r.Files != n || r.Unchanged+r.Removed != 0 {
@@ -122,6 +128,11 @@ func TestExport(t *testing.T) {
 	r = report(exported(t, markdown...))
 	if r.Files != n-1 || r.Removed != 1 || r.Unchanged < n-4 || r.Unchanged == r.Files {
 		t.Errorf("%+v", r)
+	}
+	changes := exported(t, "--store", mirror, "--format", "jsonl", "--since", since, "--quiet")
+	if !strings.Contains(changes, `{"url":"`+s.url+`about/","site":"`+s.url+`","deleted":true}`+"\n") || !strings.Contains(changes, "One sentence more.") ||
+		strings.Count(changes, "\n") > 4 || exported(t, "--store", mirror, "--format", "jsonl", "--since", time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "--quiet") != "" {
+		t.Errorf("%.2000s", changes)
 	}
 	site, err := os.ReadDir(tree)
 	if err != nil || len(site) != 2 {
@@ -152,6 +163,8 @@ func TestExportRefused(t *testing.T) {
 		{"--store MIRROR --format jsonl --out MIRROR", 2, "the store itself"},
 		{"--store MIRROR --format csv --out MIRROR-wal", 2, "the store itself"},
 		{"--store MIRROR --format xml", 2, "jsonl"},
+		{"--store MIRROR --format csv --since 2026-11-20T12:00:00Z", 2, "jsonl"},
+		{"--store MIRROR --format jsonl --since yesterday", 1, "start over"},
 		{"--store MIRROR-none --format jsonl", 1, "millrace pull"},
 		{"--store MIRROR --format jsonl --site https://other.example/", 2, "--site"},
 		{"--store MIRROR --format jsonl --out FOLDER", 1, "it is a folder"},

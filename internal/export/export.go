@@ -29,10 +29,10 @@ type Counts struct {
 	Chunks int   `json:"chunks,omitempty"` // of Parquet
 	Bytes  int64 `json:"bytes"`            // of all its files, whether or not they had to be written
 
-	// Of a folder.
+	// Of a folder, but for Removed.
 	Files     int `json:"files,omitempty"`
 	Unchanged int `json:"unchanged,omitempty"` // files that were there with the same bytes
-	Removed   int `json:"removed,omitempty"`   // files of an earlier export
+	Removed   int `json:"removed,omitempty"`   // files of an earlier export; of Changes, pages that are gone
 	// Left are names of files that an earlier export has written, that are no
 	// longer part of it, and that stay because somebody has changed them; the
 	// first hundred.

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,6 +165,52 @@ func TestLinesPage(t *testing.T) {
 				t.Error(d)
 			}
 		}
+	}
+}
+
+// following is a view with a log.
+type following struct {
+	*protocoltest.View
+	log []millrace.Change
+}
+
+func (f following) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		if since == "old" {
+			yield(millrace.Change{}, millrace.ErrConflict)
+			return
+		}
+		for _, c := range f.log {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	ref := func(u string) millrace.Ref { return millrace.Ref{URL: "https://mill.example" + u} }
+	site := mill()[0]
+	site.View = following{site.View.(*protocoltest.View), []millrace.Change{
+		{Ref: ref("/gate/")},
+		{Kind: millrace.Delete, Ref: ref("/old/")},
+		{Kind: millrace.Delete, Ref: ref("/brief/"), New: true},
+		{Kind: millrace.Mark, Mark: &millrace.Milestone{}},
+	}}
+	var b bytes.Buffer
+	c, err := Changes(t.Context(), &b, site, "some", nil)
+	if err != nil || c.Pages != 1 || c.Removed != 1 || c.Bytes != int64(b.Len()) {
+		t.Errorf("%+v %v", c, err)
+	}
+	first, second, _ := strings.Cut(b.String(), "\n")
+	if all := exported(t, mill())["pages.jsonl"]; !strings.Contains(all, first+"\n") {
+		t.Error(first)
+	}
+	if second != `{"url":"https://mill.example/old/","site":"https://mill.example/","deleted":true}`+"\n" {
+		t.Error(second)
+	}
+	if _, err := Changes(t.Context(), &b, site, "old", nil); !errors.Is(err, millrace.ErrConflict) {
+		t.Error(err)
 	}
 }
 

@@ -43,6 +43,55 @@ func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, 
 	return c, err
 }
 
+// gone is a page in JSON Lines that is there no more.
+type gone struct {
+	URL     string `json:"url"`
+	Site    string `json:"site"`
+	Deleted bool   `json:"deleted"`
+}
+
+// Changes is Lines for what has changed of a site since a cursor, each page once,
+// in the order of the changes: a page as it is now, or that it is gone. Bytes
+// of the counts are all; Pages are those that are there, Removed those that are
+// gone. ErrConflict: the cursor is of another store, or too old.
+func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor, o *Options) (Counts, error) {
+	out := newCounter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	base, terms := site.View.Site().Base, sayings(site.Terms)
+	var c Counts
+	change := func(ch millrace.Change) error {
+		switch {
+		case ch.Kind == millrace.Delete && !ch.New: // else it came and went
+			c.Removed++
+			return enc.Encode(gone{ch.URL, base, true})
+		case ch.Kind == millrace.Put:
+			p, err := site.View.Page(ctx, millrace.Ref{URL: ch.URL})
+			if err != nil {
+				return err
+			}
+			c.Pages++
+			p = sound(p)
+			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: terms})
+		}
+		return nil
+	}
+	for ch, err := range site.View.Changes(ctx, since) {
+		if err == nil {
+			err = change(ch)
+		}
+		if err != nil {
+			return c, fmt.Errorf("export %s: %w", base, err)
+		}
+		if o != nil && o.Progress != nil {
+			o.Progress(c.Pages + c.Removed)
+		}
+	}
+	err := out.finish()
+	c.Bytes = out.n
+	return c, err
+}
+
 // counter is a buffered writer that counts.
 type counter struct {
 	*bufio.Writer

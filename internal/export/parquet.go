@@ -96,7 +96,7 @@ func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Count
 		if err != nil {
 			return err
 		}
-		pages, chunks := newTable[pageRow](f[0], codec), newTable[chunkRow](f[1], codec)
+		pages, chunks := newTable[pageRow](f[0], "page", codec), newTable[chunkRow](f[1], "chunk", codec)
 		err = rows(ctx, sites, o, &c, pages, chunks)
 		err = errors.Join(err, pages.close(err == nil), chunks.close(err == nil))
 		c.Bytes = pages.out.n + chunks.out.n
@@ -228,9 +228,11 @@ func (c *codec) Encode(dst, src []byte) ([]byte, error) {
 	return c.encoder.EncodeAll(src, dst[:0]), nil
 }
 
-func newTable[T any](w io.Writer, codec *codec) *table[T] {
+func newTable[T any](w io.Writer, name string, codec *codec) *table[T] {
 	out := newCounter(w)
+	var row T
 	return &table[T]{out: out, w: parquet.NewGenericWriter[T](out,
+		parquet.NewSchema(name, parquet.SchemaOf(row)),
 		parquet.Compression(codec),
 		parquet.CreatedBy("millrace", "1", "0"), // the form of the tables, not the program's version: the same bytes for the same pages
 		parquet.DataPageStatistics(false),
