@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,8 +16,12 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// waysAge is how long it is remembered what ways a site has.
-const waysAge = 7 * 24 * time.Hour
+// waysAge is how long it is remembered what ways a site has, and laterAge if one
+// of them was out of reach.
+const (
+	waysAge  = 7 * 24 * time.Hour
+	laterAge = time.Hour
+)
 
 // waysRecord is what a mirror keeps of the ways into a site: the JSON that is
 // the cursor of the source "ways of ROOT".
@@ -70,8 +75,11 @@ func (w *ways) recall(ctx context.Context) error {
 	}
 	now := w.gate.now()
 	w.before = r.Failed
-	age := now.Sub(r.Site.Time)
-	if age < 0 || age >= waysAge || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
+	age, most := now.Sub(r.Site.Time), waysAge
+	if slices.ContainsFunc(r.Site.Ways, func(w discover.Way) bool { return w.Later }) {
+		most = laterAge
+	}
+	if age < 0 || age >= most || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
 		return nil
 	}
 	for _, f := range r.Failed {
@@ -152,6 +160,32 @@ func (s *sitePull) held(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
+// awaited gives an error if the way by which the site was read before is out of
+// reach for now: what may pass is waited for, for two pulls, since to go another
+// way means to read the whole site.
+func (w *ways) awaited(held []string) error {
+	for _, name := range held {
+		way := w.found.Site.Way(name)
+		if way == nil || !way.Later {
+			continue
+		}
+		if _, failed := w.found.Failed[name]; failed {
+			continue
+		}
+		err := fmt.Errorf("%w: %s, by which the site was read before, is out of reach: %s; pull again", millrace.ErrUnavailable, name, way.Reason)
+		w.fail(name, err)
+		if w.before[name].Times < 2 {
+			w.r.Ways = append(w.r.Ways, newWay(name, "all", err))
+			return err
+		}
+	}
+	return nil
+}
+
+func newWay(name, part string, err error) way {
+	return way{Protocol: name, Part: part, Error: err.Error()}
+}
+
 // choose mirrors a site by the cheapest way that does not fail.
 func (s *sitePull) choose(ctx context.Context) error {
 	w := &ways{sitePull: s}
@@ -168,6 +202,9 @@ func (s *sitePull) choose(ctx context.Context) error {
 		held, err := s.held(ctx)
 		if err != nil {
 			return err
+		}
+		if err := w.awaited(held); err != nil {
+			return errors.Join(err, w.save(ctx))
 		}
 		plan := w.plan(held)
 		route, refresh := plan.First, false
@@ -240,7 +277,7 @@ func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, ref
 	}
 	if !refresh {
 		if err := s.bound.refuse(route.Roll, offer); err != nil {
-			s.r.Ways = append(s.r.Ways, way{Protocol: route.Roll, Part: "all", Error: err.Error()})
+			s.r.Ways = append(s.r.Ways, newWay(route.Roll, "all", err))
 			return &quotaRefusal{err}
 		}
 	}

@@ -214,6 +214,38 @@ func TestPullEmptyRoll(t *testing.T) {
 	}
 }
 
+// The way by which a site was read before is waited for when it is out of
+// reach, and at the third time another one is taken.
+func TestPullWaits(t *testing.T) {
+	b := serveBehind(t, manyPages(t, 20))
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	if r := pullBest(t, b.url, mirror); r.Via != "scp" {
+		t.Fatalf("%+v", r)
+	}
+	b.set(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.URL.Path != "/sitemap.xml" {
+			return false
+		}
+		http.Error(w, "oh", http.StatusInternalServerError)
+		return true
+	})
+	var via []string
+	for range 3 {
+		_, out, errs := command(t, nil, "pull", b.url, "--allow-private", "--json", "--store", mirror)
+		var r pullReport
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatalf("%v: %s%s", err, out, errs)
+		}
+		if r.Deleted+r.Added > 0 {
+			t.Errorf("%+v", r)
+		}
+		via = append(via, r.Via)
+	}
+	if via[0] != "" || via[1] != "" || via[2] == "" || via[2] == "scp" {
+		t.Errorf("read by %q", via)
+	}
+}
+
 func TestWayRests(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
