@@ -234,6 +234,49 @@ func TestPlanCost(t *testing.T) {
 	}
 }
 
+// The reason is the one that decides.
+func TestPlanWhy(t *testing.T) {
+	closed := but(web(), func(w *discover.Way) { w.Allowed, w.Reason = false, "robots.txt disallows it" })
+	few := but(scp(), func(w *discover.Way) { w.Offer.Pages = 100 })
+	half := but(openfeeder(), func(w *discover.Way) { w.Offer.Bare = 500 })
+	for _, c := range []struct {
+		ways           []discover.Way
+		first, refresh string
+	}{
+		{
+			[]discover.Way{arc(), web()},
+			"1,000 pages as summaries for 1,001 requests and 12.3 MB, with the content by crawl; crawl would take 1,001 requests and 12.0 MB now, " +
+				"and 1,001 requests and 140.0 kB for each refresh in the place of 11 requests and 126.0 kB",
+			"11 requests and 126.0 kB when 1 % of the pages have changed, with the content by crawl; crawl would take 1,001 requests and 140.0 kB, " +
+				"after 1,001 requests and 12.0 MB to begin with",
+		},
+		{
+			[]discover.Way{scp(), closed},
+			"1,000 pages with their blocks for 2 requests and 2.5 MB; there is no other way",
+			"3 requests and 386.1 kB when 1 % of the pages have changed, with a reading from the start every 7 refreshes to see what is gone; there is no other way",
+		},
+		{
+			[]discover.Way{few, tct()},
+			"1,000 pages as text for 1,002 requests and 2.9 MB; scp, without 850 pages, would take 2 requests and 2.5 MB now, " +
+				"and 2 requests and 362.2 kB for each refresh in the place of 11 requests and 108.0 kB",
+			"11 requests and 108.0 kB when 1 % of the pages have changed; scp, without 850 pages, would take 2 requests and 362.2 kB, " +
+				"after 2 requests and 2.5 MB to begin with",
+		},
+		{
+			[]discover.Way{half, web()},
+			"1,000 pages with their blocks for 1,510 requests and 9.4 MB, with the content of 500 pages by crawl; crawl would take 1,001 requests and 12.0 MB",
+			"16 requests and 93.4 kB when 1 % of the pages have changed, with the content of 500 pages by crawl; crawl would take 1,001 requests and 140.0 kB, " +
+				"after 1,001 requests and 12.0 MB to begin with",
+		},
+		{[]discover.Way{closed}, "no way is open: robots.txt disallows it", "no way is open: robots.txt disallows it"},
+	} {
+		p := (&discover.Site{Ways: c.ways, Page: cost(1, 12_000)}).Plan(nil)
+		if d := cmp.Diff([]string{c.first, c.refresh}, []string{p.First.Why, p.Refresh.Why}); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
+
 // A small site that hardly changes is looked at and not read.
 func TestPlanQuiet(t *testing.T) {
 	few := func(w *discover.Way) { w.Offer.Pages = 10 }

@@ -52,12 +52,16 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	if after != nil {
 		l = next.again
 	}
-	fmt.Fprintf(&b, "; %s would take %s", next.way.Protocol, costText(l))
+	fmt.Fprintf(&b, "; %s", next.way.Protocol)
 	switch n := p.lost(next); {
 	case n >= 1:
-		fmt.Fprintf(&b, " and leave out %s", pagesText(int(n)))
+		fmt.Fprintf(&b, ", without %s,", pagesText(int(n)))
 	case next.way.Offer.Detail < o.Detail && brings(next.way.Offer):
-		fmt.Fprintf(&b, " and bring them %s", carriesText(next.way.Offer.Detail))
+		fmt.Fprintf(&b, ", %s,", carriesText(next.way.Offer.Detail))
+	}
+	fmt.Fprintf(&b, " would take %s", costText(l))
+	if after == nil && p.weigh(next.first) < p.weigh(q.first) {
+		fmt.Fprintf(&b, " now, and %s for each refresh in the place of %s", costText(next.again), costText(q.again))
 	}
 	if after != nil && p.enter(next, after) != (load{}) {
 		fmt.Fprintf(&b, ", after %s to begin with", costText(p.enter(next, after)))
