@@ -101,8 +101,9 @@ func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 	if c.Webhook == "" {
 		return nil, nil
 	}
-	text, from := "", "MILLRACE_WEBHOOK_SECRET"
-	if text, _ = p.lookup(from); c.WebhookSecretFile != "" {
+	from := "MILLRACE_WEBHOOK_SECRET"
+	text, _ := p.lookup(from)
+	if c.WebhookSecretFile != "" {
 		from = "--webhook-secret-file " + c.WebhookSecretFile
 		b, err := readStart(c.WebhookSecretFile, maxKeyFile)
 		if err != nil {

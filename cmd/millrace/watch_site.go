@@ -149,6 +149,9 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	r, err := w.c.pull(ctx, w.puller, w.store, s.url, w.ways)
 	release()
 	w.tell.wake(r.Site)
+	if err != nil {
+		r.Error = err.Error()
+	}
 	if err != nil && ctx.Err() != nil {
 		return // it is due still
 	}

@@ -18,7 +18,7 @@ import (
 
 const (
 	tellEvery = 500 * time.Millisecond // while a pull goes on
-	tellAgain = time.Minute            // after a failure of the store
+	tellAgain = 10 * time.Second       // after a failure of the store
 	printed   = 1000                   // changes that are printed together at most
 	posted    = 100                    // and posted
 )
@@ -168,19 +168,19 @@ func (t *telling) flush(ctx context.Context, name string) error {
 			}
 		}
 	}
-	switch {
-	case err == nil || ctx.Err() != nil:
-		return nil
-	case errors.Is(err, millrace.ErrConflict):
+	if err == nil || ctx.Err() != nil {
+		return nil //nolint:nilerr // what is not told yet is told by the next process
+	}
+	if _, taken := errors.AsType[*outbox.TakenError](err); taken {
 		return err
 	}
 	if refused, ok := errors.AsType[*outletError](err); ok {
-		if t.w.hook != nil && errors.Is(err, millrace.ErrNotFound) {
-			t.silent = true
-			t.w.process.log.Error("nothing is posted any more; the mirror is kept on", "error", err)
-			return nil
+		if t.w.hook == nil || !errors.Is(err, millrace.ErrNotFound) {
+			return refused.err
 		}
-		return refused.err
+		t.silent = true
+		t.w.process.log.Error("nothing is posted any more; the mirror is kept on", "error", err)
+		return nil
 	}
 	t.w.process.log.Error("what has changed cannot be told now", "site", name, "again_in", tellAgain, "error", err)
 	time.AfterFunc(tellAgain, func() { t.wake(name) })

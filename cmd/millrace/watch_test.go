@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/store/sqlite"
 )
 
 // watch starts `millrace watch`.
@@ -437,5 +440,51 @@ func TestWatchRetryAfter(t *testing.T) {
 		if w.stop(); asked.Load() != before {
 			t.Errorf("run %d: %d requests more:\n%s", i, asked.Load()-before, w.out)
 		}
+	}
+}
+
+// What a site says of requests keeps two pulls apart.
+func TestWatchGap(t *testing.T) {
+	robots := "User-agent: *\nCrawl-delay: 20\n"
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, robots)
+	}))
+	defer site.Close()
+	c := &watchCommand{}
+	c.AllowPrivate, c.MinInterval, c.URL = true, time.Second, []string{site.URL}
+	p := &process{log: slog.New(slog.DiscardHandler), lookup: environment(nil)}
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	w := &watching{c: c, process: p, puller: p, store: st}
+	w.tell = newTelling(w)
+	s, err := w.open(t.Context(), site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		report pullReport
+		want   time.Duration
+	}{
+		{pullReport{}, 20 * time.Second},
+		{pullReport{Policy: &policyReport{PerSecond: 0.04}}, 25 * time.Second},
+		{pullReport{Policy: &policyReport{PerSecond: 0.0001}}, time.Minute},
+		{pullReport{Policy: &policyReport{PerDay: 100}, Requests: 10}, 144 * time.Minute},
+		{pullReport{Policy: &policyReport{PerDay: 100}, Requests: 1000}, 24 * time.Hour},
+		{pullReport{Error: "failed"}, 0},
+	} {
+		if got := w.gap(t.Context(), s, &tt.report); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.report, got, tt.want)
+		}
+	}
+	now := time.Now()
+	again := now.Add(5 * time.Hour)
+	if got := asked(&pullReport{GoOn: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
+		t.Errorf("asked for %s", got.Sub(now))
+	}
+	if got := asked(&pullReport{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
+		t.Errorf("asked for %s", got.Sub(now))
 	}
 }

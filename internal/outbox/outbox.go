@@ -72,6 +72,18 @@ type teller struct {
 	size  int
 }
 
+// TakenError says that somebody else tells the same receiver. It is a
+// [millrace.ErrConflict].
+type TakenError struct{ Site string }
+
+// Error says what cannot be told, and why.
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("another process tells what changes in %s to the same receiver", e.Site)
+}
+
+// Unwrap gives [millrace.ErrConflict].
+func (e *TakenError) Unwrap() error { return millrace.ErrConflict }
+
 // Skip leaves out all that has happened until now, for a receiver that has not
 // been told of anything yet.
 func (o *Outbox) Skip(ctx context.Context) error {
@@ -89,8 +101,9 @@ func (o *Outbox) Skip(ctx context.Context) error {
 
 // Flush tells all that there is to tell, and says how many events that were. A
 // receiver that has never been told anything is told everything.
-// [millrace.ErrConflict]: another process tells the same receiver. Errors of
-// Deliver are given as they are; nothing is lost by them.
+// A [*TakenError]: another process tells the same receiver; another
+// [millrace.ErrConflict] is the site's, whose pages have to be derived first.
+// Errors of Deliver are given as they are; nothing is lost by them.
 func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 	t := &teller{Outbox: o}
 	if t.at, t.kept, err = o.load(ctx); err != nil {
@@ -278,7 +291,7 @@ func (t *teller) keep(ctx context.Context, to place) error {
 	// What was delivered is delivered, even if the process is to end.
 	if err := t.Site.Swap(context.WithoutCancel(ctx), t.from(), t.kept, millrace.Cursor(b)); err != nil {
 		if errors.Is(err, millrace.ErrConflict) {
-			return fmt.Errorf("another process tells what changes in %s to the same receiver: %w", t.Name, err)
+			return &TakenError{t.Name}
 		}
 		return err
 	}

@@ -251,7 +251,8 @@ func TestTwice(t *testing.T) {
 		flush(t, other)
 		return r.deliver(ctx, lines)
 	}}
-	if _, err := o.Flush(t.Context()); !errors.Is(err, millrace.ErrConflict) || !strings.Contains(err.Error(), "another process") {
+	_, err := o.Flush(t.Context())
+	if taken, ok := errors.AsType[*TakenError](err); !ok || !errors.Is(err, millrace.ErrConflict) || taken.Site != base {
 		t.Error(err)
 	}
 }
