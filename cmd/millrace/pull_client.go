@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// siteClient makes the client of one site. All of a command share the queues of
+// hosts, so that they are as polite, and as many requests run at once, as if
+// there were one.
+func (c *pullCommand) siteClient(p *process, site store.Site) *fetch.Client {
+	c.sharing.Do(func() { c.shared = c.client(p, nil) })
+	var robots fetch.RobotsMemory
+	if !c.IgnorePolicy {
+		robots = robotsMemory{site}
+	}
+	o := c.clientOptions(p, robots)
+	o.Beside, o.MaxReceived = c.shared, int64(c.MaxBytes)
+	return fetch.New(o)
+}
+
+// mirrored opens a site of a mirror, which keeps what the site made public:
+// nothing is hidden a second time.
+func mirrored(ctx context.Context, st *sqlite.Store, name string) (store.Site, error) {
+	site, err := st.Site(ctx, name, store.Config{Base: name, Visibility: millrace.Visibility{Exclude: []string{}}})
+	if err != nil {
+		return nil, err
+	}
+	return site, site.Derive(ctx, nil)
+}
