@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// child runs a pull in a real process by a script of a shell, in which $0 is
+// the command, $1 the mirror and the rest the command's arguments. It gives the
+// most memory that the process had, in bytes.
+func child(t *testing.T, script, mirror string, args ...string) (got pulled, peak int64) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), "sh", append([]string{"-c", script, exe, mirror, "pull", "--store", mirror, "--allow-private", "--json"}, args...)...)
+	c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for running := true; running; {
+		peak = max(peak, highWater(c.Process.Pid))
+		select {
+		case <-ended:
+			running = false
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	if strings.Contains(errs.String(), "unshare:") || strings.Contains(errs.String(), "mount:") {
+		t.Skip("no file systems of one's own here: " + errs.String())
+	}
+	got.code, got.stderr = c.ProcessState.ExitCode(), errs.String()
+	if out.Len() > 0 {
+		if err := json.Unmarshal(out.Bytes(), &got.report); err != nil {
+			t.Fatalf("%v\n%s%s", err, out.String(), errs.String())
+		}
+		got.render(t)
+	}
+	return got, peak
+}
+
+// highWater gives the most memory that a process has had so far, in bytes. What
+// Wait tells is that of the process which it was forked from, too.
+func highWater(pid int) (n int64) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(b), "VmHWM:")
+	_, _ = fmt.Sscan(rest, &n)
+	return n << 10
+}
+
+// Scripts for child: as it is; with files that may not be longer than so many
+// blocks of 512 bytes; with the mirror, or what is temporary, on a disk of its
+// own of so many kB.
+const (
+	plainly = `shift; exec "$0" "$@"`
+	limited = `shift; ulimit -f %d; exec "$0" "$@"`
+	onDisk  = `m=$1; shift; d=$(dirname "$m")
+exec unshare -rm sh -c 'd=$1; m=$2; shift 2; cp "$m" "$d.db" && mount -t tmpfs -o size=%dk none "$d" && cp "$d.db" "$m" || exit 99
+"$0" "$@"; code=$?; rm -f "$d.db"*; cp "$m" "$d.db"; [ ! -e "$m-wal" ] || cp "$m-wal" "$d.db-wal"; exit $code' "$0" "$d" "$m" "$@"`
+	onTemp = `shift
+exec unshare -rm sh -c 'mount -t tmpfs -o size=%dk none "$TMPDIR" || exit 99; exec "$0" "$@"' "$0" "$@"`
+)
+
+// growing is a site by TCT draft-01 that has more and more pages, of 8 KB each.
+type growing struct {
+	*httptest.Server
+	pages, padding atomic.Int64 // padding is white space behind each item of the list
+}
+
+func newGrowing(t *testing.T) *growing {
+	t.Helper()
+	g := &growing{}
+	mux := http.NewServeMux()
+	g.Server = httptest.NewServer(mux)
+	t.Cleanup(g.Close)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", `</list>; rel="index"; type="application/json"`)
+	})
+	mux.HandleFunc("/list", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		var items []string
+		for i := range g.pages.Load() {
+			items = append(items, fmt.Sprintf(`{"cUrl":"%[1]s/%[2]d/","mUrl":"%[1]s/%[2]d/llm.json","etag":"sha256-%[2]d"}`, g.URL, i)+
+				strings.Repeat(" ", int(g.padding.Load())))
+		}
+		fmt.Fprintf(w, `{"version":1,"items":[%s]}`, strings.Join(items, ","))
+	})
+	mux.HandleFunc("/{n}/llm.json", func(w http.ResponseWriter, r *http.Request) {
+		n := r.PathValue("n")
+		seed, _ := strconv.ParseUint(n, 10, 32)
+		rng, words := rand.New(rand.NewPCG(seed, 1)), ""
+		for range 800 {
+			words += strconv.FormatUint(rng.Uint64(), 36) + " "
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("ETag", `"sha256-`+n+`"`)
+		w.Header().Set("Link", "<"+g.URL+"/"+n+`/>; rel="canonical"`)
+		fmt.Fprintf(w, `{"profile":"tct-1","canonical_url":"%s/%s/","title":"Page %[2]s","content":"%[3]s","hash":"sha256-%[2]s"}`, g.URL, n, words)
+	})
+	return g
+}
+
+// A disk that is full ends a pull with one line that says so. The mirror has
+// what it had, and perhaps more; the next pull has the rest.
+func TestPullFullDisk(t *testing.T) {
+	g := newGrowing(t)
+	g.pages.Store(10)
+	good := filepath.Join(t.TempDir(), "mirror.db")
+	pull(t, g.URL, good)
+	root := g.URL + "/"
+	before := texts(t, good, root)
+	info, err := os.Stat(good)
+	if err != nil || len(before) != 10 {
+		t.Fatalf("%d pages, %v", len(before), err)
+	}
+	size := int(info.Size() >> 10)
+	const full = "the disk is full: nothing of this was kept, what was there is intact; make room and try again"
+	for _, tt := range []struct {
+		name, script string
+		padding      int64
+		want         string
+	}{
+		{"files of a length", fmt.Sprintf(limited, 2*size+200), 0, "because it is full, over a quota or broken: nothing of this was kept, what was there is intact"},
+		{"a disk of its own", fmt.Sprintf(onDisk, size+400), 0, full},
+		{"for what is temporary", fmt.Sprintf(onTemp, 64), 16 << 10, "the disk is full (write "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "disk")
+			file := filepath.Join(dir, "mirror.db")
+			b, err := os.ReadFile(good)
+			if err == nil {
+				err = os.Mkdir(dir, 0o700)
+			}
+			if err == nil {
+				err = os.WriteFile(file, b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.pages.Store(150)
+			g.padding.Store(tt.padding)
+			got, _ := child(t, tt.script, file, g.URL, "--via", "tct-01")
+			lines := got.trouble()
+			if got.code != exitFailure || len(lines) != 1 || !strings.Contains(lines[0], tt.want) || len(lines[0]) > 350 {
+				t.Errorf("exit %d: %q\n%s%s", got.code, lines, got.text, got.stderr)
+			}
+			if _, err := os.Stat(dir + ".db"); err == nil { // what was on the disk
+				file = dir + ".db"
+			}
+			after := texts(t, file, root)
+			for u, text := range before {
+				if after[u] != text {
+					t.Errorf("%s was %d bytes and is %d", u, len(text), len(after[u]))
+				}
+			}
+			if len(after) > 149 {
+				t.Error("the disk was not full")
+			}
+			if r := pull(t, g.URL, file); r.Added+len(after) != 150 {
+				t.Errorf("the next pull, after %d pages: %+v", len(after), r)
+			}
+		})
+	}
+}
+
+// Whatever a server sends, a process stays small.
+func TestPullMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: child processes, and memory without -race")
+	}
+	fine := saysAll(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "")
+	for name, h := range map[string]http.Handler{
+		"bomb in a bomb": bomb("gzip, gzip")(fine),
+		"zstd bomb":      bomb("zstd")(fine),
+		"long header":    saysAll(200, http.Header{"X-Long": {strings.Repeat("x", 1<<20)}}, ""),
+		"without end": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, strings.Repeat("<div>", 10_000))
+			}
+		}),
+	} {
+		srv := httptest.NewServer(h)
+		most := int64(100 << 20)
+		if name == "without end" { // a page may have 50 MiB
+			most = 250 << 20
+		}
+		for _, via := range []string{webCrawl, "tct-00"} {
+			began := time.Now()
+			got, peak := child(t, plainly, filepath.Join(t.TempDir(), "m.db"), append(by(via), srv.URL, "--ignore-policy")...)
+			if took := time.Since(began); got.code != exitFailure || peak < 5<<20 || peak > most || took > time.Minute {
+				t.Errorf("%s by %s: exit %d, %d MB, %s: %s", name, via, got.code, peak>>20, took, got.text)
+			} else {
+				t.Logf("%s by %s: %d MB, %s: %s", name, via, peak>>20, took, got.report.Error)
+			}
+		}
+		srv.Close()
+	}
+}
