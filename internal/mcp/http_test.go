@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -202,11 +200,11 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// Thousands of clients that begin and never end leave nothing behind.
-func TestThousandsOfSessions(t *testing.T) {
-	n := 3000
+// Hundreds of clients that begin and never end leave nothing behind.
+func TestManySessions(t *testing.T) {
+	n := 800
 	if testing.Short() {
-		n = 300
+		n = 160
 	}
 	s := New(mills(t), nil)
 	url := listen(t, s, gateway.Options{})
@@ -405,68 +403,6 @@ func TestRightIsForAgents(t *testing.T) {
 		if right, ok := s.Right(r); ok != q.want || ok && right != millrace.RightRead {
 			t.Errorf("%s %s %s: %v %v", q.method, q.path, q.accept, right, ok)
 		}
-	}
-}
-
-func TestStdio(t *testing.T) {
-	s := New(mills(t), nil)
-	toServer, fromClient := io.Pipe()
-	toClient, fromServer := io.Pipe()
-	done := make(chan error, 1)
-	go func() { done <- s.Run(t.Context(), toServer, fromServer) }()
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, _ := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 2 {
-		t.Errorf("%+v", out)
-	}
-	go func() { _, _ = io.Copy(io.Discard, toClient) }()
-	_ = fromClient.Close()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("it goes on without a client")
-	}
-}
-
-func TestHostileLines(t *testing.T) {
-	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n"
-	for name, q := range map[string]struct {
-		in   string
-		fail bool
-	}{
-		"nothing":       {"", false},
-		"a hello":       {hello, false},
-		"no JSON":       {hello + "hello\n", true},
-		"a long line":   {hello + `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 2*maxLine) + "\"}}\n", true},
-		"half a line":   {hello + `{"jsonrpc":"2.0","id":1,"me`, true},
-		"before hello":  {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n", false},
-		"null as a map": {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":null}}` + "\n", false},
-		"no parameters": {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call"}` + "\n", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			out := new(bytes.Buffer)
-			done := make(chan error, 1)
-			go func() { done <- New(mills(t), nil).Run(t.Context(), strings.NewReader(q.in), out) }()
-			select {
-			case err := <-done:
-				if (err != nil) != q.fail {
-					t.Errorf("%v", err)
-				}
-			case <-time.After(20 * time.Second):
-				t.Fatal("it does not end")
-			}
-			// Standard output has the protocol and nothing else.
-			for l := range strings.Lines(out.String()) {
-				if !json.Valid([]byte(l)) || !strings.Contains(l, `"jsonrpc":"2.0"`) {
-					t.Errorf("%q is no message", l)
-				}
-			}
-		})
 	}
 }
 

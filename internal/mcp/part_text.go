@@ -1,0 +1,129 @@
+package mcp
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// takeText cuts the text of a block.
+func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.Block, rest place, err error) {
+	from := 0
+	if len(at) > 0 {
+		from = at[0]
+	}
+	if len(at) > 1 || from < 0 || from > len(b.Text) || from == len(b.Text) && from > 0 || from > 0 && !utf8.RuneStart(b.Text[from]) {
+		return b, nil, errPlace(at)
+	}
+	whole := b.Text
+	if from > 0 {
+		b.Caption = ""
+	}
+	spans := b.Spans
+	room = max(room, 1)
+	for n := room; ; n = n * 3 / 4 {
+		to := from + cut(whole[from:], max(n, 1), lines)
+		b.Text, b.Spans = whole[from:to], spansIn(spans, from, to)
+		if to < len(whole) {
+			rest = place{to}
+		}
+		// What is marked or escaped takes more characters; code is as it is.
+		if lines || n <= 1 || size(millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}) <= room+2 {
+			return b, rest, nil
+		}
+		if n < 16 && spans != nil {
+			spans, n = nil, room*4/3 // the address of a link is larger than all that
+		}
+	}
+}
+
+// spansIn gives the spans of a piece of a text.
+func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
+	for _, s := range spans {
+		if s.Start, s.End = max(s.Start, from)-from, min(s.End, to)-from; s.Start < s.End {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// cut gives where a text is cut that is to have at most so many characters: at
+// the end of a line, a sentence or a word if one is in its second half, and
+// never in what is read as one character. It is above 0 unless there is no text.
+func cut(s string, most int, lines bool) int {
+	end, half := len(s), 0
+	n := 0
+	for i := range s {
+		if n == most/2 {
+			half = i
+		}
+		if n == most {
+			end = i
+			break
+		}
+		n++
+	}
+	if end == len(s) {
+		return end
+	}
+	if i := strings.LastIndexByte(s[half:end], '\n'); i >= 0 && half+i > 0 {
+		return half + i + 1
+	}
+	if !lines {
+		for _, stop := range []string{". ", "! ", "? ", "。", "！", "？", " "} {
+			if i := strings.LastIndex(s[half:end], stop); i >= 0 && half+i > 0 {
+				return half + i + len(stop)
+			}
+		}
+	}
+	return edge(s, end)
+}
+
+// edge gives the last place at or before a byte of a text where no character
+// is torn from its marks; if there is none, the first one after it.
+func edge(s string, at int) int {
+	for i := at; i > 0 && at-i < 64; i-- {
+		if whole(s, i) {
+			return i
+		}
+	}
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return at
+}
+
+const joiner = '\u200d'
+
+// whole reports whether a text can be cut at a byte.
+func whole(s string, i int) bool {
+	if i >= len(s) {
+		return true
+	}
+	if !utf8.RuneStart(s[i]) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	after, _ := utf8.DecodeRuneInString(s[i:])
+	switch {
+	case unicode.Is(unicode.M, after), after == joiner, before == joiner, after >= 0x1f3fb && after <= 0x1f3ff:
+		return false
+	case before == '\r' && after == '\n':
+		return false
+	case flag(after): // two make a flag
+		n := 0
+		for before := s[:i]; ; n++ {
+			r, size := utf8.DecodeLastRuneInString(before)
+			if !flag(r) {
+				break
+			}
+			before = before[:len(before)-size]
+		}
+		return n%2 == 0
+	}
+	return true
+}
+
+func flag(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
