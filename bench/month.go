@@ -51,6 +51,7 @@ type monthWay struct {
 	since     map[string]int // gone and still there: since what day
 	worst     int            // days until a page that was gone was there no more
 	via       string         // what pull has chosen last
+	level     string         // what it has chosen at first, whose content the mirror has from then on
 	unequal   string         // an example
 	wrongDays []int
 }
@@ -132,6 +133,9 @@ func (m *month) chooseWays() {
 		w.sync = func(ctx context.Context, at time.Time) error {
 			r, err := m.pull(ctx, at, file, args...)
 			w.via = r.Via
+			if w.level == "" {
+				w.level = r.Via
+			}
 			return err
 		}
 		w.check = func(ctx context.Context, truth *monthState) (int, []string, error) {

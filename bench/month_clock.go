@@ -153,6 +153,7 @@ func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publis
 	}()
 	var seen []string
 	var seq uint64
+	taken := false
 	var patience <-chan time.Time
 	for took := time.After(5 * time.Minute); ; {
 		select {
@@ -169,7 +170,8 @@ func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publis
 					return nil, err
 				}
 			}
-			if ingested.MatchString(line) {
+			taken = taken || ingested.MatchString(line)
+			if taken && seq > 0 && p.head == 0 { // before the first edition the store is not complete
 				now, err := m.open(ctx, m.store, "")
 				if err != nil {
 					return nil, err
@@ -187,9 +189,7 @@ func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publis
 				return p, nil
 			}
 		case <-patience:
-			if seq > 0 {
-				return p, errResting
-			}
+			return p, errResting
 		case <-took:
 			return nil, fmt.Errorf("millrace serve did not publish in time: %q", seen)
 		case <-ctx.Done():

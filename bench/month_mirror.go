@@ -93,11 +93,11 @@ func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	return sums
 }
 
-// compare holds a mirror against what the way that it came by carries of the
-// site. wrong counts the pages that are stale or lost, left are those that are
+// compare holds a mirror against what the way that it first came by carries of
+// the site. wrong counts the pages that are stale or lost, left are those that are
 // gone from the site.
 func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong int, left []string, err error) {
-	want := truth.carry(w.via)
+	want := truth.carry(w.level)
 	found := 0
 	for p, err := range got.view.Scan(ctx, millrace.Scan{Bodies: true}) {
 		if err != nil {

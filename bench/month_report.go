@@ -77,7 +77,11 @@ func (m *month) aims(days int, looks map[int]bool) {
 // title names a way, with what it has come to.
 func (w *monthWay) title() string {
 	if w.choice {
-		return w.name + ", which chooses " + w.via
+		name := w.name + ", which chooses " + w.level
+		if w.via != w.level {
+			name += ", and in the end " + w.via
+		}
+		return name
 	}
 	return w.name
 }
