@@ -36,8 +36,18 @@ func (s *byteSize) UnmarshalText(text []byte) error {
 		name string
 		size float64
 	}{
-		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-		{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"B", 1},
+		{"KiB", 1 << 10},
+		{"MiB", 1 << 20},
+		{"GiB", 1 << 30},
+		{"TiB", 1 << 40},
+		{"kB", 1e3},
+		{"MB", 1e6},
+		{"GB", 1e9},
+		{"TB", 1e12},
+		{"k", 1e3},
+		{"M", 1e6},
+		{"G", 1e9},
+		{"B", 1},
 	} {
 		if n := len(digits) - len(u.name); n > 0 && strings.EqualFold(digits[n:], u.name) {
 			digits, unit = strings.TrimSpace(digits[:n]), u.size

@@ -54,8 +54,11 @@ func TestBoundRefuses(t *testing.T) {
 func TestPullQuotas(t *testing.T) {
 	b := serveBehind(t, manyPages(t, 12))
 	for _, c := range [][]string{
-		{"tct-01", "--max-pages", "5"}, {"crawl", "--max-pages", "5"}, {"openfeeder", "--max-pages", "5"},
-		{"tct-01", "--max-bytes", "12kB"}, {"crawl", "--max-bytes", "12kB"},
+		{"tct-01", "--max-pages", "5"},
+		{"crawl", "--max-pages", "5"},
+		{"openfeeder", "--max-pages", "5"},
+		{"tct-01", "--max-bytes", "12kB"},
+		{"crawl", "--max-bytes", "12kB"},
 	} {
 		t.Run(strings.Join(c, " "), func(t *testing.T) {
 			mirror, whole := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "whole.db")

@@ -25,8 +25,8 @@ func siteAt(t *testing.T, addr string, handle func(w http.ResponseWriter, r *htt
 		if handle(w, r) {
 			return
 		}
-		switch {
-		case r.URL.Path == "/" || r.URL.Path == "/a.html":
+		switch r.URL.Path {
+		case "/", "/a.html":
 			_, _ = fmt.Fprint(w, `<!DOCTYPE html><title>A mill</title><main><h1>A mill</h1><p>Words about a mill, at some length, for those who want to know.</p><a href=/a.html>more</a></main>`)
 		default:
 			http.NotFound(w, r)

@@ -93,10 +93,10 @@ func (s *sitePull) run(ctx context.Context, rooms []protocol.Protocol) error {
 			return err
 		}
 	}
-	switch {
-	case s.c.Via == "":
+	switch s.c.Via {
+	case "":
 		return s.choose(ctx)
-	case s.c.Via == webCrawl:
+	case webCrawl:
 		return s.crawl(ctx, 0)
 	}
 	room := rooms[0]

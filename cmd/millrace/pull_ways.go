@@ -70,8 +70,8 @@ func (w *ways) recall(ctx context.Context) error {
 		return err
 	}
 	var r waysRecord
-	if json.Unmarshal([]byte(w.saved), &r) != nil || r.Site == nil || r.Site.URL == "" {
-		return nil // of another version
+	if err := json.Unmarshal([]byte(w.saved), &r); err != nil || r.Site == nil || r.Site.URL == "" {
+		return nil //nolint:nilerr // of another version: they are looked for again
 	}
 	now := w.gate.now()
 	w.before = r.Failed

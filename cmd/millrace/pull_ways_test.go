@@ -253,8 +253,14 @@ func TestWayRests(t *testing.T) {
 		age   time.Duration
 		want  bool
 	}{
-		{1, 0, false}, {2, 59 * time.Minute, true}, {2, time.Hour, false}, {3, 119 * time.Minute, true}, {3, 2 * time.Hour, false},
-		{60, 23 * time.Hour, true}, {60, 24 * time.Hour, false}, {5, -time.Hour, false},
+		{1, 0, false},
+		{2, 59 * time.Minute, true},
+		{2, time.Hour, false},
+		{3, 119 * time.Minute, true},
+		{3, 2 * time.Hour, false},
+		{60, 23 * time.Hour, true},
+		{60, 24 * time.Hour, false},
+		{5, -time.Hour, false},
 	} {
 		if got := (wayFailure{Times: c.times, Time: now.Add(-c.age)}).rests(now); got != c.want {
 			t.Errorf("%d times, %s ago: %v", c.times, c.age, got)
