@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-
 	"net/http"
 	"net/http/httptest"
 	"runtime"

@@ -17,7 +17,7 @@ const maxLine = 1 << 20
 func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: open{out}, MaxLineLength: maxLine})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil
+		return nil //nolint:nilerr // a client that goes is no failure
 	}
 	return err
 }
