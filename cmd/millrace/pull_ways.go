@@ -96,6 +96,7 @@ func (w *ways) look(ctx context.Context) error {
 	options := w.gate.options
 	site, err := discover.Look(ctx, w.c.showing(w.client), w.root, &discover.Options{
 		Rooms: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
+		MaxBytes: int64(w.c.MaxBytes) / 4, // of a quota, most is for the pages
 	})
 	if err != nil {
 		return err
