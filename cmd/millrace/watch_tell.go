@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/store"
 )
@@ -137,6 +139,7 @@ func (t *telling) box(ctx context.Context, name string) (*box, error) {
 		o.Receiver, o.Most = "webhook "+t.w.hook.Key(), posted
 		o.Deliver = func(ctx context.Context, lines [][]byte) error { return t.post(ctx, name, lines) }
 	}
+	o.Terms = func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, site, name) }
 	switch t.w.c.Content {
 	case "text":
 		o.Content = (*millrace.Page).Text
@@ -145,6 +148,27 @@ func (t *telling) box(ctx context.Context, name string) (*box, error) {
 	}
 	t.boxes[name] = &box{o, site}
 	return t.boxes[name], nil
+}
+
+// terms gives what a site says about the use of its content, as exports have it.
+func (t *telling) terms(ctx context.Context, site store.Site, name string) (json.RawMessage, error) {
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := loadTerms(ctx, site, termsOf(u))
+	if errors.Is(err, millrace.ErrInvalid) {
+		t.w.process.log.Warn("what the site says about the use of its content is not told", "error", err)
+		return nil, nil
+	}
+	if err != nil || len(r.Terms) == 0 {
+		return nil, err
+	}
+	var out []export.Terms
+	for _, d := range r.Terms {
+		out = append(out, export.Terms{Document: d.URL, Policy: d.Policy})
+	}
+	return json.Marshal(out)
 }
 
 // skip leaves out what a receiver has missed that nobody has told anything yet.

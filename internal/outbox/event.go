@@ -29,6 +29,8 @@ type Event struct {
 	// change. It rises, and changes that came together share it.
 	Seq     uint64 `json:"seq"`
 	Content string `json:"content,omitempty"` // of the page, if it was asked for
+	// Terms is what the site says about the use of its content; nil = nothing.
+	Terms json.RawMessage `json:"terms,omitempty"`
 	// Omitted: the receiver takes no message as long as the content is.
 	Omitted bool `json:"content_omitted,omitempty"`
 }
@@ -54,9 +56,9 @@ func (e *Event) encode() ([]byte, error) {
 }
 
 // put fills in what an event says of a page that is there.
-func (e *Event) put(p *millrace.Page, content func(*millrace.Page) string) {
-	e.URL, e.Title, e.Modified, e.Revision = p.URL, p.Title, p.Modified, p.Version
-	if content != nil {
-		e.Content = content(p)
+func (t *teller) put(e *Event, p *millrace.Page) {
+	e.URL, e.Title, e.Modified, e.Revision, e.Terms = p.URL, p.Title, p.Modified, p.Version, t.terms
+	if t.Content != nil {
+		e.Content = t.Content(p)
 	}
 }

@@ -33,8 +33,11 @@ type Outbox struct {
 	Deliver func(ctx context.Context, lines [][]byte) error
 	// Content gives what an event has of a page beside its fields; nil = nothing.
 	Content func(p *millrace.Page) string
-	Most    int // events that are delivered together; 0 = 100
-	Bytes   int // of those, after which no more are added; 0 = 256 KiB
+	// Terms gives what events say about the use of the content, as JSON; nil =
+	// nothing.
+	Terms func(ctx context.Context) (json.RawMessage, error)
+	Most  int // events that are delivered together; 0 = 100
+	Bytes int // of those, after which no more are added; 0 = 256 KiB
 
 	small int // halves Most and Bytes so often, after an ErrTooLarge
 }
@@ -65,6 +68,7 @@ func (o *Outbox) load(ctx context.Context) (p place, kept millrace.Cursor, err e
 // teller is one call of Flush.
 type teller struct {
 	*Outbox
+	terms json.RawMessage
 	at    place
 	kept  millrace.Cursor
 	told  int
@@ -116,6 +120,11 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 			return t.told, err
 		}
 		site := v.Site()
+		if o.Terms != nil && t.at.Cursor != site.At(site.Seq) {
+			if t.terms, err = o.Terms(ctx); err != nil {
+				return t.told, err
+			}
+		}
 		switch {
 		case t.at.All:
 			err = t.all(ctx, v)
@@ -188,7 +197,7 @@ func (t *teller) log(ctx context.Context, v millrace.View) error {
 			if err != nil {
 				return lost(err)
 			}
-			e.put(p, t.Content)
+			t.put(&e, p)
 			if e.Change = Updated; c.New {
 				e.Change = Added
 			}
@@ -216,7 +225,7 @@ func (t *teller) all(ctx context.Context, v millrace.View) error {
 			return lost(err)
 		}
 		e := Event{Time: site.Time, Site: t.Name, Change: Added, Seq: site.Seq}
-		e.put(p, t.Content)
+		t.put(&e, p)
 		if err := t.add(ctx, &e, at); err != nil {
 			return err
 		}

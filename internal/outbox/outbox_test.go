@@ -134,6 +134,7 @@ func TestEvent(t *testing.T) {
 	var got []string
 	o := &Outbox{
 		Site: site, Name: base, Receiver: "test", Content: (*millrace.Page).Text,
+		Terms: func(context.Context) (json.RawMessage, error) { return json.RawMessage(`[{"document":"x"}]`), nil },
 		Deliver: func(_ context.Context, lines [][]byte) error {
 			for _, line := range lines {
 				got = append(got, string(line))
@@ -154,7 +155,7 @@ func TestEvent(t *testing.T) {
 	}
 	want := []string{
 		`"change":"added","url":"https://example.com/a","title":"Title of /a","modified":"`,
-		fmt.Sprintf(`"change":"added","url":"https://example.com/b","title":"Title of /b","modified":"%s","revision":"%s","seq":2,"content":"1"}`+"\n",
+		fmt.Sprintf(`"change":"added","url":"https://example.com/b","title":"Title of /b","modified":"%s","revision":"%s","seq":2,"content":"1","terms":[{"document":"x"}]}`+"\n",
 			p.Modified.Format(time.RFC3339), p.Version),
 		`"change":"deleted","url":"https://example.com/a","seq":3}` + "\n",
 	}
@@ -163,7 +164,7 @@ func TestEvent(t *testing.T) {
 			t.Fatalf("told:\n%s\nwant\n%s", strings.Join(got, ""), strings.Join(want, "\n"))
 		}
 	}
-	if !strings.Contains(got[0], `"seq":1,"content":"one <two>"}`) {
+	if !strings.Contains(got[0], `"seq":1,"content":"one <two>",`) {
 		t.Errorf("told: %s", got[0])
 	}
 }
