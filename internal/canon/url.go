@@ -102,7 +102,17 @@ func Origin(u string) string {
 	return scheme + "://" + host
 }
 
+// urlError names the URL, but not its user name and password.
 func urlError(s string, err error) error {
+	if start := strings.Index(s, "//") + 2; start > 1 {
+		end := len(s)
+		if i := strings.IndexAny(s[start:], "/?#"); i >= 0 {
+			end = start + i
+		}
+		if at := strings.LastIndexByte(s[start:end], '@'); at >= 0 {
+			s = s[:start] + "…" + s[start+at:]
+		}
+	}
 	if len(s) > 100 {
 		s = s[:100] + "…"
 	}

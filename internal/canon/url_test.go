@@ -318,3 +318,16 @@ func BenchmarkRelative(b *testing.B) {
 		Relative("https://example.com/blog/", "https://example.com/blog/2025/11/a-post/")
 	}
 }
+
+// Errors name a URL without its user name and password.
+func TestURLErrorKeepsSecrets(t *testing.T) {
+	for _, s := range []string{"http://somebody:topsecret@site.example/a?b", "HTTP://topsecret@site.example", "//somebody:topsecret@site.example:x/", "ftp://topsecret@site.example/"} {
+		_, err := URL(s)
+		_, err2 := Resolve(nil, s)
+		for _, err := range []error{err, err2} {
+			if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "somebody") || !strings.Contains(err.Error(), "…@site.example") {
+				t.Errorf("%s: %v", s, err)
+			}
+		}
+	}
+}

@@ -26,11 +26,11 @@ func networkText(err error) string {
 		}
 		return fmt.Sprintf("the address of %s could not be found out: %s", no.Name, no.Err)
 	}
-	if bad, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "what answers there does not speak TLS, as https needs it: " + bad.Msg
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "what answers there does not speak TLS, as https needs it: is it a site of http?"
 	}
-	if alert, ok := errors.AsType[tls.AlertError](err); ok {
-		return "the server refuses to speak TLS: " + strings.TrimPrefix(alert.Error(), "tls: ")
+	if alert, ok := strings.CutPrefix(text, "remote error: tls: "); ok {
+		return "the server does not agree to TLS: " + alert
 	}
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
