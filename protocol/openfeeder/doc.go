@@ -84,6 +84,10 @@
 // tombstones at once, has lost some: the other way has to be read whole. Ours
 // supports it, as far back as its log reaches, but for feeds of files.
 //
+// A reader is woken by events, where the discovery document names them; what
+// they say is not taken, but asked for. A connection that breaks, says nothing
+// for a minute, or more than anybody would, is made anew, after the last id.
+//
 // # Cost
 //
 // A page, a 304, and a token with nothing new are look-ups. A page of the
