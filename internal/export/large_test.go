@@ -63,7 +63,7 @@ func peak(t *testing.T, run func(look func())) uint64 {
 func TestMemory(t *testing.T) {
 	pages, text := 10_000, 4_000 // 40 MB
 	if testing.Short() {
-		pages = 3_000
+		pages = 2_000
 	}
 	sites, small := []Site{large(pages, text)}, []Site{large(pages/8, text/4)}
 	for name, write := range map[string]func(o *Options) (Counts, error){
