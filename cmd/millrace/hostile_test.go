@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -16,9 +17,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
 )
 
 // manual is the site that hostile servers pretend to be.
@@ -80,6 +78,7 @@ func bomb(coding string) func(http.Handler) http.Handler {
 	}
 }
 
+// packed gives 64 MiB of white space.
 func packed(coding string) []byte {
 	const size = 64 << 20
 	var b bytes.Buffer
@@ -87,13 +86,19 @@ func packed(coding string) []byte {
 	case "gzip":
 		spaces(size, gzip.NewWriter(&b))
 	case "br":
-		spaces(size, brotli.NewWriter(&b))
-	case "zstd":
-		w, err := zstd.NewWriter(&b)
+		// What the encoder makes of it.
+		all, err := hex.DecodeString("cbffff3f002440e2b14072effff8ffff078004401c1680eefd1fffffff00900088c302d0bdffe3ffff1f001200715800baf77ffcffff03400" +
+			"2200e0b40f7fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705a07bff37")
 		if err != nil {
 			panic(err)
 		}
-		spaces(size, w)
+		b.Write(all)
+	case "zstd":
+		// A frame (RFC 8878, section 3.1.1) with a window of 2 MiB and blocks of
+		// 128 KiB that are one byte repeated.
+		b.WriteString("\x28\xb5\x2f\xfd\x00\x58")
+		b.WriteString(strings.Repeat("\x02\x00\x10 ", size/(128<<10)-1))
+		b.WriteString("\x03\x00\x10 ")
 	case "gzip, gzip":
 		w := gzip.NewWriter(&b)
 		spaces(size, gzip.NewWriter(w))
