@@ -181,7 +181,7 @@ func TestUsage(t *testing.T) {
 		{"a live site as a folder", nil, []string{"serve", "https://example.com/", "--as", "folder"}, 2, "wordpress or crawl"},
 		{"empty folder", nil, []string{"serve", t.TempDir(), "--listen", "127.0.0.1:0"}, 1, "HTML"},
 		{"not a URL", nil, []string{"pull", "example.com"}, 2, "http://"},
-		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "credentials"},
+		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "user name or password"},
 		{"unknown protocol", nil, []string{"pull", "http://example.com/", "--via", "tct-02"}, 2, "tct-01"},
 		{"unknown purpose", nil, []string{"pull", "http://example.com/", "--purpose", "fun"}, 2, "ai-input"},
 		{"no home", map[string]string{}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "--store FILE"},
