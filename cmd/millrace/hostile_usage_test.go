@@ -57,3 +57,35 @@ func TestPullWrongURL(t *testing.T) {
 		}
 	}
 }
+
+// Names of hosts are shown as they are looked up, so that one which looks like
+// another is told apart.
+func TestPullLookAlike(t *testing.T) {
+	for url, site := range map[string]string{
+		"http://B\u00fccher.example/":      "http://xn--bcher-kva.example/",
+		"http://xn--bcher-kva.example":     "http://xn--bcher-kva.example/",
+		"http://\u0430pple.example/a":      "http://xn--pple-43d.example/", // a Cyrillic letter
+		"http://HANDBOOK.example:80/":      "http://handbook.example/",
+		"http://[2606:4700:0::1]:8080/":    "http://[2606:4700::1]:8080/",
+		"https://handbook.example:443/a/b": "https://handbook.example/",
+	} {
+		bubble(t, 0, func(t *testing.T, n *internet) {
+			got := n.pull(t, filepath.Join(t.TempDir(), "m.db"), url, "--via", "tct-01")
+			host, _, _ := strings.Cut(strings.Trim(strings.SplitN(site, "//", 2)[1], "/"), "]")
+			host = strings.TrimPrefix(host, "[")
+			lines := got.trouble()
+			if got.code != exitFailure || got.report.Site != site || len(lines) != 1 || !strings.Contains(lines[0], "there is no host "+host+": DNS does not know the name") {
+				t.Errorf("%s: exit %d, %s: %q", url, got.code, got.report.Site, lines)
+			}
+		})
+	}
+}
+
+// Of several sites, one that fails holds up no other.
+func TestPullOneOfTwoFails(t *testing.T) {
+	g := newPolicySite(t, 2, says(404, "text/plain", ""))
+	code, out, _ := command(t, nil, "pull", "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private", "--via", "tct-01", "http://127.0.0.1:1/", g.URL)
+	if code != exitFailure || !strings.Contains(out, "127.0.0.1:1/ failed") || !strings.Contains(out, "connection refused") || !strings.Contains(out, "2 added") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
