@@ -44,6 +44,16 @@
 // the end of the page; if that is not enough, lists become text, then quotes,
 // links and headings; then all that is beyond.
 //
+// # Deltas
+//
+// A delta has what has changed in its period, and since is the time of the last
+// change before that: nothing lies between, so that it connects for whoever has
+// read the site then. Deltas do not tell what has gone. A reader takes a new
+// snapshot for that after seven of them, and when the sitemap counts fewer
+// pages, unless somebody else tells (ReaderOptions.Deletions): then a snapshot
+// is read only where deltas leave something out, or are no shorter. The Time of
+// a Mark is when the oldest collection was generated that was read.
+//
 // # Deviations
 //
 //   - A file cannot contain its own hash. The checksum is that of the file
