@@ -332,6 +332,16 @@ func (g *gate) close(ctx context.Context, r *pullReport) {
 	}
 }
 
+// keep keeps what was heard so far: what a pull brings may be handed on before
+// the pull ends.
+func (g *gate) keep(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.remember(ctx); err != nil && ctx.Err() == nil {
+		g.process.log.Warn("the site's policy is not remembered", "error", err)
+	}
+}
+
 // remember keeps what was heard, for the part of a site that is pulled, too.
 // The caller holds mu.
 func (g *gate) remember(ctx context.Context) error {

@@ -92,6 +92,7 @@ func (s *sitePull) run(ctx context.Context, rooms []protocol.Protocol) error {
 		if err := s.gate.open(ctx, s.c.Via); err != nil {
 			return err
 		}
+		s.gate.keep(ctx)
 	}
 	switch s.c.Via {
 	case "":
@@ -123,6 +124,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 			return err
 		}
 		s.gate.pulls(site)
+		s.gate.keep(ctx)
 		expected = 0
 	}
 	from := root + " " + webCrawl
