@@ -54,10 +54,11 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 	if client == nil {
 		client = fetch.New(nil).HTTP()
 	}
-	r := &Reader{client: client}
+	r := &Reader{}
 	if o != nil {
 		r.o = *o
 	}
+	r.client = fetch.WithKeys(client, r.o.Key)
 	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20) // 9.3
 	if r.o.Note == nil {
 		r.o.Note = func(protocol.Note) {}

@@ -23,6 +23,7 @@ import (
 //	clock 25h      let time pass
 //	handshake      ask pages whether they lead to their M-URLs from now on
 //	policy         ask for the policy
+//	key            have a key for the site, from now on
 //	again          read with another reader from now on
 func TestConversations(t *testing.T) {
 	protocoltest.Conversations(t, *update, func(t *testing.T, s *protocoltest.Conversation) {
@@ -65,6 +66,11 @@ func (c *conversation) run(t *testing.T) {
 			c.now = c.now.Add(d)
 		case "handshake":
 			c.o.Handshake = true
+			src = open()
+		case "key":
+			c.o.Key = func(origin string) string {
+				return map[string]string{"https://example.com": "k"}[origin]
+			}
 			src = open()
 		case "again":
 			src = open()
