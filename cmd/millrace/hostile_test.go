@@ -221,7 +221,7 @@ var faults = []fault{
 	{name: "credentials", want: "the target has a user name or password|redirects to itself", bad: redirect("http://somebody:topsecret@handbook.example/")},
 	{name: "credentials in no URL", want: "its Location cannot be read", bad: redirect("http://somebody:topsecret@[::1/")},
 	{name: "file", want: "not an http or https URL", bad: redirect("file:///etc/passwd")},
-	{name: "401", want: "401 Unauthorized|is not deployed", bad: status(401, "WWW-Authenticate", "Basic")},
+	{name: "401", want: ": 401 |is not deployed", bad: status(401, "WWW-Authenticate", "Basic")},
 	{name: "404", want: "404 Not Found|is not deployed", bad: status(404)},
 	{name: "410", want: "410 Gone|is not deployed", bad: status(410)},
 	{name: "429", want: "429 Too Many Requests|has asked to be left alone", bad: status(429, "Retry-After", "999999")},

@@ -55,8 +55,11 @@ func TestPullTLS(t *testing.T) {
 			return &place{tls: certified(t, "handbook.example", -90*day, -day)}
 		}, "its certificate has expired on 2"},
 		{"not yet", func(t *testing.T) *place { return &place{tls: certified(t, "handbook.example", day, 90*day)} }, "look at the clock"},
-		{"of another host", func(t *testing.T) *place { return &place{tls: certified(t, "other.example", -day, day)} },
-			"its certificate is that of other.example, not of handbook.example: look at the host's name, or tell its owner"},
+		{
+			"of another host",
+			func(t *testing.T) *place { return &place{tls: certified(t, "other.example", -day, day)} },
+			"its certificate is that of other.example, not of handbook.example: look at the host's name, or tell its owner",
+		},
 		{"self-signed", func(t *testing.T) *place {
 			return &place{tls: certified(t, "handbook.example", -day, day)}
 		}, "its certificate is signed by nobody whom this machine trusts: if you do, name the authority's file in SSL_CERT_FILE"},
