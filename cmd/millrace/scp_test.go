@@ -199,7 +199,7 @@ func TestSCPRemote(t *testing.T) {
 	}{
 		{[]string{"/a.scp.gz", "--allow-private"}, 0, "good: snapshot"},
 		{[]string{"/silent.scp.gz", "--allow-private"}, 0, "names another coding"},
-		{[]string{"/short.scp.gz", "--allow-private"}, 1, "unexpected EOF"},
+		{[]string{"/short.scp.gz", "--allow-private"}, 1, "closed too early"},
 		{[]string{"/none", "--allow-private"}, 1, "404"},
 		{[]string{"/a.scp.gz"}, 1, "private"},
 	} {
