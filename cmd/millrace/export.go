@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +101,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		return err
 	}
 	var sites []export.Site
-	var bases []string
+	var bases, exported []string
 	pages := 0
 	for _, name := range all {
 		meant := len(names) == len(all) || name == names[0]
@@ -124,12 +126,12 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		if err != nil {
 			return err
 		}
-		said := exportedSite{Site: info.Base, Pages: info.Pages, Cursor: string(info.At(info.Seq))}
+		said := exportedSite{Site: info.Base, Pages: info.Pages, Cursor: cursorOf(name, info.At(info.Seq))}
 		for _, t := range terms {
 			s.Terms = append(s.Terms, export.Terms{Document: t.URL, Policy: t.Policy})
 			said.Terms = append(said.Terms, t.URL)
 		}
-		sites = append(sites, s)
+		sites, exported = append(sites, s), append(exported, name)
 		pages += info.Pages
 		r.Sites = append(r.Sites, said)
 	}
@@ -138,7 +140,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		if len(sites) > 1 {
 			return usageError("--since is about one site: name it with --site")
 		}
-		if since, err = sinceOf(ctx, sites[0].View, c.Since); err != nil {
+		if since, err = sinceOf(ctx, sites[0].View, exported[0], c.Since); err != nil {
 			return err
 		}
 	}
@@ -170,14 +172,28 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 	return export.File(c.Out, write)
 }
 
+// cursorOf gives a place in the log of a site, with the site's mark at its end:
+// all sites of a store count from 1, so that a place in one would be taken for
+// a place in another.
+func cursorOf(name string, c millrace.Cursor) string {
+	sum := sha256.Sum256([]byte(name))
+	return string(c) + ":" + hex.EncodeToString(sum[:4])
+}
+
 // sinceOf gives the place in a site's log that a time or a cursor is.
-func sinceOf(ctx context.Context, v millrace.View, s string) (millrace.Cursor, error) {
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return millrace.Cursor(s), nil //nolint:nilerr // whether it is a cursor, the log says
+func sinceOf(ctx context.Context, v millrace.View, name, s string) (millrace.Cursor, error) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		seq, err := v.SeqAt(ctx, t)
+		return v.Site().At(seq), err
 	}
-	seq, err := v.SeqAt(ctx, t)
-	return v.Site().At(seq), err
+	if strings.Count(s, ":") != 2 {
+		return "", usageError(fmt.Sprintf("--since %s: it is neither a cursor that an export has reported nor a time, such as 2026-11-20T12:00:00Z", s))
+	}
+	c := millrace.Cursor(s[:strings.LastIndex(s, ":")])
+	if cursorOf(name, c) != s {
+		return "", fmt.Errorf("--since %s: %w: it is the cursor of another site", s, millrace.ErrConflict)
+	}
+	return c, nil // whether it is of this store, the log says
 }
 
 // exportTerms gives the terms of a site, which are those of where it was pulled
