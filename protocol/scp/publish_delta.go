@@ -105,11 +105,42 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	return nil
 }
 
-// quiet gives the time, in whole seconds, from which on nothing has changed until
-// the start of a period: that of the last change before it, which has the
-// sequence number from. Whoever holds what was made then holds all that the
-// period has begun with, so that its delta connects.
+// quiet gives the time, in whole seconds, from which on no page has come or
+// changed until the start of a period; from is the sequence number there.
+// Whoever holds what was made then holds all that the period has begun with, so
+// that its delta connects. What has gone in between counts for nothing, since no
+// delta tells of it, and none has its time.
 func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
+	since := start
+	for range maxGone {
+		t, err := pl.still(ctx, since, from)
+		if err != nil {
+			return t, err
+		}
+		since = t
+		before, err := pl.view.SeqAt(ctx, since.Add(-time.Millisecond))
+		if err != nil || before == 0 || before == from {
+			return since, err
+		}
+		for c, err := range pl.view.Changes(ctx, pl.site.At(before)) {
+			if errors.Is(err, millrace.ErrConflict) {
+				return since, nil // the log does not reach back so far
+			}
+			if err != nil || c.Kind == millrace.Put && c.Time.Before(start) {
+				return since, err
+			}
+		}
+		from = before
+	}
+	return since, nil
+}
+
+// maxGone is how many times that pages have gone at are passed over.
+const maxGone = 100
+
+// still gives the time, in whole seconds, from which on nothing has changed until
+// another: that of the last change before it, which has the sequence number from.
+func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	if from == 0 {
 		return start, nil
 	}
