@@ -2,6 +2,7 @@ package arc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -71,15 +72,19 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 	if l.unending {
 		offer.Pages = -1
 		offer.Basis = "the beginning of the list, which is longer"
-	} else if l.guessed {
+	} else if offer.Around = l.guessed; l.guessed {
 		offer.Basis = "the beginning of the list"
 	}
 	if r.o.Deltas < 0 || !l.guessed && !l.unending && l.read < r.o.Deltas || l.Validators == (fetch.Validators{}) || l.pages == 0 {
 		return offer, nil
 	}
-	deltas, err := r.hasDelta(ctx, l)
-	if err != nil || !deltas {
+	delta, ok, err := r.hasDelta(ctx, l)
+	if err != nil || !ok {
 		return offer, err
+	}
+	if l.size > 0 && delta > l.size/2 { // as the reader has it
+		offer.Basis = cmp.Or(offer.Basis, "the list") +
+			", and its deltas; that of its last day has most of the pages, so that a refresh on that day, and the first one after it, takes the list"
 	}
 	// The list by HEAD, the day that was seen last by HEAD and GET, and today.
 	offer.Moved = protocol.Cost{Requests: 4, Bytes: 2 * deltaHead}
@@ -154,8 +159,9 @@ func (l *looked) take(f *listFile, e *entry) {
 	}
 }
 
-// hasDelta asks whether the list has the delta of the day when it was made.
-func (r *run) hasDelta(ctx context.Context, l *looked) (bool, error) {
+// hasDelta asks whether the list has the delta of the day when it was made, and
+// how many bytes that has, if it says so.
+func (r *run) hasDelta(ctx context.Context, l *looked) (size int64, ok bool, err error) {
 	made := l.made
 	if made.IsZero() {
 		made = r.o.Now()
@@ -163,10 +169,10 @@ func (r *run) hasDelta(ctx context.Context, l *looked) (bool, error) {
 	resp, err := r.get(ctx, http.MethodHead, deltaURL(l.URL, made.UTC()), listTypes, fetch.Validators{})
 	if err != nil {
 		if unavailable(err) || ctx.Err() != nil {
-			return false, fmt.Errorf("%s: delta: %w", Name, err)
+			return 0, false, fmt.Errorf("%s: delta: %w", Name, err)
 		}
-		return false, nil
+		return 0, false, nil
 	}
 	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK && strings.Contains(resp.Header.Get("Content-Type"), "json"), nil
+	return resp.ContentLength, resp.StatusCode == http.StatusOK && strings.Contains(resp.Header.Get("Content-Type"), "json"), nil
 }

@@ -73,3 +73,39 @@ func oneFile(at, text string) *http.Client {
 type roundTripper func(r *http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Where the delta of the last day has most of the pages, as on the day when a site
+// is published first, the figures are those of the days after, and say so.
+func TestLookAtFirstDay(t *testing.T) {
+	var list strings.Builder
+	list.WriteString(`{"arc_sitemap_version":"2.1","site":"https://x.test","generated_at":"2026-01-02T12:00:00Z","pages":[`)
+	list.WriteString(numbered(`{"url":"https://x.test/%d","ai_indexable":true,"ai_summary":"A page of which not much is known, but that it is there."},`, 1000))
+	list.WriteString(`{"url":"https://x.test/end","ai_indexable":true}]}`)
+	for delta, want := range map[int]bool{list.Len() / 100: false, list.Len() - 1: true} {
+		client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			w.Header().Set("Content-Type", contentType)
+			switch r.URL.Path {
+			case pathList:
+				w.Header().Set("ETag", `"l"`)
+				w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 12:00:00 GMT")
+				w.Header().Set("Content-Length", strconv.Itoa(list.Len()))
+				_, _ = io.WriteString(w, list.String())
+			case pathDeltas + "2026-01-02.json":
+				w.Header().Set("Content-Length", strconv.Itoa(delta))
+			default:
+				http.NotFound(w, r)
+			}
+			resp := w.Result()
+			resp.Request = r
+			return resp, nil
+		})}
+		offer, err := Protocol().Look(t.Context(), client, "https://x.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if offer.Moved.Requests != 4 || strings.Contains(offer.Basis, "takes the list") != want {
+			t.Errorf("with a delta of %d bytes: %+v", delta, offer)
+		}
+	}
+}

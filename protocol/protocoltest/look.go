@@ -121,7 +121,7 @@ func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) 
 	client := fetch.New(&fetch.Options{AllowPrivate: true})
 	t.Cleanup(client.CloseIdleConnections)
 	now := time.Now().UTC().Truncate(time.Second)
-	at := now.Add(-40 * time.Hour)
+	at := now.Add(-52 * time.Hour) // what is by days has the first pages alone, whatever the time is
 	srv := Serve(p, o)
 	srv.Now = at
 	m := &meter{Handler: srv}
@@ -143,7 +143,7 @@ func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) 
 		show(at)
 	}
 	show(at)
-	next(at.Add(14 * time.Hour)) // so that what tells of changes has some
+	next(at.Add(26 * time.Hour)) // so that what tells of changes has some
 	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
 	offer, err := p.Look(t.Context(), client.HTTP(), h.URL+"/part1/page1", nil)
 	if err != nil {
@@ -180,7 +180,7 @@ func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) 
 	}
 	near(t, "First", offer.First, first)
 	near(t, "Still", offer.Still, still)
-	next(at.Add(38 * time.Hour))
+	next(at.Add(50 * time.Hour))
 	moved := sync()
 	near(t, "Moved and Each", offer.Moved.Add(offer.Each, changed), moved)
 	gone := len(copied.pages) == carried-2
