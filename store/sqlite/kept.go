@@ -12,9 +12,10 @@ import (
 
 // Kept opens a site as its last writer has left it, for whoever only reads and
 // searches and has no configuration of their own: nothing has to be derived.
-// Its base is that of the last publication, else the site's name. e is the
-// [store.Config]'s Embedder. ErrNotFound:
-// the store has no such site; ErrConflict: its pages are being derived anew.
+// A site that is named by its address has that for its base, wherever its
+// pages have been published since; any other one that of its last publication.
+// e is the [store.Config]'s Embedder. ErrNotFound: the store has no such site;
+// ErrConflict: its pages are being derived anew.
 func (s *Store) Kept(ctx context.Context, name string, e store.Embedder) (*Site, error) {
 	what := "site " + name + " of store " + s.path
 	site := &Site{store: s, name: name, config: store.Config{Base: name, Embedder: e}}
@@ -26,6 +27,10 @@ func (s *Store) Kept(ctx context.Context, name string, e store.Embedder) (*Site,
 		return nil, explain(what, err)
 	case site.fingerprint == "":
 		return nil, fmt.Errorf("%s: %w: its pages are being derived anew: wait for the program that does it, or start that again", what, millrace.ErrConflict)
+	}
+	if strings.Contains(name, "://") {
+		site.config.Docs = name
+		return site, nil
 	}
 	var state []byte
 	err = s.read.row(ctx, "SELECT state FROM published WHERE site = ? ORDER BY number DESC LIMIT 1", []any{site.id}, &state)
