@@ -123,7 +123,7 @@ func back(out []millrace.Block, i int) ([]millrace.Block, place, error) {
 // takeBlock gives the beginning of a block that is too large, from a place on,
 // and where its rest begins.
 func takeBlock(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
-	if odd(b, 0) {
+	if odd(b) {
 		return takeText(plain(b), at, room, false)
 	}
 	switch b.Type {
@@ -157,27 +157,45 @@ func plain(b millrace.Block) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}
 }
 
-// Bounds of what every part of a block has again.
-const (
-	deepBlock = 20
-	longLabel = 100 // bytes
-)
+// mostAround is the most bytes that may stand around a text in every part of
+// it: marks, titles, labels, the terms of items. The smallest budget has room
+// for them, even if each is escaped.
+const mostAround = 200
 
 // odd reports whether a block has so much around its text that no part of it
 // could be small: then its text has to do. It does not depend on the budget,
 // since a place has to mean the same under every one.
-func odd(b millrace.Block, depth int) bool {
-	if depth > deepBlock || max(len(b.Title), len(b.Kind), len(b.Language), len(b.Caption), len(b.Cite)) > longLabel ||
-		b.Type == millrace.FootnoteBlock && len(b.Text) > longLabel {
-		return true
+func odd(b millrace.Block) bool { return around(b) > mostAround }
+
+// around is how many bytes stand around the innermost text of a block. Inner
+// blocks that are odd themselves count for nothing: they are given as text.
+func around(b millrace.Block) int {
+	n := len(b.Title) + len(b.Kind) + len(b.Language) + len(b.Caption) + len(b.Cite) + 6
+	if b.Type == millrace.FootnoteBlock {
+		n += len(b.Text)
 	}
-	inner := func(b millrace.Block) bool { return odd(b, depth+1) }
-	return slices.ContainsFunc(b.Blocks, inner) || slices.ContainsFunc(b.Items, func(it millrace.Item) bool {
-		return len(it.Term) > longLabel || slices.ContainsFunc(it.Blocks, inner)
-	})
+	most := aroundOf(b.Blocks)
+	for _, it := range b.Items {
+		if inner := aroundItem(it); inner <= mostAround {
+			most = max(most, inner)
+		}
+	}
+	return n + most
 }
 
-// takeItems gives the first items of a list.
+func aroundItem(it millrace.Item) int { return len(it.Term) + 6 + aroundOf(it.Blocks) }
+
+func aroundOf(blocks []millrace.Block) (most int) {
+	for _, b := range blocks {
+		if n := around(b); n <= mostAround {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// takeItems gives the first items of a list. An item that is too large by
+// itself, and odd, is given as text.
 func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest place, err error) {
 	i, sub, err := at.from(len(b.Items))
 	if err != nil {
@@ -203,6 +221,10 @@ func takeItems(b millrace.Block, at place, room int) (head millrace.Block, rest 
 			}
 		}
 		it := items[i]
+		if aroundItem(it) > mostAround {
+			one.Items = items[i : i+1]
+			return takeOne(one, sub, room, i, len(items))
+		}
 		inner := it.Blocks
 		text := it.Text != ""
 		if text {
@@ -261,16 +283,7 @@ func takeRows(b millrace.Block, at place, room int) (head millrace.Block, rest p
 		return b, nil, nil
 	}
 	row := millrace.Block{Type: millrace.TableBlock, Rows: rows[i : i+1]}
-	head, left, err := takeText(plain(row), sub, max(room, full/2), false)
-	switch {
-	case err != nil:
-		return b, nil, err
-	case left != nil:
-		return head, left.below(i), nil
-	case i+1 < len(rows):
-		return head, place{i + 1}, nil
-	}
-	return head, nil, nil
+	return takeOne(row, sub, max(room, full/2), i, len(rows))
 }
 
 // rowSize is how many characters a row has as Markdown: the last line of a

@@ -202,6 +202,35 @@ func TestLargePages(t *testing.T) {
 	}
 }
 
+// What cannot be cut as it stands is given as text, and nothing beside it is.
+func TestMarksStay(t *testing.T) {
+	link := func(s string) millrace.Block {
+		return millrace.Block{Type: millrace.TextBlock, Text: s, Spans: []millrace.Span{{Type: millrace.LinkSpan, End: 4, URL: "https://mill.example/"}}}
+	}
+	long := strings.Repeat("term ", 100)
+	items := []millrace.Item{{Term: long, Text: sentence(60)}, {Term: long, Text: "short"}}
+	for range 20 {
+		items = append(items, millrace.Item{Term: strings.Repeat("word ", 30), Blocks: []millrace.Block{link(sentence(60)), {Type: millrace.CodeBlock, Text: "x = 1"}}})
+	}
+	nest := millrace.Block{Type: millrace.DefinitionsBlock, Items: items}
+	for range 8 {
+		nest = millrace.Block{Type: millrace.CalloutBlock, Kind: "note", Title: strings.Repeat("title ", 10), Blocks: []millrace.Block{link(sentence(60)), nest}}
+	}
+	for _, most := range []budget{{500, 0}, {1000, 0}, {8000, 0}, {mostPart, 500}} {
+		all := strings.Join(parts(t, []millrace.Block{{Type: millrace.DefinitionsBlock, Items: items}}, most), "\n")
+		if links, code := strings.Count(all, "](https://mill.example/)"), fences(all); links != 20 || code != 40 {
+			t.Errorf("budget %v: %d links and %d fences, want 20 and 40", most, links, code)
+		}
+		if n := strings.Count(all, "turns"); n != 21*60 {
+			t.Errorf("budget %v: %d sentences, want %d", most, n, 21*60)
+		}
+		all = strings.Join(parts(t, []millrace.Block{nest}, most), "\n")
+		if n := strings.Count(all, "turns"); n != (21+8)*60 {
+			t.Errorf("budget %v: %d sentences in what is nested, want %d", most, n, (21+8)*60)
+		}
+	}
+}
+
 // randomBlocks makes blocks within blocks.
 func randomBlocks(r *rand.Rand, depth int) (out []millrace.Block) {
 	types := []millrace.BlockType{

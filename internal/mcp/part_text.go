@@ -39,6 +39,21 @@ func takeText(b millrace.Block, at place, room int, lines bool) (head millrace.B
 	}
 }
 
+// takeOne gives as text the beginning of a block that has the i-th of n items
+// or rows alone.
+func takeOne(b millrace.Block, at place, room, i, n int) (head millrace.Block, rest place, err error) {
+	head, rest, err = takeText(plain(b), at, room, false)
+	switch {
+	case err != nil:
+		return b, nil, err
+	case rest != nil:
+		return head, rest.below(i), nil
+	case i+1 < n:
+		return head, place{i + 1}, nil
+	}
+	return head, nil, nil
+}
+
 // spansIn gives the spans of a piece of a text.
 func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	for _, s := range spans {
