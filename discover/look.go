@@ -65,6 +65,7 @@ func Look(ctx context.Context, client *http.Client, site string, o *Options) (*S
 		return nil, fmt.Errorf("discover: %w: %w", err, millrace.ErrInvalid)
 	}
 	l.site = &Site{URL: l.root.String(), Time: l.Now().UTC().Truncate(time.Second), Ways: []Way{}}
+	l.site.Measured = l.site.Time
 	if client == nil {
 		client = fetch.New(nil).HTTP()
 	}
@@ -112,13 +113,24 @@ func (l *look) all(outer context.Context) error {
 	l.readRobots()
 	ctx, cancel = within(whole / 4)
 	defer cancel()
+	if l.Brief {
+		if l.brief(ctx) {
+			return nil
+		}
+		ctx, cancel = within(whole / 2)
+		defer cancel()
+	}
 	if err := l.readHome(ctx); err != nil {
 		return ended(outer, err)
 	}
 	ctx, cancel = within(3 * whole / 4)
 	defer cancel()
 	unread := make(chan error, 1)
-	go func() { unread <- l.readTerms(ctx) }()
+	if l.Heard {
+		unread <- nil
+	} else {
+		go func() { unread <- l.readTerms(ctx) }()
+	}
 	rooms := l.lookRooms(ctx)
 	refusal := l.refusal(<-unread)
 	ctx, cancel = within(whole)
@@ -255,6 +267,9 @@ func (l *look) lookRooms(ctx context.Context) []*Way {
 			continue
 		}
 		all.Go(func() {
+			if ways[i] = l.stands(ctx, room.Name); ways[i] != nil {
+				return
+			}
 			offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
 			ways[i] = l.way(ctx, room, offer, err)
 		})

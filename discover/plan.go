@@ -60,9 +60,10 @@ const (
 	// lostCharge is what each of them is charged, in pages of HTML: no saving
 	// is worth a part of the site, unless it is a small one.
 	lostCharge = 10
-	// Two protocols count alike but for what one of them does not carry; what a
-	// sitemap names are also lists of pages, which no protocol has.
-	likeProtocol, likeWeb = 0.95, 0.5
+	// Two protocols count alike but for what one of them does not carry, if both
+	// have counted; what a sitemap names are also lists of pages, which no
+	// protocol has.
+	likeProtocol, likeAround, likeWeb = 0.95, 0.75, 0.5
 )
 
 // Plan is how a site is read: for the first time, and again. The two are
@@ -199,8 +200,11 @@ func (p *planner) lost(q *quote) float64 {
 	lost := 0.0
 	for _, other := range p.open {
 		like := likeProtocol
-		if other.way.Protocol == Web {
+		switch {
+		case other.way.Protocol == Web:
 			like = likeWeb
+		case q.way.Offer.Around, other.way.Offer.Around:
+			like = likeAround
 		}
 		if other.way.Offer.Pages > 0 {
 			lost = max(lost, like*other.pages-q.pages)

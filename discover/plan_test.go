@@ -125,6 +125,9 @@ func TestPlan(t *testing.T) {
 		{"part of the site", []discover.Way{
 			but(scp(), func(w *discover.Way) { w.Offer.Pages, w.Offer.First = 100, cost(2, 250_000) }), tct(), openfeeder(), web(),
 		}, nil, "openfeeder fill tct-01 crawl", "openfeeder fill tct-01 crawl"},
+		{"a count that is guessed takes no page from those that have counted", []discover.Way{
+			scp(), openfeeder(), but(arc(), func(w *discover.Way) { w.Offer.Pages, w.Offer.Around = 1070, true }), web(),
+		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder"},
 		{"pages that a protocol has no documents for", []discover.Way{
 			but(scp(), func(w *discover.Way) { w.Offer.Pages = 980 }), openfeeder(),
 			but(web(), func(w *discover.Way) { w.Offer.Pages = 1700 }),

@@ -21,11 +21,25 @@ type Options struct {
 	// in all the same. robots.txt is obeyed by the client or not.
 	IgnorePolicy bool
 
+	// Was is what an earlier look at the same site has found: the ways that have
+	// been there then are asked by one HEAD each whether they still are, and
+	// their figures stand. nil = there was none.
+	Was *Site
+
 	MaxRequests int   // that are sent at most, robots.txt not counted; 0 = 60
 	MaxBytes    int64 // of bodies that are read at most, as they are sent; 0 = 16 MiB
 	// Timeout ends the look with what is known by then; 0 = one minute, and 30
 	// times the gap that robots.txt asks for.
 	Timeout time.Duration
+
+	// Brief ends the look as soon as a way has been found that brings every page,
+	// if looking further is likely to cost more than the others could save. The
+	// Site is Brief then.
+	Brief bool
+	// Heard: the documents about the use of the content have been read, and
+	// whoever has keeps to them. They are not asked for, but by rooms that need
+	// theirs.
+	Heard bool
 
 	// Progress is told how many requests there have been, at each of them; nil =
 	// nobody. Called from any goroutine.
@@ -39,9 +53,16 @@ type Options struct {
 type Site struct {
 	URL  string    `json:"url"`  // of the root that was looked at
 	Time time.Time `json:"time"` // when
+	// Measured is when the oldest of the figures were: before Time, if an earlier
+	// look counts still.
+	Measured time.Time `json:"measured"`
 	// Moved is where the root leads to, if that is on another origin: what is
 	// found there is another site.
 	Moved string `json:"moved,omitempty"`
+	// Brief: the look ended when it had found enough ([Options].Brief). Rooms
+	// that it did not come to are neither in Ways nor in Absent, the root was not
+	// asked for, and the plain web is estimated by its sitemaps alone.
+	Brief bool `json:"brief,omitempty"`
 	// Ways are those that the site has, or that something is wrong with; the
 	// plain web is the last one, and always there.
 	Ways   []Way    `json:"ways"`

@@ -60,7 +60,11 @@ func (l *look) survey(ctx context.Context) survey {
 			}
 		}
 	}
-	if t.pages < 1 {
+	switch {
+	case t.pages >= 1:
+	case l.home == nil:
+		return survey{pages: -1}
+	default:
 		return l.fromLinks()
 	}
 	s := survey{
@@ -90,6 +94,9 @@ func sitemapsText(n float64) string {
 func (l *look) aliases() []string {
 	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
 	out := []string{"https://" + host, "http://" + host}
+	if l.home == nil {
+		return out
+	}
 	for _, link := range l.home.head().Links {
 		if link.Is("canonical", "") {
 			out = append(out, canon.Origin(link.URL))

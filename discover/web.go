@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
@@ -100,6 +101,18 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 	if w.Reason != "" {
 		return w
 	}
+	if was := l.earlier(Web); was != nil {
+		l.site.Page = l.Was.Page
+		return *was
+	}
+	if l.Brief && !slices.ContainsFunc(rooms, func(r *Way) bool { return r != nil && r.Open() }) {
+		// Whoever takes the only way finds out by going.
+		w.Offer = &protocol.Offer{
+			Entry: l.site.URL, Pages: -1, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra, Deletes: true,
+			Basis: "nothing, since there is no other way", First: l.site.Page, Still: l.site.Page, Moved: l.site.Page,
+		}
+		return w
+	}
 	s := l.survey(ctx)
 	pages := s.pages
 	for _, r := range rooms {
@@ -112,15 +125,22 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 	}
 	page, valid, of := l.samples(ctx, s)
 	l.site.Page.Bytes = page
+	s.basis += of
+	w.Offer = l.webOffer(s, pages, page, valid)
+	return w
+}
+
+// webOffer estimates what some pages cost as HTML: how many bytes one has, and
+// what part of them has validators.
+func (l *look) webOffer(s survey, pages int, page int64, valid float64) *protocol.Offer {
 	n := int64(max(1, pages))
 	again := int64(float64(n*page) * (1 - valid)) // pages that have no validators come whole
-	w.Offer = &protocol.Offer{
+	return &protocol.Offer{
 		Entry: l.site.URL, Pages: s.pages, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra,
-		Deletes: true, Basis: s.basis + of,
+		Deletes: true, Basis: s.basis,
 		First: s.lists.Add(protocol.Cost{Requests: 1, Bytes: page}, n),
 		Still: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.still},
 		Moved: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.lists.Bytes},
 		Each:  protocol.Cost{Bytes: int64(float64(page) * valid)},
 	}
-	return w
 }

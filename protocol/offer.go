@@ -8,6 +8,7 @@ import "github.com/millrace/millrace"
 type Offer struct {
 	Entry  string          // URL of the document that everything else is found from
 	Pages  int             // that it names; -1 = unknown
+	Around bool            // Pages is estimated, such as by the beginning of a list
 	Detail millrace.Detail // of what it carries of a page
 	Fields millrace.Fields // that it speaks for
 	// Bare is how many of the pages it names without their content, which then

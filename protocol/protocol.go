@@ -20,6 +20,10 @@ type Protocol struct {
 	Date    string // of the specification, YYYY-MM-DD; "" = it has none
 	Source  string // where the specification is published; "" = it does not say
 
+	// Collections: pages come with their content, many in a file. Where a site
+	// has that, a look anywhere else may cost more than reading it.
+	Collections bool
+
 	// Carry gives what is left of a page once it has gone through the
 	// protocol, nil if the protocol does not carry the page. It is pure,
 	// total and idempotent. Pages are those of a View of site, of which Base

@@ -17,10 +17,12 @@ import (
 )
 
 // waysAge is how long it is remembered what ways a site has, and laterAge if one
-// of them was out of reach.
+// of them was out of reach. After that they are only asked whether they are
+// still there, as long as none has failed, until the figures are of figuresAge.
 const (
-	waysAge  = 7 * 24 * time.Hour
-	laterAge = time.Hour
+	waysAge    = 7 * 24 * time.Hour
+	laterAge   = time.Hour
+	figuresAge = 60 * 24 * time.Hour
 )
 
 // waysRecord is what a mirror keeps of the ways into a site: the JSON that is
@@ -58,7 +60,8 @@ func waysOf(root string) string { return "ways of " + root }
 type ways struct {
 	*sitePull
 	found  waysRecord
-	fresh  bool // found in this pull
+	fresh  bool           // found in this pull
+	was    *discover.Site // what is remembered for too long to count, and has not failed
 	saved  millrace.Cursor
 	before map[string]wayFailure // as they were when the pull began
 }
@@ -79,7 +82,7 @@ func (w *ways) recall(ctx context.Context) error {
 	if slices.ContainsFunc(r.Site.Ways, func(w discover.Way) bool { return w.Later }) {
 		most = laterAge
 	}
-	if age < 0 || age >= most || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
+	if age < 0 || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.c.IgnorePolicy {
 		return nil
 	}
 	for _, f := range r.Failed {
@@ -87,21 +90,28 @@ func (w *ways) recall(ctx context.Context) error {
 			return nil
 		}
 	}
+	if age >= most {
+		if old := now.Sub(r.Site.Measured); len(r.Failed) == 0 && old >= 0 && old < figuresAge {
+			w.was = r.Site
+		}
+		return nil
+	}
 	w.found = r
 	return nil
 }
 
-// look finds out what ways there are.
-func (w *ways) look(ctx context.Context) error {
+// look finds out what ways there are; brief: unless the best one is clear before.
+func (w *ways) look(ctx context.Context, brief bool) error {
 	options := w.gate.options
 	site, err := discover.Look(ctx, w.c.showing(w.client), w.root, &discover.Options{
-		Rooms: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
+		Was: w.was, Rooms: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Logger: w.p.log,
 		MaxBytes: int64(w.c.MaxBytes) / 4, // of a quota, most is for the pages
+		Brief:    brief, Heard: true,
 	})
 	if err != nil {
 		return err
 	}
-	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes)
+	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "brief", site.Brief)
 	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.c.IgnorePolicy, Failed: map[string]wayFailure{}}, true
 	for name, f := range w.before {
 		if f.rests(w.gate.now()) {
@@ -109,6 +119,20 @@ func (w *ways) look(ctx context.Context) error {
 		}
 	}
 	return w.save(ctx)
+}
+
+// lookFor finds out what ways there are, in brief if nothing has failed before
+// and the ways by which the site was read before are among them.
+func (w *ways) lookFor(ctx context.Context, held []string) error {
+	if err := w.look(ctx, len(w.before) == 0); err != nil || !w.found.Site.Brief {
+		return err
+	}
+	for _, name := range held {
+		if w.found.Site.Way(name) == nil {
+			return w.look(ctx, false)
+		}
+	}
+	return nil
 }
 
 // save remembers what was found, and what of it has failed.
@@ -195,14 +219,14 @@ func (s *sitePull) choose(ctx context.Context) error {
 	}
 	var first error // why the best way did not do
 	for {
-		if w.found.Site == nil {
-			if err := w.look(ctx); err != nil {
-				return s.unseen(ctx, cmp.Or(first, err))
-			}
-		}
 		held, err := s.held(ctx)
 		if err != nil {
 			return err
+		}
+		if w.found.Site == nil {
+			if err := w.lookFor(ctx, held); err != nil {
+				return s.unseen(ctx, cmp.Or(first, err))
+			}
 		}
 		if err := w.awaited(held); err != nil {
 			return errors.Join(err, w.save(ctx))
@@ -235,8 +259,9 @@ func (s *sitePull) choose(ctx context.Context) error {
 		}
 		first = cmp.Or(first, err)
 		w.p.log.Warn("a way into the site has failed: taking the next one", "site", s.root, "way", route.Roll, "error", told(err, s.root, route.Roll))
-		if !w.fresh { // things may not be as they were
-			if err := w.look(ctx); err != nil {
+		if !w.fresh || w.was != nil || w.found.Site.Brief { // things may not be as they were, or as they seemed
+			w.was = nil
+			if err := w.look(ctx, false); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
 			}
 		}

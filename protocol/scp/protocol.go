@@ -17,6 +17,7 @@ func Protocol() protocol.Protocol {
 		Name:         Name,
 		Title:        "Site Content Protocol (SCP)",
 		Version:      version,
+		Collections:  true,
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag},
 		NewPublisher: NewPublisher,

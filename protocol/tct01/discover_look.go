@@ -61,8 +61,8 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 	if seen.Free < seen.Lists {
 		offer.Still.Bytes = size
 	}
-	if seen.Unending {
-		offer.Pages = -1
+	if offer.Around = seen.Guessed; seen.Unending {
+		offer.Pages, offer.Around = -1, false
 	}
 	return offer, nil
 }

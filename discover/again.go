@@ -1,0 +1,46 @@
+package discover
+
+import (
+	"context"
+	"net/http"
+)
+
+// earlier gives a way that was there at an earlier look, as it was then. nil:
+// there is none.
+func (l *look) earlier(name string) *Way {
+	if l.Was == nil || l.Was.URL != l.site.URL {
+		return nil
+	}
+	was := l.Was.Way(name)
+	if was == nil || was.Offer == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.Was.Measured; t.Before(l.site.Measured) {
+		l.site.Measured = t
+	}
+	return &Way{Protocol: name, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}
+}
+
+// stands gives the way of a room as it was at an earlier look, if its document
+// is still there. nil: it has to be looked for.
+func (l *look) stands(ctx context.Context, name string) *Way {
+	was := l.earlier(name)
+	if was == nil {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, was.Offer.Entry, nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return nil
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || resp.Request.URL.String() != was.Offer.Entry {
+		return nil
+	}
+	return was
+}

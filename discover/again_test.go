@@ -1,0 +1,52 @@
+package discover_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// A look that knows of an earlier one asks whether the ways are still there, and
+// looks for what was not, or is no more.
+func TestLookAgain(t *testing.T) {
+	rooms := all.Protocols()
+	s := publish(t, 40, protocol.PublisherOptions{}, rooms...)
+	o := discover.Options{Rooms: rooms}
+	first := look(t, s.URL, &o)
+	asked, spent := s.requests(), first.Spent.Bytes
+	o.Was = first
+	second := look(t, s.URL, &o)
+	if n := s.requests() - asked; n > 12 || second.Spent.Bytes*4 > spent {
+		t.Errorf("%d requests and %d bytes; %d bytes the first time", n, second.Spent.Bytes, spent)
+	}
+	if d := cmp.Diff(first.Ways, second.Ways); d != "" || second.Measured != first.Measured || second.Page != first.Page {
+		t.Errorf("measured %s, then %s (-first +second):\n%s", first.Measured, second.Measured, d)
+	}
+	// Another site's look says nothing of this one.
+	other := *first
+	other.URL = "https://elsewhere.example/"
+	o.Was = &other
+	if got := look(t, s.URL, &o); got.Measured != got.Time {
+		t.Errorf("measured %s, looked %s", got.Measured, got.Time)
+	}
+
+	entry := first.Way("scp").Offer.Entry
+	s.mu.Lock()
+	s.handlers = append([]http.Handler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.URL+r.URL.Path == entry {
+			w.WriteHeader(http.StatusGone)
+			return
+		}
+		http.NotFound(w, r)
+	})}, s.handlers...)
+	s.mu.Unlock()
+	o.Was = first
+	if got := look(t, s.URL, &o); got.Way("scp") != nil && got.Way("scp").Offer != nil || got.Way("arc") == nil {
+		t.Errorf("after scp has gone: %+v", got.Ways)
+	}
+}

@@ -1,0 +1,134 @@
+package discover
+
+import (
+	"context"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// What a look costs that goes everywhere, roughly: requests, a few samples, and
+// the beginnings of lists, which are no longer for more than so many pages.
+const (
+	lookRequests  = 25
+	lookBytes     = 50_000
+	lookPageBytes = 250
+	lookListPages = 1200
+)
+
+// A look for who tells what is gone alone.
+const (
+	askRequests = 8
+	askBytes    = 15_000
+)
+
+// brief looks at the rooms whose pages come many in a file, each of which takes
+// a request or two, and reports whether the site needs no further look. If so
+// the site has the way that was found, and the plain web as far as the sitemaps
+// tell of it, so that a way that leaves most pages out is not taken for one that
+// has all.
+func (l *look) brief(ctx context.Context) bool {
+	if l.Was != nil && l.Was.URL == l.site.URL {
+		return l.Was.Brief && l.briefAgain(ctx)
+	}
+	for _, room := range l.Rooms {
+		if !room.Collections || room.Look == nil {
+			continue
+		}
+		offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
+		w := l.way(ctx, room, offer, err)
+		if w == nil || !w.Open() || !brings(w.Offer) || w.Offer.Bare > 0 || w.Offer.Pages < 1 {
+			continue
+		}
+		s := l.survey(ctx)
+		if s.pages < 0 {
+			return false
+		}
+		l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
+		web := Way{Protocol: Web, Allowed: true, Offer: l.webOffer(s, s.pages, usualBytes, 1)}
+		site := *l.site
+		site.Ways = []Way{*w}
+		if whole := weighed(loadOf(w.Offer.First)); !w.Offer.Deletes && whole*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header) {
+			site.Ways = append(site.Ways, l.tellers(ctx, room.Name)...)
+		}
+		site.Ways = append(site.Ways, web)
+		if !site.enough() {
+			return false
+		}
+		var unread error
+		if !l.Heard {
+			unread = l.readTerms(ctx)
+		}
+		if l.refusal(unread) != "" && !l.IgnorePolicy {
+			return false
+		}
+		site.Terms, site.Brief = l.site.Terms, true
+		*l.site = site
+		return true
+	}
+	return false
+}
+
+// briefAgain reports whether all that an earlier look has found still stands.
+func (l *look) briefAgain(ctx context.Context) bool {
+	site := *l.site
+	site.Ways, site.Page, site.Brief = nil, l.Was.Page, true
+	for _, was := range l.Was.Ways {
+		is := l.earlier(was.Protocol)
+		if was.Protocol != Web {
+			is = l.stands(ctx, was.Protocol)
+		}
+		if is == nil {
+			return false
+		}
+		site.Ways = append(site.Ways, *is)
+	}
+	site.Measured = l.site.Measured
+	*l.site = site
+	return true
+}
+
+// tellers gives the other rooms that tell what is gone.
+func (l *look) tellers(ctx context.Context, not string) (ways []Way) {
+	for _, room := range l.Rooms {
+		if room.Name == not || room.Look == nil {
+			continue
+		}
+		if _, tells := room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader); !tells {
+			continue
+		}
+		offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
+		if w := l.way(ctx, room, offer, err); w != nil {
+			ways = append(ways, *w)
+		}
+	}
+	return ways
+}
+
+var model = (*Model)(nil).orDefault()
+
+func weighed(l load) float64 { return (&planner{Model: model}).weigh(l) }
+
+// enough reports whether other ways than the first one are not worth a look: it
+// names what the sitemaps do, brings everything for less than a look or for less
+// than any way that asks for each page, and what the refreshes take beside the
+// pages that have changed is less than a look, too.
+func (s *Site) enough() bool {
+	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
+	for i := range s.Ways {
+		if s.Ways[i].Open() {
+			p.open = append(p.open, p.alone(&s.Ways[i]))
+		}
+	}
+	p.findFills()
+	for _, q := range p.open {
+		p.quote(q)
+	}
+	q := p.open[0]
+	o := q.way.Offer
+	look := lookRequests*float64(p.Header) + lookBytes + lookPageBytes*min(q.pages, lookListPages)
+	first := p.weigh(q.first)
+	least := first <= look || float64(o.First.Requests)*2 <= q.pages && first <= q.pages*p.weigh(p.page)/4
+	again := p.weigh(q.again) - p.Changed*q.pages*p.weigh(loadOf(o.Each))
+	return o.Detail >= millrace.DetailBlocks && p.lost(q) < 1 && least && again*float64(p.Rounds) <= look
+}
