@@ -27,6 +27,7 @@ type Target struct {
 	decode func(*http.Response) (io.ReadCloser, error)
 
 	sample  int
+	keyed   bool
 	maxBody int64
 	sent    int // requests, redirects included
 	limit   int // of sent
@@ -42,6 +43,7 @@ type TargetOptions struct {
 	Sample      int   // how many pages of a site are looked at; 0 = 10
 	MaxRequests int   // most requests, redirects included; 0 = 1,000
 	MaxBody     int64 // most bytes of a body, coded and decoded; 0 = 64 MiB. All bodies together: eight times that
+	Keyed       bool  // the client shows a key: what is private may be for those alone who have one
 	// Decode undoes the content codings of a response; nil knows gzip.
 	Decode func(*http.Response) (io.ReadCloser, error)
 	Now    func() time.Time // the clock; nil = time.Now
@@ -70,7 +72,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	}
 	t := &Target{
 		site: u, now: o.Now, decode: o.Decode,
-		sample: cmp.Or(o.Sample, 10), maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
+		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
 		answers: map[string]answer{}, memo: map[string]any{}, bodies: map[[sha256.Size]byte][]byte{},
 	}
 	if t.now == nil {
@@ -97,6 +99,12 @@ func (t *Target) Now() time.Time { return t.now() }
 
 // Requests gives how many requests the site has seen, redirects included.
 func (t *Target) Requests() int { return t.sent }
+
+// Partners reports whether an answer may be one that others do not get: a key was
+// shown, and the answer is to be stored for nobody else.
+func (t *Target) Partners(r *Response) bool {
+	return t.keyed && strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), "private")
+}
 
 // Response is an answer with its body read.
 type Response struct {

@@ -35,7 +35,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err := c.load(p, c.KeyFile, site); err != nil {
 		return err
 	}
-	target, err := check.NewTarget(site, c.visitor(c.client(p, nil)), &check.TargetOptions{Decode: fetch.Decode})
+	target, err := check.NewTarget(site, c.visitor(c.client(p, nil)), &check.TargetOptions{Decode: fetch.Decode, Keyed: c.key != ""})
 	if err != nil {
 		return usageError(err.Error())
 	}

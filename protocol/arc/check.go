@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/millrace/millrace/check"
 )
@@ -56,8 +57,8 @@ func Rules() []check.Rule {
 		rule("E.5", "gzip", should, "A list that is not small can be had with gzip.", askList(checkGzip)),
 
 		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedBare)),
-		rule("E.6", "auth-snapshot", must, "No snapshot stands beside auth_required: true in the public list.", onEntries(checkAuthSnapshot)),
-		rule("E.6", "sensitive", must, "No snapshot of the public list has a node that is sensitive or personal.", onEntries(checkSensitive)),
+		rule("E.6", "auth-snapshot", must, "No snapshot stands beside auth_required: true in the public list.", inPublic(onEntries(checkAuthSnapshot))),
+		rule("E.6", "sensitive", must, "No snapshot of the public list has a node that is sensitive or personal.", inPublic(onEntries(checkSensitive))),
 		rule("E.6", "policy", should, "The policy is at /.well-known/arc-policy.json.", checkPolicy),
 		rule("E.6", "policy-json", should, "The policy is one JSON object: it is machine-readable.", checkPolicyJSON),
 		rule("E.6", "policy-says", should, "The policy describes retention, access and approved AI consumers.", checkPolicySays),
@@ -136,6 +137,17 @@ func onEntries(f func(e *seenEntry) (got, want string, about bool)) look {
 			return check.ErrNotApplicable
 		}
 		return nil
+	}
+}
+
+// inPublic leaves a rule about the public list alone where the list is that of
+// those who have a key (E.6).
+func inPublic(f look) look {
+	return func(ctx context.Context, s *survey, fail check.Fail) error {
+		if s.t.Partners(s.list.resp) {
+			return fmt.Errorf("the list is that of those who have a key: look again without: %w", check.ErrNotApplicable)
+		}
+		return f(ctx, s, fail)
 	}
 }
 

@@ -205,3 +205,33 @@ func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp.Request = r
 	return resp, nil
 }
+
+// The list of those who have a key is not the public one, whose rules are about
+// what everybody sees. To everybody it must not be given, whatever it calls itself.
+func TestCheckPartners(t *testing.T) {
+	list := `{"arc_sitemap_version":"2.1","site":"https://example.com","generated_at":"2026-01-01T00:00:00Z","pages":[
+		{"url":"https://example.com/","ai_indexable":true,"ai_snapshot":{"page":"a","ai_context":"personal"}}]}`
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != pathList {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Cache-Control", "private, max-age=0")
+		_, _ = w.Write([]byte(list))
+	})
+	for keyed, want := range map[bool]check.State{true: check.NotApplicable, false: check.Failed} {
+		target, err := check.NewTarget("https://example.com/", &http.Client{Transport: handlerTransport{h}}, &check.TargetOptions{Keyed: keyed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(r.Outcomes, func(o check.Outcome) bool { return o.Rule.ID == Name+"/E.6/sensitive" })
+		if got := r.Outcomes[i]; got.State != want {
+			t.Errorf("with a key %t: %s, %s", keyed, got.State, got.Reason)
+		}
+	}
+}
