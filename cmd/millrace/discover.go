@@ -254,7 +254,7 @@ func (r *discoverReport) rules() (lines []string) {
 			said = append(said, fmt.Sprintf("%d requests a day", d.PerDay))
 		}
 		if d.Retention > 0 {
-			said = append(said, "copies for "+time.Duration(d.Retention*float64(time.Second)).String())
+			said = append(said, "copies for "+retentionText(d.Retention))
 		}
 		if d.Terms != "" {
 			said = append(said, "terms "+d.Terms)

@@ -286,3 +286,11 @@ func TestPolicyDateForgotten(t *testing.T) {
 		t.Errorf("nothing was said: %s", out.String())
 	}
 }
+
+func TestRetentionText(t *testing.T) {
+	for seconds, want := range map[float64]string{86_400: "a day", 30 * 86_400: "30 days", 90 * 60: "1h30m0s"} {
+		if got := retentionText(seconds); got != want {
+			t.Errorf("%v seconds: %q, want %q", seconds, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func (r *pullReport) policyText() string {
 		asked = append(asked, strings.Join(r.Policy.Requirements, ", ")+" of those who use the content")
 	}
 	if r.Policy.Retention > 0 {
-		asked = append(asked, "copies to be kept for "+time.Duration(r.Policy.Retention*float64(time.Second)).String()+" at most")
+		asked = append(asked, "copies to be kept for "+retentionText(r.Policy.Retention)+" at most")
 	}
 	if r.Policy.Terms != "" {
 		asked = append(asked, "its terms to be kept: "+r.Policy.Terms)
@@ -88,4 +89,16 @@ func (r *pullReport) policyText() string {
 		return ""
 	}
 	return "  the site asks for " + strings.Join(asked, "; ") + " (" + strings.Join(r.Policy.Documents, ", ") + ")\n"
+}
+
+// retentionText gives seconds as an owner would say them.
+func retentionText(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d == 24*time.Hour:
+		return "a day"
+	case d%(24*time.Hour) == 0:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
+	return d.String()
 }
