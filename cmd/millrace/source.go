@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/origin/folder"
@@ -155,6 +156,9 @@ func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	}
 	o.title = o.name
 	if !c.Rehost {
+		if canon.Origin(o.base) != canon.Origin(o.name) {
+			p.log.Warn("the pages keep their addresses, so that only TCT can be read here; --rehost makes them pages of this one", "pages", o.name, "documents", o.base)
+		}
 		o.base = o.name
 	}
 	return nil

@@ -47,6 +47,15 @@ func TestTranslate(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	files := httptest.NewServer(http.FileServer(http.Dir(out)))
 	defer files.Close()
+	for _, c := range []struct {
+		base string
+		said int
+	}{{files.URL + "/", 1}, {s.url, 0}} {
+		code, _, errs := command(t, nil, "build", copyStore(t, mirror), "--out", t.TempDir(), "--base-url", c.base)
+		if code != 0 || strings.Count(errs, "--rehost") != c.said {
+			t.Errorf("%s: exit %d: %s", c.base, code, errs)
+		}
+	}
 	built(t, copyStore(t, mirror), out, files.URL+"/", "--rehost")
 	moved := serve(t, copyStore(t, mirror), "--rehost")
 	same := serve(t, copyStore(t, mirror), "--listen", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
