@@ -7,15 +7,15 @@ import (
 	"net/http/httptest"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/crawl"
 )
 
-// start starts a website on this machine, and gives a client that may go there.
+// start starts a website on this machine, and gives a client that may go there,
+// as the one that nil stands for may not.
 func start() (*http.Client, string) {
 	site := httptest.NewServer(http.FileServer(http.Dir("../../testdata/sites/handbook")))
-	return fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), site.URL + "/"
+	return site.Client(), site.URL + "/"
 }
 
 func ExampleNew() {
