@@ -38,7 +38,7 @@ func frozen(sitemap, etag string, times int) func(w http.ResponseWriter, r *http
 // gone: a page that is removed disappears with the next pull, for two small
 // requests.
 func TestPullDeletions(t *testing.T) {
-	b := serveBehind(t, manyPages(t, 40))
+	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	first := pullBest(t, b.url, mirror)
 	if first.Via != "scp" || first.Added != 40 || !slices.Equal(wayNames(first), []string{"scp: all", "openfeeder: deletions"}) {
@@ -98,7 +98,7 @@ func remove(t *testing.T, b *behind, page int) {
 
 // Who says that most of a site is gone is not believed without the roll.
 func TestPullManyDeletions(t *testing.T) {
-	b := serveBehind(t, manyPages(t, 40))
+	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	pullBest(t, b.url, mirror)
 	_, _, sitemap := get(t, address(b.served)+"sitemap.xml")
@@ -129,7 +129,7 @@ func TestKillPullDeletions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: kills child processes")
 	}
-	b := serveBehind(t, manyPages(t, 40))
+	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	exe, err := os.Executable()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"log"
@@ -102,6 +103,21 @@ func manyPages(t *testing.T, n int) string {
 	}
 	for i := range n {
 		write(t, filepath.Join(dir, fmt.Sprintf("p%03d.html", i)), pageText(i, ""))
+	}
+	return dir
+}
+
+// densePages makes a site of pages that have little in common, so that it is
+// worth to look who tells what is gone from it.
+func densePages(t *testing.T, n int) string {
+	t.Helper()
+	dir := manyPages(t, n)
+	for i := range n {
+		var words []string
+		for j := range 20 {
+			words = append(words, fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(j)})))
+		}
+		write(t, filepath.Join(dir, fmt.Sprintf("p%03d.html", i)), pageText(i, strings.Join(words, " ")))
 	}
 	return dir
 }

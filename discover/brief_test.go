@@ -1,0 +1,104 @@
+package discover_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+func rolls(s *discover.Site) (names []string) {
+	for _, w := range s.Ways {
+		names = append(names, w.Protocol)
+	}
+	return names
+}
+
+// A look that may end early ends where a file with all pages is found: of a
+// small site at once, of a larger one when somebody has been found who tells what
+// is gone. Such a site gives the same plan as one that was looked at all over.
+func TestLookBrief(t *testing.T) {
+	for _, c := range []struct {
+		pages, requests int
+		want            []string
+	}{
+		{40, 2, []string{"scp", "crawl"}},
+		{700, 9, []string{"scp", "openfeeder", "crawl"}},
+	} {
+		s := publish(t, c.pages, protocol.PublisherOptions{}, all.Protocols()...)
+		got := look(t, s.URL, &discover.Options{Brief: true, Heard: true})
+		if !got.Brief || !slices.Equal(rolls(got), c.want) || s.requests() > c.requests {
+			t.Errorf("%d pages: %v, brief: %v, with %d requests: %+v", c.pages, rolls(got), got.Brief, s.requests(), got.Ways[0].Offer)
+		}
+		if twice := s.twice(); len(twice) > 0 {
+			t.Errorf("asked twice: %v", twice)
+		}
+		again := look(t, s.URL, &discover.Options{Brief: true, Heard: true, Was: got})
+		if !again.Brief || !slices.Equal(rolls(again), c.want) || again.Spent.Bytes > 0 {
+			t.Errorf("again: %+v", again)
+		}
+		whole := look(t, s.URL, nil)
+		if whole.Brief || len(whole.Ways) != len(all.Protocols())+1 {
+			t.Errorf("all over: %v", rolls(whole))
+		}
+		if a, b := got.Plan(nil), whole.Plan(nil); a.First.Roll != b.First.Roll || a.Refresh.Roll != b.Refresh.Roll {
+			t.Errorf("in brief %s, then %s; all over %s, then %s", a.First.Roll, a.Refresh.Roll, b.First.Roll, b.Refresh.Roll)
+		}
+	}
+}
+
+// The look goes on where the file has a part of the pages alone, where there is
+// none, and where the site forbids the use.
+func TestLookBriefGoesOn(t *testing.T) {
+	no := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
+	more := files{}
+	for name, c := range map[string]struct {
+		site func() *site
+		roll string
+	}{
+		"part of the pages": {func() *site {
+			s := publish(t, 8, protocol.PublisherOptions{}, all.Protocols()...)
+			list := `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`
+			for i := range 400 {
+				list += fmt.Sprintf("<url><loc>%s/more/%d</loc></url>", s.URL, i)
+				more[fmt.Sprintf("/more/%d", i)] = "<p>more</p>"
+			}
+			more["/more.xml"] = list + "</urlset>"
+			s.handlers = append(s.handlers, more, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if w.WriteHeader(map[bool]int{true: 200, false: 404}[r.URL.Path == "/robots.txt"]); r.URL.Path == "/robots.txt" {
+					_, _ = w.Write([]byte("Sitemap: " + s.URL + "/more.xml\n"))
+				}
+			}))
+			return s
+		}, discover.Web},
+		"no file": {func() *site { return newSite(t, files{"/": home}) }, discover.Web},
+		"a policy": {func() *site {
+			return publish(t, 8, protocol.PublisherOptions{Policy: no}, all.Protocols()...)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := c.site()
+			got := look(t, s.URL, &discover.Options{Brief: true})
+			if roll := got.Plan(nil).First.Roll; got.Brief || roll != c.roll {
+				t.Errorf("brief: %v, by %s: %v", got.Brief, roll, rolls(got))
+			}
+			if twice := s.twice(); len(twice) > 0 {
+				t.Errorf("asked twice: %v", twice)
+			}
+		})
+	}
+}
+
+// Of a site without any protocol no page is looked at but the root.
+func TestLookBriefWeb(t *testing.T) {
+	s := newSite(t, files{"/": home, "/a": home, "/b": home})
+	got := look(t, s.URL, &discover.Options{Brief: true, Heard: true})
+	if w := got.Way(discover.Web); !w.Open() || got.Brief || s.asked["GET /a"]+s.asked["GET /b?c"] > 0 || s.asked["GET /"] != 1 {
+		t.Errorf("%+v: %v", w, s.asked)
+	}
+}
