@@ -64,7 +64,7 @@ func (r *run) load(ctx context.Context, was list) (f *listFile, err error) {
 // find tries the list that is remembered, then where one may be, until one is
 // there.
 func (r *run) find(ctx context.Context, was list, try func(list) error) error {
-	var first, closed error
+	var first, closed, other error
 	tried := map[string]bool{was.URL: true}
 	if was.URL != "" {
 		err := try(was)
@@ -86,12 +86,16 @@ func (r *run) find(ctx context.Context, was list, try func(list) error) error {
 		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
 			closed = cmp.Or(closed, err) // there may be one
 		}
+		if errors.Is(err, errNoList) {
+			other = cmp.Or(other, err)
+		}
 		first = cmp.Or(first, err)
 	}
 	if closed != nil {
 		return closed
 	}
-	return fmt.Errorf("%s: there is no ARC sitemap at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)
+	// What is in the place of a list tells more than that another place is empty.
+	return fmt.Errorf("%s: there is no ARC sitemap at %s: %w: %w", Name, r.root, cmp.Or(other, first), millrace.ErrNotFound)
 }
 
 // loadOne gets a list, conditionally if it has validators (E.5), and gives only
