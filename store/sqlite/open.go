@@ -178,6 +178,8 @@ func (s *Store) inspect(ctx context.Context) error {
 	switch version, err := fileVersion(ctx, c); {
 	case err != nil:
 		return err
+	case version == 0:
+		return fmt.Errorf("%w: nothing is in the file; what was written last may lie beside it, in %s-wal", millrace.ErrNotFound, filepath.Base(s.path))
 	case version < len(migrations):
 		return fmt.Errorf("%w: it was written by an older millrace (version %d of the store, this one wants %d): pull or serve into it once", millrace.ErrInvalid, version, len(migrations))
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/millrace/millrace"
@@ -95,6 +96,18 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("%d pages, then %d", first, n)
 	}
 	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	// A copy of the file alone, while all is in the log beside it.
+	alone := filepath.Join(t.TempDir(), "alone.db")
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(alone, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(ctx, alone, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) || !strings.Contains(err.Error(), "alone.db-wal") {
 		t.Error(err)
 	}
 	// As a writer that is killed leaves it.
