@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -110,7 +111,7 @@ func (r *pullReport) appendText(b []byte) []byte {
 			b = fmt.Appendf(b, "  and %d more skipped; --json lists them\n", r.skipped-i)
 			break
 		}
-		b = fmt.Appendf(b, "  skipped %s: %s\n", s.URL, s.Reason)
+		b = fmt.Appendf(b, "  skipped %s: %s\n", cmp.Or(s.URL, "what has no URL"), s.Reason)
 	}
 	if n := len(r.Notes); n > 0 {
 		b = fmt.Appendf(b, "  %d things were odd but no reason to stop, the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
