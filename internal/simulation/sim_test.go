@@ -14,7 +14,7 @@ import (
 
 var (
 	simSeed = flag.Uint64("sim.seed", 1, "the first seed to run")
-	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 16, 4 with -short, or 1 with -sim.seed")
+	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 16, 2 with -short, or 1 with -sim.seed")
 )
 
 // TestSimulation runs the seeds.
@@ -23,7 +23,7 @@ func TestSimulation(t *testing.T) {
 	if n == 0 {
 		n = 16
 		if testing.Short() {
-			n = 4
+			n = 2
 		}
 		flag.Visit(func(f *flag.Flag) {
 			if f.Name == "sim.seed" {
@@ -56,6 +56,9 @@ type broken struct {
 // TestBroken breaks one part at a time, and expects the invariant to trip
 // that watches over it. A run may be lucky: one of several seeds will do.
 func TestBroken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: ten runs and more")
+	}
 	for name, c := range map[string]struct {
 		broken
 		want string // in the violation
