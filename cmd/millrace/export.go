@@ -147,11 +147,11 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 	bar := p.progress("exporting")
 	defer bar.end()
 	o := &export.Options{Progress: func(done int) { bar.show(done, max(done, pages)) }}
-	switch {
-	case c.Format == "markdown":
+	switch c.Format {
+	case "markdown":
 		r.Counts, err = export.Markdown(ctx, export.Tree{Dir: c.Out, Folders: export.Folders(bases), Part: len(names) < len(all)}, sites, o)
 		return err
-	case c.Format == "parquet":
+	case "parquet":
 		r.Counts, err = export.Parquet(ctx, c.Out, sites, o)
 		return err
 	}
