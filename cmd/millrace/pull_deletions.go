@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,8 @@ func (w *watched) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[
 		for c, err := range w.Source.Changes(ctx, since) {
 			if err == nil {
 				err = w.look(ctx, c)
+			} else if w.full != nil && isSkip(err) {
+				err = cmp.Or(w.full(), err)
 			}
 			if !yield(c, err) || err != nil && !isSkip(err) {
 				return
@@ -154,12 +157,9 @@ func (d *deletions) sync(
 	if err != nil {
 		return rep, err
 	}
-	if seen.whole && d.record.Cursor != "" {
-		// What the roll did not name is gone; what has gone since is told to who
-		// goes on from the cursor.
-		d.record.Owed = time.Time{}
-		return rep, d.save(ctx)
-	}
+	// What a roll that was read whole names may have been gone when the cursor
+	// was made: it may be older. So that is asked about, too.
+	//
 	// A roll that stands as it was speaks for the rest of the site.
 	if age := began.Sub(d.record.Asked); before == after && d.record.Owed.IsZero() && age >= 0 && age < deletionsAge {
 		return rep, nil
@@ -173,14 +173,21 @@ func (d *deletions) sync(
 		return rep, err
 	}
 	d.way.Error = fmt.Sprintf("%v; %s is read whole for them", err, d.roll)
+	if seen.whole {
+		d.way.Error = fmt.Sprintf("%v; %s was read whole", err, d.roll)
+	}
 	if !errors.Is(err, millrace.ErrConflict) && d.w != nil {
 		d.w.fail(d.name, err)
 		if err := d.w.save(ctx); err != nil {
 			return rep, err
 		}
 	}
+	owed := d.record.Owed
 	d.record = deletionsRecord{}
-	if err := d.save(ctx); err != nil {
+	if seen.whole && !errors.Is(err, millrace.ErrConflict) {
+		d.record.Owed = owed // the next pull asks again
+	}
+	if err := d.save(ctx); err != nil || seen.whole {
 		return rep, err
 	}
 	if _, err := d.site.Apply(ctx, from, []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{}}}); err != nil {

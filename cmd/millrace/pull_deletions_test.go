@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +15,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/sqlite"
 )
 
 // frozen gives an answer for the site's sitemap as it was, once more under
@@ -87,6 +93,61 @@ func TestPullDeletions(t *testing.T) {
 	if r := pullBest(t, b.url, other); r.Requests < 5 || r.Deleted+r.Added+r.Updated != 0 {
 		t.Errorf("what has failed is not looked at again: %+v", r)
 	}
+}
+
+// A roll that is read whole may be older than what has been told already: what
+// is gone does not come back for good.
+func TestPullDeletionsOldRoll(t *testing.T) {
+	b := serveBehind(t, densePages(t, 40))
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	old := map[string]*httptest.ResponseRecorder{}
+	b.set(func(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
+		if r.URL.Path != "/sitemap.xml" && !strings.HasPrefix(r.URL.Path, "/scp/") {
+			return false
+		}
+		answer := httptest.NewRecorder()
+		site.ServeHTTP(answer, r)
+		old[r.URL.Path] = answer
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+		return true
+	})
+	pullBest(t, b.url, mirror)
+	_, header, _ := get(t, address(b.served)+"llm-pages.json")
+	list := header.Get("Etag")
+	b.set(nil)
+	remove(t, b, 12)
+	b.published(t, &list)
+	if r := pullBest(t, b.url, mirror); r.Deleted != 1 {
+		t.Fatalf("one page removed: %+v", r)
+	}
+	st, err := sqlite.Open(t.Context(), mirror, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := mirrored(t.Context(), st, b.url)
+	if err == nil {
+		_, err = site.Apply(t.Context(), b.url+" scp", []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{}}})
+	}
+	if err := errors.Join(err, st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b.set(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		answer := old[r.URL.Path]
+		if answer == nil {
+			return false
+		}
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+		return true
+	})
+	r := pullBest(t, b.url, mirror)
+	if last := r.Ways[len(r.Ways)-1]; last.Part != "deletions" || last.Pages != 1 || last.Error != "" {
+		t.Errorf("by an old roll: %+v", r)
+	}
+	wantMirror(t, "scp", mirror, b.file, b.dir, b.url)
 }
 
 func remove(t *testing.T, b *behind, page int) {
