@@ -115,10 +115,11 @@ func (w *work) dropForeignTags() (more bool, err error) {
 	return false, nil
 }
 
-// dropSuperseded drops superseded entries from before the horizon.
+// dropSuperseded drops superseded entries from before the horizon. Whatever the
+// entry at the horizon is, it stays, since its time says how far the log reaches.
 func (w *work) dropSuperseded() (more bool, err error) {
 	n, err := w.count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry
-		WHERE site = ? AND until < 1099511627775 AND until <= ? AND id <= ? LIMIT ?)`,
+		WHERE site = ? AND until < 1099511627775 AND until <= ? AND id < ? LIMIT ?)`,
 		w.id, w.floor, w.entryID(w.state.horizon), compactRows)
 	return n == compactRows, err
 }
@@ -126,7 +127,7 @@ func (w *work) dropSuperseded() (more bool, err error) {
 // dropGone drops tombstones and configuration entries from before the horizon.
 func (w *work) dropGone() (more bool, err error) {
 	n, err := w.count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry INDEXED BY entry_gone
-		WHERE id > ? AND id <= ? AND kind > 2 AND until = 1099511627775 LIMIT ?)`,
+		WHERE id > ? AND id < ? AND kind > 2 AND until = 1099511627775 LIMIT ?)`,
 		w.entryID(0), w.entryID(w.state.horizon), compactRows)
 	return n == compactRows, err
 }
