@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace"
 )
@@ -21,6 +22,30 @@ type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+
+	// For whoever has the turn:
+	most  time.Duration // to hold the lock without a pause
+	held  time.Duration // so far
+	ended time.Time     // the last transaction
+}
+
+// poll is how often SQLite looks whether another process still writes.
+const poll = 100 * time.Millisecond
+
+// pause lets other processes write, if this one has done so for a while: it
+// would have the lock again before they look.
+func (w *writer) pause(ctx context.Context) error {
+	switch {
+	case time.Since(w.ended) > poll:
+		w.held = 0
+	case w.held > w.most:
+		w.held = 0
+		select {
+		case <-time.After(poll + poll/2):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
 }
 
 // tx is one write transaction.
@@ -37,13 +62,18 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-w.turn }()
-	if err := ctx.Err(); err != nil {
+	if err := w.pause(ctx); err != nil {
 		return err
 	}
 	t := &tx{w}
 	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
+	began := time.Now()
+	defer func() {
+		w.ended = time.Now()
+		w.held += w.ended.Sub(began)
+	}()
 	committed := false
 	defer func() {
 		if !committed {

@@ -99,7 +99,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.writer = &writer{turn: make(chan struct{}, 1), db: db, stmts: make(map[string]*sql.Stmt)}
+	s.writer = &writer{turn: make(chan struct{}, 1), db: db, stmts: make(map[string]*sql.Stmt), most: o.Wait / 3}
 	if s.writer.conn, err = db.Conn(ctx); err != nil {
 		return err
 	}
