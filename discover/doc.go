@@ -14,6 +14,14 @@
 // asked for twice: what one room has read, the next one finds. A budget of
 // requests, bytes and time bounds it, whatever the server does.
 //
+// Whoever wants the best way, and not all of them, looks in brief
+// ([Options].Brief): first for files of all pages ([protocol.Protocol].Collections).
+// If one is there that has what the sitemaps name, and neither it nor the
+// refreshes by it, beside the pages that have changed, cost more than a look
+// everywhere, the look ends: then other ways could not save what finding them
+// costs. Who tells what is gone is looked for if that saves more than it takes.
+// A site without any protocol is not measured.
+//
 // A [Site] is plain data and encodes as JSON, so that whoever has looked once
 // can plan again later without a request.
 //
