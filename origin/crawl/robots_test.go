@@ -177,6 +177,9 @@ func TestTraps(t *testing.T) {
 		}, real: 402, pages: 402},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			if testing.Short() && c.pages > 400 {
+				t.Skip("testing.Short: many pages")
+			}
 			s := newSite(t)
 			s.set("/", html("Home", words("home"), "/trap/"))
 			s.set("/trap*", func(w http.ResponseWriter, r *http.Request) { c.page(s, w, r) })

@@ -13,6 +13,9 @@ import (
 // TestMonsters converts texts that keep parsers busy: each of these took
 // minutes before it was bounded, or would have taken the stack.
 func TestMonsters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: long documents in every dialect")
+	}
 	const n = 20_000
 	var stairs strings.Builder
 	for i := range 250 {
