@@ -74,6 +74,7 @@ func (e *boundError) Error() string { return e.quota }
 type bound struct {
 	bounding
 	client *fetch.Client
+	over   func() error // the site wants no more; nil = nobody asks it
 	asked  atomic.Int64 // pages
 }
 
@@ -88,8 +89,13 @@ func (b *bound) enough() error {
 	return nil
 }
 
-// full says whether the bytes are used up.
+// full says whether the bytes are used up, or the site wants no more.
 func (b *bound) full() error {
+	if b.over != nil {
+		if err := b.over(); err != nil {
+			return err
+		}
+	}
 	if b.MaxBytes > 0 && b.client.Stats().Received() >= int64(b.MaxBytes) {
 		return &boundError{fmt.Sprintf("--max-bytes %d", b.MaxBytes)}
 	}

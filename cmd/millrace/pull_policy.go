@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -285,11 +286,16 @@ func (g *gate) heed() error {
 		}
 		g.quota.bound(day)
 		l.Take = func(ctx context.Context) error {
+			if err := g.ended(); err != nil {
+				return err
+			}
 			err := g.quota.take(ctx)
 			if _, over := errors.AsType[*quotaError](err); over {
+				// What has been asked for is counted, and comes home: the pull ends
+				// by asking for nothing more.
 				g.mu.Lock()
 				defer g.mu.Unlock()
-				g.end(err)
+				g.refusal = cmp.Or(g.refusal, err)
 			}
 			return err
 		}

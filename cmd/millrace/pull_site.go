@@ -71,7 +71,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	defer func() { g.close(context.WithoutCancel(ctx), r) }()
 	s := &sitePull{
 		c: c, p: p, st: st, root: root, folder: folder, site: site, client: client, gate: g, r: r,
-		bound: &bound{bounding: c.bounding, client: client},
+		bound: &bound{bounding: c.bounding, client: client, over: g.ended},
 	}
 	err = s.run(inner, rooms)
 	if no := g.ended(); no != nil {

@@ -108,7 +108,7 @@ func (w *ways) look(ctx context.Context, brief bool) error {
 		MaxBytes: int64(w.c.MaxBytes) / 4, // of a quota, most is for the pages
 		Brief:    brief, Heard: true,
 	})
-	if err != nil {
+	if err = cmp.Or(w.gate.ended(), err); err != nil {
 		return err
 	}
 	w.p.log.Debug("looked for ways into the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "brief", site.Brief)
