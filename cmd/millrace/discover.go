@@ -180,8 +180,8 @@ func (r *discoverReport) text(w io.Writer) error {
 	}
 	b.WriteByte('\n')
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = io.WriteString(t, "PROTOCOL\tPAGES\tCARRIES\tFIRST SYNC\tREFRESH\tALLOWED\tENTRY\n")
-	var notes, basis []string
+	_, _ = io.WriteString(t, "PROTOCOL\tPAGES\tCARRIES\tFIRST SYNC\tREFRESH\tALLOWED\n")
+	var entries, notes, basis []string
 	said := map[string]bool{}
 	for _, row := range r.Ways {
 		pages, first, again, allowed := "?", "-", "-", "yes"
@@ -189,15 +189,16 @@ func (r *discoverReport) text(w io.Writer) error {
 			pages = fmt.Sprint(row.Pages)
 		}
 		if row.Carries != "" {
-			first = quantity(row.FirstRequests, "request") + ", " + bytesText(row.FirstBytes)
-			again = quantity(row.RefreshRequests, "request") + ", " + bytesText(row.RefreshBytes)
+			first = fmt.Sprintf("%d req., %s", row.FirstRequests, bytesText(row.FirstBytes))
+			again = fmt.Sprintf("%d req., %s", row.RefreshRequests, bytesText(row.RefreshBytes))
+			entries = append(entries, row.Protocol+" begins at "+row.Entry)
 		} else {
-			pages, row.Carries, row.Entry = "-", "-", "-"
+			pages, row.Carries = "-", "-"
 		}
 		if !row.Allowed {
 			allowed = "no"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Protocol, pages, row.Carries, first, again, allowed, printable(row.Entry))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Protocol, pages, row.Carries, first, again, allowed)
 		if row.Reason != "" && !said[row.Reason] && r.First != "" {
 			said[row.Reason] = true
 			notes = append(notes, row.Protocol+": "+row.Reason)
@@ -215,7 +216,7 @@ func (r *discoverReport) text(w io.Writer) error {
 	if len(r.Absent) > 0 {
 		fmt.Fprintf(&b, "not there: %s\n", strings.Join(r.Absent, ", "))
 	}
-	for _, n := range notes {
+	for _, n := range append(entries, notes...) {
 		b.WriteString(printable(n) + "\n")
 	}
 	if len(basis) > 0 {

@@ -48,7 +48,13 @@ func TestDiscover(t *testing.T) {
 	if code != exitGood || strings.Contains(errs, "ERROR") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	for _, want := range []string{"PROTOCOL", "tct-01", "robots.txt: the root is allowed", "first: pull would read " + r.First + ":", "refresh: pull would read " + r.Refresh + ":"} {
+	table, _, _ := strings.Cut(out[strings.Index(out, "PROTOCOL"):], "begins at")
+	for line := range strings.Lines(table) {
+		if len(line) > 80 {
+			t.Errorf("longer than a line of a terminal: %s", line)
+		}
+	}
+	for _, want := range []string{"PROTOCOL", "tct-01", "scp begins at " + address(s) + "sitemap.xml", "robots.txt: the root is allowed", "first: pull would read " + r.First + ":", "refresh: pull would read " + r.Refresh + ":"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
