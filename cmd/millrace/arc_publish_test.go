@@ -15,6 +15,7 @@ const signup = `<!DOCTYPE html><html lang="en"><head><title>Sign up</title></hea
 // What a page marks as personal goes to partners alone, from the same URL, and
 // what the flags say of pages is in the list.
 func TestARCForms(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "store.db")
 	write(t, filepath.Join(dir, "index.html"), "<title>Shop</title><p>We sell wheels that turn, and nothing else.</p>")
 	write(t, filepath.Join(dir, "join.html"), signup)

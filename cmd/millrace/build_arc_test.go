@@ -11,6 +11,7 @@ import (
 // which it has if it is the root of its host, whether the site has one or not.
 // What is personal is not in it: nobody asks for a key there.
 func TestBuildARC(t *testing.T) {
+	t.Parallel()
 	for _, base := range []string{"https://example.com/", "https://example.com/shop/"} {
 		src, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 		write(t, filepath.Join(src, "index.html"), "<title>Shop</title><p>We sell wheels that turn, and nothing else.</p>")

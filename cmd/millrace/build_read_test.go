@@ -13,6 +13,7 @@ import (
 // is OpenFeeder, which has an index without an ETag again. Both are read behind
 // servers that know the folder.
 func TestBuildRead(t *testing.T) {
+	t.Parallel()
 	src, out, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
 	srv := httptest.NewServer(http.FileServer(http.Dir(out)))
 	defer srv.Close()

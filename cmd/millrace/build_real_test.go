@@ -136,7 +136,9 @@ func TestRealBuildNginx(t *testing.T) {
 	}
 }
 
-func TestRealBuildNginxManual(t *testing.T) { realBuild(t, "nginx", pgdoc(t), "--build") }
+func TestRealBuildNginxManual(t *testing.T) {
+	realBuild(t, "nginx", pgdocOf(t, "index.", "tutorial", "queries", "ddl", "datatype", "indexes"), "--build")
+}
 
 func TestRealBuildCaddy(t *testing.T) { realBuild(t, "caddy", copySite(t, "handbook")) }
 

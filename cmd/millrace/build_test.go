@@ -105,6 +105,7 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 }
 
 func TestBuildHandbook(t *testing.T) {
+	t.Parallel()
 	src := copySite(t, "handbook")
 	out, _ := builtOnce(t, src, "articles/reading-a-river/index.html", "Two numbers say", "about/index.html", "http://handbook.example/")
 	s := serve(t, src, "--base-url", "http://handbook.example/")
@@ -124,7 +125,8 @@ func TestBuildHandbook(t *testing.T) {
 }
 
 func TestBuildManual(t *testing.T) {
-	out, _ := builtOnce(t, pgdoc(t), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html", "https://manual.example/")
+	t.Parallel()
+	out, _ := builtOnce(t, pgdocOf(t, "index.", "tutorial", "queries", "ddl"), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html", "https://manual.example/")
 	if _, err := os.Stat(filepath.Join(out, "tutorial-join.html.docs", "llm.json")); err != nil {
 		t.Error(err)
 	}
@@ -132,6 +134,7 @@ func TestBuildManual(t *testing.T) {
 
 // A mirror and a tree of Markdown have a page that leads to the documents.
 func TestBuildOthers(t *testing.T) {
+	t.Parallel()
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, copySite(t, "handbook"))
 	pull(t, s.url, mirror)
@@ -184,6 +187,7 @@ func TestBuildUsage(t *testing.T) {
 // What a configuration keeps for those who have a key is not built into files
 // for everybody, unless the command line says so.
 func TestBuildRequiresKey(t *testing.T) {
+	t.Parallel()
 	src, out := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out")
 	env := map[string]string{"HOME": t.TempDir(), "MILLRACE_REQUIRE_KEY": "true"}
 	args := []string{"build", src, "--out", out, "--base-url", "https://handbook.example/"}
@@ -244,6 +248,7 @@ func TestBuildTwice(t *testing.T) {
 
 // No host is blamed for collections that are fetched from elsewhere.
 func TestBuildFilesURL(t *testing.T) {
+	t.Parallel()
 	src, out := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out")
 	const base = "https://handbook.example/"
 	r := built(t, src, out, base, "--files-url", "https://cdn.example/mill/")
@@ -270,6 +275,7 @@ func TestBuildFilesURL(t *testing.T) {
 
 // The report for people says what a host cannot do.
 func TestBuildText(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	code, text, errs := command(t, nil, "build", copySite(t, "handbook"), "--out", out, "--base-url", "https://handbook.example/")
 	for _, want := range []string{"files written", "\nnetlify: cannot meet\n", "\nnginx: meets every MUST\n", "tct-00/8.1/content-type: ", "  tct-01 is not found: "} {

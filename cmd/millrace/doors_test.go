@@ -30,6 +30,7 @@ func keys(t *testing.T, args ...string) string {
 }
 
 func TestServeRequiresKey(t *testing.T) {
+	t.Parallel()
 	db := filepath.Join(t.TempDir(), "site.db")
 	read := keys(t, "add", "reader", "--store", db)
 	update := keys(t, "add", "cms", "--store", db, "--right", "update", "--expires", "90d")

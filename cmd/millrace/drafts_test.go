@@ -28,6 +28,7 @@ func jsonLinks(h http.Header, rel string) (out []string) {
 // Two clients that know one draft of TCT each, and nothing but its words, read
 // one server: what leads the one to its documents does not lead the other.
 func TestBothDrafts(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	root := strings.TrimSuffix(s.url, "/")
 	type list struct {

@@ -32,6 +32,7 @@ func exported(t *testing.T, args ...string) string {
 // A mirror is handed on in every form, with the terms of its site, and stays as
 // it is.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, conf, "policy:\n  terms: https://mill.example/terms\n  purposes: {ai-input: true, ai-train: false}\n  requirements: {attribution: true}\n")
@@ -148,6 +149,7 @@ func TestExport(t *testing.T) {
 }
 
 func TestExportRefused(t *testing.T) {
+	t.Parallel()
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, copySite(t, "handbook"))
 	pullBest(t, s.url, mirror)

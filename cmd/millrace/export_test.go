@@ -10,6 +10,7 @@ import (
 // A folder that holds documents of the protocol already, from an earlier
 // export, say: what is published now is what counts.
 func TestOldExport(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	for _, name := range []string{"llm-pages.json", "about/llm.json"} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), `{"version":1,"items":[]}`)
@@ -25,6 +26,7 @@ func TestOldExport(t *testing.T) {
 
 // A mirror that is served follows the pulls into it.
 func TestServedMirrorFollows(t *testing.T) {
+	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
 	site := serve(t, dir)
 	pull(t, site.url, mirror)

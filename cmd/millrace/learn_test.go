@@ -54,6 +54,7 @@ func with(pages map[string]*millrace.Page, text string) (all, n int) {
 }
 
 func TestLearnFolder(t *testing.T) {
+	t.Parallel()
 	dir := soup(t, 30)
 	store := filepath.Join(t.TempDir(), "store.db")
 	letters := func(args ...string) int {
@@ -106,6 +107,7 @@ func TestLearnFolder(t *testing.T) {
 // What is learned of a live site, and what its reader corrects, asks the site
 // for nothing.
 func TestLearnCrawl(t *testing.T) {
+	t.Parallel()
 	url, requests := liveSite(t, soup(t, 30), 0)
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	r := crawlInto(t, url, file, "--via", "crawl")
@@ -166,6 +168,7 @@ func TestLearnWrong(t *testing.T) {
 
 // TestRulesTried warns of rules that can hardly be meant, where a site is read.
 func TestRulesTried(t *testing.T) {
+	t.Parallel()
 	site := filepath.Join("..", "..", "testdata", "sites", "handbook")
 	for _, c := range []struct {
 		name string

@@ -50,6 +50,7 @@ func crawlInto(t *testing.T, url, file string, args ...string) pullReport {
 
 // The plain web is the last way of a pull.
 func TestPullCrawls(t *testing.T) {
+	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
 	url, _ := liveSite(t, dir, 0)
 	first := crawlInto(t, url, file)
@@ -95,6 +96,7 @@ func ingested(t *testing.T, dir, base string) string {
 
 // A live site is served as a folder is; its pages stay where they are.
 func TestServeLive(t *testing.T) {
+	t.Parallel()
 	url, requests := liveSite(t, copySite(t, "handbook"), 0)
 	file := filepath.Join(t.TempDir(), "live.db")
 	s := serve(t, url, "--allow-private", "--store", file)
@@ -168,6 +170,7 @@ func TestKillCrawl(t *testing.T) {
 
 // What looks like a WordPress and has no API is crawled, and the log says so.
 func TestWordPressWithoutAPI(t *testing.T) {
+	t.Parallel()
 	files := http.FileServer(http.Dir(copySite(t, "handbook")))
 	var site *httptest.Server
 	site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -195,6 +198,7 @@ func TestWordPressWithoutAPI(t *testing.T) {
 
 // A tree of Markdown is told from a folder of HTML.
 func TestServeMarkdown(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "index.md"), "# The mill\n\nA mill by the *river*. See [the wheel](wheel.md).\n")
 	write(t, filepath.Join(dir, "wheel.md"), "---\ntitle: The wheel\n---\n\nTwelve buckets, each of oak.\n")
@@ -218,6 +222,7 @@ func TestServeMarkdown(t *testing.T) {
 
 // A site that disallows everything gives an error that says so.
 func TestPullDisallowed(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	write(t, filepath.Join(dir, "robots.txt"), "User-agent: *\nDisallow: /\n")
 	url, _ := liveSite(t, dir, 0)
@@ -245,6 +250,7 @@ func TestPullDisallowed(t *testing.T) {
 // A site may be read another way for a while, and nothing is lost by it: what a
 // crawl finds, and a list does not name, comes back with the crawl.
 func TestWaysTakeTurns(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"), "--list-items", "5")
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	first := crawlInto(t, s.url, file, "--via", "crawl")

@@ -18,6 +18,7 @@ import (
 // A site that has summaries in ARC, and HTML: the list says what there is and
 // what has changed, and the HTML what it says.
 func TestPullFills(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, manyPages(t, 30))
 	b.set(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		for _, other := range []string{"/llm", "/scp/", "/sitemap", "/openfeeder", "/.well-known/openfeeder"} {

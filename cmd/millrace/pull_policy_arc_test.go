@@ -11,6 +11,7 @@ import (
 // What ARC's document forbids holds by other ways, too, where robots.txt says
 // that the site speaks ARC; elsewhere nobody asks for it.
 func TestPullPolicyOfARC(t *testing.T) {
+	t.Parallel()
 	const document = "/.well-known/arc-policy.json"
 	for _, speaks := range []bool{true, false} {
 		s := newPolicySite(t, 2, says(404, "text/plain", "no"))

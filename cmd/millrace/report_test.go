@@ -36,6 +36,7 @@ func report(t *testing.T, file string, args ...string) (r savingsReport) {
 // What is said to be saved is what the same pages cost as HTML, measured by
 // somebody else, less what the pull has received.
 func TestSavedAgainstHTML(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	crawled := pull(t, s.url, file, "--via", "crawl")
@@ -109,6 +110,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 
 // Every protocol's savings are counted alike.
 func TestSavedByEveryProtocol(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	every, err := rooms("")
 	if err != nil {

@@ -38,6 +38,7 @@ func mirrorOf(t *testing.T, name string) string {
 }
 
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	file := mirrorOf(t, "handbook")
 	r := searched(t, "water wheel", "--store", file)
 	if len(r.Hits) == 0 || r.Total < len(r.Hits) {
@@ -80,6 +81,7 @@ func TestSearch(t *testing.T) {
 // A site that is served can be searched in its own store, and shows what is
 // published there.
 func TestSearchServed(t *testing.T) {
+	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "store.db")
 	s := serve(t, dir, "--store", file)
 	if r := searched(t, "wheel", "--store", file, "--site", s.url); len(r.Hits) == 0 || !strings.HasPrefix(r.Hits[0].URL, s.url) {
@@ -107,6 +109,7 @@ func TestSearchServed(t *testing.T) {
 
 // Nobody who searches is troubled by a site that changes all the while.
 func TestSearchWhileServing(t *testing.T) {
+	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "store.db")
 	serve(t, dir, "--store", file)
 	done := make(chan struct{})
@@ -160,6 +163,7 @@ func TestSearchWithoutEmbedder(t *testing.T) {
 
 // In a store of several sites, a guess gives way to what is found as it was typed.
 func TestSearchSites(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	for _, text := range []string{"The whell of the potter.", "The wheel of the mill."} {
 		dir := t.TempDir()

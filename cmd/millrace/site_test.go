@@ -188,12 +188,14 @@ func published(t *testing.T, s *served, etag *string) bool {
 }
 
 func TestHandbookCarried(t *testing.T) {
+	t.Parallel()
 	carried(t, copySite(t, "handbook"), "articles/reading-a-river/index.html", "Two numbers say", "about/index.html")
 }
 
 // A new template is no new content (TCT draft-01, section 1.4.3): with every
 // file written anew, only the item of the one edited page moves.
 func TestTemplateInvariance(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	s := serve(t, dir)
 	_, header, before := get(t, s.url+"llm-pages.json")
@@ -235,6 +237,16 @@ func TestTemplateInvariance(t *testing.T) {
 // pgdoc gives a copy of the PostgreSQL manual, a real site of 1,100 pages.
 func pgdoc(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		return pgdocOf(t, "index.", "tutorial", "queries")
+	}
+	return pgdocOf(t, "")
+}
+
+// pgdocOf gives a copy of the pages of the manual whose names begin so, and of
+// all that are no pages.
+func pgdocOf(t *testing.T, starts ...string) string {
+	t.Helper()
 	from := os.Getenv("MILLRACE_TEST_PGDOC")
 	if from == "" {
 		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
@@ -251,7 +263,7 @@ func pgdoc(t *testing.T) string {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		if testing.Short() && filepath.Ext(name) == ".html" && !slices.ContainsFunc(shortManual, func(start string) bool { return strings.HasPrefix(d.Name(), start) }) {
+		if filepath.Ext(name) == ".html" && !slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(d.Name(), start) }) {
 			return nil
 		}
 		rel, err := filepath.Rel(from, name)
@@ -274,10 +286,8 @@ func pgdoc(t *testing.T) string {
 	return dir
 }
 
-// shortManual are the pages that short tests take of the manual.
-var shortManual = []string{"index.", "tutorial", "queries"}
-
 func TestManualCarried(t *testing.T) {
+	t.Parallel()
 	carried(t, pgdoc(t), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html")
 }
 
@@ -370,6 +380,7 @@ func TestServeMirror(t *testing.T) {
 }
 
 func TestCheckServed(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	for _, name := range []string{"scp", "tct-01", "tct-00"} {
 		code, out, errs := command(t, nil, "check", s.url, "--protocol", name, "--allow-private", "--json")
@@ -437,6 +448,7 @@ func freeAddress(t *testing.T) string {
 }
 
 func TestServeJSON(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"), "--json", "--quiet")
 	var r serveReport
 	eventually(t, "the report", func() bool { return json.Unmarshal([]byte(s.stdout.String()), &r) == nil })
@@ -450,6 +462,7 @@ func TestServeJSON(t *testing.T) {
 
 // The site of troubles: every bad file is reported, and nothing else is lost.
 func TestOddFolder(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "odd"))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	r := pull(t, s.url, mirror)

@@ -40,6 +40,7 @@ func TestServeMirrorFollows(t *testing.T) {
 // Two servers that want different things of one store would keep each other
 // from publishing: the older one ends, and says why.
 func TestTwoServers(t *testing.T) {
+	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db")
 	older := serve(t, dir, "--store", file)
 	newer := serve(t, dir, "--store", file) // another port is another base URL
