@@ -59,6 +59,9 @@ func (p post) public() bool {
 
 func startReal(t *testing.T, args ...string) *real {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("testing.Short: a real WordPress takes its time")
+	}
 	for _, need := range []string{"/usr/share/wordpress/wp-load.php", "/usr/sbin/mariadbd", "/usr/bin/php"} {
 		if _, err := os.Stat(need); errors.Is(err, fs.ErrNotExist) {
 			if os.Getenv("MILLRACE_TEST_REQUIRE") != "" {
@@ -368,9 +371,6 @@ func (r *real) words(posts []post) {
 
 // Sites that are set up in other ways.
 func TestRealWordPressElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("two more set-ups")
-	}
 	for _, args := range [][]string{{"--subfolder", "--pages", "120"}, {"--plain", "--pages", "20"}} {
 		t.Run(args[0], func(t *testing.T) {
 			r := startReal(t, args...)
@@ -405,9 +405,6 @@ func TestRealWordPressElsewhere(t *testing.T) {
 
 // A site whose API is closed is none for this package, and says so.
 func TestRealWordPressClosed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("another set-up")
-	}
 	r := startReal(t, "--no-rest", "--pages", "1")
 	if _, err := wordpress.Find(t.Context(), r.client.HTTP(), r.root); !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), "rest_disabled") {
 		t.Errorf("Find: %v", err)
