@@ -176,7 +176,7 @@ func (l *mirrorLibrary) head(ctx context.Context, name string) (*sqlite.Site, mi
 // Index implements [mcp.Indexer].
 func (l *mirrorLibrary) Index(ctx context.Context, name string, progress func(done, total int)) error {
 	if l.fixed {
-		return fmt.Errorf("index of %s: %w: the store cannot be written", name, millrace.ErrUnavailable)
+		return fmt.Errorf("index of %s: %w: the store cannot be written", name, millrace.ErrForbidden)
 	}
 	select {
 	case l.turn <- struct{}{}:

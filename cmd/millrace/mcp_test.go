@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +14,10 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
 )
 
 // agent is a client of the Model Context Protocol.
@@ -88,6 +94,7 @@ func (a agent) reads(query, phrase string) {
 
 // A client starts the command as a child; what is mirrored meanwhile is there.
 func TestMCPAsChild(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	s := serve(t, dir, "--store", filepath.Join(t.TempDir(), "store.db"))
 	file := filepath.Join(t.TempDir(), "mirror.db")
@@ -132,6 +139,7 @@ func toJSON(t *testing.T, v any) string {
 
 // What serve publishes is there for agents, and what it hides is not.
 func TestMCPOfServe(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	store := filepath.Join(t.TempDir(), "store.db")
 	s := serve(t, dir, "--store", store, "--exclude", "/about")
@@ -166,6 +174,7 @@ func TestMCPOfServe(t *testing.T) {
 var mcpReady = regexp.MustCompile(`(?m)^ready (http://\S+/mcp)$`)
 
 func TestMCPListens(t *testing.T) {
+	t.Parallel()
 	file := mirrorOf(t, "handbook")
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errs buffer
@@ -194,7 +203,61 @@ func TestMCPListens(t *testing.T) {
 	}
 }
 
+// A store that cannot be written is read; a site that somebody configures anew
+// is opened again.
+func TestMCPLibrary(t *testing.T) {
+	t.Parallel()
+	const mill = "https://mill.example/"
+	file := filepath.Join(t.TempDir(), "x.db")
+	s, err := sqlite.Open(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	fill := func(c store.Config, path string) {
+		c.Base = mill
+		site, err := s.Site(t.Context(), mill, c)
+		if err == nil {
+			err = site.Derive(t.Context(), nil)
+		}
+		if err == nil {
+			_, err = site.Apply(t.Context(), "test", []millrace.Change{{Ref: millrace.Ref{URL: path}, Page: &millrace.Page{
+				URL: path, Title: "Gate", Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "A gate."}},
+				Known: millrace.FieldTitle | millrace.FieldContent,
+			}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(store.Config{}, "/a")
+	sealed, err := sqlite.Open(t.Context(), file, &sqlite.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sealed.Close()
+	for i, lib := range []*mirrorLibrary{{store: s}, {store: sealed, fixed: true}} {
+		lib.sites, lib.turn = make(map[string]*sqlite.Site), make(chan struct{}, 1)
+		pages := func() int {
+			site, err := lib.Site(t.Context(), mill)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return site.View.Site().Pages
+		}
+		before := pages()
+		fill(store.Config{Visibility: millrace.Visibility{Exclude: []string{fmt.Sprint("/hidden", i)}}}, fmt.Sprint("/b", i))
+		if after := pages(); after != before+1 {
+			t.Errorf("fixed %v: %d pages, then %d", lib.fixed, before, after)
+		}
+		if err := lib.Index(t.Context(), mill, nil); errors.Is(err, millrace.ErrForbidden) != lib.fixed || !lib.fixed && err != nil {
+			t.Errorf("fixed %v: index: %v", lib.fixed, err)
+		}
+	}
+}
+
 func TestMCPUsage(t *testing.T) {
+	t.Parallel()
 	file := mirrorOf(t, "handbook")
 	for _, q := range []struct {
 		args []string

@@ -94,7 +94,11 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 		default:
 			s.log.Debug("not searched", "site", name, "err", err)
 			missed = append(missed, err)
-			out.note("not searched, because it cannot be just now: " + clean(name))
+			if why, ok := errors.AsType[advice](err); ok {
+				out.note(string(why))
+			} else {
+				out.note("not searched, because it cannot be just now: " + clean(name))
+			}
 		}
 	}
 	if len(missed) == len(names) {
@@ -145,6 +149,10 @@ func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
 			c.progress(ctx, n, of, "indexing the pages of "+clean(name))
 		}
 	})
+	if errors.Is(err, millrace.ErrForbidden) {
+		// Coming back would not help.
+		return errors.Join(advise("%s cannot be searched: it has no index of what was mirrored last, and none can be made, because its store cannot be written here; read_page and list_changes work", clean(name)), millrace.ErrUnavailable)
+	}
 	if ctx.Err() != nil && total > 0 {
 		return advise("the index of %s is still being made, %d of %d pages: call again in a while; read_page and list_changes work meanwhile", clean(name), done, total)
 	}

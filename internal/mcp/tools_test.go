@@ -175,6 +175,29 @@ func TestSearchTellsHowFarItIs(t *testing.T) {
 	}
 }
 
+// sealed is a shelf that cannot be written.
+type sealed struct{ *shelf }
+
+func (sealed) Index(context.Context, string, func(done, total int)) error {
+	return millrace.ErrForbidden
+}
+
+// Nobody is told to come back for an index that will not be made.
+func TestSearchOfWhatCannotBeWritten(t *testing.T) {
+	s := mills(t)
+	c := connect(t, New(sealed{s}, nil), nil)
+	if said := refused(t, c, "search", map[string]any{"query": "wheel", "site": mill}); !strings.Contains(said, "cannot be written") {
+		t.Error(said)
+	}
+	if err := s.Index(t.Context(), river, nil); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel"})
+	if len(out.Hits) != 1 || out.Hits[0].URL != river || !strings.Contains(out.Note, mill) || !strings.Contains(out.Note, "cannot be written") {
+		t.Errorf("%+v", out)
+	}
+}
+
 func TestReadPage(t *testing.T) {
 	c := connect(t, New(mills(t), nil), nil)
 	out, said := asked[readOut](t, c, "read_page", map[string]any{"url": mill + "wheels/"})
