@@ -169,7 +169,7 @@ func (d *deletions) sync(
 	if err == nil || ctx.Err() != nil {
 		return rep, err
 	}
-	if end := d.bound.ended(err); end != nil {
+	if end := d.bound.ended(err); end != nil || d.gate.ended() != nil {
 		return rep, err
 	}
 	d.way.Error = fmt.Sprintf("%v; %s is read whole for them", err, d.roll)
