@@ -39,7 +39,8 @@ type Outbox struct {
 	Most  int // events that are delivered together; 0 = 100
 	Bytes int // of those, after which no more are added; 0 = 256 KiB
 
-	small int // halves Most and Bytes so often, after an ErrTooLarge
+	last  millrace.Cursor // that this outbox has kept; "" = none yet
+	small int             // halves Most and Bytes so often, after an ErrTooLarge
 }
 
 // place is how far a receiver has been told.
@@ -112,6 +113,9 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 	t := &teller{Outbox: o}
 	if t.at, t.kept, err = o.load(ctx); err != nil {
 		return 0, err
+	}
+	if o.last != "" && t.kept != o.last {
+		return 0, &TakenError{o.Name}
 	}
 	refused := false
 	for {
@@ -305,5 +309,6 @@ func (t *teller) keep(ctx context.Context, to place) error {
 		return err
 	}
 	t.at, t.kept = to, millrace.Cursor(b)
+	t.last = t.kept
 	return nil
 }

@@ -256,7 +256,15 @@ func TestTwice(t *testing.T) {
 	if taken, ok := errors.AsType[*TakenError](err); !ok || !errors.Is(err, millrace.ErrConflict) || taken.Site != base {
 		t.Error(err)
 	}
+	// Also if each tells while the other does not: neither would be told all.
+	apply(t, site, "/b=1")
+	flush(t, &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver})
+	if _, taken := errors.AsType[*TakenError](second(other.Flush(t.Context()))); !taken {
+		t.Error("two processes tell the same receiver in turns")
+	}
 }
+
+func second[T any](_ T, err error) error { return err }
 
 // Who has been away for longer than the log reaches back is told to forget, and
 // then all, also when that is cut off.
@@ -318,7 +326,7 @@ func TestTooLarge(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	o.Receiver, o.Deliver = "none", func(context.Context, [][]byte) error { return millrace.ErrTooLarge }
+	o = &Outbox{Site: site, Name: base, Receiver: "none", Deliver: func(context.Context, [][]byte) error { return millrace.ErrTooLarge }}
 	if _, err := o.Flush(t.Context()); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Error(err)
 	}
