@@ -35,7 +35,7 @@ type State struct {
 	Last     time.Time     `json:"last"`               // when the last look ended
 	Next     time.Time     `json:"next"`               // when the next one is due
 	Soonest  time.Time     `json:"soonest"`            // when the next one may be, if there is a hint
-	Held     bool          `json:"held,omitempty"`     // the site has asked for Next
+	Held     bool          `json:"held,omitempty"`     // the site has asked for patience
 	Failures int           `json:"failures,omitempty"` // looks in a row that failed
 	Idle     int           `json:"idle,omitempty"`     // looks in a row that followed a hint and found nothing
 }
@@ -76,9 +76,9 @@ func (r *Rules) After(s State, l Look) State {
 	case l.Failed && l.Refused:
 		s.Failures, wait = s.Failures+1, most
 	case l.Failed:
-		wait = min(max(least, min(retry, interval))<<min(s.Failures, 30), most)
-		if wait <= 0 { // shifted out
-			wait = most
+		wait = most
+		if first, n := max(least, min(retry, interval)), min(s.Failures, 60); first <= most>>n {
+			wait = first << n
 		}
 		s.Failures++
 	case s.Interval == 0: // there was nothing to compare with
@@ -89,7 +89,7 @@ func (r *Rules) After(s State, l Look) State {
 	case l.Hinted:
 		s.Idle = min(s.Idle+1, maxIdle)
 	default:
-		interval = min(interval+interval/2, most)
+		interval += min(interval/2, most-interval)
 	}
 	if !l.Failed {
 		s.Failures, s.Interval, wait = 0, interval, interval
@@ -100,7 +100,7 @@ func (r *Rules) After(s State, l Look) State {
 	wait += time.Duration((2*r.random() - 1) * float64(wait/tolerance))
 	// A look that takes hours is not followed by the next one at once.
 	floor := max(l.Gap, share*l.Took, 0)
-	s.Last, s.Held = l.Ended, false
+	s.Last, s.Held = l.Ended, l.NotBefore.After(l.Ended)
 	s.Next = l.Ended.Add(max(wait, floor))
 	if s.Soonest = l.Ended.Add(max(softly<<s.Idle, floor)); l.Failed || s.Soonest.After(s.Next) {
 		s.Soonest = s.Next
@@ -111,15 +111,18 @@ func (r *Rules) After(s State, l Look) State {
 	if l.NotBefore.After(s.Next) {
 		// All who were told the same time do not come in the same second.
 		s.Next = l.NotBefore.Add(time.Duration(r.random() * float64(min(retry, most/tolerance))))
-		s.Held = true
 	}
 	return s
 }
 
 // Resume gives the state of a site that was kept by another process, which may
-// have had other bounds.
+// have had other bounds. A look that has failed there is due again: what it
+// lacked, such as a key, this one may have. What the site has asked for counts.
 func (r *Rules) Resume(s State) State {
 	least, most := r.bounds()
+	if s.Failures > 0 && !s.Held {
+		s.Next = s.Last
+	}
 	if s.Interval != 0 {
 		s.Interval = min(max(s.Interval, least), most)
 	}

@@ -60,10 +60,9 @@ func TestFails(t *testing.T) {
 		t.Error("a hint ends the rest of a site that fails")
 	}
 	for range 100 {
-		s = r.After(s, failed)
-	}
-	if wait := s.Due(s.Last); wait != 10*time.Minute {
-		t.Errorf("after a hundred failures: %s", wait)
+		if s = r.After(s, failed); s.Due(s.Last) != 10*time.Minute {
+			t.Fatalf("after %d failures: %s", s.Failures, s.Due(s.Last))
+		}
 	}
 	if s = r.After(s, Look{Ended: noon}); s.Failures != 0 || s.Due(noon) != 7*time.Minute+30*time.Second {
 		t.Errorf("well again: %+v", s)
@@ -154,6 +153,16 @@ func TestResume(t *testing.T) {
 	held := steady(0, 0).After(State{}, Look{Ended: noon, Failed: true, NotBefore: noon.Add(20 * time.Hour)})
 	if wait := steady(0, time.Hour).Resume(held).Due(noon); wait < 20*time.Hour {
 		t.Errorf("what the site has asked for is forgotten: %s", wait)
+	}
+	for _, soon := range []bool{false, true} {
+		failed := Look{Ended: noon, Failed: true, Refused: true}
+		if soon { // sooner than it would be asked anyway
+			failed.NotBefore = noon.Add(time.Minute)
+		}
+		s := steady(0, 0).Resume(steady(0, 0).After(State{}, failed))
+		if due := s.Due(noon) == 0; due == soon || s.Failures != 1 {
+			t.Errorf("a site that failed, and asked for patience: %t: %+v", soon, s)
+		}
 	}
 	if s := steady(0, 0).Resume(State{}); s.Due(noon) != 0 {
 		t.Errorf("a new site: %+v", s)
