@@ -36,6 +36,8 @@ const (
 	leaveTime    = 2 * time.Second // for a receiver that takes nothing, at the end
 	listenAgain  = 24 * time.Hour  // after a site was found to have no events
 	webhookLimit = 30 * time.Second
+
+	longestInterval = 365 * 24 * time.Hour
 )
 
 // Run watches until its context ends.
@@ -81,8 +83,13 @@ func (c *watchCommand) prepare(p *process) ([]protocol.Protocol, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if c.MinInterval < time.Second || c.MaxInterval < c.MinInterval {
-		return nil, usageError(fmt.Sprintf("--min-interval %s, --max-interval %s: want at least a second, and no less at most", c.MinInterval, c.MaxInterval))
+	switch {
+	case c.MinInterval < time.Second:
+		return nil, usageError(fmt.Sprintf("--min-interval %s: a second is the least", c.MinInterval))
+	case c.MaxInterval > longestInterval:
+		return nil, usageError(fmt.Sprintf("--max-interval %s: a year is the most", c.MaxInterval))
+	case c.MaxInterval < c.MinInterval:
+		return nil, usageError(fmt.Sprintf("--max-interval %s is less than --min-interval %s", c.MaxInterval, c.MinInterval))
 	}
 	if c.Webhook == "" && c.WebhookSecretFile != "" {
 		return nil, usageError("--webhook-secret-file: there is no --webhook URL to sign for")

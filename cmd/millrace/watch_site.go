@@ -161,6 +161,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	}
 	l.Took = max(0, l.Ended.Sub(began))
 	l.NotBefore, l.Gap = asked(r, err, l.Ended), w.gap(ctx, s, r)
+	again := s.record.Failures > 0
 	s.record.State = w.rules.After(s.record.State, l)
 	log := w.process.log.With("site", r.Site, "next", s.record.Due(l.Ended).Round(time.Second))
 	switch {
@@ -169,7 +170,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 		if l.Refused {
 			s.deafen()
 		}
-	case l.Changed:
+	case l.Changed || again:
 		log.Info("pulled", "by", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
 	default:
 		log.Debug("pulled", "by", r.Via, "unchanged", r.Unchanged)
