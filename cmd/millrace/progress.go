@@ -24,6 +24,7 @@ type progress struct {
 	unit        string       // of done and total
 	received    func() int64 // bytes so far; nil = nobody counts them
 	expected    int          // least total that is to be expected
+	open        bool         // nobody knows how much there is beyond the total
 	bar         *mpb.Bar     // nil: no terminal, or not a second yet
 	logged      time.Time
 	done, total int
@@ -93,12 +94,12 @@ func (g *progress) of(unit string) {
 	g.unit = unit
 }
 
-// expect says how much there is to do at least, as far as it is known, and who
-// counts the bytes that come.
+// expect says how much there is to do at least, 0 if that is not known before
+// all has been named, and who counts the bytes that come.
 func (g *progress) expect(total int, received func() int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.expected, g.received = total, received
+	g.expected, g.received, g.open = total, received, total <= 0
 }
 
 // show says that done of total are done. The total may grow.
@@ -142,7 +143,7 @@ func (g *progress) draw() {
 // rate gives how much is done a second, and how long the rest takes, 0 if
 // nobody knows.
 func (g *progress) rate(elapsed time.Duration) (perSecond float64, left time.Duration) {
-	if perSecond = float64(g.done) / elapsed.Seconds(); g.done > 0 {
+	if perSecond = float64(g.done) / elapsed.Seconds(); g.done > 0 && !g.open {
 		left = time.Duration(float64(max(g.total, g.expected)-g.done) / perSecond * float64(time.Second)).Round(time.Second)
 	}
 	return perSecond, max(0, left)

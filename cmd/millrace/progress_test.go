@@ -13,6 +13,7 @@ func TestProgressText(t *testing.T) {
 		want string
 	}{
 		{&progress{unit: "pages", done: 120, total: 200, expected: 900, received: func() int64 { return 3_400_000 }}, "120 / 900 pages, 3.4 MB, 12 pages/s, 1m5s left"},
+		{&progress{unit: "pages", done: 120, total: 256, open: true}, "120 / 256 pages, 12 pages/s"},
 		{&progress{unit: "pages", total: 200}, "0 / 200 pages, 0 pages/s"},
 		{&progress{unit: "MB", done: 50, total: 50, expected: 10}, "50 / 50 MB, 5 MB/s"},
 	} {
