@@ -125,6 +125,9 @@ func TestBuildHandbook(t *testing.T) {
 }
 
 func TestBuildManual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: a build of many pages, four times")
+	}
 	t.Parallel()
 	out, _ := builtOnce(t, pgdocOf(t, "index.", "tutorial", "queries", "ddl"), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html", "https://manual.example/")
 	if _, err := os.Stat(filepath.Join(out, "tutorial-join.html.docs", "llm.json")); err != nil {

@@ -244,8 +244,8 @@ func TestHostile(t *testing.T) {
 	good, mirrors := manualSite(t)
 	for i, f := range faults {
 		for j, via := range vias {
-			if testing.Short() && (i+j)%len(vias) > 0 {
-				continue
+			if testing.Short() && ((i+j)%len(vias) > 0 || f.name == "gzip bomb" || f.name == "bomb in a bomb") {
+				continue // one way each, and no bombs that take long to make
 			}
 			t.Run(f.name+"/"+cmp.Or(via, "best"), func(t *testing.T) {
 				// Now at once, now in the middle of what has begun well.

@@ -135,10 +135,11 @@ func get(t *testing.T, url string, header ...string) (int, http.Header, string) 
 	return resp.StatusCode, resp.Header, string(body)
 }
 
-// eventually waits for something that another goroutine brings about.
+// eventually waits for something that another goroutine brings about. An edition
+// of a large site on a busy machine takes its time.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if ok() {
 			return
 		}
