@@ -94,12 +94,20 @@ func (g *progress) of(unit string) {
 	g.unit = unit
 }
 
-// expect says how much there is to do at least, 0 if that is not known before
-// all has been named, and who counts the bytes that come.
+// expect says how much there is to do at least, as far as it is known, and who
+// counts the bytes that come.
 func (g *progress) expect(total int, received func() int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.expected, g.received, g.open = total, received, total <= 0
+	g.expected, g.received = total, received
+}
+
+// endless says that the total grows until the end: what has been named is no
+// sign of how much there is.
+func (g *progress) endless() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = true
 }
 
 // show says that done of total are done. The total may grow.

@@ -173,7 +173,9 @@ func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, rout
 	s.r.meter.begin(s.root, room.Name)
 	bar := s.p.progress("pulling " + s.root)
 	defer bar.end()
-	bar.expect(expected, s.received())
+	if bar.expect(expected, s.received()); expected == 0 {
+		bar.endless() // a reader names pages as they are taken
+	}
 	d, err := s.deletions(ctx, w, room.Name, route.Deletions)
 	if err != nil {
 		return err
