@@ -23,7 +23,11 @@ import (
 // Run runs the law and what goes with it for one protocol.
 func Run(t *testing.T, p protocol.Protocol) {
 	t.Run("descriptor", func(t *testing.T) { descriptor(t, p) })
-	for seed := range uint64(6) {
+	sites := uint64(6)
+	if testing.Short() {
+		sites = 2
+	}
+	for seed := range sites {
 		t.Run(fmt.Sprintf("site%d", seed), func(t *testing.T) {
 			o := &protocol.PublisherOptions{}
 			if seed%2 == 1 {

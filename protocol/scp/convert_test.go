@@ -44,8 +44,11 @@ func law(t *testing.T, p *millrace.Page) *millrace.Page {
 }
 
 func TestCarry(t *testing.T) {
-	n := 0
-	for seed := range uint64(25) {
+	n, seeds := 0, uint64(25)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
 		for _, p := range protocoltest.Pages(seed) {
 			before := p.Revision()
 			if law(t, p) != nil {
@@ -56,7 +59,7 @@ func TestCarry(t *testing.T) {
 			}
 		}
 	}
-	if n < 100 {
+	if n < 4*int(seeds) {
 		t.Errorf("%d pages are carried", n)
 	}
 }
@@ -249,6 +252,9 @@ func TestSchema(t *testing.T) {
 
 // A page of more blocks than may be says all that it said.
 func TestManyBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: as many blocks as a page may have")
+	}
 	kinds := []func(i int) millrace.Block{
 		func(i int) millrace.Block {
 			return millrace.Block{Type: millrace.TextBlock, Text: fmt.Sprintf("text %d", i)}

@@ -247,6 +247,9 @@ func TestGoodFiles(t *testing.T) {
 // Whatever is missing at the end of a compressed file is missed, and whatever
 // bit of it is another is either found or nothing.
 func TestTruncated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("testing.Short: thousands of files")
+	}
 	pages := prose(40)
 	file := snapshot(pages)
 	for name, coded := range map[string][]byte{"zstd": packed(file), "gzip": zipped(file)} {

@@ -168,6 +168,9 @@ func TestLinesMutated(t *testing.T) {
 	}
 	line = []byte(strings.Replace(plainLine, oneBlock, string(line)+oneBlock, 1))
 	for i := range line {
+		if testing.Short() && i%8 > 0 {
+			continue
+		}
 		agree(t, append(append([]byte(nil), line[:i]...), line[i+1:]...))
 		changed := append([]byte(nil), line...)
 		const bytes = "\"\\{}[],:0 xe-\t\xc3"
