@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -269,7 +270,9 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 		n.put("handbook.example:80", site)
 		n.put("inside.example:80", &place{handler: log, addr: func() *net.TCPAddr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 80} }})
 		got = n.pull(t, file, append(by(via), manual)...)
-		asked, cookies = log.paths, log.cookies
+		log.mu.Lock() // who never answers may not have been told yet that nobody waits
+		asked, cookies = slices.Clone(log.paths), slices.Clone(log.cookies)
+		log.mu.Unlock()
 		if f.want != "" && !(f.believed && got.code == 0) {
 			unchanged(t, before, file, manual)
 		}
