@@ -185,7 +185,8 @@ func (t *telling) skip(ctx context.Context, name string) error {
 func (t *telling) flush(ctx context.Context, name string) error {
 	b, err := t.box(ctx, name)
 	if err == nil {
-		if _, err = b.Flush(ctx); errors.Is(err, millrace.ErrConflict) {
+		_, err = b.Flush(ctx)
+		if _, taken := errors.AsType[*outbox.TakenError](err); !taken && errors.Is(err, millrace.ErrConflict) {
 			// Somebody has served the mirror, and derived its pages his way.
 			if err = b.site.Derive(ctx, nil); err == nil {
 				_, err = b.Flush(ctx)

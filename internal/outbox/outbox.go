@@ -39,7 +39,8 @@ type Outbox struct {
 	Most  int // events that are delivered together; 0 = 100
 	Bytes int // of those, after which no more are added; 0 = 256 KiB
 
-	last  millrace.Cursor // that this outbox has kept; "" = none yet
+	known bool            // last is
+	last  millrace.Cursor // what is kept, if nobody else keeps something
 	small int             // halves Most and Bytes so often, after an ErrTooLarge
 }
 
@@ -83,7 +84,7 @@ type TakenError struct{ Site string }
 
 // Error says what cannot be told, and why.
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("another process tells what changes in %s to the same receiver", e.Site)
+	return fmt.Sprintf("another process tells what changes in %s to the same receiver: only one of them may run", e.Site)
 }
 
 // Unwrap gives [millrace.ErrConflict].
@@ -114,9 +115,10 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 	if t.at, t.kept, err = o.load(ctx); err != nil {
 		return 0, err
 	}
-	if o.last != "" && t.kept != o.last {
+	if o.known && t.kept != o.last {
 		return 0, &TakenError{o.Name}
 	}
+	o.known, o.last = true, t.kept
 	refused := false
 	for {
 		v, err := o.Site.Head(ctx)
@@ -309,6 +311,6 @@ func (t *teller) keep(ctx context.Context, to place) error {
 		return err
 	}
 	t.at, t.kept = to, millrace.Cursor(b)
-	t.last = t.kept
+	t.known, t.last = true, t.kept
 	return nil
 }
