@@ -266,6 +266,28 @@ func TestWatchUsage(t *testing.T) {
 	}
 }
 
+// Of two watches that print what changes in one mirror, one tells all, and the
+// other ends and says why.
+func TestWatchTwice(t *testing.T) {
+	t.Parallel()
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir)
+	pull(t, s.url, mirror)
+	var both [2]*served
+	for i := range both {
+		both[i] = watch(t, s.url, "--store", mirror, "--from", "now", "--min-interval", "1s", "--max-interval", "1s")
+	}
+	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
+	ended := -1
+	eventually(t, "one of them ends", func() bool {
+		ended = slices.IndexFunc(both[:], func(w *served) bool { return strings.Contains(w.out.String(), "another process tells") })
+		return ended >= 0
+	})
+	if code, other := both[ended].stop(), both[1-ended]; code != exitFailure || !strings.Contains(other.stdout.String(), "/about/") || other.stop() != exitGood {
+		t.Errorf("exit %d:\n%s\n%s", code, both[ended].out, other.out)
+	}
+}
+
 // A site that is down does not hold up the others, nor end the watch.
 func TestWatchDown(t *testing.T) {
 	s := serve(t, copySite(t, "handbook"))
