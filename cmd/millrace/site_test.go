@@ -288,7 +288,7 @@ func pgdocOf(t *testing.T, starts ...string) string {
 
 func TestManualCarried(t *testing.T) {
 	t.Parallel()
-	carried(t, pgdoc(t), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html")
+	carried(t, pgdocOf(t, "index.", "tutorial", "queries", "ddl", "functions"), "tutorial-join.html", "Thus far, our queries", "tutorial-agg.html")
 }
 
 // A restart serves the previous edition at once, and finds what has changed.
