@@ -18,7 +18,9 @@ import (
 // watched is a source that somebody looks at while it is read.
 type watched struct {
 	millrace.Source
-	full func() error // ends the stream; nil = nothing does
+	// full ends the stream at the first thing that could not be had any more:
+	// what is under way comes home before. nil = nothing does.
+	full func() error
 	// told hears of each Mark before it is applied; nil = nobody. Its error ends
 	// the stream.
 	told func(ctx context.Context, at time.Time) error
@@ -51,9 +53,6 @@ func isSkip(err error) bool {
 func (w *watched) look(ctx context.Context, c millrace.Change) error {
 	if c.Kind != millrace.Mark {
 		w.changes = true
-		if w.full != nil {
-			return w.full()
-		}
 		return nil
 	}
 	w.whole = w.whole || c.Mark != nil && c.Mark.Whole && c.Mark.Section == ""

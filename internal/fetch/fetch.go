@@ -52,8 +52,9 @@ type Options struct {
 	// Concurrency are those of Beside then. nil is queues of its own.
 	Beside *Client
 	// MaxReceived limits what the client receives in all, headers and bodies,
-	// in bytes, as [Stats.Received] counts them. Once it is reached, requests,
-	// and bodies that are being read, end with a [*SpentError]. 0 is no limit.
+	// in bytes, as [Stats.Received] counts them. Once it is reached, requests end
+	// with a [*SpentError], and so do bodies that are being read after as much
+	// again, at most 1 MiB. 0 is no limit.
 	MaxReceived int64
 	// MaxBody limits a body in bytes, coded and decoded; 0 is 100 MiB.
 	MaxBody int64
@@ -278,7 +279,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		return resp, nil
 	}
 	body := &wireBody{
-		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body, spent: c.spent,
+		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body, spent: c.over,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	d, isFile := ctx.Value(download{}).(download)

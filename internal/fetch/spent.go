@@ -19,10 +19,20 @@ func (e *SpentError) Error() string {
 // Unwrap gives [millrace.ErrUnavailable].
 func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 
-// spent gives an error once the limit of the client is reached. What one
-// buffer has brought above it is not taken back.
-func (c *Client) spent() error {
-	if c.maxReceived > 0 && c.stats.header.Load()+c.stats.body.Load() >= c.maxReceived {
+// comingHome is how many bytes of what is under way still come when the limit of
+// the client is reached, so that a small one is not used up by bodies of which
+// none is whole.
+const comingHome = 1 << 20
+
+// spent gives an error once the limit of the client is reached, and over once so
+// much is that what is under way ends, too. What one buffer has brought above it
+// is not taken back.
+func (c *Client) spent() error { return c.received(c.maxReceived) }
+
+func (c *Client) over() error { return c.received(c.maxReceived + min(c.maxReceived, comingHome)) }
+
+func (c *Client) received(most int64) error {
+	if c.maxReceived > 0 && c.stats.header.Load()+c.stats.body.Load() >= most {
 		return &SpentError{c.maxReceived}
 	}
 	return nil
