@@ -63,6 +63,10 @@ func (r *reader) deletions(ctx context.Context, since millrace.Cursor, from time
 	return told, &run.is, nil
 }
 
+// coarse is how much the times of two documents of a site may be apart by being
+// in whole seconds, one rounded up and one down.
+const coarse = 2 * time.Second
+
 // gone asks for what has gone since the cursor, or since a time if that is
 // earlier, and moves the cursor on.
 func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Time, error) {
@@ -77,7 +81,7 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	switch {
 	case anew && from.IsZero():
 		since = wireTime(now)
-	case anew, !from.IsZero() && from.Before(c.AsOf):
+	case anew, !from.IsZero() && from.Before(c.AsOf.Add(coarse)):
 		since, etag = wireTime(from.Add(-skew).UTC()), ""
 	}
 	told := map[string]time.Time{}
