@@ -193,7 +193,7 @@ var faults = []fault{
 		if err != nil {
 			return p, err
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(40 * time.Millisecond)
 		q, err := r.page(ctx, millrace.Ref{URL: have.URL})
 		if err == nil {
 			p.Blocks = q.Blocks
