@@ -70,6 +70,7 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken 
 	err = r.(protocol.Waker).Wake(ctx, place, func(place string) { woken = append(woken, place) })
 	client.CloseIdleConnections()
 	_ = srv.Close()
+	synctest.Wait() // for what has still been connecting
 	return woken, err
 }
 
