@@ -139,7 +139,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 			return nil, err
 		}
 		if wait > 0 {
-			if err := sleep(ctx, wait); err != nil {
+			if err := Sleep(ctx, wait); err != nil {
 				return nil, err
 			}
 			continue
@@ -264,7 +264,8 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or gives the error of a context that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -77,7 +77,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 		}
 		// The host's queue counts from the same moment, so that a Retry-After
 		// is waited for once.
-		if err := sleep(ctx, wait); err != nil {
+		if err := Sleep(ctx, wait); err != nil {
 			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
 		asking = context.WithValue(ctx, repeated{}, true)

@@ -126,7 +126,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 		wait = max(wait, min(fetch.Patience(err), maxAsked))
 		s.o.Logger.WarnContext(ctx, "the webhook does not take a message; what there is to tell is kept",
 			"webhook", s.name, "error", why(err), "again_in", wait.Round(time.Millisecond))
-		if err := pause(ctx, wait); err != nil {
+		if err := fetch.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -164,15 +164,4 @@ func (s *Sender) post(ctx context.Context, id string, body []byte) error {
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
 	return fetch.CheckStatus(resp)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // maxGap is the longest gap between two pages that a site can ask for: with
@@ -36,12 +38,5 @@ func (p *pace) wait(ctx context.Context) error {
 	if turn <= 0 {
 		return ctx.Err()
 	}
-	t := time.NewTimer(turn)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return fetch.Sleep(ctx, turn)
 }

@@ -68,20 +68,9 @@ func (r *reader) Wake(ctx context.Context, place string, woken func(place string
 		if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 			wait = max(wait, min(status.RetryAfter, discoveryAge))
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := fetch.Sleep(ctx, wait); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
