@@ -175,6 +175,9 @@ type Notice struct {
 	// Public names the documents that are, by their paths under the documents'
 	// base: whoever has no key may ask for those, and learns of no others.
 	Public []string
+	// Topics are the paths under the documents' base of those that tell what has
+	// changed, such as feeds: hubs are told when they may have (WebSub).
+	Topics []string
 }
 
 // Link is one web link (RFC 8288).

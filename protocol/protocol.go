@@ -86,6 +86,11 @@ type PublisherOptions struct {
 	Beside []string
 	// Embeddings: searches compare vectors of a model.
 	Embeddings bool
+	// Hubs are the hubs that are told when a topic has changed (WebSub): absolute
+	// URLs. A document that is a topic ([millrace.Notice].Topics) names them, and
+	// its own URL as rel="self", in Link fields and in its own form, if it has one
+	// for it. nil = there are none.
+	Hubs []string
 }
 
 // ReaderOptions configure any room's reader. The zero value works.
