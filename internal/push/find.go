@@ -1,0 +1,220 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+const (
+	maxStart  = 256 << 10 // bytes of a document, as they are sent, in which its hub is looked for
+	maxFeeds  = 3         // of a site, that are asked for
+	maxTokens = 20_000    // of the beginning of a feed
+	maxURL    = 2048      // bytes
+)
+
+// Topic is a document that tells what has changed, and the hub that tells of it.
+type Topic struct {
+	URL string `json:"url"` // as the hub knows it
+	Hub string `json:"hub"`
+}
+
+// Find finds the topic of a site: a feed that its root names and that has a hub,
+// else the root itself. It takes one request, and one for each feed, of which
+// there are at most three. ErrNotFound: the site has no hub. Errors of the root
+// are those of [fetch.Do] and [fetch.CheckStatus].
+func Find(ctx context.Context, client *http.Client, root string) (Topic, error) {
+	home, err := start(ctx, client, root, "text/html, application/xhtml+xml, */*;q=0.1")
+	if err != nil {
+		return Topic{}, err
+	}
+	asked := 0
+	for _, l := range home.links {
+		if asked == maxFeeds || !slices.Contains(l.Rel, "alternate") || !feedTypes[l.Type] {
+			continue
+		}
+		asked++
+		feed, err := start(ctx, client, l.URL, "application/atom+xml, application/feed+json, application/rss+xml, */*;q=0.1")
+		if err != nil {
+			if ctx.Err() != nil {
+				return Topic{}, err
+			}
+			continue
+		}
+		if t, ok := feed.topic(); ok {
+			return t, nil
+		}
+	}
+	if t, ok := home.topic(); ok {
+		return t, nil
+	}
+	return Topic{}, fmt.Errorf("%s has no hub that tells of its changes: %w", root, millrace.ErrNotFound)
+}
+
+// feedTypes are the media types of feeds.
+var feedTypes = map[string]bool{
+	"application/atom+xml": true, "application/rss+xml": true, "application/feed+json": true,
+}
+
+// page is what the beginning of a document says of itself.
+type page struct {
+	url   string
+	links []weblink.Link // those of the header first (WebSub, section 4)
+}
+
+// start asks for a document, and reads how it begins.
+func start(ctx context.Context, client *http.Client, target, accept string) (*page, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := fetch.Do(ctx, client, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	at := resp.Request.URL
+	p := &page{url: at.String(), links: weblink.Header(resp.Header, at)}
+	b, err := fetch.ReadBeginning(resp, maxStart)
+	if err != nil {
+		return nil, err
+	}
+	if weblink.IsHTML(resp.Header) {
+		p.links = append(p.links, weblink.HTML(bytes.NewReader(b.Content), at).Links...)
+	} else {
+		p.links = append(p.links, feedLinks(b.Content, at)...)
+	}
+	return p, nil
+}
+
+// topic gives the topic that a document is, if it has a hub. Of several hubs,
+// which say the same, the first one that can be asked counts. A document over
+// https is not told of over http.
+func (p *page) topic() (t Topic, ok bool) {
+	t.URL = p.url
+	for _, l := range slices.Backward(p.links) {
+		if len(l.URL) > maxURL {
+			continue
+		}
+		if slices.Contains(l.Rel, "self") {
+			t.URL = l.URL
+		}
+		if slices.Contains(l.Rel, "hub") && (strings.HasPrefix(l.URL, "https:") || strings.HasPrefix(p.url, "http:")) {
+			t.Hub = l.URL
+		}
+	}
+	return t, t.Hub != ""
+}
+
+// feedLinks gives the links of relations hub and self that a feed has of itself:
+// Atom's link elements, also within RSS, and the members hubs and feed_url of
+// JSON Feed. What comes after the first entry is not looked at, and what cannot
+// be read ends it.
+func feedLinks(content []byte, at *url.URL) (out []weblink.Link) {
+	add := func(ref, rel string) {
+		if u, err := canon.Resolve(at, strings.TrimSpace(ref)); err == nil && ref != "" {
+			out = append(out, weblink.Link{URL: u, Rel: strings.Fields(strings.ToLower(rel))})
+		}
+	}
+	content = bytes.TrimPrefix(bytes.TrimSpace(content), []byte("\ufeff"))
+	if bytes.HasPrefix(content, []byte("{")) {
+		jsonLinks(content, add)
+	} else {
+		xmlLinks(content, add)
+	}
+	return out
+}
+
+func xmlLinks(content []byte, add func(ref, rel string)) {
+	d := xml.NewDecoder(bytes.NewReader(content))
+	d.Strict = false
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return ascii{r}, nil }
+	for range maxTokens {
+		t, err := d.RawToken()
+		if err != nil {
+			return
+		}
+		e, ok := t.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		switch e.Name.Local {
+		case "entry", "item":
+			return
+		case "link":
+			var ref, rel string
+			for _, a := range e.Attr {
+				switch a.Name.Local {
+				case "href":
+					ref = a.Value
+				case "rel":
+					rel = a.Value
+				}
+			}
+			add(ref, rel)
+		}
+	}
+}
+
+// ascii reads a character set that ASCII is a part of, as far as it is ASCII.
+type ascii struct{ io.Reader }
+
+func (r ascii) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c >= 0x80 {
+			p[i] = '?'
+		}
+	}
+	return n, err
+}
+
+func jsonLinks(content []byte, add func(ref, rel string)) {
+	d := json.NewDecoder(bytes.NewReader(content))
+	if _, err := d.Token(); err != nil { // the brace
+		return
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return
+		}
+		switch name {
+		case "feed_url":
+			var self string
+			if json.Unmarshal(value, &self) == nil {
+				add(self, "self")
+			}
+		case "hubs":
+			var hubs []struct{ Type, URL string }
+			if json.Unmarshal(value, &hubs) != nil {
+				continue
+			}
+			for _, h := range hubs {
+				if strings.EqualFold(h.Type, "WebSub") || strings.EqualFold(h.Type, "PubSubHubbub") {
+					add(h.URL, "hub")
+				}
+			}
+		}
+	}
+}

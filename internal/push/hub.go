@@ -1,0 +1,44 @@
+package push
+
+import (
+	"context"
+	"net/url"
+)
+
+// CheckHub gives the URL of a hub in the form in which it is used. Errors are
+// [millrace.ErrInvalid].
+func CheckHub(raw string) (string, error) { return checkEndpoint("hub", raw) }
+
+// hub is a hub that is told.
+type hub struct {
+	pusher *Pusher
+	url    string
+}
+
+// flush pings the hub for every topic, if something has been published since it
+// was pinged last.
+func (h *hub) flush(ctx context.Context) error {
+	p, from := h.pusher, "told to hub "+h.url
+	v, err := p.Site.Head(ctx)
+	if err != nil {
+		return err
+	}
+	kept, err := p.Site.Cursor(ctx, from)
+	if err != nil {
+		return err
+	}
+	site := v.Site()
+	now := site.At(site.Seq)
+	if kept == now {
+		return nil
+	}
+	topics := p.Topics()
+	for _, topic := range topics {
+		form := url.Values{"hub.mode": {"publish"}, "hub.url": {topic}}
+		if err := post(ctx, p.Client, h.url, formType, []byte(form.Encode())); err != nil {
+			return err
+		}
+	}
+	p.Logger.DebugContext(ctx, "the hub is told", "hub", h.url, "topics", len(topics), "seq", site.Seq)
+	return p.keep(ctx, from, kept, now)
+}

@@ -1,0 +1,177 @@
+package push
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/outbox"
+)
+
+// DefaultIndexNow takes submissions for all search engines that take part.
+const DefaultIndexNow = "https://api.indexnow.org/indexnow"
+
+// Limits of the protocol.
+const (
+	mostURLs         = 10_000
+	minKey, maxKey   = 8, 128
+	mostBytes        = 8 << 20 // of the events that are one submission
+	indexNowReceiver = "indexnow "
+)
+
+// IndexNow is a search engine that is told which pages have changed.
+type IndexNow struct {
+	url  string
+	key  string
+	base string // of the pages: those elsewhere are not told
+	most int    // pages of a submission
+}
+
+// NewIndexNow makes one of the URL that takes submissions ("" =
+// [DefaultIndexNow]), the key that the site has, and the base URL of its pages,
+// where the file of the key is found ([IndexNow.Path]). Errors are
+// [millrace.ErrInvalid].
+func NewIndexNow(endpoint, key, base string) (*IndexNow, error) {
+	if endpoint == "" {
+		endpoint = DefaultIndexNow
+	}
+	endpoint, err := checkEndpoint("IndexNow", endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckKey(key); err != nil {
+		return nil, err
+	}
+	if base, err = canon.URL(base); err != nil {
+		return nil, err
+	}
+	return &IndexNow{url: endpoint, key: key, base: strings.TrimSuffix(base, "/") + "/", most: mostURLs}, nil
+}
+
+// NewKey makes a key.
+func NewKey(random io.Reader) (string, error) {
+	var b [16]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("key of IndexNow: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+// CheckKey refuses what is no key: 8 to 128 letters, digits and dashes. The
+// error is [millrace.ErrInvalid].
+func CheckKey(key string) error {
+	good := len(key) >= minKey && len(key) <= maxKey
+	for _, c := range []byte(key) {
+		good = good && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-')
+	}
+	if !good {
+		return fmt.Errorf("a key of IndexNow has %d to %d letters, digits and dashes: %w", minKey, maxKey, millrace.ErrInvalid)
+	}
+	return nil
+}
+
+// Path is where the file of the key is under the base of the pages.
+func (n *IndexNow) Path() string { return "/" + n.key + ".txt" }
+
+// Text is what the file says.
+func (n *IndexNow) Text() string { return n.key }
+
+// submission is the body of a request.
+type submission struct {
+	Host        string   `json:"host"`
+	Key         string   `json:"key"`
+	KeyLocation string   `json:"keyLocation"`
+	URLList     []string `json:"urlList"`
+}
+
+// submit tells of changed pages. The file of the key vouches for what is below
+// its own folder.
+func (n *IndexNow) submit(ctx context.Context, client *http.Client, urls []string) error {
+	base, err := url.Parse(n.base)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(submission{base.Host, n.key, n.base + strings.TrimPrefix(n.Path(), "/"), urls})
+	if err != nil {
+		return err
+	}
+	return post(ctx, client, n.url, "application/json; charset=utf-8", body)
+}
+
+// engine is an IndexNow that is told by a pusher.
+type engine struct {
+	pusher *Pusher
+	*IndexNow
+	box *outbox.Outbox // nil = it is to be made anew
+}
+
+// flush submits what has changed since the last submission, or since it was
+// asked for the first time: what was there before is no news.
+func (e *engine) flush(ctx context.Context) error {
+	if e.box == nil {
+		box := &outbox.Outbox{
+			Site: e.pusher.Site, Name: e.base, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,
+		}
+		if err := box.Skip(ctx); err != nil && !errors.Is(err, millrace.ErrConflict) {
+			return err
+		}
+		e.box = box
+	}
+	_, err := e.box.Flush(ctx)
+	if taken, ok := errors.AsType[*outbox.TakenError](err); ok {
+		// Another process tells the same engine of the same edition. Should it
+		// end, this one goes on from where it was.
+		e.pusher.Logger.DebugContext(ctx, "another process tells the search engine", "site", taken.Site)
+		e.box = nil
+		return nil
+	}
+	return err
+}
+
+// deliver submits the pages of events.
+func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
+	var urls []string
+	for _, line := range lines {
+		var event outbox.Event
+		if err := json.Unmarshal(line, &event); err != nil {
+			return err
+		}
+		if strings.HasPrefix(event.URL, e.base) {
+			urls = append(urls, event.URL)
+		}
+	}
+	if len(urls) == 0 {
+		return nil
+	}
+	log := e.pusher.Logger.With("by", e.url, "pages", len(urls))
+	err := e.submit(ctx, e.pusher.Client, urls)
+	status, ok := errors.AsType[*fetch.StatusError](err)
+	switch {
+	case err == nil:
+		log.InfoContext(ctx, "changed pages are submitted")
+		return nil
+	case !ok:
+		return err
+	}
+	switch status.Code {
+	case http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		// The same would be refused again, and all that follows wait for it.
+		log.ErrorContext(ctx, "changed pages are refused, and not submitted again", "first", urls[0], "error", err,
+			"reason", "they are not below the file of the key, or the key is another site's")
+		return nil
+	case http.StatusForbidden:
+		return fmt.Errorf("%w; is %s to be had from outside?", err, strings.TrimSuffix(e.base, "/")+e.Path())
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/outbox"
+)
+
+// How long somebody is left in peace.
+const (
+	hubGap    = 5 * time.Second  // between two pings of a hub
+	engineGap = 30 * time.Second // between two submissions
+	firstWait = time.Second      // after a failure, doubled with every further one
+	mostWait  = time.Hour
+	refused   = 10 * time.Minute // after an answer that says that the request is wrong
+	tooOften  = time.Minute      // after a 429 without a Retry-After
+	mostAsked = 24 * time.Hour   // of a Retry-After
+)
+
+// Pusher tells hubs and a search engine what has changed in a site, at least
+// once.
+type Pusher struct {
+	// Site is the site as it is published: its Head gives the view that whoever
+	// is told finds when he looks.
+	Site outbox.Site
+	// Moved gives a channel that is closed when Head has changed since the call.
+	Moved func() <-chan struct{}
+	// Topics gives the URLs of the documents that tell what has changed.
+	Topics func() []string
+	// Client posts. It has no robots.txt to keep to.
+	Client   *http.Client
+	Hubs     []string  // their URLs; see [CheckHub]
+	IndexNow *IndexNow // nil = no search engine is told
+	Logger   *slog.Logger
+	Rand     func() float64 // in [0, 1), for the jitter of waits; nil = math/rand
+}
+
+// receiver is one of those who are told.
+type receiver struct {
+	name  string
+	gap   time.Duration
+	flush func(ctx context.Context) error // tells what there is to tell
+}
+
+// Run tells, until the context ends. Call it once there is something published.
+func (p *Pusher) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, u := range p.Hubs {
+		h := &hub{pusher: p, url: u}
+		all.Go(func() { p.follow(ctx, receiver{"hub " + u, hubGap, h.flush}) })
+	}
+	if p.IndexNow != nil {
+		e := &engine{pusher: p, IndexNow: p.IndexNow}
+		all.Go(func() { p.follow(ctx, receiver{p.IndexNow.url, engineGap, e.flush}) })
+	}
+	all.Wait()
+}
+
+// follow tells one receiver. The first change is told at once, those that follow
+// within the gap together.
+func (p *Pusher) follow(ctx context.Context, r receiver) {
+	fails := 0
+	for {
+		moved := p.Moved()
+		began := time.Now()
+		err := r.flush(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			if fails > 0 {
+				p.Logger.InfoContext(ctx, "pushes are taken again", "by", r.name, "attempts", fails+1)
+			}
+			fails = 0
+			select {
+			case <-ctx.Done():
+				return
+			case <-moved:
+			}
+			if fetch.Sleep(ctx, r.gap-time.Since(began)) != nil {
+				return
+			}
+		default:
+			wait := p.wait(err, fails)
+			fails++
+			p.Logger.WarnContext(ctx, "a push is not taken; what there is to tell is kept", "by", r.name, "error", err, "again_in", wait.Round(time.Millisecond))
+			if fetch.Sleep(ctx, wait) != nil {
+				return
+			}
+		}
+	}
+}
+
+// wait gives how long it is until the next attempt after so many before.
+func (p *Pusher) wait(err error, fails int) time.Duration {
+	wait := min(firstWait<<min(fails, 16), mostWait)
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
+		switch {
+		case status.Code == http.StatusTooManyRequests:
+			wait = max(wait, tooOften)
+		case status.Code/100 == 4 && status.Code != http.StatusRequestTimeout && status.Code != http.StatusTooEarly:
+			wait = max(wait, refused)
+		}
+	}
+	random := p.Rand
+	if random == nil {
+		random = rand.Float64
+	}
+	wait -= time.Duration(random() * float64(wait/4))
+	return max(wait, min(fetch.Patience(err), mostAsked))
+}
+
+// keep puts the place that a receiver has been told up to in the place of the
+// one that was there. Somebody else who has done so meanwhile has told it.
+func (p *Pusher) keep(ctx context.Context, from string, was, is millrace.Cursor) error {
+	err := p.Site.Swap(context.WithoutCancel(ctx), from, was, is)
+	if errors.Is(err, millrace.ErrConflict) {
+		return nil
+	}
+	return err
+}

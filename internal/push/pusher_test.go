@@ -1,0 +1,340 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+const base = "https://example.com/blog/"
+
+// open gives a site of a new store.
+func open(t *testing.T) store.Site {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	site, err := st.Site(t.Context(), base, store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{"/hidden"}}})
+	if err == nil {
+		err = site.Derive(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// apply puts pages, or deletes those with a dash in front.
+func apply(t *testing.T, site store.Site, text string, urls ...string) {
+	t.Helper()
+	var batch []millrace.Change
+	for _, u := range urls {
+		if gone, ok := strings.CutPrefix(u, "-"); ok {
+			batch = append(batch, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: gone}})
+			continue
+		}
+		batch = append(batch, millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Version: text}, Page: &millrace.Page{
+			URL: u, Title: u, Blocks: millrace.TextBlocks(text), Detail: millrace.DetailText, Known: millrace.FieldTitle | millrace.FieldContent,
+		}})
+	}
+	if _, err := site.Apply(t.Context(), "test", batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listener takes pushes.
+type listener struct {
+	*httptest.Server
+	status int // of answers; 0 = 202
+	got    []string
+}
+
+func listen(t *testing.T) *listener {
+	t.Helper()
+	l := &listener{}
+	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Method != http.MethodPost {
+			t.Errorf("%s: %v", r.Method, err)
+		}
+		l.got = append(l.got, r.Header.Get("Content-Type")+" "+string(body))
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "/", http.StatusPermanentRedirect)
+			return
+		}
+		if l.status == 0 {
+			l.status = http.StatusAccepted
+		}
+		w.WriteHeader(l.status)
+	}))
+	t.Cleanup(l.Close)
+	return l
+}
+
+func (l *listener) want(t *testing.T, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(want, l.got); d != "" {
+		t.Errorf("pushed (-want +got):\n%s", d)
+	}
+	l.got = nil
+}
+
+func newPusher(site store.Site) *Pusher {
+	return &Pusher{
+		Site: site, Logger: slog.New(slog.DiscardHandler), Rand: func() float64 { return 0 },
+		Client: fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}).HTTP(),
+		Topics: func() []string { return []string{"https://example.com/feed.atom", "https://example.com/feed.json"} },
+	}
+}
+
+// A hub is pinged once for each topic of each edition, also of one that it was
+// down for, and by a process that comes later.
+func TestHub(t *testing.T) {
+	site, l := open(t), listen(t)
+	atom := formType + " hub.mode=publish&hub.url=https%3A%2F%2Fexample.com%2Ffeed.atom"
+	jsonFeed := strings.ReplaceAll(atom, "atom", "json")
+	h := &hub{pusher: newPusher(site), url: l.URL + "/"}
+	flush := func(ok bool) {
+		t.Helper()
+		if err := h.flush(t.Context()); (err == nil) != ok {
+			t.Fatal(err)
+		}
+	}
+	apply(t, site, "1", "/a")
+	flush(true)
+	l.want(t, atom, jsonFeed)
+	flush(true)
+	l.want(t)
+
+	apply(t, site, "2", "/a")
+	l.status = http.StatusBadRequest
+	flush(false)
+	l.want(t, atom)
+	l.status = 0
+	h = &hub{pusher: newPusher(site), url: l.URL + "/"} // another process
+	flush(true)
+	l.want(t, atom, jsonFeed)
+
+	h.url = l.URL + "/moved" // another hub, which has moved
+	flush(true)
+	l.want(t, atom, atom, jsonFeed, jsonFeed)
+}
+
+// submitted reads a submission.
+func submitted(t *testing.T, got string) (s submission) {
+	t.Helper()
+	body, ok := strings.CutPrefix(got, "application/json; charset=utf-8 ")
+	if err := json.Unmarshal([]byte(body), &s); !ok || err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	return s
+}
+
+// Pages that change after it was asked for are submitted, in parts that are not
+// too large, and none that is hidden or elsewhere.
+func TestIndexNow(t *testing.T) {
+	site, l := open(t), listen(t)
+	apply(t, site, "1", "/old", "/gone", "/hidden/a")
+	n, err := NewIndexNow(l.URL+"/", "0123456789abcdef", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.most = 2
+	e := &engine{pusher: newPusher(site), IndexNow: n}
+	flush := func(ok bool) {
+		t.Helper()
+		if err := e.flush(t.Context()); (err == nil) != ok {
+			t.Fatal(err)
+		}
+	}
+	flush(true)
+	l.want(t)
+
+	apply(t, site, "2", "/a", "/b", "/old", "-/gone", "/hidden/b", "https://elsewhere.example/blog/")
+	l.status = http.StatusForbidden // the file of the key is not there
+	flush(false)
+	l.got, l.status = nil, http.StatusOK
+	e = &engine{pusher: newPusher(site), IndexNow: n}
+	flush(true)
+	var urls []string
+	for _, got := range l.got {
+		s := submitted(t, got)
+		if s.Host != "example.com" || s.Key != "0123456789abcdef" || s.KeyLocation != "https://example.com/blog/0123456789abcdef.txt" || len(s.URLList) > 2 {
+			t.Errorf("%+v", s)
+		}
+		urls = append(urls, s.URLList...)
+	}
+	slices.Sort(urls)
+	if d := cmp.Diff([]string{base + "a", base + "b", base + "gone", base + "old"}, urls); d != "" {
+		t.Error(d)
+	}
+
+	// What is refused for good does not stand in the way of what follows.
+	for _, status := range []int{http.StatusUnprocessableEntity, http.StatusBadRequest} {
+		l.got, l.status = nil, status
+		apply(t, site, fmt.Sprint(status), "/a")
+		flush(true)
+		l.status = http.StatusOK
+		apply(t, site, fmt.Sprint(status), "/b")
+		flush(true)
+		if len(l.got) != 2 || submitted(t, l.got[1]).URLList[0] != base+"b" {
+			t.Errorf("after %d: %q", status, l.got)
+		}
+	}
+}
+
+// Two processes that tell the same engine take turns, and lose nothing.
+func TestIndexNowTwice(t *testing.T) {
+	site, l := open(t), listen(t)
+	n, err := NewIndexNow(l.URL+"/", "0123456789abcdef", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var both []*engine
+	for range 2 {
+		both = append(both, &engine{pusher: newPusher(site), IndexNow: n})
+	}
+	apply(t, site, "1", "/first")
+	for i := range 6 {
+		for _, e := range both {
+			if err := e.flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		apply(t, site, "1", fmt.Sprintf("/%d", i))
+		slices.Reverse(both)
+	}
+	told := map[string]bool{}
+	for _, got := range l.got {
+		for _, u := range submitted(t, got).URLList {
+			told[u] = true
+		}
+	}
+	if len(told) != 5 || !told[base+"4"] {
+		t.Errorf("told: %v", told)
+	}
+}
+
+// The first change is told at once, those of a while together; a failure puts
+// the next attempt off.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		moved := make(chan struct{})
+		p := newPusher(nil)
+		p.Moved = func() <-chan struct{} { return moved }
+		move := func() {
+			was := moved
+			moved = make(chan struct{})
+			close(was)
+			synctest.Wait()
+		}
+		start := time.Now()
+		var at []time.Duration
+		var fail error
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			p.follow(ctx, receiver{"test", time.Minute, func(context.Context) error {
+				at = append(at, time.Since(start))
+				return fail
+			}})
+		}()
+		want := func(text string, want ...time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			if d := cmp.Diff(want, at); d != "" {
+				t.Errorf("%s (-want +got):\n%s", text, d)
+			}
+			at = nil
+		}
+		want("at the start", 0)
+		time.Sleep(2 * time.Minute)
+		move()
+		want("a change", 2*time.Minute)
+		time.Sleep(time.Second)
+		move()
+		move()
+		want("two changes soon after")
+		time.Sleep(time.Minute)
+		want("they are told together", 3*time.Minute)
+		fail = &fetch.StatusError{Code: http.StatusServiceUnavailable, RetryAfter: 90 * time.Second}
+		move()
+		time.Sleep(5 * time.Minute)
+		want("a hub that asks for patience", 4*time.Minute, 5*time.Minute+30*time.Second, 7*time.Minute)
+		cancel()
+		<-ended
+	})
+}
+
+// Each kind of failure has its patience.
+func TestWait(t *testing.T) {
+	p := newPusher(nil)
+	for _, tt := range []struct {
+		err   error
+		fails int
+		want  time.Duration
+	}{
+		{errors.New("no route"), 0, time.Second},
+		{errors.New("no route"), 3, 8 * time.Second},
+		{errors.New("no route"), 99, time.Hour},
+		{&fetch.StatusError{Code: 503}, 0, time.Second},
+		{&fetch.StatusError{Code: 503, RetryAfter: time.Minute}, 0, time.Minute},
+		{&fetch.StatusError{Code: 503, RetryAfter: 9999 * time.Hour}, 0, 24 * time.Hour},
+		{&fetch.StatusError{Code: 429}, 0, time.Minute},
+		{&fetch.StatusError{Code: 404}, 0, 10 * time.Minute},
+		{&fetch.StatusError{Code: 408}, 0, time.Second},
+	} {
+		if got := p.wait(tt.err, tt.fails); got != tt.want {
+			t.Errorf("%v after %d: %s, want %s", tt.err, tt.fails, got, tt.want)
+		}
+	}
+}
+
+// Keys and URLs that cannot be right are refused.
+func TestBad(t *testing.T) {
+	for _, key := range []string{"", "1234567", strings.Repeat("a", 129), "abc/../defghij", "abcdefgh\n"} {
+		if _, err := NewIndexNow("", key, base); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("key %q: %v", key, err)
+		}
+	}
+	for _, u := range []string{"", "example.com", "ftp://example.com/", "https://user:secret@example.com/", "https://exa mple.com/", "https:///hub"} {
+		_, err := CheckHub(u)
+		if !errors.Is(err, millrace.ErrInvalid) || strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("hub %q: %v", u, err)
+		}
+		if _, err := NewSubscriber(nil, u, nil); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("callback %q: %v", u, err)
+		}
+	}
+	if _, err := NewSubscriber(nil, "https://example.com/?a=b", nil); !errors.Is(err, millrace.ErrInvalid) {
+		t.Errorf("a callback with a query: %v", err)
+	}
+	key, err := NewKey(strings.NewReader("0123456789abcdef"))
+	if err != nil || key != "30313233343536373839616263646566" || CheckKey(key) != nil {
+		t.Errorf("%s, %v", key, err)
+	}
+	if u, err := url.Parse(DefaultIndexNow); err != nil || u.Scheme != "https" {
+		t.Error(DefaultIndexNow)
+	}
+}
