@@ -74,6 +74,11 @@ type Options struct {
 	// Robots remembers robots.txt files across processes; nil remembers them
 	// as long as the client lives.
 	Robots RobotsMemory
+	// Behind says where origins are, such as "https://example.com", whose
+	// server this program knows because it stands in front of it: requests for
+	// them go there, with the origin's own name as their Host. Only the scheme,
+	// host and port of that URL count; the address may be private. nil is none.
+	Behind map[string]*url.URL
 	// Dial connects in place of the network, for networks in memory; nil is
 	// the network. Literal addresses and those of the connections that it
 	// returns are checked like any other.
@@ -89,6 +94,7 @@ type Options struct {
 // Rooms use it through [Client.HTTP], which adds the redirect policy.
 type Client struct {
 	transport    *http.Transport
+	behind       map[string]*behind
 	userAgent    string
 	token        string // what robots.txt calls it
 	ignoreRobots bool
@@ -149,6 +155,7 @@ func New(o *Options) *Client {
 		DisableCompression:     true, // bodies stay coded for their digests
 		ForceAttemptHTTP2:      true,
 	}
+	c.behind = newBehind(o)
 	return c
 }
 
@@ -160,7 +167,14 @@ func (c *Client) HTTP() *http.Client {
 }
 
 // CloseIdleConnections closes the connections that no request uses.
-func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
+func (c *Client) CloseIdleConnections() {
+	c.transport.CloseIdleConnections()
+	for _, b := range c.behind {
+		if b.transport != nil {
+			b.transport.CloseIdleConnections()
+		}
+	}
+}
 
 // RoundTrip does one request: it asks robots.txt, waits for the host's turn,
 // adds User-Agent and Accept-Encoding where they are absent, and bounds the
@@ -250,7 +264,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)
 	c.stats.ask(out.Header)
-	resp, err := c.transport.RoundTrip(out)
+	resp, err := c.send(out)
 	if err != nil {
 		err = watch.explain(err)
 		watch.stop()

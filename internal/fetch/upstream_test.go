@@ -1,0 +1,109 @@
+package fetch
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+func parsed(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// A client asks the server that it stands in front of, by the site's own name,
+// and is as careful as ever with everybody else, redirects included.
+func TestBehind(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/out":
+			w.Header().Set("Location", "http://"+r.Context().Value(http.LocalAddrContextKey).(interface{ String() string }).String()+"/")
+			w.WriteHeader(http.StatusFound)
+		case "/robots.txt":
+			_, _ = w.Write([]byte("User-agent: *\nDisallow: /no/\n"))
+		default:
+			_, _ = w.Write([]byte(r.Host + " " + r.Header.Get("X-Forwarded-Proto") + " " + r.URL.RequestURI()))
+		}
+	}))
+	t.Cleanup(srv.Close)
+	c := obedient(t, Options{Behind: map[string]*url.URL{
+		"https://site.test": parsed(t, srv.URL), "http://site.test": parsed(t, srv.URL), "https://broken.test": {},
+	}})
+	for target, want := range map[string]string{
+		"https://site.test/a%2Fb?q=%zz":     "site.test https /a%2Fb?q=%zz",
+		"http://SITE.test:80/":              "SITE.test:80 http /",
+		"https://site.test:443//x/../y?a;b": "site.test:443 https //x/../y?a;b",
+	} {
+		got, err := fetchBody(t, c, target)
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", target, got, err, want)
+		}
+	}
+	_, err := fetchBody(t, c, "https://site.test/no/x")
+	wantErr(t, err, millrace.ErrForbidden, "robots.txt")
+	_, err = fetchBody(t, c, "http://site.test/out")
+	wantErr(t, err, millrace.ErrForbidden, "loopback")
+	_, err = fetchBody(t, c, srv.URL+"/")
+	wantErr(t, err, millrace.ErrForbidden, "loopback")
+	c.ignoreRobots = true
+	_, err = fetchBody(t, c, "https://broken.test/")
+	wantErr(t, err, millrace.ErrInvalid, "no server")
+}
+
+func TestUpstream(t *testing.T) {
+	slow := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-slow
+		}
+		_, _ = w.Write([]byte(r.Host))
+	}))
+	t.Cleanup(srv.Close)
+	t.Cleanup(func() { close(slow) })
+	tr, err := Upstream(parsed(t, srv.URL), &UpstreamOptions{Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.CloseIdleConnections)
+	// Whatever a request names, it goes to that one server.
+	resp, err := tr.RoundTrip(get(t, "http://169.254.169.254/latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := ReadBody(resp, 0); err != nil || string(body) != "169.254.169.254" {
+		t.Errorf("%q, %v", body, err)
+	}
+	if resp, err := tr.RoundTrip(get(t, srv.URL+"/slow")); err == nil {
+		resp.Body.Close()
+		t.Error("a server that does not answer has answered")
+	} else if !IsTimeout(err) {
+		t.Errorf("no timeout: %v", err)
+	}
+	for raw, want := range map[string]string{"ftp://x.test/": "scheme", "http://u:p@x.test/": "password", "http:///x": "no host"} {
+		if _, err := Upstream(parsed(t, raw), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	// A cloud's secrets are nobody's site.
+	cloud, err := Upstream(parsed(t, "http://169.254.169.254/"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err = cloud.RoundTrip(get(t, "http://x.test/"))
+	if err == nil {
+		resp.Body.Close()
+	}
+	wantErr(t, err, millrace.ErrForbidden, "metadata")
+	if IsTimeout(err) {
+		t.Error("a refusal is no timeout")
+	}
+}
