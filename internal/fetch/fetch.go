@@ -83,6 +83,14 @@ type Options struct {
 	// the network. Literal addresses and those of the connections that it
 	// returns are checked like any other.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Sign adds to each request what says whose it is, just before it is sent,
+	// redirects and those for robots.txt included. An error keeps it from being
+	// sent. nil = nothing. It must be safe for concurrent use.
+	Sign func(*http.Request) error
+	// Check looks at each response before its body is read; its error takes the
+	// response's place. nil = nobody. It must be safe for concurrent use, and
+	// not ask this client for anything.
+	Check func(*http.Response) error
 	// Rand gives numbers in [0, 1) for the jitter of [Do]; nil is math/rand.
 	// It must be safe for concurrent use.
 	Rand func() float64
@@ -109,6 +117,8 @@ type Client struct {
 	stats        counters
 	maxReceived  int64 // 0: no limit
 	asked        limitsOf
+	sign         func(*http.Request) error
+	check        func(*http.Response) error
 }
 
 // New makes a client; nil options are the zero value.
@@ -125,6 +135,8 @@ func New(o *Options) *Client {
 		limits:       limits{body: o.MaxBody, ratio: o.MaxRatio}.orDefault(),
 		rand:         o.Rand,
 		log:          o.Logger,
+		sign:         o.Sign,
+		check:        o.Check,
 	}
 	if c.userAgent == "" {
 		c.userAgent = defaultUserAgent(o.Contact)
@@ -263,6 +275,14 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	out := req.WithContext(watch.ctx)
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)
+	if c.sign != nil {
+		if err := c.sign(out); err != nil {
+			closeBody(req)
+			watch.stop()
+			turn.done(unknown)
+			return nil, err
+		}
+	}
 	c.stats.ask(out.Header)
 	resp, err := c.send(out)
 	if err != nil {
@@ -290,7 +310,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		resp.Body = http.NoBody
 		watch.stop()
 		turn.done(went)
-		return resp, nil
+		return c.checked(resp)
 	}
 	body := &wireBody{
 		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body, spent: c.over,
@@ -302,6 +322,17 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		body.whole = func(content int64) { c.stats.page(header+body.n, content) }
 	}
 	resp.Body = body
+	return c.checked(resp)
+}
+
+// checked gives a response that nobody has anything against.
+func (c *Client) checked(resp *http.Response) (*http.Response, error) {
+	if c.check != nil {
+		if err := c.check(resp); err != nil {
+			_ = resp.Body.Close() // it is not read
+			return nil, err
+		}
+	}
 	return resp, nil
 }
 

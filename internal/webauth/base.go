@@ -1,0 +1,227 @@
+package webauth
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/millrace/millrace"
+)
+
+// message is what is signed of a request or a response.
+type message struct {
+	method string
+	base   string // scheme and authority of the target, such as "https://example.com"
+	target string // path and query, as they are on the wire
+	field  http.Header
+	host   string   // the Host field
+	status int      // 0 = it is a request
+	req    *message // of a response: what it answers
+}
+
+// requestMessage gives a request as it arrives at base, or "" = as it is sent to its URL.
+func requestMessage(r *http.Request, base string) *message {
+	if base == "" {
+		base = r.URL.Scheme + "://" + r.URL.Host
+	}
+	m := &message{method: r.Method, base: normalBase(base), target: r.URL.RequestURI(), field: r.Header, host: r.Host}
+	if m.method == "" {
+		m.method = http.MethodGet
+	}
+	if r.URL.Host != "" {
+		// RequestURI of an absolute form is path and query too, unless it is opaque.
+		u := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
+		m.target = u.RequestURI()
+	}
+	return m
+}
+
+// normalBase gives scheme and authority as RFC 9421, section 2.2.3, wants them:
+// in lower case, without a default port.
+func normalBase(base string) string {
+	base = strings.ToLower(base)
+	for scheme, port := range map[string]string{"http://": ":80", "https://": ":443"} {
+		if strings.HasPrefix(base, scheme) {
+			base = strings.TrimSuffix(base, port)
+		}
+	}
+	return base
+}
+
+// invalid is an error that names a section of RFC 9421.
+func invalid(section, format string, args ...any) error {
+	return fmt.Errorf("%w: %s (RFC 9421, section %s)", millrace.ErrInvalid, fmt.Sprintf(format, args...), section)
+}
+
+// signatureBase gives the bytes that are signed (RFC 9421, section 2.5).
+func (m *message) signatureBase(covered httpsfv.InnerList) ([]byte, error) {
+	var b strings.Builder
+	seen := make(map[string]bool, len(covered.Items))
+	for _, c := range covered.Items {
+		name, ok := c.Value.(string)
+		if !ok {
+			return nil, invalid("2", "a component is named by %v, which is no string", c.Value)
+		}
+		id, err := httpsfv.Marshal(c)
+		if err != nil {
+			return nil, invalid("2", "a component has a name that cannot be written")
+		}
+		if seen[id] {
+			return nil, invalid("2.5", "the component %s is there twice", id)
+		}
+		seen[id] = true
+		value, err := m.component(name, c.Params)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(id)
+		b.WriteString(": ")
+		b.WriteString(value)
+		b.WriteByte('\n')
+	}
+	params, err := httpsfv.Marshal(covered)
+	if err != nil {
+		return nil, invalid("2.3", "the parameters of a signature cannot be written")
+	}
+	b.WriteString(`"@signature-params": `)
+	b.WriteString(params)
+	return []byte(b.String()), nil
+}
+
+// component gives the value of one component.
+func (m *message) component(name string, params *httpsfv.Params) (string, error) {
+	var key, param string
+	var hasKey, hasParam, ofRequest bool
+	for _, p := range params.Names() {
+		v, _ := params.Get(p)
+		text, isText := v.(string)
+		switch {
+		case p == "req" && v == true:
+			ofRequest = true
+		case p == "key" && isText && !strings.HasPrefix(name, "@"):
+			key, hasKey = text, true
+		case p == "name" && isText && name == "@query-param":
+			param, hasParam = text, true
+		default:
+			return "", invalid("2.1", "the parameter %s of the component %q is not understood", p, name)
+		}
+	}
+	if ofRequest {
+		if m.req == nil {
+			return "", invalid("2.4", "the component %q of a request is covered where there is none", name)
+		}
+		m = m.req
+	}
+	switch {
+	case name == "@query-param" && hasParam:
+		return m.queryParam(param)
+	case strings.HasPrefix(name, "@"):
+		return m.derived(name)
+	case name != strings.ToLower(name):
+		return "", invalid("2.1", "the field %q is not in lower case", name)
+	case hasKey:
+		return m.member(name, key)
+	}
+	return m.fieldValue(name)
+}
+
+// derived gives a derived component (RFC 9421, section 2.2).
+func (m *message) derived(name string) (string, error) {
+	path, query, hasQuery := strings.Cut(m.target, "?")
+	if name == "@status" {
+		if m.status == 0 {
+			return "", invalid("2.2.9", "a request has no @status")
+		}
+		return strconv.Itoa(m.status), nil
+	}
+	if m.status != 0 {
+		return "", invalid("2.2", "a response has no %s, but with the parameter req", name)
+	}
+	scheme, authority, _ := strings.Cut(m.base, "://")
+	switch name {
+	case "@method":
+		return m.method, nil
+	case "@authority":
+		return authority, nil
+	case "@scheme":
+		return scheme, nil
+	case "@target-uri":
+		return m.base + m.target, nil
+	case "@request-target":
+		return m.target, nil
+	case "@path":
+		return path, nil
+	case "@query":
+		if !hasQuery {
+			return "?", nil
+		}
+		return "?" + query, nil
+	}
+	return "", invalid("2.2", "there is no component %s", name)
+}
+
+// queryParam gives a parameter of the query (RFC 9421, section 2.2.8).
+func (m *message) queryParam(name string) (string, error) {
+	_, query, _ := strings.Cut(m.target, "?")
+	found, value := 0, ""
+	for pair := range strings.SplitSeq(query, "&") {
+		k, v, _ := strings.Cut(pair, "=")
+		key, err := url.QueryUnescape(k)
+		if err != nil || formEncode(key) != name {
+			continue
+		}
+		if value, err = url.QueryUnescape(v); err != nil {
+			return "", invalid("2.2.8", "the query has a parameter that cannot be decoded")
+		}
+		found++
+	}
+	if found != 1 {
+		return "", invalid("2.2.8", "the query has the parameter %q %d times", name, found)
+	}
+	return formEncode(value), nil
+}
+
+// formEncode percent-encodes as forms do, but for spaces.
+func formEncode(s string) string {
+	return strings.NewReplacer("+", "%20", "~", "%7E", "%2A", "*").Replace(url.QueryEscape(s))
+}
+
+// fieldValue gives a field (RFC 9421, section 2.1).
+func (m *message) fieldValue(name string) (string, error) {
+	values := m.field[http.CanonicalHeaderKey(name)]
+	if name == "host" && m.host != "" {
+		values = []string{m.host}
+	}
+	if len(values) == 0 {
+		return "", invalid("2.1", "the field %s is covered, and not there", name)
+	}
+	if len(values) == 1 {
+		return strings.Trim(values[0], " \t"), nil
+	}
+	trimmed := make([]string, len(values))
+	for i, v := range values {
+		trimmed[i] = strings.Trim(v, " \t")
+	}
+	return strings.Join(trimmed, ", "), nil
+}
+
+// member gives a member of a field that is a dictionary (RFC 9421, section 2.1.2).
+func (m *message) member(name, key string) (string, error) {
+	dict, err := httpsfv.UnmarshalDictionary(m.field[http.CanonicalHeaderKey(name)])
+	if err != nil {
+		return "", invalid("2.1.2", "the field %s is no dictionary", name)
+	}
+	v, ok := dict.Get(key)
+	if !ok {
+		return "", invalid("2.1.2", "the member %q of the field %s is covered, and not there", key, name)
+	}
+	text, err := httpsfv.Marshal(v)
+	if err != nil {
+		return "", invalid("2.1.2", "the member %q of the field %s cannot be written", key, name)
+	}
+	return text, nil
+}

@@ -1,0 +1,294 @@
+package webauth
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// Bounds of the directories that are remembered and asked for.
+const (
+	manyDirectories = 1024             // remembered
+	fetchesAtOnce   = 16               // of all directories
+	waitersAtOnce   = 128              // requests that wait for one
+	directoryTime   = 5 * time.Second  // for one to come
+	againAfter      = time.Minute      // between two looks for a key that is not there
+	failedFor       = time.Minute      // one that could not be had is left alone
+	staleFor        = 24 * time.Hour   // keys are believed that long after a directory was had last
+	leastAge        = time.Minute      // however short a directory says that it holds
+	usualAge        = time.Hour        // of one that says nothing
+	mostAge         = 24 * time.Hour   // however long it says
+	skew            = 30 * time.Second // between two clocks
+)
+
+// directories knows the keys of directories that strangers name.
+type directories struct {
+	client  *http.Client
+	now     func() time.Time
+	test    bool // the published test key is a key like any other
+	slots   chan struct{}
+	mu      sync.Mutex
+	waiting int
+	held    map[string]*held
+}
+
+// held is what is known of one directory.
+type held struct {
+	keys    []PublicKey
+	read    time.Time // when keys were had; zero = never
+	until   time.Time // they are not asked for again before
+	err     error     // of the last look
+	retry   time.Time // not before, after an error
+	used    time.Time
+	pending chan struct{} // closed when the look that is under way has ended; nil = there is none
+}
+
+func newDirectories(client *http.Client, now func() time.Time) *directories {
+	return &directories{
+		client: fetch.NoRedirects(client), now: now,
+		slots: make(chan struct{}, fetchesAtOnce), held: make(map[string]*held),
+	}
+}
+
+// errBusy is for a directory that nobody has time to ask for.
+var errBusy = fmt.Errorf("%w: too many key directories are being asked for", millrace.ErrUnavailable)
+
+// key gives a key of the directory at a URL. [millrace.ErrNotFound]: it has not
+// that key. [millrace.ErrUnavailable]: nobody knows.
+func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKey, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	h := d.held[url]
+	if h != nil && h.pending == nil && !h.due(id, now) {
+		h.used = now
+		return h.find(id, now)
+	}
+	if h == nil || h.pending == nil {
+		if !d.begin(ctx, url, h, now) {
+			if h != nil {
+				return h.find(id, now) // late, but better than nothing
+			}
+			return nil, errBusy
+		}
+		h = d.held[url]
+	}
+	if d.waiting >= waitersAtOnce {
+		return nil, errBusy
+	}
+	d.waiting++
+	pending := h.pending
+	d.mu.Unlock()
+	select {
+	case <-pending:
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	d.waiting--
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return h.find(id, d.now())
+}
+
+// due reports whether the directory is to be asked for, since a key was not found.
+func (h *held) due(id string, now time.Time) bool {
+	switch {
+	case h.err != nil:
+		return !now.Before(h.retry)
+	case !now.Before(h.until):
+		return true
+	}
+	// A key that is there but does not hold is no reason to look again.
+	return !h.has(id) && now.Sub(h.read) >= againAfter
+}
+
+func (h *held) has(id string) bool {
+	for i := range h.keys {
+		if h.keys[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// find gives a key from what is known.
+func (h *held) find(id string, now time.Time) (ed25519.PublicKey, error) {
+	known := !h.read.IsZero() && now.Sub(h.read) < staleFor
+	if known {
+		for i := range h.keys {
+			if k := &h.keys[i]; k.ID == id && k.holds(now) {
+				return k.Key, nil
+			}
+		}
+	}
+	switch {
+	case h.err != nil:
+		return nil, h.err
+	case !known:
+		return nil, errBusy
+	}
+	return nil, fmt.Errorf("%w: the key directory has no key %q that holds", millrace.ErrNotFound, clip(id))
+}
+
+// begin starts a look at a directory, if there is room for one. The lock is held.
+func (d *directories) begin(ctx context.Context, url string, h *held, now time.Time) bool {
+	select {
+	case d.slots <- struct{}{}:
+	default:
+		return false
+	}
+	if h == nil {
+		d.evict()
+		h = new(held)
+		d.held[url] = h
+	}
+	h.pending, h.used = make(chan struct{}), now
+	// Others wait for it, so it does not end with the one who asked.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), directoryTime)
+	go func() {
+		defer cancel()
+		keys, age, err := d.fetch(ctx, url)
+		<-d.slots
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		now := d.now()
+		if h.err = err; err == nil {
+			h.keys, h.read, h.until = keys, now, now.Add(age)
+		} else {
+			h.retry = now.Add(failedFor)
+		}
+		close(h.pending)
+		h.pending = nil
+	}()
+	return true
+}
+
+// evict makes room for one more: those go first that have never been of use,
+// then those that were not used for longest. The lock is held.
+func (d *directories) evict() {
+	if len(d.held) < manyDirectories {
+		return
+	}
+	var worst string
+	var of *held
+	for url, h := range d.held {
+		if h.pending != nil {
+			continue
+		}
+		switch {
+		case of == nil, h.read.IsZero() && !of.read.IsZero():
+		case h.read.IsZero() != of.read.IsZero(), !h.used.Before(of.used):
+			continue
+		}
+		worst, of = url, h
+	}
+	delete(d.held, worst)
+}
+
+// fetch asks for a directory, and gives how long it holds.
+func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age time.Duration, err error) {
+	defer func() {
+		// What is wrong with it may pass, and says nothing of who has signed.
+		if err != nil && !errors.Is(err, millrace.ErrUnavailable) {
+			err = fmt.Errorf("%w: %s", millrace.ErrUnavailable, err)
+		}
+	}()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, 0, err
+	}
+	req.Header.Set("Accept", DirectoryType+", application/json;q=0.5")
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return nil, 0, fmt.Errorf("key directory: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, 0, fmt.Errorf("key directory %s: %w: status %d", url, millrace.ErrUnavailable, resp.StatusCode)
+	}
+	body, err := fetch.ReadBody(resp, maxDirectory)
+	if err != nil {
+		return nil, 0, fmt.Errorf("key directory %s: %w", url, err)
+	}
+	keys, err := ParseDirectory(body)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", url, err)
+	}
+	return d.proven(keys, req, resp), ageOf(resp.Header, d.now()), nil
+}
+
+// proven leaves out the keys whose own signature of the directory is there and
+// wrong, and the key that everybody has.
+func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Response) []PublicKey {
+	now := d.now()
+	signed, err := signatures(resp.Header)
+	if err != nil {
+		signed = nil // the directory is had by TLS; what nobody can read proves nothing, either way
+	}
+	m := &message{status: resp.StatusCode, field: resp.Header, req: requestMessage(req, "")}
+	out := keys[:0]
+	for _, k := range keys {
+		good := k.ID != testKey || d.test
+		for i := range signed {
+			s := &signed[i]
+			if s.tag != directoryTag || s.keyID != k.ID || !s.covers("@authority", true) {
+				continue
+			}
+			early := s.created.After(now.Add(skew))
+			late := !s.expires.IsZero() && !now.Before(s.expires)
+			good = good && !early && !late && s.verify(m, k.Key) == nil
+		}
+		if good {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ageOf says how long a directory is believed (RFC 9111, section 4.2.1), within
+// bounds.
+func ageOf(h http.Header, now time.Time) time.Duration {
+	age := usualAge
+	if at, err := http.ParseTime(h.Get("Expires")); err == nil {
+		age = at.Sub(now)
+	}
+	for directive := range strings.SplitSeq(strings.Join(h["Cache-Control"], ","), ",") {
+		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
+		switch name {
+		case "no-store", "no-cache":
+			return leastAge
+		case "max-age":
+			if n, err := strconv.ParseInt(strings.Trim(value, `"`), 10, 32); err == nil {
+				age = time.Duration(n) * time.Second
+				if gone, err := strconv.ParseInt(h.Get("Age"), 10, 32); err == nil && gone > 0 {
+					age -= time.Duration(gone) * time.Second
+				}
+			}
+		}
+	}
+	return min(max(age, leastAge), mostAge)
+}
+
+// ClientOptions gives the options of a client that asks for directories, from
+// those that are given: it is no robot, has little patience, and keeps its
+// queues to itself. nil = the usual ones.
+func ClientOptions(o *fetch.Options) *fetch.Options {
+	var out fetch.Options
+	if o != nil {
+		out = *o
+	}
+	out.IgnoreRobots, out.Delay, out.Beside, out.MaxReceived = true, -1, nil, 0
+	out.MaxBody, out.Timeout, out.Concurrency, out.MaxRedirects = maxDirectory, directoryTime, 2, -1
+	out.Sign, out.Check = nil, nil
+	return &out
+}

@@ -1,0 +1,39 @@
+package webauth
+
+import (
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// maxNonces is how many nonces each of two generations has: some 10 MB in all.
+const maxNonces = 64 << 10
+
+// nonces remembers which nonces have been used, a bounded number of them:
+// when there is no room, those that came first are forgotten, half of all at
+// once.
+type nonces struct {
+	most       int
+	mu         sync.Mutex
+	young, old map[[16]byte]int64 // until when, in Unix seconds
+}
+
+func newNonces() *nonces { return &nonces{most: maxNonces, young: make(map[[16]byte]int64)} }
+
+// use notes a nonce of a directory's key, and reports whether it is the first time.
+func (n *nonces) use(directory, keyID, nonce string, until, now time.Time) bool {
+	sum := sha256.Sum256([]byte(directory + "\x00" + keyID + "\x00" + nonce))
+	id := [16]byte(sum[:16])
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, m := range []map[[16]byte]int64{n.young, n.old} {
+		if end, ok := m[id]; ok && end >= now.Unix() {
+			return false
+		}
+	}
+	if len(n.young) >= n.most {
+		n.young, n.old = make(map[[16]byte]int64), n.young
+	}
+	n.young[id] = until.Unix()
+	return true
+}

@@ -1,0 +1,157 @@
+package webauth
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+const (
+	provenFor  = 7 * 24 * time.Hour // a signature of a directory, or of content, holds
+	provenNew  = 24 * time.Hour     // and is made anew after that long
+	publishFor = time.Hour          // a directory may be kept by who has read it
+)
+
+// DirectoryOptions configure a [Directory]. The zero value works.
+type DirectoryOptions struct {
+	// MaxAge is how long others may keep the directory; 0 = an hour. A key that
+	// is taken out is in force for that long.
+	MaxAge time.Duration
+	// Now tells the time; nil = the system's.
+	Now func() time.Time
+}
+
+// Directory publishes the keys of a host at [DirectoryPath]. It is safe for
+// concurrent use.
+type Directory struct {
+	authority string // base of the host
+	signers   []*Key
+	body      []byte
+	header    http.Header
+	now       func() time.Time
+
+	mu     sync.Mutex
+	proof  http.Header // Signature-Input and Signature; empty without signers
+	proved time.Time
+}
+
+// NewDirectory makes the directory of a host, whose base is such as
+// "https://example.com", of keys that sign it themselves and of others. Without
+// any, an error wraps [millrace.ErrInvalid].
+func NewDirectory(base string, signers []*Key, others []PublicKey, o *DirectoryOptions) (*Directory, error) {
+	if o == nil {
+		o = new(DirectoryOptions)
+	}
+	d := &Directory{authority: normalBase(canon.Origin(base)), now: o.Now}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	seen := make(map[string]bool)
+	var keys []PublicKey
+	for _, k := range signers {
+		if !seen[k.id] {
+			seen[k.id] = true
+			d.signers = append(d.signers, k)
+			keys = append(keys, k.Public())
+		}
+	}
+	for _, k := range others {
+		if !seen[k.ID] {
+			seen[k.ID] = true
+			keys = append(keys, k)
+		}
+	}
+	switch {
+	case len(keys) == 0:
+		return nil, fmt.Errorf("key directory: %w: there is no key", millrace.ErrInvalid)
+	case len(keys) > maxKeys:
+		return nil, fmt.Errorf("key directory: %w: %d keys, at most %d", millrace.ErrTooLarge, len(keys), maxKeys)
+	}
+	d.body = AppendDirectory(nil, keys)
+	age := cmp.Or(o.MaxAge, publishFor)
+	d.header = http.Header{
+		"Content-Type":                {DirectoryType},
+		"Cache-Control":               {"public, max-age=" + strconv.Itoa(int(age.Seconds()))},
+		"Etag":                        {`"` + canon.SHA256Hex(d.body)[:32] + `"`},
+		"Access-Control-Allow-Origin": {"*"},
+		"X-Content-Type-Options":      {"nosniff"},
+	}
+	return d, nil
+}
+
+// Body gives the directory's bytes.
+func (d *Directory) Body() []byte { return d.body }
+
+// Proof gives the fields with which the keys sign the directory for its host,
+// from now on for so long: Content-Digest, Signature-Input and Signature.
+func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
+	now := d.now()
+	h := http.Header{"Content-Digest": {canon.Digest(d.body)}}
+	m := &message{status: http.StatusOK, field: h, req: &message{method: http.MethodGet, base: d.authority, target: DirectoryPath}}
+	var inputs, values []string
+	for i, k := range d.signers {
+		covered := components("content-digest")
+		covered.Items = append(covered.Items, with("@authority", "req", true))
+		input, value, err := k.seal(m, "binding"+strconv.Itoa(i), covered, now, now.Add(lifetime), directoryTag, "")
+		if err != nil {
+			return nil, fmt.Errorf("signing the key directory: %w", err)
+		}
+		inputs, values = append(inputs, input), append(values, value)
+	}
+	if len(inputs) > 0 {
+		h["Signature-Input"], h["Signature"] = []string{strings.Join(inputs, ", ")}, []string{strings.Join(values, ", ")}
+	}
+	return h, nil
+}
+
+// proofNow gives a proof that holds for some days.
+func (d *Directory) proofNow() (http.Header, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	if d.proof == nil || now.Sub(d.proved).Abs() >= provenNew {
+		proof, err := d.Proof(provenFor)
+		if err != nil {
+			return nil, err
+		}
+		d.proof, d.proved = proof, now
+	}
+	return d.proof, nil
+}
+
+// ServeHTTP answers with the directory, whatever the path.
+func (d *Directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "a key directory is read with GET", http.StatusMethodNotAllowed)
+		return
+	}
+	for name, value := range d.header {
+		h[name] = value
+	}
+	if tag := d.header["Etag"][0]; strings.Contains(strings.Join(r.Header["If-None-Match"], ","), tag) {
+		delete(h, "Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	proof, err := d.proofNow()
+	if err != nil {
+		http.Error(w, "the key directory cannot be signed", http.StatusInternalServerError)
+		return
+	}
+	for name, value := range proof {
+		h[name] = value
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(d.body))}
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(d.body) // a client that is gone needs no answer
+	}
+}

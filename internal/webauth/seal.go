@@ -1,0 +1,198 @@
+package webauth
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// sealSkew is by how much the clock of a reader may be behind that of a site.
+const sealSkew = time.Hour
+
+// SealOptions configure a [Seal].
+type SealOptions struct {
+	// Client asks sites for their directories of keys: a guarded one, which is
+	// not that whose responses are looked at. nil = no signature can be verified.
+	Client *http.Client
+	// Now tells the time; nil = the system's.
+	Now func() time.Time
+}
+
+// Sealed counts the signatures of a site's responses.
+type Sealed struct {
+	Verified   int64    `json:"verified"`             // are right
+	Wrong      int64    `json:"wrong,omitempty"`      // are of other bytes, or out of time
+	Unverified int64    `json:"unverified,omitempty"` // cannot be verified: the site publishes no such key
+	Unsigned   int64    `json:"unsigned,omitempty"`   // responses without one
+	Keys       []string `json:"keys,omitempty"`       // thumbprints of the keys that have signed
+}
+
+// Seal verifies the signatures of responses by the keys that their site
+// publishes. It is safe for concurrent use.
+type Seal struct {
+	dirs *directories
+	now  func() time.Time
+
+	mu    sync.Mutex
+	count Sealed
+	keys  map[string]bool
+	first error
+}
+
+// NewSeal makes a seal.
+func NewSeal(o *SealOptions) *Seal {
+	s := &Seal{now: o.Now, keys: make(map[string]bool)}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.dirs = newDirectories(cmp.Or(o.Client, &http.Client{Transport: offline{}}), s.now)
+	return s
+}
+
+// SealError says that a response has a signature that is wrong. It is an
+// [millrace.ErrInvalid].
+type SealError struct {
+	URL string
+	Err error
+}
+
+// Error gives "URL: its signature is wrong: why".
+func (e *SealError) Error() string { return e.URL + ": its signature is wrong: " + e.Err.Error() }
+
+// Unwrap gives [millrace.ErrInvalid] and the reason.
+func (e *SealError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
+
+// Check looks at a response before its body is read; whoever reads that has to
+// compare it with Content-Digest. An error is a [*SealError]: what has come is not
+// what the site has signed. A response that is not signed, or whose key cannot be
+// had, is none.
+func (s *Seal) Check(resp *http.Response) error {
+	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
+		return nil
+	}
+	url := resp.Request.URL.Redacted()
+	of, err := stampOf(resp.Header)
+	switch {
+	case err != nil:
+		return s.wrong(url, err)
+	case of == nil:
+		s.add(func(c *Sealed) { c.Unsigned++ })
+		return nil
+	}
+	u := resp.Request.URL
+	key, err := s.dirs.key(resp.Request.Context(), canon.Origin(u.Scheme+"://"+u.Host+"/")+DirectoryPath, of.keyID)
+	if err != nil {
+		s.add(func(c *Sealed) { c.Unverified++ })
+		return nil //nolint:nilerr // nobody knows the key: that says nothing against the bytes
+	}
+	now := s.now()
+	switch {
+	case of.created.After(now.Add(sealSkew)):
+		err = fmt.Errorf("%w: it is of %s, which is to come", millrace.ErrInvalid, of.created.UTC().Format(time.RFC3339))
+	case !of.expires.IsZero() && now.After(of.expires.Add(sealSkew)):
+		err = fmt.Errorf("%w: it has expired at %s: this is an old answer", millrace.ErrInvalid, of.expires.UTC().Format(time.RFC3339))
+	case !digested(resp.Header):
+		err = fmt.Errorf("%w: Content-Digest has no SHA-256 or SHA-512 (RFC 9530)", millrace.ErrInvalid)
+	default:
+		err = of.verify(&message{status: resp.StatusCode, field: resp.Header, req: requestMessage(resp.Request, "")}, key)
+	}
+	if err != nil {
+		return s.wrong(url, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count.Verified++
+	s.keys[of.keyID] = true
+	return nil
+}
+
+// stampOf gives the signature of a response's content, nil if there is none.
+func stampOf(h http.Header) (*signature, error) {
+	if len(h["Signature-Input"]) == 0 {
+		return nil, nil
+	}
+	all, err := signatures(h)
+	if err != nil {
+		return nil, nil //nolint:nilerr // of somebody who signs in another way
+	}
+	for i := range all {
+		s := &all[i]
+		if s.tag != stampTag {
+			continue
+		}
+		for _, name := range stamped {
+			if !s.covers(name, false) {
+				return nil, fmt.Errorf("%w: it does not cover %s", millrace.ErrInvalid, name)
+			}
+		}
+		if !s.covers("@path", true) || !s.covers("@query", true) {
+			return nil, fmt.Errorf("%w: it does not cover what was asked for", millrace.ErrInvalid)
+		}
+		return s, nil
+	}
+	return nil, nil
+}
+
+// digested reports whether Content-Digest has a digest that bytes are compared
+// with (RFC 9530, section 2).
+func digested(h http.Header) bool {
+	dict, err := httpsfv.UnmarshalDictionary(h["Content-Digest"])
+	if err != nil {
+		return false
+	}
+	for name, size := range map[string]int{"sha-256": 32, "sha-512": 64} {
+		m, _ := dict.Get(name)
+		item, _ := m.(httpsfv.Item)
+		if sum, ok := item.Value.([]byte); ok && len(sum) == size {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Seal) add(to func(*Sealed)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to(&s.count)
+}
+
+func (s *Seal) wrong(url string, err error) error {
+	no := &SealError{url, err}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count.Wrong++
+	s.first = cmp.Or(s.first, error(no))
+	return no
+}
+
+// Sealed gives the counts of this moment.
+func (s *Seal) Sealed() Sealed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.count
+	c.Keys = slices.Sorted(maps.Keys(s.keys))
+	return c
+}
+
+// Err gives the first wrong signature as an error, nil if there was none.
+func (s *Seal) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == nil {
+		return nil
+	}
+	if no, ok := errors.AsType[*SealError](s.first); ok && s.count.Wrong > 1 {
+		return &SealError{no.URL, fmt.Errorf("%w (and %d more)", no.Err, s.count.Wrong-1)}
+	}
+	return s.first
+}

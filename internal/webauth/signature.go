@@ -1,0 +1,172 @@
+package webauth
+
+import (
+	"crypto/ed25519"
+	"net/http"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// signature is one of a message.
+type signature struct {
+	label   string
+	covered httpsfv.InnerList
+	value   []byte
+	tag     string
+	keyID   string
+	nonce   string
+	created time.Time // zero = it does not say
+	expires time.Time // zero = it does not say
+}
+
+// Bounds of what is read. A server bounds the bytes of a header.
+const (
+	maxSignatures = 8  // of a message
+	maxComponents = 32 // of a signature
+)
+
+const algorithm = "ed25519"
+
+// signatures reads the fields Signature-Input and Signature (RFC 9421, section
+// 4). Those of other algorithms are left out.
+func signatures(h http.Header) ([]signature, error) {
+	if len(h["Signature-Input"]) == 0 {
+		return nil, nil
+	}
+	inputs, err := httpsfv.UnmarshalDictionary(h["Signature-Input"])
+	if err != nil {
+		return nil, invalid("4.1", "Signature-Input is no dictionary: %v", err)
+	}
+	values, err := httpsfv.UnmarshalDictionary(h["Signature"])
+	if err != nil {
+		return nil, invalid("4.2", "Signature is no dictionary: %v", err)
+	}
+	labels := inputs.Names()
+	if len(labels) > maxSignatures {
+		return nil, invalid("4.1", "there are %d signatures, at most %d", len(labels), maxSignatures)
+	}
+	var out []signature
+	for _, label := range labels {
+		m, _ := inputs.Get(label)
+		list, ok := m.(httpsfv.InnerList)
+		if !ok {
+			return nil, invalid("4.1", "the member %q of Signature-Input is no list", label)
+		}
+		if len(list.Items) > maxComponents {
+			return nil, invalid("4.1", "the signature %q covers %d components, at most %d", label, len(list.Items), maxComponents)
+		}
+		s := signature{label: label, covered: list}
+		if s.read(); s.algorithm() != algorithm {
+			continue
+		}
+		if m, ok := values.Get(label); ok {
+			if item, ok := m.(httpsfv.Item); ok {
+				s.value, _ = item.Value.([]byte)
+			}
+		}
+		if len(s.value) != ed25519.SignatureSize {
+			return nil, invalid("4.2", "the signature %q is not there, or none of Ed25519", label)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// read takes the parameters (RFC 9421, section 2.3). One of a wrong type counts as absent.
+func (s *signature) read() {
+	p := s.covered.Params
+	text := func(name string) string {
+		v, _ := p.Get(name)
+		t, _ := v.(string)
+		return t
+	}
+	at := func(name string) time.Time {
+		v, _ := p.Get(name)
+		if n, ok := v.(int64); ok && n > 0 {
+			return time.Unix(n, 0)
+		}
+		return time.Time{}
+	}
+	s.tag, s.keyID, s.nonce = text("tag"), text("keyid"), text("nonce")
+	s.created, s.expires = at("created"), at("expires")
+}
+
+// algorithm gives the algorithm; one that is not named is the key's.
+func (s *signature) algorithm() string {
+	v, ok := s.covered.Params.Get("alg")
+	if !ok {
+		return algorithm
+	}
+	name, _ := v.(string)
+	return name
+}
+
+// covers reports whether a component is covered: one without parameters, but
+// for req if it is of the request.
+func (s *signature) covers(name string, ofRequest bool) bool {
+	for _, c := range s.covered.Items {
+		if c.Value != name {
+			continue
+		}
+		names := c.Params.Names()
+		if !ofRequest && len(names) == 0 || ofRequest && len(names) == 1 && names[0] == "req" {
+			return true
+		}
+	}
+	return false
+}
+
+// verify checks the signature of a message by a key.
+func (s *signature) verify(m *message, key ed25519.PublicKey) error {
+	base, err := m.signatureBase(s.covered)
+	if err != nil {
+		return err
+	}
+	if !ed25519.Verify(key, base, s.value) {
+		return invalid("3.2", "the signature %q is wrong", s.label)
+	}
+	return nil
+}
+
+// components gives an inner list of components without parameters.
+func components(names ...string) httpsfv.InnerList {
+	list := httpsfv.InnerList{Params: httpsfv.NewParams()}
+	for _, n := range names {
+		list.Items = append(list.Items, httpsfv.NewItem(n))
+	}
+	return list
+}
+
+// with gives a component with a parameter.
+func with(name, param string, value any) httpsfv.Item {
+	c := httpsfv.NewItem(name)
+	c.Params.Add(param, value)
+	return c
+}
+
+// seal signs a message, and gives the fields Signature-Input and Signature for
+// a label.
+func (k *Key) seal(m *message, label string, covered httpsfv.InnerList, created, expires time.Time, tag, nonce string) (input, value string, err error) {
+	p := covered.Params
+	p.Add("created", created.Unix())
+	p.Add("expires", expires.Unix())
+	p.Add("keyid", k.id)
+	p.Add("alg", algorithm)
+	if nonce != "" {
+		p.Add("nonce", nonce)
+	}
+	p.Add("tag", tag)
+	base, err := m.signatureBase(covered)
+	if err != nil {
+		return "", "", err
+	}
+	inputs, values := httpsfv.NewDictionary(), httpsfv.NewDictionary()
+	inputs.Add(label, covered)
+	values.Add(label, httpsfv.NewItem(k.sign(base)))
+	if input, err = httpsfv.Marshal(inputs); err != nil {
+		return "", "", err
+	}
+	value, err = httpsfv.Marshal(values)
+	return input, value, err
+}

@@ -1,0 +1,155 @@
+package webauth
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// VerifierOptions configure a [Verifier].
+type VerifierOptions struct {
+	// Client asks for key directories at addresses that strangers name: it must
+	// be guarded. nil = nothing can be verified.
+	Client *http.Client
+	// Bases are scheme and authority of the URLs that the site is reached at,
+	// such as "https://example.com". A signature for another authority is of
+	// another site. Without any, the Host field is believed, and http.
+	Bases []string
+	// AllowHTTP takes directories at http URLs too.
+	AllowHTTP bool
+	// MaxAge is the longest time that a signature may hold; 0 = 24 hours.
+	MaxAge time.Duration
+	// Now tells the time; nil = the system's.
+	Now func() time.Time
+}
+
+// Verifier says who has signed a request by Web Bot Auth. It is safe for
+// concurrent use.
+type Verifier struct {
+	bases  []string
+	plain  bool
+	maxAge time.Duration
+	now    func() time.Time
+	dirs   *directories
+	nonces *nonces
+}
+
+// NewVerifier makes a verifier.
+func NewVerifier(o *VerifierOptions) *Verifier {
+	v := &Verifier{plain: o.AllowHTTP, maxAge: cmp.Or(o.MaxAge, 24*time.Hour), now: o.Now, nonces: newNonces()}
+	for _, b := range o.Bases {
+		v.bases = append(v.bases, normalBase(b))
+	}
+	if v.now == nil {
+		v.now = time.Now
+	}
+	client := o.Client
+	if client == nil {
+		client = &http.Client{Transport: offline{}}
+	}
+	v.dirs = newDirectories(client, v.now)
+	return v
+}
+
+// offline is a network without anybody.
+type offline struct{}
+
+// RoundTrip implements [http.RoundTripper].
+func (offline) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("%w: key directories are not asked for", millrace.ErrUnavailable)
+}
+
+// Signed reports whether a request has what [Verifier.Verify] looks at.
+func Signed(h http.Header) bool { return len(h["Signature-Input"]) > 0 }
+
+// Verify gives who has signed a request: a host, such as "bot.example.com", if
+// its keys are those of the host, else the URL of a directory, which contains
+// "://" and says nothing of who owns the host. "" = nobody has signed it by Web
+// Bot Auth. It may take seconds, when a directory has to be asked for.
+//
+// Errors are [millrace.ErrInvalid] for a signature that is wrong, out of time or
+// used before, [millrace.ErrNotFound] for a key that the directory does not
+// have, [millrace.ErrUnavailable] when the directory cannot be had, or the end of
+// the context. Whoever has sent such a request is as good as nobody. One call of a
+// request is enough: the next one would find its nonce used.
+func (v *Verifier) Verify(ctx context.Context, r *http.Request) (name string, err error) {
+	all, err := signatures(r.Header)
+	if err != nil {
+		return "", err
+	}
+	for i := range all {
+		s := &all[i]
+		if s.tag != botTag {
+			continue
+		}
+		var no error
+		if name, no = v.one(ctx, r, s); no == nil {
+			return name, nil
+		}
+		err = cmp.Or(err, no)
+	}
+	return "", err
+}
+
+// one verifies one signature.
+func (v *Verifier) one(ctx context.Context, r *http.Request, s *signature) (string, error) {
+	if err := v.inTime(s); err != nil {
+		return "", err
+	}
+	switch {
+	case len(s.keyID) != thumbprintSize:
+		return "", fmt.Errorf("%w: the keyid %q is no thumbprint of a key (RFC 7638)", millrace.ErrInvalid, clip(s.keyID))
+	case !s.covers("@authority", false) && !s.covers("@target-uri", false):
+		return "", fmt.Errorf("%w: the signature %q does not cover @authority", millrace.ErrInvalid, clip(s.label))
+	}
+	a, err := s.agentOf(r.Header, v.plain)
+	if err != nil {
+		return "", err
+	}
+	bases := v.bases
+	if len(bases) == 0 {
+		bases = []string{"http://" + r.Host}
+	}
+	// What cannot be computed needs no key, and nobody is asked for one.
+	for _, base := range bases {
+		if _, err := requestMessage(r, base).signatureBase(s.covered); err != nil {
+			return "", err
+		}
+	}
+	key, err := v.dirs.key(ctx, a.directory, s.keyID)
+	if err != nil {
+		return "", err
+	}
+	for _, base := range bases {
+		if err = s.verify(requestMessage(r, base), key); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if s.nonce != "" && !v.nonces.use(a.directory, s.keyID, s.nonce, s.expires.Add(skew), v.now()) {
+		return "", fmt.Errorf("%w: the nonce of the signature was used before", millrace.ErrInvalid)
+	}
+	return a.name, nil
+}
+
+// inTime checks when a signature was made and until when it holds.
+func (v *Verifier) inTime(s *signature) error {
+	now := v.now()
+	switch {
+	case s.created.IsZero() || s.expires.IsZero():
+		return fmt.Errorf("%w: the signature %q does not say when it was made and until when it holds", millrace.ErrInvalid, clip(s.label))
+	case s.created.After(now.Add(skew)):
+		return fmt.Errorf("%w: the signature is of %s, which is to come", millrace.ErrInvalid, s.created.UTC().Format(time.RFC3339))
+	case !now.Before(s.expires):
+		return fmt.Errorf("%w: the signature has expired at %s", millrace.ErrInvalid, s.expires.UTC().Format(time.RFC3339))
+	case s.expires.Sub(s.created) > v.maxAge:
+		return fmt.Errorf("%w: the signature holds for %s, at most %s", millrace.ErrInvalid, s.expires.Sub(s.created), v.maxAge)
+	}
+	return nil
+}

@@ -1,0 +1,338 @@
+package webauth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// directoryAt answers with bodies by their URLs, and with 404 for others.
+type directoryAt map[string][]byte
+
+func (d directoryAt) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, ok := d[r.URL.String()]
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusNotFound
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
+}
+
+// clock is a time that a test moves.
+type clock struct{ at atomic.Int64 }
+
+func newClock() *clock {
+	c := new(clock)
+	c.at.Store(1_800_000_000)
+	return c
+}
+
+func (c *clock) now() time.Time        { return time.Unix(c.at.Load(), 0) }
+func (c *clock) pass(by time.Duration) { c.at.Add(int64(by.Seconds())) }
+func (c *clock) ahead(by time.Duration) func() time.Time {
+	return func() time.Time { return c.now().Add(by) }
+}
+
+func newTestKey(t testing.TB, seed byte) *Key {
+	t.Helper()
+	key, err := NewKey(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+const (
+	botDirectory = "https://bot.test" + DirectoryPath
+	siteBase     = "https://site.test"
+)
+
+// world is a site that verifies, and a bot with its directory.
+type world struct {
+	t        *testing.T
+	clock    *clock
+	key      *Key
+	verifier *Verifier
+	signer   *Signer
+}
+
+func newWorld(t *testing.T, directories directoryAt) *world {
+	w := &world{t: t, clock: newClock(), key: newTestKey(t, 1)}
+	if directories == nil {
+		directories = directoryAt{}
+	}
+	if directories[botDirectory] == nil {
+		directories[botDirectory] = AppendDirectory(nil, []PublicKey{w.key.Public()})
+	}
+	w.verifier = NewVerifier(&VerifierOptions{Client: &http.Client{Transport: directories}, Bases: []string{siteBase}, Now: w.clock.now})
+	w.signer = w.sign(botDirectory, w.key, nil)
+	return w
+}
+
+func (w *world) sign(directory string, key *Key, o *SignerOptions) *Signer {
+	if o == nil {
+		o = &SignerOptions{Now: w.clock.now}
+	}
+	s, err := NewSigner(key, directory, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// arrive gives a request as the site gets it, after a signer has signed it.
+func (w *world) arrive(s *Signer, method, target string) *http.Request {
+	r, err := http.NewRequestWithContext(context.Background(), method, siteBase+target, http.NoBody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := s.Sign(r); err != nil {
+		w.t.Fatal(err)
+	}
+	in := httptest.NewRequest(method, target, http.NoBody)
+	in.Host, in.Header = r.URL.Host, r.Header
+	return in
+}
+
+func (w *world) verify(r *http.Request, want string, wantErr error, text string) {
+	w.t.Helper()
+	name, err := w.verifier.Verify(context.Background(), r)
+	if name != want || !errors.Is(err, wantErr) || err != nil && !strings.Contains(err.Error(), text) {
+		w.t.Errorf("Verify = %q, %v; want %q, %v with %q", name, err, want, wantErr, text)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	w := newWorld(t, nil)
+	w.verify(w.arrive(w.signer, http.MethodGet, "/a?b=c"), "bot.test", nil, "")
+	w.verify(httptest.NewRequest(http.MethodGet, "/", http.NoBody), "", nil, "")
+	// Signed for somebody else, which says nothing of a bot.
+	r := w.arrive(w.signer, http.MethodGet, "/")
+	r.Header.Set("Signature-Input", strings.Replace(r.Header.Get("Signature-Input"), botTag, "other", 1))
+	w.verify(r, "", nil, "")
+}
+
+// Everything that a request may be changed in makes it nobody's.
+func TestVerifyAttacks(t *testing.T) {
+	edit := func(from, to string) func(*world, *http.Request) {
+		return func(w *world, r *http.Request) {
+			was := r.Header.Get("Signature-Input")
+			if r.Header.Set("Signature-Input", strings.Replace(was, from, to, 1)); r.Header.Get("Signature-Input") == was {
+				w.t.Fatalf("there is no %q in %s", from, was)
+			}
+		}
+	}
+	later := func(by time.Duration) func(*world, *http.Request) {
+		return func(w *world, _ *http.Request) { w.clock.pass(by) }
+	}
+	for name, tt := range map[string]struct {
+		change func(*world, *http.Request)
+		err    error
+		text   string
+	}{
+		"another path":         {func(_ *world, r *http.Request) { r.URL.Path = "/b" }, millrace.ErrInvalid, "is wrong"},
+		"another method":       {func(_ *world, r *http.Request) { r.Method = http.MethodPost }, millrace.ErrInvalid, "is wrong"},
+		"another agent":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://known.test"`) }, millrace.ErrUnavailable, "404"},
+		"forged":               {func(w *world, r *http.Request) { w.forge(r) }, millrace.ErrInvalid, "is wrong"},
+		"no signature":         {func(_ *world, r *http.Request) { r.Header.Del("Signature") }, millrace.ErrInvalid, "not there"},
+		"a short one":          {func(_ *world, r *http.Request) { r.Header.Set("Signature", "sig1=:AAAA:") }, millrace.ErrInvalid, "not there"},
+		"expired":              {later(time.Minute), millrace.ErrInvalid, "expired"},
+		"long expired":         {later(time.Hour * 1000), millrace.ErrInvalid, "expired"},
+		"made longer":          {edit("expires=1800000060", "expires=1800000600"), millrace.ErrInvalid, "is wrong"},
+		"held for a year":      {edit("expires=1800000060", "expires=1831536000"), millrace.ErrInvalid, "at most 24h"},
+		"of no time":           {edit(";created=1800000000", ""), millrace.ErrInvalid, "when it was made"},
+		"without an end":       {edit(";expires=1800000060", ""), millrace.ErrInvalid, "when it was made"},
+		"of fractions":         {edit("created=1800000000", "created=1800000000.0"), millrace.ErrInvalid, "when it was made"},
+		"without authority":    {edit(`"@authority" `, ""), millrace.ErrInvalid, "@authority"},
+		"authority of another": {edit(`"@authority"`, `"@authority";req`), millrace.ErrInvalid, "@authority"},
+		"without agent":        {edit(` "signature-agent";key="sig1"`, ""), millrace.ErrInvalid, "covers no member"},
+		"another member":       {edit(`key="sig1"`, `key="sig9"`), millrace.ErrInvalid, "no string"},
+		"without path":         {edit(`"@path" `, ""), millrace.ErrInvalid, "is wrong"},
+		"an unknown component": {edit(`"@path"`, `"@pad"`), millrace.ErrInvalid, "@pad"},
+		"a key of no name":     {edit(`keyid="`, `keyid="x`), millrace.ErrInvalid, "thumbprint"},
+		"an unknown key":       {edit(newTestKey(t, 1).ID(), newTestKey(t, 2).ID()), millrace.ErrNotFound, "no key"},
+		"no agent":             {func(_ *world, r *http.Request) { r.Header.Del("Signature-Agent") }, millrace.ErrInvalid, "no Signature-Agent"},
+		"an agent over http":   {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="http://bot.test"`) }, millrace.ErrInvalid, "no https"},
+		"an agent with data":   {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="data:x,{}"`) }, millrace.ErrInvalid, "no absolute"},
+		"an agent's password":  {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://a:b@bot.test"`) }, millrace.ErrInvalid, "password"},
+		"a typed agent":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://bot.test";type=cimd`) }, millrace.ErrInvalid, "parameters"},
+		"no dictionary":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Input", `sig1=(`) }, millrace.ErrInvalid, "4.1"},
+		"no list":              {func(_ *world, r *http.Request) { r.Header.Set("Signature-Input", `sig1=1`) }, millrace.ErrInvalid, "no list"},
+		"of many": {func(_ *world, r *http.Request) {
+			for i := range 10 {
+				r.Header.Add("Signature-Input", fmt.Sprintf("s%d=()", i))
+			}
+		}, millrace.ErrInvalid, "at most 8"},
+		"of much": {func(_ *world, r *http.Request) {
+			r.Header.Set("Signature-Input", "sig1=("+strings.Repeat(`"a" `, 40)+")")
+		}, millrace.ErrInvalid, "at most 32"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			r := w.arrive(w.signer, http.MethodGet, "/a")
+			tt.change(w, r)
+			w.verify(r, "", tt.err, tt.text)
+		})
+	}
+}
+
+// forge signs with another key under the name of the bot's.
+func (w *world) forge(r *http.Request) {
+	key := newTestKey(w.t, 9)
+	key.id = w.key.id
+	r.Header = w.arrive(w.sign(botDirectory, key, nil), r.Method, r.URL.Path).Header
+}
+
+func TestVerifyAnotherSite(t *testing.T) {
+	w := newWorld(t, nil)
+	r, err := http.NewRequest(http.MethodGet, "https://other.test/a", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.signer.Sign(r); err != nil {
+		t.Fatal(err)
+	}
+	in := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
+	in.Header = r.Header
+	// Whoever has got a request cannot send it on, with whatever Host.
+	for _, host := range []string{"site.test", "other.test"} {
+		in.Host = host
+		w.verify(in, "", millrace.ErrInvalid, "is wrong")
+	}
+	// A proxy may have changed the Host of a request that is for the site.
+	in = w.arrive(w.signer, http.MethodGet, "/a")
+	in.Host = "127.0.0.1:8080"
+	w.verify(in, "bot.test", nil, "")
+}
+
+func TestVerifyTime(t *testing.T) {
+	w := newWorld(t, nil)
+	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.ahead(skew)}), http.MethodGet, "/"), "bot.test", nil, "")
+	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.ahead(skew + time.Second)}), http.MethodGet, "/"),
+		"", millrace.ErrInvalid, "to come")
+	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.ahead(-59 * time.Second)}), http.MethodGet, "/"), "bot.test", nil, "")
+	w.verify(w.arrive(w.sign(botDirectory, w.key, &SignerOptions{Now: w.clock.now, Lifetime: 25 * time.Hour}), http.MethodGet, "/"),
+		"", millrace.ErrInvalid, "holds for 25h")
+}
+
+func TestVerifyReplay(t *testing.T) {
+	w := newWorld(t, nil)
+	r := w.arrive(w.signer, http.MethodGet, "/")
+	w.verify(r, "bot.test", nil, "")
+	w.verify(r, "", millrace.ErrInvalid, "used before")
+	w.verify(w.arrive(w.signer, http.MethodGet, "/"), "bot.test", nil, "")
+	// Of many at once, one gets in.
+	r = w.arrive(w.signer, http.MethodGet, "/")
+	var good atomic.Int32
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if name, err := w.verifier.Verify(context.Background(), r); err == nil && name == "bot.test" {
+				good.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := good.Load(); n != 1 {
+		t.Errorf("%d of the same request got in", n)
+	}
+}
+
+func TestNonces(t *testing.T) {
+	n, now := newNonces(), time.Unix(1000, 0)
+	n.most = 10
+	for i := range 1000 {
+		if !n.use("d", "k", fmt.Sprint(i), now.Add(time.Hour), now) {
+			t.Fatalf("nonce %d is known", i)
+		}
+		if n.use("d", "k", fmt.Sprint(i), now.Add(time.Hour), now) {
+			t.Fatalf("nonce %d is not remembered", i)
+		}
+		if len(n.young)+len(n.old) > 20 {
+			t.Fatalf("%d nonces are kept", len(n.young)+len(n.old))
+		}
+	}
+	if !n.use("d2", "k", "999", now, now) || !n.use("d", "k2", "999", now, now) {
+		t.Error("a nonce is another key's")
+	}
+	if !n.use("d", "k", "999", now, now.Add(2*time.Hour)) {
+		t.Error("a nonce is remembered longer than its signature holds")
+	}
+}
+
+// A directory speaks for its host only where nobody but the host writes, and a
+// key for its directory only.
+func TestVerifyNames(t *testing.T) {
+	w := newWorld(t, directoryAt{
+		"https://bot.test/users/eve.json?x=1":            AppendDirectory(nil, []PublicKey{newTestKey(t, 2).Public()}),
+		"https://known.test" + DirectoryPath:             AppendDirectory(nil, []PublicKey{newTestKey(t, 3).Public()}),
+		"https://known.test:8443" + DirectoryPath + "?q": AppendDirectory(nil, []PublicKey{newTestKey(t, 3).Public()}),
+	})
+	w.verify(w.arrive(w.sign("https://BOT.test:443", w.key, nil), http.MethodGet, "/"), "bot.test", nil, "")
+	w.verify(w.arrive(w.sign("https://bot.test/", w.key, nil), http.MethodGet, "/"), "bot.test", nil, "")
+	w.verify(w.arrive(w.sign("https://bot.test/users/eve.json?x=1#y", newTestKey(t, 2), nil), http.MethodGet, "/"), "https://bot.test/users/eve.json", nil, "")
+	w.verify(w.arrive(w.sign("https://known.test:8443"+DirectoryPath+"?q", newTestKey(t, 3), nil), http.MethodGet, "/"), "known.test:8443", nil, "")
+	// Eve has a key of hers known, and names the directory of another.
+	w.verify(w.arrive(w.sign("https://known.test", newTestKey(t, 2), nil), http.MethodGet, "/"), "", millrace.ErrNotFound, "no key")
+	w.verify(w.arrive(w.sign("https://known.test", w.key, nil), http.MethodGet, "/"), "", millrace.ErrNotFound, "no key")
+}
+
+// Two signatures, of which one is wrong: the other one counts.
+func TestVerifySeveral(t *testing.T) {
+	w := newWorld(t, nil)
+	r := w.arrive(w.signer, http.MethodGet, "/")
+	input, value := r.Header.Get("Signature-Input"), r.Header.Get("Signature")
+	r.Header.Set("Signature-Input", strings.Replace(input, "sig1=", "bad=", 1)+", "+input)
+	r.Header.Set("Signature", "bad=:"+strings.Repeat("A", 86)+"==:, "+value)
+	w.verify(r, "bot.test", nil, "")
+	// One of an algorithm that is not understood does no harm.
+	r = w.arrive(w.signer, http.MethodGet, "/")
+	r.Header.Set("Signature-Input", `x=("@authority");alg="rsa-pss-sha512";tag="web-bot-auth", `+r.Header.Get("Signature-Input"))
+	w.verify(r, "bot.test", nil, "")
+}
+
+// A verifier without a client verifies nothing.
+func TestVerifyOffline(t *testing.T) {
+	w := newWorld(t, nil)
+	w.verifier = NewVerifier(&VerifierOptions{Bases: []string{siteBase}, Now: w.clock.now})
+	w.verify(w.arrive(w.signer, http.MethodGet, "/"), "", millrace.ErrUnavailable, "not asked for")
+}
+
+// The guarded client does not go to private addresses, whatever they are called.
+func TestVerifyPrivate(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer server.Close()
+	w := newWorld(t, nil)
+	client := fetch.New(ClientOptions(nil))
+	w.verifier = NewVerifier(&VerifierOptions{Client: client.HTTP(), Bases: []string{siteBase}, Now: w.clock.now})
+	port := server.URL[strings.LastIndexByte(server.URL, ':'):]
+	for _, host := range []string{
+		"127.0.0.1" + port, "localhost" + port, "[::1]" + port, "[::ffff:127.0.0.1]" + port, "0.0.0.0" + port, "2130706433" + port,
+		"10.0.0.1", "192.168.1.1", "169.254.169.254", "[fe80::1]", "[fd00::1]", "100.100.100.200",
+	} {
+		s, err := NewSigner(w.key, "https://"+host+"/keys", &SignerOptions{Now: w.clock.now})
+		if err != nil {
+			continue // it is no host
+		}
+		name, err := w.verifier.Verify(t.Context(), w.arrive(s, http.MethodGet, "/"))
+		if name != "" || !errors.Is(err, millrace.ErrUnavailable) && !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("%s: %q, %v", host, name, err)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Error("a private address was asked")
+	}
+}
