@@ -95,7 +95,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := g.Run(ctx, ln); err != nil {
+		if err := g.Run(ctx, ln, &gateway.ServerOptions{Log: log}); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
 	})

@@ -26,6 +26,7 @@ type config struct {
 	path   string
 	keys   map[string]setting
 	policy *millrace.Policy // nil = the file has none
+	whole  bool             // all of the file has been read
 }
 
 // setting is one value of the file, with its place.

@@ -34,7 +34,8 @@ const (
 func main() {
 	log.SetOutput(io.Discard) // net/http writes there what strangers send
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
+	p := &process{lookup: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, hangups: hangups}
+	code := p.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
@@ -81,6 +82,18 @@ type process struct {
 	// dial connects in place of the network, and is guarded like it; nil = the
 	// network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// hangups gives the signals that ask a server to read its configuration
+	// again, until stop is called; nil = nobody asks.
+	hangups func() (signals <-chan os.Signal, stop func())
+	// again understands the command line once more, with the environment and the
+	// configuration file as they are now.
+	again func() (*commands, *config, error)
+}
+
+func hangups() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
 }
 
 // errReported ends a command that has already said why it failed.
@@ -104,44 +117,28 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 			panic(r)
 		}
 	}()
-	var line commands
-	stdout, stderr := p.stdout, p.stderr
-	conf := &config{lookup: p.lookup}
-	k, err := kong.New(&line,
-		kong.Name("millrace"),
-		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. The key policy says what the content may be used for."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { panic(exited(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
-		kong.Resolvers(conf),
-		kong.NamedMapper("names", kong.MapperFunc(decodeNames)),
-	)
-	if err != nil {
-		panic("millrace: the command line does not describe itself: " + err.Error())
-	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
 	if args[0] == "help" {
 		args = append(args[1:len(args):len(args)], "--help")
 	}
-	// Help is there also for whoever has to mend the configuration.
-	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-		if err := conf.load(args, flagNames(k)); err != nil {
-			fmt.Fprintln(stderr, "millrace:", err)
-			return exitUsage
-		}
-	}
-	kctx, err := k.Parse(args)
+	_, conf, kctx, err := p.parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "millrace: %v\n", conf.explain(err))
-		if args[0] == "search" && strings.HasPrefix(err.Error(), "unknown flag") {
-			fmt.Fprintln(stderr, `If it is a word to leave out, quote the whole question: millrace search "wheel -paddles" --store FILE`)
+		fmt.Fprintf(p.stderr, "millrace: %v\n", err)
+		if conf.whole {
+			if args[0] == "search" && strings.HasPrefix(err.Error(), "unknown flag") {
+				fmt.Fprintln(p.stderr, `If it is a word to leave out, quote the whole question: millrace search "wheel -paddles" --store FILE`)
+			}
+			fmt.Fprintln(p.stderr, "Run millrace help, or millrace help COMMAND.")
 		}
-		fmt.Fprintln(stderr, "Run millrace help, or millrace help COMMAND.")
 		return exitUsage
 	}
 	p.policy = conf.policy
+	p.again = func() (*commands, *config, error) {
+		line, conf, _, err := p.parse(args)
+		return line, conf, err
+	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	err = kctx.Run(p)
 	switch {
@@ -150,12 +147,42 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 	case errors.Is(err, errReported):
 		return exitFailure
 	}
-	fmt.Fprintf(stderr, "millrace %s: %v\n", strings.Fields(kctx.Command())[0], err)
+	fmt.Fprintf(p.stderr, "millrace %s: %v\n", strings.Fields(kctx.Command())[0], err)
 	var usage usageError
 	if errors.As(err, &usage) {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// parse understands a command line, together with the environment and the
+// configuration file.
+func (p *process) parse(args []string) (*commands, *config, *kong.Context, error) {
+	line, conf := new(commands), &config{lookup: p.lookup}
+	k, err := kong.New(line,
+		kong.Name("millrace"),
+		kong.Description("millrace carries a website's content to machines. Every flag is also a key of millrace.yaml, and an environment variable: MILLRACE_LOG_LEVEL for --log-level. The key policy says what the content may be used for."),
+		kong.Writers(p.stdout, p.stderr),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
+		kong.Resolvers(conf),
+		kong.NamedMapper("names", kong.MapperFunc(decodeNames)),
+	)
+	if err != nil {
+		panic("millrace: the command line does not describe itself: " + err.Error())
+	}
+	// Help is there also for whoever has to mend the configuration.
+	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+		if err := conf.load(args, flagNames(k)); err != nil {
+			return nil, conf, nil, err
+		}
+	}
+	conf.whole = true
+	kctx, err := k.Parse(args)
+	if err != nil {
+		return nil, conf, nil, conf.explain(err)
+	}
+	return line, conf, kctx, nil
 }
 
 // usageError is a command line that cannot be right.

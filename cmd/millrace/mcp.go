@@ -107,7 +107,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, lib *mirrorLibrary,
 			return err
 		}
 	}
-	return g.Run(ctx, ln)
+	return g.Run(ctx, ln, &gateway.ServerOptions{Log: p.log})
 }
 
 // mirrorLibrary is what agents read of a store.

@@ -142,17 +142,23 @@ func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	if len(c.Keep)+len(c.Drop) > 0 || c.Comments {
 		p.log.Warn("a mirror has no HTML to extract: --keep, --drop and --comments count where it is pulled", "mirror", c.Source)
 	}
-	var err error
 	o.path = c.Source
-	if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
-		return err
+	mine := o.store == nil
+	if mine {
+		var err error
+		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+			return err
+		}
 	}
 	names, err := o.store.Sites(ctx)
 	if err == nil {
 		o.name, err = choose(names, c.Site, c.Source)
 	}
 	if err != nil {
-		return errors.Join(err, o.store.Close())
+		if mine {
+			err, o.store = errors.Join(err, o.store.Close()), nil
+		}
+		return err
 	}
 	o.title = o.name
 	if !c.Rehost {

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -61,21 +60,13 @@ type Options struct {
 	// not wait for anything. nil = nobody is told.
 	Streams func(open int)
 
-	MaxRequests    int           // at once, others get 503; 0 = 1024
-	MaxStreams     int           // requests that listen, at once, others get 503, or 429 who has many; 0 = 2048
-	MaxSearches    int           // at once, others wait and then get 429; 0 = twice the processors
-	MaxConnections int           // at once, others get 503; 0 = 4096
-	ReadTimeout    time.Duration // for a request's header and, twice that, for all of it; 0 = 10 s
-	WriteTimeout   time.Duration // for a response, large documents get more; 0 = 60 s
-	IdleTimeout    time.Duration // between two requests of a connection; 0 = 2 min
-	StopTimeout    time.Duration // for requests under way at the end; 0 = 10 s
+	MaxRequests int // at once, others get 503; 0 = 1024
+	MaxStreams  int // requests that listen, at once, others get 503, or 429 who has many; 0 = 2048
+	MaxSearches int // at once, others wait and then get 429; 0 = twice the processors
 }
 
-// Limits that no site needs to move.
-const (
-	maxHeader = 32 << 10 // bytes of a request's header
-	maxBody   = 64 << 10 // bytes of a request's body, which nothing reads
-)
+// maxBody is the most bytes of a request's body, which nothing reads.
+const maxBody = 64 << 10
 
 // Gateway serves a site. It is an [http.Handler].
 type Gateway struct {
@@ -183,67 +174,45 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 	g.refuse(w, r, http.StatusInternalServerError, nil)
 }
 
-// Listen opens a TCP listener, with a clear error when the address is taken.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: address in use by another program: %w", address, err)
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listen on %s: not allowed (ports below 1024 need a privilege): %w", address, err)
-	case err != nil:
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
-	}
-	return ln, nil
+// Run serves with one gateway, as [Server.Run] does, from beginning to end. o
+// may be nil.
+func (g *Gateway) Run(ctx context.Context, ln net.Listener, o *ServerOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	tend, answered := context.WithCancel(context.WithoutCancel(ctx))
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	defer answered()
+	tasks.Go(func() { g.Tend(tend) })
+	tasks.Go(func() { g.Publish(ctx) })
+	return NewServer(g, o).Run(ctx, ln)
 }
 
-// Run serves until the context ends, then lets the requests under way finish.
-// It serves what was published before at once, and publishes whenever the
-// press is told of a change. It closes ln.
-func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	defer background.Wait()
-	defer cancel()
-	if g.press != nil {
-		background.Go(func() {
-			err := g.press.Refresh(ctx)
-			if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
-				g.log.Warn("the previous edition cannot be served", "err", err)
-			}
-			g.press.Run(ctx)
-		})
+// Publish serves what was published before at once, and publishes whenever the
+// press is told of a change, until the context ends.
+func (g *Gateway) Publish(ctx context.Context) {
+	if g.press == nil {
+		return
 	}
+	err := g.press.Refresh(ctx)
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
+		g.log.Warn("the previous edition cannot be served", "err", err)
+	}
+	g.press.Run(ctx)
+}
+
+// Tend does what there is to do beside answering, as long as there are requests
+// to answer: until the context ends.
+func (g *Gateway) Tend(ctx context.Context) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
 	if g.keys != nil {
-		background.Go(func() { g.keys.run(ctx) })
+		tasks.Go(func() { g.keys.run(ctx) })
 	}
 	if g.access != nil {
-		defer g.access.flush() // what the last requests have left
-		background.Go(func() { g.access.run(ctx) })
+		tasks.Go(func() { g.access.run(ctx) })
 	}
-	read := cmp.Or(g.o.ReadTimeout, 10*time.Second)
-	server := &http.Server{
-		Handler:           g,
-		ReadHeaderTimeout: read,
-		ReadTimeout:       2 * read,
-		WriteTimeout:      cmp.Or(g.o.WriteTimeout, time.Minute),
-		IdleTimeout:       cmp.Or(g.o.IdleTimeout, 2*time.Minute),
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(limit(ln, int64(cmp.Or(g.o.MaxConnections, 4096)))) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving %s: %w", ln.Addr(), err)
-	case <-ctx.Done():
-	}
-	g.end()
-	stop, done := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(g.o.StopTimeout, 10*time.Second))
-	defer done()
-	if err := server.Shutdown(stop); err != nil {
-		g.log.Warn("requests cut off at the end", "err", err)
-		return server.Close()
-	}
-	return nil
 }
+
+// End sends those away who only listen. All others are answered as before.
+func (g *Gateway) End() { g.end() }

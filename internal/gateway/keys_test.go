@@ -496,8 +496,8 @@ func TestUpdates(t *testing.T) {
 // edition, and ends when the server does.
 func TestStream(t *testing.T) {
 	at := new(oneView)
-	g := setup{site: at, rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{MaxStreams: 2, MaxRequests: 1, ReadTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond}}.gateway(t)
-	address, stop := serve(t, g)
+	g := setup{site: at, rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{MaxStreams: 2, MaxRequests: 1}}.gateway(t)
+	address, stop := serve(t, g, ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
 	var streams []*http.Response
 	for range 2 {
 		res, err := http.Get("http://" + address + "/notes/events?after=1")

@@ -9,12 +9,15 @@ import (
 )
 
 // limit gives a listener that has at most most connections at once. Others are
-// told so in HTTP and closed.
-func limit(ln net.Listener, most int64) net.Listener { return &limited{Listener: ln, most: most} }
+// told what words say, if anything, and closed.
+func limit(ln net.Listener, most int64, words string) net.Listener {
+	return &limited{Listener: ln, most: most, words: words}
+}
 
 type limited struct {
 	net.Listener
 	most    int64
+	words   string // of HTTP; "" where the client would not understand them
 	open    atomic.Int64
 	refused atomic.Int64
 }
@@ -33,6 +36,10 @@ func (l *limited) Accept() (net.Conn, error) {
 			return &counted{Conn: c, l: l}, nil
 		}
 		l.open.Add(-1)
+		if l.words == "" {
+			_ = c.Close()
+			continue
+		}
 		if l.refused.Add(1) > maxRefused {
 			l.refused.Add(-1)
 			_ = c.Close()
@@ -51,7 +58,7 @@ func (l *limited) refuse(c net.Conn) {
 	defer l.refused.Add(-1)
 	defer func() { _ = c.Close() }() // nothing more can be said
 	_ = c.SetDeadline(time.Now().Add(time.Second))
-	if _, err := c.Write([]byte(busy)); err != nil {
+	if _, err := c.Write([]byte(l.words)); err != nil {
 		return
 	}
 	if half, ok := c.(interface{ CloseWrite() error }); ok {

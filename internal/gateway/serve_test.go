@@ -19,15 +19,16 @@ import (
 )
 
 // serve runs a gateway on loopback and gives its address, and what ends it.
-func serve(t *testing.T, g *Gateway) (address string, stop func() error) {
+func serve(t *testing.T, g *Gateway, o ...ServerOptions) (address string, stop func() error) {
 	t.Helper()
+	o = append(o, ServerOptions{})
 	ln, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- g.Run(ctx, ln) }()
+	go func() { done <- g.Run(ctx, ln, &o[0]) }()
 	stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() { _ = stop() })
 	return ln.Addr().String(), stop
@@ -128,7 +129,7 @@ func TestStopTimeout(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	address, stop := serve(t, setup{o: Options{Origin: origin, StopTimeout: 50 * time.Millisecond}}.gateway(t))
+	address, stop := serve(t, setup{o: Options{Origin: origin}}.gateway(t), ServerOptions{StopTimeout: 50 * time.Millisecond})
 	go func() { _, _ = http.Get("http://" + address + "/slow") }()
 	<-started
 	begin := time.Now()
@@ -166,7 +167,7 @@ func TestTooManyRequests(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	address, _ := serve(t, setup{o: Options{MaxConnections: 2}}.gateway(t))
+	address, _ := serve(t, setup{}.gateway(t), ServerOptions{MaxConnections: 2})
 	var open []net.Conn
 	for range 2 {
 		c, err := net.Dial("tcp", address)
@@ -210,7 +211,7 @@ func TestTooManyConnections(t *testing.T) {
 
 // A client that says nothing, or too much, is cut off.
 func TestSlowAndLargeRequests(t *testing.T) {
-	address, _ := serve(t, setup{o: Options{ReadTimeout: 100 * time.Millisecond}}.gateway(t))
+	address, _ := serve(t, setup{}.gateway(t), ServerOptions{ReadTimeout: 100 * time.Millisecond})
 	for name, c := range map[string]struct {
 		send string
 		want int // 0 = the connection just ends

@@ -38,7 +38,7 @@ func listen(t testing.TB, s *Server, o gateway.Options) string {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- g.Run(ctx, ln) }()
+	go func() { done <- g.Run(ctx, ln, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

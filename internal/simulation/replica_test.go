@@ -82,7 +82,7 @@ func (w *world) replica(i int) func(l *life) error {
 		if g.press, err = edition.NewPress(via, w.published(l, g), dir, o); err != nil {
 			return err
 		}
-		surface, err := gateway.New(g.press, &gateway.Options{Base: base, Log: w.logger(l.name), StopTimeout: time.Millisecond})
+		surface, err := gateway.New(g.press, &gateway.Options{Base: base, Log: w.logger(l.name)})
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (w *world) replica(i int) func(l *life) error {
 		})
 		undo := context.AfterFunc(l.ctx, conns.kill)
 		defer undo()
-		err = surface.Run(l.ctx, ln)
+		err = surface.Run(l.ctx, ln, &gateway.ServerOptions{Log: w.logger(l.name), StopTimeout: time.Millisecond})
 		ingest.Wait()
 		w.mu.Lock()
 		l.gate = nil

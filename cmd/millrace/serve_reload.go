@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/millrace/millrace/internal/gateway"
+)
+
+// running is a server at work. Its configuration can be read again: a right one
+// takes over as soon as it has an edition, a wrong one leaves everything as it
+// was.
+type running struct {
+	now    *service // answers
+	next   *service // is about to take over; nil = none is
+	at     net.Addr
+	certs  *gateway.Certificates    // nil = no TLS
+	ready  func(now *service) error // is told of the first edition
+	server *gateway.Server
+	ended  chan struct{} // nothing is answered any more
+	gone   sync.WaitGroup
+}
+
+// until serves until its context ends.
+func (r *running) until(ctx context.Context, ln net.Listener) error {
+	p := r.now.p
+	var asked <-chan os.Signal
+	if p.hangups != nil && p.again != nil {
+		signals, stop := p.hangups()
+		defer stop()
+		asked = signals
+	}
+	r.server = gateway.NewServer(r.now.gateway, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
+	r.ended = make(chan struct{})
+	secure(p, r.now.docs, r.certs)
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.gone.Wait()
+	r.now.tend(ctx)
+	r.now.start(ctx)
+	served := make(chan error, 1)
+	go func() {
+		served <- r.server.Run(ctx, ln)
+		close(r.ended)
+	}()
+	if r.certs != nil {
+		r.gone.Go(func() { r.certs.Run(ctx) })
+	}
+	err := r.watch(ctx, served, asked)
+	cancel()
+	<-r.ended
+	if err == nil {
+		select {
+		case err = <-served:
+		default:
+		}
+	}
+	for _, s := range []*service{r.now, r.next} {
+		if s != nil {
+			s.pause()
+			s.dismiss()
+		}
+	}
+	return err
+}
+
+// watch does what there is to do, until the context ends or something fails.
+func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan os.Signal) error {
+	told := false
+	for {
+		var first, follows <-chan struct{}
+		var stumbles <-chan error
+		if !told {
+			first = r.now.press.Ready()
+		}
+		if r.next != nil {
+			follows, stumbles = r.next.press.Ready(), r.next.failed
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-served:
+			return err
+		case err := <-r.now.failed:
+			return err
+		case <-first:
+			told = true
+			if err := r.ready(r.now); err != nil {
+				return err
+			}
+		case <-asked:
+			r.reload(ctx)
+		case <-follows:
+			r.take()
+		case err := <-stumbles:
+			r.now.p.log.Error("the new configuration cannot be used; the one from before goes on", "error", err)
+			r.next.pause()
+			r.next.dismiss()
+			r.next = nil
+			r.now.start(ctx)
+		}
+	}
+}
+
+// reload reads the configuration again. Whatever is wrong with it is logged.
+func (r *running) reload(ctx context.Context) {
+	log := r.now.p.log
+	s, err := r.renew(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Error("the configuration is wrong; the one from before goes on", "error", err)
+		}
+		return
+	}
+	log.Info("the configuration has been read again")
+	if r.next != nil {
+		r.next.pause()
+		r.next.dismiss()
+	} else {
+		r.now.pause()
+	}
+	r.next = s
+	s.tend(ctx)
+	s.start(ctx)
+	if r.now.press.Current() == nil {
+		r.take() // nothing would be lost
+	}
+}
+
+// renew makes a service of the configuration as it is now.
+func (r *running) renew(ctx context.Context) (*service, error) {
+	old := r.now
+	line, conf, err := old.p.again()
+	if err != nil {
+		return nil, err
+	}
+	c := &line.Serve
+	if err := old.c.fixed(c); err != nil {
+		return nil, err
+	}
+	p := &process{
+		lookup: old.p.lookup, stdin: old.p.stdin, stdout: old.p.stdout, stderr: old.p.stderr,
+		dial: old.p.dial, again: old.p.again, policy: conf.policy,
+	}
+	p.start(&c.common)
+	plan, err := c.plan(p)
+	if err != nil {
+		return nil, err
+	}
+	s, err := plan.prepare(ctx, r.at, old)
+	if err != nil {
+		return nil, err
+	}
+	if r.certs != nil {
+		if err := r.certs.Use(c.TLSCert, c.TLSKey); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	secure(p, s.docs, r.certs)
+	return s, nil
+}
+
+// take has the next service answer.
+func (r *running) take() {
+	was := r.now
+	r.now, r.next = r.next, nil
+	empty := r.server.Use(r.now.gateway)
+	r.now.p.log.Info("the new configuration is in use", "base", r.now.docs)
+	r.gone.Go(func() {
+		select {
+		case <-empty:
+		case <-r.ended:
+		}
+		was.dismiss()
+	})
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// plan is a configuration of serve that is right as far as it says itself.
+type plan struct {
+	c        *serveCommand
+	p        *process
+	kind     string // of the source
+	embedder store.Embedder
+}
+
+// plan looks at the flags and the policy, without opening anything.
+func (c *serveCommand) plan(p *process) (*plan, error) {
+	kind, err := c.kind()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if err := c.agree(p.policy); err != nil {
+		return nil, err
+	}
+	embedder, err := c.embedder(0)
+	if err != nil {
+		return nil, err
+	}
+	return &plan{c, p, kind, embedder}, nil
+}
+
+// service is a site at work by one configuration: what reads it, publishes it
+// and answers for it.
+type service struct {
+	c       *serveCommand
+	p       *process
+	docs    string // base URL of the machine documents
+	origin  *origin
+	site    store.Site
+	press   *edition.Press
+	gateway *gateway.Gateway
+
+	// tasks read and publish; each goes on until its context ends, or fails for
+	// the whole service. They can be started again.
+	tasks   []func(context.Context) error
+	closers []func() error // of what the gateway answers from
+
+	working sync.WaitGroup
+	rest    context.CancelFunc // ends the tasks
+	failed  chan error         // of a task
+	tending sync.WaitGroup
+	leave   context.CancelFunc // ends the tending of the gateway
+}
+
+// prepare makes a service of a plan. Nothing of it is at work yet, and nothing
+// is changed of what another one works with. was is the service that is at
+// work, whose store it takes; nil = there is none.
+func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *service, err error) {
+	c, p := l.c, l.p
+	s := &service{c: c, p: p, failed: make(chan error, 1)}
+	if s.docs, err = c.docs(at); err != nil {
+		return nil, err
+	}
+	o := &origin{kind: l.kind, base: s.docs, learning: c.learning}
+	s.origin = o
+	if was != nil {
+		o.store = was.origin.store
+		if was.origin.live() {
+			o.kind = was.origin.kind // as the site itself has told
+		}
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		err = errors.Join(err, s.close())
+		if was == nil && o.store != nil {
+			err = errors.Join(err, o.store.Close())
+		}
+	}()
+	if err := o.open(ctx, c, p); err != nil {
+		return nil, err
+	}
+	s.closes(o.close)
+	if o.store == nil {
+		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+			return nil, err
+		}
+	}
+	conf := store.Config{Base: o.base, Docs: s.docs, Visibility: c.visibility(), Embedder: l.embedder}
+	c.configure(&conf, false)
+	if s.site, err = o.store.Site(ctx, o.name, conf); err != nil {
+		return nil, err
+	}
+	if err := c.declare(ctx, p, s.site); err != nil {
+		return nil, err
+	}
+	published, key := c.guarded(&conf, &c.doors)
+	if err := o.connect(ctx, c, p, s.site); err != nil {
+		return nil, err
+	}
+	if s.press, err = edition.NewPress(s.site, published, o.path+"-files", &edition.Options{Key: key, Log: p.log}); err != nil {
+		return nil, err
+	}
+	if err := s.surface(ctx); err != nil {
+		return nil, err
+	}
+	s.tasks = []func(context.Context) error{
+		func(ctx context.Context) error { s.gateway.Publish(ctx); return nil },
+		func(ctx context.Context) error { return o.ingest(ctx, p, s.site, s.press) },
+		func(ctx context.Context) error { return upkeeping(ctx, p, s.site) },
+		func(ctx context.Context) error { return fitting(ctx, p, s.site, s.press) },
+	}
+	return s, nil
+}
+
+// surface makes the gateway.
+func (s *service) surface(ctx context.Context) (err error) {
+	c, p, o := s.c, s.p, s.origin
+	gateO := &gateway.Options{Base: o.base, Docs: s.docs, Log: p.log, Streams: p.listening()}
+	if o.folder != nil {
+		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
+			return err
+		}
+	}
+	accessLog, closeLog, err := c.accessLog(p)
+	if err != nil {
+		return err
+	}
+	s.closes(closeLog)
+	gateO.AccessLog = accessLog
+	if err := c.hold(ctx, p, o.store, gateO); err != nil {
+		return err
+	}
+	c.answer(p, c.policy, &c.doors, gateO)
+	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error) {
+		return o.update(ctx, p, s.site, s.press, urls, gone)
+	}
+	s.gateway, err = gateway.New(s.press, gateO)
+	return err
+}
+
+// closes has something closed with the service; nil = nothing.
+func (s *service) closes(f func() error) {
+	if f != nil {
+		s.closers = append(s.closers, f)
+	}
+}
+
+// start reads and publishes, until ctx ends or pause is called.
+func (s *service) start(ctx context.Context) {
+	ctx, s.rest = context.WithCancel(ctx)
+	for _, task := range s.tasks {
+		s.working.Go(func() {
+			if err := task(ctx); err != nil && ctx.Err() == nil {
+				select {
+				case s.failed <- err:
+				default: // the first one tells
+				}
+			}
+		})
+	}
+}
+
+// pause stops reading and publishing. What is published is answered with as
+// before; the service can be started again.
+func (s *service) pause() {
+	s.rest()
+	s.working.Wait()
+	s.origin.turn.Lock()
+	s.origin.derived.Store(false) // no update slips in between
+	s.origin.turn.Unlock()
+	select {
+	case <-s.failed:
+	default:
+	}
+}
+
+// tend looks after the gateway, until dismiss is called.
+func (s *service) tend(ctx context.Context) {
+	ctx, s.leave = context.WithCancel(context.WithoutCancel(ctx))
+	s.tending.Go(func() { s.gateway.Tend(ctx) })
+}
+
+// dismiss ends what tend has begun, once nobody is answered any more.
+func (s *service) dismiss() {
+	s.leave()
+	s.tending.Wait()
+	if err := s.close(); err != nil {
+		s.p.log.Error("closing the site's files", "error", err)
+	}
+}
+
+func (s *service) close() error {
+	var all []error
+	for _, f := range s.closers {
+		all = append(all, f())
+	}
+	s.closers = nil
+	return errors.Join(all...)
+}

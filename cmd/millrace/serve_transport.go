@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/gateway"
+)
+
+// transport are the flags of a server that speaks TLS itself.
+type transport struct {
+	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"Certificate to serve https with, followed by those that it is signed by, as PEM; it is read again when it changes (default: none, http)."`
+	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"Key of the certificate, as PEM."`
+}
+
+// validate refuses half of a pair.
+func (c *transport) validate() error {
+	switch {
+	case c.TLSCert == "" && c.TLSKey != "":
+		return usageError("--tls-key: name the certificate that it belongs to with --tls-cert")
+	case c.TLSCert != "" && c.TLSKey == "":
+		return usageError("--tls-cert: name its key with --tls-key")
+	}
+	return nil
+}
+
+// scheme is that of the server's own URLs.
+func (c *transport) scheme() string {
+	if c.TLSCert == "" {
+		return "http"
+	}
+	return "https"
+}
+
+// certificates reads the certificate; nil = there is none.
+func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
+	if c.TLSCert == "" {
+		return nil, nil //nolint:nilnil // http
+	}
+	return gateway.LoadCertificates(c.TLSCert, c.TLSKey, p.log)
+}
+
+// docs gives the base URL of the machine documents.
+func (c *serveCommand) docs(addr net.Addr) (string, error) {
+	if c.BaseURL == "" {
+		host, port, err := net.SplitHostPort(addr.String())
+		if err != nil {
+			return "", err
+		}
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		return c.scheme() + "://" + net.JoinHostPort(host, port) + "/", nil
+	}
+	u, err := canon.URL(c.BaseURL)
+	if err != nil {
+		return "", usageError("--base-url: " + err.Error())
+	}
+	if strings.Contains(u, "?") {
+		return "", usageError("--base-url: a base has no query: " + u)
+	}
+	return strings.TrimSuffix(u, "/") + "/", nil
+}
+
+// secure warns of addresses that clients cannot trust, and of a certificate that
+// they will not.
+func secure(p *process, docs string, certs *gateway.Certificates) {
+	u, err := url.Parse(docs)
+	if err != nil {
+		return
+	}
+	host := u.Hostname()
+	switch {
+	case u.Scheme != "https" && !loopback(host):
+		p.log.Warn("the base URL is not https: whoever is between here and a client can change what it reads; "+
+			"serve with --tls-cert and --tls-key, or behind a server that has a certificate, with an https --base-url", "base", docs)
+	case u.Scheme == "https" && certs != nil:
+		if err := certs.Covers(host); err != nil {
+			p.log.Warn("the certificate is not one of the base URL: clients will not connect", "base", docs, "error", err)
+		}
+	}
+}
+
+// loopback reports whether a host is this machine by its name.
+func loopback(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// fixed refuses a configuration that differs in what a running server cannot
+// change.
+func (c *serveCommand) fixed(next *serveCommand) error {
+	for _, f := range []struct{ flag, was, is string }{
+		{"--listen", c.Listen, next.Listen},
+		{"--store", c.Store, next.Store},
+		{"--as", c.As, next.As},
+		{"--tls-cert", c.scheme(), next.scheme()},
+	} {
+		if f.was != f.is {
+			return usageError(fmt.Sprintf("%s: this counts from the next start on: it was %q and is %q", f.flag, f.was, f.is))
+		}
+	}
+	return nil
+}

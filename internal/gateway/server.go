@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// ServerOptions configure a [Server]. The zero value works.
+type ServerOptions struct {
+	// TLS has the certificate to be known by; nil = HTTP without TLS.
+	TLS *Certificates
+	// Log is told of failures; nil = slog.Default().
+	Log *slog.Logger
+
+	MaxConnections int           // at once, others get 503, or with TLS no answer; 0 = 4096
+	ReadTimeout    time.Duration // for a request's header and, twice that, for all of it; 0 = 10 s
+	WriteTimeout   time.Duration // for a response, large documents get more; 0 = 60 s
+	IdleTimeout    time.Duration // between two requests of a connection; 0 = 2 min
+	StopTimeout    time.Duration // for requests under way at the end; 0 = 10 s
+}
+
+// Limits of HTTP/2 that no site needs to move. What floods a connection with
+// streams that it takes back, or with frames that want an answer, is cut off by
+// net/http, by the first of these.
+const (
+	maxConcurrent = 128              // streams of one connection
+	pingAfter     = 30 * time.Second // of silence
+	pingTimeout   = 15 * time.Second // for the answer to that
+	stallTimeout  = 30 * time.Second // without a byte of what is to be sent
+)
+
+// maxHeader is the most bytes of a request's header.
+const maxHeader = 32 << 10
+
+// Server is what listens, apart from what answers: a [Gateway], in whose place
+// another one can be put without a connection that is refused or a request that
+// is cut off.
+type Server struct {
+	o   ServerOptions
+	log *slog.Logger
+	now atomic.Pointer[post]
+}
+
+// post is a gateway that answers, or did until another took its place.
+type post struct {
+	g     *Gateway
+	open  atomic.Int64 // requests under way
+	left  atomic.Bool  // another one answers
+	empty chan struct{}
+	told  atomic.Bool // empty is closed
+}
+
+// NewServer makes a server that g answers for.
+func NewServer(g *Gateway, o *ServerOptions) *Server {
+	if o == nil {
+		o = new(ServerOptions)
+	}
+	s := &Server{o: *o, log: o.Log}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	s.now.Store(newPost(g))
+	return s
+}
+
+func newPost(g *Gateway) *post { return &post{g: g, empty: make(chan struct{})} }
+
+// Use has g answer from now on. The requests under way of the gateway before
+// finish there, but for those that only listen: they are sent away, and come
+// back to g. empty is closed when the last of them is answered.
+func (s *Server) Use(g *Gateway) (empty <-chan struct{}) {
+	was := s.now.Swap(newPost(g))
+	was.left.Store(true)
+	was.check()
+	was.g.End()
+	return was.empty
+}
+
+// ServeHTTP has a request answered by the gateway of the moment.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p := s.enter()
+	defer p.leave()
+	p.g.ServeHTTP(w, r)
+}
+
+// enter gives the gateway of the moment, which stays at least until leave.
+func (s *Server) enter() *post {
+	for {
+		p := s.now.Load()
+		p.open.Add(1)
+		if !p.left.Load() {
+			return p
+		}
+		p.leave()
+	}
+}
+
+func (p *post) leave() {
+	p.open.Add(-1)
+	if p.left.Load() {
+		p.check()
+	}
+}
+
+// check tells when nobody is left of a gateway that has been replaced.
+func (p *post) check() {
+	if p.open.Load() == 0 && p.told.CompareAndSwap(false, true) {
+		close(p.empty)
+	}
+}
+
+// Listen opens a TCP listener, with a clear error when the address is taken.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %s: address in use by another program: %w", address, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listen on %s: not allowed (ports below 1024 need a privilege): %w", address, err)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return ln, nil
+}
+
+// Run answers until the context ends, then lets the requests under way finish.
+// It closes ln.
+func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+	read := cmp.Or(s.o.ReadTimeout, 10*time.Second)
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: read,
+		ReadTimeout:       2 * read,
+		WriteTimeout:      cmp.Or(s.o.WriteTimeout, time.Minute),
+		IdleTimeout:       cmp.Or(s.o.IdleTimeout, 2*time.Minute),
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Protocols:         new(http.Protocols),
+	}
+	server.Protocols.SetHTTP1(true)
+	most := int64(cmp.Or(s.o.MaxConnections, 4096))
+	listen := func() error { return server.Serve(limit(ln, most, busy)) }
+	if s.o.TLS != nil {
+		server.Protocols.SetHTTP2(true)
+		server.HTTP2 = &http.HTTP2Config{
+			MaxConcurrentStreams: maxConcurrent,
+			SendPingTimeout:      pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: stallTimeout,
+		}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.TLS.get}
+		listen = func() error { return server.ServeTLS(limit(ln, most, ""), "", "") }
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- listen() }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.now.Load().g.End()
+	stop, done := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.o.StopTimeout, 10*time.Second))
+	defer done()
+	if err := server.Shutdown(stop); err != nil {
+		s.log.Warn("requests cut off at the end", "err", err)
+		return server.Close()
+	}
+	return nil
+}
