@@ -74,6 +74,7 @@ type Gateway struct {
 	base     string // paths without the "/" at the end
 	docs     string
 	origin   http.Handler
+	front    *Proxy // the origin, if it is one
 	log      *slog.Logger
 	access   *accessLog
 	o        Options
@@ -89,6 +90,8 @@ type Gateway struct {
 	active    atomic.Int64
 	streams   *streams
 	home      atomic.Pointer[home]
+	homing    sync.Mutex // whoever finds out about home
+	added     additionsCache
 	responses sync.Pool
 }
 
@@ -99,6 +102,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 		o = new(Options)
 	}
 	g := &Gateway{press: press, origin: o.Origin, log: o.Log, o: *o}
+	g.front, _ = o.Origin.(*Proxy)
 	var err error
 	if g.base, err = pathOf(o.Base); err != nil {
 		return nil, err

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"html"
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 
@@ -20,39 +18,22 @@ import (
 type linked struct {
 	to    *response
 	head  bool // the request is a HEAD
-	find  func() ([]millrace.Link, []json.RawMessage)
-	found bool // find was called
-	links []millrace.Link
-	data  []string // script elements
-	mark  string   // of the inserted elements, "" when there are none
+	plain bool // nothing is inserted, whatever there is
+	find  func() *additions
+	adds  *additions // nil: find was not called
 	in    *injector
 	wrote bool
 }
 
 // look finds the links, at most once.
-func (lw *linked) look() {
-	if lw.found {
-		return
-	}
-	lw.found = true
-	var data []json.RawMessage
-	lw.links, data = lw.find()
-	h := fnv.New32a()
-	mark := func(s string) {
-		_, _ = io.WriteString(h, s+"\n") // a hash takes everything
-		lw.mark = "~" + strconv.FormatUint(uint64(h.Sum32()), 36)
-	}
-	for _, l := range lw.links {
-		if l.HTML {
-			mark(l.String())
+func (lw *linked) look() *additions {
+	if lw.adds == nil {
+		lw.adds = lw.find()
+		if lw.plain && lw.adds.mark != "" {
+			lw.adds = &additions{fields: lw.adds.fields}
 		}
 	}
-	for _, d := range data {
-		if s := script(d); s != "" {
-			lw.data = append(lw.data, s)
-			mark(s)
-		}
-	}
+	return lw.adds
 }
 
 // prepare makes the conditions of a request those of the page without links:
@@ -64,8 +45,8 @@ func (lw *linked) prepare(r *http.Request) bool {
 	if held == nil && r.Header["Range"] == nil {
 		return false
 	}
-	lw.look()
-	if lw.mark == "" {
+	mark := lw.look().mark
+	if mark == "" {
 		return false
 	}
 	if held == nil {
@@ -76,7 +57,7 @@ func (lw *linked) prepare(r *http.Request) bool {
 		tag = strings.TrimSpace(tag)
 		if tag == "*" {
 			own = append(own, tag)
-		} else if opaque, ok := strings.CutSuffix(tag, lw.mark+`"`); ok {
+		} else if opaque, ok := strings.CutSuffix(tag, mark+`"`); ok {
 			own = append(own, opaque+`"`)
 		}
 	}
@@ -101,13 +82,11 @@ func (lw *linked) WriteHeader(status int) {
 	lw.wrote = true
 	html := isHTML(h.Get("Content-Type"))
 	if status == http.StatusOK && html || status == http.StatusNotModified {
-		lw.look()
-		for _, l := range lw.links {
-			if !l.NoField {
-				h.Add("Link", l.String())
-			}
+		adds := lw.look()
+		if len(adds.fields) > 0 {
+			h["Link"] = append(h["Link"], adds.fields...)
 		}
-		if lw.mark != "" && h.Get("Content-Encoding") == "" {
+		if adds.mark != "" && h.Get("Content-Encoding") == "" && mayTransform(h) {
 			lw.change(h, status)
 		}
 	}
@@ -118,7 +97,7 @@ func (lw *linked) WriteHeader(status int) {
 func (lw *linked) change(h http.Header, status int) {
 	if tag := h.Get("Etag"); tag != "" {
 		opaque := strings.TrimSuffix(strings.TrimPrefix(tag, "W/"), `"`)
-		h.Set("Etag", "W/"+opaque+lw.mark+`"`)
+		h.Set("Etag", "W/"+opaque+lw.adds.mark+`"`)
 	}
 	for _, name := range []string{"Content-Length", "Accept-Ranges", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
 		h.Del(name)
@@ -126,16 +105,7 @@ func (lw *linked) change(h http.Header, status int) {
 	if status != http.StatusOK || lw.head {
 		return
 	}
-	var b strings.Builder
-	for _, l := range lw.links {
-		if l.HTML {
-			b.WriteString(element(l))
-		}
-	}
-	for _, s := range lw.data {
-		b.WriteString(s)
-	}
-	lw.in = &injector{w: lw.to, insert: []byte(b.String())}
+	lw.in = &injector{w: lw.to, insert: lw.adds.elements}
 }
 
 // element gives a link as HTML in ASCII, whatever the page's character set is.

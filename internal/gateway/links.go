@@ -2,15 +2,12 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -21,30 +18,43 @@ func (g *Gateway) page(w *response, r *http.Request) {
 	if ed != nil && g.base == "" && r.URL.Path == "/robots.txt" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && g.robots(w, r, ed) {
 		return
 	}
-	origin := g.origin
-	if origin == nil {
+	origin, whole := g.origin, r
+	switch {
+	case g.front != nil:
+		// Its server gets the request as it has come.
+		origin, whole = http.HandlerFunc(g.front.pass), w.r
+	case origin == nil:
 		origin = welcome{g}
 	}
-	if ed == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || !mayBePage(r.URL.Path) {
-		origin.ServeHTTP(w, r)
+	if ed == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header["Upgrade"] != nil || !mayBePage(r.URL.Path) {
+		origin.ServeHTTP(w, whole)
 		return
 	}
 	at := g.homeOf(ed, r)
 	if r.URL.Path == "/" && at.none {
 		origin = welcome{g}
 	}
-	lw := &linked{to: w, head: r.Method == http.MethodHead, find: func() ([]millrace.Link, []json.RawMessage) { return g.links(ed, at, r) }}
+	lw := &linked{to: w, head: r.Method == http.MethodHead, find: func() *additions { return g.additions(ed, at, r) }}
+	// To a client that takes the end of the connection for the end of the page,
+	// one of unknown length that is cut off would look whole.
+	lw.plain = g.front != nil && !r.ProtoAtLeast(1, 1)
 	if lw.prepare(r) {
 		// A range of a page that is served with links would be cut from other
 		// bytes than the whole.
 		r.Header.Del("Range")
 		r.Header.Del("If-Range")
 	}
-	origin.ServeHTTP(lw, r)
+	if g.front != nil && r.Header["Accept-Encoding"] != nil && lw.look().mark != "" {
+		// Nothing can be inserted into what is compressed.
+		r.Header["Accept-Encoding"] = uncoded
+	}
+	origin.ServeHTTP(lw, whole)
 	if err := lw.close(); err != nil {
 		g.fail(w, r, fmt.Errorf("%w: %w", edition.ErrBroken, err))
 	}
 }
+
+var uncoded = []string{"identity"}
 
 // mayBePage reports whether a path may name an HTML page: other files cost no
 // lookup.
@@ -55,48 +65,6 @@ func mayBePage(p string) bool {
 		return false
 	}
 	return true
-}
-
-// links gives the links of one page, those of the site first, and the JSON-LD
-// that goes into its head.
-func (g *Gateway) links(ed *edition.Edition, at *home, r *http.Request) ([]millrace.Link, []json.RawMessage) {
-	identity := r.URL.EscapedPath()
-	var out []millrace.Link
-	var data []json.RawMessage
-	if identity == at.path {
-		for _, n := range ed.Notices {
-			out = append(out, n.Root...)
-			data = append(data, n.RootData...)
-		}
-	}
-	for _, n := range ed.Notices {
-		if n.Page == nil {
-			continue
-		}
-		links, err := pageLinks(r.Context(), n, identity, r.URL.RawQuery)
-		if err != nil && r.Context().Err() == nil {
-			// The page itself is worth more than its links.
-			g.log.Error("links of a page", "page", identity, "err", err)
-		}
-		out = append(out, links...)
-	}
-	return out, data
-}
-
-// pageLinks asks for the page with the query, then without: a file is the same
-// page under any query.
-func pageLinks(ctx context.Context, n millrace.Notice, identity, query string) ([]millrace.Link, error) {
-	if query != "" {
-		links, err := n.Page(ctx, identity+"?"+query)
-		if len(links) > 0 || err != nil && !errors.Is(err, millrace.ErrNotFound) {
-			return links, err
-		}
-	}
-	links, err := n.Page(ctx, identity)
-	if errors.Is(err, millrace.ErrNotFound) {
-		return nil, nil
-	}
-	return links, err
 }
 
 // home says where a client of "/" ends up.
@@ -111,6 +79,9 @@ type home struct {
 func (g *Gateway) homeOf(ed *edition.Edition, r *http.Request) *home {
 	if at := g.home.Load(); at != nil && at.ed == ed {
 		return at
+	}
+	if g.front != nil {
+		return g.homeBehind(ed)
 	}
 	at := &home{ed: ed, path: "/"}
 	base := &url.URL{Path: "/"}
@@ -151,7 +122,11 @@ func (g *Gateway) try(r *http.Request) (answer *discard) {
 		// Whoever asks for that page gets to see it, and the log too.
 		_ = recover()
 	}()
-	g.origin.ServeHTTP(answer, r)
+	if g.front != nil {
+		g.front.pass(answer, r)
+	} else {
+		g.origin.ServeHTTP(answer, r)
+	}
 	return answer
 }
 

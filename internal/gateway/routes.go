@@ -15,9 +15,10 @@ import (
 //
 //	/healthz     200 while the process lives
 //	/readyz      200 once a complete edition is published, 503 before
+//	             in front of a site, 421 for a host that it does not go by
 //	DOCS/…       what the service and rooms answer themselves, the large documents of the edition,
 //	             then what the rooms find, then what a protocol says is missing
-//	BASE/…       the site's own pages and files, with discovery links
+//	BASE/…       the site's own pages and files, with discovery links; in front of a site, everything else, too
 //	/robots.txt  the site's own, with the lines that the rooms announce
 //	BASE/        without an own home page: one that names the site and its documents
 //	/, BASE      with a path in BASE: a redirect to BASE/, because clients start at the root
@@ -37,6 +38,12 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		plain(w, r, http.StatusOK, "ready\n")
 		return
 	}
+	if g.front != nil {
+		if said := g.front.misdirected(r); said != nil {
+			failure(w, r, said.Status, said)
+			return
+		}
+	}
 	if holdsKey(r.URL.RawQuery) || holdsKey(r.URL.Path) || r.URL.Host != "" && holdsKey(r.RequestURI) {
 		g.fail(w, r, errInURL)
 		return
@@ -51,7 +58,14 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if !g.admit(w, r) {
 		return
 	}
-	defer g.active.Add(-1)
+	held := true
+	leave := func() {
+		if held {
+			held = false
+			g.active.Add(-1)
+		}
+	}
+	defer leave()
 	if g.press == nil {
 		notFound(w, r)
 		return
@@ -59,8 +73,15 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if inner != nil && g.document(w, r, inner) {
 		return
 	}
+	if g.front != nil {
+		leave() // what passes may take any time, and is counted there
+	}
 	if inner := under(r, g.base); inner != nil {
 		g.page(w, inner)
+		return
+	}
+	if g.front != nil {
+		g.front.pass(w, r)
 		return
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
@@ -156,7 +177,7 @@ func (g *Gateway) admit(w *response, r *http.Request) bool {
 		g.fail(w, r, errBusy)
 		return false
 	}
-	if r.ContentLength != 0 {
+	if r.ContentLength != 0 && g.front == nil {
 		if r.ContentLength > maxBody {
 			g.active.Add(-1)
 			g.fail(w, r, errBody)

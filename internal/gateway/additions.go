@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// additions are what an answer gets if it is a page.
+type additions struct {
+	fields   []string // values of Link
+	elements []byte   // for the head of its HTML; nil = none
+	mark     string   // of the elements, "" when there are none
+}
+
+var nothing = new(additions)
+
+// newAdditions makes the additions of links, and of JSON-LD for the page's head.
+func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
+	if len(links)+len(data) == 0 {
+		return nothing
+	}
+	a := new(additions)
+	h := fnv.New32a()
+	mark := func(s string) {
+		_, _ = io.WriteString(h, s+"\n") // a hash takes everything
+		a.mark = "~" + strconv.FormatUint(uint64(h.Sum32()), 36)
+	}
+	for _, l := range links {
+		value := l.String()
+		if !l.NoField {
+			a.fields = append(a.fields, value)
+		}
+		if l.HTML {
+			mark(value)
+			a.elements = append(a.elements, element(l)...)
+		}
+	}
+	for _, d := range data {
+		if s := script(d); s != "" {
+			mark(s)
+			a.elements = append(a.elements, s...)
+		}
+	}
+	return a
+}
+
+// size is about the bytes of memory that the additions take.
+func (a *additions) size() int {
+	n := 64 + len(a.elements)
+	for _, f := range a.fields {
+		n += 16 + len(f)
+	}
+	return n
+}
+
+// additionsCache keeps the additions of the pages that are asked for, as long as
+// an edition stands: a page of the site then costs no look into the store. It
+// forgets in generations, so that its size is bounded.
+type additionsCache struct {
+	mu         sync.Mutex
+	at         *home // of which edition and home page the entries are
+	young, old map[string]*additions
+	bytes      int // of young
+}
+
+// maxAdditions is the size in bytes of one generation, of which there are two.
+const maxAdditions = 4 << 20
+
+func (c *additionsCache) get(at *home, page string) *additions {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at != at {
+		return nil
+	}
+	a := c.young[page]
+	if a == nil {
+		if a = c.old[page]; a != nil {
+			c.add(page, a)
+		}
+	}
+	return a
+}
+
+func (c *additionsCache) put(at *home, page string, a *additions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at != at {
+		c.at, c.young, c.old, c.bytes = at, nil, nil, 0
+	}
+	c.add(page, a)
+}
+
+// add keeps an entry. The lock is held.
+func (c *additionsCache) add(page string, a *additions) {
+	n := len(page) + a.size()
+	if n > maxAdditions/64 {
+		return
+	}
+	if c.bytes+n > maxAdditions {
+		c.young, c.old, c.bytes = nil, c.young, 0
+	}
+	if c.young == nil {
+		c.young = make(map[string]*additions)
+	}
+	c.young[page] = a
+	c.bytes += n
+}
+
+// additions gives what one page gets; the path of r is relative to the base.
+func (g *Gateway) additions(ed *edition.Edition, at *home, r *http.Request) *additions {
+	page := r.URL.EscapedPath()
+	key := page
+	if r.URL.RawQuery != "" {
+		key += "?" + r.URL.RawQuery
+	}
+	if a := g.added.get(at, key); a != nil {
+		return a
+	}
+	links, data, err := g.links(r.Context(), ed, at, page, r.URL.RawQuery)
+	a := newAdditions(links, data)
+	if err == nil {
+		g.added.put(at, key, a)
+	}
+	return a
+}
+
+// links gives the links of one page, those of the site first, and the JSON-LD
+// that goes into its head. With an error, some are missing, which has been
+// logged.
+func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
+	if page == at.path {
+		for _, n := range ed.Notices {
+			out = append(out, n.Root...)
+			data = append(data, n.RootData...)
+		}
+	}
+	for _, n := range ed.Notices {
+		if n.Page == nil {
+			continue
+		}
+		links, err := pageLinks(ctx, n, page, query)
+		if err != nil {
+			failed = err
+			if ctx.Err() == nil {
+				// The page itself is worth more than its links.
+				g.log.Error("links of a page", "page", shown(page), "err", err)
+			}
+		}
+		out = append(out, links...)
+	}
+	return out, data, failed
+}
+
+// pageLinks asks for the page with the query, then without: a file is the same
+// page under any query.
+func pageLinks(ctx context.Context, n millrace.Notice, identity, query string) ([]millrace.Link, error) {
+	if query != "" {
+		links, err := n.Page(ctx, identity+"?"+query)
+		if len(links) > 0 || err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			return links, err
+		}
+	}
+	links, err := n.Page(ctx, identity)
+	if errors.Is(err, millrace.ErrNotFound) {
+		return nil, nil
+	}
+	return links, err
+}
+
+// mayTransform reports whether an answer allows that others change it (RFC 9111,
+// section 5.2.2.6).
+func mayTransform(h http.Header) bool {
+	for _, v := range h["Cache-Control"] {
+		if strings.Contains(strings.ToLower(v), "no-transform") {
+			return false
+		}
+	}
+	return true
+}

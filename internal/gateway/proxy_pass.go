@@ -1,0 +1,323 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// rewrite makes of a request the one that the site's server gets.
+func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
+	in, out := pr.In, pr.Out
+	out.URL.Scheme, out.URL.Host, out.URL.User = p.target.Scheme, p.target.Host, nil
+	out.URL.RawQuery = in.URL.RawQuery // as it has come
+	out.Host = in.Host
+	out.Trailer = in.Trailer // it is filled as the body is read
+	from := address(in.RemoteAddr)
+	trusted := p.trusts(from)
+	for name := range out.Header {
+		if dashed := strings.ReplaceAll(name, "_", "-"); forwarding(dashed) && (!trusted || dashed != name) {
+			delete(out.Header, name)
+		}
+	}
+	// What the proxy in front of this one says is not the client's to say.
+	proto, host := p.scheme, in.Host
+	chain := from.String()
+	switch {
+	case trusted:
+		if said := in.Header["X-Forwarded-For"]; said != nil {
+			chain = strings.Join(said, ", ") + ", " + chain
+		}
+		if said := in.Header.Get("X-Forwarded-Proto"); said != "" {
+			proto = said
+		}
+		if said := in.Header.Get("X-Forwarded-Host"); said != "" {
+			host = said
+		}
+	case in.TLS != nil:
+		proto = "https"
+	default:
+		proto = "http"
+	}
+	out.Header["X-Forwarded-For"] = []string{chain}
+	out.Header["X-Forwarded-Proto"] = []string{proto}
+	out.Header["X-Forwarded-Host"] = []string{host}
+	out.Header["Cdn-Loop"] = append(out.Header["Cdn-Loop"], p.loop)
+}
+
+// forwarding reports whether a field tells a server whom it talks to, and what
+// that one has asked for: nobody but a proxy may say so. Servers that make
+// variables of fields take "_" for "-".
+func forwarding(name string) bool {
+	if len(name) > 1 && name[0] != 'X' && name[0] != 'F' && name[0] != 'T' && name[0] != 'C' {
+		return false
+	}
+	switch name = http.CanonicalHeaderKey(name); name {
+	case "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
+		"X-Original-Url", "X-Rewrite-Url", "X-Original-Host", "X-Host":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Forwarded-")
+}
+
+// modify mends in an answer what the site's server cannot know: by which
+// address it is reached. It says so when the server answers again.
+func (p *Proxy) modify(resp *http.Response) error {
+	if p.failing.Load() && p.failing.CompareAndSwap(true, false) {
+		p.log.Info("the site's own server answers", "origin", p.target.Host)
+	}
+	for _, name := range []string{"Location", "Content-Location"} {
+		if at := resp.Header[name]; len(at) == 1 {
+			if public, ok := p.public(at[0], resp.Request); ok {
+				resp.Header[name] = []string{public}
+			}
+		}
+	}
+	return nil
+}
+
+// public gives the address by which visitors reach one of the site's server
+// itself, such as one with its port, which many put into their redirects.
+func (p *Proxy) public(raw string, r *http.Request) (string, bool) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok || !strings.EqualFold(scheme, p.target.Scheme) {
+		return "", false
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host := authority(rest[:end])
+	private := authority(p.target.Host)
+	own := authority((&url.URL{Host: r.Host}).Hostname() + ":" + portOf(p.target))
+	if host != private && host != own {
+		return "", false
+	}
+	return r.Header.Get("X-Forwarded-Proto") + "://" + r.Host + rest[end:], true
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
+
+// patient is a response that may take any time as long as it moves: each piece
+// has a limit of its own, and waiting for the site's server has none.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	each    time.Duration
+	until   time.Time   // of the deadline that is set
+	strict  bool        // a deadline that passes ends an idle response, too
+	kept    http.Header // what was set before; interim answers clear it
+	body    *upload
+}
+
+func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *patient {
+	to := &patient{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1}
+	if h := w.Header(); len(h) > 0 {
+		to.kept = maps.Clone(h)
+	}
+	// Without a body to read, a deadline for reading would end the request.
+	// Where there are no deadlines, as in memory, none are needed.
+	_ = to.control.SetReadDeadline(time.Time{})
+	_ = to.control.SetWriteDeadline(time.Time{})
+	return to
+}
+
+// moves begins something that the client has to take.
+func (to *patient) moves() {
+	now := time.Now()
+	if to.strict || to.until.Sub(now) < to.each/2 {
+		to.until = now.Add(to.each)
+		_ = to.control.SetWriteDeadline(to.until)
+	}
+}
+
+// rests ends it.
+func (to *patient) rests() {
+	if to.strict {
+		_ = to.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// WriteHeader keeps what was set before out of interim answers, and in the
+// final one.
+func (to *patient) WriteHeader(status int) {
+	if to.kept != nil {
+		h := to.Header()
+		for name, values := range to.kept {
+			switch {
+			case status < 200:
+				delete(h, name)
+			case h[name] == nil:
+				h[name] = values
+			}
+		}
+	}
+	to.moves()
+	to.ResponseWriter.WriteHeader(status)
+	to.rests()
+}
+
+// Write gives the client its time for a piece.
+func (to *patient) Write(b []byte) (int, error) {
+	to.moves()
+	n, err := to.ResponseWriter.Write(b)
+	to.rests()
+	return n, err
+}
+
+// FlushError serves [http.ResponseController].
+func (to *patient) FlushError() error {
+	to.moves()
+	err := to.control.Flush()
+	to.rests()
+	return err
+}
+
+// Unwrap serves [http.ResponseController].
+func (to *patient) Unwrap() http.ResponseWriter { return to.ResponseWriter }
+
+// close leaves the end of the response, which the server still holds, as much
+// time as any piece.
+func (to *patient) close() {
+	if to.body != nil {
+		to.body.end()
+	}
+	_ = to.control.SetWriteDeadline(time.Now().Add(to.each))
+}
+
+// late reports whether the client has not sent the request's body in time.
+func (to *patient) late() bool { return to.body != nil && to.body.late.Load() }
+
+// reading gives the client its time for each piece of the request's body.
+func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
+	to.body = &upload{ReadCloser: body, to: to}
+	return to.body
+}
+
+// upload is the body of a request that is passed on.
+type upload struct {
+	io.ReadCloser
+	to   *patient
+	late atomic.Bool
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// Read waits for the next piece.
+func (u *upload) Read(b []byte) (int, error) {
+	u.limit(time.Now().Add(u.to.each))
+	n, err := u.ReadCloser.Read(b)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		u.late.Store(true)
+	case err != nil:
+		u.limit(time.Time{})
+	}
+	return n, err
+}
+
+// limit sets when the next piece has to be there. Once the request has ended,
+// the connection belongs to the next one.
+func (u *upload) limit(until time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.ended {
+		_ = u.to.control.SetReadDeadline(until)
+	}
+}
+
+func (u *upload) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+}
+
+// Hijack gives the connection of a request that switches to another protocol.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, b, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil && w.status == 0 {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return c, b, err
+}
+
+// homeTime is how long the way to the home page of the site's server may take.
+const homeTime = 30 * time.Second
+
+// homeBehind finds out where a client of "/" ends up at the site's own server.
+// That is done in the background, once per edition; until then, it is as it was,
+// and at first "/".
+func (g *Gateway) homeBehind(ed *edition.Edition) *home {
+	g.homing.Lock()
+	defer g.homing.Unlock()
+	at := g.home.Load()
+	if at != nil && at.ed == ed {
+		return at
+	}
+	first := &home{ed: ed, path: "/"}
+	if at != nil {
+		first.path = at.path
+	}
+	g.home.Store(first)
+	go func() {
+		ctx, done := context.WithTimeout(g.ending, homeTime)
+		defer done()
+		if path := g.follow(ctx); path != first.path {
+			g.home.CompareAndSwap(first, &home{ed: ed, path: path})
+		}
+	}()
+	return first
+}
+
+// follow gives the path, under the base, that "/" is redirected to.
+func (g *Gateway) follow(ctx context.Context) string {
+	at := &url.URL{Path: unescaped(g.base) + "/", RawPath: g.base + "/"}
+	path := "/"
+	for range 5 {
+		probe, err := http.NewRequestWithContext(ctx, http.MethodHead, at.String(), nil)
+		if err != nil {
+			return path
+		}
+		if len(g.front.hosts) > 0 {
+			probe.Host = g.front.hosts[0]
+		}
+		probe.RemoteAddr = "127.0.0.1:0"
+		answer := g.try(probe)
+		if answer.status < 300 || answer.status > 399 {
+			return path
+		}
+		next, err := at.Parse(answer.header.Get("Location"))
+		if err != nil || next.Host != "" && g.front.hosts != nil && g.front.misdirected(&http.Request{Host: next.Host}) != nil {
+			return path
+		}
+		inner := under(&http.Request{URL: next}, g.base)
+		if inner == nil {
+			return path
+		}
+		at = &url.URL{Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}
+		path = inner.URL.EscapedPath()
+	}
+	return "/"
+}
