@@ -148,8 +148,33 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 	return err
 }
 
+// sitemap answers with the pages that the protocol carries, as the gateway does
+// where no room has a sitemap of its own: with those of the site alone, and a tag
+// of the bytes.
+func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View) error {
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
+	for p, err := range v.Scan(r.Context(), millrace.Scan{Bodies: true}) {
+		if err != nil {
+			return err
+		}
+		if s.protocol.Carry(v.Site(), p) != nil && strings.HasPrefix(p.URL, v.Site().Base) {
+			b.WriteString("<url><loc>" + html.EscapeString(p.URL) + "</loc><lastmod>" + p.Modified.UTC().Format(time.RFC3339) + "</lastmod></url>\n")
+		}
+	}
+	b.WriteString("</urlset>\n")
+	return edition.Respond(w, r, &millrace.Document{
+		Path: "/sitemap.xml", ETag: canon.SHA256Hex([]byte(b.String())),
+		Header: http.Header{"Content-Type": {"application/xml; charset=utf-8"}, "Cache-Control": {"max-age=0, must-revalidate"}},
+		Write: func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, b.String())
+			return err
+		},
+	})
+}
+
 // page answers with a page as HTML and what the protocol announces there, or with
-// the lines of robots.txt. The root answers even when it is no page.
+// the lines of robots.txt or a sitemap. The root answers even when it is no page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	base := v.Site().Base
 	identity := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
@@ -158,6 +183,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) e
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, err := io.WriteString(w, strings.Join(notice.Robots, "\n")+"\n")
 		return err
+	}
+	if identity == "/sitemap.xml" {
+		return s.sitemap(w, r, v)
 	}
 	p, err := v.Page(r.Context(), millrace.Ref{URL: identity})
 	if err != nil && (identity != "/" || !errors.Is(err, millrace.ErrNotFound)) {
