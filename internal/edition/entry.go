@@ -47,6 +47,7 @@ type entry struct {
 	shared   bool            // the same for every client that may have it, but for the coding
 	public   bool            // see millrace.Document
 	guarded  bool            // for those who have a key
+	signer   Signer          // of its responses; nil = nobody
 	cached   string          // millrace.Document.CacheField, canonical; "" = none
 	offer    codingSet       // in which codings it can be had
 	dir      string          // of the files of a large document
@@ -80,6 +81,7 @@ type rep struct {
 	length [1]string // Content-Length
 	made   int64     // Unix seconds; 0 for a file
 	age    atomic.Pointer[age]
+	signed atomic.Pointer[signed] // nil = not yet
 }
 
 func newRep(c coding, body []byte) *rep {

@@ -36,6 +36,9 @@ type Options struct {
 	Key string
 	// Grace is how long the files of a superseded edition stay; 0 = an hour.
 	Grace time.Duration
+	// Signer signs responses that have a document's bytes, whole; nil = nobody
+	// does.
+	Signer Signer
 	// Now tells the time; nil = the system's.
 	Now func() time.Time
 	// Log is told of publishing; nil = slog.Default().
@@ -84,6 +87,7 @@ type Press struct {
 	dir   string
 	key   string
 	grace time.Duration
+	sign  Signer
 	now   func() time.Time
 	log   *slog.Logger
 
@@ -110,7 +114,7 @@ func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, er
 	}
 	p := &Press{
 		site: site, rooms: rooms, dir: dir,
-		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), now: o.Now, log: o.Log,
+		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), sign: o.Signer, now: o.Now, log: o.Log,
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	moved := make(chan struct{})
@@ -244,6 +248,11 @@ func (p *Press) put(view millrace.View, m *manifest, raw []byte) error {
 			return err
 		}
 		ed.large[k] = e
+	}
+	for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
+		for _, e := range entries {
+			e.signer = p.sign
+		}
 	}
 	for _, room := range p.rooms {
 		ed.Notices = append(ed.Notices, room.Publisher.Announce(view))
