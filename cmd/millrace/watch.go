@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os/signal"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/schedule"
 	"github.com/millrace/millrace/internal/webhook"
 	"github.com/millrace/millrace/protocol"
@@ -23,6 +25,7 @@ import (
 
 type watchCommand struct {
 	pullCommand
+	subscribing
 	MinInterval       time.Duration `default:"5m" placeholder:"DURATION" help:"Least time between two pulls of a site (default: ${default}). How long it is for each site is learned by how often it changes."`
 	MaxInterval       time.Duration `default:"24h" placeholder:"DURATION" help:"Longest time between two pulls of a site (default: ${default})."`
 	Events            bool          `default:"true" negatable:"" help:"Listen to the events of sites that have them, to pull when something has changed (default: yes)."`
@@ -70,6 +73,9 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	if w.store, err = sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log}); err != nil {
 		return err
+	}
+	if w.subscriber, w.hubs, err = c.subscriber(ctx, p); err != nil {
+		return errors.Join(err, w.store.Close())
 	}
 	// A reader of standard output that goes away is an error like any other.
 	signal.Ignore(syscall.SIGPIPE)
@@ -147,6 +153,9 @@ type watching struct {
 	hook    *webhook.Sender // nil: changes are printed
 	now     func() time.Time
 
+	subscriber *push.Subscriber // nil: nobody is subscribed to
+	hubs       net.Listener     // for what they call back
+
 	tell  *telling
 	slots chan struct{}
 	mu    sync.Mutex
@@ -179,6 +188,13 @@ func (w *watching) run(ctx context.Context) error {
 		}
 	}()
 	var tasks sync.WaitGroup
+	if w.subscriber != nil {
+		tasks.Go(func() {
+			if err := answerHubs(ctx, w.process, w.subscriber, w.hubs); err != nil && ctx.Err() == nil {
+				fail(err)
+			}
+		})
+	}
 	for _, s := range sites {
 		tasks.Go(func() { w.watch(ctx, s) })
 	}

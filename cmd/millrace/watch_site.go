@@ -24,6 +24,7 @@ type watchedSite struct {
 	memory store.Site // where its record is
 	record watchRecord
 	hints  chan struct{} // one waits there, if the site has changed
+	pushed pushed
 
 	mu    sync.Mutex
 	place string    // of the last event
@@ -99,9 +100,11 @@ func (s *watchedSite) keep(ctx context.Context) error {
 
 // watch pulls a site whenever it is due, until the context ends.
 func (w *watching) watch(ctx context.Context, s *watchedSite) {
+	defer s.pushed.tasks.Wait()
 	defer s.deafen()
 	if s.record.Site != "" && s.record.Failures == 0 {
 		w.listen(ctx, s)
+		w.subscribe(ctx, s)
 	}
 	for {
 		hinted, err := s.wait(ctx, w.now)
@@ -178,6 +181,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	if err == nil {
 		s.record.Site, s.record.Event = r.Site, place
 		w.listen(ctx, s)
+		w.subscribe(ctx, s)
 	}
 	s.mu.Lock()
 	s.record.Quiet = s.quiet

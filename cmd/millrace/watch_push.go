@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/push"
+)
+
+const pushLimit = 30 * time.Second // for one request to a hub or a search engine
+
+// subscribing are the flags of a watch that hubs can reach.
+type subscribing struct {
+	Callback       string `placeholder:"URL" help:"Subscribe to the hubs of sites that have them (WebSub), to pull when something has changed: where hubs reach --callback-listen, such as by a proxy that passes this URL and what is below it (default: no subscriptions)."`
+	CallbackListen string `default:"127.0.0.1:8081" placeholder:"ADDRESS" help:"With --callback: address to listen on for hubs (default: ${default})."`
+}
+
+// subscriber gives what subscribes, and what hubs connect to; nil = nobody is
+// subscribed to.
+func (c *watchCommand) subscriber(ctx context.Context, p *process) (*push.Subscriber, net.Listener, error) {
+	if c.Callback == "" {
+		return nil, nil, nil
+	}
+	// A hub is asked for what it is there for, which is no crawling.
+	client := fetch.New(&fetch.Options{
+		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: pushLimit, Logger: p.log, Dial: p.dial,
+	})
+	s, err := push.NewSubscriber(client.HTTP(), c.Callback, &push.SubscriberOptions{Logger: p.log})
+	if err != nil {
+		return nil, nil, usageError("--callback: " + err.Error())
+	}
+	u, err := url.Parse(c.Callback)
+	if err != nil {
+		return nil, nil, usageError("--callback: " + err.Error())
+	}
+	if ip := net.ParseIP(u.Hostname()); !c.AllowPrivate && (u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsUnspecified())) {
+		return nil, nil, usageError(fmt.Sprintf("--callback: no hub reaches %s: name the URL by which others reach this machine", u.Host))
+	}
+	ln, err := gateway.Listen(ctx, c.CallbackListen)
+	return s, ln, err
+}
+
+// answerHubs answers hubs until the context ends.
+func answerHubs(ctx context.Context, p *process, s *push.Subscriber, ln net.Listener) error {
+	g, err := gateway.New(nil, &gateway.Options{Log: p.log, Service: s})
+	if err != nil {
+		_ = ln.Close()
+		return err
+	}
+	p.log.Info("listening for hubs", "address", ln.Addr())
+	return g.Run(ctx, ln, &gateway.ServerOptions{Log: p.log})
+}
+
+// pushed is the subscription to a site.
+type pushed struct {
+	tasks   sync.WaitGroup
+	mu      sync.Mutex
+	running bool
+	quiet   time.Time // until then nobody looks for a hub
+}
+
+func (s *watchedSite) subscribedAs() string { return "subscription of " + s.folder }
+
+// subscribe sees to it that a hub is subscribed to that tells when a site that can
+// be read has changed, if it has one.
+func (w *watching) subscribe(ctx context.Context, s *watchedSite) {
+	s.pushed.mu.Lock()
+	defer s.pushed.mu.Unlock()
+	if w.subscriber == nil || ctx.Err() != nil || s.pushed.running || w.now().Before(s.pushed.quiet) {
+		return
+	}
+	s.pushed.running = true
+	s.pushed.tasks.Go(func() {
+		err := w.keepSubscribed(ctx, s)
+		if ctx.Err() != nil {
+			return
+		}
+		level := w.process.log.Warn
+		if errors.Is(err, millrace.ErrNotFound) {
+			level = w.process.log.Debug // most sites have none
+		}
+		level("no hub tells when the site changes", "site", s.folder, "reason", err)
+		s.pushed.mu.Lock()
+		defer s.pushed.mu.Unlock()
+		s.pushed.running, s.pushed.quiet = false, w.now().Add(listenAgain)
+	})
+}
+
+// keepSubscribed keeps a subscription, which the store remembers.
+func (w *watching) keepSubscribed(ctx context.Context, s *watchedSite) error {
+	text, err := s.memory.Cursor(ctx, s.subscribedAs())
+	if err != nil {
+		return err
+	}
+	var held push.Subscription
+	if text != "" && json.Unmarshal([]byte(text), &held) != nil {
+		held = push.Subscription{} // of a form that nobody knows: subscribe anew
+	}
+	client := w.c.siteClient(w.puller, s.memory)
+	defer client.CloseIdleConnections()
+	return w.subscriber.Keep(ctx, client.HTTP(), s.folder, held, func(now push.Subscription) {
+		b, err := json.Marshal(now)
+		if err == nil && string(b) != string(text) {
+			_, err = s.memory.Apply(context.WithoutCancel(ctx), s.subscribedAs(), []millrace.Change{
+				{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
+			})
+		}
+		if err != nil {
+			w.process.log.Error("the subscription is not remembered", "site", s.folder, "error", err)
+		}
+	}, s.nudge)
+}
+
+// nudge says that the site has changed, by somebody who counts no events.
+func (s *watchedSite) nudge() {
+	select {
+	case s.hints <- struct{}{}:
+	default: // one waits already
+	}
+}
