@@ -77,7 +77,7 @@ type served struct {
 	stdout *buffer
 }
 
-var readyLine = regexp.MustCompile(`(?m)^ready (http://\S+)$`)
+var readyLine = regexp.MustCompile(`(?m)^ready (https?://\S+)$`)
 
 // serve starts `millrace serve` on a free port and waits until it is ready.
 func serve(t *testing.T, args ...string) *served {

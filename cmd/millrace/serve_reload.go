@@ -95,13 +95,19 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 		case <-follows:
 			r.take()
 		case err := <-stumbles:
-			r.now.p.log.Error("the new configuration cannot be used; the one from before goes on", "error", err)
-			r.next.pause()
-			r.next.dismiss()
-			r.next = nil
-			r.now.start(ctx)
+			r.drop(ctx, err)
 		}
 	}
+}
+
+// drop goes on with the configuration from before, because the next one has
+// failed at its work.
+func (r *running) drop(ctx context.Context, err error) {
+	r.now.p.log.Error("the new configuration cannot be used; the one from before goes on", "error", err)
+	r.next.pause()
+	r.next.dismiss()
+	r.next = nil
+	r.now.start(ctx)
 }
 
 // reload reads the configuration again. Whatever is wrong with it is logged.

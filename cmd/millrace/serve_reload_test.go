@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/gateway"
+)
+
+// A signal has the configuration read again, under load: what is hidden goes,
+// nobody is refused or cut off, and a wrong configuration changes nothing.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, file, "listen: 127.0.0.1:0\n")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	child := exec.CommandContext(ctx, exe, "serve", dir, "--config", file)
+	child.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+	child.Stderr = &out
+	child.Cancel = func() error { return child.Process.Signal(syscall.SIGTERM) }
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var clients sync.WaitGroup
+	defer func() {
+		cancel()
+		if err := child.Wait(); err != nil && child.ProcessState.ExitCode() != 0 {
+			t.Errorf("%v:\n%s", err, &out)
+		}
+		clients.Wait()
+	}()
+	eventually(t, "it is ready", func() bool { return readyLine.MatchString(out.String()) })
+	url := readyLine.FindStringSubmatch(out.String())[1]
+
+	stop := make(chan bool)
+	defer close(stop)
+	var answers atomic.Int64
+	for i := range 4 {
+		transport := &http.Transport{DisableKeepAlives: i%2 == 0}
+		clients.Go(func() {
+			defer transport.CloseIdleConnections()
+			for {
+				for _, path := range []string{"llm-pages.json", "llm.json", "", "scp/", "about/"} {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					res, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Get(url + path)
+					if err != nil {
+						t.Errorf("refused: %v", err)
+						return
+					}
+					_, err = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+					if err != nil || res.StatusCode != http.StatusOK && path != "scp/" || res.StatusCode >= 500 {
+						t.Errorf("/%s: %s, %v", path, res.Status, err)
+						return
+					}
+					answers.Add(1)
+				}
+			}
+		})
+	}
+	status := func(path string) int {
+		code, _, _ := get(t, url+path)
+		return code
+	}
+	reload := func(config, word string) {
+		t.Helper()
+		write(t, file, config)
+		n := strings.Count(out.String(), word)
+		if err := child.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, word, func() bool { return strings.Count(out.String(), word) > n })
+	}
+	const taken, wrong = "the new configuration is in use", "the configuration is wrong"
+	if code := status("about/llm.json"); code != 200 {
+		t.Fatalf("/about/llm.json: %d", code)
+	}
+	reload("listen: 127.0.0.1:0\nexclude: [/about]\n", taken)
+	eventually(t, "/about is hidden", func() bool { return status("about/llm.json") == 404 })
+	if code, _, list := get(t, url+"llm-pages.json"); code != 200 || strings.Contains(list, "/about/") {
+		t.Errorf("%d, the list:\n%s", code, list)
+	}
+	// The files of the site are watched on.
+	write(t, filepath.Join(dir, "later.html"), "<!DOCTYPE html><title>Later</title><main><h1>Later</h1><p>What was written after the configuration had been read again, and is long enough.</p></main>")
+	eventually(t, "a new page is published", func() bool { return status("later.html/llm.json") == 200 })
+	for config, word := range map[string]string{
+		"listen: 127.0.0.1:1\n":                            "--listen",
+		"listen: 127.0.0.1:0\nexclud: [/about]\n":          file + ":2:1",
+		"listen: 127.0.0.1:0\nexclude: [about]\n":          "hides nothing",
+		"listen: 127.0.0.1:0\naccess-log: /no/such/file\n": "access log",
+		"listen: [\n": file,
+	} {
+		reload(config, wrong)
+		if !strings.Contains(out.String()[strings.LastIndex(out.String(), wrong):], word) {
+			t.Errorf("%q: no word of %q:\n%s", config, word, &out)
+		}
+		if code := status("about/llm.json"); code != 404 {
+			t.Errorf("%q: what was hidden answers %d", config, code)
+		}
+	}
+	log := filepath.Join(t.TempDir(), "access.log")
+	reload("listen: 127.0.0.1:0\naccess-log: "+log+"\n", taken)
+	eventually(t, "/about is there again", func() bool { return status("about/llm.json") == 200 })
+	eventually(t, "the log is written", func() bool { b, _ := os.ReadFile(log); return bytes.Contains(b, []byte("/about/llm.json")) })
+	if answers.Load() == 0 {
+		t.Error("nobody has asked meanwhile")
+	}
+}
+
+// A configuration that fails at its work before it has an edition leaves the
+// one from before at work.
+func TestReloadFails(t *testing.T) {
+	t.Parallel()
+	dir := copySite(t, "handbook")
+	args := []string{"serve", dir, "--listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "s.db"), "--base-url", "https://handbook.example/"}
+	var out buffer
+	p := &process{lookup: environment(nil), stderr: &out, stdout: &out}
+	p.again = func() (*commands, *config, error) {
+		line, conf, _, err := p.parse(args)
+		return line, conf, err
+	}
+	line, _, err := p.again()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.start(&line.Serve.common)
+	plan, err := line.Serve.plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := gateway.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	now, err := plan.prepare(t.Context(), ln.Addr(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.origin.store.Close()
+	r := &running{now: now, at: ln.Addr(), server: gateway.NewServer(now.gateway, nil), ended: make(chan struct{})}
+	now.tend(t.Context())
+	now.start(t.Context())
+	<-now.press.Ready()
+	args = append(args, "--exclude", "/about")
+	r.reload(t.Context())
+	if r.next == nil {
+		t.Fatalf("nothing was made of it:\n%s", &out)
+	}
+	failure := errors.New("it fails at its work")
+	r.drop(t.Context(), failure)
+	if r.next != nil || r.now != now || !strings.Contains(out.String(), failure.Error()) {
+		t.Fatalf("%+v:\n%s", r, &out)
+	}
+	write(t, filepath.Join(dir, "later.html"), "<!DOCTYPE html><title>Later</title><main><h1>Later</h1><p>What was written after the configuration had failed, and is long enough.</p></main>")
+	eventually(t, "the one from before publishes", func() bool {
+		tag, err := now.press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/later.html")
+		return err == nil && tag.Value != ""
+	})
+	if _, err := now.press.Current().View.Tag(t.Context(), "tct-01", "https://handbook.example/about/"); err != nil {
+		t.Errorf("what was to be hidden by the failed one: %v", err)
+	}
+	now.pause()
+	now.dismiss()
+}
+
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(90 * 24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs})))
+
+	s := serve(t, copySite(t, "handbook"), "--tls-cert", cert, "--tls-key", key)
+	if !strings.HasPrefix(s.url, "https://127.0.0.1:") || strings.Contains(s.out.String(), "base URL") {
+		t.Errorf("%s\n%s", s.url, s.out)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	res, err := (&http.Client{Transport: transport}).Get(s.url + "llm-pages.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if b, err := io.ReadAll(res.Body); err != nil || res.ProtoMajor != 2 || !strings.Contains(string(b), s.url+"about/") {
+		t.Errorf("%s %v:\n%.300s", res.Proto, err, b)
+	}
+
+	dir := copySite(t, "handbook")
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--tls-cert", cert}, 2, "--tls-key"},
+		{[]string{"--tls-key", key}, 2, "--tls-cert"},
+		{[]string{"--tls-cert", key, "--tls-key", cert}, 1, key},
+		{[]string{"--tls-cert", cert + "x", "--tls-key", key}, 1, cert + "x"},
+	} {
+		code, _, errs := command(t, nil, append([]string{"serve", dir, "--listen", "127.0.0.1:0"}, tt.args...)...)
+		if code != tt.code || !strings.Contains(errs, tt.want) {
+			t.Errorf("%q: exit %d:\n%s", tt.args, code, errs)
+		}
+	}
+	certs, err := gateway.LoadCertificates(cert, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for base, want := range map[string]string{
+		"http://handbook.example/": "is not https", "http://localhost/": "", "http://[::1]:1/": "", "http://127.0.0.2/a/": "",
+		"https://handbook.example/": "not one of the base URL", "https://127.0.0.1:1/": "", "http://10.0.0.1/": "is not https",
+	} {
+		var out buffer
+		secure(&process{log: slog.New(slog.NewTextHandler(&out, nil))}, base, certs)
+		if got := out.String(); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: want %q:\n%s", base, want, got)
+		}
+	}
+}
