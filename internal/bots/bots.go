@@ -1,0 +1,257 @@
+// Package bots knows the machines that visit sites: by which word in their
+// user agent they name themselves, who operates them, and what for.
+//
+// Anybody can write any name there, so a name is a claim. [Table.Verify] holds
+// it against the addresses that the operator publishes, as far as the site has
+// been given them; a signature, which another package checks, shows more.
+package bots
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/millrace/millrace"
+)
+
+// Purpose is what a bot fetches pages for.
+type Purpose string
+
+// The purposes that operators tell apart.
+const (
+	Training Purpose = "training" // to make a model of them, or to sell them to those who do
+	Search   Purpose = "search"   // to find them again
+	User     Purpose = "user"     // because somebody has asked for this page, or about it
+)
+
+// Of gives the purposes of the policy that a bot's purpose stands for.
+func (p Purpose) Of() millrace.Purpose {
+	switch p {
+	case Training:
+		return millrace.AITrain
+	case Search:
+		return millrace.Search
+	case User:
+		return millrace.AIInput
+	}
+	return ""
+}
+
+// Bot is one machine, or one name that robots.txt knows.
+type Bot struct {
+	Token   string // its word in user agents and in robots.txt, such as "GPTBot"
+	Name    string // as people write it; mostly the token
+	Family  string // who operates it, such as "openai"
+	Purpose Purpose
+	Agents  []string // hosts that it names in Signature-Agent when it signs its requests
+	Ranges  string   // URL where its operator publishes its addresses; "" = nowhere
+	// RobotsOnly: no request ever has this token. It is for robots.txt, where it
+	// says what may become of pages that another bot fetches.
+	RobotsOnly bool
+
+	index int // in the table
+}
+
+// Other stands for every bot that says that it is one, and that no table names.
+var Other = &Bot{Name: "other", index: -1}
+
+// Options configure a [Table].
+type Options struct {
+	Files  []string    // more bots, or others of the same token; see [Read] for what is in them
+	Ranges []RangeFile // the addresses of bots
+	Log    *slog.Logger
+}
+
+// Table knows bots. It is safe for concurrent use.
+type Table struct {
+	bots   []*Bot
+	tokens map[string]*Bot // in lower case, without those for robots.txt alone
+	agents map[string]*Bot // by the hosts of signatures
+	log    *slog.Logger
+
+	ranges []atomic.Pointer[spans] // by the index of a bot; nil = not known
+	files  []*rangeFile
+}
+
+// New makes the table of the bots that are built in and those of the files.
+// Errors wrap [millrace.ErrInvalid] and say where.
+func New(o *Options) (*Table, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	t := &Table{tokens: make(map[string]*Bot), agents: make(map[string]*Bot), log: o.Log}
+	if t.log == nil {
+		t.log = slog.Default()
+	}
+	all, err := Read(strings.NewReader(builtIn))
+	if err != nil {
+		return nil, fmt.Errorf("built-in bots, line %w", err)
+	}
+	for _, file := range o.Files {
+		more, err := readFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range more {
+			same := func(old *Bot) bool { return strings.EqualFold(old.Token, b.Token) }
+			if i := slices.IndexFunc(all, same); i >= 0 {
+				all[i] = b
+			} else {
+				all = append(all, b)
+			}
+		}
+	}
+	t.bots, t.ranges = all, make([]atomic.Pointer[spans], len(all))
+	for i, b := range all {
+		b.index = i
+		if !b.RobotsOnly {
+			t.tokens[strings.ToLower(b.Token)] = b
+		}
+		for _, host := range b.Agents {
+			if t.agents[host] == nil {
+				t.agents[host] = b
+			}
+		}
+	}
+	for _, r := range o.Ranges {
+		if err := t.add(r); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func readFile(name string) ([]*Bot, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("bots: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	all, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("bots: %s:%w", name, err)
+	}
+	return all, nil
+}
+
+// All gives every bot, in the order of the table.
+func (t *Table) All() iter.Seq[*Bot] { return slices.Values(t.bots) }
+
+// Crawlers gives the tokens of those that come for a purpose of the policy, as
+// robots.txt names them, those for robots.txt alone included.
+func (t *Table) Crawlers(p millrace.Purpose) []string {
+	var tokens []string
+	for _, b := range t.bots {
+		if b.Purpose.Of() == p {
+			tokens = append(tokens, b.Token)
+		}
+	}
+	return tokens
+}
+
+// Named gives the bots that a name stands for, in any case: a token, a bot's
+// name, a family or a purpose. None: nobody has it.
+func (t *Table) Named(name string) []*Bot {
+	for _, is := range []func(b *Bot) bool{
+		func(b *Bot) bool { return strings.EqualFold(b.Token, name) },
+		func(b *Bot) bool { return strings.EqualFold(b.Name, name) },
+		func(b *Bot) bool { return strings.EqualFold(b.Family, name) },
+		func(b *Bot) bool { return strings.EqualFold(string(b.Purpose), name) },
+	} {
+		var found []*Bot
+		for _, b := range t.bots {
+			if is(b) {
+				found = append(found, b)
+			}
+		}
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// Agent gives the bot that signs its requests with a host's keys, nil if none
+// is known to.
+func (t *Table) Agent(host string) *Bot { return t.agents[strings.ToLower(host)] }
+
+const (
+	longestAgent = 1 << 10 // bytes of a user agent that are looked at
+	longestToken = 48      // bytes of a token
+)
+
+// Identify gives the bot that a user agent names, [Other] for one that says in
+// another way that it is no browser of a person's, nil for everybody else. Of
+// several the first counts. It allocates nothing.
+func (t *Table) Identify(userAgent string) *Bot {
+	if len(userAgent) > longestAgent {
+		userAgent = userAgent[:longestAgent]
+	}
+	var found *Bot
+	var lower [longestToken]byte
+	for at := 0; at < len(userAgent); {
+		if !tokenByte(userAgent[at]) {
+			if userAgent[at] == '+' && at+5 <= len(userAgent) && userAgent[at:at+5] == "+http" {
+				found = Other // where to read about it
+			}
+			at++
+			continue
+		}
+		start := at
+		for at < len(userAgent) && tokenByte(userAgent[at]) {
+			at++
+		}
+		end := at
+		for end > start && userAgent[end-1] == '.' {
+			end-- // of a sentence
+		}
+		n := end - start
+		if n > longestToken || n == 0 || start > 0 && inAddress(userAgent[start-1]) {
+			continue
+		}
+		for i := range n {
+			c := userAgent[start+i]
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			lower[i] = c
+		}
+		if b := t.tokens[string(lower[:n])]; b != nil {
+			return b
+		}
+		if found == nil && declares(string(lower[:n])) {
+			found = Other
+		}
+	}
+	return found
+}
+
+// tokenByte reports whether a byte may be one of a token's.
+func tokenByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
+}
+
+// inAddress reports whether what follows a byte is part of a URL or a mail
+// address, which names a page about a bot, or nobody.
+func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=' || c == '#' }
+
+// declares reports whether a word in lower case says that it names a machine.
+func declares(word string) bool {
+	if base, ok := strings.CutSuffix(word, "bot"); ok {
+		return base != "cu" // a brand of telephones
+	}
+	for _, part := range [...]string{"crawler", "spider", "scraper", "bot-", "-bot", "bot_"} {
+		if strings.Contains(word, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// errNobody says that a name stands for no bot.
+var errNobody = errors.New("names no bot, family or purpose of the table")

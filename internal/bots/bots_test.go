@@ -1,0 +1,356 @@
+package bots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+func logTo(b *strings.Builder) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+func table(t testing.TB, o *Options) *Table {
+	t.Helper()
+	b, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// User agents as they are sent.
+var sent = []struct{ agent, bot string }{
+	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot"},
+	{"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36; compatible; OAI-SearchBot/1.3; +https://openai.com/searchbot", "OAI-SearchBot"},
+	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot", "ChatGPT-User"},
+	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; ClaudeBot/1.0; +claudebot@anthropic.com)", "ClaudeBot"},
+	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Claude-User/1.0; +Claude-User@anthropic.com)", "Claude-User"},
+	{"Googlebot/2.1 (+http://www.google.com/bot.html)", "Googlebot"},
+	{"Googlebot-Image/1.0", "Googlebot-Image"},
+	{"FeedFetcher-Google; (+http://www.google.com/feedfetcher.html)", "FeedFetcher-Google"},
+	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; PerplexityBot/1.0; +https://perplexity.ai/perplexitybot)", "PerplexityBot"},
+	{"CCBot/2.0 (https://commoncrawl.org/faq/)", "CCBot"},
+	{"cohere-ai", "cohere-ai"},
+	{"meta-externalagent/1.1 (+https://developers.facebook.com/docs/sharing/webmasters/crawler)", "meta-externalagent"},
+	{"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "facebookexternalhit"},
+	{"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_10_1) AppleWebKit/600.2.5 (KHTML, like Gecko) Version/8.0.2 Safari/600.2.5 (Amazonbot/0.1; +https://developer.amazon.com/support/amazonbot)", "Amazonbot"},
+	{"Mozilla/5.0 (compatible; YouBot/1.0; +https://about.you.com/youbot/)", "YouBot"},
+	{"Mozilla/5.0 (Linux; Android 5.0) AppleWebKit/537.36 (KHTML, like Gecko) Mobile Safari/537.36 (compatible; Bytespider; spider-feedback@bytedance.com)", "Bytespider"},
+	{"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "bingbot"},
+	{"gptbot", "GPTBot"},
+	{"a GPTBot.", "GPTBot"},
+
+	{"Mozilla/5.0 (compatible; Mybot/1.0)", "other"},
+	{"NewCrawler", "other"},
+	{"millrace/1.0 (+https://example.com/about)", "other"},
+	{"Thing/2 (see https://example.com/GPTBot; bot-admin@example.com)", "other"},
+	{"Google-Extended", ""}, // robots.txt alone
+	{"Mozilla/5.0 (compatible; Applebot-Extended)", "other"},
+	{"NotGPTBotAtAll", ""},
+
+	{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36", ""},
+	{"Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36", ""},
+	{"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", ""},
+	{"see gptbot.com/GPTBot or x@GPTBot", ""},
+	{"curl/8.5.0", ""},
+	{"", ""},
+}
+
+func TestIdentify(t *testing.T) {
+	b := table(t, nil)
+	for _, c := range sent {
+		got := ""
+		if is := b.Identify(c.agent); is != nil {
+			got = is.Token
+			if is == Other {
+				got = is.Name
+			}
+		}
+		if got != c.bot {
+			t.Errorf("%q: %q, want %q", c.agent, got, c.bot)
+		}
+	}
+	if b.Identify(strings.Repeat("x ", 4000)+"GPTBot") != nil {
+		t.Error("all of a long user agent is read")
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		for _, c := range sent {
+			b.Identify(c.agent)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// The families that OpenFeeder names in section 12, and what their bots are for.
+func TestFamilies(t *testing.T) {
+	b := table(t, nil)
+	for _, family := range []string{"openai", "anthropic", "google", "perplexity", "common-crawl", "cohere", "meta", "amazon", "you", "bytedance"} {
+		if len(b.Named(family)) == 0 {
+			t.Errorf("%s: no bot", family)
+		}
+	}
+	if got := b.Crawlers(millrace.AITrain); !slices.Contains(got, "Google-Extended") || !slices.Contains(got, "GPTBot") || slices.Contains(got, "Googlebot") {
+		t.Error(got)
+	}
+	if a := b.Agent("ChatGPT.com"); a == nil || a.Family != "openai" {
+		t.Error(a)
+	}
+	for name, want := range map[string]int{"gptbot": 1, "OPENAI": 4, "nobody": 0, "Other": 0} {
+		if got := len(b.Named(name)); got != want {
+			t.Errorf("%s: %d bots", name, got)
+		}
+	}
+	if len(b.Named("training")) < 10 {
+		t.Error("few bots train")
+	}
+}
+
+func TestRead(t *testing.T) {
+	all, err := Read(strings.NewReader("\n# ours\nOurBot\tus\tuser agents=a.example,b.example:8443 name=Our-Bot # indeed\n  Their-Robots them search robots-only ranges=https://them.example/r.json\n"))
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	if b := all[0]; b.Token != "OurBot" || b.Name != "Our-Bot" || b.Family != "us" || b.Purpose != User || len(b.Agents) != 2 || b.RobotsOnly {
+		t.Errorf("%+v", b)
+	}
+	if b := all[1]; !b.RobotsOnly || b.Ranges != "https://them.example/r.json" {
+		t.Errorf("%+v", b)
+	}
+	for text, want := range map[string]string{
+		"A\n":                                   "1: want a token",
+		"A b training\na c user\n":              "2: a is in line 1",
+		"# x\nA b crawling\n":                   "2: \"crawling\" is no purpose",
+		"A/1 b user\n":                          "1: \"A/1\" has a character",
+		"A b user name=\n":                      "none of",
+		"A b user color=red\n":                  "none of",
+		"A b user name=bots\n":                  "a meaning of its own",
+		"training b user\n":                     "a meaning of its own",
+		"A b user agents=x/y\n":                 "is no host",
+		"A b user ranges=http://x.example\n":    "no https URL",
+		strings.Repeat("A", 49) + " b user\n":   "no token",
+		"A b user " + strings.Repeat("x", 5000): "longer than",
+	} {
+		if _, err := Read(strings.NewReader(text)); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.30q: %v", text, err)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	more := write(t, dir, "bots", "OurBot us user\ngptbot openai search\n")
+	b := table(t, &Options{Files: []string{more}})
+	if got := b.Identify("GPTBot/1"); got == nil || got.Purpose != Search || got.Token != "gptbot" {
+		t.Errorf("%+v", got)
+	}
+	if got := b.Identify("OurBot/1"); got == nil || got.Family != "us" {
+		t.Errorf("%+v", got)
+	}
+	for name, o := range map[string]*Options{
+		"bots:1":          {Files: []string{write(t, dir, "bots", "x\n")}},
+		"no such file":    {Files: []string{filepath.Join(dir, "none")}},
+		"names no bot":    {Ranges: []RangeFile{{"nobody", more}}},
+		"addresses of GP": {Ranges: []RangeFile{{"GPTBot", filepath.Join(dir, "none")}}},
+		"line 2":          {Ranges: []RangeFile{{"GPTBot", write(t, dir, "ranges", "192.0.2.0/24\n192.0.2\n")}}},
+	} {
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func write(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// The forms in which operators publish addresses.
+func TestReadRanges(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"creationTime":"2026-10-05T12:00:00.000000","prefixes":[{"ipv4Prefix":"192.0.2.0/28"},{"ipv6Prefix":"2001:db8:10::/64"}]}`: "[192.0.2.0/28 2001:db8:10::/64]",
+		"\uFEFF{\"prefixes\":[{\"ipv4Prefix\":\"192.0.2.7\"}]}":                                                                      "[192.0.2.7/32]",
+		"# from the manual\n192.0.2.0/24\r\n\n2001:db8::1 # one\n":                                                                   "[192.0.2.0/24 2001:db8::1/128]",
+		"192.0.2.9/24,US,US-CA,Menlo Park,\n2001:db8::/32,IE,,,\n":                                                                   "[192.0.2.0/24 2001:db8::/32]",
+	} {
+		got, err := ReadRanges(strings.NewReader(text))
+		if err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                "no address",
+		"# none\n":        "no address",
+		`{"prefixes":[]}`: "no address",
+		`{"prefixes":[{"ip_prefix":"10.0.0.0"}]}`:                         "at /prefixes/0: neither",
+		`{"prefixes":[{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"ten"}]}`: "at /prefixes/1",
+		`{"prefixes":`:              "line 1",
+		"192.0.2.0/24\n0.0.0.0/0\n": "line 2: \"0.0.0.0/0\" is every address",
+		"::/0":                      "every address",
+		"::ffff:10.0.0.0/104":       "IPv4",
+		"fe80::1%eth0":              "no network",
+		"<html>":                    "line 1",
+	} {
+		if _, err := ReadRanges(strings.NewReader(text)); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	dir := t.TempDir()
+	b := table(t, &Options{Ranges: []RangeFile{
+		{"gptbot", write(t, dir, "a", "192.0.2.0/28\n192.0.2.8/29\n198.51.100.7\n2001:db8::/32\n")},
+		{"google", write(t, dir, "b", "203.0.113.0/25\n")},
+		{"google", write(t, dir, "c", "203.0.113.128/25\n")},
+	}})
+	for _, c := range []struct {
+		agent, from string
+		want        Verdict
+	}{
+		{"GPTBot", "192.0.2.0", Verified},
+		{"GPTBot", "192.0.2.15", Verified},
+		{"GPTBot", "::ffff:192.0.2.15", Verified},
+		{"GPTBot", "192.0.2.16", Forged},
+		{"GPTBot", "198.51.100.6", Forged},
+		{"GPTBot", "198.51.100.7", Verified},
+		{"GPTBot", "2001:db8:ffff::1", Verified},
+		{"GPTBot", "2001:db7::1", Forged},
+		{"GPTBot", "::1", Forged},
+		{"Googlebot", "203.0.113.200", Verified},
+		{"Google-Agent", "203.0.113.20", Verified},
+		{"Googlebot", "192.0.2.1", Forged},
+		{"ClaudeBot", "192.0.2.1", Unknown},
+		{"SomeBot", "192.0.2.1", Unknown},
+	} {
+		if got := b.Verify(b.Identify(c.agent), netip.MustParseAddr(c.from)); got != c.want {
+			t.Errorf("%s from %s: %v, want %v", c.agent, c.from, got, c.want)
+		}
+	}
+	if b.Verify(nil, netip.Addr{}) != Unknown || b.Verify(b.Identify("GPTBot"), netip.Addr{}) != Forged {
+		t.Error("nobody, and nowhere")
+	}
+	bot, from := b.Identify("GPTBot"), netip.MustParseAddr("192.0.2.3")
+	if n := testing.AllocsPerRun(100, func() { b.Verify(bot, from) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A file is read again when it changes; what is wrong with it changes nothing.
+func TestReread(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "a", "192.0.2.0/24\n")
+	var log strings.Builder
+	b := table(t, &Options{Ranges: []RangeFile{{"GPTBot", file}}, Log: logTo(&log)})
+	lost := make(map[string]bool)
+	at := time.Now()
+	change := func(text string) {
+		t.Helper()
+		write(t, dir, "a", text)
+		at = at.Add(time.Second)
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+		b.look(lost)
+		b.look(lost)
+	}
+	from := func(address string) Verdict {
+		return b.Verify(b.Identify("GPTBot"), netip.MustParseAddr(address))
+	}
+	change("198.51.100.0/24\n")
+	if from("192.0.2.1") != Forged || from("198.51.100.1") != Verified {
+		t.Error("the new addresses do not count")
+	}
+	change("nonsense\n")
+	if from("198.51.100.1") != Verified || strings.Count(log.String(), "stay as they were") != 1 {
+		t.Error(log.String())
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	b.look(lost)
+	b.look(lost)
+	if from("198.51.100.1") != Verified || strings.Count(log.String(), "stay as they were") != 2 {
+		t.Error(log.String())
+	}
+	change("203.0.113.0/24\n")
+	if from("203.0.113.1") != Verified || from("198.51.100.1") != Forged {
+		t.Error("the newest addresses do not count")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.Run(ctx) // comes back
+}
+
+// The networks of a file contain what each of them does, however they overlap.
+func FuzzReadRanges(f *testing.F) {
+	f.Add("192.0.2.0/24\n192.0.2.128/25\n10.0.0.0/8\n", "192.0.2.200")
+	f.Add(`{"prefixes":[{"ipv4Prefix":"192.0.2.0/28"},{"ipv6Prefix":"2001:db8:10::/64"}]}`, "2001:db8:10::1")
+	f.Add("1.0.0.0/8\n1.2.0.0/16\n2.0.0.0/7\n", "2.255.0.1")
+	f.Fuzz(func(t *testing.T, text, from string) {
+		networks, err := ReadRanges(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		a, err := netip.ParseAddr(from)
+		if err != nil || a.Zone() != "" {
+			a = networks[0].Addr()
+		}
+		want := slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
+		if got := newSpans(networks).contain(a); got != want {
+			t.Errorf("%v in %v: %v", a, networks, got)
+		}
+	})
+}
+
+func FuzzIdentify(f *testing.F) {
+	for _, c := range sent {
+		f.Add(c.agent)
+	}
+	b := table(f, nil)
+	f.Fuzz(func(t *testing.T, agent string) {
+		is := b.Identify(agent)
+		if is != nil && is != Other && !strings.Contains(strings.ToLower(agent), strings.ToLower(is.Token)) {
+			t.Errorf("%q is %s", agent, is.Token)
+		}
+		if is != nil && is.RobotsOnly {
+			t.Errorf("%q is %s, which nobody is", agent, is.Token)
+		}
+	})
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("OurBot us user agents=a.example name=Our-Bot\n")
+	f.Add(builtIn)
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := Read(strings.NewReader(text))
+		for _, b := range all {
+			if err != nil || b.Token == "" || b.Family == "" || b.Purpose.Of() == "" {
+				t.Errorf("%+v, %v", b, err)
+			}
+		}
+	})
+}
+
+func BenchmarkIdentify(b *testing.B) {
+	known := table(b, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, c := range sent {
+			known.Identify(c.agent)
+		}
+	}
+}

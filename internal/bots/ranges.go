@@ -1,0 +1,302 @@
+package bots
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// RangeFile says which addresses a bot, or each bot of a family, comes from.
+type RangeFile struct {
+	Name string // a token, a name or a family
+	File string // with the addresses, as [ReadRanges] reads them
+}
+
+// Verdict is what is known of who claims a name.
+type Verdict int
+
+// The verdicts.
+const (
+	Unknown  Verdict = iota // nothing shows whether it is true
+	Verified                // it is who it says
+	Forged                  // it is somebody else
+)
+
+// Verify holds a claim against the addresses of the bot: Unknown when they are
+// not known. It allocates nothing.
+func (t *Table) Verify(b *Bot, from netip.Addr) Verdict {
+	if b == nil || b.index < 0 || b.index >= len(t.ranges) {
+		return Unknown
+	}
+	known := t.ranges[b.index].Load()
+	switch {
+	case known == nil:
+		return Unknown
+	case known.contain(from):
+		return Verified
+	}
+	return Forged
+}
+
+// Bounds of a file of addresses.
+const (
+	maxRangeFile = 16 << 20
+	maxPrefixes  = 500_000
+)
+
+// ReadRanges reads addresses in the forms in which operators publish them: an
+// object of JSON with an array of prefixes, each with an ipv4Prefix or an
+// ipv6Prefix, or a network or an address a line, of which what follows a comma
+// (RFC 8805) or # means nothing here. An error wraps [millrace.ErrInvalid] and
+// says where.
+func ReadRanges(r io.Reader) ([]netip.Prefix, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxRangeFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxRangeFile {
+		return nil, fmt.Errorf("more than %d bytes: %w", maxRangeFile, millrace.ErrTooLarge)
+	}
+	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
+	var out []netip.Prefix
+	if trimmed := bytes.TrimSpace(b); len(trimmed) > 0 && trimmed[0] == '{' {
+		out, err = jsonRanges(b)
+	} else {
+		out, err = lineRanges(string(b))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out) == 0:
+		return nil, fmt.Errorf("no address is in it: %w", millrace.ErrInvalid)
+	case len(out) > maxPrefixes:
+		return nil, fmt.Errorf("more than %d networks: %w", maxPrefixes, millrace.ErrTooLarge)
+	}
+	return out, nil
+}
+
+func jsonRanges(b []byte) ([]netip.Prefix, error) {
+	var doc struct {
+		Prefixes []struct {
+			V4 string `json:"ipv4Prefix"`
+			V6 string `json:"ipv6Prefix"`
+		} `json:"prefixes"`
+	}
+	if err := jsonio.Unmarshal(b, nil, &doc); err != nil {
+		return nil, err
+	}
+	var out []netip.Prefix
+	for i, entry := range doc.Prefixes {
+		if entry.V4 == "" && entry.V6 == "" {
+			return nil, fmt.Errorf("at /prefixes/%d: neither ipv4Prefix nor ipv6Prefix: %w", i, millrace.ErrInvalid)
+		}
+		for _, s := range []string{entry.V4, entry.V6} {
+			if s == "" {
+				continue
+			}
+			p, err := network(s)
+			if err != nil {
+				return nil, fmt.Errorf("at /prefixes/%d: %w", i, err)
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+func lineRanges(text string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line, _, _ = strings.Cut(line, "#")
+		line, _, _ = strings.Cut(line, ",")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		p, err := network(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func network(s string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(s)
+	if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
+		a = a.Unmap()
+		p, err = netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	switch {
+	case err != nil:
+		return p, fmt.Errorf("%q is no network, such as 192.0.2.0/24: %w", s, millrace.ErrInvalid)
+	case p.Bits() == 0:
+		return p, fmt.Errorf("%q is every address there is: %w", s, millrace.ErrInvalid)
+	case p.Addr().Is4In6():
+		return p, fmt.Errorf("%q: write it as a network of IPv4: %w", s, millrace.ErrInvalid)
+	}
+	return p.Masked(), nil
+}
+
+// spans are networks as the first and the last of their addresses, in order,
+// and without overlaps.
+type spans []span
+
+type span struct{ from, to netip.Addr }
+
+func newSpans(networks []netip.Prefix) *spans {
+	all := make(spans, 0, len(networks))
+	for _, p := range networks {
+		all = append(all, span{p.Addr(), last(p)})
+	}
+	slices.SortFunc(all, func(a, b span) int { return a.from.Compare(b.from) })
+	out := all[:0]
+	for _, s := range all {
+		if n := len(out); n > 0 && s.from.BitLen() == out[n-1].to.BitLen() && !out[n-1].to.Less(s.from) {
+			if out[n-1].to.Less(s.to) {
+				out[n-1].to = s.to
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	out = slices.Clip(out)
+	return &out
+}
+
+// last gives the last address of a network.
+func last(p netip.Prefix) netip.Addr {
+	b := p.Addr().AsSlice()
+	for i := p.Bits(); i < len(b)*8; i++ {
+		b[i/8] |= 1 << (7 - i%8)
+	}
+	a, _ := netip.AddrFromSlice(b) // as long as the address was
+	return a
+}
+
+func (s *spans) contain(a netip.Addr) bool {
+	a = a.Unmap()
+	all := *s
+	i := sort.Search(len(all), func(i int) bool { return a.Less(all[i].from) })
+	return i > 0 && a.BitLen() == all[i-1].to.BitLen() && !all[i-1].to.Less(a)
+}
+
+// rangeFile is a file of addresses as it was read.
+type rangeFile struct {
+	RangeFile
+	bots     []*Bot
+	size     int64
+	modified time.Time
+	networks []netip.Prefix
+}
+
+// reread is the time between two looks at the files of addresses.
+const reread = 10 * time.Second
+
+// add reads a file of addresses.
+func (t *Table) add(r RangeFile) error {
+	f := &rangeFile{RangeFile: r}
+	for _, b := range t.Named(r.Name) {
+		if !b.RobotsOnly && !strings.EqualFold(string(b.Purpose), r.Name) {
+			f.bots = append(f.bots, b)
+		}
+	}
+	if f.bots == nil {
+		return fmt.Errorf("addresses of %s: %w: %w", r.Name, errNobody, millrace.ErrInvalid)
+	}
+	if _, err := f.read(); err != nil {
+		return err
+	}
+	t.files = append(t.files, f)
+	t.publish(f.bots)
+	return nil
+}
+
+// read reads the file if it is another than it was.
+func (f *rangeFile) read() (changed bool, err error) {
+	file, err := os.Open(f.File)
+	if err != nil {
+		return false, fmt.Errorf("addresses of %s: %w", f.Name, err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("addresses of %s: %w", f.Name, err)
+	}
+	if info.Size() == f.size && info.ModTime().Equal(f.modified) && f.networks != nil {
+		return false, nil
+	}
+	// What is wrong with it is told once.
+	f.size, f.modified = info.Size(), info.ModTime()
+	networks, err := ReadRanges(file)
+	if err != nil {
+		return false, fmt.Errorf("addresses of %s: %s: %w", f.Name, f.File, err)
+	}
+	f.networks = networks
+	return true, nil
+}
+
+// publish makes the addresses of some bots those of the files.
+func (t *Table) publish(some []*Bot) {
+	for _, b := range some {
+		var networks []netip.Prefix
+		for _, f := range t.files {
+			if slices.Contains(f.bots, b) {
+				networks = append(networks, f.networks...)
+			}
+		}
+		t.ranges[b.index].Store(newSpans(networks))
+	}
+}
+
+// Run reads the files of addresses again whenever they have changed, until the
+// context ends. One that cannot be read any more, or has become wrong, is
+// logged, and what it has said before goes on.
+func (t *Table) Run(ctx context.Context) {
+	if len(t.files) == 0 {
+		return
+	}
+	tick := time.NewTicker(reread)
+	defer tick.Stop()
+	lost := make(map[string]bool)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			t.look(lost)
+		}
+	}
+}
+
+// look is one look at the files; lost are those that could not be read before.
+func (t *Table) look(lost map[string]bool) {
+	for _, f := range t.files {
+		changed, err := f.read()
+		switch {
+		case err != nil:
+			if !lost[f.File] {
+				lost[f.File] = true
+				t.log.Warn("the addresses of a bot stay as they were", "error", err)
+			}
+		case changed:
+			delete(lost, f.File)
+			t.publish(f.bots)
+			t.log.Info("new addresses of a bot", "bot", f.Name, "file", f.File, "networks", len(f.networks))
+		default:
+			delete(lost, f.File)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package bots
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// Bounds of a file of bots.
+const (
+	maxLine = 4 << 10
+	maxBots = 10_000
+)
+
+// Words that rules have a meaning of their own for.
+var reserved = []string{string(Training), string(Search), string(User), "bots", "unverified", "other", "all"}
+
+// Read reads bots, one a line: token, family and purpose (training, search or
+// user), then what else is known of it, in any order:
+//
+//	GPTBot           openai  training  ranges=https://openai.com/gptbot.json
+//	Google-Agent     google  user      agents=agent.bot.goog
+//	Google-Extended  google  training  robots-only
+//	bingbot          microsoft search  name=Bingbot
+//
+// Words are separated by spaces or tabs, and # begins a comment. An error wraps
+// [millrace.ErrInvalid] and begins with the number of the line.
+func Read(r io.Reader) ([]*Bot, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	var all []*Bot
+	seen := make(map[string]int)
+	n := 0
+	for lines.Scan() {
+		n++
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			continue
+		}
+		b, err := readBot(words)
+		if err != nil {
+			return nil, fmt.Errorf("%d: %w: %w", n, err, millrace.ErrInvalid)
+		}
+		token := strings.ToLower(b.Token)
+		if before := seen[token]; before > 0 {
+			return nil, fmt.Errorf("%d: %s is in line %d, too: %w", n, b.Token, before, millrace.ErrInvalid)
+		}
+		if seen[token] = n; len(all) == maxBots {
+			return nil, fmt.Errorf("%d: more than %d bots: %w", n, maxBots, millrace.ErrTooLarge)
+		}
+		all = append(all, b)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%d: longer than %d bytes: %w", n+1, maxLine, millrace.ErrInvalid)
+	} else if err != nil {
+		return nil, fmt.Errorf("%d: %w", n+1, err)
+	}
+	return all, nil
+}
+
+func readBot(words []string) (*Bot, error) {
+	if len(words) < 3 {
+		return nil, errors.New("want a token, a family and a purpose")
+	}
+	b := &Bot{Token: words[0], Name: words[0], Family: strings.ToLower(words[1]), Purpose: Purpose(words[2])}
+	for _, name := range words[:2] {
+		if err := word(name); err != nil {
+			return nil, err
+		}
+	}
+	if b.Purpose.Of() == "" {
+		return nil, fmt.Errorf("%q is no purpose: want training, search or user", words[2])
+	}
+	for _, w := range words[3:] {
+		key, value, _ := strings.Cut(w, "=")
+		switch {
+		case w == "robots-only":
+			b.RobotsOnly = true
+		case value == "":
+			return nil, fmt.Errorf("%q is none of name=, agents=, ranges= and robots-only", w)
+		case key == "name":
+			if err := word(value); err != nil {
+				return nil, err
+			}
+			b.Name = value
+		case key == "agents":
+			for host := range strings.SplitSeq(strings.ToLower(value), ",") {
+				if u, err := url.Parse("https://" + host); err != nil || u.Host != host || host == "" {
+					return nil, fmt.Errorf("agents: %q is no host", host)
+				}
+				b.Agents = append(b.Agents, host)
+			}
+		case key == "ranges":
+			if u, err := url.Parse(value); err != nil || u.Scheme != "https" || u.Host == "" {
+				return nil, fmt.Errorf("ranges: %q is no https URL", value)
+			}
+			b.Ranges = value
+		default:
+			return nil, fmt.Errorf("%q is none of name=, agents=, ranges= and robots-only", w)
+		}
+	}
+	return b, nil
+}
+
+// word refuses what could not stand in a user agent, in robots.txt or in a rule.
+func word(s string) error {
+	for i := range len(s) {
+		if !tokenByte(s[i]) {
+			return fmt.Errorf("%q has a character that is none of a-z, A-Z, 0-9, dot, dash and underscore", s)
+		}
+	}
+	if len(s) > longestToken || strings.HasSuffix(s, ".") {
+		return fmt.Errorf("%q is no token: at most %d characters, and no dot at its end", s, longestToken)
+	}
+	for _, r := range reserved {
+		if strings.EqualFold(s, r) {
+			return fmt.Errorf("%q has a meaning of its own in rules", s)
+		}
+	}
+	return nil
+}
