@@ -17,28 +17,28 @@ type hub struct {
 
 // flush pings the hub for every topic, if something has been published since it
 // was pinged last.
-func (h *hub) flush(ctx context.Context) error {
+func (h *hub) flush(ctx context.Context) (told bool, err error) {
 	p, from := h.pusher, "told to hub "+h.url
 	v, err := p.Site.Head(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	kept, err := p.Site.Cursor(ctx, from)
 	if err != nil {
-		return err
+		return false, err
 	}
 	site := v.Site()
 	now := site.At(site.Seq)
 	if kept == now {
-		return nil
+		return false, nil
 	}
 	topics := p.Topics()
 	for _, topic := range topics {
 		form := url.Values{"hub.mode": {"publish"}, "hub.url": {topic}}
 		if err := post(ctx, p.Client, h.url, formType, []byte(form.Encode())); err != nil {
-			return err
+			return true, err
 		}
 	}
 	p.Logger.DebugContext(ctx, "the hub is told", "hub", h.url, "topics", len(topics), "seq", site.Seq)
-	return p.keep(ctx, from, kept, now)
+	return true, p.keep(ctx, from, kept, now)
 }

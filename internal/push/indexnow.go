@@ -116,25 +116,25 @@ type engine struct {
 
 // flush submits what has changed since the last submission, or since it was
 // asked for the first time: what was there before is no news.
-func (e *engine) flush(ctx context.Context) error {
+func (e *engine) flush(ctx context.Context) (told bool, err error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
 			Site: e.pusher.Site, Name: e.base, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,
 		}
 		if err := box.Skip(ctx); err != nil && !errors.Is(err, millrace.ErrConflict) {
-			return err
+			return false, err
 		}
 		e.box = box
 	}
-	_, err := e.box.Flush(ctx)
+	n, err := e.box.Flush(ctx)
 	if taken, ok := errors.AsType[*outbox.TakenError](err); ok {
 		// Another process tells the same engine of the same edition. Should it
 		// end, this one goes on from where it was.
 		e.pusher.Logger.DebugContext(ctx, "another process tells the search engine", "site", taken.Site)
 		e.box = nil
-		return nil
+		return false, nil
 	}
-	return err
+	return n > 0, err
 }
 
 // deliver submits the pages of events.

@@ -47,7 +47,7 @@ type Pusher struct {
 type receiver struct {
 	name  string
 	gap   time.Duration
-	flush func(ctx context.Context) error // tells what there is to tell
+	flush func(ctx context.Context) (told bool, err error) // tells what there is to tell
 }
 
 // Run tells, until the context ends. Call it once there is something published.
@@ -68,10 +68,14 @@ func (p *Pusher) Run(ctx context.Context) {
 // within the gap together.
 func (p *Pusher) follow(ctx context.Context, r receiver) {
 	fails := 0
+	var last time.Time // that it was told something
 	for {
 		moved := p.Moved()
 		began := time.Now()
-		err := r.flush(ctx)
+		told, err := r.flush(ctx)
+		if told {
+			last = began
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -85,7 +89,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 				return
 			case <-moved:
 			}
-			if fetch.Sleep(ctx, r.gap-time.Since(began)) != nil {
+			if fetch.Sleep(ctx, r.gap-time.Since(last)) != nil {
 				return
 			}
 		default:

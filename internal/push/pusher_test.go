@@ -116,7 +116,7 @@ func TestHub(t *testing.T) {
 	h := &hub{pusher: newPusher(site), url: l.URL + "/"}
 	flush := func(ok bool) {
 		t.Helper()
-		if err := h.flush(t.Context()); (err == nil) != ok {
+		if _, err := h.flush(t.Context()); (err == nil) != ok {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestIndexNow(t *testing.T) {
 	e := &engine{pusher: newPusher(site), IndexNow: n}
 	flush := func(ok bool) {
 		t.Helper()
-		if err := e.flush(t.Context()); (err == nil) != ok {
+		if _, err := e.flush(t.Context()); (err == nil) != ok {
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestIndexNowTwice(t *testing.T) {
 	apply(t, site, "1", "/first")
 	for i := range 6 {
 		for _, e := range both {
-			if err := e.flush(t.Context()); err != nil {
+			if _, err := e.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -252,12 +252,13 @@ func TestFollow(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
 		var fail error
+		idle := 0 // which of the calls finds nothing to tell
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			p.follow(ctx, receiver{"test", time.Minute, func(context.Context) error {
+			p.follow(ctx, receiver{"test", time.Minute, func(context.Context) (bool, error) {
 				at = append(at, time.Since(start))
-				return fail
+				return len(at) != idle, fail
 			}})
 		}()
 		want := func(text string, want ...time.Duration) {
@@ -278,10 +279,16 @@ func TestFollow(t *testing.T) {
 		want("two changes soon after")
 		time.Sleep(time.Minute)
 		want("they are told together", 3*time.Minute)
+		idle = 1
+		time.Sleep(time.Hour)
+		move()
+		move()
+		want("nothing to tell keeps nobody waiting", 63*time.Minute+time.Second, 63*time.Minute+time.Second)
+		start = start.Add(time.Hour)
 		fail = &fetch.StatusError{Code: http.StatusServiceUnavailable, RetryAfter: 90 * time.Second}
 		move()
 		time.Sleep(5 * time.Minute)
-		want("a hub that asks for patience", 4*time.Minute, 5*time.Minute+30*time.Second, 7*time.Minute)
+		want("a hub that asks for patience", 4*time.Minute+time.Second, 5*time.Minute+31*time.Second, 7*time.Minute+time.Second)
 		cancel()
 		<-ended
 	})
