@@ -167,11 +167,14 @@ func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 
 // recovered ends a request whose handler has panicked.
 func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
-	if err, ok := cause.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+	err, ok := cause.(error)
+	aborted := ok && errors.Is(err, http.ErrAbortHandler)
+	if !aborted {
 		g.log.Error("panic", "path", shown(r.URL.Path), "cause", cause, "stack", string(debug.Stack()))
 	}
-	if w.status != 0 {
-		// Half an answer is out: the connection must not look intact.
+	if aborted || w.status != 0 {
+		// Nobody is there any more, or half an answer is out: the connection
+		// must not look intact.
 		panic(http.ErrAbortHandler)
 	}
 	clear(w.Header())

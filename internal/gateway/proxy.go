@@ -250,12 +250,12 @@ func (p *Proxy) trusts(a netip.Addr) bool {
 func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	to, _ := w.(*patient)
 	switch {
-	case r.Context().Err() != nil:
-		panic(http.ErrAbortHandler) // nobody is there to read an answer
 	case to != nil && to.late():
 		w.Header().Set("Connection", "close")
 		failure(w, r, errUpload.Status, errUpload)
 		return
+	case r.Context().Err() != nil:
+		panic(http.ErrAbortHandler) // nobody is there to read an answer
 	}
 	said := errDown
 	if fetch.IsTimeout(err) {

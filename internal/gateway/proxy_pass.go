@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -134,7 +133,7 @@ type patient struct {
 func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *patient {
 	to := &patient{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1}
 	if h := w.Header(); len(h) > 0 {
-		to.kept = maps.Clone(h)
+		to.kept = h.Clone()
 	}
 	// Without a body to read, a deadline for reading would end the request.
 	// Where there are no deadlines, as in memory, none are needed.
