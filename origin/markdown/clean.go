@@ -7,13 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/millrace/millrace"
-)
-
-const (
-	maxLines  = 1_000_000
-	maxCost   = 4_000_000 // lines times the depth of containers: what the parser remembers
-	maxInside = 32        // containers opened in one line, or by indentation
+	"github.com/millrace/millrace/internal/commonmark"
 )
 
 // cleaner writes a text again without what is no Markdown: shortcodes, Liquid,
@@ -49,7 +43,6 @@ func (s *snapshot) cleaner(l *linker, m matter) *cleaner {
 }
 
 var (
-	fenceLine   = regexp.MustCompile("^([\\s>]*(?:(?:[-*+]|\\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3,})([^\n]*)$")
 	highlight   = regexp.MustCompile(`^([ \t]*)(?:\{\{[<%]-?\s*(?:highlight|code)\s+(.*?)-?[>%]\}\}|\{%-?\s*highlight\s+(.*?)-?%\})(.*)$`)
 	unhighlight = regexp.MustCompile(`^(.*?)(?:\{\{[<%]-?\s*/\s*(?:highlight|code)\s*-?[>%]\}\}|\{%-?\s*endhighlight\s*-?%\})`)
 	attribute   = regexp.MustCompile(`^[\s>]*\{:.*\}\s*$`)
@@ -60,21 +53,21 @@ var (
 	container   = regexp.MustCompile(`(?i)<(?:div|section|figure|details|summary|aside|article|p|span|td|li)\b[^<>]*\smarkdown(?:\s*=\s*["']?(?:1|block|span|true)["']?)?[^<>]*>`)
 )
 
-// clean gives the text as the parser gets it. Error: [millrace.ErrTooLarge].
+// clean gives the text as the parser gets it. Error: ErrTooLarge.
 func (c *cleaner) clean(text []byte) ([]byte, error) {
 	lines := bytes.Split(text, []byte("\n"))
-	if len(lines) > maxLines {
-		return nil, fmt.Errorf("%w: %d lines, the limit is %d", millrace.ErrTooLarge, len(lines), maxLines)
+	inside, err := commonmark.Containers(len(lines))
+	if err != nil {
+		return nil, err
 	}
 	c.out, c.absent = make([]byte, 0, len(text)+64), map[string]int{}
 	c.ends = countEnds(text)
-	inside := min(maxInside, max(4, maxCost/len(lines)))
 	fence, code := "", highlighted{}
 	for i, line := range lines {
 		if c.script {
 			line = c.outdent(line, fence != "")
 		}
-		line = shallower(line, inside, fence == "")
+		line = commonmark.Shallower(line, inside, fence == "")
 		switch {
 		case code.open:
 			if m := unhighlight.FindSubmatch(line); m != nil {
@@ -84,7 +77,7 @@ func (c *cleaner) clean(text []byte) ([]byte, error) {
 				code.lines = append(code.lines, line)
 			}
 		case fence != "":
-			if closes(line, fence) {
+			if commonmark.Closes(line, fence) {
 				fence = ""
 			}
 			c.literal(line)
@@ -102,9 +95,9 @@ func (c *cleaner) clean(text []byte) ([]byte, error) {
 			}
 			fallthrough
 		default:
-			if m := fenceLine.FindSubmatch(line); m != nil && c.hidden == "" && !(m[2][0] == '`' && bytes.IndexByte(m[3], '`') >= 0) {
+			if opened := commonmark.Fence(line); opened != "" && c.hidden == "" {
 				c.flush()
-				fence = string(m[2])
+				fence = opened
 				c.out = append(append(c.out, line...), '\n')
 				continue
 			}
@@ -212,58 +205,6 @@ func (c *cleaner) code(h highlighted, last []byte) {
 		}
 		c.out = fmt.Appendf(c.out, "%s%s\n\n", h.indent, fence)
 	}
-}
-
-// closes reports whether a line ends a fenced code block.
-func closes(line []byte, fence string) bool {
-	line = bytes.TrimLeft(line, " \t>")
-	rest := bytes.TrimLeft(line, fence[:1])
-	return len(line)-len(rest) >= len(fence) && len(bytes.TrimSpace(rest)) == 0
-}
-
-// shallower cuts from the start of a line what opens more quotes and lists
-// inside each other than anybody reads. A parser keeps all of them.
-func shallower(line []byte, inside int, indents bool) []byte {
-	var kept []byte
-	depth, columns, from := 0, 0, 0
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case c == ' ' || c == '\t':
-			if columns++; c == '\t' {
-				columns += 3
-			}
-			if columns > 4*inside && indents {
-				kept = append(kept, line[from:i]...)
-				from = i + 1
-			}
-			continue
-		case c == '>', (c == '-' || c == '*' || c == '+') && (i+1 == len(line) || line[i+1] == ' ' || line[i+1] == '\t'):
-			if depth++; depth > inside {
-				kept = append(kept, line[from:i]...)
-				from = i + 1
-			}
-			continue
-		case c >= '0' && c <= '9':
-			j := i
-			for j < len(line) && j < i+9 && line[j] >= '0' && line[j] <= '9' {
-				j++
-			}
-			if j+1 < len(line) && (line[j] == '.' || line[j] == ')') && (line[j+1] == ' ' || line[j+1] == '\t') {
-				if depth++; depth > inside {
-					kept = append(kept, line[from:i]...)
-					from = j + 1
-				}
-				i = j
-				continue
-			}
-		}
-		break
-	}
-	if from == 0 {
-		return line
-	}
-	return append(kept, line[from:]...)
 }
 
 var endTag = regexp.MustCompile(`\{\{[<%]-?\s*/\s*([\w./-]+)|\{%-?\s*end([\w-]+)`)

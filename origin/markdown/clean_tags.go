@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/commonmark"
 )
 
 var (
@@ -371,10 +372,10 @@ func (c *cleaner) callout(name string, args args, s string, from int) {
 	if c.ends[name] == 0 && name != "Admonition" || strings.TrimSpace(s[strings.LastIndexByte(s[:from], '\n')+1:from]) != "" {
 		return
 	}
-	kind := calloutKinds[strings.ToLower(cmp.Or(args["type"], args["style"], args["color"], args["0"]))]
+	kind := commonmark.CalloutKind(strings.ToLower(cmp.Or(args["type"], args["style"], args["color"], args["0"])))
 	title := cmp.Or(args["title"], args["1"])
 	if kind == "" {
-		kind = cmp.Or(calloutKinds[strings.ToLower(name)], "note")
+		kind = cmp.Or(commonmark.CalloutKind(strings.ToLower(name)), "note")
 		title = cmp.Or(args["title"], args["0"])
 	}
 	c.open = append(c.open, name)

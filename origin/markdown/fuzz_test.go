@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/commonmark"
 )
 
 // words gives the letters and digits of a text, whatever stands between them.
@@ -20,7 +21,7 @@ func words(s string) string {
 // check reports what no blocks may be.
 func check(t *testing.T, blocks []millrace.Block, depth int) {
 	t.Helper()
-	if depth > 2*maxBlocks+10 {
+	if depth > 2*commonmark.MaxDepth+10 {
 		t.Fatal("blocks too deep inside each other")
 	}
 	spans := func(text string, list []millrace.Span) {

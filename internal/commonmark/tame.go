@@ -1,4 +1,4 @@
-package markdown
+package commonmark
 
 import (
 	"bytes"
@@ -156,14 +156,13 @@ func eachLine(text []byte, use func(line []byte, code bool)) {
 	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
 		switch {
 		case fence != "":
-			if closes(line, fence) {
+			if Closes(line, fence) {
 				fence = ""
 			}
 			use(line, true)
 			continue
 		case bytes.Contains(line, []byte("```")) || bytes.Contains(line, []byte("~~~")):
-			if m := fenceLine.FindSubmatch(line); m != nil && !(m[2][0] == '`' && bytes.IndexByte(m[3], '`') >= 0) {
-				fence = string(m[2])
+			if fence = Fence(line); fence != "" {
 				use(line, true)
 				continue
 			}

@@ -1,4 +1,4 @@
-package markdown
+package commonmark
 
 import (
 	"context"
@@ -9,21 +9,15 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/text"
 
 	"github.com/millrace/millrace"
 )
 
-// maxBlocks is how many blocks may be inside each other; what is deeper stands
-// beside what it would be in.
-const maxBlocks = 40
-
 // writer makes blocks of a parsed text.
 type writer struct {
-	ctx   context.Context
-	l     *linker
-	src   []byte
-	slugs slugger
+	ctx context.Context
+	o   *Options
+	src []byte
 
 	line    textLine
 	out     []millrace.Block
@@ -35,28 +29,6 @@ type writer struct {
 	gone    int      // the source up to here is no text
 	steps   int
 	err     error
-}
-
-// blocks gives the blocks of a text. Errors: [millrace.ErrTooLarge] and the
-// context's own.
-func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) ([]millrace.Block, error) {
-	c := s.cleaner(l, m)
-	src, err := c.clean(src)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	src = tame(src)
-	doc := newParser(c.script).Parse(text.NewReader(src))
-	w := &writer{ctx: ctx, l: l, src: src, slugs: slugger{kind: s.kind}}
-	w.children(doc)
-	w.flush()
-	if w.err != nil || len(w.out) == 0 {
-		return nil, w.err
-	}
-	return w.out, nil
 }
 
 // flush ends the line of text that is being built.
@@ -138,7 +110,7 @@ func (w *writer) block(n ast.Node) {
 	}
 	w.depth++
 	defer func() { w.depth-- }()
-	if w.depth > maxBlocks {
+	if w.depth > MaxDepth {
 		switch n.(type) {
 		case *ast.Blockquote, *ast.List, *ast.ListItem, *east.DefinitionList, *east.DefinitionDescription, *insertion:
 			w.flush()
@@ -214,10 +186,8 @@ func (w *writer) heading(n *ast.Heading) {
 		b.Text = b.Text[:m[0]]
 		b.Spans = cut(b.Spans, len(b.Text))
 	}
-	if b.Anchor == "" {
-		b.Anchor = w.slugs.of(b.Text)
-	} else {
-		w.slugs.taken(b.Anchor)
+	if w.o.Anchor != nil {
+		b.Anchor = w.o.Anchor(b.Text, b.Anchor)
 	}
 	if b.Text != "" {
 		w.out = append(w.out, b)

@@ -1,4 +1,4 @@
-package markdown
+package commonmark
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func (w *writer) inlineNode(n ast.Node) {
 		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(target), "mailto:") {
 			target = "mailto:" + target
 		}
-		u := w.l.link(target)
+		u := w.o.Link(target)
 		opened := u != "" && w.line.start(millrace.LinkSpan, u)
 		w.line.text(label)
 		if opened {
@@ -101,7 +101,7 @@ var attributes = regexp.MustCompile(`^\{(?::\s*|\s*[.#]|\s*[a-z-]+=)[^{}\n]*\}`)
 func (w *writer) text(n *ast.Text) {
 	segment := n.Segment
 	value := segment.Value(w.src)
-	if len(value) > 0 && value[0] == '{' && w.l.s.kind != Hugo {
+	if len(value) > 0 && value[0] == '{' && w.o.Attributes {
 		switch n.PreviousSibling().(type) {
 		case *ast.Link, *ast.Image, *ast.CodeSpan, *ast.Emphasis:
 			w.gone = segment.Start + len(attributes.Find(w.src[segment.Start:min(len(w.src), segment.Start+500)]))
@@ -147,7 +147,7 @@ func visibleCode(s string) string {
 func (w *writer) link(n *ast.Link) {
 	u := ""
 	if len(n.Destination) <= canon.MaxURL { // one definition may serve many links
-		u = w.l.link(unescaped(n.Destination))
+		u = w.o.Link(unescaped(n.Destination))
 	}
 	if u == "" {
 		w.inlines(n)
@@ -160,7 +160,7 @@ func (w *writer) link(n *ast.Link) {
 func (w *writer) image(n *ast.Image) {
 	src := ""
 	if len(n.Destination) <= canon.MaxURL {
-		src = w.l.resource(unescaped(n.Destination))
+		src = w.o.Resource(unescaped(n.Destination))
 	}
 	if src == "" || strings.HasPrefix(src, "data:") {
 		return
@@ -236,7 +236,7 @@ func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 	if t.DataAtom == atom.A {
 		for _, a := range t.Attr {
 			if a.Key == "href" {
-				url = w.l.link(a.Val)
+				url = w.o.Link(a.Val)
 			}
 		}
 		kindOf, is = millrace.LinkSpan, url != ""

@@ -1,4 +1,4 @@
-package markdown
+package commonmark
 
 import (
 	"bytes"
@@ -67,6 +67,10 @@ var kindInsertion = ast.NewNodeKind("Insertion")
 func (n *insertion) Kind() ast.NodeKind            { return kindInsertion }
 func (n *insertion) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
+// CalloutKind gives the kind of call-out that a tool means by a name, in lower
+// case; "" for a name that no tool has.
+func CalloutKind(name string) string { return calloutKinds[name] }
+
 // calloutKinds are the names that tools give to call-outs.
 var calloutKinds = map[string]string{
 	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "tldr": "note", "question": "note",
@@ -88,7 +92,7 @@ var (
 func (*indentedParser) Trigger() []byte { return []byte("!?=") }
 
 func (*indentedParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
-	if len(pc.OpenedBlocks()) > 3*maxInside {
+	if len(pc.OpenedBlocks()) > 3*maxContainers {
 		return nil, parser.NoChildren
 	}
 	line, _ := reader.PeekLine()
@@ -134,7 +138,7 @@ var colonLine = regexp.MustCompile(`^(:{3,})[ \t]*(?:\{\s*\.?)?([A-Za-z][\w-]*)(
 func (*colonParser) Trigger() []byte { return []byte{':'} }
 
 func (*colonParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
-	if len(pc.OpenedBlocks()) > 3*maxInside {
+	if len(pc.OpenedBlocks()) > 3*maxContainers {
 		return nil, parser.NoChildren
 	}
 	line, _ := reader.PeekLine()

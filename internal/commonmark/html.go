@@ -1,0 +1,51 @@
+package commonmark
+
+import (
+	"bytes"
+
+	"github.com/yuin/goldmark/ast"
+
+	"github.com/millrace/millrace"
+)
+
+// html writes raw HTML, with that which follows at once, and gives the last
+// node that it has taken. What stands between an opening and a closing tag in
+// Markdown is written as if there were no tags.
+func (w *writer) html(n *ast.HTMLBlock) ast.Node {
+	var b bytes.Buffer
+	var last ast.Node = n
+	for {
+		b.WriteString(w.raw(n))
+		if n.HasClosure() {
+			b.Write(n.ClosureLine.Value(w.src))
+		}
+		b.WriteByte('\n')
+		next, ok := n.NextSibling().(*ast.HTMLBlock)
+		if !ok {
+			break
+		}
+		n, last = next, next
+	}
+	w.flush()
+	w.out = append(w.out, w.fragment(b.Bytes())...)
+	return last
+}
+
+// fragment gives the blocks of HTML.
+func (w *writer) fragment(source []byte) []millrace.Block {
+	if w.o.HTML == nil {
+		return nil
+	}
+	blocks := w.o.HTML(w.ctx, source)
+	if w.err == nil {
+		w.err = w.ctx.Err()
+	}
+	if w.inner > 0 {
+		for i := range blocks {
+			if b := &blocks[i]; b.Type == millrace.LinkBlock {
+				*b = millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: []millrace.Span{{Type: millrace.LinkSpan, End: len(b.Text), URL: b.URL}}}
+			}
+		}
+	}
+	return blocks
+}

@@ -1,0 +1,123 @@
+package commonmark
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"github.com/millrace/millrace"
+)
+
+const (
+	maxLines      = 1_000_000
+	maxCost       = 4_000_000 // lines times the depth of containers: what the parser remembers
+	maxContainers = 32        // opened in one line, or by indentation
+)
+
+// MaxDepth is how many blocks may be inside each other; what is deeper stands
+// beside what it would be in.
+const MaxDepth = 40
+
+// Containers gives how many quotes and lists one line may open in a text of so
+// many lines. Error: [millrace.ErrTooLarge], for more lines than are read.
+func Containers(lines int) (int, error) {
+	if lines > maxLines {
+		return 0, fmt.Errorf("%w: %d lines, the limit is %d", millrace.ErrTooLarge, lines, maxLines)
+	}
+	return min(maxContainers, max(4, maxCost/max(lines, 1))), nil
+}
+
+// Bounded gives a text of a stranger as [Blocks] may have it: no line opens more
+// than [Containers] allows, and every line ends in a line feed. Error:
+// [millrace.ErrTooLarge].
+func Bounded(text []byte) ([]byte, error) {
+	lines := bytes.Split(lineEnds(text), []byte("\n"))
+	inside, err := Containers(len(lines))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(text)+1)
+	fence := ""
+	for _, line := range lines {
+		line = Shallower(line, inside, fence == "")
+		if fence == "" {
+			fence = Fence(line)
+		} else if Closes(line, fence) {
+			fence = ""
+		}
+		out = append(append(out, line...), '\n')
+	}
+	return out, nil
+}
+
+// lineEnds makes every line end a line feed.
+func lineEnds(text []byte) []byte {
+	if bytes.IndexByte(text, '\r') < 0 {
+		return text
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
+}
+
+var fenceLine = regexp.MustCompile("^([\\s>]*(?:(?:[-*+]|\\d{1,9}[.)])[ \t]+)*)(`{3,}|~{3,})([^\n]*)$")
+
+// Fence gives the fence that a line opens a block of code with, "" for none.
+func Fence(line []byte) string {
+	m := fenceLine.FindSubmatch(line)
+	if m == nil || m[2][0] == '`' && bytes.IndexByte(m[3], '`') >= 0 {
+		return ""
+	}
+	return string(m[2])
+}
+
+// Closes reports whether a line ends a fenced code block.
+func Closes(line []byte, fence string) bool {
+	line = bytes.TrimLeft(line, " \t>")
+	rest := bytes.TrimLeft(line, fence[:1])
+	return len(line)-len(rest) >= len(fence) && len(bytes.TrimSpace(rest)) == 0
+}
+
+// Shallower cuts from the start of a line what opens more quotes and lists
+// inside each other than anybody reads. A parser keeps all of them.
+func Shallower(line []byte, inside int, indents bool) []byte {
+	var kept []byte
+	depth, columns, from := 0, 0, 0
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == ' ' || c == '\t':
+			if columns++; c == '\t' {
+				columns += 3
+			}
+			if columns > 4*inside && indents {
+				kept = append(kept, line[from:i]...)
+				from = i + 1
+			}
+			continue
+		case c == '>', (c == '-' || c == '*' || c == '+') && (i+1 == len(line) || line[i+1] == ' ' || line[i+1] == '\t'):
+			if depth++; depth > inside {
+				kept = append(kept, line[from:i]...)
+				from = i + 1
+			}
+			continue
+		case c >= '0' && c <= '9':
+			j := i
+			for j < len(line) && j < i+9 && line[j] >= '0' && line[j] <= '9' {
+				j++
+			}
+			if j+1 < len(line) && (line[j] == '.' || line[j] == ')') && (line[j+1] == ' ' || line[j+1] == '\t') {
+				if depth++; depth > inside {
+					kept = append(kept, line[from:i]...)
+					from = j + 1
+				}
+				i = j
+				continue
+			}
+		}
+		break
+	}
+	if from == 0 {
+		return line
+	}
+	return append(kept, line[from:]...)
+}
