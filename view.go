@@ -134,6 +134,11 @@ type Document struct {
 	// an earlier request, with an Age, and MISS when it was made for this one.
 	// Large documents, which no request makes, have none.
 	CacheField string
+	// Variant names which of several documents of one URL this is, such as the
+	// media type that the request asks for; "" = there is but one. Where nothing is
+	// asked for, the URL is somebody else's. Path is then where the same bytes are
+	// by themselves.
+	Variant string
 	// Touched reports whether a change of a page can change this large
 	// document; nil = every change can.
 	Touched func(url string) bool
@@ -169,6 +174,10 @@ type Notice struct {
 	// Page gives the links of the response of one C-URL (an identity), none
 	// if the room does not publish that page; nil = the room has none.
 	Page func(ctx context.Context, identity string) ([]Link, error)
+	// Without says why a request for a page that asks for the protocol's form of
+	// it is answered with the page as it is: a header field and what it says; "" when
+	// there is nothing to say. nil = never.
+	Without func(ctx context.Context, r *http.Request) (field, why string, err error)
 	// Robots are lines of the origin's robots.txt that stand for themselves,
 	// such as "Sitemap: https://example.com/sitemap.xml".
 	Robots []string
@@ -178,6 +187,16 @@ type Notice struct {
 	// Topics are the paths under the documents' base of those that tell what has
 	// changed, such as feeds: hubs are told when they may have (WebSub).
 	Topics []string
+	// Entries are where clients of the protocol begin, for the catalogue of what
+	// the origin has for machines (RFC 9727).
+	Entries []Entry
+}
+
+// Entry is a document with which clients of a protocol begin.
+type Entry struct {
+	URL  string // absolute, or a path of the origin
+	Type string // media type
+	Spec string // URL of the protocol's specification; "" = it does not say
 }
 
 // Link is one web link (RFC 8288).
@@ -188,6 +207,10 @@ type Link struct {
 	HTML bool   // also as an element in the head of an HTML page
 	// NoField: with HTML, only as that element and not in the header.
 	NoField bool
+	// Vary is the field of requests by which the page's own URL gives either the
+	// page or the target: the page's response says so in its Vary. "" = it is the
+	// page always.
+	Vary string
 }
 
 // String gives the link as the value of a Link header field.

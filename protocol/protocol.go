@@ -91,6 +91,11 @@ type PublisherOptions struct {
 	// its own URL as rel="self", in Link fields and in its own form, if it has one
 	// for it. nil = there are none.
 	Hubs []string
+	// MarkdownPublic: shared caches may keep the Markdown that is given at a page's
+	// own URL, since those in front of the site mind Vary.
+	MarkdownPublic bool
+	// LLMsFull: there is a file with the Markdown of all pages.
+	LLMsFull bool
 }
 
 // ReaderOptions configure any room's reader. The zero value works.
