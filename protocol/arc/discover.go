@@ -20,7 +20,10 @@ const (
 // in JSON-LD in the head of the home page (E.3.2).
 func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	docs := strings.TrimSuffix(v.Site().Docs, "/")
-	n := millrace.Notice{RootData: []json.RawMessage{pointer(docs, v.Site().Pages <= maxTwin)}}
+	n := millrace.Notice{
+		RootData: []json.RawMessage{pointer(docs, v.Site().Pages <= maxTwin)},
+		Entries:  []millrace.Entry{{URL: docs + pathWellKnown, Type: "application/json"}},
+	}
 	if !p.o.NoSitemapLine {
 		n.Robots = []string{"Sitemap: " + docs + pathList}
 	}

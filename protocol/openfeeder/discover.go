@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/millrace/millrace"
 )
@@ -68,8 +69,9 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	link := millrace.Link{URL: path(v.Site(), discovery), Rel: relation, Type: mediaType, HTML: true}
 	return millrace.Notice{
-		Root:   []millrace.Link{link},
-		Robots: []string{"# OpenFeeder-compliant agents may use " + link.URL},
-		Public: []string{discovery},
+		Root:    []millrace.Link{link},
+		Robots:  []string{"# OpenFeeder-compliant agents may use " + link.URL},
+		Public:  []string{discovery},
+		Entries: []millrace.Entry{{URL: strings.TrimSuffix(v.Site().Docs, "/") + discovery, Type: mediaType, Spec: source}},
 	}
 }

@@ -11,6 +11,9 @@ import (
 // its errors and rule ids.
 const Name = "openfeeder"
 
+// source is where the specification is published.
+const source = "https://github.com/jcviau81/openfeeder"
+
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
@@ -18,7 +21,7 @@ func Protocol() protocol.Protocol {
 		Title:   "OpenFeeder",
 		Version: version,
 		Date:    "2026-02-21",
-		Source:  "https://github.com/jcviau81/openfeeder",
+		Source:  source,
 		Carry:   carry,
 		Tagger:  millrace.Tagger{Room: Name, Format: 1, Tag: tag},
 

@@ -13,7 +13,10 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 		return millrace.Notice{}
 	}
 	docs := strings.TrimSuffix(v.Site().Docs, "/")
-	n := millrace.Notice{Robots: []string{"Sitemap: " + docs + sitemapPath}}
+	n := millrace.Notice{
+		Robots:  []string{"Sitemap: " + docs + sitemapPath},
+		Entries: []millrace.Entry{{URL: docs + sitemapPath, Type: "application/xml"}},
+	}
 	if p.shards(v.Site()) > 1 {
 		n.Robots = append(n.Robots, "Sitemap: "+docs+indexPath)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/sitemap"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -36,7 +37,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 		o = new(protocol.PublisherOptions)
 	}
 	return &publisher{
-		listItems: max(1, min(cmp.Or(o.ListItems, maxURLs), maxURLs)),
+		listItems: max(1, min(cmp.Or(o.ListItems, sitemap.MaxURLs), sitemap.MaxURLs)),
 		prefixes:  o.Sections, frequency: o.UpdateFrequency, filesURL: o.FilesURL,
 	}
 }

@@ -14,45 +14,15 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// The bounds of one sitemap (sitemaps.org).
-const maxURLs = 50_000
-
 const (
-	sitemapPath = "/sitemap.xml"
-	indexPath   = "/sitemap-index.xml"
+	sitemapPath = sitemap.Path
+	indexPath   = sitemap.IndexPath
 )
 
 // namespace is that of the extension (Appendix A).
 const namespace = "https://scp-protocol.org/schemas/sitemap/1.0"
 
-// shards gives the number of sitemaps: a power of two, with room for a tenth
-// more pages than there are, since a hash does not fill all of them alike.
-func (p *publisher) shards(site millrace.Site) int {
-	n := 1
-	for site.Pages > p.listItems && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
-		n *= 2
-	}
-	return n
-}
-
-func sitemapName(i, shards int) string {
-	if i == 0 {
-		return sitemapPath
-	}
-	return "/sitemap-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".xml"
-}
-
-// shardOf gives the sitemap of a page, by a hash of its identity (FNV-1a,
-// folded), so that a new page moves one of them.
-func shardOf(identity string, shards int) int {
-	h := uint64(14695981039346656037)
-	for i := range len(identity) {
-		h = (h ^ uint64(identity[i])) * 1099511628211
-	}
-	h ^= h >> 32
-	h ^= h >> 16
-	return int(h & uint64(shards-1))
-}
+func (p *publisher) shards(site millrace.Site) int { return sitemap.Shards(site.Pages, p.listItems) }
 
 func sitemapHeader() http.Header {
 	return http.Header{"Content-Type": {"application/xml; charset=utf-8"}, "Cache-Control": {"max-age=0, must-revalidate"}}
@@ -60,25 +30,14 @@ func sitemapHeader() http.Header {
 
 // sitemapDocument gives a sitemap that names pages alone.
 func sitemapDocument(i, shards int, group *millrace.Group) *millrace.Document {
-	path := sitemapName(i, shards)
+	path := sitemap.ShardName(i, shards)
 	return &millrace.Document{
 		Path: path, Header: sitemapHeader(), Large: true, Group: group,
-		Touched: func(u string) bool { return shardOf(pathOf(u), shards) == i },
+		Touched: func(u string) bool { return sitemap.ShardOf(u, shards) == i },
 		Write: func(ctx context.Context, w io.Writer) error {
 			return group.Write(ctx, map[string]io.Writer{path: w})
 		},
 	}
-}
-
-// pathOf gives what a page is sharded by, whichever form its URL has.
-func pathOf(u string) string {
-	if _, rest, ok := strings.Cut(u, "://"); ok {
-		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			return rest[i:]
-		}
-		return "/"
-	}
-	return u
 }
 
 // indexDocument names all sitemaps. It is short enough to be made anew each
@@ -90,7 +49,7 @@ func indexDocument(v millrace.View, shards int) *millrace.Document {
 			docs := strings.TrimSuffix(v.Site().Docs, "/")
 			out := sitemap.NewIndexWriter(w)
 			for i := range shards {
-				out.Sitemap(docs+sitemapName(i, shards), time.Time{})
+				out.Sitemap(docs+sitemap.ShardName(i, shards), time.Time{})
 			}
 			return out.Close()
 		},
@@ -101,12 +60,12 @@ func indexDocument(v millrace.View, shards int) *millrace.Document {
 func writeSitemaps(ctx context.Context, v millrace.View, shards int, to map[string]io.Writer) error {
 	lists := make([]*sitemap.Writer, shards)
 	for i := range lists {
-		if w := to[sitemapName(i, shards)]; w != nil {
+		if w := to[sitemap.ShardName(i, shards)]; w != nil {
 			lists[i] = sitemap.NewWriter(w, "")
 		}
 	}
 	if err := eachPage(ctx, v, func(u string, modified time.Time) {
-		if w := lists[shardOf(pathOf(u), shards)]; w != nil {
+		if w := lists[sitemap.ShardOf(u, shards)]; w != nil {
 			w.Page(u, modified)
 		}
 	}); err != nil {
@@ -145,7 +104,7 @@ func (pl *plan) sitemap(ctx context.Context) error {
 			out := sitemap.NewWriter(w, head, sitemap.Namespace{Prefix: "scp", URI: namespace})
 			n := 0
 			if err := eachPage(ctx, pl.view, func(u string, modified time.Time) {
-				if shardOf(pathOf(u), shards) == 0 {
+				if sitemap.ShardOf(u, shards) == 0 {
 					out.Page(u, modified)
 					n++
 				}

@@ -14,7 +14,8 @@ const mediaType = "application/json"
 // their HTML (3.1). The header of a page is where draft-01 has its own.
 func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	docs := strings.TrimSuffix(v.Site().Docs, "/")
-	return millrace.Notice{Public: []string{policyName, manifestName}, Page: func(ctx context.Context, identity string) ([]millrace.Link, error) {
+	entries := []millrace.Entry{{URL: docs + listName, Type: mediaType, Spec: source}}
+	return millrace.Notice{Public: []string{policyName, manifestName}, Entries: entries, Page: func(ctx context.Context, identity string) ([]millrace.Link, error) {
 		path, err := p.path(ctx, v, identity)
 		if errors.Is(err, millrace.ErrNotFound) {
 			return nil, nil

@@ -11,13 +11,16 @@ import (
 // in its errors and rule ids.
 const Name = "tct-00"
 
+// source is where the specification is published.
+const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/00/"
+
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,
 		Title:        "The Collaboration Tunnel Protocol (TCT)",
 		Version:      "draft-jurkovikj-collab-tunnel-00",
-		Source:       "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/00/",
+		Source:       source,
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag, Rivals: names.Rivals},
 		NewPublisher: NewPublisher,

@@ -25,6 +25,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	shards := p.shards(site)
 	for i := range shards {
 		n.Root = append(n.Root, millrace.Link{URL: root + listName(i, shards), Rel: "index", Type: mediaType})
+		n.Entries = append(n.Entries, millrace.Entry{URL: docs + listName(i, shards), Type: mediaType, Spec: source})
 	}
 	n.Page = func(ctx context.Context, identity string) ([]millrace.Link, error) {
 		path, err := p.path(ctx, v, identity)

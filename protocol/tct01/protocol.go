@@ -11,6 +11,9 @@ import (
 // in its errors and rule ids.
 const Name = "tct-01"
 
+// source is where the specification is published.
+const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/01/"
+
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
@@ -18,7 +21,7 @@ func Protocol() protocol.Protocol {
 		Title:        "The Collaboration Tunnel Protocol (TCT)",
 		Version:      "draft-jurkovikj-collab-tunnel-01",
 		Date:         "2025-11-14",
-		Source:       "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/01/",
+		Source:       source,
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag, Rivals: names.Rivals},
 		NewPublisher: NewPublisher,
