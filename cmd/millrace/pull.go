@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -21,6 +22,7 @@ type pullCommand struct {
 	bounding
 	learning
 	keyed
+	signing
 	listing
 	coefficients
 	URL      []string `arg:"" name:"url" help:"Sites to mirror."`
@@ -35,6 +37,8 @@ type pullCommand struct {
 
 	sharing sync.Once
 	shared  *fetch.Client // whose queues those of all sites share
+	sealing sync.Once
+	seal    *webauth.Seal // what knows the keys of sites
 }
 
 // validate refuses flags that cannot be right, before anything is done.
@@ -42,7 +46,7 @@ func (c *pullCommand) validate() error {
 	if c.Parallel < 1 {
 		return usageError("--parallel is at least 1")
 	}
-	if err := errors.Join(c.remote.validate(), c.reaching.validate(), c.bounding.validate(), c.listing.validate(), c.coefficients.validate()); err != nil {
+	if err := errors.Join(c.remote.validate(), c.reaching.validate(), c.bounding.validate(), c.listing.validate(), c.coefficients.validate(), c.loadSigner()); err != nil {
 		return err
 	}
 	for _, u := range c.URL {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/mirror"
 )
 
@@ -36,6 +37,7 @@ type pullReport struct {
 	PolicyIgnored bool             `json:"policy_ignored,omitempty"` // --ignore-policy
 	GoOn          *time.Time       `json:"go_on_after,omitempty"`    // when the site wants no more requests before
 	Quota         string           `json:"quota,omitempty"`          // that has ended it; the next pull goes on
+	Signed        *webauth.Sealed  `json:"signed,omitempty"`         // nil = the site signs nothing
 	Error         string           `json:"error,omitempty"`
 
 	skipped int    // all, also those that the report leaves out
@@ -87,6 +89,7 @@ func (r *pullReport) appendText(b []byte) []byte {
 	b = fmt.Appendf(b, "  %s, %s received, %.1f s\n", quantity(r.Requests, "request"), bytesText(r.BytesReceived), r.Seconds)
 	b = append(b, r.savedText()...)
 	b = append(b, r.policyText()...)
+	b = append(b, r.signedText()...)
 	if r.Quota != "" {
 		b = fmt.Appendf(b, "  ended by %s: what was taken is kept, and the next pull goes on\n", r.Quota)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/protocol"
@@ -30,6 +31,7 @@ type sitePull struct {
 	folder string // that is crawled, if nothing else is there
 	site   store.Site
 	client *fetch.Client
+	seal   *webauth.Seal
 	gate   *gate
 	bound  *bound
 	r      *pullReport
@@ -52,7 +54,8 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	if err != nil {
 		return r, err
 	}
-	client := c.siteClient(p, site)
+	seal := c.sealed(p)
+	client := c.sealedClient(p, site, seal)
 	defer client.CloseIdleConnections()
 	start := time.Now()
 	r.meter = measure(ctx, st, client, root, p.log, bookEvery)
@@ -60,6 +63,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 		c.settle(ctx, p, st, r, err != nil)
 		stats := client.Stats()
 		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
+		r.Signed = signedReport(seal)
 		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	}()
 	inner, stop := context.WithCancelCause(ctx)
@@ -70,7 +74,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	}
 	defer func() { g.close(context.WithoutCancel(ctx), r) }()
 	s := &sitePull{
-		c: c, p: p, st: st, root: root, folder: folder, site: site, client: client, gate: g, r: r,
+		c: c, p: p, st: st, root: root, folder: folder, site: site, client: client, seal: seal, gate: g, r: r,
 		bound: &bound{bounding: c.bounding, client: client, over: g.ended},
 	}
 	err = s.run(inner, rooms)
@@ -145,9 +149,9 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	if err != nil {
 		return err
 	}
-	before := s.client.Stats().Requests
+	before, wrong := s.client.Stats().Requests, s.seal.Sealed().Wrong
 	rep, err := mirror.Sync(ctx, from, &watched{Source: src, full: s.bound.full}, site, &mirror.Options{Logger: s.p.log})
-	if err == nil {
+	if err = cmp.Or(err, s.lied(wrong)); err == nil {
 		var changed bool
 		if changed, err = school.learn(ctx); changed {
 			var t millrace.Tally
@@ -195,11 +199,13 @@ func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, rout
 		})
 	}
 	var rep *mirror.Report
+	wrong := s.seal.Sealed().Wrong
 	if d == nil {
 		rep, err = sync(s.gate.reader(room), new(watched))
 	} else {
 		rep, err = d.sync(ctx, room, from, sync)
 	}
+	err = cmp.Or(err, s.lied(wrong))
 	s.gate.noting.Lock()
 	defer s.gate.noting.Unlock()
 	if summaries.by[webCrawl] > 0 {

@@ -253,7 +253,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 	for _, room := range w.ways {
 		// Its queues are its own: it is in flight all the time, and takes no
 		// part of --max-bytes.
-		client := w.c.client(w.process, memory)
+		client := w.c.earClient(w.process, memory)
 		src := room.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.c.keyOf, Note: func(n protocol.Note) {
 			w.process.log.Debug("odd", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		}})

@@ -59,6 +59,10 @@ func NewSeal(o *SealOptions) *Seal {
 	return s
 }
 
+// Another gives a seal that counts anew, and knows the keys that this one has
+// learned.
+func (s *Seal) Another() *Seal { return &Seal{dirs: s.dirs, now: s.now, keys: make(map[string]bool)} }
+
 // SealError says that a response has a signature that is wrong. It is an
 // [millrace.ErrInvalid].
 type SealError struct {
