@@ -147,6 +147,20 @@ func TestVisibility(t *testing.T) {
 	if !hidden(millrace.Visibility{Exclude: []string{"/caf%c3%a9"}}, "/caf%C3%A9") || !hidden(millrace.Visibility{Exclude: []string{"/"}}, "/x") {
 		t.Error("an escaped path, or the root, hides nothing")
 	}
+	// Whatever some server takes for a hidden path is hidden.
+	v = millrace.Visibility{Exclude: []string{"/private/area"}}
+	for url, want := range map[string]bool{
+		"//private//area/x": true, "/./private/./area": true, "/x/../private/area": true, "/../private/area": true,
+		"/private%2Farea": true, "/private%2farea%2Fx": true, "/x%2f..%2fprivate/area": true, "/%2e%2e/private/area": true,
+		"/%70rivate/%61rea": true, "/%2570rivate/area": true, "/private%5Carea": true, "/private%252Farea": true,
+		"/private;v=1/area;x": true, "/private/%2e/area": true, "/PRIVATE%2fAREA?x": true,
+		"/private/x/../area": true, "/private/area/../x": false, "/private/areal": false, "/private": false, "/x/private/area": false,
+		"/private/ar%25ea": false, "/?/private/area": false,
+	} {
+		if hidden(v, url) != want {
+			t.Errorf("%s: hidden = %v", url, !want)
+		}
+	}
 	if !hidden(millrace.Visibility{}, "/wp-admin/x") || hidden(millrace.Visibility{Exclude: []string{}}, "/wp-admin/x") {
 		t.Error("the default list is not the default")
 	}

@@ -36,8 +36,9 @@ const (
 // nothing else.
 type Visibility struct {
 	// Exclude lists paths under the base to hide, each with everything below
-	// it; whole segments, any case, percent-encoded or not: "/account" hides
-	// "/Account/x" and not "/accounting", "/" hides all, "" nothing.
+	// it; whole segments, any case, in every spelling that some server takes for
+	// that path: "/account" hides "/Account/x", "//x/..%2Faccount;v=1" and
+	// "/%2561ccount", and not "/accounting"; "/" hides all, "" nothing.
 	// nil = DefaultExclude; an empty, non-nil list hides none.
 	Exclude []string
 	Kinds   []PageKind    // kinds of pages to hide
@@ -59,18 +60,58 @@ func (v Visibility) Excluded(identity string) bool {
 		list = DefaultExclude
 	}
 	path, _, _ := strings.Cut(identity, "?")
-	segments := strings.Split(unescape(path), "/")
+	readings := spellings(path)
 	for _, ex := range list {
 		if ex == "" {
 			continue
 		}
-		ex = strings.TrimSuffix("/"+strings.Trim(unescape(ex), "/"), "/")
-		n := strings.Count(ex, "/") + 1
-		if len(segments) >= n && strings.EqualFold(strings.Join(segments[:n], "/"), ex) {
-			return true
+		hidden := segments(unescape(ex), false)
+		for _, r := range readings {
+			if len(r) >= len(hidden) && slices.EqualFunc(r[:len(hidden)], hidden, strings.EqualFold) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// decodings is how often a path is decoded: some servers do so twice, before and
+// after they have looked at it.
+const decodings = 3
+
+// spellings gives the segments of the paths that servers may take one for.
+func spellings(path string) (out [][]string) {
+	for range decodings {
+		out = append(out, segments(path, false))
+		if strings.Contains(path, ";") {
+			out = append(out, segments(path, true))
+		}
+		plain := unescape(path)
+		if plain == path {
+			break
+		}
+		path = plain
+	}
+	return out
+}
+
+// segments splits a path as a file system does: empty and "." segments are none,
+// ".." takes one back, and a backslash is a slash. Some servers have parameters
+// in segments, which then are no part of the name.
+func segments(path string, parameters bool) (out []string) {
+	for s := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+		if parameters {
+			s, _, _ = strings.Cut(s, ";")
+		}
+		switch s {
+		case "", ".":
+		case "..":
+			out = out[:max(0, len(out)-1)]
+		default:
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // unescape gives a path without percent-encoding, or as it is when that is
@@ -102,7 +143,7 @@ func (v Visibility) Fingerprint() string {
 	if v.Exclude == nil {
 		v.Exclude = DefaultExclude
 	}
-	const format = "visibility 3\n" // moves when Apply does
+	const format = "visibility 4\n" // moves when Apply does
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("millrace: strings do not encode: " + err.Error())
