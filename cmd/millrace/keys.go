@@ -17,11 +17,14 @@ import (
 	"github.com/millrace/millrace/store/sqlite"
 )
 
-// keysCommand has the commands for the keys of a site's readers and writers.
+// keysCommand has the commands for the keys of a site's readers and writers, and
+// for those that sign.
 type keysCommand struct {
-	Add    keysAddCommand    `cmd:"" help:"Make a key, and show it this once."`
-	List   keysListCommand   `cmd:"" help:"List the keys: names, rights and dates, not the keys themselves."`
-	Revoke keysRevokeCommand `cmd:"" help:"End a key, for good."`
+	Add       keysAddCommand       `cmd:"" help:"Make a key, and show it this once."`
+	List      keysListCommand      `cmd:"" help:"List the keys: names, rights and dates, not the keys themselves."`
+	Revoke    keysRevokeCommand    `cmd:"" help:"End a key, for good."`
+	Sign      keysSignCommand      `cmd:"" help:"Make a key that signs requests or answers."`
+	Directory keysDirectoryCommand `cmd:"" help:"Write the directory in which keys that sign are published."`
 }
 
 // keyStore are the flags that say where the keys are.

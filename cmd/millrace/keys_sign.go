@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/webauth"
+)
+
+// keysSignCommand makes a key that signs.
+type keysSignCommand struct {
+	common
+	File string `arg:"" help:"Where to write the key, a secret, as PEM: a file that is not there yet."`
+}
+
+// Run makes a key.
+func (c *keysSignCommand) Run(_ context.Context, p *process) error {
+	p.start(&c.common)
+	key, err := webauth.NewKey(nil)
+	if err != nil {
+		return err
+	}
+	text, err := key.PEM()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return usageError(c.File + ": there is a file already, and a key that is lost cannot be made again: name another one")
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(text); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(c.File))
+	}
+	return p.report(struct {
+		File string `json:"file"`
+		ID   string `json:"keyid"`
+	}{c.File, key.ID()}, func(w io.Writer) error {
+		if !c.Quiet {
+			fmt.Fprintln(p.stderr, "Publish it with millrace keys directory, or millrace serve --sign-directory. Keep the file to yourself.")
+		}
+		_, err := fmt.Fprintln(w, key.ID())
+		return err
+	})
+}
+
+// keysDirectoryCommand writes a directory of keys.
+type keysDirectoryCommand struct {
+	common
+	File    []string `arg:"" help:"Files with keys that sign, or with public ones."`
+	Out     string   `placeholder:"FILE" help:"Write the directory there (default: to standard output)."`
+	BaseURL string   `name:"base-url" placeholder:"URL" help:"The host that will publish it, such as https://bot.example.com: the header fields that it has to send with it are shown, too, in which the keys sign the directory for that host."`
+	Holds   string   `default:"90d" placeholder:"SPAN" help:"How long those signatures hold (default: ${default})."`
+}
+
+// directoryReport is what `millrace keys directory --json` prints.
+type directoryReport struct {
+	Path    string      `json:"path"`
+	Type    string      `json:"type"`
+	Keys    []string    `json:"keys"`
+	Header  http.Header `json:"header,omitempty"`
+	Expires *time.Time  `json:"expires,omitempty"`
+	Body    string      `json:"body"`
+}
+
+// Run writes a directory.
+func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
+	p.start(&c.common)
+	span, ok := parseSpan(c.Holds)
+	if !ok || span < time.Minute {
+		return usageError(fmt.Sprintf("--holds %q: write how long the signatures hold, such as 90d or 12h", c.Holds))
+	}
+	var signers []*webauth.Key
+	var others []webauth.PublicKey
+	base, at := "https://localhost/", "https://YOUR-HOST"
+	if c.BaseURL != "" {
+		root, err := siteRoot(c.BaseURL)
+		if err != nil {
+			return usageError("--base-url: " + err.Error())
+		}
+		base, at = root, strings.TrimSuffix(root, "/")
+	}
+	r := directoryReport{Path: webauth.DirectoryPath, Type: webauth.DirectoryType}
+	for _, file := range c.File {
+		own, public, err := readKeys(file)
+		if err != nil {
+			return usageError(fmt.Sprintf("%s: %v", file, err))
+		}
+		if own != nil {
+			signers = append(signers, own)
+		}
+		others = append(others, public...)
+	}
+	d, err := webauth.NewDirectory(base, signers, others, nil)
+	if err != nil {
+		return err
+	}
+	keys, err := webauth.ParseDirectory(d.Body())
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		r.Keys = append(r.Keys, k.ID)
+	}
+	r.Body = string(d.Body())
+	if c.BaseURL != "" {
+		until := time.Now().Add(span).UTC().Truncate(time.Second)
+		if r.Header, err = d.Proof(span); err != nil {
+			return err
+		}
+		r.Header["Content-Type"], r.Expires = []string{r.Type}, &until
+	}
+	if c.Out != "" {
+		if err := os.WriteFile(c.Out, d.Body(), 0o644); err != nil { //nolint:gosec // it is for everybody
+			return err
+		}
+	}
+	return p.report(r, func(w io.Writer) error {
+		if !c.Quiet {
+			fmt.Fprintf(p.stderr, "Publish this at %s%s, as %s.\n", at, r.Path, r.Type)
+			for _, name := range sortedKeys(r.Header) {
+				fmt.Fprintf(p.stderr, "%s: %s\n", name, r.Header.Get(name))
+			}
+			if r.Expires != nil {
+				fmt.Fprintf(p.stderr, "The signatures hold until %s.\n", r.Expires.Format(time.DateOnly))
+			}
+		}
+		if c.Out != "" {
+			return nil
+		}
+		// The signatures are of these bytes, without a line end.
+		_, err := io.WriteString(w, r.Body)
+		return err
+	})
+}
+
+// maxKeysFile is what is read of a file with keys, in bytes.
+const maxKeysFile = 64 << 10
+
+// readKeys reads the keys of a file. own is the one that can sign, nil if none can.
+func readKeys(file string) (own *webauth.Key, public []webauth.PublicKey, err error) {
+	b, err := readStart(file, maxKeysFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	if public, err = webauth.ParseKeys(b); err != nil {
+		return nil, nil, err
+	}
+	if own, err = webauth.ParseKey(b); err != nil {
+		own = nil // public keys only
+	}
+	return own, public, nil
+}
