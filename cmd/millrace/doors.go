@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -27,6 +28,8 @@ type doors struct {
 	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content is public all the same."`
 	Rate       float64  `placeholder:"N" help:"Most requests for content a second from one key or address, with bursts of twice as many (default: no limit)."`
 	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of proxies in front, whose X-Forwarded-For is believed (default: none)."`
+
+	gatekeeping
 }
 
 // decodeNames reads a list of names. An empty value, as of a variable that a
@@ -70,7 +73,7 @@ func (c *doors) validate() error {
 		}
 	}
 	_, err := c.networks()
-	return err
+	return errors.Join(err, c.gatekeeping.validate())
 }
 
 // networks reads the addresses of the proxies.
@@ -109,7 +112,10 @@ func (c *doors) off(name string) bool { return name == scp.Protocol().Name && c.
 func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {
 	o.Keys, o.Rate = keys, c.Rate
 	var err error
-	if o.Proxies, err = c.networks(); err != nil || !c.RequireKey {
+	if o.Proxies, err = c.networks(); err != nil {
+		return err
+	}
+	if err = c.keep(p, c.Rate, o); err != nil || !c.RequireKey {
 		return err
 	}
 	all, err := keys.Keys(ctx)

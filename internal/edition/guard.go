@@ -24,6 +24,9 @@ type Gate interface {
 	// Work is asked before a room looks for what a query of its protocol
 	// names, which may be a search. end is called when it has.
 	Work() (end func(), err error)
+	// Large is asked before a large document is sent. end is called when it has
+	// been; meanwhile the writer may take its time.
+	Large() (end func(), err error)
 }
 
 // errGuarded is for those who have no gate to show a key to.

@@ -37,10 +37,11 @@ func TestGuardedWithoutGate(t *testing.T) {
 // open is a gate that lets everybody in.
 type open struct{}
 
-func (open) Key() error            { return nil }
-func (open) Brings() bool          { return true }
-func (open) Content(bool) error    { return nil }
-func (open) Work() (func(), error) { return nil, errors.New("there is nothing to work for") }
+func (open) Key() error             { return nil }
+func (open) Brings() bool           { return true }
+func (open) Content(bool) error     { return nil }
+func (open) Large() (func(), error) { return func() {}, nil }
+func (open) Work() (func(), error)  { return nil, errors.New("there is nothing to work for") }
 
 func TestPrivate(t *testing.T) {
 	for in, want := range map[string]string{

@@ -27,7 +27,7 @@ func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error
 	if err != nil {
 		return err
 	}
-	return e.respond(w, r, new(encoders), nil)
+	return e.respond(w, r, new(encoders), nil, nil)
 }
 
 // ErrBroken says that a response broke off after its header: the client is
@@ -40,7 +40,7 @@ const (
 	corsMaxAge  = "86400"
 )
 
-func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper) error {
+func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, gate Gate) error {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodOptions:
@@ -79,7 +79,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	return e.get(w, r, c, enc, k)
+	return e.get(w, r, c, enc, k, gate)
 }
 
 // preference gives the usual one, and that of a large document by the sizes of
@@ -139,7 +139,7 @@ func (e *entry) head(h http.Header, c coding) {
 	}
 }
 
-func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper) error {
+func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper, gate Gate) error {
 	rp, fresh, err := e.render(r.Context(), c, enc, k)
 	if err != nil {
 		return err
@@ -189,6 +189,13 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 			return fmt.Errorf("%w: %w", ErrBroken, err)
 		}
 		return nil
+	}
+	if gate != nil {
+		end, err := gate.Large()
+		if err != nil {
+			return err
+		}
+		defer end()
 	}
 	return sendFile(w, content, from, n, status)
 }

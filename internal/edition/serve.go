@@ -52,7 +52,7 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true, e.respond(w, r, &p.enc, bodies)
+		return true, e.respond(w, r, &p.enc, bodies, gate)
 	}
 	w.Header().Set("Allow", allow)
 	return true, errMethod

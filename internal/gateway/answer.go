@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"net/netip"
 	"path"
 	"strconv"
 	"strings"
@@ -27,6 +28,13 @@ type response struct {
 	keyed   bool // it is answered by its key: nobody else may have the answer
 	key     *store.Key
 	keyErr  error
+
+	located    bool // address is known
+	address    netip.Addr
+	identified bool // id is known
+	id         identity
+	paced      bool     // the body is sent slowly
+	text       [96]byte // for a value of a field
 }
 
 // WriteHeader notes the final status.
@@ -55,7 +63,13 @@ func (w *response) ReadFrom(r io.Reader) (int64, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	n, err := io.Copy(w.ResponseWriter, r)
+	var n int64
+	var err error
+	if w.paced {
+		n, err = w.send(r)
+	} else {
+		n, err = io.Copy(w.ResponseWriter, r)
+	}
 	w.bytes += n
 	return n, err
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -56,6 +57,19 @@ type Options struct {
 	Service        millrace.Server
 	ServiceGuarded bool
 
+	// Bots recognises machines; nil = nobody is recognised. Rules say what each
+	// class of them gets, beside what Policy refuses; those of Agents, which may
+	// be nil, are who their signatures show.
+	Bots   *bots.Table
+	Rules  []Rule
+	Agents Agents
+	// FilesRate is how many bytes of large documents a second each client is
+	// sent, and FilesRateTotal all of them together; 0 = no limit.
+	FilesRate, FilesRateTotal float64
+
+	// Policy is what the owner says about the use of the content; nil = nothing.
+	Policy *millrace.Policy
+
 	// Streams is told how many requests listen, whenever that changes. It must
 	// not wait for anything. nil = nobody is told.
 	Streams func(open int)
@@ -79,7 +93,11 @@ type Gateway struct {
 	access   *accessLog
 	o        Options
 	keys     *keyring // nil = there are none
-	rates    *rates   // nil = no limit
+	limits   *limits
+	rate     *quota   // of requests for content; nil = no limit
+	guesses  *quota   // of keys that there are not
+	classes  *classes // nil = everybody is answered
+	pacing   *pacing  // nil = large documents go as fast as they can
 	searches *turns
 	serves   bool // a room answers requests itself
 	guarded  bool // a room's content needs a key
@@ -121,8 +139,14 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.Keys != nil {
 		g.keys = newKeyring(o.Keys)
 	}
+	g.limits, g.guesses = newLimits(), newQuota(quotaGuesses, "keys", guessesPerSecond)
+	g.guesses.burst = guessesAtOnce
 	if o.Rate > 0 {
-		g.rates = newRates(o.Rate)
+		g.rate = newQuota(quotaContent, "client", o.Rate)
+	}
+	g.pacing = newPacing(o.FilesRate, o.FilesRateTotal, g.maxActive)
+	if g.classes, err = newClasses(o.Bots, o.Rules, o.Policy, quotaClasses); err != nil {
+		return nil, err
 	}
 	g.serves = o.Service != nil
 	if press != nil {
@@ -218,6 +242,9 @@ func (g *Gateway) Tend(ctx context.Context) {
 	}
 	if g.access != nil {
 		tasks.Go(func() { g.access.run(ctx) })
+	}
+	if g.o.Bots != nil {
+		tasks.Go(func() { g.o.Bots.Run(ctx) })
 	}
 }
 

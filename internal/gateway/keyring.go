@@ -186,6 +186,9 @@ func denied(text string) error {
 	return e
 }
 
+// errUnknown is for a key that somebody may have guessed.
+var errUnknown = denied("nobody has given out this key")
+
 const noKey = "this needs a key: send it as Authorization: Bearer KEY"
 
 // errTwo is for what caches and servers could read in two ways.
@@ -235,7 +238,7 @@ func (k *keyring) key(ctx context.Context, h http.Header) (*store.Key, error) {
 	case err != nil:
 		return nil, err
 	case key == nil:
-		return nil, denied("nobody has given out this key")
+		return nil, errUnknown
 	case !key.Revoked.IsZero():
 		return nil, denied("the key is revoked")
 	case !key.Holds(k.now()):
@@ -318,7 +321,7 @@ func shown(part string) string {
 func (w *response) may(right millrace.Right) (*store.Key, error) {
 	if !w.asked {
 		w.asked = true
-		w.key, w.keyErr = w.g.keys.key(w.r.Context(), w.r.Header)
+		w.key, w.keyErr = w.known()
 	}
 	if w.keyErr != nil {
 		return nil, w.keyErr
@@ -327,6 +330,23 @@ func (w *response) may(right millrace.Right) (*store.Key, error) {
 		return nil, lacking(right)
 	}
 	return w.key, nil
+}
+
+// known gives the key of a request. Who has tried many that there are not is
+// told nothing more of any for a while.
+func (w *response) known() (*store.Key, error) {
+	k, l, q := w.g.keys, w.g.limits, w.g.guesses
+	if k == nil || w.r.Header["Authorization"] == nil {
+		return k.key(w.r.Context(), w.r.Header)
+	}
+	if wait := l.spent(q, w.network()); wait > 0 {
+		return nil, tooMany("too many wrong keys: try again later", wait)
+	}
+	key, err := k.key(w.r.Context(), w.r.Header)
+	if errors.Is(err, errUnknown) {
+		l.take(q, w.network())
+	}
+	return key, err
 }
 
 // Key implements [edition.Gate].

@@ -66,6 +66,7 @@ func closed(t testing.TB, k *ring, o Options, files Files) (*Gateway, *notes, *b
 		o.Keys = k
 	}
 	g := setup{guarded: true, files: files, rooms: []edition.Room{{Name: "notes", Publisher: n, Guarded: true}}, o: o, log: log}.gateway(t)
+	g.guesses.burst = 1 << 20 // tests try many wrong keys
 	return g, n, log
 }
 

@@ -48,6 +48,9 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		g.fail(w, r, errInURL)
 		return
 	}
+	if !g.let(w, r) {
+		return
+	}
 	inner := under(r, g.docs)
 	if g.serves && inner != nil {
 		if server, right, guarded := g.server(inner); server != nil {
@@ -199,10 +202,16 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		g.log.Error("request failed", "path", shown(r.URL.Path), "err", err)
 	}
 	h := w.Header()
-	methods := h["Allow"]
+	kept := [...]string{"Allow", "Ratelimit", "Ratelimit-Policy"}
+	var values [len(kept)][]string
+	for i, name := range kept {
+		values[i] = h[name]
+	}
 	clear(h) // of the response that was begun
-	if methods != nil {
-		h["Allow"] = methods
+	for i, name := range kept {
+		if values[i] != nil {
+			h[name] = values[i]
+		}
 	}
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "5")

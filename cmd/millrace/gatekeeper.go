@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/gateway"
+)
+
+// gatekeeping are the flags that say what becomes of bots, and how fast large
+// files go.
+type gatekeeping struct {
+	Bot            []string `placeholder:"NAME=DO" help:"What a bot gets, by its token, its operator's name, its purpose (training, search or user), bots for every one that says it is one, or unverified for those that do not show it: allow, 402, 403, or a rate such as 2/s. The most specific counts; what the policy refuses gets 403, or 402 where it names a price (default: allow)."`
+	Bots           []string `placeholder:"FILE" help:"More bots, one a line: token, operator, purpose (default: those that are built in)."`
+	BotRanges      []string `placeholder:"NAME=FILE" help:"The addresses of a bot or of an operator's bots, as the operator publishes them; read again when the file changes (default: none, and names are believed)."`
+	FilesRate      string   `placeholder:"SIZE" help:"Most bytes a second of large files, such as lists and collections, to one client, such as 2M (default: no limit)."`
+	FilesRateTotal string   `placeholder:"SIZE" help:"The same, to all clients together (default: no limit)."`
+}
+
+// validate refuses values that would be taken for something else.
+func (c *gatekeeping) validate() error {
+	_, err := c.botRules()
+	_, rerr := c.ranges()
+	_, _, ferr := c.filesRates()
+	return errors.Join(err, rerr, ferr)
+}
+
+func (c *gatekeeping) botRules() ([]gateway.Rule, error) {
+	var out []gateway.Rule
+	for _, s := range c.Bot {
+		r, err := gateway.ParseRule(s)
+		if err != nil {
+			return nil, usageError("--bot: " + err.Error())
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (c *gatekeeping) ranges() ([]bots.RangeFile, error) {
+	var out []bots.RangeFile
+	for _, s := range c.BotRanges {
+		name, file, ok := strings.Cut(s, "=")
+		if !ok || name == "" || file == "" {
+			return nil, usageError(fmt.Sprintf("--bot-ranges: %q: write NAME=FILE, such as GPTBot=gptbot.json", s))
+		}
+		out = append(out, bots.RangeFile{Name: name, File: file})
+	}
+	return out, nil
+}
+
+func (c *gatekeeping) filesRates() (each, all float64, err error) {
+	if each, err = byteRate("--files-rate", c.FilesRate); err == nil {
+		all, err = byteRate("--files-rate-total", c.FilesRateTotal)
+	}
+	if err == nil && each > 0 && all > 0 && all < each {
+		err = usageError(fmt.Sprintf("--files-rate-total %s: one client alone may have %s", c.FilesRateTotal, c.FilesRate))
+	}
+	return each, all, err
+}
+
+// byteRate reads a number of bytes a second, 0 for "".
+func byteRate(flag, s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	number, factor := strings.TrimSuffix(s, "B"), 1.0
+	for unit, f := range map[string]float64{"k": 1e3, "M": 1e6, "G": 1e9} {
+		if n, ok := strings.CutSuffix(number, unit); ok {
+			number, factor = n, f
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if n *= factor; err != nil || !(n >= 1000) || math.IsInf(n, 0) {
+		return 0, usageError(fmt.Sprintf("%s %s: write how many bytes a second, from 1k on, such as 500k or 2M", flag, s))
+	}
+	return n, nil
+}
+
+// keep gives the gateway what it needs to know of bots.
+func (c *gatekeeping) keep(p *process, rate float64, o *gateway.Options) error {
+	ranges, err := c.ranges()
+	if err != nil {
+		return err
+	}
+	if o.Bots, err = bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Log: p.log}); err != nil {
+		return err
+	}
+	if o.Rules, err = c.botRules(); err != nil {
+		return err
+	}
+	if o.FilesRate, o.FilesRateTotal, err = c.filesRates(); err != nil {
+		return err
+	}
+	if err := gateway.CheckRules(o.Bots, o.Rules, p.policy); err != nil {
+		return usageError("--bot: " + err.Error())
+	}
+	if p.policy != nil && rate > 0 && p.policy.Rate.PerSecond > rate {
+		return usageError(fmt.Sprintf("--rate %v: the policy says that %v requests a second are welcome (rate.per-second), and who believes it would get 429", rate, p.policy.Rate.PerSecond))
+	}
+	return nil
+}

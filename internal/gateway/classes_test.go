@@ -1,0 +1,344 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// known is the built-in table, with the addresses of some bots.
+func known(t testing.TB) *bots.Table {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ranges")
+	if err := os.WriteFile(file, []byte("198.51.100.0/24\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table, err := bots.New(&bots.Options{Ranges: []bots.RangeFile{{Name: "GPTBot", File: file}, {Name: "google", File: file}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func rules(t testing.TB, list ...string) []Rule {
+	t.Helper()
+	var out []Rule
+	for _, s := range list {
+		r, err := ParseRule(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// signers says of a request what its Signature says: who has signed it.
+type signers struct{ asked int }
+
+func (s *signers) Verify(_ context.Context, r *http.Request) (string, error) {
+	s.asked++
+	switch agent := r.Header.Get("Signature"); agent {
+	case "wrong":
+		return "", fmt.Errorf("%w: signature", millrace.ErrInvalid)
+	case "away":
+		return "", fmt.Errorf("%w: keys", millrace.ErrUnavailable)
+	default:
+		return agent, nil
+	}
+}
+
+// visitor asks a gateway with rules, from an address, with a user agent and
+// more fields.
+func visitor(t *testing.T, o Options) func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	if o.Bots == nil {
+		o.Bots = known(t)
+	}
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
+	now := past
+	g.limits.start, g.limits.now = now, func() time.Time { return now }
+	return func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.RemoteAddr = from + ":1"
+		r.Header.Set("User-Agent", agent)
+		for i := 0; i < len(fields); i += 2 {
+			r.Header.Add(fields[i], fields[i+1])
+		}
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w
+	}
+}
+
+const (
+	theirs  = "198.51.100.9" // GPTBot's and Google's
+	nowhere = "203.0.113.9"
+	browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+)
+
+func TestClasses(t *testing.T) {
+	for _, c := range []struct {
+		rules  []string
+		from   string
+		agent  string
+		signed string
+		want   int
+	}{
+		{[]string{"training=403"}, nowhere, "ClaudeBot/1.0", "", 403},
+		{[]string{"training=403"}, nowhere, "Claude-User/1.0", "", 200},
+		{[]string{"training=403"}, nowhere, browser, "", 200},
+		{[]string{"training=402"}, nowhere, "CCBot/2.0", "", 402},
+		// The most specific counts, in whatever order.
+		{[]string{"ClaudeBot=allow", "training=403", "bots=402"}, nowhere, "ClaudeBot/1.0", "", 200},
+		{[]string{"anthropic=402", "training=403"}, nowhere, "ClaudeBot/1.0", "", 402},
+		{[]string{"training=402", "anthropic=allow"}, nowhere, "ClaudeBot/1.0", "", 200},
+		{[]string{"training=allow", "bots=403"}, nowhere, "ClaudeBot/1.0", "", 200},
+		{[]string{"bots=403"}, nowhere, "ClaudeBot/1.0", "", 403},
+		{[]string{"bots=403"}, nowhere, "NobodyKnowsThisBot/1.0", "", 403},
+		{[]string{"bots=403"}, nowhere, browser, "", 200},
+		// A name is believed as long as nothing is known of its addresses.
+		{[]string{"ClaudeBot=allow", "bots=403"}, nowhere, "ClaudeBot/1.0", "", 200},
+		{[]string{"GPTBot=allow", "bots=403"}, nowhere, "GPTBot/1.0", "", 403},
+		{[]string{"GPTBot=allow", "bots=403"}, theirs, "GPTBot/1.0", "", 200},
+		{[]string{"GPTBot=403"}, nowhere, "GPTBot/1.0", "", 403},
+		{[]string{"GPTBot=403", "bots=allow"}, nowhere, "GPTBot/1.0", "", 403},
+		{[]string{"unverified=403"}, nowhere, "GPTBot/1.0", "", 403},
+		{[]string{"unverified=403"}, theirs, "GPTBot/1.0", "", 200},
+		{[]string{"unverified=403"}, nowhere, "ClaudeBot/1.0", "", 403},
+		{[]string{"unverified=402", "ClaudeBot=403"}, nowhere, "ClaudeBot/1.0", "", 403},
+		{[]string{"unverified=403", "ClaudeBot=allow"}, nowhere, "ClaudeBot/1.0", "", 403},
+		{[]string{"unverified=403"}, nowhere, browser, "", 200},
+		// Signatures.
+		{[]string{"unverified=403"}, nowhere, "ChatGPT-User/1.0", "chatgpt.com", 200},
+		{[]string{"unverified=403"}, nowhere, "GPTBot/1.0", "chatgpt.com", 200}, // the same family
+		{[]string{"user=403"}, nowhere, browser, "chatgpt.com", 403},
+		{[]string{"unverified=403"}, nowhere, browser, "agents.example", 200},
+		{[]string{"bots=403"}, nowhere, browser, "agents.example", 403},
+		{[]string{"bots=403", "agents.example=allow"}, nowhere, browser, "agents.example", 200},
+		{[]string{"GPTBot=403", "agents.example=allow"}, theirs, "GPTBot/1.0", "agents.example", 403},
+		{[]string{"unverified=403"}, theirs, "GPTBot/1.0", "agents.example", 403},
+		{[]string{"unverified=403"}, theirs, "GPTBot/1.0", "wrong", 403},
+		{[]string{"bots=402"}, nowhere, browser, "wrong", 402},
+		{[]string{"unverified=403"}, theirs, "GPTBot/1.0", "away", 200},
+		{[]string{"unverified=403"}, nowhere, browser, "away", 200},
+	} {
+		agents := new(signers)
+		ask := visitor(t, Options{Rules: rules(t, c.rules...), Agents: agents})
+		var fields []string
+		if c.signed != "" {
+			fields = []string{"Signature", c.signed}
+		}
+		for _, target := range []string{"/a/llm.json", "/a/", "/style.css", "/no", "/notes", "/notes/all"} {
+			w := ask(c.from, c.agent, target, fields...)
+			want := c.want
+			if want == 200 && target == "/no" {
+				want = 404
+			}
+			if w.Code != want {
+				t.Errorf("%v: %s from %s, signed %q: %s: %d, want %d", c.rules, c.agent, c.from, c.signed, target, w.Code, want)
+			}
+		}
+		if c.signed == "" && agents.asked > 0 {
+			t.Errorf("%v: signatures are looked for that are not there", c.rules)
+		}
+		// What says who may do what is there for everybody.
+		for _, target := range []string{"/robots.txt", "/healthz", "/readyz", "/license.xml", "/.well-known/arc-policy.json", "/llm-policy.json"} {
+			if w := ask(c.from, c.agent, target, fields...); w.Code == 403 || w.Code == 402 {
+				t.Errorf("%s: %d", target, w.Code)
+			}
+		}
+	}
+}
+
+// A refusal says why, for machines.
+func TestRefusal(t *testing.T) {
+	p := &millrace.Policy{Terms: "https://x.test/terms", Payment: "https://x.test/pay", Contact: "mailto:a@x.test"}
+	ask := visitor(t, Options{Rules: rules(t, "training=402", "unverified=403"), Policy: p})
+	w := ask(nowhere, "CCBot/2.0", "/a/llm.json")
+	if w.Code != 403 {
+		t.Fatal(w.Code)
+	}
+	w = visitor(t, Options{Rules: rules(t, "training=402"), Policy: p})(nowhere, "CCBot/2.0", "/a/llm.json")
+	var got struct {
+		Title, Detail, Reason, Bot, Purpose, Policy, Payment, Contact string
+		Status                                                        int
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err, w.Body)
+	}
+	h := w.Header()
+	if got.Status != 402 || w.Code != 402 || got.Title != "Payment Required" || got.Reason != "training" || got.Bot != "CCBot" || got.Purpose != "ai-train" ||
+		got.Policy != p.Terms || got.Payment != p.Payment || got.Contact != p.Contact || !strings.Contains(got.Detail, "train models") {
+		t.Errorf("%+v", got)
+	}
+	if h.Get("Content-Type") != "application/problem+json" || h.Get("Cache-Control") != "no-store" || strings.Join(h["Link"], ", ") !=
+		`<https://x.test/terms>; rel="terms-of-service", <https://x.test/pay>; rel="payment"` {
+		t.Errorf("%v", h)
+	}
+}
+
+// What the policy refuses is refused, and no rule allows it.
+func TestPolicyRefuses(t *testing.T) {
+	p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}, Consumers: []string{"ccbot"}}
+	ask := visitor(t, Options{Policy: p, Rules: rules(t, "ClaudeBot=402", "CCBot=allow", "search=2/s")})
+	for agent, want := range map[string]int{"GPTBot": 403, "ClaudeBot": 402, "CCBot": 200, "Googlebot": 200, "Claude-User": 200, "SomeBot": 200, browser: 200} {
+		if w := ask(nowhere, agent, "/a/"); w.Code != want {
+			t.Errorf("%s: %d, want %d", agent, w.Code, want)
+		}
+	}
+	p.Payment = "https://x.test/pay"
+	if w := visitor(t, Options{Policy: p})(nowhere, "GPTBot", "/a/"); w.Code != 402 {
+		t.Errorf("with a price: %d", w.Code)
+	}
+	for _, c := range []struct {
+		rule string
+		want string
+	}{
+		{"GPTBot=allow", "the policy refuses ai-train"},
+		{"training=2/s", "the policy refuses ai-train"},
+		{"openai=allow", "the policy refuses ai-train"},
+		{"NoSuchBot=403", "no bot, family or purpose"},
+		{"Google-Extended=403", "only robots.txt knows it"},
+	} {
+		if _, err := New(nil, &Options{Policy: p, Bots: known(t), Rules: rules(t, c.rule)}); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.rule, err)
+		}
+	}
+	if _, err := New(nil, &Options{Bots: known(t), Rules: rules(t, "GPTBot=403", "gptbot=402")}); !errors.Is(err, millrace.ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+func TestParseRule(t *testing.T) {
+	for s, want := range map[string]Rule{
+		"training=403": {Name: "training", Do: Forbid}, "GPTBot = 2/s": {Name: "GPTBot", Do: Limit, Rate: 2},
+		"x=0.5/s": {Name: "x", Do: Limit, Rate: 0.5}, "bots=allow": {Name: "bots"}, "a.example=402": {Name: "a.example", Do: Pay},
+	} {
+		if got, err := ParseRule(s); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "training", "=403", "x=", "x=404", "x=2", "x=0/s", "x=-1/s", "x=NaN/s", "x=Inf/s", "x=0.0001/s", "x=a/s"} {
+		if got, err := ParseRule(s); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("%q: %+v, %v", s, got, err)
+		}
+	}
+}
+
+// A bot has one rate wherever it comes from, unless its name is not its own.
+func TestClassRates(t *testing.T) {
+	ask := visitor(t, Options{Rules: rules(t, "training=1/s", "bots=1/s")})
+	for i, c := range []struct {
+		from, agent string
+		want        int
+	}{
+		{"192.0.2.1", "ClaudeBot", 200},
+		{"192.0.3.2", "ClaudeBot", 200},
+		{"192.0.4.3", "ClaudeBot", 429},
+		{"192.0.4.3", "CCBot", 200}, // another bot of the same class
+		{nowhere, "GPTBot", 200},
+		{nowhere, "GPTBot", 200},
+		{nowhere, "GPTBot", 429}, // somebody else has used up what is his
+		{theirs, "GPTBot", 200},
+		{"192.0.2.1", "SomeBot", 200},
+		{"192.0.2.1", "OtherBot", 200},
+		{"192.0.2.1", "SomeBot", 429},
+		{"192.0.9.1", "SomeBot", 200},
+		{"192.0.2.1", browser, 200},
+	} {
+		w := ask(c.from, c.agent, "/a/")
+		if w.Code != c.want {
+			t.Errorf("%d: %s from %s: %d, want %d", i, c.agent, c.from, w.Code, c.want)
+		}
+		h := w.Header()
+		if limited := c.agent != browser; (h.Get("Ratelimit") != "") != limited || (h.Get("Ratelimit-Policy") != "") != limited || (h.Get("Retry-After") != "") != (c.want == 429) {
+			t.Errorf("%d: %v", i, h)
+		}
+	}
+	w := ask("192.0.2.1", "ClaudeBot", "/notes")
+	if h := w.Header(); w.Code != 429 || h.Get("RateLimit") != `"training";r=0;t=2` || h.Get("RateLimit-Policy") != `"training";q=2;w=2` || h.Get("Retry-After") != "1" ||
+		!strings.HasPrefix(w.Body.String(), `{"notes":{"code":"RATE_LIMITED"`) {
+		t.Errorf("%d %v %s", w.Code, h, w.Body)
+	}
+}
+
+// With a limit of content, too, both are told.
+func TestTwoRates(t *testing.T) {
+	ask := visitor(t, Options{Rules: rules(t, "training=1/s"), Rate: 5})
+	h := ask("192.0.2.1", "ClaudeBot", "/a/llm.json").Header()
+	if got := strings.Join(h["Ratelimit"], ", "); got != `"training";r=1;t=1, "client";r=9;t=1` || strings.Join(h["Ratelimit-Policy"], ", ") != `"training";q=2;w=2, "client";q=10;w=2` {
+		t.Errorf("%v", h)
+	}
+	h = ask("192.0.2.1", "ClaudeBot", "/a/llm.json", "If-None-Match", h.Get("ETag")).Header()
+	if got := strings.Join(h["Ratelimit"], ", "); got != `"training";r=0;t=2, "client";r=8;t=1` {
+		t.Errorf("%v", h)
+	}
+}
+
+// Whoever has a key is of no class, a wrong one helps nobody.
+func TestKeysAndClasses(t *testing.T) {
+	k := newRing(t)
+	ask := visitor(t, Options{Rules: rules(t, "bots=403"), Keys: k})
+	for key, want := range map[string]int{k.read: 200, k.not: 403, k.expired: 403, "": 403, "x": 403} {
+		if w := ask(nowhere, "GPTBot", "/a/llm.json", "Authorization", "Bearer "+key); w.Code != want {
+			t.Errorf("%d, want %d", w.Code, want)
+		}
+	}
+}
+
+// Many wrong keys from one network are no longer looked up, and a right one
+// among them tells nothing.
+func TestKeyGuessing(t *testing.T) {
+	k := newRing(t)
+	g := setup{files: site(), guarded: true, o: Options{Keys: k}}.gateway(t)
+	now := past
+	g.limits.start, g.limits.now = now, func() time.Time { return now }
+	try := func(from, key string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "/a/llm.json", nil)
+		r.RemoteAddr = from
+		r.Header.Set("Authorization", "Bearer "+key)
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w
+	}
+	for i := range guessesAtOnce {
+		if w := try("[2001:db8::1]:1", k.not); w.Code != 401 {
+			t.Fatalf("guess %d: %d", i, w.Code)
+		}
+	}
+	for _, key := range []string{k.not, k.read} {
+		if w := try("[2001:db8::2]:1", key); w.Code != 429 || w.Header().Get("Retry-After") != "2" {
+			t.Errorf("after many guesses: %d %v", w.Code, w.Header())
+		}
+	}
+	if w := try("[2001:db8:1::1]:1", k.read); w.Code != 200 {
+		t.Errorf("another network: %d", w.Code)
+	}
+	// Without a key there is nothing to guess.
+	if w := ask(g, "GET", "/a/llm.json"); w.Code != 401 {
+		t.Errorf("%d", w.Code)
+	}
+	now = now.Add(2 * time.Second)
+	if w := try("[2001:db8::1]:1", k.read); w.Code != 200 {
+		t.Errorf("a while later: %d", w.Code)
+	}
+	// Right keys are never too many.
+	for range 5 * guessesAtOnce {
+		if w := try("[2001:db8:2::1]:1", k.read); w.Code != 200 {
+			t.Fatalf("%d", w.Code)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// pacing is how fast large documents are sent: to each client, and to all.
+type pacing struct {
+	each, all *quota // of bytes; nil = as fast as they go
+	chunk     int64  // bytes that are sent at once
+	places    chan struct{}
+}
+
+// everybody is the client that a limit of all counts for.
+var everybody = client{bot: "everybody"}
+
+// newPacing gives nil when there is no limit. Those who are sent something
+// slowly take at most some of the places.
+func newPacing(each, all float64, places int64) *pacing {
+	if each <= 0 && all <= 0 {
+		return nil
+	}
+	p := &pacing{places: make(chan struct{}, max(1, places/4))}
+	rate := each
+	if each > 0 {
+		p.each = newQuota(quotaBytes, "bytes", each)
+	}
+	if all > 0 {
+		p.all = newQuota(quotaAllBytes, "bytes", all)
+		if rate <= 0 || all < rate {
+			rate = all
+		}
+	}
+	p.chunk = int64(min(max(rate/8, 1<<10), 256<<10))
+	return p
+}
+
+// Large implements [edition.Gate].
+func (w *response) Large() (end func(), err error) {
+	p := w.g.pacing
+	if p == nil {
+		return func() {}, nil
+	}
+	select {
+	case p.places <- struct{}{}:
+	default:
+		return nil, tooMany("too many downloads at once: try again", 10*time.Second)
+	}
+	w.paced = true
+	return func() { w.paced = false; <-p.places }, nil
+}
+
+// stall is how long a client may take for one chunk.
+const stall = time.Minute
+
+// send sends a body slowly.
+func (w *response) send(r io.Reader) (sent int64, err error) {
+	p, ctx, c := w.g.pacing, w.r.Context(), w.who()
+	control := http.NewResponseController(w.ResponseWriter)
+	for {
+		chunk := p.chunk
+		if l, ok := r.(*io.LimitedReader); ok {
+			if chunk = min(chunk, l.N); chunk <= 0 {
+				return sent, nil
+			}
+		}
+		var wait time.Duration
+		if p.each != nil {
+			wait = w.g.limits.pace(p.each, c, chunk)
+		}
+		if p.all != nil {
+			wait = max(wait, w.g.limits.pace(p.all, everybody, chunk))
+		}
+		// A writer without deadlines, as in tests, has none to move.
+		_ = control.SetWriteDeadline(time.Now().Add(wait + stall))
+		if err := rest(ctx, wait); err != nil {
+			return sent, err
+		}
+		n, err := io.CopyN(w.ResponseWriter, r, chunk)
+		sent += n
+		switch {
+		case errors.Is(err, io.EOF):
+			return sent, nil
+		case err != nil:
+			return sent, err
+		}
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

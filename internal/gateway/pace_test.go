@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// slowly is a gateway with a list of some length, and limits of its speed.
+func slowly(t *testing.T, o Options) *Gateway {
+	t.Helper()
+	var pages []*millrace.Page
+	for i := range 100 {
+		pages = append(pages, page(fmt.Sprintf("/p%d/", i), "P"))
+	}
+	return setup{pages: pages, o: o}.gateway(t)
+}
+
+// A large document is sent at the rate of its client, all of them together at
+// theirs; what is small, or not sent, takes no time.
+func TestFilesRate(t *testing.T) {
+	get := func(g *Gateway, method, target, from string) (size int, took time.Duration) {
+		r := httptest.NewRequest(method, target, nil)
+		r.RemoteAddr = from + ":1"
+		w, start := httptest.NewRecorder(), time.Now()
+		if g.ServeHTTP(w, r); w.Code != 200 {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+		return w.Body.Len(), time.Since(start)
+	}
+	near := func(what string, took, want time.Duration) {
+		t.Helper()
+		if took < want-time.Second || took > want+time.Second {
+			t.Errorf("%s: %v, want %v", what, took, want)
+		}
+	}
+	for _, c := range []struct {
+		each, all float64
+		one, two  float64 // bytes a second, of one client, and of two at once
+	}{{2000, 0, 2000, 2000}, {0, 2000, 2000, 1000}, {2000, 3000, 2000, 1500}} {
+		g := slowly(t, Options{FilesRate: c.each, FilesRateTotal: c.all})
+		synctest.Test(t, func(t *testing.T) {
+			g.limits.start = time.Now()
+			whole, took := get(g, "GET", "/llm-pages.json", "192.0.2.1")
+			if whole < 10_000 {
+				t.Fatalf("%d bytes", whole)
+			}
+			expect := func(rate float64) time.Duration {
+				return time.Duration((float64(whole)/rate - burstTime) * float64(time.Second))
+			}
+			near("one", took, expect(c.one))
+			time.Sleep(time.Hour)
+			var both sync.WaitGroup
+			for i := range 2 {
+				both.Go(func() {
+					_, took := get(g, "GET", "/llm-pages.json", fmt.Sprintf("192.0.2.%d", 8+i))
+					// The last one of those who share comes last.
+					if want := expect(c.two); took > want+2*time.Second || took < want-2*time.Second-time.Duration(float64(burstTime)*float64(time.Second)) {
+						t.Errorf("two: %v, want %v", took, want)
+					}
+				})
+			}
+			both.Wait()
+			_, took = get(g, "HEAD", "/llm-pages.json", "192.0.2.8")
+			near("head", took, 0)
+			_, took = get(g, "GET", "/p1/llm.json", "192.0.2.8")
+			near("page", took, 0)
+		})
+	}
+}
+
+// Those who are sent something slowly take no places away from the others, and
+// one who leaves takes none at all.
+func TestFilesPlaces(t *testing.T) {
+	g := slowly(t, Options{FilesRate: 1000, MaxRequests: 8})
+	synctest.Test(t, func(t *testing.T) {
+		g.limits.start = time.Now()
+		ctx, leave := context.WithCancel(t.Context())
+		var slow sync.WaitGroup
+		for i := range 2 {
+			slow.Go(func() {
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/llm-pages.json", nil)
+				r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", 8+i)
+				w := httptest.NewRecorder()
+				g.ServeHTTP(w, r)
+				if n, _ := io.Copy(io.Discard, w.Body); n == 0 {
+					t.Error("nothing was sent")
+				}
+			})
+		}
+		synctest.Wait()
+		if w := ask(g, "GET", "/llm-pages.json"); w.Code != 429 || w.Header().Get("Retry-After") == "" || w.Header().Get("Content-Digest") != "" {
+			t.Errorf("a third: %d %v", w.Code, w.Header())
+		}
+		if w := ask(g, "GET", "/p1/llm.json"); w.Code != 200 {
+			t.Errorf("a page: %d", w.Code)
+		}
+		leave()
+		slow.Wait()
+		if n := len(g.pacing.places); n != 0 {
+			t.Errorf("%d places are taken", n)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// turnAway refuses a bot, and says why as a machine reads it (RFC 9457): which
+// rule it was, and where the terms, the price and the owner are.
+func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) {
+	status, detail := http.StatusForbidden, "this site does not answer "
+	if at.Do == Pay {
+		status, detail = http.StatusPaymentRequired, "this site asks for payment by "
+	}
+	if detail += whom(id, at); at.Name == ClassUnverified || id.verdict == bots.Forged && at == g.classes.bots {
+		detail += "; sign your requests, or come from an address that your operator publishes"
+	}
+	h := w.Header()
+	clear(h)
+	b := canon.AppendString([]byte(`{"title":`), http.StatusText(status))
+	b = append(b, `,"status":`...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	member := func(name, value string) {
+		if value != "" {
+			b = append(append(b, `,"`...), name...)
+			b = canon.AppendString(append(b, `":`...), value)
+		}
+	}
+	member("detail", detail)
+	member("reason", strings.ToLower(at.Name))
+	member("bot", id.bot.Name)
+	member("purpose", string(id.bot.Purpose.Of()))
+	if p := g.o.Policy; p != nil {
+		member("policy", p.Terms)
+		member("payment", p.Payment)
+		member("contact", p.Contact)
+		for _, l := range []millrace.Link{{URL: p.Terms, Rel: "terms-of-service"}, {URL: p.Payment, Rel: "payment"}} {
+			if l.URL != "" {
+				h.Add("Link", l.String())
+			}
+		}
+	}
+	answer(w, r, status, "application/problem+json", append(b, "}\n"...))
+}
+
+// whom says which bots a rule is about.
+func whom(id identity, at *rule) string {
+	switch name := strings.ToLower(at.Name); {
+	case name == ClassBots:
+		return "bots"
+	case name == ClassUnverified:
+		return "bots that do not show who they are"
+	case name == string(bots.Training):
+		return "bots that come to train models"
+	case name == string(bots.Search):
+		return "bots of search engines"
+	case name == string(bots.User):
+		return "bots that come for what somebody has asked"
+	case name == id.bot.Family:
+		return "the bots of " + id.bot.Family
+	}
+	return at.Name
+}
