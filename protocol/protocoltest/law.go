@@ -86,7 +86,11 @@ func start(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions, seed
 func (s *site) show(t *testing.T, pages []*millrace.Page, seq uint64) {
 	t.Helper()
 	s.pages = pages
-	s.view = NewView(millrace.Site{Base: s.url, Seq: seq}, pages, s.p.Tagger)
+	if s.view == nil {
+		s.view = NewView(millrace.Site{Base: s.url, Seq: seq}, pages, s.p.Tagger)
+	} else { // time goes on, and what has changed is known
+		s.view = s.view.Then(s.view.Site().Time.Add(time.Hour), pages, s.p.Tagger)
+	}
 	// A day later, however long the files of the last edition have taken, they
 	// are made again.
 	s.srv.Now = s.view.Site().Time.AddDate(0, 0, int(seq)-1) //nolint:gosec // 1 or 2
