@@ -70,6 +70,10 @@ type Options struct {
 	// Policy is what the owner says about the use of the content; nil = nothing.
 	Policy *millrace.Policy
 
+	// Fixed are texts at paths under Base, for everybody, such as a file that
+	// proves whose the site is. They come before all else at their paths.
+	Fixed map[string]string
+
 	// Streams is told how many requests listen, whenever that changes. It must
 	// not wait for anything. nil = nobody is told.
 	Streams func(open int)

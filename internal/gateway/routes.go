@@ -16,6 +16,7 @@ import (
 //	/healthz     200 while the process lives
 //	/readyz      200 once a complete edition is published, 503 before
 //	             in front of a site, 421 for a host that it does not go by
+//	BASE/…       texts that are the same for everybody
 //	DOCS/…       what the service and rooms answer themselves, the large documents of the edition,
 //	             then what the rooms find, then what a protocol says is missing
 //	BASE/…       the site's own pages and files, with discovery links; in front of a site, everything else, too
@@ -43,6 +44,9 @@ func (g *Gateway) route(w *response, r *http.Request) {
 			failure(w, r, said.Status, said)
 			return
 		}
+	}
+	if g.fixed(w, r) {
+		return
 	}
 	if holdsKey(r.URL.RawQuery) || holdsKey(r.URL.Path) || r.URL.Host != "" && holdsKey(r.RequestURI) {
 		g.fail(w, r, errInURL)

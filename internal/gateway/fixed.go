@@ -1,0 +1,20 @@
+package gateway
+
+import "net/http"
+
+// fixed answers with a text that the site has besides its own files, false if
+// the path names none.
+func (g *Gateway) fixed(w *response, r *http.Request) bool {
+	if len(g.o.Fixed) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	inner := under(r, g.base)
+	if inner == nil {
+		return false
+	}
+	text, ok := g.o.Fixed[inner.URL.Path]
+	if ok {
+		plain(w, r, http.StatusOK, text)
+	}
+	return ok
+}
