@@ -167,6 +167,9 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	case http.StatusOK:
 		h["Content-Length"] = rp.length[:]
 		h["Content-Digest"] = rp.digest[:]
+		if err := e.sign(h, rp); err != nil {
+			return fmt.Errorf("signing %s: %w", e.key.path, err)
+		}
 	case http.StatusPartialContent:
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, rp.size))
 		h.Set("Content-Length", strconv.FormatInt(n, 10))

@@ -82,7 +82,12 @@ func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, gate Gate)
 	if err != nil {
 		return nil, err
 	}
-	if !e.shared || room.Guarded && e.public && r.URL.RawQuery != "" {
+	e.signer = p.sign
+	if d.Variant != "" {
+		// The target is that of another document, or of the site's own page.
+		k = key{path: d.Path, raw: " " + d.Variant}
+		old = p.cache.get(k)
+	} else if !e.shared || room.Guarded && e.public && r.URL.RawQuery != "" {
 		// The latter was found without the query.
 		e.key = k
 		return e, nil
@@ -115,6 +120,8 @@ func (p *Press) ask(ed *Edition, r *http.Request, gate Gate) (*millrace.Document
 		switch {
 		case errors.Is(err, millrace.ErrNotFound) && !said(err):
 			continue
+		case denied != nil && err == nil && d.Variant != "":
+			continue // whoever may not have it has the page
 		case denied != nil && (err != nil || !d.Public):
 			return nil, nil, denied
 		case err != nil:
