@@ -1,0 +1,220 @@
+package webauth
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// signedSite serves two documents, which it signs, through what a test makes of
+// the responses.
+type signedSite struct {
+	*httptest.Server
+	key   *Key
+	clock *clock
+	spoil func(http.Header, []byte) []byte // nil = nobody is on the way
+}
+
+func newSignedSite(t *testing.T) *signedSite {
+	s := &signedSite{key: newTestKey(t, 1), clock: newClock()}
+	mux := http.NewServeMux()
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	dir, err := NewDirectory(s.URL, []*Key{s.key}, nil, &DirectoryOptions{Now: s.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle(DirectoryPath, dir)
+	stamp := NewStamp(s.key, &StampOptions{Prefix: "/docs", Now: s.clock.now})
+	mux.HandleFunc("/docs/", func(w http.ResponseWriter, r *http.Request) {
+		body := []byte("the document at " + r.URL.RequestURI())
+		h := w.Header()
+		h.Set("Content-Type", "text/plain")
+		h.Set("Content-Digest", canon.Digest(body))
+		if strings.HasSuffix(r.URL.Path, "/plain") {
+			_, _ = w.Write(body)
+			return
+		}
+		input, value, _, err := stamp.Sign(strings.TrimPrefix(r.URL.RequestURI(), "/docs"), http.StatusOK, h)
+		if err != nil {
+			t.Error(err)
+		}
+		h["Signature-Input"], h["Signature"] = []string{input}, []string{value}
+		if s.spoil != nil {
+			body = s.spoil(h, body)
+		}
+		_, _ = w.Write(body)
+	})
+	return s
+}
+
+// read gets a document as a reader does who looks at signatures.
+func (s *signedSite) read(t *testing.T, seal *Seal, path string) error {
+	t.Helper()
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Check: seal.Check}).HTTP()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := fetch.Do(t.Context(), client, req)
+	if err != nil {
+		return err
+	}
+	_, err = fetch.ReadBody(resp, 0)
+	return err
+}
+
+func (s *signedSite) seal() *Seal {
+	return NewSeal(&SealOptions{Client: fetch.New(ClientOptions(&fetch.Options{AllowPrivate: true})).HTTP(), Now: s.clock.now})
+}
+
+func TestSeal(t *testing.T) {
+	s := newSignedSite(t)
+	seal := s.seal()
+	for _, path := range []string{"/docs/a", "/docs/b?c=d%20e&f", "/docs/%2e%2Fx", "/docs/a"} {
+		if err := s.read(t, seal, path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := s.read(t, seal, "/docs/plain"); err != nil {
+		t.Error(err)
+	}
+	if d := cmp.Diff(Sealed{Verified: 4, Unsigned: 1, Keys: []string{s.key.ID()}}, seal.Sealed()); d != "" || seal.Err() != nil {
+		t.Errorf("%v (-want +got):\n%s", seal.Err(), d)
+	}
+	if d := cmp.Diff(Sealed{}, seal.Another().Sealed()); d != "" {
+		t.Errorf("another one counts on: %s", d)
+	}
+}
+
+// What somebody on the way may do to a response.
+func TestSealAttacks(t *testing.T) {
+	swap := func(h http.Header, name, from, to string) {
+		h.Set(name, strings.Replace(h.Get(name), from, to, 1))
+	}
+	for name, tt := range map[string]struct {
+		spoil func(http.Header, []byte) []byte
+		pass  time.Duration
+		want  Sealed
+		err   bool // the document is not taken
+	}{
+		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: Sealed{Verified: 1}, err: true},
+		"with its digest": {
+			spoil: func(h http.Header, _ []byte) []byte {
+				h.Set("Content-Digest", canon.Digest([]byte("lies")))
+				return []byte("lies")
+			}, want: Sealed{Wrong: 1}, err: true,
+		},
+		"another type":     {spoil: func(h http.Header, b []byte) []byte { h.Set("Content-Type", "text/html"); return b }, want: Sealed{Wrong: 1}, err: true},
+		"without a digest": {spoil: func(h http.Header, b []byte) []byte { h.Del("Content-Digest"); return b }, want: Sealed{Wrong: 1}, err: true},
+		"less covered": {spoil: func(h http.Header, b []byte) []byte {
+			swap(h, "Signature-Input", `"content-digest" `, "")
+			return b
+		}, want: Sealed{Wrong: 1}, err: true},
+		"for any path": {spoil: func(h http.Header, b []byte) []byte {
+			swap(h, "Signature-Input", `"@path";req `, "")
+			return b
+		}, want: Sealed{Wrong: 1}, err: true},
+		"made newer": {spoil: func(h http.Header, b []byte) []byte {
+			swap(h, "Signature-Input", "expires=18", "expires=19")
+			return b
+		}, want: Sealed{Wrong: 1}, err: true},
+		"an old one":     {pass: -provenFor - sealSkew - time.Second, want: Sealed{Wrong: 1}, err: true},
+		"a little old":   {pass: -provenFor - sealSkew, want: Sealed{Verified: 1}},
+		"one to come":    {pass: sealSkew + time.Second, want: Sealed{Wrong: 1}, err: true},
+		"of another key": {spoil: func(h http.Header, b []byte) []byte { swap(h, "Signature-Input", `keyid="`, `keyid="x`); return b }, want: Sealed{Unverified: 1}},
+		"stripped": {spoil: func(h http.Header, b []byte) []byte {
+			h.Del("Signature")
+			h.Del("Signature-Input")
+			return b
+		}, want: Sealed{Unsigned: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSignedSite(t)
+			seal := s.seal()
+			// The site is ahead of the reader, or behind.
+			site := s.clock.now()
+			seal.now = func() time.Time { return site.Add(-tt.pass) }
+			s.spoil = tt.spoil
+			err := s.read(t, seal, "/docs/a")
+			if (err != nil) != tt.err || err != nil && !errors.Is(err, millrace.ErrInvalid) {
+				t.Errorf("got %v", err)
+			}
+			got := seal.Sealed()
+			got.Keys = nil
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("%v (-want +got):\n%s", err, d)
+			}
+			if no, is := errors.AsType[*SealError](seal.Err()); is != (tt.want.Wrong > 0) || is && !strings.HasPrefix(no.URL, s.URL) {
+				t.Errorf("Err = %v", seal.Err())
+			}
+		})
+	}
+}
+
+// A document in the place of another one, with its own signature.
+func TestSealSwapped(t *testing.T) {
+	s := newSignedSite(t)
+	stamp := NewStamp(s.key, &StampOptions{Now: s.clock.now})
+	s.spoil = func(h http.Header, _ []byte) []byte {
+		body := []byte("the document at /docs/b")
+		h.Set("Content-Digest", canon.Digest(body))
+		input, value, _, err := stamp.Sign("/docs/b", http.StatusOK, h)
+		if err != nil {
+			t.Error(err)
+		}
+		h["Signature-Input"], h["Signature"] = []string{input}, []string{value}
+		return body
+	}
+	seal := s.seal()
+	if err := s.read(t, seal, "/docs/b"); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{"/docs/a", "/docs/b?x=1", "/docs/"} {
+		if err := s.read(t, seal, path); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := seal.Err(); !strings.Contains(err.Error(), "/docs/a") || !strings.Contains(err.Error(), "and 2 more") {
+		t.Errorf("Err = %v", err)
+	}
+}
+
+// Responses without the content of a document are none of a seal's.
+func TestSealOthers(t *testing.T) {
+	s := newSignedSite(t)
+	seal := s.seal()
+	req := httptest.NewRequest(http.MethodGet, s.URL+"/docs/a", http.NoBody)
+	for _, resp := range []*http.Response{
+		{StatusCode: http.StatusNotModified, Request: req},
+		{StatusCode: http.StatusPartialContent, Request: req},
+		{StatusCode: http.StatusNotFound, Request: req},
+		{StatusCode: http.StatusOK, Request: httptest.NewRequest(http.MethodHead, s.URL, http.NoBody)},
+		{StatusCode: http.StatusOK},
+	} {
+		if err := seal.Check(resp); err != nil {
+			t.Error(err)
+		}
+	}
+	// Nor are the signatures of others.
+	for _, input := range []string{`a=("content-digest");tag="other"`, "a=", `a=("@status");alg="hmac-sha256";tag="millrace"`} {
+		resp := &http.Response{StatusCode: http.StatusOK, Request: req, Header: http.Header{
+			"Signature-Input": {input}, "Signature": {"a=:" + strings.Repeat("A", 86) + "==:"},
+		}}
+		if err := seal.Check(resp); err != nil {
+			t.Error(err)
+		}
+	}
+	if d := cmp.Diff(Sealed{Unsigned: 3}, seal.Sealed()); d != "" {
+		t.Error(d)
+	}
+}
