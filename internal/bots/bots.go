@@ -71,8 +71,10 @@ type Options struct {
 type Table struct {
 	bots   []*Bot
 	tokens map[string]*Bot // in lower case, without those for robots.txt alone
-	agents map[string]*Bot // by the hosts of signatures
-	log    *slog.Logger
+	// lengths has a bit for each length of a token, since most words are none.
+	lengths uint64
+	agents  map[string]*Bot // by the hosts of signatures
+	log     *slog.Logger
 
 	ranges []atomic.Pointer[spans] // by the index of a bot; nil = not known
 	files  []*rangeFile
@@ -111,6 +113,7 @@ func New(o *Options) (*Table, error) {
 		b.index = i
 		if !b.RobotsOnly {
 			t.tokens[strings.ToLower(b.Token)] = b
+			t.lengths |= 1 << len(b.Token)
 		}
 		for _, host := range b.Agents {
 			if t.agents[host] == nil {
@@ -193,43 +196,56 @@ func (t *Table) Identify(userAgent string) *Bot {
 		userAgent = userAgent[:longestAgent]
 	}
 	var found *Bot
-	var lower [longestToken]byte
+	var word [longestToken]byte
 	for at := 0; at < len(userAgent); {
-		if !tokenByte(userAgent[at]) {
-			if userAgent[at] == '+' && at+5 <= len(userAgent) && userAgent[at:at+5] == "+http" {
+		if lower[userAgent[at]] == 0 {
+			if userAgent[at] == '+' && strings.HasPrefix(userAgent[at:], "+http") {
 				found = Other // where to read about it
 			}
 			at++
 			continue
 		}
-		start := at
-		for at < len(userAgent) && tokenByte(userAgent[at]) {
-			at++
+		start, says := at, false
+		for ; at < len(userAgent); at++ {
+			c := lower[userAgent[at]]
+			if c == 0 {
+				break
+			}
+			if n := at - start; n < longestToken {
+				word[n] = c
+				says = says || n > 1 && (c == 't' && word[n-1] == 'o' && word[n-2] == 'b' || c == 'r' && word[n-1] == 'e')
+			}
 		}
-		end := at
-		for end > start && userAgent[end-1] == '.' {
-			end-- // of a sentence
+		n := at - start
+		for n > 0 && userAgent[start+n-1] == '.' {
+			n-- // of a sentence
 		}
-		n := end - start
 		if n > longestToken || n == 0 || start > 0 && inAddress(userAgent[start-1]) {
 			continue
 		}
-		for i := range n {
-			c := userAgent[start+i]
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
+		if t.lengths>>n&1 != 0 {
+			if b := t.tokens[string(word[:n])]; b != nil {
+				return b
 			}
-			lower[i] = c
 		}
-		if b := t.tokens[string(lower[:n])]; b != nil {
-			return b
-		}
-		if found == nil && declares(string(lower[:n])) {
+		if says && found == nil && declares(string(word[:n])) {
 			found = Other
 		}
 	}
 	return found
 }
+
+// lower gives the bytes of tokens in lower case, 0 for all others.
+var lower = func() (table [256]byte) {
+	for c := range len(table) {
+		if b := byte(c); tokenByte(b) {
+			if table[c] = b; 'A' <= b && b <= 'Z' {
+				table[c] += 'a' - 'A'
+			}
+		}
+	}
+	return table
+}()
 
 // tokenByte reports whether a byte may be one of a token's.
 func tokenByte(c byte) bool {
@@ -241,6 +257,7 @@ func tokenByte(c byte) bool {
 func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=' || c == '#' }
 
 // declares reports whether a word in lower case says that it names a machine.
+// Whoever does has "bot" or "er" in it.
 func declares(word string) bool {
 	if base, ok := strings.CutSuffix(word, "bot"); ok {
 		return base != "cu" // a brand of telephones
