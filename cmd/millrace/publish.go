@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type publishing struct {
 	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
 
 	arcPublishing
+	hubs
 
 	policy *millrace.Policy // as it is published; nil = there is none
 	print  string           // of the block that it comes from
@@ -60,7 +62,7 @@ func (c *publishing) validate() error {
 			return usageError(fmt.Sprintf("--hide-kinds: there is no kind %q; the kinds are %q", kind, hideable))
 		}
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), c.hubs.validate()); err != nil {
 		return err
 	}
 	if c.FilesURL == "" {
@@ -119,7 +121,7 @@ func (c *publishing) guarded(conf *store.Config, doors *doors) (published []edit
 func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []edition.Room, key string) {
 	o := protocol.PublisherOptions{
 		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL,
-		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings,
+		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings, Hubs: c.Hub,
 	}
 	c.apply(&o)
 	if static {
@@ -130,6 +132,9 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 	}
 	if c.SiteContact != "" {
 		key += "contact " + c.SiteContact + " "
+	}
+	if len(c.Hub) > 0 {
+		key += fmt.Sprintf("hubs %q ", c.Hub)
 	}
 	every := all.Protocols()
 	for _, room := range every {

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -33,6 +34,9 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	if err := c.agree(p.policy); err != nil {
 		return nil, err
 	}
+	if err := c.sound(p.policy); err != nil {
+		return nil, err
+	}
 	embedder, err := c.embedder(0)
 	if err != nil {
 		return nil, err
@@ -50,6 +54,8 @@ type service struct {
 	site    store.Site
 	press   *edition.Press
 	gateway *gateway.Gateway
+
+	indexNow *push.IndexNow // nil = search engines are not told
 
 	// tasks read and publish; each goes on until its context ends, or fails for
 	// the whole service. They can be started again.
@@ -93,6 +99,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.closes(o.close)
+	if err := c.reachable(s.docs, o); err != nil {
+		return nil, err
+	}
 	if o.store == nil {
 		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
 			return nil, err
@@ -121,6 +130,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		func(ctx context.Context) error { return o.ingest(ctx, p, s.site, s.press) },
 		func(ctx context.Context) error { return upkeeping(ctx, p, s.site) },
 		func(ctx context.Context) error { return fitting(ctx, p, s.site, s.press) },
+		s.push,
 	}
 	return s, nil
 }
@@ -141,6 +151,9 @@ func (s *service) surface(ctx context.Context) (err error) {
 	s.closes(closeLog)
 	gateO.AccessLog = accessLog
 	if err := c.hold(ctx, p, o.store, gateO); err != nil {
+		return err
+	}
+	if err := s.prove(ctx, gateO); err != nil {
 		return err
 	}
 	c.answer(p, c.policy, &c.doors, gateO)

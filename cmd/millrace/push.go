@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/store"
+)
+
+// hubs are the flags of every command that publishes which say who tells others
+// of what changes.
+type hubs struct {
+	Hub []string `placeholder:"URL" help:"Hubs that the feeds name (WebSub), so that readers can be told at once; serve tells the hubs of every edition (default: none)."`
+}
+
+func (c *hubs) validate() error {
+	for i, h := range c.Hub {
+		u, err := push.CheckHub(h)
+		if err != nil {
+			return usageError("--hub: " + err.Error())
+		}
+		c.Hub[i] = u
+	}
+	return nil
+}
+
+// pushing are the flags of a server that tells search engines.
+type pushing struct {
+	IndexNow    bool   `name:"indexnow" help:"Tell search engines at once which pages have changed (IndexNow); the file of the key is served under the base of the pages (default: no)."`
+	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"Key that the site has for IndexNow already (default: one is made, and kept in the store)."`
+	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"Who takes the changed pages, for all search engines (default: https://api.indexnow.org/indexnow)."`
+}
+
+// sound refuses pushes that nobody could follow, and those that contradict the
+// policy.
+func (c *serveCommand) sound(policy *millrace.Policy) error {
+	switch {
+	case !c.IndexNow && (c.IndexNowKey != "" || c.IndexNowURL != ""):
+		return usageError("--indexnow-key and --indexnow-url go with --indexnow")
+	case c.IndexNow && c.IndexNowKey != "" && push.CheckKey(c.IndexNowKey) != nil:
+		return usageError(fmt.Sprintf("--indexnow-key: %v", push.CheckKey(c.IndexNowKey)))
+	case len(c.Hub) > 0 && c.closed(feedRoom):
+		return usageError("--hub: hubs have no key, and could not read the feeds: add --open " + feedRoom)
+	}
+	if c.IndexNow && policy != nil {
+		if may, said := policy.Purposes[millrace.Search]; said && !may {
+			return usageError("--indexnow: the policy forbids the use for search, so there is nothing to tell search engines")
+		}
+	}
+	return nil
+}
+
+// feedRoom is the protocol that has the feeds.
+const feedRoom = "web"
+
+// reachable refuses to tell others of what only this machine can see.
+func (c *serveCommand) reachable(docs string, o *origin) error {
+	if c.IndexNow && o.kind == "mirror" && !c.Rehost {
+		return usageError("--indexnow: the pages of a mirror are another site's, which tells of them itself")
+	}
+	for flag, at := range map[string]string{"--hub": docs, "--indexnow": o.base} {
+		if flag == "--hub" && len(c.Hub) == 0 || flag == "--indexnow" && !c.IndexNow || c.AllowPrivate {
+			continue
+		}
+		u, err := url.Parse(at)
+		if err != nil {
+			return err
+		}
+		a, err := netip.ParseAddr(u.Hostname())
+		if u.Hostname() == "localhost" || err == nil && (a.IsLoopback() || a.IsPrivate() || a.IsUnspecified() || a.IsLinkLocalUnicast()) {
+			return usageError(fmt.Sprintf("%s: nobody else reaches %s: name the site's address with --base-url", flag, at))
+		}
+	}
+	return nil
+}
+
+// indexNow gives who is told of changed pages, nil if nobody is. What it knows the
+// site by is kept with the site.
+func (c *serveCommand) indexNow(ctx context.Context, site store.Site, base string) (*push.IndexNow, error) {
+	if !c.IndexNow {
+		return nil, nil
+	}
+	key := c.IndexNowKey
+	const kept = "key of IndexNow"
+	if key == "" {
+		had, err := site.Cursor(ctx, kept)
+		if err != nil {
+			return nil, err
+		}
+		if key = string(had); push.CheckKey(key) != nil {
+			if key, err = push.NewKey(rand.Reader); err != nil {
+				return nil, err
+			}
+			if err := site.Swap(ctx, kept, had, millrace.Cursor(key)); err != nil {
+				return nil, fmt.Errorf("key of IndexNow: %w", err)
+			}
+		}
+	}
+	n, err := push.NewIndexNow(c.IndexNowURL, key, base)
+	if err != nil {
+		return nil, usageError("--indexnow: " + err.Error())
+	}
+	return n, nil
+}
+
+// prove has the gateway serve the file of the key.
+func (s *service) prove(ctx context.Context, o *gateway.Options) (err error) {
+	if s.indexNow, err = s.c.indexNow(ctx, s.site, s.origin.base); err != nil || s.indexNow == nil {
+		return err
+	}
+	o.Fixed = map[string]string{s.indexNow.Path(): s.indexNow.Text()}
+	s.p.log.Info("search engines are told of changed pages", "key_file", strings.TrimSuffix(s.origin.base, "/")+s.indexNow.Path())
+	return nil
+}
+
+// publishedSite is a site as everybody sees it.
+type publishedSite struct{ store.Site }
+
+// Head gives the edition that is published.
+func (p publishedSite) Head(ctx context.Context) (millrace.View, error) {
+	v, _, err := p.Published(ctx)
+	return v, err
+}
+
+// push tells others of every edition.
+func (s *service) push(ctx context.Context) error {
+	c := s.c
+	if len(c.Hub) == 0 && s.indexNow == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.press.Ready():
+	}
+	client := fetch.New(&fetch.Options{
+		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: pushLimit, Logger: s.p.log, Dial: s.p.dial,
+	})
+	defer client.CloseIdleConnections()
+	p := &push.Pusher{
+		Site: publishedSite{s.site}, Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
+	}
+	p.Run(ctx)
+	return nil
+}
+
+// topics gives the URLs of the documents that tell what has changed.
+func (s *service) topics() (out []string) {
+	for _, n := range s.press.Current().Notices {
+		for _, path := range n.Topics {
+			out = append(out, strings.TrimSuffix(s.docs, "/")+path)
+		}
+	}
+	return out
+}
