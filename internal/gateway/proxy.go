@@ -51,7 +51,7 @@ type ProxyOptions struct {
 
 // Proxy passes requests on to the site's own server, and its answers back as
 // they come: methods, bodies, codings, ranges, cookies, trailers, interim
-// answers and upgraded connections. A path goes there exactly as it has come,
+// answers and WebSockets. A path goes there exactly as it has come,
 // however it is spelled. As [Options.Origin] it stands in front of the whole
 // host, and [Options.Base] only says which of its paths are pages.
 type Proxy struct {
@@ -182,7 +182,7 @@ func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	switch {
 	case r.Method == http.MethodConnect, r.Method == http.MethodTrace:
 		return errTunnel
-	case !strings.HasPrefix(r.URL.Path, "/"):
+	case !strings.HasPrefix(r.URL.Path, "/") && (r.URL.Path != "" || r.URL.Host == ""):
 		return errTarget
 	}
 	for _, hops := range r.Header["Cdn-Loop"] {
@@ -215,6 +215,13 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 	in := *r
 	if r.Body != nil && r.Body != http.NoBody {
 		in.Body = to.reading(r.Body)
+	}
+	if up := r.Header["Upgrade"]; up != nil && !(len(up) == 1 && strings.EqualFold(up[0], "websocket")) {
+		// Through a connection that speaks HTTP/2 from then on, requests would
+		// pass that nobody looks at. Whoever asks for that gets a plain answer.
+		in.Header = r.Header.Clone()
+		in.Header.Del("Upgrade")
+		in.Header.Del("Http2-Settings")
 	}
 	p.reverse.ServeHTTP(to, &in)
 }
