@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 // additions are what an answer gets if it is a page.
 type additions struct {
 	fields   []string // values of Link
+	vary     []string // fields of requests that choose between the page and a link's target
 	elements []byte   // for the head of its HTML; nil = none
 	mark     string   // of the elements, "" when there are none
 }
@@ -37,6 +39,9 @@ func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
 	}
 	for _, l := range links {
 		value := l.String()
+		if l.Vary != "" && !slices.Contains(a.vary, l.Vary) {
+			a.vary = append(a.vary, l.Vary)
+		}
 		if !l.NoField {
 			a.fields = append(a.fields, value)
 		}
@@ -139,6 +144,9 @@ func (g *Gateway) additions(ed *edition.Edition, at *home, r *http.Request) *add
 // logged.
 func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
 	if page == at.path {
+		if g.base == "" && len(entriesOf(ed)) > 0 {
+			out = append(out, g.catalogLink())
+		}
 		for _, n := range ed.Notices {
 			out = append(out, n.Root...)
 			data = append(data, n.RootData...)

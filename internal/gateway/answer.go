@@ -44,6 +44,9 @@ func (w *response) WriteHeader(status int) {
 		if w.keyed {
 			private(w.Header())
 		}
+		if w.g != nil && w.g.usage != nil && status < 400 {
+			w.g.usage.state(w.Header())
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -57,6 +57,16 @@ type Options struct {
 	Service        millrace.Server
 	ServiceGuarded bool
 
+	// Policy is what the owner says about the use of the content, which answers
+	// and robots.txt say too; nil = nothing. Crawlers gives the product tokens of
+	// those who come for a purpose: robots.txt refuses them what is refused; nil =
+	// nobody is known.
+	Policy   *millrace.Policy
+	Crawlers func(millrace.Purpose) []string
+	// Visibility is the rule by which the pages in the press are hidden: the
+	// site's own sitemap loses them too, by their paths.
+	Visibility millrace.Visibility
+
 	// Bots recognises machines; nil = nobody is recognised. Rules say what each
 	// class of them gets, beside what Policy refuses; those of Agents, which may
 	// be nil, are who their signatures show.
@@ -67,8 +77,9 @@ type Options struct {
 	// sent, and FilesRateTotal all of them together; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 
-	// Policy is what the owner says about the use of the content; nil = nothing.
-	Policy *millrace.Policy
+	// Directory answers with the keys that sign for the site's host, at the path
+	// that all hosts have for them; nil = the site may have its own there.
+	Directory http.Handler
 
 	// Fixed are texts at paths under Base, for everybody, such as a file that
 	// proves whose the site is. They come before all else at their paths.
@@ -113,7 +124,10 @@ type Gateway struct {
 	streams   *streams
 	home      atomic.Pointer[home]
 	homing    sync.Mutex // whoever finds out about home
+	told      told
 	added     additionsCache
+	usage     *usage // nil = the policy says nothing
+	maps      siteMaps
 	responses sync.Pool
 }
 
@@ -152,6 +166,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if g.classes, err = newClasses(o.Bots, o.Rules, o.Policy, quotaClasses); err != nil {
 		return nil, err
 	}
+	g.usage = newUsage(o.Policy, o.Crawlers)
 	g.serves = o.Service != nil
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()

@@ -15,9 +15,6 @@ import (
 // base. Pages get the links by which their documents are discovered.
 func (g *Gateway) page(w *response, r *http.Request) {
 	ed := g.press.Current()
-	if ed != nil && g.base == "" && r.URL.Path == "/robots.txt" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && g.robots(w, r, ed) {
-		return
-	}
 	origin, whole := g.origin, r
 	switch {
 	case g.front != nil:
@@ -35,6 +32,9 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		origin = welcome{g}
 	}
 	lw := &linked{to: w, head: r.Method == http.MethodHead, find: func() *additions { return g.additions(ed, at, r) }}
+	if r.Header["Accept"] != nil {
+		lw.without = func(h http.Header) { g.without(h, ed, r) }
+	}
 	// To a client that takes the end of the connection for the end of the page,
 	// one of unknown length that is cut off would look whole.
 	lw.plain = g.front != nil && !r.ProtoAtLeast(1, 1)

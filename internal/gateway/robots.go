@@ -1,13 +1,10 @@
 package gateway
 
 import (
-	"bytes"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -15,63 +12,69 @@ import (
 // crawlers read (RFC 9309, section 2.5).
 const maxRobots = 512 << 10
 
-// robots answers with the site's own robots.txt and the lines that the rooms
-// want in it, or with those alone if the site has none. It reports false when
-// there is nothing to add: then the site answers by itself.
-func (g *Gateway) robots(w http.ResponseWriter, r *http.Request, ed *edition.Edition) bool {
+// robotsLines gives the lines that the rooms want in robots.txt.
+func (g *Gateway) robotsLines(ed *edition.Edition) []string {
 	var lines []string
 	for _, n := range ed.Notices {
 		lines = append(lines, n.Robots...)
 	}
-	if len(lines) == 0 {
+	return lines
+}
+
+// robots answers with the site's own robots.txt, or with one that disallows
+// nothing if it has none: with what the policy says in each of its groups, and
+// with the lines that the rooms want in it. It reports false when there is
+// nothing to add: then the site answers by itself.
+func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool {
+	lines := g.robotsLines(ed)
+	if len(lines) == 0 && g.usage == nil {
 		return false
 	}
-	text := "User-agent: *\nDisallow:\n"
-	if g.origin != nil {
-		probe := r.Clone(r.Context())
-		probe.Method, probe.Header = http.MethodGet, http.Header{}
-		own := &captured{discard: discard{header: http.Header{}}}
-		g.origin.ServeHTTP(own, probe)
-		switch {
-		case own.status == http.StatusOK && own.body.Len() < maxRobots:
-			text = strings.TrimPrefix(own.body.String(), "\uFEFF")
-		case own.status != http.StatusNotFound && own.status != http.StatusGone:
-			return false // whatever is the matter, it is the site's to say
+	text := ""
+	switch own := g.own(r, robotsPath, maxRobots); {
+	case own.status == http.StatusOK && !own.cut:
+		text = strings.TrimPrefix(own.body.String(), "\uFEFF")
+	case own.missing():
+		if g.usage == nil {
+			text = "User-agent: *\nDisallow:\n"
 		}
+	default:
+		return false // whatever is the matter, it is the site's to say
 	}
+	if g.origin != nil && g.docs == g.base {
+		lines = append(lines, g.mapOf(ed, r).lines(g, r)...)
+	}
+	if g.usage != nil {
+		text = g.usage.govern(text)
+	}
+	small(w, r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
+	return true
+}
+
+// withLines adds the lines that are not there yet. A License line that stands
+// for the whole site stands before all groups (RSL 1.0, section 4.4.2).
+func withLines(text string, lines []string) string {
 	have := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' })
 	for i := range have {
 		have[i] = strings.TrimSpace(have[i])
 	}
-	first := true
+	var before, after []string
 	for _, line := range lines {
-		if slices.Contains(have, line) {
+		switch {
+		case slices.Contains(have, line):
 			continue
+		case strings.HasPrefix(line, "License:"):
+			before = append(before, line)
+		default:
+			after = append(after, line)
 		}
-		if text = strings.TrimRight(text, "\r\n") + "\n"; first {
-			text += "\n"
-		}
-		first = false
-		text += line + "\n"
+		have = append(have, line)
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Cache-Control", "max-age=3600")
-	h.Set("Etag", `"`+canon.SHA256Hex([]byte(text))[:32]+`"`)
-	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(text))
-	return true
-}
-
-// captured takes an answer with the start of its body.
-type captured struct {
-	discard
-	body bytes.Buffer
-}
-
-func (c *captured) Write(b []byte) (int, error) {
-	c.WriteHeader(http.StatusOK)
-	if room := maxRobots - c.body.Len(); room > 0 {
-		c.body.Write(b[:min(room, len(b))])
+	if before != nil {
+		text = strings.Join(before, "\n") + "\n\n" + text
 	}
-	return len(b), nil
+	if after != nil {
+		text = strings.TrimRight(text, "\r\n") + "\n\n" + strings.Join(after, "\n") + "\n"
+	}
+	return text
 }

@@ -11,16 +11,22 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
+// keysPath is where a host publishes the keys that sign for it.
+const keysPath = "/.well-known/http-message-signatures-directory"
+
 // route is the whole surface:
 //
 //	/healthz     200 while the process lives
 //	/readyz      200 once a complete edition is published, 503 before
 //	             in front of a site, 421 for a host that it does not go by
+//	/.well-known/http-message-signatures-directory  the keys that sign for the host, if it has some here
 //	BASE/…       texts that are the same for everybody
 //	DOCS/…       what the service and rooms answer themselves, the large documents of the edition,
 //	             then what the rooms find, then what a protocol says is missing
 //	BASE/…       the site's own pages and files, with discovery links; in front of a site, everything else, too
-//	/robots.txt  the site's own, with the lines that the rooms announce
+//	/robots.txt  the site's own, with what the policy says and the lines that the rooms announce
+//	/.well-known/api-catalog  the site's own, and where clients of the rooms begin
+//	DOCS/sitemap.xml  the site's own, with the elements of the rooms; what cannot be both is at /sitemap-own.xml
 //	BASE/        without an own home page: one that names the site and its documents
 //	/, BASE      with a path in BASE: a redirect to BASE/, because clients start at the root
 //
@@ -44,6 +50,10 @@ func (g *Gateway) route(w *response, r *http.Request) {
 			failure(w, r, said.Status, said)
 			return
 		}
+	}
+	if g.o.Directory != nil && r.URL.Path == keysPath {
+		g.o.Directory.ServeHTTP(w, r)
+		return
 	}
 	if g.fixed(w, r) {
 		return
@@ -75,6 +85,9 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	defer leave()
 	if g.press == nil {
 		notFound(w, r)
+		return
+	}
+	if g.composed(w, r, inner) {
 		return
 	}
 	if inner != nil && g.document(w, r, inner) {

@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// The catalogue of what an origin has for machines (RFC 9727), in the form of
+// RFC 9264.
+const (
+	catalogRel     = "api-catalog"
+	catalogProfile = "https://www.rfc-editor.org/info/rfc9727"
+	linksetType    = "application/linkset+json"
+	maxCatalog     = 1 << 20 // bytes of a site's own that are taken in
+)
+
+// linkTarget is the target of a link in a link set.
+type linkTarget struct {
+	Href string `json:"href"`
+	Type string `json:"type,omitempty"`
+}
+
+// linkContext is what links in a link set are of.
+type linkContext struct {
+	Anchor  string       `json:"anchor"`
+	Item    []linkTarget `json:"item,omitempty"`
+	License []linkTarget `json:"license,omitempty"`
+	Terms   []linkTarget `json:"terms-of-service,omitempty"`
+	Doc     []linkTarget `json:"service-doc,omitempty"`
+}
+
+// catalog answers with the catalogue: that of the site, if it has one, and the
+// documents with which clients of the rooms begin. It reports false when there
+// are none, or when it is for the site to answer.
+func (g *Gateway) catalog(w *response, r *http.Request, ed *edition.Edition) bool {
+	entries := entriesOf(ed)
+	if len(entries) == 0 {
+		return false
+	}
+	var set []json.RawMessage
+	switch own := g.own(r, catalogPath, maxCatalog); {
+	case own.missing():
+	case own.status == http.StatusOK && !own.cut:
+		var have struct {
+			Linkset []json.RawMessage `json:"linkset"`
+		}
+		if json.Unmarshal(own.body.Bytes(), &have) != nil {
+			return false
+		}
+		set = have.Linkset
+	default:
+		return false
+	}
+	for _, c := range g.contexts(ed, entries) {
+		b, err := plainJSON(c)
+		if err != nil {
+			g.fail(w, r, err)
+			return true
+		}
+		set = append(set, b)
+	}
+	body, err := plainJSON(struct {
+		Linkset []json.RawMessage `json:"linkset"`
+	}{set})
+	if err != nil {
+		g.fail(w, r, err)
+		return true
+	}
+	w.Header().Set("Link", g.catalogLink().String())
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	small(w, r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
+	return true
+}
+
+// contexts gives the catalogue and each of its documents as contexts of links.
+func (g *Gateway) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
+	root := originOf(g.o.Docs)
+	all := linkContext{Anchor: root + catalogPath}
+	var each []linkContext
+	for _, e := range entries {
+		u := e.URL
+		if u[0] == '/' {
+			u = root + u
+		}
+		all.Item = append(all.Item, linkTarget{u, e.Type})
+		if e.Spec != "" {
+			each = append(each, linkContext{Anchor: u, Doc: []linkTarget{{Href: e.Spec}}})
+		}
+	}
+	for _, n := range ed.Notices {
+		for _, l := range n.Root {
+			if l.Rel == "license" {
+				all.License = append(all.License, linkTarget{l.URL, l.Type})
+			}
+		}
+	}
+	if p := g.o.Policy; p != nil && p.Terms != "" {
+		all.Terms = []linkTarget{{Href: p.Terms}}
+	}
+	return append([]linkContext{all}, each...)
+}
+
+// catalogLink leads to the catalogue.
+func (g *Gateway) catalogLink() millrace.Link {
+	return millrace.Link{URL: originOf(g.o.Docs) + catalogPath, Rel: catalogRel, Type: linksetType}
+}
+
+// plainJSON gives JSON without escapes for HTML.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}

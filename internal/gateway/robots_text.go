@@ -1,0 +1,207 @@
+package gateway
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A robots.txt is composed of the site's own, of what the policy says, and of
+// the lines of the rooms. Whatever the site's own file says stays as it is,
+// unless the policy is stricter:
+//
+//   - every group says what the content may be used for, since a crawler reads
+//     one group alone;
+//   - crawlers that come for what is refused have one group, which refuses all;
+//     they are taken out of the others, as of two rules that fit a path equally
+//     the one that allows would count (RFC 9309, section 2.2.2);
+//   - what a group says itself of uses and delays counts where it is stricter.
+
+// record is one line of a robots.txt.
+type record struct {
+	name, value string // name in lower case; "" = no record
+	text        string // the line as it is
+}
+
+// parseRecords splits a robots.txt into lines.
+func parseRecords(text string) []record {
+	var out []record
+	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		said, _, _ := strings.Cut(line, "#")
+		name, value, ok := strings.Cut(said, ":")
+		r := record{text: line}
+		if ok {
+			r.name, r.value = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+const recordAgent = "user-agent"
+
+// ownWords are what the groups of a crawler say themselves.
+type ownWords struct {
+	says  preferences
+	other []string // preferences in other words
+	delay float64  // seconds
+}
+
+// ofAll reports whether a record stands for itself, whatever group it is in.
+func (r record) ofAll() bool { return r.name == "" || r.name == "sitemap" || r.name == "host" }
+
+// token gives the crawler that a User-agent record names, in lower case and
+// without a version.
+func (r record) token() string {
+	name, _, _ := strings.Cut(strings.ToLower(r.value), "/")
+	return strings.TrimSpace(name)
+}
+
+// groupsSay collects what the groups say of each crawler.
+func groupsSay(records []record) map[string]*ownWords {
+	say := make(map[string]*ownWords)
+	var agents []string
+	inRules := false
+	for _, r := range records {
+		if r.name == recordAgent {
+			if inRules {
+				agents, inRules = nil, false
+			}
+			agents = append(agents, r.token())
+			if say[r.token()] == nil {
+				say[r.token()] = &ownWords{says: make(preferences)}
+			}
+			continue
+		}
+		inRules = inRules || !r.ofAll()
+		for _, a := range agents {
+			say[a].add(r)
+		}
+	}
+	return say
+}
+
+func (own *ownWords) add(r record) {
+	switch r.name {
+	case "content-signal":
+		own.says.add(r.value)
+	case "content-usage":
+		if !strings.HasPrefix(r.value, "/") { // of a part of the site
+			own.says.add(r.value)
+			own.other = append(own.other, r.value)
+		}
+	case "crawl-delay":
+		if d, err := strconv.ParseFloat(r.value, 64); err == nil && d > own.delay && !math.IsInf(d, 0) {
+			own.delay = d
+		}
+	}
+}
+
+// and gives what two crawlers that share a group say.
+func (own *ownWords) and(o *ownWords) *ownWords {
+	out := &ownWords{says: make(preferences), other: slices.Clone(own.other), delay: max(own.delay, o.delay)}
+	for _, from := range []*ownWords{own, o} {
+		for p, yes := range from.says {
+			was, said := out.says[p]
+			out.says[p] = yes && (was || !said)
+		}
+	}
+	for _, v := range o.other {
+		if !slices.Contains(out.other, v) {
+			out.other = append(out.other, v)
+		}
+	}
+	return out
+}
+
+// govern gives a robots.txt with what the policy says in each of its groups.
+func (u *usage) govern(text string) string {
+	records := parseRecords(text)
+	say := groupsSay(records)
+	var b strings.Builder
+	var own *ownWords // of the crawlers named last; nil = it is written, or there are none
+	named, live := false, false
+	inRules := false // there was a rule since the last crawler was named
+	flush := func() {
+		if own != nil {
+			b.WriteString(u.group(own))
+			own = nil
+		}
+	}
+	for _, r := range records {
+		switch {
+		case r.name == recordAgent:
+			if inRules {
+				live, inRules = false, false
+			}
+			named = true
+			if u.refused[r.token()] {
+				b.WriteString("# " + r.text + " (refused below)\n")
+				continue
+			}
+			live = true
+			if own == nil {
+				own = new(ownWords)
+			}
+			own = own.and(say[r.token()])
+			b.WriteString(r.text + "\n")
+		case r.ofAll():
+			b.WriteString(r.text + "\n")
+		default:
+			flush()
+			// Other records than these two end no list of crawlers (RFC 9309,
+			// section 2.2.4).
+			inRules = inRules || r.name == "allow" || r.name == "disallow"
+			if named && !live {
+				b.WriteString("# " + r.text + "\n") // else the group before would have it
+			} else {
+				b.WriteString(u.rule(r))
+			}
+		}
+	}
+	flush()
+	if say["*"] == nil {
+		blank(&b)
+		b.WriteString("User-agent: *\n" + u.group(new(ownWords)) + "Disallow:\n")
+	}
+	if len(u.tokens) == 0 {
+		return b.String()
+	}
+	blank(&b)
+	b.WriteString("# These come for what the policy of this site refuses.\n")
+	all := new(ownWords)
+	for _, token := range u.tokens {
+		b.WriteString("User-agent: " + token + "\n")
+		if o := say[strings.ToLower(token)]; o != nil {
+			all = all.and(o)
+		}
+	}
+	b.WriteString(u.group(all) + "Disallow: /\n")
+	return b.String()
+}
+
+// rule gives a record of a group. What the group says as a whole stands at its
+// beginning; what it says of a part of the site cannot allow what is refused.
+func (u *usage) rule(r record) string {
+	switch {
+	case r.name == "content-signal" && u.signal != nil, r.name == "crawl-delay":
+		return ""
+	case r.name != "content-usage" || u.signal == nil:
+		return r.text + "\n"
+	case !strings.HasPrefix(r.value, "/"):
+		return ""
+	}
+	path, list, _ := strings.Cut(r.value, " ")
+	own := make(preferences)
+	own.add(list)
+	return fieldUsage + ": " + path + " " + u.words(own).usage + unknown([]string{list}) + "\n"
+}
+
+// blank ends a paragraph.
+func blank(b *strings.Builder) {
+	if s := b.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
+		b.WriteString("\n")
+	}
+}

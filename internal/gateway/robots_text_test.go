@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// crawlers are a few that are known.
+func crawlers(p millrace.Purpose) []string {
+	return map[millrace.Purpose][]string{
+		millrace.AITrain: {"TrainBot", "Both-Bot"}, millrace.AIInput: {"AnswerBot", "Both-Bot"}, millrace.Search: {"FindBot"},
+	}[p]
+}
+
+func TestGovern(t *testing.T) {
+	noTrain := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}}
+	const says = "Content-Signal: search=yes, ai-train=no\nContent-Usage: search=y, train-ai=n\n"
+	const refused = "\n# These come for what the policy of this site refuses.\nUser-agent: TrainBot\nUser-agent: Both-Bot\n" + says + "Disallow: /\n"
+	for _, c := range []struct {
+		name      string
+		policy    *millrace.Policy
+		own, want string
+	}{
+		{"no file", noTrain, "", "User-agent: *\n" + says + "Disallow:\n" + refused},
+		{
+			"each group says it", noTrain,
+			"User-agent: FindBot\nUser-agent: Other\nDisallow: /a\n\nUser-agent: *\nAllow: /\n",
+			"User-agent: FindBot\nUser-agent: Other\n" + says + "Disallow: /a\n\nUser-agent: *\n" + says + "Allow: /\n" + refused,
+		},
+		{
+			"who is refused is taken out of other groups", noTrain,
+			"User-agent: *\nDisallow: /x\nUser-agent: trainbot/1.0 # mine\nAllow: /\nSitemap: https://x.test/s.xml\nUser-agent: FindBot\nUser-agent: Both-Bot\nAllow: /y\n",
+			"User-agent: *\n" + says + "Disallow: /x\n# User-agent: trainbot/1.0 # mine (refused below)\n# Allow: /\nSitemap: https://x.test/s.xml\n" +
+				"User-agent: FindBot\n# User-agent: Both-Bot (refused below)\n" + says + "Allow: /y\n" + refused,
+		},
+		{
+			"what a group refuses stays refused", noTrain,
+			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=yes\nContent-Usage: bots=n\nContent-Usage: /poems train-ai=y, search=n\nCrawl-delay: 7\nDisallow:\n",
+			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=no\nContent-Usage: search=n, ai-input=y, train-ai=n, bots=n\nCrawl-delay: 7\n" +
+				"Content-Usage: /poems search=n, train-ai=n\nDisallow:\n" + refused,
+		},
+		{
+			"who is approved by name", &millrace.Policy{Purposes: noTrain.Purposes, Consumers: []string{"both-bot"}},
+			"User-agent: *\r\nDisallow: /a\r\n",
+			"User-agent: *\n" + says + "Disallow: /a\n" + strings.Replace(refused, "User-agent: Both-Bot\n", "", 1),
+		},
+		{
+			"a rate", &millrace.Policy{Rate: millrace.RateHints{PerSecond: 0.3}}, "User-agent: a\nDisallow: /a\n",
+			"User-agent: a\nCrawl-delay: 4\nDisallow: /a\n\nUser-agent: *\nCrawl-delay: 4\nDisallow:\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := newUsage(c.policy, crawlers).govern(c.own)
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("-want +got\n%s", d)
+			}
+			if again := newUsage(c.policy, crawlers).govern(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
+				// Whoever puts the file that we serve into the site gets no other.
+				for _, token := range []string{"TrainBot", "Both-Bot", "FindBot", "*"} {
+					if a, b := fetch.ParseRobots([]byte(got), token), fetch.ParseRobots([]byte(again), token); a.Allowed("/a") != b.Allowed("/a") {
+						t.Errorf("twice governed: %s", again)
+					}
+				}
+			}
+		})
+	}
+	if newUsage(&millrace.Policy{Terms: "https://x.test/terms"}, crawlers) != nil || newUsage(nil, crawlers) != nil {
+		t.Error("a policy without purposes and rates says something")
+	}
+}
+
+// Whatever a site's own file says: who comes for what is refused may have
+// nothing, and nobody may have more than the site allows.
+func FuzzGovern(f *testing.F) {
+	f.Add("User-agent: *\nDisallow: /a\n\nUser-agent: TrainBot\nAllow: /\n")
+	f.Add("User-agent: FindBot\nCrawl-delay: 5\nUser-agent: TrainBot\nDisallow: /a\n")
+	f.Add("Disallow: /\nuser-agent : trainbot\nallow:/a\n\n\nContent-Signal: search=no\nUser-agent: *")
+	f.Add("\uFEFFUser-agent: *\r\rDisallow: /a # b\rContent-Usage: /a train-ai=y\n")
+	u := newUsage(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, crawlers)
+	f.Fuzz(func(t *testing.T, own string) {
+		if len(own) > 10_000 || strings.ContainsRune(own, 0) {
+			return
+		}
+		got := u.govern(own)
+		for _, path := range []string{"/", "/a", "/b?c"} {
+			for _, token := range []string{"TrainBot", "Both-Bot"} {
+				if fetch.ParseRobots([]byte(got), token).Allowed(path) {
+					t.Fatalf("%s may have %s:\n%s", token, path, got)
+				}
+			}
+			for _, token := range []string{"FindBot", "Other"} {
+				if fetch.ParseRobots([]byte(got), token).Allowed(path) && !fetch.ParseRobots([]byte(own), token).Allowed(path) {
+					t.Fatalf("%s may have %s now:\n%s", token, path, got)
+				}
+			}
+		}
+		if strings.Contains(strings.ToLower(strings.ReplaceAll(got, " ", "")), "train-ai=y") {
+			for line := range strings.Lines(got) {
+				line = strings.ToLower(strings.ReplaceAll(line, " ", ""))
+				if said, _, _ := strings.Cut(line, "#"); strings.HasPrefix(said, "content-usage:") && strings.Contains(said, "train-ai=y") {
+					t.Fatalf("training is allowed: %s", got)
+				}
+			}
+		}
+	})
+}

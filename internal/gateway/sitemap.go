@@ -1,0 +1,260 @@
+package gateway
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/xml"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace/internal/edition"
+)
+
+const (
+	maxOwnMap  = 4 << 20 // bytes of a site's own sitemap that can be composed in a request
+	maxMapHead = 1 << 20 // bytes of ours that are looked at for elements of protocols
+)
+
+// sitemap answers with the site's own sitemap and the elements that protocols
+// want in it, without the pages that the visibility rule hides. It reports false
+// when ours is to be served as it is: the site has none, or one that is no list
+// of pages; see [Gateway.mapOf].
+func (g *Gateway) sitemap(w *response, r *http.Request, ed *edition.Edition) bool {
+	ours, there, err := g.ours(r, w)
+	if !there && err == nil {
+		return false // the site's own is the only one
+	}
+	own := g.own(r, sitemapPath, maxOwnMap)
+	if own.status != http.StatusOK {
+		return false
+	}
+	if err != nil { // ours needs a key: theirs does not
+		g.origin.ServeHTTP(w, r)
+		return true
+	}
+	body, ok := g.merged(ed, own, ours)
+	if !ok {
+		return false
+	}
+	small(w, r, "application/xml; charset=utf-8", "max-age=0, must-revalidate", body)
+	return true
+}
+
+// ours gives how our sitemap begins, for a request whose path is relative to the
+// documents' base.
+func (g *Gateway) ours(r *http.Request, gate edition.Gate) (beginning []byte, there bool, err error) {
+	to := &captured{discard: discard{header: make(http.Header)}, most: maxMapHead}
+	ask := r.Clone(r.Context())
+	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
+	ask.URL.Path, ask.URL.RawPath, ask.URL.RawQuery = sitemapPath, "", ""
+	there, err = g.press.Answer(to, ask, gate)
+	return to.body.Bytes(), there, err
+}
+
+// mergedMap is the last sitemap that was composed.
+type mergedMap struct {
+	ed   *edition.Edition
+	sum  [sha256.Size]byte // of the site's own
+	body []byte
+}
+
+// merged composes a sitemap, unless it did so before.
+func (g *Gateway) merged(ed *edition.Edition, own *captured, ours []byte) ([]byte, bool) {
+	if own.cut {
+		return nil, false
+	}
+	sum := sha256.Sum256(own.body.Bytes())
+	if last := g.maps.last.Load(); last != nil && last.ed == ed && last.sum == sum {
+		return last.body, true
+	}
+	namespaces, elements := mapHead(ours)
+	body, ok := mergeMap(own.body.Bytes(), namespaces, elements, g.hides)
+	if ok {
+		g.maps.last.Store(&mergedMap{ed, sum, body})
+	}
+	return body, ok
+}
+
+// hides reports whether the visibility rule hides a URL of the site by its path.
+func (g *Gateway) hides(loc string) bool {
+	u, err := url.Parse(strings.TrimSpace(loc))
+	if err != nil {
+		return true // nobody can say
+	}
+	identity, ok := strings.CutPrefix(u.EscapedPath(), g.base)
+	if !ok {
+		return false
+	}
+	if !strings.HasPrefix(identity, "/") {
+		identity = "/" + identity
+	}
+	return g.o.Visibility.Excluded(identity)
+}
+
+// mapHead gives the namespaces that the root of a sitemap of ours declares
+// beside its own, and the elements that stand before its pages.
+func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
+	d := xml.NewDecoder(bytes.NewReader(ours))
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return nil, ""
+		}
+		root, ok := t.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		for _, a := range root.Attr {
+			if a.Name.Space == "xmlns" {
+				namespaces = append(namespaces, a)
+			}
+		}
+		rest := ours[d.InputOffset():]
+		end := bytes.Index(rest, []byte("<url>"))
+		if len(namespaces) == 0 || end < 0 {
+			return nil, ""
+		}
+		return namespaces, strings.TrimSpace(string(rest[:end]))
+	}
+}
+
+// mergeMap gives a list of pages (sitemaps.org) with elements of others before
+// them, without the pages that are hidden, and else byte by byte as it is. It
+// reports false if it is no such list in UTF-8, or has elements with one of the
+// prefixes already.
+func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(string) bool) ([]byte, bool) {
+	d := xml.NewDecoder(bytes.NewReader(own))
+	var out bytes.Buffer
+	var from int64  // what is before is written, or left out
+	var start int64 // of the entry at hand
+	var loc strings.Builder
+	depth, inLoc := 0, false
+	for {
+		before := d.InputOffset()
+		t, err := d.Token()
+		if err == io.EOF && depth == 0 && out.Len() > 0 { //nolint:errorlint // the decoder gives it as it is
+			out.Write(own[from:])
+			return out.Bytes(), true
+		}
+		if err != nil {
+			return nil, false
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			depth++
+			switch {
+			case depth == 1:
+				end := d.InputOffset()
+				if t.Name.Local != "urlset" || own[end-2] == '/' || binds(t, namespaces) {
+					return nil, false
+				}
+				out.Write(own[:end-1])
+				for _, n := range namespaces {
+					out.WriteString(" xmlns:" + n.Name.Local + `="`)
+					_ = xml.EscapeText(&out, []byte(n.Value)) // a buffer takes everything
+					out.WriteString(`"`)
+				}
+				out.WriteString(">")
+				if elements != "" {
+					out.WriteString("\n" + elements)
+				}
+				from = end
+			case depth == 2:
+				start = before
+				loc.Reset()
+			case depth == 3:
+				inLoc = t.Name.Local == "loc" && !strings.Contains(t.Name.Space, "/sitemap-") // not those of images and videos
+			}
+		case xml.EndElement:
+			if depth == 2 && t.Name.Local == "url" && hidden(loc.String()) {
+				out.Write(own[from:start])
+				from = d.InputOffset()
+			}
+			if depth == 3 {
+				inLoc = false
+			}
+			depth--
+		case xml.CharData:
+			if inLoc && depth == 3 {
+				loc.Write(t)
+			}
+		}
+	}
+}
+
+// isMap reports whether what the site has is a sitemap of any kind, and not a
+// page that is there whatever is asked for.
+func isMap(own *captured) bool {
+	if own.header.Get("Content-Encoding") != "" {
+		return strings.Contains(own.header.Get("Content-Type"), "xml")
+	}
+	d := xml.NewDecoder(&own.body)
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return false
+		}
+		if root, ok := t.(xml.StartElement); ok {
+			return root.Name.Local == "urlset" || root.Name.Local == "sitemapindex"
+		}
+	}
+}
+
+// binds reports whether an element uses one of the prefixes already.
+func binds(root xml.StartElement, namespaces []xml.Attr) bool {
+	for _, a := range root.Attr {
+		for _, n := range namespaces {
+			if a.Name.Space == "xmlns" && a.Name.Local == n.Name.Local {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mapOf looks what the site has at the place of its sitemap, once per edition.
+// One that leads elsewhere, or that is no list of pages, as an index is none,
+// stays where it leads to, or gets a name of its own: robots.txt tells.
+func (g *Gateway) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
+	if at := g.maps.own.Load(); at != nil && at.ed == ed {
+		return at
+	}
+	at := &ownMap{ed: ed}
+	own := g.own(r, sitemapPath, maxOwnMap)
+	switch {
+	case own.status == http.StatusOK:
+		if ours, there, err := g.ours(r, nil); there && err == nil {
+			_, one := g.merged(ed, own, ours)
+			at.aside = !one && isMap(own)
+		}
+	case own.status >= 300 && own.status <= 399:
+		at.moved = own.header.Get("Location")
+	case !own.missing():
+		return at // it may be there the next time
+	}
+	g.maps.own.Store(at)
+	return at
+}
+
+// lines gives the lines of robots.txt that lead to the site's own sitemap.
+func (m *ownMap) lines(g *Gateway, r *http.Request) []string {
+	docs := strings.TrimSuffix(g.o.Docs, "/")
+	if docs == "" {
+		return nil
+	}
+	if m.aside {
+		return []string{"Sitemap: " + docs + ownSitemapPath}
+	}
+	at, err := url.Parse(docs + sitemapPath)
+	if m.moved == "" || err != nil {
+		return nil
+	}
+	to, err := at.Parse(m.moved)
+	if err != nil || to.Host != at.Host && to.Host != r.Host || to.Scheme != "http" && to.Scheme != "https" {
+		return nil
+	}
+	to.Scheme, to.Host = at.Scheme, at.Host
+	return []string{"Sitemap: " + to.String()}
+}
