@@ -1,0 +1,220 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// carry gives what a reader makes of the page's Markdown, nil for a page that
+// has none.
+func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
+	if missing(site, p) != "" {
+		return nil
+	}
+	kept, _ := settle(reduce(site, p))
+	return kept
+}
+
+// Why a page has no Markdown, as its tag says it.
+const (
+	unnamed  = "unnamed" // its C-URL is elsewhere: it has no tag at all
+	archived = "the page only lists other pages"
+	empty    = "no content was found in the page"
+)
+
+// missing says why a page has no Markdown, "" for one that has.
+func missing(site millrace.Site, p *millrace.Page) string {
+	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
+	switch {
+	case err != nil, !strings.HasPrefix(canon.Relative(site.Base, u), "/"):
+		return unnamed
+	case p.Kind == millrace.Archive:
+		return archived
+	case strings.TrimSpace(p.Text()) == "" && !pictured(p.Blocks):
+		return empty
+	}
+	return ""
+}
+
+// pictured reports whether there is anything to see in blocks without a text.
+func pictured(blocks []millrace.Block) bool {
+	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
+		switch b.Type {
+		case millrace.ImageBlock, millrace.VideoBlock, millrace.AudioBlock, millrace.EmbedBlock, millrace.LinkBlock:
+			return millrace.SafeURL(b.URL)
+		}
+		return pictured(b.Blocks)
+	})
+}
+
+// reduce gives the part of a page that the room carries, as it is.
+func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
+	kept := &millrace.Page{
+		Title: cleanLine(p.Title), Description: cleanLine(p.Description), Author: cleanLine(p.Author), Language: cleanLine(p.Language),
+		Section: cleanLine(p.Section), Published: second(p.Published), Modified: second(p.Modified),
+		Kind: p.Kind, Blocks: p.Blocks, Known: carried, Detail: millrace.DetailBlocks,
+	}
+	kept.URL, _ = canon.URL(canon.Absolute(site.Base, p.URL))
+	if !slices.Contains(pageKinds, kept.Kind) {
+		kept.Kind = ""
+	}
+	for _, tag := range p.Tags {
+		if tag = cleanLine(tag); tag != "" {
+			kept.Tags = append(kept.Tags, tag)
+		}
+	}
+	return kept
+}
+
+func second(t time.Time) time.Time {
+	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+// rounds is how often a page is read back before another form is tried.
+const rounds = 8
+
+// settle gives what a page is once its Markdown says just that, and the
+// Markdown: reading it gives the same page again. Most pages are there after one
+// reading; where text keeps turning into something else, the content is plain
+// text, then code.
+func settle(p *millrace.Page) (*millrace.Page, []byte) {
+	text := millrace.Text(p.Blocks)
+	for _, form := range []func() []millrace.Block{
+		func() []millrace.Block { return withoutOrphans(p.Blocks) },
+		func() []millrace.Block { return millrace.TextBlocks(text) },
+		func() []millrace.Block { return []millrace.Block{{Type: millrace.CodeBlock, Text: text}} },
+	} {
+		next := *p
+		next.Blocks = form()
+		was := encodeMarkdown(&next)
+		for range rounds {
+			read, err := decodeMarkdown(context.Background(), was, p.URL)
+			if err != nil || len(read.Blocks) == 0 {
+				break
+			}
+			now := encodeMarkdown(read)
+			if bytes.Equal(now, was) {
+				return read, now
+			}
+			was = now
+		}
+	}
+	// Nothing but its fields, of which the first reading is the last.
+	last := *p
+	last.Blocks = nil
+	body := encodeMarkdown(&last)
+	read, err := decodeMarkdown(context.Background(), body, p.URL)
+	if err != nil {
+		return &last, body
+	}
+	return read, body
+}
+
+// withoutOrphans gives blocks with the content of the footnotes that nothing
+// refers to in their place: readers leave such notes out.
+func withoutOrphans(blocks []millrace.Block) []millrace.Block {
+	if !slices.ContainsFunc(blocks, func(b millrace.Block) bool { return b.Type == millrace.FootnoteBlock }) {
+		return blocks
+	}
+	referred := map[string]bool{}
+	references(blocks, func(text string, spans []millrace.Span) {
+		for _, s := range spans {
+			if s.Type == millrace.FootnoteSpan && s.Start >= 0 && s.Start < s.End && s.End <= len(text) {
+				referred[label(text[s.Start:s.End])] = true
+			}
+		}
+	})
+	var out []millrace.Block
+	for _, b := range blocks {
+		if b.Type == millrace.FootnoteBlock && !referred[label(b.Text)] {
+			out = append(out, b.Blocks...)
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// references calls back for every text of blocks.
+func references(blocks []millrace.Block, f func(text string, spans []millrace.Span)) {
+	for i := range blocks {
+		b := &blocks[i]
+		f(b.Text, b.Spans)
+		references(b.Blocks, f)
+		for _, it := range b.Items {
+			f(it.Text, it.Spans)
+			references(it.Blocks, f)
+		}
+		for _, row := range b.Rows {
+			for _, c := range row {
+				f(c.Text, c.Spans)
+			}
+		}
+	}
+}
+
+// label gives what tells a footnote from others in Markdown.
+func label(s string) string { return strings.Trim(s, "[]^ ") }
+
+// format is part of every tag: it moves when the same page gives other Markdown.
+const format = "1"
+
+// The parts of a tag: the hash of the page, and how many tokens it is about; or
+// why there is no Markdown.
+const (
+	hashLen = 32
+	without = "without "
+)
+
+// tag gives the validator of a page's Markdown, or why it has none; "" for a page
+// that could have none. It is computed of the page and not of the Markdown, which
+// follows from it, so that writing a page does not take as long as converting it.
+func tag(site millrace.Site, p *millrace.Page) (string, error) {
+	switch why := missing(site, p); why {
+	case "":
+	case unnamed:
+		return "", nil
+	default:
+		return without + why, nil
+	}
+	kept := reduce(site, p)
+	return canon.SHA256Hex(append([]byte(format+"\n"), kept.Canonical()...))[:hashLen] + "-" + strconv.Itoa(tokens(kept)), nil
+}
+
+// tokens estimates what the Markdown of a page is to a model: one token for each
+// four characters.
+func tokens(p *millrace.Page) int {
+	const matter = 60 // names and signs of the front matter
+	n := matter + utf8.RuneCountInString(p.Text()) + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
+	references(p.Blocks, func(_ string, spans []millrace.Span) {
+		for _, s := range spans {
+			n += len(s.URL) + 4
+		}
+	})
+	return (n + 3) / 4
+}
+
+// markdownOf gives the Markdown of a page whose tag was announced as want.
+func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, error) {
+	is, err := tag(site, p)
+	if err != nil {
+		return nil, err
+	}
+	if is != want {
+		return nil, fmt.Errorf("%s: Markdown of %s: it has become %s, its tag is %s", Name, p.URL, is, want)
+	}
+	_, body := settle(reduce(site, p))
+	return body, nil
+}

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+const listType = "text/plain" // of llms.txt
+
+// Announce says what llms.txt wants said (version 2): every page leads to its
+// Markdown and to the file that covers it, the one for the longest path that it
+// is below.
+func (p *publisher) Announce(v millrace.View) millrace.Notice {
+	site := v.Site()
+	docs := strings.TrimSuffix(site.Docs, "/")
+	pl, err := p.plans.of(context.Background(), v)
+	if err != nil {
+		pl = new(plan) // then the site's own file covers everything
+	}
+	link := millrace.Link{URL: rootOf(docs) + listPath, Rel: "describedby", Type: listType}
+	n := millrace.Notice{
+		Root:    []millrace.Link{link},
+		Entries: []millrace.Entry{{URL: docs + listPath, Type: listType, Spec: source}},
+	}
+	n.Page = func(ctx context.Context, identity string) ([]millrace.Link, error) {
+		t, err := v.Tag(ctx, Name, identity)
+		if errors.Is(err, millrace.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil || !published(t) {
+			return nil, err
+		}
+		its := millrace.Link{URL: docs + tagName(site, t), Rel: "alternate", Type: "text/markdown"}
+		if site.Docs == site.Base {
+			its.Vary = "Accept"
+		}
+		out := []millrace.Link{its}
+		if list := pl.covering(canon.Relative(site.Base, t.URL)); identity != "/" || list != listPath { // the root has it already
+			out = append(out, millrace.Link{URL: docs + list, Rel: "describedby", Type: listType})
+		}
+		return out, nil
+	}
+	n.Without = func(ctx context.Context, r *http.Request) (field, why string, err error) {
+		if !asks(site, r) {
+			return "", "", nil
+		}
+		t, err := v.Tag(ctx, Name, identityOf(site, r))
+		if errors.Is(err, millrace.ErrNotFound) || err == nil && published(t) {
+			return "", "", nil
+		}
+		if err != nil {
+			return "", "", err
+		}
+		return "X-Markdown-Missing", strings.TrimPrefix(t.Value, without), nil
+	}
+	p.announce(site, &n)
+	return n
+}
+
+// rootOf gives the path of the documents' base.
+func rootOf(docs string) string {
+	u, err := url.Parse(docs)
+	if err != nil {
+		return docs
+	}
+	return u.EscapedPath()
+}

@@ -1,0 +1,177 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/commonmark"
+)
+
+const markdownType = "text/markdown; charset=utf-8" // RFC 7763, section 2
+
+// carried are the fields that front matter with a URL speaks for.
+const carried = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
+	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind |
+	millrace.FieldContent
+
+// encodeMarkdown gives a page as Markdown: front matter, the title as a heading
+// unless the content starts with it, and the content. Values of the front matter
+// are JSON, which is YAML.
+func encodeMarkdown(p *millrace.Page) []byte {
+	var b bytes.Buffer
+	b.WriteString("---\n")
+	text := func(name, value string) {
+		if value != "" {
+			b.WriteString(name + ": ")
+			b.Write(canon.AppendString(nil, value))
+			b.WriteByte('\n')
+		}
+	}
+	when := func(name string, t time.Time) {
+		if !t.IsZero() {
+			b.WriteString(name + ": " + t.UTC().Format(time.RFC3339) + "\n")
+		}
+	}
+	text("title", p.Title)
+	text("description", p.Description)
+	text("url", p.URL)
+	text("author", p.Author)
+	when("published", p.Published)
+	when("modified", p.Modified)
+	text("language", p.Language)
+	text("section", p.Section)
+	text("kind", string(p.Kind))
+	for i, tag := range p.Tags {
+		b.WriteString([]string{"tags: [", ", "}[min(i, 1)])
+		b.Write(canon.AppendString(nil, tag))
+	}
+	if len(p.Tags) > 0 {
+		b.WriteString("]\n")
+	}
+	b.WriteString("---\n")
+	blocks := p.Blocks
+	if p.Title != "" && !titled(blocks, p.Title) {
+		blocks = append([]millrace.Block{{Type: millrace.HeadingBlock, Level: 1, Text: p.Title}}, blocks...)
+	}
+	if body := millrace.Markdown(blocks); body != "" {
+		b.WriteString("\n" + body)
+	}
+	// What is not UTF-8 has no place in a text of it, and nothing reads a NUL.
+	return bytes.ReplaceAll([]byte(canon.ValidUTF8(b.String())), []byte{0}, nil)
+}
+
+// titled reports whether blocks start with a title as their heading.
+func titled(blocks []millrace.Block, title string) bool {
+	return len(blocks) > 0 && blocks[0].Type == millrace.HeadingBlock && blocks[0].Level <= 1 &&
+		commonmark.Heading(blocks[0].Text) == commonmark.Heading(title)
+}
+
+// decodeMarkdown reads the Markdown of a page that was fetched at a URL, the
+// base of its links. What front matter names, the page speaks for; with a URL in
+// it, it speaks for all that the room carries. A heading that says the title
+// again is no content. Errors are [*millrace.FormatError] without the URL,
+// [millrace.ErrTooLarge], or the context's own.
+func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page, error) {
+	if i := firstInvalid(body); i >= 0 {
+		line := bytes.Count(body[:i], []byte("\n")) + 1
+		return nil, &millrace.FormatError{Protocol: Name, Position: fmt.Sprintf("line %d", line), Reason: "the text is not UTF-8"}
+	}
+	body = bytes.ReplaceAll(bytes.TrimPrefix(body, []byte("\uFEFF")), []byte{0}, []byte("\uFFFD"))
+	p := &millrace.Page{URL: at, Known: millrace.FieldContent, Detail: millrace.DetailBlocks}
+	text, err := commonmark.Bounded(readMatter(p, body))
+	if err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(p.URL)
+	if err != nil {
+		return nil, &millrace.FormatError{Protocol: Name, Reason: "the page has no URL", Err: err}
+	}
+	l := linker{base}
+	p.Blocks, err = commonmark.Blocks(ctx, text, &commonmark.Options{
+		Link: l.link, Resource: l.resource, HTML: l.html, Attributes: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Title == "" && len(p.Blocks) > 0 && p.Blocks[0].Type == millrace.HeadingBlock && p.Blocks[0].Level == 1 && !p.Known.Has(carried):
+		p.Title, p.Known = cleanLine(p.Blocks[0].Text), p.Known|millrace.FieldTitle
+		p.Blocks = p.Blocks[1:]
+	case p.Title != "" && titled(p.Blocks, p.Title):
+		p.Blocks = p.Blocks[1:]
+	}
+	return p, nil
+}
+
+// firstInvalid gives the place of the first byte that is no UTF-8, -1 for none.
+func firstInvalid(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// linker resolves the references of a page.
+type linker struct{ base *url.URL }
+
+// link gives the absolute URL of a link with its fragment, "" if nobody may
+// follow it.
+func (l linker) link(ref string) string {
+	ref = strings.TrimSpace(ref)
+	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
+		if millrace.SafeURL(ref) {
+			return ref
+		}
+		return ""
+	}
+	target, fragment, ok := strings.Cut(ref, "#")
+	u := l.base.String()
+	if target != "" {
+		u = l.resource(target)
+	}
+	if u == "" || !ok || fragment == "" {
+		if target == "" {
+			return ""
+		}
+		return u
+	}
+	parsed, err := url.Parse(u + "#" + fragment)
+	if err != nil {
+		return u
+	}
+	return parsed.String()
+}
+
+// resource gives the absolute URL of what a reference names, without a
+// fragment, "" if there is none.
+func (l linker) resource(ref string) string {
+	u, err := canon.Resolve(l.base, strings.TrimSpace(ref))
+	if err != nil {
+		return ""
+	}
+	return u
+}
+
+// html gives the blocks of HTML in a text.
+func (l linker) html(ctx context.Context, source []byte) []millrace.Block {
+	blocks, err := extract.Fragment(ctx, source, l.base.String(), nil)
+	if err != nil {
+		return nil // what is no HTML says nothing
+	}
+	return blocks
+}

@@ -1,0 +1,37 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Name is the protocol's name everywhere: on the command line, of its tags,
+// in its errors and rule ids.
+const Name = "web"
+
+// source is where the specification of llms.txt is published.
+const source = "https://llmstxt.org/"
+
+// Protocol describes the room.
+func Protocol() protocol.Protocol {
+	return protocol.Protocol{
+		Name:         Name,
+		Title:        "Markdown, llms.txt, feeds and sitemaps",
+		Version:      "llms.txt v2, RFC 4287, RFC 6721, JSON Feed 1.1, sitemaps.org",
+		Date:         "2026-08-10",
+		Source:       source,
+		Carry:        carry,
+		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag, Rivals: rivals},
+		NewPublisher: NewPublisher,
+		Rules:        Rules,
+		Look:         appraise,
+		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
+			if o == nil {
+				o = new(protocol.ReaderOptions)
+			}
+			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o})
+		},
+	}
+}

@@ -1,0 +1,192 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
+)
+
+// publisher serves, all under the documents' base:
+//
+//	PATH.md[?QUERY]          the Markdown of a page; PATH/index.md of one whose path ends in "/"
+//	DIR/~N/NAME.md[?QUERY]   that of the Nth page that wants one name
+//	PATH[?QUERY]             the same, for those who like Markdown better than HTML
+//	/llms.txt                the pages of the site, and the files that have the others
+//	DIR/llms.txt             the pages below a path, when there are many
+//	DIR/llms-1.txt …         a part of those
+//	/llms-full.txt           the Markdown of all pages, if the owner wants it
+//
+// and what [once] has.
+type publisher struct {
+	once
+	public bool // caches that are shared may keep what is negotiated
+	full   bool
+	plans  plans
+}
+
+// NewPublisher makes the room's publisher; nil options are the zero value.
+func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
+	if o == nil {
+		o = new(protocol.PublisherOptions)
+	}
+	return &publisher{once: newOnce(o), public: o.MarkdownPublic, full: o.LLMsFull}
+}
+
+// Find looks up the Markdown that a request names, or asks for at a page.
+func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
+	site := v.Site()
+	if asks(site, r) {
+		if t, err := p.tag(ctx, v, identityOf(site, r)); err != nil {
+			return nil, fmt.Errorf("%s: find %s: %w", Name, short(r.URL.Path), err)
+		} else if t != nil {
+			return p.negotiated(site, v, *t), nil
+		}
+	}
+	name := r.URL.EscapedPath()
+	if r.URL.RawQuery != "" {
+		name += "?" + r.URL.RawQuery
+	}
+	identities, n := wanting(site.Base, name)
+	for _, identity := range identities {
+		if t, err := p.tag(ctx, v, identity); err != nil {
+			return nil, fmt.Errorf("%s: find %s: %w", Name, short(name), err)
+		} else if t != nil && max(t.N, 1) == n {
+			return p.document(site, v, *t), nil
+		}
+	}
+	if identity := alias(site.Base, name); identity != "" {
+		if t, err := p.tag(ctx, v, identity); err != nil {
+			return nil, fmt.Errorf("%s: find %s: %w", Name, short(name), err)
+		} else if t != nil {
+			return p.document(site, v, *t), nil
+		}
+	}
+	return p.find(ctx, v, name)
+}
+
+// tag gives the tag of a page's Markdown, nil if it has none.
+func (p *publisher) tag(ctx context.Context, v millrace.View, identity string) (*millrace.Tag, error) {
+	t, err := v.Tag(ctx, Name, identity)
+	switch {
+	case errors.Is(err, millrace.ErrNotFound), err == nil && !published(t):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &t, nil
+}
+
+// tags yields the tags of all pages that have Markdown.
+func tags(ctx context.Context, v millrace.View) iter.Seq2[millrace.Tag, error] {
+	return func(yield func(millrace.Tag, error) bool) {
+		for t, err := range v.Tags(ctx, Name, "") {
+			if err != nil {
+				yield(t, fmt.Errorf("%s: the pages: %w", Name, err))
+				return
+			}
+			if published(t) && !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// All yields what is as large as the site, and the Markdown of every page.
+func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		site := v.Site()
+		pl, err := p.plans.of(ctx, v)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, f := range pl.files() {
+			if !yield(p.list(v, f), nil) {
+				return
+			}
+		}
+		if p.full && !yield(p.fullDocument(v), nil) {
+			return
+		}
+		docs, err := p.all(ctx, v)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, d := range append(p.large(v), docs...) {
+			if !yield(d, nil) {
+				return
+			}
+		}
+		for t, err := range tags(ctx, v) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(p.document(site, v, t), nil) {
+				return
+			}
+		}
+	}
+}
+
+// published reports whether a tag is that of Markdown, and not of its absence.
+func published(t millrace.Tag) bool { return !strings.HasPrefix(t.Value, without) }
+
+func tagName(site millrace.Site, t millrace.Tag) string {
+	return documentName(canon.Relative(site.Base, t.URL), t.N)
+}
+
+// document gives the Markdown of a tag at its own name, without reading the page.
+func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
+	_, count, _ := strings.Cut(t.Value, "-")
+	h := http.Header{
+		"Content-Type":      {markdownType},
+		"Cache-Control":     {revalidate},
+		"Link":              {millrace.Link{URL: t.URL, Rel: "canonical"}.String()},
+		"X-Robots-Tag":      {"noindex"}, // the page itself is what search engines shall show
+		"X-Markdown-Tokens": {count},
+	}
+	if !t.Modified.IsZero() {
+		h["Last-Modified"] = []string{t.Modified.UTC().Format(http.TimeFormat)}
+	}
+	return &millrace.Document{
+		Path: tagName(site, t), ETag: t.Value, Header: h,
+		Write: func(ctx context.Context, w io.Writer) error {
+			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
+			if err != nil {
+				return fmt.Errorf("%s: Markdown of %s: %w", Name, t.URL, err)
+			}
+			body, err := markdownOf(site, page, t.Value)
+			if err != nil {
+				return err
+			}
+			_, err = w.Write(body)
+			return err
+		},
+	}
+}
+
+// revalidate is what caches do with all that there is: documents have validators.
+const revalidate = "max-age=0, must-revalidate"
+
+// negotiated gives the Markdown of a tag as an answer at the page's own URL.
+func (p *publisher) negotiated(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
+	d := p.document(site, v, t)
+	d.Variant = "text/markdown"
+	d.Header["Content-Location"] = []string{strings.TrimSuffix(site.Docs, "/") + d.Path}
+	d.Header["Vary"] = []string{"Accept"}
+	if !p.public {
+		d.Header["Cache-Control"] = []string{"private, " + revalidate}
+	}
+	delete(d.Header, "X-Robots-Tag") // it would be the page's
+	return d
+}

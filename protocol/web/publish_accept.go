@@ -1,0 +1,81 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// asks reports whether a request may be one for the Markdown of the page that it
+// names: documents and pages have one base, and it likes Markdown better.
+func asks(site millrace.Site, r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.Docs == site.Base && prefers(r.Header["Accept"])
+}
+
+// identityOf gives the identity of the page that a request names.
+func identityOf(site millrace.Site, r *http.Request) string {
+	name := r.URL.EscapedPath()
+	if r.URL.RawQuery != "" {
+		name += "?" + r.URL.RawQuery
+	}
+	u, err := canon.URL(canon.Absolute(site.Base, name))
+	if err != nil {
+		return ""
+	}
+	return canon.Relative(site.Base, u)
+}
+
+// prefers reports whether Accept fields (RFC 9110, section 12.5.1) ask for
+// Markdown: by name, and for nothing that a page is in more than for it. Whoever
+// takes anything, as browsers do, gets the page.
+func prefers(fields []string) bool {
+	const unsaid = -1
+	markdown, html, xhtml, text, any := unsaid, unsaid, unsaid, unsaid, unsaid
+	for _, field := range fields {
+		for element := range strings.SplitSeq(field, ",") {
+			media, params, _ := strings.Cut(element, ";")
+			var to *int
+			switch strings.ToLower(strings.Trim(media, " \t")) {
+			case "text/markdown":
+				to = &markdown
+			case "text/html":
+				to = &html
+			case "application/xhtml+xml":
+				to = &xhtml
+			case "text/*":
+				to = &text
+			case "*/*":
+				to = &any
+			default:
+				continue
+			}
+			*to = max(*to, weight(params))
+		}
+	}
+	if html == unsaid { // the more specific range counts
+		if html = text; html == unsaid {
+			html = any
+		}
+	}
+	return markdown > 0 && markdown >= html && markdown >= xhtml
+}
+
+// weight gives the weight that parameters of a media range say, in thousandths;
+// what is no weight is as if nobody wanted it.
+func weight(params string) int {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.Trim(param, " \t"), "=")
+		if !strings.EqualFold(name, "q") {
+			continue
+		}
+		q, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(q >= 0 && q <= 1) || len(value) > 5 {
+			return 0
+		}
+		return int(q*1000 + 0.5)
+	}
+	return 1000
+}

@@ -1,0 +1,267 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// listHeader is that of llms.txt and its kind: Markdown, but under a name that
+// every server gives out as text.
+func listHeader() http.Header {
+	return http.Header{"Content-Type": {listType + "; charset=utf-8"}, "Cache-Control": {revalidate}}
+}
+
+// list gives one file of llms.txt.
+func (p *publisher) list(v millrace.View, l *index) *millrace.Document {
+	d := &millrace.Document{
+		Path: l.path, Header: listHeader(), Large: true,
+		Write: func(ctx context.Context, w io.Writer) error {
+			if err := p.writeList(ctx, v, l, w); err != nil {
+				return fmt.Errorf("%s: %s: %w", Name, l.path, err)
+			}
+			return nil
+		},
+	}
+	if l.path != listPath { // that one has the site's title, too
+		base := v.Site().Base
+		d.Touched = func(u string) bool { return strings.HasPrefix(canon.Relative(base, canon.Absolute(base, u)), l.dir) }
+	}
+	return d
+}
+
+// heading is one with what stands below it.
+type heading struct {
+	name  string
+	items []millrace.Item
+}
+
+// writeList writes one file: what it is about, then its pages by folders, then
+// the files that have more.
+func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w io.Writer) error {
+	site := v.Site()
+	docs := strings.TrimSuffix(site.Docs, "/")
+	blocks, err := p.head(ctx, v, l)
+	if err != nil {
+		return err
+	}
+	pages, more := heading{name: "Pages"}, heading{name: "More lists"}
+	var folders []heading
+	for i, next := range l.parts {
+		first, last := next.bounds()
+		more.items = append(more.items, item(docs+next.path, fmt.Sprintf("Part %d of %d", i+1, len(l.parts)),
+			fmt.Sprintf("%d pages, from %s to %s", next.pages, cut(first, 60), cut(last, 60))))
+	}
+	for _, piece := range l.pieces {
+		if piece.list != nil {
+			more.items = append(more.items, item(docs+piece.list.path, piece.list.dir, strconv.Itoa(piece.pages)+" pages"))
+			continue
+		}
+		for e, err := range entries(ctx, v, piece) {
+			if err != nil {
+				return err
+			}
+			rest := strings.TrimPrefix(e.identity, l.dir)
+			folder, _, inside := strings.Cut(rest, "/")
+			if !inside {
+				pages.items = append(pages.items, e.item(docs))
+				continue
+			}
+			if n := len(folders); n == 0 || folders[n-1].name != folder {
+				folders = append(folders, heading{name: folder})
+			}
+			last := &folders[len(folders)-1]
+			last.items = append(last.items, e.item(docs))
+		}
+	}
+	var named []heading
+	for _, f := range folders {
+		if len(f.items) == 1 { // a folder of one page is that page
+			pages.items = append(pages.items, f.items[0])
+			continue
+		}
+		if plain, err := url.PathUnescape(f.name); err == nil {
+			f.name = plain
+		}
+		f.name = cut(cleanLine(f.name), 60)
+		named = append(named, f)
+	}
+	named = append(append([]heading{pages}, named...), more)
+	if l.path == listPath {
+		named = append(named, heading{name: "Optional", items: p.optional(docs)})
+	}
+	for _, f := range named {
+		if len(f.items) > 0 {
+			blocks = append(blocks, millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: f.name},
+				millrace.Block{Type: millrace.ListBlock, Items: f.items})
+		}
+	}
+	_, err = io.WriteString(w, canon.ValidUTF8(millrace.Markdown(blocks)))
+	return err
+}
+
+// head gives what a file starts with: its name and what it is about.
+func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]millrace.Block, error) {
+	site := v.Site()
+	title, about := strings.TrimSuffix(site.Base, "/")+l.dir, "The pages below this address."
+	if l.path == listPath {
+		title, about = cleanLine(site.Title), ""
+		home, err := v.Page(ctx, millrace.Ref{URL: "/"})
+		switch {
+		case err == nil:
+			if about = cleanLine(home.Description); about == "" {
+				about = cleanLine(home.Summary)
+			}
+		case !errors.Is(err, millrace.ErrNotFound):
+			return nil, err
+		}
+	}
+	if title == "" {
+		title = site.Base
+	}
+	blocks := []millrace.Block{{Type: millrace.HeadingBlock, Level: 1, Text: cut(title, 200)}}
+	if about != "" {
+		about := millrace.Block{Type: millrace.TextBlock, Text: cut(about, 500)}
+		blocks = append(blocks, millrace.Block{Type: millrace.QuoteBlock, Blocks: []millrace.Block{about}})
+	}
+	note := "Each link leads to the Markdown of a page."
+	if site.Docs == site.Base {
+		note += " The page's own address gives it, too, to a request with Accept: text/markdown."
+	}
+	if len(l.parts) > 0 {
+		note = "The pages are listed in several files."
+	}
+	return append(blocks, millrace.Block{Type: millrace.TextBlock, Text: note}), nil
+}
+
+// optional gives what readers who are short of space can do without.
+func (p *publisher) optional(docs string) (items []millrace.Item) {
+	for _, form := range feedForms {
+		items = append(items, item(docs+form.path(1), "What has changed, "+form.path(1), ""))
+	}
+	if p.full {
+		items = append(items, item(docs+fullPath, "All pages in one file", ""))
+	}
+	return items
+}
+
+// bounds gives the first and the last page that a file leads to.
+func (l *index) bounds() (first, last string) {
+	for _, part := range l.parts {
+		f, e := part.bounds()
+		if first == "" {
+			first = f
+		}
+		last = e
+	}
+	for _, p := range l.pieces {
+		if first == "" {
+			first = p.first
+		}
+		last = p.last
+	}
+	return first, last
+}
+
+// entry is a page that a file names.
+type entry struct {
+	identity, name string
+	page           *millrace.Page // without blocks
+}
+
+// entries yields the pages of a piece that have Markdown.
+func entries(ctx context.Context, v millrace.View, of piece) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		base := v.Site().Base
+		next, stop := iter.Pull2(v.Tags(ctx, Name, of.after))
+		defer stop()
+		t, err, more := next()
+		for page, scanned := range v.Scan(ctx, millrace.Scan{After: of.after}) {
+			if scanned != nil {
+				yield(entry{}, scanned)
+				return
+			}
+			identity := canon.Relative(base, page.URL)
+			if identity > of.last {
+				return
+			}
+			for more && err == nil && canon.Relative(base, t.URL) < identity {
+				t, err, more = next()
+			}
+			if err != nil {
+				yield(entry{}, err)
+				return
+			}
+			if !more {
+				return
+			}
+			if canon.Relative(base, t.URL) != identity || !published(t) {
+				continue
+			}
+			if !yield(entry{identity, documentName(identity, t.N), page}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// item gives the line of a page.
+func (e *entry) item(docs string) millrace.Item {
+	label, about := cleanLine(e.page.Title), cleanLine(e.page.Description)
+	if label == "" {
+		label = e.identity
+	}
+	if about == "" {
+		about = cleanLine(e.page.Summary)
+	}
+	return item(docs+e.name, label, about)
+}
+
+// item gives a line that has room: what it says is cut where it says too much.
+func item(target, label, about string) millrace.Item {
+	label = cut(label, 80)
+	for {
+		it := millrace.Item{Text: label, Spans: []millrace.Span{{Type: millrace.LinkSpan, End: len(label), URL: target}}}
+		if about != "" {
+			it.Text += ": " + about
+		}
+		over := len(millrace.Markdown([]millrace.Block{{Type: millrace.ListBlock, Items: []millrace.Item{it}}})) - len(target) - lineSpace
+		switch {
+		case over <= 0:
+			return it
+		case about != "":
+			about = cut(about, max(0, len(about)-max(over, 8)))
+		case len(label) > 20:
+			label = cut(label, 20)
+		default:
+			return it // the URL's own escapes
+		}
+	}
+}
+
+// cut gives the start of a text, in at most n bytes, if it can be up to the end
+// of a word.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const dots = "…"
+	if n < 2*len(dots) {
+		return ""
+	}
+	s = s[:n-len(dots)]
+	if i := strings.LastIndexByte(s, ' '); i > len(s)/2 {
+		s = s[:i]
+	}
+	return string(bytes.TrimRight(bytes.ToValidUTF8([]byte(s), nil), " ,.;:")) + dots
+}

@@ -1,0 +1,173 @@
+package web
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// ending is that of the names of Markdown.
+const ending = ".md"
+
+// documentName gives the path and query, under the documents' base, of the
+// Markdown of the nth page that wants that name; "" for a page elsewhere.
+func documentName(identity string, n int) string {
+	dir, leaf, query, ok := wanted(identity)
+	if !ok {
+		return ""
+	}
+	if n > 1 {
+		dir += "~" + strconv.Itoa(n) + "/"
+	}
+	return dir + leaf + ending + query
+}
+
+// wanted gives the folder, with its "/", the name without its ending, and the
+// query that a page would have if no other page wanted them.
+func wanted(identity string) (dir, leaf, query string, ok bool) {
+	path := identity
+	if i := strings.IndexByte(identity, '?'); i >= 0 {
+		path, query = identity[:i], identity[i:]
+	}
+	if !strings.HasPrefix(path, "/") {
+		return "", "", "", false
+	}
+	dir, leaf = cutLeaf(path)
+	if leaf == "" {
+		leaf = "index"
+	}
+	if parent, last := cutFolder(dir); tildes(last) > 0 {
+		dir = parent + "~" + last + "/"
+	}
+	return dir, leaf, query, true
+}
+
+// wanting gives the identities of the pages that could have the Markdown of a
+// name, the likeliest first, and which of those that want it has it. It gives
+// none for a name that no Markdown has.
+func wanting(base, name string) (identities []string, n int) {
+	u, err := canon.URL("http://host" + name)
+	if err != nil {
+		return nil, 0
+	}
+	dir, leaf, query, ok := cutName(strings.TrimPrefix(u, "http://host"))
+	if !ok {
+		return nil, 0
+	}
+	n = 1
+	if parent, last := cutFolder(dir); tildes(last) == 1 {
+		if n, err = strconv.Atoi(last[1:]); err != nil || n < 2 || last[1] == '0' {
+			return nil, 0
+		}
+		if dir = parent; tildes(lastFolder(dir)) == 1 {
+			return nil, 0
+		}
+	}
+	return slices.DeleteFunc(claimants(dir, leaf, query), func(identity string) bool {
+		return canon.Relative(base, identity) != identity // it goes by another name here
+	}), n
+}
+
+// alias gives the page that a name means which no page has, as others name their
+// Markdown: /docs.md and /docs/index.html.md for /docs/.
+func alias(base, name string) string {
+	u, err := canon.URL("http://host" + name)
+	if err != nil {
+		return ""
+	}
+	dir, leaf, query, ok := cutName(strings.TrimPrefix(u, "http://host"))
+	switch {
+	case !ok || leaf == "":
+		return ""
+	case leaf == "index.html":
+		leaf = ""
+	default:
+		leaf += "/"
+	}
+	identity := dir + leaf + query
+	if canon.Relative(base, identity) != identity {
+		return ""
+	}
+	return identity
+}
+
+// cutName gives the parts of a name.
+func cutName(name string) (dir, leaf, query string, ok bool) {
+	path := name
+	if i := strings.IndexByte(name, '?'); i >= 0 {
+		path, query = name[:i], name[i:]
+	}
+	if path, ok = strings.CutSuffix(path, ending); !ok || !strings.HasPrefix(path, "/") {
+		return "", "", "", false
+	}
+	dir, leaf = cutLeaf(path)
+	return dir, leaf, query, leaf != ""
+}
+
+// claimants gives the identities of all pages that want a name, in the order in
+// which they get it.
+func claimants(dir, leaf, query string) []string {
+	path := dir
+	if parent, last := cutFolder(dir); tildes(last) > 1 {
+		path = parent + last[1:] + "/"
+	}
+	var all []string
+	if leaf == "index" {
+		all = append(all, path+query)
+	}
+	all = append(all, path+leaf+query)
+	return slices.DeleteFunc(all, func(identity string) bool {
+		d, l, q, ok := wanted(identity)
+		return !ok || d != dir || l != leaf || q != query
+	})
+}
+
+// rivals gives the pages whose presence decides the number of the page's name,
+// and those whose number the page decides. A page of the site that has the very
+// name of some Markdown keeps it before all that want it.
+func rivals(identity string) (before, after []string) {
+	dir, leaf, query, ok := wanted(identity)
+	if !ok {
+		return nil, nil
+	}
+	all := claimants(dir, leaf, query)
+	i := slices.Index(all, identity)
+	if i < 0 {
+		return nil, nil // no canonical identity: no claim
+	}
+	before = append(before, dir+leaf+ending+query)
+	before = append(before, all[:i]...)
+	after = append(after, all[i+1:]...)
+	if dir, leaf, query, ok := cutName(identity); ok && tildes(lastFolder(dir)) != 1 {
+		after = append(after, claimants(dir, leaf, query)...)
+	}
+	return before, after
+}
+
+// cutLeaf gives the folder of a path with its "/", and the last segment.
+func cutLeaf(path string) (dir, leaf string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i+1], path[i+1:]
+}
+
+// cutFolder gives the folder around a folder, and its own name.
+func cutFolder(dir string) (parent, last string) {
+	return cutLeaf(strings.TrimSuffix(dir, "/"))
+}
+
+func lastFolder(dir string) string {
+	_, last := cutFolder(dir)
+	return last
+}
+
+// tildes counts the tildes that a segment of tildes and digits starts with; it
+// is 0 for any other segment.
+func tildes(segment string) int {
+	digits := strings.TrimLeft(segment, "~")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0
+	}
+	return len(segment) - len(digits)
+}
