@@ -119,7 +119,11 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := o.connect(ctx, c, p, s.site); err != nil {
 		return nil, err
 	}
-	if s.press, err = edition.NewPress(s.site, published, o.path+"-files", &edition.Options{Key: key, Log: p.log}); err != nil {
+	pressO := &edition.Options{Key: key, Log: p.log}
+	if err := c.stamp(s.docs, pressO); err != nil {
+		return nil, err
+	}
+	if s.press, err = edition.NewPress(s.site, published, o.path+"-files", pressO); err != nil {
 		return nil, err
 	}
 	if err := s.surface(ctx); err != nil {
@@ -151,6 +155,9 @@ func (s *service) surface(ctx context.Context) (err error) {
 	s.closes(closeLog)
 	gateO.AccessLog = accessLog
 	if err := c.hold(ctx, p, o.store, gateO); err != nil {
+		return err
+	}
+	if err := c.stamping.surface(p, &c.remote, gateO); err != nil {
 		return err
 	}
 	if err := s.prove(ctx, gateO); err != nil {

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/webauth"
+)
+
+// stamping are the flags of a server that signs, and that looks at the
+// signatures of others.
+type stamping struct {
+	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in a file, which millrace keys sign makes, so that readers know that it is yours; the key is published with those of --sign-directory (default: nothing is signed)."`
+	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory: private ones, such as that of --sign-key, also sign the directory; public ones and directories do not."`
+	WebBotAuth    bool     `help:"Verify the signatures of robots (Web Bot Auth): their keys are fetched from where they say, at public addresses (default: no)."`
+	PrivateAgents bool     `help:"With --web-bot-auth: fetch keys from loopback and private addresses and over http, too, for robots of your own network (default: no). Whoever can reach the server can then make it ask for URLs there."`
+}
+
+// validate refuses flags that say nothing alone, and keys that cannot be read.
+func (c *stamping) validate() error {
+	if c.PrivateAgents && !c.WebBotAuth {
+		return usageError("--private-agents: no keys are fetched; it goes with --web-bot-auth")
+	}
+	_, _, _, err := c.keys()
+	return err
+}
+
+// keys reads what the flags name: the key that signs responses, nil if none
+// does, those that sign the directory, and those that are only in it.
+func (c *stamping) keys() (stamp *webauth.Key, signers []*webauth.Key, others []webauth.PublicKey, err error) {
+	if c.SignResponses != "" {
+		if stamp, err = readSigningKey("--sign-responses", c.SignResponses); err != nil {
+			return nil, nil, nil, err
+		}
+		signers = append(signers, stamp)
+	}
+	for _, file := range c.SignDirectory {
+		own, public, err := readKeys(file)
+		if err != nil {
+			return nil, nil, nil, usageError(fmt.Sprintf("--sign-directory %s: %v", file, err))
+		}
+		if own != nil {
+			signers = append(signers, own)
+		}
+		others = append(others, public...)
+	}
+	return stamp, signers, others, nil
+}
+
+// stamp has responses signed.
+func (c *stamping) stamp(docs string, o *edition.Options) error {
+	key, _, _, err := c.keys()
+	if err != nil || key == nil {
+		return err
+	}
+	u, err := url.Parse(docs)
+	if err != nil {
+		return err
+	}
+	o.Signer = webauth.NewStamp(key, &webauth.StampOptions{Prefix: strings.TrimRight(u.EscapedPath(), "/")})
+	return nil
+}
+
+// directory gives what publishes the keys, nil if there are none.
+func (c *stamping) directory(docs string) (http.Handler, error) {
+	_, signers, others, err := c.keys()
+	if err != nil || len(signers)+len(others) == 0 {
+		return nil, err
+	}
+	return webauth.NewDirectory(docs, signers, others, nil)
+}
+
+// verifier gives what verifies the signatures of robots, nil if nothing does.
+// bases are where the site is reached.
+func (c *stamping) verifier(p *process, r *remote, bases ...string) gateway.Agents {
+	if !c.WebBotAuth {
+		return nil
+	}
+	o := webauth.ClientOptions(&fetch.Options{AllowPrivate: c.PrivateAgents, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log, Dial: p.dial})
+	v := &webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents}
+	for _, b := range bases {
+		v.Bases = append(v.Bases, canon.Origin(b))
+	}
+	return webauth.NewVerifier(v)
+}
+
+// surface has the gateway publish keys and verify signatures.
+func (c *stamping) surface(p *process, r *remote, o *gateway.Options) (err error) {
+	if o.Directory, err = c.directory(o.Docs); err != nil {
+		return err
+	}
+	o.Agents = c.verifier(p, r, o.Docs, o.Base)
+	return nil
+}
