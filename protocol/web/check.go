@@ -1,0 +1,192 @@
+package web
+
+import (
+	"context"
+
+	"github.com/millrace/millrace/check"
+)
+
+// Rules gives one rule for each sentence that binds publishers and that can be
+// seen from outside, by what it is about. No specification has all of it, so a
+// rule's section starts with the name of its own: llmstxt is llmstxt.org, version
+// 2; rfc6721-3 is section 3 of RFC 6721. A site is not judged by what it does not
+// have: each document has its rules, and those of robots.txt and of sitemaps are
+// for sites that also have something that this room is about.
+//
+// Sentences without a rule, and why:
+//
+//	llmstxt      what is worth a place in the file: no outsider knows
+//	rfc7763-2    variant: optional, and only its own readers need it
+//	rfc4287-4.2  texts and persons: feed readers forgive them; ids, times and links
+//	             are what others go by
+//	rfc4287-5    signatures and encryption: nobody has them
+//	rfc6721-4    by, comment and source of a tombstone: optional
+//	rfc9309-2.3  redirects, statuses and caches: crawlers
+//	rfc9727-5    what an API should say of itself: its own specification
+func Rules() []check.Rule {
+	const must, should = check.Must, check.Should
+	return []check.Rule{
+		rule("llmstxt", "alternate", should, "A page that has Markdown says where: a link with rel=alternate and type=text/markdown.", askPages(checkAlternate)),
+		rule("llmstxt", "describedby", should, "A page says by rel=describedby which llms.txt covers it.", askPages(checkDescribed)),
+		rule("rfc7763-2", "media-type", must, "Markdown has Content-Type: text/markdown.", askPages(checkMarkdownType)),
+		rule("rfc7763-2", "charset", must, "text/markdown has the parameter charset.", askPages(checkCharset)),
+		rule("rfc7763-2", "utf-8", must, "The text is in the character set that charset names.", askPages(checkMarkdownUTF8)),
+		rule("rfc6596-3", "canonical", should, "What has a page's content under another URL says by rel=canonical which page that is.", askPages(checkCanonical)),
+		rule("rfc9110-8.8.3", "etag", should, "Markdown has a validator: an ETag or a Last-Modified.", askPages(checkValidator)),
+		rule("rfc9110-13.1.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askPages(checkNotModified)),
+		rule("rfc9110-12.5.5", "vary", should, "What depends on Accept says so by Vary, as HTML and as Markdown.", askPages(checkVary)),
+		rule("rfc9110-12.5.1", "q", should, "A page in HTML and in Markdown is sent in the form that has the higher q.", askPages(checkPreference)),
+		rule("rfc9110-12.5.1", "q0", should, "What has q=0 is not sent where there is another form.", askPages(checkNever)),
+		rule("rfc9110-12.5.1", "any", should, "Whoever takes anything gets the page, and not Markdown.", askPages(checkAnything)),
+		rule("rfc9110-8.8.1", "other-tag", must, "Two forms of a page do not have one strong tag.", askPages(checkOtherTag)),
+
+		rule("llmstxt", "title", must, "llms.txt starts with the name of the site as a heading of level 1.", onLLMs(checkLLMsTitle)),
+		rule("llmstxt", "one-title", must, "llms.txt has one heading of level 1.", onLLMs(problems("one-title", "one heading of level 1"))),
+		rule("llmstxt", "no-other-headings", must, "What stands before the sections has no headings.", onLLMs(problems("no-other-headings", "no heading before the first of level 2"))),
+		rule("llmstxt", "file-list", must, "An entry of a list of files is a link, and perhaps notes after a colon.", onLLMs(problems("file-list", "- [name](url): notes"))),
+		rule("llmstxt", "text", should, "llms.txt is text in UTF-8, and not HTML.", onLLMs(checkLLMsText)),
+		rule("llmstxt", "size", should, "llms.txt has less than 50,000 characters, as readers take in at once.", onLLMs(checkLLMsSize)),
+		rule("llmstxt", "links", should, "What llms.txt names is there.", checkLLMsLinks),
+
+		rule("rfc4287-2", "well-formed", must, "An Atom feed is well-formed XML with the root feed.", onAtom(checkAtomXML)),
+		rule("rfc4287-7", "media-type", should, "An Atom feed has Content-Type: application/atom+xml.", onAtom(checkAtomType)),
+		rule("rfc4287-4.1.1", "id", must, "A feed has one id, an absolute IRI.", onFeed(checkFeedID)),
+		rule("rfc4287-4.1.1", "title", must, "A feed has one title.", onFeed(checkFeedTitle)),
+		rule("rfc4287-4.1.1", "updated", must, "A feed has one updated.", onFeed(checkFeedUpdated)),
+		rule("rfc4287-4.1.1", "author", must, "A feed has an author, unless all of its entries have.", onFeed(checkFeedAuthor)),
+		rule("rfc4287-4.1.1", "self", should, "A feed has a link with rel=self.", onFeed(checkFeedSelf)),
+		rule("rfc4287-4.1.1", "same-entry", should, "Entries with one id have different times.", onFeed(checkSameEntry)),
+		rule("rfc4287-4.1.2", "id", must, "An entry has one id, an absolute IRI.", onFeed(checkEntryID)),
+		rule("rfc4287-4.1.2", "title", must, "An entry has one title.", onFeed(checkEntryTitle)),
+		rule("rfc4287-4.1.2", "updated", must, "An entry has one updated.", onFeed(checkEntryUpdated)),
+		rule("rfc4287-4.1.2", "link", must, "An entry without content has a link with rel=alternate.", onFeed(checkEntryLink)),
+		rule("rfc4287-3.3", "date", must, "Times are as in RFC 3339, with T and Z in upper case.", onFeed(checkFeedDates)),
+		rule("rfc6721-3", "ref", must, "A tombstone has ref: the id of the entry that is gone.", onFeed(checkTombstoneRef)),
+		rule("rfc6721-3", "when", must, "A tombstone has when, a time as in RFC 3339.", onFeed(checkTombstoneWhen)),
+
+		rule("jsonfeed-top", "json", must, "A JSON Feed is a JSON object.", onJSONFeed(checkJSONFeedObject)),
+		rule("jsonfeed-top", "version", must, "version is the URL of version 1 or 1.1.", onJSONFeed(checkJSONFeedVersion)),
+		rule("jsonfeed-top", "title", must, "title is a string.", onJSONFeed(checkJSONFeedTitle)),
+		rule("jsonfeed-top", "items", must, "items is an array of objects.", onJSONFeed(checkJSONFeedItems)),
+		rule("jsonfeed-top", "feed-url", should, "feed_url is the URL of the feed.", onJSONFeed(checkJSONFeedURL)),
+		rule("jsonfeed-items", "id", must, "An item has an id of its own, a string.", onJSONFeed(checkJSONItemID)),
+		rule("jsonfeed-items", "content", must, "An item has content_html or content_text.", onJSONFeed(checkJSONItemContent)),
+		rule("jsonfeed-items", "date", must, "Dates are as in RFC 3339.", onJSONFeed(checkJSONItemDate)),
+		rule("jsonfeed-discovery", "media-type", should, "A JSON Feed has Content-Type: application/feed+json.", onJSONFeed(checkJSONFeedType)),
+
+		rule("sitemaps-format", "xml", must, "A sitemap is XML in UTF-8 with the root urlset or sitemapindex of the namespace.", onSitemaps(checkSitemapXML)),
+		rule("sitemaps-format", "loc", must, "An entry has a loc: an absolute URL of less than 2,048 characters.", onSitemaps(checkLoc)),
+		rule("sitemaps-format", "lastmod", must, "lastmod is a date or a time in W3C form.", onSitemaps(checkLastmod)),
+		rule("sitemaps-format", "changefreq", must, "changefreq is one of the seven words.", onSitemaps(checkChangeFreq)),
+		rule("sitemaps-format", "priority", must, "priority is a number from 0.0 to 1.0.", onSitemaps(checkPriority)),
+		rule("sitemaps-index", "limits", must, "A sitemap has no more than 50,000 URLs, and 50 MB.", onSitemaps(checkSitemapLimits)),
+		rule("sitemaps-location", "host", must, "The pages of a sitemap are of its own host, below its folder.", onSitemaps(checkSitemapHost)),
+		rule("sitemaps-index", "there", must, "The sitemaps that an index or robots.txt names are there.", checkSitemapsThere),
+
+		rule("rfc9309-2.3", "media-type", must, "robots.txt has Content-Type: text/plain.", onRobots(checkRobotsType)),
+		rule("rfc9309-2.3", "utf-8", must, "robots.txt is UTF-8.", onRobots(checkRobotsUTF8)),
+		rule("rfc9309-2.2", "line", must, "A line of robots.txt is empty, a comment, or a name, a colon and a value.", onRobots(checkRobotsLine)),
+		rule("rfc9309-2.2", "group", must, "Rules stand in a group, after the line that says for whom they are.", onRobots(checkRobotsGroup)),
+		rule("rfc9309-2.2.1", "product-token", must, "user-agent names * or a product, of letters, - and _ alone.", onRobots(checkRobotsToken)),
+		rule("rfc9309-2.2.2", "path", must, "The path of a rule is empty, or starts with / or *.", onRobots(checkRobotsPath)),
+		rule("rfc9309-2.5", "size", should, "robots.txt is no longer than the 500 KiB that every crawler reads.", onRobots(checkRobotsSize)),
+		rule("sitemaps-robots", "absolute", must, "A Sitemap line of robots.txt has an absolute URL.", onRobots(checkRobotsSitemap)),
+
+		rule("rfc9727-4", "linkset", must, "The API catalog is application/linkset+json.", onCatalog(checkCatalogType)),
+		rule("rfc9264-4.2", "json", must, "A set of links is an object whose linkset is an array of objects with links, each with an href.", onCatalog(checkCatalogLinks)),
+		rule("rfc9727-4", "profile", should, "The API catalog says by profile that it is one.", onCatalog(checkCatalogProfile)),
+		rule("rfc9727-2", "head", must, "A HEAD for the API catalog is answered with a Link field.", checkCatalogHead),
+	}
+}
+
+// look is a rule's function over what the rules share.
+type look func(ctx context.Context, s *survey, fail check.Fail) error
+
+func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
+	return check.Rule{
+		ID: Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
+		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
+			s, err := surveyed(ctx, t)
+			if err != nil {
+				return err
+			}
+			return f(ctx, s, fail)
+		},
+	}
+}
+
+// askPages runs f on every page of the sample; f reports whether the rule is
+// about it. A page that could not be looked at stops none of the others.
+func askPages(f func(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error)) look {
+	return func(ctx context.Context, s *survey, fail check.Fail) error {
+		applied := false
+		var first error
+		for _, p := range s.pages {
+			ok, err := f(ctx, s, p, fail)
+			applied = applied || ok
+			if first == nil {
+				first = err
+			}
+		}
+		if first == nil && !applied {
+			return check.ErrNotApplicable
+		}
+		return first
+	}
+}
+
+// applies runs f if there is something that it is about.
+func applies(is bool, f func()) error {
+	if !is {
+		return check.ErrNotApplicable
+	}
+	f()
+	return nil
+}
+
+func onLLMs(f func(l *seenLLMs, fail check.Fail)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		return applies(s.llms != nil, func() { f(s.llms, fail) })
+	}
+}
+
+func onAtom(f func(a *seenAtom, fail check.Fail)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		return applies(s.atom != nil, func() { f(s.atom, fail) })
+	}
+}
+
+// onFeed is onAtom for what can be read.
+func onFeed(f func(a *seenAtom, fail check.Fail)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		return applies(s.atom != nil && s.atom.feed != nil, func() { f(s.atom, fail) })
+	}
+}
+
+func onJSONFeed(f func(j *seenJSONFeed, fail check.Fail)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		return applies(s.json != nil, func() { f(s.json, fail) })
+	}
+}
+
+func onSitemaps(f func(m *seenSitemap, fail check.Fail)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		return applies(len(s.sitemaps) > 0, func() {
+			for _, m := range s.sitemaps {
+				f(m, fail)
+			}
+		})
+	}
+}
+
+func onRobots(f func(r *seenRobots, fail check.Fail)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		return applies(s.robots != nil, func() { f(s.robots, fail) })
+	}
+}
+
+func onCatalog(f func(c *seenCatalog, fail check.Fail)) look {
+	return func(_ context.Context, s *survey, fail check.Fail) error {
+		return applies(s.catalog != nil, func() { f(s.catalog, fail) })
+	}
+}

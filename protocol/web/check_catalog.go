@@ -1,0 +1,98 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+const (
+	linksetType    = "application/linkset+json"
+	catalogProfile = "https://www.rfc-editor.org/info/rfc9727"
+)
+
+// seenCatalog is the site's API catalog.
+type seenCatalog struct {
+	resp *check.Response
+	sets []map[string]json.RawMessage // nil if it has none that can be read
+}
+
+func seeCatalog(resp *check.Response) *seenCatalog {
+	c := &seenCatalog{resp: resp}
+	var doc struct {
+		Linkset []map[string]json.RawMessage `json:"linkset"`
+	}
+	if json.Unmarshal(resp.Body, &doc) == nil {
+		c.sets = doc.Linkset
+	}
+	return c
+}
+
+func checkCatalogType(c *seenCatalog, fail check.Fail) {
+	if mt, _, _ := mime.ParseMediaType(c.resp.Header.Get("Content-Type")); mt != linksetType {
+		fail(c.resp.URL, "Content-Type: "+c.resp.Header.Get("Content-Type"), linksetType)
+	}
+}
+
+func checkCatalogLinks(c *seenCatalog, fail check.Fail) {
+	if c.sets == nil {
+		fail(c.resp.URL, "no linkset that is an array of objects", `{"linkset":[{"anchor":…}]}`)
+		return
+	}
+	for i, set := range c.sets {
+		for rel, raw := range set {
+			if rel == "anchor" {
+				if _, ok := text(set, rel); !ok {
+					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/anchor: %s", i, shown(raw)), "a string")
+				}
+				continue
+			}
+			var targets []struct {
+				Href *string `json:"href"`
+			}
+			if json.Unmarshal(raw, &targets) != nil || len(targets) == 0 {
+				fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: %s", i, short(rel), shown(raw)), "an array of objects")
+				continue
+			}
+			for _, t := range targets {
+				if t.Href == nil {
+					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: no href", i, short(rel)), "href")
+				}
+			}
+		}
+	}
+}
+
+func checkCatalogProfile(c *seenCatalog, fail check.Fail) {
+	_, params, _ := mime.ParseMediaType(c.resp.Header.Get("Content-Type"))
+	if params["profile"] != catalogProfile {
+		fail(c.resp.URL, "Content-Type: "+c.resp.Header.Get("Content-Type"), `profile="`+catalogProfile+`"`)
+	}
+}
+
+func checkCatalogHead(ctx context.Context, s *survey, fail check.Fail) error {
+	if s.catalog == nil {
+		return check.ErrNotApplicable
+	}
+	resp, err := s.t.Do(ctx, http.MethodHead, s.at(pathCatalog), nil)
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(resp.URL)
+	if err != nil {
+		return err
+	}
+	for _, l := range weblink.Header(resp.Header, base) {
+		if l.Is("api-catalog", "") || l.Is("item", "") {
+			return nil
+		}
+	}
+	fail(resp.URL, "HEAD: "+status(resp)+" without such a link", `Link with rel="api-catalog" or rel="item"`)
+	return nil
+}

@@ -1,0 +1,143 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// seenJSONFeed is the site's JSON Feed.
+type seenJSONFeed struct {
+	resp   *check.Response
+	fields map[string]json.RawMessage // nil if it is no object
+	items  []map[string]json.RawMessage
+}
+
+func seeJSONFeed(resp *check.Response) *seenJSONFeed {
+	j := &seenJSONFeed{resp: resp}
+	if json.Unmarshal(resp.Body, &j.fields) != nil {
+		j.fields = nil
+		return j
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(j.fields["items"], &items) != nil {
+		return j
+	}
+	for _, raw := range items {
+		var it map[string]json.RawMessage
+		if json.Unmarshal(raw, &it) == nil && it != nil {
+			j.items = append(j.items, it)
+		}
+	}
+	return j
+}
+
+func checkJSONFeedObject(j *seenJSONFeed, fail check.Fail) {
+	if j.fields == nil {
+		fail(j.resp.URL, "no JSON object", "a JSON object")
+	}
+}
+
+// text gives a member that is a string.
+func text(fields map[string]json.RawMessage, name string) (string, bool) {
+	var s *string
+	if json.Unmarshal(fields[name], &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}
+
+func shown(raw json.RawMessage) string {
+	if raw == nil {
+		return "nothing"
+	}
+	return short(string(raw))
+}
+
+func checkJSONFeedVersion(j *seenJSONFeed, fail check.Fail) {
+	if j.fields == nil {
+		return
+	}
+	switch v, _ := text(j.fields, "version"); v {
+	case "https://jsonfeed.org/version/1", "https://jsonfeed.org/version/1.1":
+	default:
+		fail(j.resp.URL, "version: "+shown(j.fields["version"]), "https://jsonfeed.org/version/1.1")
+	}
+}
+
+func checkJSONFeedTitle(j *seenJSONFeed, fail check.Fail) {
+	if j.fields == nil {
+		return
+	}
+	if _, ok := text(j.fields, "title"); !ok {
+		fail(j.resp.URL, "title: "+shown(j.fields["title"]), "a string")
+	}
+}
+
+func checkJSONFeedItems(j *seenJSONFeed, fail check.Fail) {
+	if j.fields == nil {
+		return
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(j.fields["items"], &items) != nil || items == nil {
+		fail(j.resp.URL, "items: "+shown(j.fields["items"]), "an array")
+	} else if len(items) != len(j.items) {
+		fail(j.resp.URL, fmt.Sprintf("%d items that are no objects", len(items)-len(j.items)), "objects")
+	}
+}
+
+func checkJSONFeedURL(j *seenJSONFeed, fail check.Fail) {
+	if j.fields == nil {
+		return
+	}
+	at, ok := text(j.fields, "feed_url")
+	got, err := canon.URL(at)
+	if want, bad := canon.URL(j.resp.URL); !ok || err != nil || bad == nil && got != want {
+		fail(j.resp.URL, "feed_url: "+shown(j.fields["feed_url"]), j.resp.URL)
+	}
+}
+
+func checkJSONItemID(j *seenJSONFeed, fail check.Fail) {
+	seen := map[string]bool{}
+	for i, it := range j.items {
+		id, ok := text(it, "id")
+		switch {
+		case !ok || id == "":
+			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, shown(it["id"])), "a string")
+		case seen[id]:
+			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s, as another item has it", i, short(id)), "an id of its own")
+		}
+		seen[id] = true
+	}
+}
+
+func checkJSONItemContent(j *seenJSONFeed, fail check.Fail) {
+	for i, it := range j.items {
+		_, html := text(it, "content_html")
+		if _, plain := text(it, "content_text"); !html && !plain {
+			fail(j.resp.URL, fmt.Sprintf("/items/%d: neither content_html nor content_text", i), "one of them")
+		}
+	}
+}
+
+func checkJSONItemDate(j *seenJSONFeed, fail check.Fail) {
+	for i, it := range j.items {
+		for _, name := range []string{"date_published", "date_modified"} {
+			if it[name] == nil {
+				continue
+			}
+			if s, ok := text(it, name); !ok || !isDate(s) {
+				fail(j.resp.URL, fmt.Sprintf("/items/%d/%s: %s", i, name, shown(it[name])), "a time such as 2026-01-02T03:04:05Z")
+			}
+		}
+	}
+}
+
+func checkJSONFeedType(j *seenJSONFeed, fail check.Fail) {
+	if mt, _, _ := mime.ParseMediaType(j.resp.Header.Get("Content-Type")); mt != jsonFeedType {
+		fail(j.resp.URL, "Content-Type: "+j.resp.Header.Get("Content-Type"), jsonFeedType)
+	}
+}

@@ -1,0 +1,227 @@
+package web
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// forms gives the answers that are a page's Markdown: at a URL of its own, and
+// at the page's.
+func (p *seenPage) forms() (out []*check.Response) {
+	for _, r := range []*check.Response{p.md, p.own} {
+		if r != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// onForms runs f on each answer that is a page's Markdown.
+func onForms(p *seenPage, f func(r *check.Response)) (bool, error) {
+	forms := p.forms()
+	for _, r := range forms {
+		f(r)
+	}
+	return len(forms) > 0, nil
+}
+
+func checkAlternate(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if p.at == "" {
+		if p.said != "" {
+			fail(p.url, "a link to "+p.said+", which is no Markdown", "a link to the page's Markdown")
+		}
+		return p.said != "", nil
+	}
+	if p.said == "" {
+		fail(p.url, "no link", `<`+p.at+`>; rel="alternate"; type="text/markdown"`)
+	}
+	return true, nil
+}
+
+func checkDescribed(_ context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if s.llms == nil {
+		return false, nil
+	}
+	is := func(l weblink.Link) bool { return l.Is("describedby", "") && strings.HasSuffix(l.URL, "/"+pathLLMs) }
+	if !slices.ContainsFunc(p.links, is) {
+		fail(p.url, "no link", `<`+s.llms.resp.URL+`>; rel="describedby"`)
+	}
+	return true, nil
+}
+
+func checkMarkdownType(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	return onForms(p, func(r *check.Response) {
+		mt, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if mt != "text/markdown" {
+			fail(r.URL, "Content-Type: "+r.Header.Get("Content-Type"), markdownType)
+		}
+	})
+}
+
+func checkCharset(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	applies := false
+	_, err := onForms(p, func(r *check.Response) {
+		mt, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if mt != "text/markdown" {
+			return
+		}
+		if applies = true; err != nil || params["charset"] == "" {
+			fail(r.URL, "Content-Type: "+r.Header.Get("Content-Type"), markdownType)
+		}
+	})
+	return applies, err
+}
+
+func checkMarkdownUTF8(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	applies := false
+	_, err := onForms(p, func(r *check.Response) {
+		_, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if c := strings.ToLower(params["charset"]); c != "" && c != "utf-8" && c != "us-ascii" {
+			return
+		}
+		if applies = true; !utf8.Valid(r.Body) {
+			fail(r.URL, "bytes that are not UTF-8", "UTF-8")
+		}
+	})
+	return applies, err
+}
+
+func checkCanonical(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if p.md == nil {
+		return false, nil
+	}
+	got := "no link"
+	for _, l := range responseLinks(p.md) {
+		if l.Is("canonical", "") {
+			if got = l.URL; sameResource(p, l.URL) {
+				return true, nil
+			}
+		}
+	}
+	fail(p.at, got, `<`+p.url+`>; rel="canonical"`)
+	return true, nil
+}
+
+// sameResource reports whether a canonical link leads to the page, or to where
+// the page says that it belongs.
+func sameResource(p *seenPage, to string) bool {
+	if u, err := canon.URL(p.url); err == nil && u == to {
+		return true
+	}
+	return slices.ContainsFunc(p.links, func(l weblink.Link) bool { return l.Is("canonical", "") && l.URL == to })
+}
+
+func checkValidator(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	return onForms(p, func(r *check.Response) {
+		if r.Header.Get("ETag") == "" && r.Header.Get("Last-Modified") == "" {
+			fail(r.URL, "neither ETag nor Last-Modified", "a validator")
+		}
+	})
+}
+
+func checkNotModified(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	applies := false
+	for _, r := range p.forms() {
+		tag := r.Header.Get("ETag")
+		if tag == "" {
+			continue
+		}
+		applies = true
+		h := http.Header{"If-None-Match": {tag}}
+		if r == p.own {
+			h["Accept"] = p.accept["Accept"]
+		}
+		again, err := s.t.Do(ctx, http.MethodGet, r.URL, h)
+		if err != nil {
+			return true, err
+		}
+		if again.Status != http.StatusNotModified && again.Header.Get("ETag") == tag {
+			fail(r.URL, status(again), "304 for If-None-Match: "+tag)
+		}
+	}
+	return applies, nil
+}
+
+func checkVary(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if p.own == nil {
+		return false, nil
+	}
+	for what, r := range map[string]*check.Response{"HTML": p.html, "Markdown": p.own} {
+		if !varies(r.Header, "Accept") {
+			fail(p.url, what+" with Vary: "+strings.Join(r.Header.Values("Vary"), ", "), "Vary: Accept")
+		}
+	}
+	return true, nil
+}
+
+// negotiated asks for a page with some Accept, and gives whether Markdown came.
+func (p *seenPage) negotiated(ctx context.Context, s *survey, accept string) (bool, *check.Response, error) {
+	resp, err := s.t.Do(ctx, http.MethodGet, p.url, http.Header{"Accept": {accept}})
+	if err != nil {
+		return false, nil, err
+	}
+	return isMarkdownType(resp.Header.Get("Content-Type")), resp, nil
+}
+
+func checkPreference(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if p.own == nil {
+		return false, nil
+	}
+	for accept, want := range map[string]bool{"text/html;q=0.5, text/markdown": true, "text/html, text/markdown;q=0.5": false} {
+		is, resp, err := p.negotiated(ctx, s, accept)
+		if err != nil {
+			return true, err
+		}
+		if is != want {
+			fail(p.url, resp.Header.Get("Content-Type")+" for Accept: "+accept, "the form with the higher q")
+		}
+	}
+	return true, nil
+}
+
+func checkNever(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	return s.never(ctx, p, "text/markdown;q=0, */*;q=0.1", fail)
+}
+
+func checkAnything(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
+	return s.never(ctx, p, "*/*", fail)
+}
+
+func (s *survey) never(ctx context.Context, p *seenPage, accept string, fail check.Fail) (bool, error) {
+	if p.own == nil {
+		return false, nil
+	}
+	is, _, err := p.negotiated(ctx, s, accept)
+	if is {
+		fail(p.url, "Markdown for Accept: "+accept, "the page")
+	}
+	return true, err
+}
+
+func checkOtherTag(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+	if p.own == nil {
+		return false, nil
+	}
+	html, own := p.html.Header.Get("ETag"), p.own.Header.Get("ETag")
+	if html == "" || own == "" {
+		return false, nil
+	}
+	if html == own && !strings.HasPrefix(own, "W/") {
+		fail(p.url, "ETag "+own+" on both", "a tag for each form")
+	}
+	return true, nil
+}
+
+// status gives the status of a response in words.
+func status(r *check.Response) string {
+	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + http.StatusText(r.Status))
+}

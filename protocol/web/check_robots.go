@@ -1,0 +1,122 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/check"
+)
+
+// maxRobotsSize is what every crawler has to read of a robots.txt (RFC 9309,
+// section 2.5).
+const maxRobotsSize = 500 << 10
+
+// seenRobots is the site's robots.txt.
+type seenRobots struct {
+	resp  *check.Response
+	lines []robotsLine
+}
+
+// robotsLine is a line that is neither empty nor a comment.
+type robotsLine struct {
+	n           int
+	text        string // without its comment
+	name, value string // name in lower case; "" = it has no colon
+}
+
+func robotsLines(body []byte) (out []robotsLine) {
+	body = bytes.ReplaceAll(bytes.TrimPrefix(body, []byte("\uFEFF")), []byte("\r\n"), []byte("\n"))
+	n := 0
+	for line := range bytes.SplitSeq(bytes.ReplaceAll(body, []byte("\r"), []byte("\n")), []byte("\n")) {
+		n++
+		text, _, _ := strings.Cut(string(line), "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		l := robotsLine{n: n, text: text}
+		if name, value, ok := strings.Cut(text, ":"); ok {
+			l.name, l.value = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// fail reports a line.
+func (r *seenRobots) fail(l robotsLine, want string, fail check.Fail) {
+	fail(r.resp.URL, fmt.Sprintf("line %d: %s", l.n, short(l.text)), want)
+}
+
+func checkRobotsType(r *seenRobots, fail check.Fail) {
+	if mt, _, _ := mime.ParseMediaType(r.resp.Header.Get("Content-Type")); mt != "text/plain" {
+		fail(r.resp.URL, "Content-Type: "+r.resp.Header.Get("Content-Type"), "text/plain")
+	}
+}
+
+func checkRobotsUTF8(r *seenRobots, fail check.Fail) {
+	if !utf8.Valid(r.resp.Body) {
+		fail(r.resp.URL, "bytes that are not UTF-8", "UTF-8")
+	}
+}
+
+func checkRobotsLine(r *seenRobots, fail check.Fail) {
+	for _, l := range r.lines {
+		if l.name == "" {
+			r.fail(l, "a name, a colon and a value", fail)
+		}
+	}
+}
+
+func isRule(l robotsLine) bool { return l.name == "allow" || l.name == "disallow" }
+
+func checkRobotsGroup(r *seenRobots, fail check.Fail) {
+	for _, l := range r.lines {
+		if l.name == "user-agent" {
+			return
+		}
+		if isRule(l) {
+			r.fail(l, "a line of user-agent before it", fail)
+		}
+	}
+}
+
+// productToken is one of RFC 9309, section 2.2.1.
+var productToken = regexp.MustCompile(`^([A-Za-z_-]+|\*)$`)
+
+func checkRobotsToken(r *seenRobots, fail check.Fail) {
+	for _, l := range r.lines {
+		if l.name == "user-agent" && !productToken.MatchString(l.value) {
+			r.fail(l, "*, or a product of letters, - and _", fail)
+		}
+	}
+}
+
+func checkRobotsPath(r *seenRobots, fail check.Fail) {
+	for _, l := range r.lines {
+		if isRule(l) && l.value != "" && l.value[0] != '/' && l.value[0] != '*' {
+			r.fail(l, "a path that starts with /", fail)
+		}
+	}
+}
+
+func checkRobotsSize(r *seenRobots, fail check.Fail) {
+	if n := len(r.resp.Body); n > maxRobotsSize {
+		fail(r.resp.URL, fmt.Sprintf("%d bytes", n), "512,000 at most")
+	}
+}
+
+func checkRobotsSitemap(r *seenRobots, fail check.Fail) {
+	for _, l := range r.lines {
+		if l.name != "sitemap" {
+			continue
+		}
+		if u, err := url.Parse(l.value); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			r.fail(l, "an absolute URL", fail)
+		}
+	}
+}

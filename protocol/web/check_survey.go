@@ -1,0 +1,303 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+const (
+	// maxCheckedLists is how many sitemaps of one site are looked at.
+	maxCheckedLists = 6
+	// maxTried is after how many pages without Markdown no other is asked for it.
+	maxTried = 3
+
+	pathLLMs    = "llms.txt"
+	pathRobots  = "robots.txt"
+	pathSitemap = "sitemap.xml"
+	pathCatalog = ".well-known/api-catalog"
+)
+
+// survey is what a site has of the room, as its rules share it. It is lenient
+// where the reader is strict: what is broken has to be seen.
+type survey struct {
+	t        *check.Target
+	hosts    []string // that the site is known to live on: no other is asked
+	root     *check.Response
+	robots   *seenRobots
+	sitemaps []*seenSitemap
+	named    []namedSitemap
+	llms     *seenLLMs
+	atom     *seenAtom
+	json     *seenJSONFeed
+	catalog  *seenCatalog
+	pages    []*seenPage // the sample
+}
+
+// seenPage is a page of the sample.
+type seenPage struct {
+	url    string
+	html   *check.Response // as browsers get it
+	links  []weblink.Link
+	said   string          // where its links say that its Markdown is
+	at     string          // where that is; "" = it has none at another URL
+	md     *check.Response // what is there
+	own    *check.Response // what its own URL gives those who ask for Markdown; nil = the page
+	accept http.Header     // with which it was asked
+}
+
+func surveyed(ctx context.Context, t *check.Target) (*survey, error) {
+	return check.Memo(ctx, t, Name+" survey", func(ctx context.Context) (*survey, error) {
+		s := &survey{t: t}
+		return s, s.run(ctx)
+	})
+}
+
+func (s *survey) run(ctx context.Context) error {
+	var err error
+	if s.root, err = s.t.Get(ctx, s.t.Root()); err != nil {
+		return err
+	}
+	s.hosts = []string{hostOf(s.t.Root()), hostOf(s.root.URL), hostOf(s.t.Site())}
+	for _, see := range []func(context.Context) error{s.seeLLMs, s.seeRobots, s.seeSitemaps, s.seeFeeds, s.seeCatalog, s.seePages} {
+		if err := see(ctx); err != nil {
+			return err
+		}
+	}
+	twins := slices.ContainsFunc(s.pages, func(p *seenPage) bool { return p.md != nil || p.own != nil })
+	if s.llms == nil && s.atom == nil && s.json == nil && s.catalog == nil && !twins {
+		return fmt.Errorf("%s has no llms.txt, no Markdown beside its pages, no feed in Atom or JSON, and no API catalog: %w", s.t.Root(), check.ErrAbsent)
+	}
+	return nil
+}
+
+// at gives the URL of a usual name.
+func (s *survey) at(name string) string { return s.t.Root() + name }
+
+// document gets what may be a document of a name, nil if it is not there, or is
+// a page in its place.
+func (s *survey) document(ctx context.Context, u string) (*check.Response, error) {
+	resp, err := s.t.Get(ctx, u)
+	switch {
+	case unsure(err), ctx.Err() != nil:
+		return nil, err
+	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, weblink.IsHTML(resp.Header), !s.near(resp.URL):
+		return nil, nil //nolint:nilnil,nilerr // it is not there
+	}
+	return resp, nil
+}
+
+func (s *survey) seeLLMs(ctx context.Context) error {
+	resp, err := s.document(ctx, s.at(pathLLMs))
+	if resp != nil {
+		s.llms = &seenLLMs{resp, decodeLLMs(resp.Body)}
+	}
+	return err
+}
+
+func (s *survey) seeRobots(ctx context.Context) error {
+	resp, err := s.t.Get(ctx, s.at(pathRobots))
+	switch {
+	case unsure(err), ctx.Err() != nil:
+		return err
+	case err == nil && resp.Status == http.StatusOK && resp.BodyErr == nil && !looksHTML(resp.Body):
+		s.robots = &seenRobots{resp, robotsLines(resp.Body)}
+	}
+	return nil
+}
+
+// seeSitemaps gets the sitemaps that robots.txt names, else the usual one, and
+// of an index some.
+func (s *survey) seeSitemaps(ctx context.Context) error {
+	base, err := url.Parse(s.t.Root())
+	if err != nil {
+		return err
+	}
+	var todo []namedSitemap
+	if s.robots != nil {
+		for _, ref := range fetch.ParseRobots(s.robots.resp.Body, "millrace").Sitemaps() {
+			if u, err := canon.Resolve(base, ref); err == nil && !sitemap.IsOther(u) {
+				todo = append(todo, namedSitemap{by: s.robots.resp.URL, url: u})
+			}
+		}
+	}
+	if len(todo) == 0 {
+		todo = []namedSitemap{{url: s.at(pathSitemap)}}
+	}
+	for i := 0; i < len(todo) && i < maxCheckedLists; i++ {
+		n := todo[i]
+		if !s.near(n.url) || slices.ContainsFunc(s.named, func(o namedSitemap) bool { return o.url == n.url }) {
+			continue
+		}
+		resp, err := s.t.Get(ctx, n.url)
+		if unsure(err) || ctx.Err() != nil {
+			return err
+		}
+		n.resp, n.err = resp, err
+		s.named = append(s.named, n)
+		if err != nil || resp.Status != http.StatusOK || resp.BodyErr != nil || n.by == "" && looksHTML(resp.Body) {
+			continue
+		}
+		m := seeSitemap(resp)
+		s.sitemaps = append(s.sitemaps, m)
+		for _, u := range m.children() {
+			if abs, err := canon.URL(u); err == nil && len(todo) < maxCheckedLists {
+				todo = append(todo, namedSitemap{by: n.url, url: abs})
+			}
+		}
+	}
+	return nil
+}
+
+// seeFeeds gets the feeds that the root announces, one of each format.
+func (s *survey) seeFeeds(ctx context.Context) error {
+	for _, l := range responseLinks(s.root) {
+		atom, json := l.Is("alternate", atomType) && s.atom == nil, l.Is("alternate", jsonFeedType) && s.json == nil
+		if !atom && !json || !s.near(l.URL) {
+			continue
+		}
+		resp, err := s.document(ctx, l.URL)
+		if err != nil {
+			return err
+		}
+		switch {
+		case resp == nil:
+		case atom:
+			s.atom = seeAtom(resp)
+		default:
+			s.json = seeJSONFeed(resp)
+		}
+	}
+	return nil
+}
+
+func (s *survey) seeCatalog(ctx context.Context) error {
+	resp, err := s.document(ctx, s.at(pathCatalog))
+	if resp != nil {
+		s.catalog = seeCatalog(resp)
+	}
+	return err
+}
+
+// seePages looks at a sample of the pages, and at the one that was asked for.
+func (s *survey) seePages(ctx context.Context) error {
+	var all []string
+	for _, m := range s.sitemaps {
+		for _, u := range m.pages() {
+			if abs, err := canon.URL(u); err == nil && s.near(abs) {
+				all = append(all, abs)
+			}
+		}
+	}
+	urls := []string{s.t.Site()}
+	for _, u := range append(check.Sample(s.t, all), s.t.Root()) {
+		if !slices.Contains(urls, u) {
+			urls = append(urls, u)
+		}
+	}
+	none := 0
+	for _, u := range urls {
+		p, err := s.seePage(ctx, u, none < maxTried)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue
+		}
+		if s.pages = append(s.pages, p); p.md == nil && p.own == nil {
+			none++
+		} else {
+			none = -len(urls) // the site has it
+		}
+	}
+	return nil
+}
+
+func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, error) {
+	resp, err := s.t.Do(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html"}})
+	switch {
+	case unsure(err), ctx.Err() != nil:
+		return nil, err
+	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.near(resp.URL), !weblink.IsHTML(resp.Header):
+		return nil, nil //nolint:nilnil,nilerr // it is no page that anybody could judge
+	}
+	p := &seenPage{url: resp.URL, html: resp, links: responseLinks(resp), accept: http.Header{"Accept": {"text/markdown"}}}
+	for _, l := range p.links {
+		if p.said == "" && s.near(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
+			p.said = l.URL
+		}
+	}
+	names := []string{p.said}
+	if try && s.llms != nil {
+		names = append(names, usualNames(p.url)...)
+	}
+	for _, at := range names {
+		if at == "" || p.md != nil {
+			continue
+		}
+		md, err := s.document(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if md != nil {
+			p.at, p.md = at, md
+		}
+	}
+	if !try {
+		return p, nil
+	}
+	own, err := s.t.Do(ctx, http.MethodGet, p.url, p.accept)
+	switch {
+	case unsure(err), ctx.Err() != nil:
+		return nil, err
+	case err == nil && own.Status == http.StatusOK && own.BodyErr == nil && isMarkdownType(own.Header.Get("Content-Type")):
+		p.own = own
+	}
+	return p, nil
+}
+
+// unsure reports whether an error says nothing about the site's documents.
+func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
+
+// near reports whether a URL is on a host of the site. Others never hear of the
+// checker, whatever a list says.
+func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }
+
+// responseLinks gives the links of a response: of its Link fields, and of its
+// HTML.
+func responseLinks(r *check.Response) []weblink.Link {
+	base, err := url.Parse(r.URL)
+	if err != nil || r.Status < 200 || r.Status > 299 {
+		return nil
+	}
+	out := weblink.Header(r.Header, base)
+	if weblink.IsHTML(r.Header) {
+		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
+	}
+	return out
+}
+
+func hostOf(u string) string {
+	p, err := url.Parse(u)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(p.Hostname())
+}
+
+// looksHTML reports whether a body is a page, whatever it is called.
+func looksHTML(body []byte) bool {
+	head := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 256)])))
+	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html")
+}

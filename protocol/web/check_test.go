@@ -1,0 +1,205 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/check"
+)
+
+// checked runs all rules against a handler.
+func checked(t *testing.T, h http.Handler, o *check.TargetOptions) (*check.Report, *check.Target) {
+	t.Helper()
+	target, err := check.NewTarget(goodSite+"/", &http.Client{Transport: handlerTransport{h}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, target
+}
+
+func explain(t *testing.T, r *check.Report) {
+	t.Helper()
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(b.String())
+}
+
+func TestCheckGoodSite(t *testing.T) {
+	r, target := checked(t, goodHandler(), nil)
+	for _, o := range r.Outcomes {
+		if o.State != check.Passed {
+			t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
+		}
+	}
+	if len(r.Findings) > 0 || r.Failed() {
+		explain(t, r)
+	}
+	if n := target.Requests(); n > 45 {
+		t.Errorf("%d requests for three pages", n)
+	}
+}
+
+func TestCheckFaults(t *testing.T) {
+	for _, f := range checkFaults {
+		t.Run(f.rule+" "+f.name, func(t *testing.T) {
+			r, _ := checked(t, f.breaks(goodHandler()), nil)
+			var broken []string
+			for _, o := range r.Outcomes {
+				if o.State == check.NotRun {
+					t.Errorf("%s was not run: %s", o.Rule.ID, o.Reason)
+				}
+				if o.State == check.Failed {
+					broken = append(broken, o.Rule.ID)
+				}
+			}
+			if diff := cmp.Diff([]string{Name + "/" + f.rule}, broken); diff != "" {
+				t.Error(diff)
+				explain(t, r)
+			}
+		})
+	}
+}
+
+func TestRules(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules() {
+		if seen[r.ID] {
+			t.Errorf("two rules are %s", r.ID)
+		}
+		seen[r.ID] = true
+		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {
+			t.Errorf("%+v", r)
+		}
+		if !slices.ContainsFunc(checkFaults, func(f checkFault) bool { return Name+"/"+f.rule == r.ID }) {
+			t.Errorf("%s has no fault", r.ID)
+		}
+	}
+}
+
+// A site that has none of it is not judged by its robots.txt and its sitemap.
+func TestCheckAbsent(t *testing.T) {
+	html := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<!doctype html><title>Soft</title>"))
+	}
+	plain := http.NewServeMux()
+	plain.HandleFunc("/{$}", html)
+	plain.HandleFunc("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("Disallow everything")) })
+	for name, h := range map[string]http.Handler{
+		"nothing": http.NotFoundHandler(), "HTML for anything": http.HandlerFunc(html), "a site of pages": plain,
+	} {
+		r, target := checked(t, h, nil)
+		if got := r.Protocols[Name]; got.Found || got.NotRun != len(Rules()) || len(r.Findings) != 0 || r.Failed() {
+			t.Errorf("%s: got %+v", name, got)
+			explain(t, r)
+		}
+		if n := target.Requests(); n > 10 {
+			t.Errorf("%s: %d requests", name, n)
+		}
+	}
+}
+
+// The limit of requests leaves rules that could not look, and no lie; so does a
+// site that asks for patience.
+func TestCheckLimits(t *testing.T) {
+	for n := 1; n < 25; n++ {
+		r, _ := checked(t, goodHandler(), &check.TargetOptions{MaxRequests: n})
+		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
+			t.Errorf("with %d requests: %+v", n, got)
+			explain(t, r)
+		}
+		left := n
+		good := goodHandler()
+		r, _ = checked(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if left--; left < 0 {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			good.ServeHTTP(w, r)
+		}), nil)
+		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
+			t.Errorf("busy after %d requests: %+v", n, got)
+			explain(t, r)
+		}
+	}
+}
+
+// What a site names on other hosts is left alone.
+func TestCheckStaysOnSite(t *testing.T) {
+	h := both(
+		replaceBody("/robots.txt", "Sitemap:", "Sitemap: https://victim.example/s.xml\nSitemap:"),
+		replaceBody("/llms.txt", "/docs/a.html.md", "https://victim.example/a.md"),
+		setHeader("/", "Link", `<https://victim.example/feed>; rel="alternate"; type="application/atom+xml", <https://victim.example/x.md>; rel="alternate"; type="text/markdown"`),
+		replaceBody("/sitemap.xml", "https://site.example/post/", "https://victim.example/post/"),
+	)(goodHandler())
+	target, err := check.NewTarget(goodSite, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Host != "site.example" {
+			t.Errorf("asked %s", r.URL)
+			return nil, errors.New("no")
+		}
+		return handlerTransport{h}.RoundTrip(r)
+	})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := check.Run(t.Context(), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestLLMs(t *testing.T) {
+	doc := decodeLLMs([]byte("\uFEFF# Mill #\n> One.\n> Two.\n\n```\n# no heading\n```\n> Later.\n\n## A\n### B\n* [x \\[y\\]](u(1)) : z\n  more\n+ [](a)\n\n## Optional\n- x\n# C\n"))
+	want := &llmsDoc{
+		Title: "Mill", Summary: "One. Two.",
+		Links:    []llmsLink{{`x \[y\]`, "u(1)", "z", 12}, {"", "a", "", 14}},
+		Problems: []llmsProblem{{17, "file-list", "- x"}, {18, "one-title", "# C"}},
+	}
+	if diff := cmp.Diff(want, doc); diff != "" {
+		t.Error(diff)
+	}
+	for _, no := range []string{"", "\n\n", "text", "##  A", "```\n# A\n```", "#A"} {
+		if doc := decodeLLMs([]byte(no)); doc != nil {
+			t.Errorf("%q is %+v", no, doc)
+		}
+	}
+}
+
+// Whatever a site says, no rule breaks down over it.
+func FuzzCheck(f *testing.F) {
+	f.Add(goodLLMs, goodRobots, goodSitemap, goodAtom, goodJSONFeed, goodCatalog)
+	f.Add("#", "\xff:\n:", "<sitemapindex/>", "<feed/>", `{"items":[null,{}]}`, `{"linkset":[null,{"a":[{}]}]}`)
+	f.Fuzz(func(t *testing.T, llms, robots, sitemap, atom, feed, catalog string) {
+		files := map[string]string{
+			"/llms.txt": llms, "/robots.txt": robots, "/sitemap.xml": sitemap, "/feed.atom": atom, "/feed.json": feed, "/.well-known/api-catalog": catalog,
+		}
+		good := goodHandler()
+		r, _ := checked(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if b, ok := files[r.URL.Path]; ok {
+				w.Header().Set("Content-Type", "text/x")
+				_, _ = w.Write([]byte(b))
+				return
+			}
+			good.ServeHTTP(w, r)
+		}), nil)
+		for _, o := range r.Outcomes {
+			if strings.HasPrefix(o.Reason, "panic") {
+				t.Errorf("%s: %s", o.Rule.ID, o.Reason)
+			}
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package web
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// node is an element of XML.
+type node struct {
+	name  xml.Name
+	attrs []xml.Attr
+	text  string // of its own, without white space around it
+	nodes []*node
+	line  int
+}
+
+// Bounds of what is read of XML as a tree.
+const (
+	maxNodes     = 2_000_000
+	maxNodeDepth = 64
+)
+
+// parseXML reads a document as a tree.
+func parseXML(body []byte) (*node, error) {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	d.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {
+		return nil, fmt.Errorf("the character set is %.40q, and not UTF-8", label)
+	}
+	var root *node
+	var open []*node
+	texts := []*strings.Builder{}
+	for n := 0; ; {
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			line, _ := d.InputPos()
+			e := &node{name: t.Name, attrs: t.Copy().Attr, line: line}
+			if n++; n > maxNodes || len(open) == maxNodeDepth {
+				return nil, fmt.Errorf("line %d: there are too many elements, or they nest too deep", line)
+			}
+			switch {
+			case len(open) > 0:
+				parent := open[len(open)-1]
+				parent.nodes = append(parent.nodes, e)
+			case root != nil:
+				return nil, fmt.Errorf("line %d: a second root", line)
+			default:
+				root = e
+			}
+			open, texts = append(open, e), append(texts, &strings.Builder{})
+		case xml.EndElement:
+			last := len(open) - 1
+			open[last].text = strings.TrimSpace(texts[last].String())
+			open, texts = open[:last], texts[:last]
+		case xml.CharData:
+			if len(open) > 0 {
+				texts[len(texts)-1].Write(t)
+			}
+		}
+	}
+	if root == nil {
+		return nil, errors.New("there is no element")
+	}
+	return root, nil
+}
+
+// is reports whether the element has a name of a namespace.
+func (n *node) is(space, local string) bool { return n.name.Space == space && n.name.Local == local }
+
+// all gives the children of a name.
+func (n *node) all(space, local string) (out []*node) {
+	for _, c := range n.nodes {
+		if c.is(space, local) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// attr gives an attribute without a namespace, false if it is not there.
+func (n *node) attr(name string) (string, bool) {
+	for _, a := range n.attrs {
+		if a.Name.Space == "" && a.Name.Local == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}

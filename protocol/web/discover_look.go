@@ -1,0 +1,285 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol"
+)
+
+const (
+	// lookBytes is how much of a document is looked at, as it is sent.
+	lookBytes = 256 << 10
+	// lookLists is how many sitemaps are looked at, and lookSamples how many
+	// pages.
+	lookLists   = 3
+	lookSamples = 3
+	lookNames   = 2000    // of pages that are kept
+	mostPages   = 1 << 28 // that a site is taken to have, whatever its server says
+)
+
+// appraise finds sitemaps, feed and Markdown as a reader does, and looks at how
+// the lists begin, and at a few pages.
+func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	to := &ReaderOptions{}
+	if o != nil {
+		to.ReaderOptions = *o
+	}
+	l := &looked{run: &run{reader: newReader(client, endpoint, to)}}
+	if l.err != nil {
+		return nil, l.err
+	}
+	site, err := l.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.usual = site.usual
+	if err := l.lookAtLists(ctx, site.lists); err != nil {
+		return nil, err
+	}
+	if err := l.sample(ctx); err != nil {
+		return nil, err
+	}
+	offer := l.offer()
+	if site.feed != "" {
+		if err := l.lookAtFeed(ctx, site.feed, offer); err != nil {
+			return nil, err
+		}
+	}
+	return offer, nil
+}
+
+// looked is a site that is looked at.
+type looked struct {
+	*run
+	entry    string
+	pages    float64
+	lists    float64
+	bytes    float64     // of the sitemaps
+	still    float64     // bytes of those that have no validators
+	guessed  bool        // a sitemap goes on, or there are more
+	unending bool        // nobody knows how far
+	urls     []string    // that the sitemaps begin with
+	times    []time.Time // that they give those
+
+	got    int
+	size   int64
+	fields millrace.Fields
+}
+
+// lookAtLists looks at the sitemaps that are named, or at the first that is
+// where sitemaps usually are.
+func (l *looked) lookAtLists(ctx context.Context, named []string) error {
+	var first error
+	for i, u := range named {
+		if l.lists > 0 && (l.usual || i >= lookLists) {
+			if !l.usual {
+				l.more(float64(len(named)) / float64(i))
+			}
+			break
+		}
+		err := l.lookAtList(ctx, u, 0)
+		if err != nil && !absent(err) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+		if err == nil && l.entry == "" {
+			l.entry = u
+		}
+	}
+	if l.lists == 0 {
+		return fmt.Errorf("%s: %s has no sitemap: %w: %w", Name, l.root, millrace.ErrNotFound, first)
+	}
+	return nil
+}
+
+// more takes the lists that were not looked at for such as those that were.
+func (l *looked) more(times float64) {
+	l.pages, l.lists, l.bytes, l.still, l.guessed = l.pages*times, l.lists*times, l.bytes*times, l.still*times, true
+}
+
+// lookAtList looks at the beginning of a sitemap, or at some of those that an
+// index names.
+func (l *looked) lookAtList(ctx context.Context, u string, depth int) error {
+	resp, err := l.get(ctx, u, sitemapTypes, fetch.Validators{})
+	if err != nil {
+		return fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	at, free := resp.Request.URL, fetch.ValidatorsOf(resp) != fetch.Validators{}
+	b, err := fetch.ReadBeginning(resp, lookBytes)
+	if err != nil {
+		return fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	children, pages, err := l.names(b.Content, at)
+	if err != nil && (b.Whole || pages == 0 && len(children) == 0) {
+		return fmt.Errorf("%s: sitemap %s: %w", Name, u, err)
+	}
+	size, n := float64(b.Size), float64(pages)
+	switch {
+	case b.Whole:
+	case b.Size < 0 || b.Read == 0:
+		size, l.unending = float64(b.Read), true
+	default:
+		n, l.guessed = n*size/float64(b.Read), true
+	}
+	l.lists, l.pages, l.bytes = l.lists+1, l.pages+n, l.bytes+size
+	if !free {
+		l.still += size
+	}
+	if len(children) == 0 || depth > 0 {
+		return nil
+	}
+	return l.lookAtChildren(ctx, children)
+}
+
+// lookAtChildren looks at some of the sitemaps of an index, evenly spread.
+func (l *looked) lookAtChildren(ctx context.Context, children []string) error {
+	before := *l
+	l.pages, l.lists, l.bytes, l.still = 0, 0, 0, 0
+	read := min(len(children), lookLists)
+	for i := range read {
+		err := l.lookAtList(ctx, children[(2*i+1)*len(children)/(2*read)], 1)
+		if err != nil && !absent(err) {
+			return err
+		}
+	}
+	if l.lists > 0 && len(children) > read {
+		l.more(float64(len(children)) / float64(read))
+	}
+	l.pages, l.lists, l.bytes, l.still = l.pages+before.pages, l.lists+before.lists, l.bytes+before.bytes, l.still+before.still
+	return nil
+}
+
+// names gives what the beginning of a sitemap names.
+func (l *looked) names(content []byte, at *url.URL) (children []string, pages int, err error) {
+	for e, err := range sitemap.Parse(bytes.NewReader(content), &sitemap.Options{MaxEntries: maxEntries}) {
+		if err != nil {
+			return children, pages, err
+		}
+		u, bad := canon.Resolve(at, e.URL)
+		switch {
+		case bad != nil:
+		case e.Sitemap:
+			if len(children) < maxLists {
+				children = append(children, u)
+			}
+		case l.here(u) != "":
+			if pages++; len(l.urls) < lookNames {
+				l.urls, l.times = append(l.urls, u), append(l.times, e.Modified)
+			}
+		}
+	}
+	return children, pages, nil
+}
+
+// sample gets a few pages. A site without Markdown is ErrNotFound.
+func (l *looked) sample(ctx context.Context) error {
+	if l.pages == 0 {
+		return fmt.Errorf("%s: the sitemaps of %s name no page: %w", Name, l.root, millrace.ErrNotFound)
+	}
+	n := len(l.urls)
+	if !l.manner().known() {
+		probes := []string{l.here(l.urls[n/2]), l.here(l.urls[n-1])}
+		if probes[0] == probes[1] {
+			probes = probes[:1]
+		}
+		if err := l.try(ctx, probes); err != nil {
+			return err
+		}
+	}
+	var first error
+	for _, i := range []int{n / 2, 0, n - 1}[:min(n, lookSamples)] {
+		t, err := l.seek(ctx, l.here(l.urls[i]), "", false)
+		switch {
+		case err == nil:
+			l.got++
+			l.size += min(t.size, maxTwin)
+			l.fields |= t.page.Known
+		case !absent(err):
+			return fmt.Errorf("%s: page: %w", Name, err)
+		case first == nil:
+			first = err
+		}
+	}
+	if l.got == 0 {
+		return fmt.Errorf("%s: page: %w", Name, first)
+	}
+	return nil
+}
+
+// offer says what was found.
+func (l *looked) offer() *protocol.Offer {
+	pages := int64(min(l.pages, mostPages))
+	lists := protocol.Cost{Requests: int64(min(l.lists, mostPages)), Bytes: int64(min(l.bytes, 1<<45))}
+	o := &protocol.Offer{
+		Entry: l.entry, Pages: int(pages), Around: l.guessed, Detail: millrace.DetailBlocks, Fields: l.fields, Deletes: true,
+		First: protocol.Cost{Requests: 1}.Add(lists, 1), // with the root
+		Still: protocol.Cost{Requests: lists.Requests, Bytes: int64(min(l.still, 1<<45))},
+		Moved: lists,
+		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
+	}
+	o.First = o.First.Add(o.Each, pages)
+	o.Basis = fmt.Sprintf("the sitemaps, and %d of its pages", l.got)
+	switch {
+	case l.unending:
+		o.Pages, o.Around = -1, false
+		o.Basis = "the beginning of the sitemaps, which are longer"
+	case l.guessed:
+		o.Basis = "the beginning of the sitemaps, and " + fmt.Sprint(l.got) + " of its pages"
+	}
+	return o
+}
+
+// lookAtFeed makes a refresh as cheap as it is by the feed, if that is one of
+// all changes.
+func (l *looked) lookAtFeed(ctx context.Context, at string, o *protocol.Offer) error {
+	resp, err := l.get(ctx, at, feedTypes, fetch.Validators{})
+	switch {
+	case err != nil && !absent(err):
+		return fmt.Errorf("%s: feed: %w", Name, err)
+	case err != nil:
+		return nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if fetch.CheckStatus(resp) != nil {
+		return nil
+	}
+	free := fetch.ValidatorsOf(resp) != fetch.Validators{}
+	b, err := fetch.ReadBeginning(resp, lookBytes)
+	if err != nil || !b.Whole {
+		return nil //nolint:nilerr // it is of no use, and the sitemaps are
+	}
+	o.First = o.First.Add(protocol.Cost{Requests: 1, Bytes: b.Size}, 1)
+	doc, err := decodeFeed(b.Content, resp.Request.URL)
+	if err != nil {
+		return nil //nolint:nilerr // the same
+	}
+	fr := newFeed(at)
+	fr.take(l.run, doc)
+	for i, u := range l.urls {
+		fr.compare(u, l.times[i])
+	}
+	if !fr.tombstones || fr.missed > 0 || fr.oldest.IsZero() {
+		return nil
+	}
+	o.Still, o.Moved = protocol.Cost{Requests: 1}, protocol.Cost{Requests: 1, Bytes: b.Size}
+	if !free {
+		o.Still.Bytes = b.Size
+	}
+	o.Basis += ", and its feed of changes"
+	return nil
+}

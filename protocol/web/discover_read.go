@@ -1,0 +1,196 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+// maxProbes is how many pages are asked for Markdown before a site is taken to
+// have none.
+const maxProbes = 2
+
+// found is what a site's root and robots.txt lead to.
+type found struct {
+	lists []string // sitemaps that robots.txt names, else where they usually are
+	usual bool
+	feed  string
+	also  map[string]string
+}
+
+// discover asks for robots.txt and the root.
+func (r *reader) discover(ctx context.Context) (*found, error) {
+	root, err := url.Parse(r.root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	f := &found{also: map[string]string{}}
+	origin := canon.Origin(r.root)
+	_, host, _ := strings.Cut(origin, "://")
+	for _, scheme := range []string{"http://", "https://"} {
+		if scheme+host != origin {
+			f.also[scheme+host] = origin
+		}
+	}
+	robots, err := fetch.RobotsOf(ctx, r.client, root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+	}
+	for _, ref := range robots.Sitemaps() {
+		if u, err := canon.Resolve(root, ref); err == nil && !sitemap.IsOther(u) && !slices.Contains(f.lists, u) {
+			f.lists = append(f.lists, u)
+		}
+	}
+	if len(f.lists) == 0 {
+		f.usual = true
+		for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
+			f.lists = append(f.lists, r.root+name)
+		}
+	}
+	links, err := r.links(ctx, r.root)
+	switch {
+	case err != nil && !absent(err):
+		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+	case err != nil:
+		links = &pageLinks{final: r.root} // other pages may be there
+	}
+	if at := canon.Origin(links.final); at != origin && f.also[at] == "" {
+		return nil, fmt.Errorf("%s: the root of %s leads to another site, %s: %w", Name, r.root, at, millrace.ErrNotFound)
+	}
+	if at := canon.Origin(links.canonical); links.canonical != "" && at != origin {
+		f.also[at] = origin
+	}
+	r.know(r.manner(), f.also)
+	for _, u := range links.feeds {
+		if r.here(u) != "" {
+			f.feed = u
+			break
+		}
+	}
+	// What the root says is true of it alone: where it is no page, the first of
+	// the sitemaps' tell.
+	for _, at := range links.twins {
+		if r.here(at) == "" || r.manner().known() {
+			continue
+		}
+		if _, err := r.ask(ctx, at, r.root, fetch.Validators{}); err == nil {
+			r.learn(r.root, at, false)
+			break
+		} else if !absent(err) {
+			return nil, fmt.Errorf("%s: discovery: %w", Name, err)
+		}
+	}
+	return f, nil
+}
+
+// anew looks at the site as if for the first time.
+func (r *run) anew(ctx context.Context, now time.Time) error {
+	site, err := r.discover(ctx)
+	if err != nil {
+		return err
+	}
+	r.named, r.usual = site.lists, site.usual
+	r.is.Found, r.is.Also, r.is.Way = now, site.also, r.manner()
+	switch {
+	case site.feed == "":
+		r.is.Feed = nil
+	case r.is.Feed == nil || r.is.Feed.URL != site.feed:
+		r.is.Feed = &feedState{URL: site.feed}
+	}
+	return nil
+}
+
+// probe finds out whether the site has Markdown, by its first pages, if its root
+// does not say so. ErrNotFound: it has none.
+func (r *run) probe(ctx context.Context, files []*file) error {
+	if m := r.manner(); !m.known() {
+		pages, err := r.first(ctx, files)
+		if err != nil {
+			return err
+		}
+		if err := r.try(ctx, pages); err != nil {
+			return err
+		}
+	}
+	r.is.Way = r.manner()
+	return nil
+}
+
+// try asks a few pages for their Markdown.
+func (r *reader) try(ctx context.Context, pages []string) error {
+	for i, page := range pages {
+		_, err := r.seek(ctx, page, "", false)
+		if err == nil {
+			return nil
+		}
+		if !absent(err) {
+			return fmt.Errorf("%s: discovery: %w", Name, err)
+		}
+		if i > 0 || !r.hasIndex(ctx) {
+			continue
+		}
+		// Who has llms.txt may well name twins as its authors propose.
+		for _, at := range usualNames(page) {
+			_, err := r.ask(ctx, at, page, fetch.Validators{})
+			if err == nil {
+				r.learn(page, at, true)
+				return nil
+			}
+			if !absent(err) {
+				return fmt.Errorf("%s: discovery: %w", Name, err)
+			}
+		}
+	}
+	return fmt.Errorf("%s: no page of %s has Markdown beside it: %w", Name, r.root, millrace.ErrNotFound)
+}
+
+// hasIndex reports whether the site has llms.txt.
+func (r *reader) hasIndex(ctx context.Context) bool {
+	resp, err := r.get(ctx, r.root+"llms.txt", "text/markdown, text/plain, */*;q=0.1", fetch.Validators{})
+	if err != nil {
+		return false
+	}
+	b, err := fetch.ReadBeginning(resp, lookBytes)
+	return err == nil && fetch.CheckStatus(resp) == nil && decodeLLMs(b.Content) != nil
+}
+
+// first gives the first pages that sitemaps name, but the root.
+func (r *run) first(ctx context.Context, files []*file) (pages []string, err error) {
+	for _, f := range files {
+		if f.spool == nil {
+			got, err := r.load(ctx, list{URL: f.URL})
+			if absent(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			f.at, f.spool, f.same, f.Validators = got.at, got.spool, false, got.Validators
+		}
+		err := f.entries(r.o.MaxList, func(e sitemap.Entry) error {
+			if u, ok := r.own(f.at, e.URL); ok && !e.Sitemap && r.here(u) != r.root {
+				pages = append(pages, r.here(u))
+			}
+			if len(pages) == maxProbes {
+				return errStop
+			}
+			return nil
+		})
+		if errors.Is(err, errStop) {
+			return pages, nil
+		}
+	}
+	if len(pages) == 0 {
+		pages = []string{r.root} // a site of one page
+	}
+	return pages, nil
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// Media types of feeds.
+const (
+	atomType     = "application/atom+xml"
+	jsonFeedType = "application/feed+json"
+)
+
+// feedDoc is one document of a feed, whatever its format.
+type feedDoc struct {
+	Updated    time.Time // zero: it does not say
+	Tombstones bool      // it tells of what is gone, or would
+	Entries    []feedEntry
+	Next       string // the document with older entries; "" = there is none
+}
+
+// feedEntry is what a feed says of one page.
+type feedEntry struct {
+	ID      string
+	URL     string // of the page: absolute; "" = it does not say
+	Twin    string // of its Markdown
+	Updated time.Time
+	Gone    bool
+}
+
+// key tells the entry in this state from all others.
+func (e *feedEntry) key() string { return e.ID + " " + e.Updated.UTC().Format(time.RFC3339Nano) }
+
+// decodeFeed reads Atom or JSON Feed, which it tells apart by their first
+// character. at is where the document is.
+func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {
+	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
+		return decodeJSONFeed(body, at)
+	}
+	return decodeAtom(body, at)
+}
+
+// wireJSONFeed is a JSON Feed, as far as a reader goes by it.
+type wireJSONFeed struct {
+	Version string          `json:"version"`
+	Next    string          `json:"next_url"`
+	Items   []wireJSONItem  `json:"items"`
+	Deleted *[]wireJSONGone `json:"_deleted"`
+}
+
+type wireJSONItem struct {
+	ID        jsonio.Raw `json:"id"` // a string; numbers are to be taken as if they were (Items)
+	URL       string     `json:"url"`
+	Modified  string     `json:"date_modified"`
+	Published string     `json:"date_published"`
+	Files     []struct {
+		URL  string `json:"url"`
+		Type string `json:"mime_type"`
+	} `json:"attachments"`
+}
+
+// wireJSONGone is what JSON Feed has no word for: an extension of ours.
+type wireJSONGone struct {
+	ID      string `json:"id"`
+	URL     string `json:"url"`
+	Deleted string `json:"date_deleted"`
+}
+
+// feedLimits bound a JSON Feed.
+var feedLimits = jsonio.Limits{Size: maxFeed, Depth: 64}
+
+// decodeJSONFeed reads a JSON Feed 1.0 or 1.1.
+func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
+	var w wireJSONFeed
+	if err := jsonio.Unmarshal(body, &feedLimits, &w); err != nil {
+		return nil, feedError("", "JSON Feed", err)
+	}
+	if !strings.HasPrefix(w.Version, "https://jsonfeed.org/version/1") && !strings.HasPrefix(w.Version, "http://jsonfeed.org/version/1") {
+		return nil, feedError("/version", "it is no JSON Feed of version 1", nil)
+	}
+	doc := &feedDoc{Tombstones: w.Deleted != nil, Next: resolved(at, w.Next)}
+	for _, it := range w.Items {
+		e := feedEntry{ID: strings.Trim(string(it.ID), `"`), Updated: feedTime(it.Modified)}
+		if e.Updated.IsZero() {
+			e.Updated = feedTime(it.Published)
+		}
+		if e.URL = resolved(at, it.URL); e.URL == "" {
+			e.URL = resolved(nil, e.ID)
+		}
+		for _, f := range it.Files {
+			if isMarkdownType(f.Type) {
+				e.Twin = resolved(at, f.URL)
+			}
+		}
+		doc.Entries = append(doc.Entries, e)
+	}
+	if w.Deleted != nil {
+		for _, g := range *w.Deleted {
+			e := feedEntry{ID: g.ID, Updated: feedTime(g.Deleted), Gone: true}
+			if e.URL = resolved(at, g.URL); e.URL == "" {
+				e.URL = resolved(nil, g.ID)
+			}
+			doc.Entries = append(doc.Entries, e)
+		}
+	}
+	for _, e := range doc.Entries {
+		if doc.Updated.Before(e.Updated) {
+			doc.Updated = e.Updated
+		}
+	}
+	return doc, nil
+}
+
+// resolved gives an absolute canonical URL, "" for none.
+func resolved(at *url.URL, ref string) string {
+	if strings.TrimSpace(ref) == "" {
+		return ""
+	}
+	u, err := canon.Resolve(at, ref)
+	if err != nil {
+		return ""
+	}
+	return u
+}
+
+// feedTime reads the date and time of RFC 3339, zero for what is none.
+func feedTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, strings.TrimSpace(s))
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func feedError(position, reason string, err error) error {
+	return &millrace.FormatError{Protocol: Name, Position: position, Reason: reason, Err: err}
+}
+
+// formatURL names the document of a format error.
+func formatURL(err error, at string) error {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+		f.URL = at
+	}
+	return err
+}

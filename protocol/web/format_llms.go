@@ -1,0 +1,130 @@
+package web
+
+import (
+	"regexp"
+	"strings"
+)
+
+// maxLLMs is how many characters one llms.txt should have at most: what readers
+// take in at once.
+const maxLLMs = 50_000
+
+// llmsDoc is what an llms.txt says (llmstxt.org, Format).
+type llmsDoc struct {
+	Title    string
+	Summary  string // of the block quote below the title
+	Links    []llmsLink
+	Problems []llmsProblem // what is not as the format has it
+}
+
+// llmsLink is one entry of a list of files.
+type llmsLink struct {
+	Name, URL, Notes string
+	Line             int
+}
+
+// llmsProblem is a line that is not as the format has it.
+type llmsProblem struct {
+	Line int
+	Rule string // the word of the checker's rule
+	Text string
+}
+
+// llmsEntry is an entry of a list of files: a link, and perhaps notes after a
+// colon. An address may be in angle brackets, and have brackets inside.
+var llmsEntry = regexp.MustCompile(`^[-*+] +\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((<[^<>]*>|(?:[^\s()]|\([^\s()]*\))*)\)(?:\s*:\s*(.*))?$`)
+
+// decodeLLMs reads an llms.txt; nil if it has no title, without which it is
+// none.
+func decodeLLMs(body []byte) *llmsDoc {
+	doc := &llmsDoc{}
+	fence, section, quoted := "", false, false
+	problem := func(line int, rule, text string) {
+		doc.Problems = append(doc.Problems, llmsProblem{line, rule, short(strings.TrimSpace(text))})
+	}
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(body), "\uFEFF")) {
+		n++
+		line = strings.TrimRight(line, " \t\r\n")
+		trimmed := strings.TrimLeft(line, " ")
+		if mark := fenceOf(trimmed); fence != "" || mark != "" {
+			if doc.Title == "" {
+				return nil
+			}
+			quoted = quoted || doc.Summary != ""
+			switch {
+			case fence == "":
+				fence = mark
+			case mark != "" && strings.HasPrefix(mark, fence) && strings.Trim(trimmed, mark[:1]) == "":
+				fence = ""
+			}
+			continue
+		}
+		level, text := headingOf(trimmed)
+		switch {
+		case trimmed == "":
+		case doc.Title == "":
+			if level != 1 || text == "" {
+				return nil
+			}
+			doc.Title = text
+		case level == 1:
+			problem(n, "one-title", line)
+		case level == 2:
+			section = true
+		case level > 2 && !section:
+			problem(n, "no-other-headings", line)
+		case level > 2: // a list may be divided further
+		case strings.HasPrefix(trimmed, ">") && !section && !quoted:
+			if text := strings.TrimSpace(trimmed[1:]); text != "" {
+				doc.Summary = strings.TrimSpace(doc.Summary + " " + text)
+			}
+			continue
+		case section && isItem(line):
+			m := llmsEntry.FindStringSubmatch(line)
+			if m == nil {
+				problem(n, "file-list", line)
+				continue
+			}
+			doc.Links = append(doc.Links, llmsLink{m[1], strings.Trim(m[2], "<>"), m[3], n})
+		}
+		quoted = quoted || doc.Summary != "" && trimmed != ""
+	}
+	if doc.Title == "" {
+		return nil
+	}
+	return doc
+}
+
+// headingOf gives the level of an ATX heading and its text, 0 if a line is none.
+func headingOf(line string) (level int, text string) {
+	rest := strings.TrimLeft(line, "#")
+	if level = len(line) - len(rest); level == 0 || level > 6 || rest != "" && !strings.HasPrefix(rest, " ") {
+		return 0, ""
+	}
+	return level, strings.TrimSpace(strings.TrimRight(rest, "#"))
+}
+
+// fenceOf gives the marks that open a block of code, "" if a line opens none.
+func fenceOf(line string) string {
+	for _, c := range []string{"`", "~"} {
+		rest := strings.TrimLeft(line, c)
+		if n := len(line) - len(rest); n >= 3 && (c == "~" || !strings.Contains(rest, "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+// isItem reports whether a line starts an item of a list that stands by itself.
+func isItem(line string) bool {
+	return len(line) > 1 && strings.ContainsRune("-*+", rune(line[0])) && line[1] == ' '
+}
+
+// short cuts a text that is shown.
+func short(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return s
+}

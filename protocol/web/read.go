@@ -1,0 +1,284 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// ReaderOptions configure a reader. The zero value works.
+type ReaderOptions struct {
+	protocol.ReaderOptions
+	Now func() time.Time // nil = time.Now
+}
+
+// discoveryAge is how long it is remembered what a site has, and how long a
+// feed may stand in for its sitemaps.
+const discoveryAge = 24 * time.Hour
+
+// reader is the source that a site with Markdown twins is.
+type reader struct {
+	client *http.Client
+	root   string // of the endpoint's origin
+	err    error  // of the endpoint
+	o      ReaderOptions
+	listed recent // states of pages, as lists say
+	hinted recent // twins of pages, as a feed says
+
+	mu   sync.Mutex
+	way  manner            // how twins are named here, as far as it is known
+	also map[string]string // other origins by which the site's pages go, each to the one they are asked at
+}
+
+// NewReader reads the site at an endpoint, any URL of it; a nil client is the
+// guarded default, nil options are the zero value.
+//
+// Changes goes by the site's sitemaps, which say what there is, and where the
+// site has a feed of all its changes by that, which says what is new for less.
+// The content is that of the pages' Markdown twins: where the pages say that
+// they are, where their names lead to, or at the pages' own URLs for those who
+// ask for Markdown. A site without twins, or without sitemaps, is ErrNotFound.
+// Page needs neither.
+func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+	return newReader(client, endpoint, o)
+}
+
+func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
+	if client == nil {
+		client = fetch.New(nil).HTTP()
+	}
+	r := &reader{}
+	if o != nil {
+		r.o = *o
+	}
+	r.client = fetch.WithKeys(client, r.o.Key)
+	r.o.MaxList = cmp.Or(r.o.MaxList, maxList)
+	if r.o.Note == nil {
+		r.o.Note = func(protocol.Note) {}
+	}
+	if r.o.Now == nil {
+		r.o.Now = time.Now
+	}
+	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
+		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
+	}
+	r.root = canon.Origin(endpoint) + "/"
+	return r
+}
+
+// cursor is where the stream of a site stands: what was found by discovery, and
+// which states of the lists have been applied.
+type cursor struct {
+	Root    string            `json:"root"`
+	Found   time.Time         `json:"found"`          // when the site was last looked at as if for the first time
+	Also    map[string]string `json:"also,omitempty"` // see reader
+	Way     manner            `json:"way,omitzero"`
+	Feed    *feedState        `json:"feed,omitempty"` // nil: the site has none that could be of all changes
+	Lists   []list            `json:"lists"`          // sitemaps that name pages, and their indexes
+	Missing []string          `json:"missing,omitempty"`
+}
+
+// feedState is a feed, and what of it has been applied.
+type feedState struct {
+	URL string `json:"url"`
+	fetch.Validators
+	// Trusted: it has named everything that the sitemaps say has changed since
+	// its oldest entry, and it tells of deletions.
+	Trusted bool      `json:"trusted,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // of its newest entry
+	Top     string    `json:"top,omitempty"`  // that entry, if the feed is in the order of time
+}
+
+func (c cursor) encode() millrace.Cursor {
+	if c.Root == "" {
+		return "" // from the start
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("web: strings and times do not encode: " + err.Error())
+	}
+	return millrace.Cursor(b)
+}
+
+var (
+	errStop  = errors.New("stopped")                    // a consumer that wants no more
+	errWhole = errors.New("the sitemaps must be asked") // what the feed says is not enough
+)
+
+// Changes yields what the feed of changes says since the cursor, or what the
+// sitemaps that have changed name, and milestones as [protocol.Protocol] wants
+// them: where the sitemaps are the cursor's, one for each that has changed,
+// otherwise one for all. Pages of other sites are left out, with a note.
+func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		run := &run{reader: r, yield: yield}
+		if err := run.changes(ctx, since); err != nil && !errors.Is(err, errStop) {
+			yield(millrace.Change{}, err)
+		}
+	}
+}
+
+// run is one reading of the stream.
+type run struct {
+	*reader
+	was, is cursor
+	yield   func(millrace.Change, error) bool
+
+	named     []string  // sitemaps that robots.txt names, or that the cursor has
+	usual     bool      // nobody names them: the first that is there is the one
+	feed      *feedRead // the feed of changes as it is now; nil: it was not read
+	foreign   int       // pages of other sites that lists name
+	elsewhere string    // the first of them
+}
+
+func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
+	if r.err != nil {
+		return r.err
+	}
+	if since != "" {
+		if err := json.Unmarshal([]byte(since), &r.was); err != nil || r.was.Root != r.root || len(r.was.Lists) == 0 {
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
+		}
+	}
+	now := r.o.Now().UTC().Truncate(time.Second)
+	r.is = r.was
+	r.is.Root = r.root
+	age := now.Sub(r.was.Found)
+	remembered := since != "" && age >= 0 && age < discoveryAge
+	r.know(r.was.Way, r.was.Also)
+	if remembered {
+		r.named = r.was.roots()
+	} else if err := r.anew(ctx, now); err != nil {
+		return err
+	}
+	if f := r.is.Feed; f != nil && f.Trusted {
+		err := r.catchUp(ctx)
+		if err == nil && remembered {
+			return r.mark(r.is, false, "")
+		}
+		if err != nil && !errors.Is(err, errWhole) {
+			return err
+		}
+	}
+	err := r.roll(ctx, r.named)
+	if remembered && errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
+		if err = r.anew(ctx, now); err == nil { // the sitemaps may have moved
+			err = r.roll(ctx, r.named)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if r.foreign > 0 {
+		r.note("sitemap/location", r.root, fmt.Sprintf("%d pages of other sites are named, %s first", r.foreign, r.elsewhere))
+	}
+	return nil
+}
+
+// mark yields a milestone.
+func (r *run) mark(c cursor, whole bool, section string) error {
+	m := &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}
+	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// put yields a page that is there, with what a list says of its state.
+func (r *run) put(u, section, state string, at time.Time) error {
+	if state != "" {
+		r.listed.add(u, state)
+	}
+	c := millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}
+	if !r.yield(c, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// own gives a page that a list at a URL names, false for one of another site.
+func (r *run) own(at *url.URL, ref string) (string, bool) {
+	u, err := canon.Resolve(at, ref)
+	if err != nil {
+		return "", false
+	}
+	if r.here(u) == "" {
+		if r.foreign++; r.foreign == 1 {
+			r.elsewhere = u
+		}
+		return "", false
+	}
+	return u, true
+}
+
+// here gives the URL that a page of the site is asked for at, "" if it is of
+// another site.
+func (r *reader) here(u string) string {
+	at := canon.Origin(u)
+	if at == canon.Origin(r.root) {
+		return u
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if to := r.also[at]; to != "" {
+		return to + strings.TrimPrefix(u, at)
+	}
+	return ""
+}
+
+// know takes up what is known of the site.
+func (r *reader) know(m manner, also map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.way, r.also = m, also
+}
+
+func (r *reader) manner() manner {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.way
+}
+
+// get sends a request and gives the response, whose URL is that after redirects.
+func (r *reader) get(ctx context.Context, target, accept string, v fetch.Validators) (*http.Response, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	req := &http.Request{
+		Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {accept}},
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	v.Set(req.Header)
+	resp, err := fetch.Do(ctx, r.client, req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Request == nil {
+		resp.Request = req
+	}
+	return resp, nil
+}
+
+func (r *reader) note(rule, at, text string) {
+	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: at, Text: text})
+}
+
+// absent reports whether an error says that something is not there, or not for
+// this client, or is something else than was looked for.
+func absent(err error) bool {
+	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid)
+}

@@ -1,0 +1,243 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// Limits of a feed.
+const (
+	maxFeed        = 10 << 20 // bytes of one document
+	maxFeedEntries = 20_000   // of all that are read
+	maxFeedPages   = 20       // documents
+	feedTypes      = atomType + ", " + jsonFeedType + ", application/json;q=0.5, */*;q=0.1"
+)
+
+// feedRead is a feed as it is now, as far as it was read.
+type feedRead struct {
+	url string
+	fetch.Validators
+	entries    []feedEntry // that name a page of the site, in the feed's order
+	gone       []feedEntry
+	tombstones bool // it tells of deletions, in all of its documents
+	lost       bool // of one that cannot be told which page it was
+	ordered    bool // by time, the newest first
+	newest     time.Time
+	oldest     time.Time
+	named      map[string]bool
+	missed     int // pages that the sitemaps say have changed, and the feed does not
+}
+
+// loadFeed reads a feed as far back as a time, from its first document, which is
+// asked for conditionally if the state has validators.
+func (r *run) loadFeed(ctx context.Context, st *feedState, v fetch.Validators, until time.Time) (*feedRead, error) {
+	fr := newFeed(st.URL)
+	next := st.URL
+	for n := 0; next != "" && n < maxFeedPages && len(fr.entries)+len(fr.gone) < maxFeedEntries; n++ {
+		doc, val, err := r.feedDocument(ctx, next, v)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			fr.Validators, fr.newest = val, doc.Updated
+		}
+		fr.take(r, doc)
+		v, next = fetch.Validators{}, doc.Next
+		if fr.reaches(until) || next != "" && r.here(next) == "" {
+			break
+		}
+	}
+	return fr, nil
+}
+
+func newFeed(at string) *feedRead {
+	return &feedRead{url: at, tombstones: true, ordered: true, named: map[string]bool{}}
+}
+
+// feedDocument gets one document of a feed.
+func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (*feedDoc, fetch.Validators, error) {
+	resp, err := r.get(ctx, at, feedTypes, v)
+	if err != nil {
+		return nil, v, fmt.Errorf("%s: feed: %w", Name, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, v, fmt.Errorf("%s: feed: %w", Name, err)
+	}
+	body, err := fetch.ReadBody(resp, maxFeed)
+	if err != nil {
+		return nil, v, fmt.Errorf("%s: feed: %w", Name, err)
+	}
+	doc, err := decodeFeed(body, resp.Request.URL)
+	if err != nil {
+		return nil, v, formatURL(err, at)
+	}
+	return doc, fetch.ValidatorsOf(resp), nil
+}
+
+// take adds what a document of the feed says.
+func (fr *feedRead) take(r *run, doc *feedDoc) {
+	fr.tombstones = fr.tombstones && doc.Tombstones
+	for _, e := range doc.Entries {
+		if e.Updated.IsZero() {
+			fr.tombstones = false // nobody knows when it was
+			continue
+		}
+		if fr.newest.Before(e.Updated) {
+			fr.newest = e.Updated
+		}
+		if fr.oldest.IsZero() || e.Updated.Before(fr.oldest) {
+			fr.oldest = e.Updated
+		}
+		u, err := canon.URL(e.URL)
+		switch {
+		case e.Gone && (err != nil || r.here(u) == ""):
+			fr.lost = true
+		case e.Gone:
+			e.URL = u
+			fr.gone = append(fr.gone, e)
+		case err == nil && r.here(u) != "":
+			e.URL = u
+			if n := len(fr.entries); n > 0 && e.Updated.After(fr.entries[n-1].Updated) {
+				fr.ordered = false
+			}
+			fr.entries = append(fr.entries, e)
+			fr.named[u] = true
+		}
+	}
+}
+
+// reaches reports whether the feed goes back to a time.
+func (fr *feedRead) reaches(t time.Time) bool { return !fr.oldest.IsZero() && !fr.oldest.After(t) }
+
+// compare notes whether the feed names a page that a sitemap says was changed
+// since its oldest entry.
+func (fr *feedRead) compare(u string, modified time.Time) {
+	if modified.After(fr.oldest) && !modified.After(fr.newest) && !fr.oldest.IsZero() && !fr.named[u] {
+		fr.missed++
+	}
+}
+
+// state gives what the cursor keeps of the feed.
+func (fr *feedRead) state(trusted bool) *feedState {
+	st := &feedState{URL: fr.url, Validators: fr.Validators, Trusted: trusted && fr.tombstones, Since: fr.newest}
+	if fr.ordered && len(fr.entries) > 0 {
+		st.Top = fr.entries[0].key()
+	}
+	return st
+}
+
+// readFeed reads what the feed has now, before the sitemaps are: what changes
+// while they are read will come again with the feed.
+func (r *run) readFeed(ctx context.Context) error {
+	if r.is.Feed == nil || r.feed != nil {
+		return nil
+	}
+	fr, err := r.loadFeed(ctx, r.is.Feed, fetch.Validators{}, r.o.Now())
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err == nil:
+		r.feed = fr
+	case errors.Is(err, millrace.ErrInvalid):
+		r.note("feed/valid", r.is.Feed.URL, err.Error())
+		fallthrough
+	default:
+		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps say all of it, too
+	}
+	return nil
+}
+
+// trust decides whether the feed may stand in for the sitemaps, which have been
+// read whole.
+func (r *run) trust() {
+	if r.feed == nil {
+		return
+	}
+	if r.feed.missed > 0 && r.feed.tombstones {
+		r.note("feed/changes", r.feed.url, fmt.Sprintf("it does not name %d pages that the sitemaps say have changed since its oldest entry", r.feed.missed))
+	}
+	r.is.Feed = r.feed.state(r.feed.missed == 0)
+}
+
+// catchUp yields what the feed says has changed. errWhole: that is not enough.
+func (r *run) catchUp(ctx context.Context) error {
+	st := r.is.Feed
+	fr, err := r.loadFeed(ctx, st, st.Validators, st.Since)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, millrace.ErrUnmodified):
+		return nil
+	case err != nil:
+		if errors.Is(err, millrace.ErrInvalid) {
+			r.note("feed/valid", st.URL, err.Error())
+		}
+		r.is.Feed = &feedState{URL: st.URL}
+		return errWhole
+	}
+	r.feed = fr
+	if !fr.tombstones || fr.lost || !fr.reaches(st.Since) {
+		return errWhole
+	}
+	there := map[string]time.Time{}
+	for _, e := range fr.entries {
+		if t, ok := there[e.URL]; !ok || e.Updated.After(t) {
+			there[e.URL] = e.Updated
+		}
+	}
+	for _, e := range fr.gone {
+		if e.Updated.Before(st.Since) {
+			continue
+		}
+		if t, again := there[e.URL]; again && !t.Before(e.Updated) {
+			continue
+		}
+		if !r.yield(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil) {
+			return errStop
+		}
+	}
+	done := map[string]bool{}
+	for _, e := range fr.since(st) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if done[e.URL] {
+			continue
+		}
+		done[e.URL] = true
+		if e.Twin != "" {
+			r.hinted.add(e.URL, e.Twin)
+		}
+		if err := r.put(e.URL, "", stateOf(e.Updated), e.Updated); err != nil {
+			return err
+		}
+	}
+	r.is.Feed = fr.state(true)
+	return nil
+}
+
+// since gives the entries that are newer than a state of the feed. Several may
+// have its time: they are newer if they stand before the entry that was on top
+// then.
+func (fr *feedRead) since(st *feedState) (out []feedEntry) {
+	if fr.ordered && st.Top != "" {
+		for i := range fr.entries {
+			if fr.entries[i].key() == st.Top {
+				return fr.entries[:i]
+			}
+		}
+	}
+	for _, e := range fr.entries {
+		if !e.Updated.Before(st.Since) {
+			out = append(out, e)
+		}
+	}
+	return out
+}

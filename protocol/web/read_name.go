@@ -1,0 +1,132 @@
+package web
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// manner is how the Markdown of a site's pages is found: what is known so far.
+// It is a value: nobody changes its map.
+type manner struct {
+	Accept bool `json:"accept,omitempty"` // the page's own URL gives it to whoever asks for Markdown
+	// Names are, by the form of the page's path, the rules by which its twin is named.
+	Names map[string]string `json:"names,omitempty"`
+	Guess bool              `json:"guess,omitempty"` // no page says where its twin is: names are tried
+}
+
+// known reports whether the site has Markdown at all.
+func (m manner) known() bool { return m.Accept || len(m.Names) > 0 }
+
+// The forms of paths, each with the rules by which sites name the twins of its
+// pages, the usual ones first. Those of llmstxt.org are "page.html.md" and
+// "folder/index.html.md".
+const (
+	formFolder = "folder" // /docs/
+	formHTML   = "html"   // /docs/a.html
+	formFile   = "file"   // /docs/a
+)
+
+// rules gives those of a form.
+func rules(form string) []string {
+	switch form {
+	case formFolder:
+		return []string{"index.md", "md", "index.html.md"}
+	case formHTML:
+		return []string{"html.md", "md"}
+	}
+	return []string{"md", "index.md", "html.md"}
+}
+
+// splitPage gives a page's URL without its query, the query with its "?", and the
+// form of its path.
+func splitPage(page string) (path, query, form string) {
+	path = page
+	if i := strings.IndexByte(page, '?'); i >= 0 {
+		path, query = page[:i], page[i:]
+	}
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	switch {
+	case last == "":
+		return path, query, formFolder
+	case strings.HasSuffix(last, ".html"), strings.HasSuffix(last, ".htm"):
+		return path, query, formHTML
+	}
+	return path, query, formFile
+}
+
+// twinName gives the name that a rule makes of a page's URL, "" if it makes none.
+func twinName(page, rule string) string {
+	path, query, form := splitPage(page)
+	switch form + " " + rule {
+	case "folder index.md":
+		return path + "index.md" + query
+	case "folder md":
+		if strings.Count(path, "/") == 3 {
+			return "" // it is the root
+		}
+		return strings.TrimSuffix(path, "/") + ".md" + query
+	case "folder index.html.md":
+		return path + "index.html.md" + query
+	case "html html.md", "file md":
+		return path + ".md" + query
+	case "html md":
+		return path[:strings.LastIndexByte(path, '.')] + ".md" + query
+	case "file index.md":
+		return path + "/index.md" + query
+	case "file html.md":
+		return path + ".html.md" + query
+	}
+	return ""
+}
+
+// usualNames gives where the twin of a page is on most sites.
+func usualNames(page string) (names []string) {
+	_, _, form := splitPage(page)
+	for _, rule := range rules(form) {
+		if at := twinName(page, rule); at != "" {
+			names = append(names, at)
+		}
+	}
+	return names
+}
+
+// twin gives where the twin of a page should be, "" if nobody knows.
+func (m manner) twin(page string) string {
+	_, _, form := splitPage(page)
+	return twinName(page, m.Names[form])
+}
+
+// learn notes where the twin of a page was found.
+func (r *reader) learn(page, twin string, guessed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if page == twin {
+		r.way.Accept = true
+		return
+	}
+	_, _, form := splitPage(page)
+	if _, ok := r.way.Names[form]; ok {
+		return // one page of many may be an exception
+	}
+	found := ""
+	for _, rule := range rules(form) {
+		if twinName(page, rule) == twin {
+			found = rule
+			break
+		}
+	}
+	names := maps.Clone(r.way.Names)
+	if names == nil {
+		names = map[string]string{}
+	}
+	names[form] = found // "": each page has to be asked
+	r.way.Names, r.way.Guess = names, r.way.Guess || guessed
+}
+
+// samePage reports whether two URLs are of one page, whatever the origins: those
+// of a site are compared by [reader.here].
+func samePage(a, b string) bool {
+	return strings.TrimPrefix(a, canon.Origin(a)) == strings.TrimPrefix(b, canon.Origin(b))
+}

@@ -1,0 +1,304 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+const (
+	maxTwin      = 32 << 20 // bytes of one page's Markdown
+	maxTwinLinks = 4        // of a page that are tried
+	maxHTML      = 1 << 20  // bytes of a page of HTML that are looked through for links
+
+	htmlTypes = "text/html, application/xhtml+xml, */*;q=0.1"
+	twinTypes = "text/markdown, text/plain;q=0.5, */*;q=0.1"
+	ownTypes  = "text/markdown, text/html;q=0.1" // of a page's own URL, which may have both
+)
+
+// errNoTwin is an answer that is no Markdown, or not that of the page.
+var errNoTwin = fmt.Errorf("it is not the page's Markdown: %w", millrace.ErrNotFound)
+
+// Page gets the Markdown of a page: from where it was the last time, from where
+// the feed says or the site's other names lead, else from where the page itself
+// says that it is.
+func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	root, err := url.Parse(r.root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	name, err := canon.Resolve(root, have.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%s: page: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	page := r.here(name)
+	if page == "" {
+		return nil, fmt.Errorf("%s: page %s is of another site than %s: %w", Name, name, r.root, millrace.ErrNotFound)
+	}
+	was, state := parseHeld(have.Version), r.listed.take(name)
+	if state != "" && state == was.Listed {
+		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, name, millrace.ErrUnmodified)
+	}
+	hint := r.hinted.take(name)
+	var got *twin
+	if was.At != "" && (hint == "" || hint == was.At) {
+		got, err = r.ask(ctx, was.At, page, was.Validators)
+	}
+	if was.At == "" || hint != "" && hint != was.At || err != nil && absent(err) {
+		got, err = r.seek(ctx, page, hint, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: page: %w", Name, err)
+	}
+	p := got.page
+	p.URL, p.Version = name, held{r.settled(state, got.modified), got.at, got.Validators}.encode()
+	return p, nil
+}
+
+// held is the version of a page: what a list said of it, and where its Markdown
+// was, in which state. So a list that says the same costs no request, and one
+// that does not a conditional one.
+type held struct {
+	Listed string `json:"listed,omitempty"`
+	At     string `json:"at"`
+	fetch.Validators
+}
+
+func (h held) encode() string {
+	b, err := json.Marshal(h)
+	if err != nil {
+		panic("web: strings do not encode: " + err.Error())
+	}
+	return string(b)
+}
+
+func parseHeld(version string) (h held) {
+	if json.Unmarshal([]byte(version), &h) != nil {
+		return held{}
+	}
+	return h
+}
+
+// slack is how long after the time that a list gives a page must have been got,
+// so that the time stands for what was got.
+const slack = 2 * time.Second
+
+// settled gives the state that a list has given a page, if what was got is of no
+// older one: "" if there may be another one with the same time.
+func (r *reader) settled(state string, modified time.Time) string {
+	at, err := time.Parse(time.RFC3339Nano, state)
+	if err != nil || !modified.IsZero() && modified.Before(at.Truncate(time.Second)) {
+		return ""
+	}
+	if at.Equal(at.Truncate(24 * time.Hour)) {
+		at = at.Add(24 * time.Hour) // a day, more likely than midnight
+	}
+	if r.o.Now().Before(at.Add(slack)) {
+		return ""
+	}
+	return state
+}
+
+// twin is a page's Markdown as it came.
+type twin struct {
+	page *millrace.Page
+	at   string
+	fetch.Validators
+	modified time.Time // zero: it does not say
+	size     int64     // bytes, as it was sent
+}
+
+// counting counts what is read of a body.
+type counting struct {
+	io.ReadCloser
+	n int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// seek finds the Markdown of a page; hint is where a feed says that it is. guess:
+// where nothing is known of the site, the usual names are tried as well.
+func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin, error) {
+	m := r.manner()
+	tried := map[string]bool{}
+	try := func(at string, guessed bool) (*twin, error) {
+		if at == "" || tried[at] || r.here(at) == "" {
+			return nil, errNoTwin
+		}
+		tried[at] = true
+		got, err := r.ask(ctx, at, page, fetch.Validators{})
+		if err == nil {
+			r.learn(page, at, guessed)
+		}
+		return got, err
+	}
+	names := []string{hint, m.twin(page)}
+	if m.Guess && names[1] == "" {
+		names = append(names, usualNames(page)...)
+	}
+	for _, at := range names {
+		if got, err := try(at, m.Guess); err == nil || !absent(err) {
+			return got, err
+		}
+	}
+	if m.Accept && len(m.Names) == 0 {
+		return try(page, false)
+	}
+	links, err := r.links(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range links.twins {
+		if got, err := try(l, false); err == nil || !absent(err) {
+			return got, err
+		}
+	}
+	if m.Accept || !m.known() {
+		if got, err := try(page, false); err == nil || !absent(err) {
+			return got, err
+		}
+	}
+	for _, at := range usualNames(page) {
+		if !guess || m.known() {
+			break
+		}
+		if got, err := try(at, true); err == nil || !absent(err) {
+			return got, err
+		}
+	}
+	return nil, fmt.Errorf("%s has no Markdown: %w", page, millrace.ErrNotFound)
+}
+
+// pageLinks is what the answer for a page's own URL says.
+type pageLinks struct {
+	twins, feeds []string // feeds of changes in Atom first
+	canonical    string
+	final        string
+	vary         bool // it depends on what is asked for
+}
+
+// links asks for a page as browsers do.
+func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
+	resp, err := r.get(ctx, page, htmlTypes, fetch.Validators{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, err
+	}
+	all := weblink.Header(resp.Header, resp.Request.URL)
+	if weblink.IsHTML(resp.Header) {
+		b, err := fetch.ReadBeginning(resp, maxHTML)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, weblink.HTML(strings.NewReader(string(b.Content)), resp.Request.URL).Links...)
+	}
+	out := &pageLinks{vary: varies(resp.Header, "Accept")}
+	if out.final, err = canon.URL(resp.Request.URL.String()); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	var others []string
+	for _, l := range all {
+		switch {
+		case l.Is("alternate", "text/markdown"), l.Is("alternate", "text/x-markdown"):
+			if len(out.twins) < maxTwinLinks {
+				out.twins = append(out.twins, l.URL)
+			}
+		case l.Is("alternate", atomType):
+			out.feeds = append(out.feeds, l.URL)
+		case l.Is("alternate", jsonFeedType):
+			others = append(others, l.URL)
+		case l.Is("canonical", "") && out.canonical == "":
+			out.canonical = l.URL
+		}
+	}
+	out.feeds = append(out.feeds, others...)
+	return out, nil
+}
+
+// varies reports whether an answer depends on a field of the request.
+func varies(h http.Header, field string) bool {
+	for name := range strings.SplitSeq(strings.Join(h.Values("Vary"), ","), ",") {
+		if name = strings.TrimSpace(name); name == "*" || strings.EqualFold(name, field) {
+			return true
+		}
+	}
+	return false
+}
+
+// ask gets what should be the Markdown of a page. An answer that is something
+// else is ErrNotFound.
+func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (*twin, error) {
+	types := twinTypes
+	if at == page {
+		types = ownTypes
+	}
+	resp, err := r.get(ctx, at, types, v)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	final, err := canon.URL(resp.Request.URL.String())
+	if err != nil || r.here(final) == "" {
+		return nil, fmt.Errorf("%s redirects to another site, %s: %w", at, canon.Origin(final), errNoTwin)
+	}
+	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
+		return nil, fmt.Errorf("%s answers 304 to a request without a condition: %w", at, millrace.ErrInvalid)
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, err
+	}
+	kind := resp.Header.Get("Content-Type")
+	if plain := strings.HasPrefix(strings.ToLower(kind), "text/plain") && at != page; !plain && !isMarkdownType(kind) {
+		return nil, fmt.Errorf("%s is %.60q: %w", at, kind, errNoTwin)
+	}
+	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
+		r.note("reader/conditional", at, "the whole document for a validator that still holds")
+		return nil, fmt.Errorf("%s: %w", at, millrace.ErrUnmodified)
+	}
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+		if to := r.here(l.URL); l.Is("canonical", "") && (to == "" || !samePage(to, page)) {
+			return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, l.URL, errNoTwin)
+		}
+	}
+	count := &counting{ReadCloser: resp.Body}
+	resp.Body = count
+	body, err := fetch.ReadBody(resp, maxTwin)
+	if err != nil {
+		return nil, err
+	}
+	p, err := decodeMarkdown(ctx, body, at)
+	if err != nil {
+		return nil, formatURL(err, at)
+	}
+	if to := r.here(p.URL); p.URL != at && to != "" && !samePage(to, page) {
+		return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, p.URL, errNoTwin)
+	}
+	t := &twin{page: p, at: at, Validators: fetch.ValidatorsOf(resp), size: count.n}
+	if m, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
+		t.modified = m
+	}
+	return t, nil
+}

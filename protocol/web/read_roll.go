@@ -1,0 +1,384 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/internal/spool"
+)
+
+// Limits of the sitemaps of a site.
+const (
+	maxLists     = 1000      // in all
+	maxList      = 100 << 20 // bytes of one, unless the options say another limit
+	maxEntries   = 1 << 20   // of one; sitemaps.org says 50,000
+	downloadTime = 15 * time.Minute
+	sitemapTypes = "application/xml, text/xml, text/plain;q=0.8, */*;q=0.5"
+)
+
+// list is one sitemap with its validators, verbatim.
+type list struct {
+	URL string `json:"url"`
+	fetch.Validators
+	Index bool `json:"index,omitempty"` // it names sitemaps, which follow it
+	In    bool `json:"in,omitempty"`    // an index names it
+}
+
+// file is a sitemap of pages, as it was answered.
+type file struct {
+	list
+	at    *url.URL     // after redirects
+	spool *spool.Spool // nil: it has not been asked for, or has not changed
+	same  bool         // it has not changed
+}
+
+func (f *file) close() {
+	if f.spool != nil {
+		f.spool.Close()
+		f.spool = nil
+	}
+}
+
+// leaves gives the sitemaps that name pages.
+func (c cursor) leaves() (urls []string) {
+	for _, l := range c.Lists {
+		if !l.Index {
+			urls = append(urls, l.URL)
+		}
+	}
+	return urls
+}
+
+// roots gives the sitemaps that no index names.
+func (c cursor) roots() (urls []string) {
+	for _, l := range c.Lists {
+		if !l.In {
+			urls = append(urls, l.URL)
+		}
+	}
+	return append(urls, c.Missing...)
+}
+
+// find gives a sitemap as the cursor has it.
+func (c cursor) find(u string) list {
+	for _, l := range c.Lists {
+		if l.URL == u {
+			return l
+		}
+	}
+	return list{URL: u}
+}
+
+// roll reads the sitemaps that have changed. Those that name pages are the
+// sections of the stream if there are several.
+func (r *run) roll(ctx context.Context, named []string) error {
+	files, lists, whole, err := r.resolve(ctx, named)
+	defer func() {
+		for _, f := range files {
+			f.close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	r.is.Lists = lists
+	if slices.Equal(r.is.leaves(), r.was.leaves()) {
+		return r.rollEach(ctx, files, whole)
+	}
+	if err := r.probe(ctx, files); err != nil {
+		return err
+	}
+	if len(r.was.Lists) > 0 {
+		// No section of before says what has gone: whoever has applied only some of
+		// what comes starts over.
+		if err := r.mark(cursor{}, false, ""); err != nil {
+			return err
+		}
+	}
+	return r.rollAll(ctx, files, whole)
+}
+
+// resolve asks for the sitemaps that are named, and gives those that name
+// pages: what is no index has been read. whole is false where one was not there
+// that was not missing the last time, as on a replica that lags behind.
+func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists []list, whole bool, err error) {
+	whole = true
+	var other error
+	var missing []string
+	for _, u := range named {
+		f, children, err := r.open(ctx, r.was.find(u))
+		switch {
+		case err != nil && !absent(err):
+			return files, nil, false, err
+		case err != nil:
+			if other = cmp.Or(other, err); !r.usual {
+				missing = append(missing, u)
+				whole = whole && slices.Contains(r.was.Missing, u)
+				r.note("sitemap/robots", u, "it is no sitemap: "+err.Error())
+			}
+			continue
+		case f.Index:
+			lists = append(lists, f.list)
+			for _, c := range children {
+				if known := func(l list) bool { return l.URL == c }; slices.ContainsFunc(lists, known) {
+					continue
+				}
+				l := r.was.find(c)
+				l.In, l.Index = true, false
+				lists, files = append(lists, l), append(files, &file{list: l})
+			}
+		default:
+			lists, files = append(lists, f.list), append(files, f)
+		}
+		if len(lists) > maxLists {
+			return files, nil, false, fmt.Errorf("%s: %s has %d sitemaps: %w", Name, r.root, len(lists), millrace.ErrTooLarge)
+		}
+		if r.usual {
+			break
+		}
+	}
+	r.is.Missing = missing
+	if len(lists) == 0 {
+		return files, nil, false, fmt.Errorf("%s: %s has no sitemap, so that nobody knows its pages: %w: %w", Name, r.root, millrace.ErrNotFound, other)
+	}
+	return files, lists, whole, nil
+}
+
+// open gets one sitemap, conditionally if it has validators, and gives the
+// sitemaps that it names if it is an index.
+func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
+	f, err := r.load(ctx, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.same {
+		var children []string
+		for i, c := range r.was.Lists {
+			if c.URL == l.URL {
+				for _, c := range r.was.Lists[i+1:] {
+					if !c.In {
+						break
+					}
+					children = append(children, c.URL)
+				}
+			}
+		}
+		return f, children, nil
+	}
+	f.Index = false
+	var children []string
+	err = f.entries(r.o.MaxList, func(e sitemap.Entry) error {
+		if f.Index = e.Sitemap; !e.Sitemap {
+			return errStop
+		}
+		if u, err := canon.Resolve(f.at, e.URL); err == nil && (r.here(u) != "" || canon.Origin(u) == canon.Origin(l.URL)) {
+			children = append(children, u)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errStop) && !f.Index {
+		f.close()
+		return nil, nil, fmt.Errorf("%s: sitemap %s: %w", Name, l.URL, err)
+	}
+	if f.Index {
+		f.close()
+	}
+	return f, children, nil
+}
+
+// load gets one sitemap whole.
+func (r *run) load(ctx context.Context, l list) (*file, error) {
+	resp, err := r.get(fetch.Download(ctx, r.o.MaxList, downloadTime), l.URL, sitemapTypes, l.Validators)
+	if err != nil {
+		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	f := &file{list: l, at: resp.Request.URL}
+	if f.same = fetch.CheckStatus(resp) != nil && l.Validators != (fetch.Validators{}) && resp.StatusCode == http.StatusNotModified; f.same {
+		return f, nil
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	f.Validators = fetch.ValidatorsOf(resp)
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
+	}
+	defer func() { _ = body.Close() }()
+	if f.spool, err = spool.New(body, r.o.MaxList); err != nil {
+		return nil, fmt.Errorf("%s: sitemap %s: %w", Name, l.URL, err)
+	}
+	return f, nil
+}
+
+// entries gives what a sitemap names to visit, until its error.
+func (f *file) entries(limit int64, visit func(e sitemap.Entry) error) error {
+	body, err := f.spool.Reader()
+	if err != nil {
+		return err
+	}
+	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxBytes: limit, MaxEntries: maxEntries}) {
+		if err != nil {
+			return err
+		}
+		if err := visit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollAll yields what all sitemaps name, and one milestone.
+func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
+	if err := r.readFeed(ctx); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.spool == nil {
+			// Among others than before, one that has not changed says nothing by
+			// that alone.
+			f.Validators, f.same = fetch.Validators{}, false
+		}
+		ok, err := r.pages(ctx, f, len(files) > 1)
+		if err != nil {
+			return err
+		}
+		whole = whole && ok
+	}
+	r.trust()
+	return r.mark(r.is, whole, "")
+}
+
+// rollEach yields what the sitemaps name that have changed, each with a
+// milestone. The last one stands for all that was found out.
+func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
+	so := r.was
+	so.Lists = slices.Clone(r.was.Lists)
+	var last *millrace.Milestone
+	for _, f := range files {
+		if f.same {
+			continue
+		}
+		ok, err := r.pages(ctx, f, len(files) > 1)
+		if err != nil {
+			return err
+		}
+		if f.same {
+			continue
+		}
+		if last != nil {
+			last.Cursor = so.encode()
+			if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: last}, nil) {
+				return errStop
+			}
+		}
+		for i := range so.Lists {
+			if so.Lists[i].URL == f.URL {
+				so.Lists[i] = f.list
+			}
+		}
+		last = &millrace.Milestone{Whole: whole && ok}
+		if len(files) > 1 {
+			last.Section = f.URL
+		}
+	}
+	if r.feed != nil {
+		r.is.Feed = r.feed.state(r.is.Feed.Trusted)
+	}
+	if last == nil {
+		return r.mark(r.is, false, "")
+	}
+	last.Cursor = r.is.encode()
+	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: last}, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// pages yields what a sitemap names. It is false if some of it could not be
+// read, so that what it does not name may be there.
+func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err error) {
+	if f.spool == nil {
+		got, err := r.load(ctx, f.list)
+		switch {
+		case err == nil:
+			f.at, f.spool, f.same, f.Validators = got.at, got.spool, got.same, got.Validators
+		case absent(err):
+			r.note("sitemap/index", f.URL, "an index names it: "+err.Error())
+			f.Validators = fetch.Validators{}
+			r.keep(f)
+			return false, nil
+		default:
+			return false, err
+		}
+		if f.same {
+			return true, nil
+		}
+	}
+	defer f.close()
+	section := ""
+	if several {
+		section = f.URL
+	}
+	nested := 0
+	err = f.entries(r.o.MaxList, func(e sitemap.Entry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.Sitemap {
+			nested++
+			return nil
+		}
+		u, ok := r.own(f.at, e.URL)
+		if !ok {
+			return nil
+		}
+		if r.feed != nil {
+			r.feed.compare(u, e.Modified)
+		}
+		return r.put(u, section, stateOf(e.Modified), e.Modified)
+	})
+	whole = nested == 0
+	if nested > 0 {
+		r.note("sitemap/index", f.URL, fmt.Sprintf("an index inside an index names %d sitemaps, which are not read", nested))
+	}
+	if _, odd := errors.AsType[*millrace.FormatError](err); odd || errors.Is(err, millrace.ErrTooLarge) {
+		r.note("sitemap/valid", f.URL, strings.TrimSpace(err.Error()))
+		whole, err = false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r.keep(f)
+	return whole, nil
+}
+
+// keep notes the state of a sitemap that has been taken in.
+func (r *run) keep(f *file) {
+	for i := range r.is.Lists {
+		if r.is.Lists[i].URL == f.URL {
+			r.is.Lists[i] = f.list
+		}
+	}
+}
+
+// stateOf gives what a time that a list gives says of a page's state, "" if
+// there is none.
+func stateOf(modified time.Time) string {
+	if modified.IsZero() {
+		return ""
+	}
+	return modified.UTC().Format(time.RFC3339Nano)
+}
