@@ -58,11 +58,9 @@ type Options struct {
 	ServiceGuarded bool
 
 	// Policy is what the owner says about the use of the content, which answers
-	// and robots.txt say too; nil = nothing. Crawlers gives the product tokens of
-	// those who come for a purpose: robots.txt refuses them what is refused; nil =
-	// nobody is known.
-	Policy   *millrace.Policy
-	Crawlers func(millrace.Purpose) []string
+	// and robots.txt say too; nil = nothing. Robots.txt refuses those of Bots who
+	// come for what is refused.
+	Policy *millrace.Policy
 	// Visibility is the rule by which the pages in the press are hidden: the
 	// site's own sitemap loses them too, by their paths.
 	Visibility millrace.Visibility
@@ -166,7 +164,11 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if g.classes, err = newClasses(o.Bots, o.Rules, o.Policy, quotaClasses); err != nil {
 		return nil, err
 	}
-	g.usage = newUsage(o.Policy, o.Crawlers)
+	var crawlers func(millrace.Purpose) []string
+	if o.Bots != nil {
+		crawlers = o.Bots.Crawlers
+	}
+	g.usage = newUsage(o.Policy, crawlers)
 	g.serves = o.Service != nil
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()

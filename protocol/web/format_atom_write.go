@@ -1,0 +1,149 @@
+package web
+
+import (
+	"bufio"
+	"encoding/xml"
+	"io"
+	"time"
+
+	"github.com/millrace/millrace/internal/sitemap"
+)
+
+// feedHead is what a feed says of itself.
+type feedHead struct {
+	ID       string // absolute; that of all of its documents
+	Self     string
+	Home     string
+	First    string // the document with the newest entries, "" if it is this one
+	Next     string // the one with older entries, "" = there is none
+	Previous string
+	Title    string
+	Language string
+	Updated  time.Time
+	Hubs     []string
+}
+
+// feedItem is what a feed says of one page, or that it is gone.
+type feedItem struct {
+	URL       string
+	Gone      bool
+	Changed   time.Time // when the site has told of it
+	Published time.Time // zero = not known
+	Title     string
+	Summary   string // "" = none
+	Author    string
+	Language  string
+	Tags      []string
+	Twin      string // its Markdown, absolute; "" = it has none
+}
+
+// atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Errors
+// of the writer below it come with Close.
+type atomWriter struct{ w *bufio.Writer }
+
+func (a atomWriter) raw(parts ...string) {
+	for _, s := range parts {
+		_, _ = a.w.WriteString(s) // an error stays until Flush
+	}
+}
+
+// element writes an element with text, if there is text.
+func (a atomWriter) element(name, text string) {
+	if text != "" {
+		a.raw("<", name, ">", sitemap.Escape(text), "</", name, ">\n")
+	}
+}
+
+func (a atomWriter) link(rel, mediaType, href string) {
+	if href == "" {
+		return
+	}
+	a.raw(`<link rel="`, rel, `"`)
+	if mediaType != "" {
+		a.raw(` type="`, sitemap.Escape(mediaType), `"`)
+	}
+	a.raw(` href="`, sitemap.Escape(href), "\"/>\n")
+}
+
+// newAtom starts a feed (section 4.1.1).
+func newAtom(w io.Writer, h *feedHead) atomWriter {
+	a := atomWriter{bufio.NewWriterSize(w, 64<<10)}
+	a.raw(xml.Header, `<feed xmlns="`, atomSpace, `" xmlns:at="`, tombstoneSpace, `"`, language(h.Language), ">\n")
+	a.element("id", h.ID)
+	a.element("title", h.Title)
+	a.element("updated", feedStamp(h.Updated))
+	a.raw("<author><name>", sitemap.Escape(h.Title), "</name></author>\n") // 4.2.1: entries may have none
+	a.link("self", atomType, h.Self)
+	a.link("alternate", "text/html", h.Home)
+	for _, hub := range h.Hubs {
+		a.link("hub", "", hub)
+	}
+	a.link("first", atomType, h.First) // RFC 5005, section 3
+	a.link("previous", atomType, h.Previous)
+	a.link("next", atomType, h.Next)
+	return a
+}
+
+// item writes an entry (section 4.1.2), or that there is none any more.
+func (a atomWriter) item(it *feedItem) {
+	if it.Gone {
+		a.raw(`<at:deleted-entry ref="`, sitemap.Escape(it.URL), `" when="`, feedStamp(it.Changed), "\"/>\n")
+		return
+	}
+	a.raw("<entry", language(it.Language), ">\n")
+	a.element("id", it.URL)
+	a.raw("<title>", sitemap.Escape(it.Title), "</title>\n") // required, and may be empty
+	a.element("updated", feedStamp(it.Changed))
+	if !it.Published.IsZero() {
+		a.element("published", feedStamp(it.Published))
+	}
+	a.link("alternate", "text/html", it.URL)
+	a.link("alternate", twinType, it.Twin)
+	if it.Author != "" {
+		a.raw("<author><name>", sitemap.Escape(it.Author), "</name></author>\n")
+	}
+	for _, tag := range it.Tags {
+		a.raw(`<category term="`, sitemap.Escape(tag), "\"/>\n")
+	}
+	a.element("summary", it.Summary)
+	a.raw("</entry>\n")
+}
+
+// Close ends the feed; it does not close the writer below.
+func (a atomWriter) Close() error {
+	a.raw("</feed>\n")
+	return a.w.Flush()
+}
+
+// language gives an attribute for a language, none for what is no tag of one
+// (RFC 5646).
+func language(tag string) string {
+	if !isLanguage(tag) {
+		return ""
+	}
+	return ` xml:lang="` + tag + `"`
+}
+
+func isLanguage(tag string) bool {
+	part := 0
+	for i := range len(tag) {
+		switch c := tag[i]; {
+		case c == '-' && part > 0:
+			part = 0
+			continue
+		case part < 8 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 1 && c >= '0' && c <= '9'):
+		default:
+			return false
+		}
+		part++
+	}
+	return part > 0
+}
+
+// feedStamp gives a time as feeds have it: in milliseconds, as the log has it.
+func feedStamp(t time.Time) string {
+	if t.Year() < 1 || t.Year() > 9999 {
+		t = time.Unix(0, 0)
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.999Z07:00")
+}

@@ -1,0 +1,272 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Feeds tell what has changed, newest first: in /feed.atom and /feed.json the
+// last entries of the log, in /feed-2.atom and so on those before, as far as the
+// log reaches and at most so many. A page is in them once, with its last change,
+// at the time when the site told of it: so whoever knows a feed of some time
+// needs no more of it than what is newer, deletions included.
+const (
+	feedItems  = 500
+	maxFeeds   = 10
+	feedFormat = 1 // moves when the same view gives other bytes
+)
+
+// feedForm is a form in which feeds come.
+type feedForm struct{ suffix, mediaType string }
+
+var feedForms = []feedForm{{".atom", atomType}, {".json", jsonFeedType}}
+
+func (f feedForm) path(n int) string {
+	if n == 1 {
+		return "/feed" + f.suffix
+	}
+	return "/feed-" + strconv.Itoa(n) + f.suffix
+}
+
+// feedNamed gives the form and the number of a feed by its path.
+func feedNamed(path string) (f feedForm, n int, ok bool) {
+	name, ok := strings.CutPrefix(path, "/feed")
+	if !ok {
+		return f, 0, false
+	}
+	for _, f := range feedForms {
+		number, ok := strings.CutSuffix(name, f.suffix)
+		if !ok {
+			continue
+		}
+		n := 1
+		if number != "" {
+			n, _ = strconv.Atoi(strings.TrimPrefix(number, "-"))
+		}
+		if n >= 1 && n <= maxFeeds && f.path(n) == path {
+			return f, n, true
+		}
+	}
+	return f, 0, false
+}
+
+// part is the part of the log that one document of a feed tells of.
+type part struct {
+	n     int
+	from  uint64 // the sequence number before it
+	to    uint64 // its last
+	log   bool   // the log reaches so far; else nobody knows when what was changed
+	older bool   // there is another one behind it
+}
+
+// partOf finds the nth part. ErrNotFound: the log does not reach back so far.
+func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
+	site := v.Site()
+	end := func(n int) uint64 { return site.Seq - min(site.Seq, uint64(n)*feedItems) }
+	p := part{n: n, from: end(n), to: end(n - 1), log: true}
+	if n > 1 && p.to == 0 {
+		return p, millrace.ErrNotFound
+	}
+	reaches := func(seq uint64) (bool, error) {
+		for _, err := range v.Changes(ctx, site.At(seq)) {
+			if errors.Is(err, millrace.ErrConflict) {
+				return false, nil
+			}
+			return err == nil, err
+		}
+		return true, nil
+	}
+	ok, err := reaches(p.from)
+	for err == nil && !ok && p.from < p.to {
+		// Half of it may be there: of a log that has been cut, or has just begun.
+		if n > 1 {
+			return p, millrace.ErrNotFound
+		}
+		p.from += (p.to - p.from + 1) / 2
+		ok, err = reaches(p.from)
+	}
+	if err != nil {
+		return p, err
+	}
+	p.log = p.from < p.to
+	if p.log && n < maxFeeds && p.from == end(n) && p.from > 0 {
+		p.older, err = reaches(end(n + 1))
+	}
+	return p, err
+}
+
+// changes gives what the part has, newest first, and the page at which the
+// newer parts end, "" for none.
+func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Change, after string, err error) {
+	site := v.Site()
+	for c, err := range v.Changes(ctx, site.At(p.from)) {
+		if err != nil {
+			return nil, "", err
+		}
+		if c.Kind != millrace.Mark {
+			list = append(list, c)
+		}
+	}
+	if p.n > 1 {
+		newer := 0
+		for c, err := range v.Changes(ctx, site.At(p.to)) {
+			if err != nil {
+				return nil, "", err
+			}
+			if c.Kind == millrace.Mark {
+				continue
+			}
+			if newer++; c.Kind == millrace.Put && after == "" {
+				after = c.URL
+			}
+		}
+		list = list[:len(list)-newer]
+	}
+	slices.Reverse(list)
+	return list, after, nil
+}
+
+// feedItems gives what a part tells of.
+func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feedItem, error) {
+	site := v.Site()
+	scan := millrace.Scan{Order: millrace.BySeq, Limit: feedItems}
+	var items []*feedItem
+	at := make(map[string]int) // page to its place in items
+	if of.log {
+		list, after, err := of.changes(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		scan.Limit, scan.After = 0, after
+		for _, c := range list {
+			if c.Kind == millrace.Put {
+				scan.Limit++
+				at[c.URL] = len(items)
+			}
+			items = append(items, &feedItem{URL: c.URL, Gone: true, Changed: c.Time})
+		}
+		if scan.Limit == 0 {
+			return items, nil
+		}
+	}
+	for page, err := range v.Scan(ctx, scan) {
+		if err != nil {
+			return nil, err
+		}
+		var it *feedItem
+		if i, ok := at[page.URL]; ok {
+			it = items[i]
+		} else if !of.log {
+			it = &feedItem{URL: page.URL, Changed: site.Time}
+		} else {
+			continue
+		}
+		t, err := v.Tag(ctx, Name, page.URL)
+		switch {
+		case errors.Is(err, millrace.ErrNotFound):
+			continue // the room has no such page, or has it no more
+		case err != nil:
+			return nil, err
+		}
+		it.Gone = false
+		it.Published, it.Title, it.Author, it.Language, it.Tags = page.Published, page.Title, page.Author, page.Language, page.Tags
+		it.Summary = cmp.Or(page.Description, page.Summary)
+		if published(t) {
+			it.Twin = strings.TrimSuffix(site.Docs, "/") + tagName(site, t)
+		}
+		if !of.log {
+			items = append(items, it)
+		}
+	}
+	return items, nil
+}
+
+// feed gives a document of a feed. ErrNotFound: there is none of that name.
+func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
+	form, n, ok := feedNamed(path)
+	if !ok {
+		return nil, millrace.ErrNotFound
+	}
+	of, err := partOf(ctx, v, n)
+	if err != nil {
+		return nil, err
+	}
+	site := v.Site()
+	docs := strings.TrimSuffix(site.Docs, "/")
+	head := &feedHead{
+		ID: docs + form.path(1), Self: docs + form.path(n), Home: site.Base, Title: cmp.Or(site.Title, site.Base),
+		Language: site.Language, Updated: site.Time, Hubs: d.hubs,
+	}
+	if n > 1 {
+		head.First, head.Previous, head.Hubs = docs+form.path(1), docs+form.path(n-1), nil
+	}
+	if of.older {
+		head.Next = docs + form.path(n+1)
+	}
+	h := http.Header{
+		"Content-Type": {form.mediaType + "; charset=utf-8"}, "Cache-Control": {"max-age=0, must-revalidate"},
+		"Last-Modified": {site.Time.UTC().Format(http.TimeFormat)},
+	}
+	if head.Hubs != nil {
+		for _, hub := range head.Hubs {
+			h.Add("Link", millrace.Link{URL: hub, Rel: "hub"}.String())
+		}
+		h.Add("Link", millrace.Link{URL: head.Self, Rel: "self"}.String())
+	}
+	return &millrace.Document{
+		Path: path, Header: h,
+		ETag: "feed-" + canon.SHA256Hex(fmt.Appendf(nil, "%d %s %d %s %v %+v", feedFormat, site.Epoch, site.Seq, site.Base, of, head))[:32],
+		Write: func(ctx context.Context, w io.Writer) error {
+			items, err := d.feedItems(ctx, v, of)
+			if err != nil {
+				return fmt.Errorf("%s: feed: %w", Name, err)
+			}
+			if form.mediaType == jsonFeedType {
+				return writeJSONFeed(w, head, items)
+			}
+			out := newAtom(w, head)
+			for _, it := range items {
+				out.item(it)
+			}
+			return out.Close()
+		},
+	}, nil
+}
+
+// feeds gives every document of every feed.
+func (d *once) feeds(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
+	var out []*millrace.Document
+	for _, form := range feedForms {
+		for n := 1; n <= maxFeeds; n++ {
+			doc, err := d.feed(ctx, v, form.path(n))
+			if errors.Is(err, millrace.ErrNotFound) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, doc)
+		}
+	}
+	return out, nil
+}
+
+// announceFeeds leads to the feeds from the home page, where readers look for
+// them.
+func announceFeeds(site millrace.Site, n *millrace.Notice) {
+	docs := strings.TrimSuffix(site.Docs, "/")
+	for _, form := range feedForms {
+		n.Root = append(n.Root, millrace.Link{URL: docs + form.path(1), Rel: "alternate", Type: form.mediaType, HTML: true})
+		n.Topics = append(n.Topics, form.path(1))
+	}
+}

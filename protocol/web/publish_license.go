@@ -1,0 +1,50 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+const licensePath = "/license.xml"
+
+// licenseDocument gives the licence, nil if there is none.
+func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
+	path := "/"
+	if u, err := url.Parse(site.Base); err == nil {
+		path = u.EscapedPath()
+	}
+	body := encodeLicense(d.policy, site.Title, path)
+	if body == nil {
+		return nil
+	}
+	h := http.Header{"Content-Type": {rslType + "; charset=utf-8"}, "Cache-Control": {"max-age=3600"}}
+	if at := d.policy.Updated; !at.IsZero() && at.Before(time.Now()) {
+		h["Last-Modified"] = []string{at.UTC().Format(http.TimeFormat)}
+	}
+	return &millrace.Document{
+		Path: licensePath, ETag: "license-" + canon.SHA256Hex(body)[:32], Header: h, Public: true,
+		Write: func(_ context.Context, w io.Writer) error {
+			_, err := w.Write(body)
+			return err
+		},
+	}
+}
+
+// announceLicense leads to the licence: from robots.txt (4.4), and from the home
+// page (4.5).
+func (d *once) announceLicense(site millrace.Site, n *millrace.Notice) {
+	if d.licenseDocument(site) == nil {
+		return
+	}
+	at := strings.TrimSuffix(site.Docs, "/") + licensePath
+	n.Robots = append(n.Robots, "License: "+at)
+	n.Root = append(n.Root, millrace.Link{URL: at, Rel: "license", Type: rslType})
+	n.Public = append(n.Public, licensePath)
+}

@@ -1,0 +1,68 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+)
+
+// once publishes what a site has once, beside llms.txt:
+//
+//	/feed.atom, /feed.json       what has changed last
+//	/feed-2.atom, /feed-2.json … what has changed before
+//	/license.xml                 what the content may be used for, if the owner says so
+//	/sitemap.xml                 the pages, if no other protocol has a sitemap
+//	/sitemap-2-of-4.xml …        the others, when there are more than one sitemap holds
+//	/sitemap-index.xml           all of those
+type once struct {
+	hubs      []string
+	policy    *millrace.Policy
+	sitemaps  bool
+	listItems int
+}
+
+// sitemapOf is the protocol that has a sitemap of its own, with the names of
+// these.
+const sitemapOf = "scp"
+
+func newOnce(o *protocol.PublisherOptions) once {
+	d := once{hubs: o.Hubs, policy: o.Policy, listItems: o.ListItems, sitemaps: !slices.Contains(o.Beside, sitemapOf)}
+	return d
+}
+
+// find gives what is there by a name and is not as large as the site.
+// ErrNotFound: nothing is.
+func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
+	if path == licensePath {
+		if doc := d.licenseDocument(v.Site()); doc != nil {
+			return doc, nil
+		}
+	}
+	doc, err := d.feed(ctx, v, path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", Name, short(path), err)
+	}
+	return doc, nil
+}
+
+// all gives everything that find does.
+func (d *once) all(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
+	docs, err := d.feeds(ctx, v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: feeds: %w", Name, err)
+	}
+	if doc := d.licenseDocument(v.Site()); doc != nil {
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+// announce says where it all is.
+func (d *once) announce(site millrace.Site, n *millrace.Notice) {
+	announceFeeds(site, n)
+	d.announceLicense(site, n)
+	d.announceSitemaps(site, n)
+}
