@@ -1,0 +1,483 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+func textPage(url, text string) *millrace.Page {
+	return &millrace.Page{
+		URL: url, Title: "Title of " + url, Known: millrace.AllFields, Detail: millrace.DetailBlocks,
+		Modified: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), Blocks: millrace.TextBlocks(text),
+	}
+}
+
+func viewOf(pages ...*millrace.Page) *protocoltest.View {
+	return protocoltest.NewView(millrace.Site{Base: testSite.Base}, pages, Protocol().Tagger)
+}
+
+func find(t *testing.T, p millrace.Publisher, v millrace.View, path, accept string) *millrace.Document {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com"+path, nil)
+	if accept != "" {
+		r.Header.Set("Accept", accept)
+	}
+	d, err := p.Find(t.Context(), v, r)
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return d
+}
+
+func bodyOf(t *testing.T, d *millrace.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.Write(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestNames(t *testing.T) {
+	for identity, want := range map[string]string{
+		"/": "/index.md", "/post": "/post.md", "/docs/": "/docs/index.md", "/a.html": "/a.html.md", "/q/?x=1": "/q/index.md?x=1", "/q?x=a/b": "/q.md?x=a/b",
+		"/x.md": "/x.md.md", "/post/~2/": "/post/~~2/index.md", "/post/~2/a": "/post/~~2/a.md", "/~bob/": "/~bob/index.md", "https://elsewhere.example/": "",
+	} {
+		if got := documentName(identity, 1); got != want {
+			t.Errorf("%s: %s, want %s", identity, got, want)
+		}
+		if want == "" {
+			continue
+		}
+		for n := 1; n < 4; n++ {
+			back, m := wanting(testSite.Base, documentName(identity, n))
+			if !slices.Contains(back, identity) || n != m {
+				t.Errorf("%s: %q number %d, want number %d of %s", documentName(identity, n), back, m, n, identity)
+			}
+		}
+	}
+	for _, name := range []string{"/.md", "/a", "/a.md/", "/post/~1/a.md", "/post/~02/a.md", "/post/~2/~2/a.md", "a.md", "/.md?x"} {
+		if got, _ := wanting(testSite.Base, name); len(got) > 0 {
+			t.Errorf("%s is a name of %q", name, got)
+		}
+	}
+}
+
+// TestClashes: pages that want one name all have one, and a page of the site
+// keeps its own.
+func TestClashes(t *testing.T) {
+	v := viewOf(textPage("/a/", "1"), textPage("/a/index", "2"), textPage("/b", "3"), textPage("/b.md", "4"), textPage("/a/index.md", "5"))
+	p := NewPublisher(nil)
+	got := map[string]string{}
+	for d, err := range p.All(t.Context(), v) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(d.Header.Get("Content-Type"), "text/markdown") {
+			_, got[d.Path], _ = strings.Cut(bodyOf(t, d), "\n# Title of ")
+			got[d.Path], _, _ = strings.Cut(got[d.Path], "\n")
+		}
+	}
+	want := map[string]string{
+		"/a/~2/index.md": "/a/", "/a/~3/index.md": "/a/index", "/~2/b.md": "/b", "/b.md.md": "/b.md", "/a/index.md.md": "/a/index.md",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	f.Add("/a/~2/index.md?x=1")
+	f.Add("/%C3%A9.md")
+	f.Fuzz(func(t *testing.T, name string) {
+		identities, n := wanting(testSite.Base, name)
+		for _, identity := range identities {
+			back, m := wanting(testSite.Base, documentName(identity, n))
+			if m != n || !slices.Contains(back, identity) {
+				t.Errorf("%q is number %d of %q, whose name is %q", name, n, identity, documentName(identity, n))
+			}
+			before, after := rivals(identity)
+			if slices.Contains(before, identity) || slices.Contains(after, identity) {
+				t.Errorf("%q is its own rival", identity)
+			}
+			for _, other := range after {
+				if b, _ := rivals(other); !slices.Contains(b, identity) {
+					t.Errorf("%q decides about %q, which waits for %q", identity, other, b)
+				}
+			}
+		}
+		alias(testSite.Base, name)
+	})
+}
+
+func TestPrefers(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"text/markdown": true, "text/markdown, text/html, */*": true, "text/markdown;q=0.9, text/html;q=0.8": true, "TEXT/Markdown ; charset=utf-8; Q=0.5": true,
+		"text/html, text/markdown;q=0.9": false, "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false, "*/*": false, "text/*": false, "": false,
+		"text/markdown;q=0": false, "text/markdown;q=0.5, */*;q=0.8": false, "text/markdown;q=0.5, */*;q=0.8, text/html;q=0.1": true, "text/markdown;q=x": false,
+		"text/markdown;q=0.5, application/xhtml+xml": false, "text/plain": false, "text/markdown;q=2": false,
+	} {
+		if got := prefers([]string{accept}); got != want {
+			t.Errorf("%q: %t", accept, got)
+		}
+	}
+	if !prefers([]string{"text/html;q=0.5", "text/markdown"}) {
+		t.Error("of two fields one is read")
+	}
+}
+
+func TestNegotiation(t *testing.T) {
+	gone := textPage("/empty", "")
+	archive := textPage("/tag/", "x")
+	archive.Kind = millrace.Archive
+	v := viewOf(textPage("/", "home"), textPage("/post/", "Text"), textPage("/post/?p=2", "Two"), gone, archive)
+	p := NewPublisher(nil)
+	const md = "text/markdown"
+	d := find(t, p, v, "/post/", md)
+	if d == nil || d.Variant == "" || d.Path != "/post/index.md" {
+		t.Fatalf("%+v", d)
+	}
+	own := find(t, p, v, "/post/index.md", "")
+	if own == nil || own.Variant != "" || own.ETag != d.ETag || bodyOf(t, own) != bodyOf(t, d) {
+		t.Fatalf("%+v", own)
+	}
+	for _, c := range []struct {
+		d           *millrace.Document
+		field, want string
+	}{
+		{d, "Vary", "Accept"},
+		{d, "Cache-Control", "private, max-age=0, must-revalidate"},
+		{d, "Content-Location", "https://example.com/post/index.md"},
+		{d, "X-Robots-Tag", ""},
+		{own, "Vary", ""},
+		{own, "Cache-Control", "max-age=0, must-revalidate"},
+		{own, "X-Robots-Tag", "noindex"},
+		{own, "Link", `<https://example.com/post/>; rel="canonical"`},
+		{own, "Content-Type", "text/markdown; charset=utf-8"},
+		{own, "Last-Modified", "Thu, 02 Jan 2025 03:04:05 GMT"},
+	} {
+		if got := c.d.Header.Get(c.field); got != c.want {
+			t.Errorf("%s of %s: %q, want %q", c.field, c.d.Path, got, c.want)
+		}
+	}
+	var count int
+	if _, err := fmt.Sscan(own.Header.Get("X-Markdown-Tokens"), &count); err != nil || count < len(bodyOf(t, own))/8 || count > len(bodyOf(t, own))/2 {
+		t.Errorf("%d tokens (%v) in %d bytes", count, err, len(bodyOf(t, own)))
+	}
+	if d := find(t, NewPublisher(&protocol.PublisherOptions{MarkdownPublic: true}), v, "/post/", md); strings.Contains(d.Header.Get("Cache-Control"), "private") {
+		t.Error("it is private though caches mind Vary")
+	}
+	for path, want := range map[string]string{
+		"/post/?p=2": "/post/index.md?p=2", "/": "/index.md", "/post.md": "/post/index.md", "/post/index.html.md": "/post/index.md",
+		"/post/?s=word": "", "/post": "", "/empty": "", "/empty.md": "", "/tag/": "", "/tag/index.md": "", "/nothing.md": "",
+	} {
+		got := ""
+		if d := find(t, p, v, path, md); d != nil {
+			got = d.Path
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	post := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/post/", nil)
+	post.Header.Set("Accept", md)
+	if d, err := p.Find(t.Context(), v, post); err == nil {
+		t.Errorf("a POST to a page finds %+v", d)
+	}
+	elsewhere := protocoltest.NewView(millrace.Site{Base: testSite.Base, Docs: "https://docs.example.com/"}, []*millrace.Page{textPage("/post/", "Text")}, Protocol().Tagger)
+	if d := find(t, p, elsewhere, "/post/", md); d != nil {
+		t.Errorf("documents elsewhere are negotiated: %+v", d)
+	}
+
+	n := p.Announce(v)
+	for path, want := range map[string]string{"/empty": empty, "/tag/": archived, "/post/": "", "/nothing": ""} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		for _, accept := range []string{md, "*/*"} {
+			r.Header.Set("Accept", accept)
+			field, why, err := n.Without(t.Context(), r)
+			if accept != md {
+				want = ""
+			}
+			if err != nil || why != want || (field == "") != (want == "") {
+				t.Errorf("%s: %q says %q (%v), want %q", path, field, why, err, want)
+			}
+		}
+	}
+	links, err := n.Page(t.Context(), "/post/")
+	want := []millrace.Link{
+		{URL: "https://example.com/post/index.md", Rel: "alternate", Type: md, Vary: "Accept"},
+		{URL: "https://example.com/llms.txt", Rel: "describedby", Type: "text/plain"},
+	}
+	if diff := cmp.Diff(want, links); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if links, err := n.Page(t.Context(), "/empty"); len(links) > 0 || err != nil {
+		t.Errorf("a page without Markdown leads to %v, %v", links, err)
+	}
+}
+
+// manyPages makes a site of folders, large and small, and of very many pages in
+// one.
+func manyPages(many int) []*millrace.Page {
+	var pages []*millrace.Page
+	add := func(format string, n int) {
+		for i := range n {
+			p := textPage(fmt.Sprintf(format, i), "x")
+			p.Title = strings.Repeat("A *long* title [of] ", i%9)
+			p.Description = strings.Repeat("What | <it> says. ", i%30)
+			p.Blocks = millrace.TextBlocks("x")
+			pages = append(pages, p)
+		}
+	}
+	add("/", 1)
+	pages[0].URL, pages[0].Title, pages[0].Description = "/", "A mill", "All about mills."
+	add("/about-%d/", 20)
+	add("/docs/guide/%d", 150)
+	add("/docs/api/v1/%d.html", 400)
+	add("/docs/%d", 30)
+	add("/notes/%d/", 12)
+	add("/flat/%d?q="+strings.Repeat("y", 40), many)
+	return pages
+}
+
+// TestLists: every page is in one list, the lists lead to one another, and none
+// is longer than its readers take.
+func TestLists(t *testing.T) {
+	v := viewOf(manyPages(1500)...)
+	pub := NewPublisher(&protocol.PublisherOptions{LLMsFull: true})
+	texts, documents := map[string]string{}, map[string]int{}
+	for d, err := range pub.All(t.Context(), v) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case strings.HasSuffix(d.Path, ".txt") && d.Path != fullPath:
+			if texts[d.Path] = bodyOf(t, d); utf8.RuneCountInString(texts[d.Path]) >= maxFile {
+				t.Errorf("%s has %d characters", d.Path, len(texts[d.Path]))
+			}
+		case strings.HasPrefix(d.Header.Get("Content-Type"), "text/markdown"):
+			documents[d.Path] = 0
+		}
+	}
+	reached := map[string]bool{}
+	var follow func(path string)
+	follow = func(path string) {
+		if reached[path] {
+			t.Errorf("two lists lead to %s", path)
+			return
+		}
+		reached[path] = true
+		text, ok := texts[path]
+		if !ok {
+			t.Errorf("%s is named, and is not there", path)
+		}
+		if !strings.HasPrefix(text, "# ") {
+			t.Errorf("%s has no name:\n%s", path, text)
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			if !strings.HasPrefix(line, "- ") {
+				continue
+			}
+			_, target, _ := strings.Cut(line, "](https://example.com")
+			target, _, _ = strings.Cut(target, ")")
+			switch {
+			case strings.HasPrefix(target, "/feed"), target == fullPath:
+			case strings.HasSuffix(target, ".txt"):
+				follow(target)
+			default:
+				if _, ok := documents[target]; !ok {
+					t.Errorf("%s names %q, in %q", path, target, line)
+				}
+				documents[target]++
+			}
+		}
+	}
+	follow("/llms.txt")
+	for path := range texts {
+		if !reached[path] {
+			t.Errorf("nothing leads to %s", path)
+		}
+	}
+	for path, n := range documents {
+		if n != 1 {
+			t.Errorf("%s is named %d times", path, n)
+		}
+	}
+	if !strings.HasPrefix(texts["/llms.txt"], "# A mill\n\n> All about mills.\n") || !strings.Contains(texts["/llms.txt"], "\n## Optional\n") {
+		t.Errorf("/llms.txt starts with\n%.300s", texts["/llms.txt"])
+	}
+	n := pub.Announce(v)
+	for identity, want := range map[string]string{"/about-1/": "/llms.txt", "/docs/api/v1/3.html": "/docs/api/v1/llms.txt", "/docs/guide/3": "/docs/guide/llms.txt", "/flat/7?q=" + strings.Repeat("y", 40): "/flat/llms.txt"} {
+		links, err := n.Page(t.Context(), identity)
+		if err != nil || len(links) != 2 || links[1].URL != "https://example.com"+want || texts[want] == "" {
+			t.Errorf("%s is covered by %v, %v", identity, links, err)
+		}
+	}
+}
+
+// TestListsStay: what changes in one folder changes its lists and those above.
+func TestListsStay(t *testing.T) {
+	pages := manyPages(600)
+	pub := NewPublisher(nil)
+	texts := func(v millrace.View) map[string]*millrace.Document {
+		out := map[string]*millrace.Document{}
+		for d, err := range pub.All(t.Context(), v) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(d.Path, ".txt") {
+				out[d.Path] = d
+			}
+		}
+		return out
+	}
+	before := texts(viewOf(pages...))
+	more := append(slices.Clone(pages), textPage("/docs/guide/new", "x"))
+	after := texts(protocoltest.NewView(millrace.Site{Base: testSite.Base, Seq: 2}, more, Protocol().Tagger))
+	kept := 0
+	for path, d := range after {
+		if before[path] == nil {
+			continue
+		}
+		same := bodyOf(t, d) == bodyOf(t, before[path])
+		if touched := d.Touched == nil || d.Touched("https://example.com/docs/guide/new"); !same && !touched {
+			t.Errorf("%s has changed, and says that it could not", path)
+		} else if same && !touched {
+			kept++
+		}
+	}
+	if kept == 0 {
+		t.Error("one page more touches every list")
+	}
+}
+
+// TestOneList: a small site has one file, and links to everything by folders.
+func TestOneList(t *testing.T) {
+	home := textPage("/", "x")
+	home.Title, home.Summary = "Mill & *Race*", "Wheels."
+	v := viewOf(home, textPage("/docs/a", "x"), textPage("/docs/b", "x"), textPage("/c/", "x"), textPage("/empty", ""))
+	var texts []string
+	for d, err := range NewPublisher(nil).All(t.Context(), v) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(d.Path, ".txt") {
+			texts = append(texts, d.Path+"\n"+bodyOf(t, d))
+		}
+	}
+	want := []string{`/llms.txt
+# Mill \& \*Race\*
+
+> Wheels.
+
+Each link leads to the Markdown of a page. The page's own address gives it, too, to a request with Accept: text/markdown.
+
+## Pages
+
+- [Mill \& \*Race\*](https://example.com/index.md): Wheels.
+- [Title of /c/](https://example.com/c/index.md)
+
+## docs
+
+- [Title of /docs/a](https://example.com/docs/a.md)
+- [Title of /docs/b](https://example.com/docs/b.md)
+
+## Optional
+
+- [What has changed, /feed.atom](https://example.com/feed.atom)
+- [What has changed, /feed.json](https://example.com/feed.json)
+`}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFull(t *testing.T) {
+	v := viewOf(textPage("/a", "One."), textPage("/b", "Two."), textPage("/empty", ""))
+	for d, err := range NewPublisher(&protocol.PublisherOptions{LLMsFull: true}).All(context.Background(), v) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Path != fullPath {
+			continue
+		}
+		want := "# Title of /a\n\nSource: https://example.com/a\n\nOne.\n\n---\n\n# Title of /b\n\nSource: https://example.com/b\n\nTwo.\n"
+		if got := bodyOf(t, d); got != want || !d.Large {
+			t.Errorf("%s", cmp.Diff(want, got))
+		}
+		return
+	}
+	t.Error("there is no such file")
+}
+
+func TestMarkdown(t *testing.T) {
+	p := textPage("/post/", "")
+	p.Title, p.Description, p.Author, p.Tags, p.Kind = "A \"mill\"", "It\nturns.", "Ada", []string{"a", "b: c"}, millrace.Article
+	p.Blocks = []millrace.Block{
+		{Type: millrace.HeadingBlock, Level: 1, Text: "A \"mill\""},
+		{Type: millrace.TextBlock, Text: "See it.", Spans: []millrace.Span{{Type: millrace.LinkSpan, Start: 4, End: 6, URL: "https://example.com/it#x"}}},
+	}
+	const want = `---
+title: "A \"mill\""
+description: "It turns."
+url: "https://example.com/post/"
+author: "Ada"
+modified: 2025-01-02T03:04:05Z
+kind: "article"
+tags: ["a", "b: c"]
+---
+
+# A "mill"
+
+See [it](https://example.com/it#x).
+`
+	got := bodyOf(t, find(t, NewPublisher(nil), viewOf(p), "/post/index.md", ""))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMatter reads what other hosts write.
+func TestMatter(t *testing.T) {
+	const in = "\ufeff---\r\n# a comment\r\ntitle: 'It''s here'\r\ndescription: >-\r\n  two\r\n  lines\r\ndate: 2024-05-06\r\nauthors:\r\n  - Ada\r\n  - Bo\r\ntags: [x, \"y z\"]\r\nlastUpdated: 2024-05-07 08:09:10\r\ncover:\r\n  image: z.png\r\nlang: en # so\r\n---\r\n\r\n# It's here\r\n\r\nSee [b](../b) and ![c](c.png \"d\").\r\n"
+	p, err := decodeMarkdown(t.Context(), []byte(in), "https://example.com/docs/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &millrace.Page{
+		URL: "https://example.com/docs/a", Title: "It's here", Description: "two lines", Author: "Ada, Bo", Language: "en", Tags: []string{"x", "y z"},
+		Published: time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC), Modified: time.Date(2024, 5, 7, 8, 9, 10, 0, time.UTC),
+		Known: millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished | millrace.FieldModified |
+			millrace.FieldTags | millrace.FieldLanguage | millrace.FieldContent,
+		Detail: millrace.DetailBlocks,
+		Blocks: []millrace.Block{
+			{Type: millrace.TextBlock, Text: "See b and .", Spans: []millrace.Span{{Type: millrace.LinkSpan, Start: 4, End: 5, URL: "https://example.com/b"}}},
+			{Type: millrace.ImageBlock, URL: "https://example.com/docs/c.png", Alt: "c", Caption: "d"},
+		},
+	}
+	if d := diff(want, p); d != "" {
+		t.Error(d)
+	}
+	p, err = decodeMarkdown(t.Context(), []byte("# Name\n\nText"), "https://example.com/")
+	if err != nil || p.Title != "Name" || len(p.Blocks) != 1 || p.Known != millrace.FieldTitle|millrace.FieldContent {
+		t.Errorf("%+v, %v", p, err)
+	}
+	_, err = decodeMarkdown(t.Context(), []byte("a\nb \xff"), "https://example.com/")
+	if f, ok := errors.AsType[*millrace.FormatError](err); !ok || f.Position != "line 2" {
+		t.Errorf("%v", err)
+	}
+}
