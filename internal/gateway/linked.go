@@ -20,9 +20,11 @@ type linked struct {
 	head  bool // the request is a HEAD
 	plain bool // nothing is inserted, whatever there is
 	find  func() *additions
-	adds  *additions // nil: find was not called
-	in    *injector
-	wrote bool
+	// without says why the page is no other form of it, if one was asked for.
+	without func(h http.Header)
+	adds    *additions // nil: find was not called
+	in      *injector
+	wrote   bool
 }
 
 // look finds the links, at most once.
@@ -85,6 +87,12 @@ func (lw *linked) WriteHeader(status int) {
 		adds := lw.look()
 		if len(adds.fields) > 0 {
 			h["Link"] = append(h["Link"], adds.fields...)
+		}
+		for _, field := range adds.vary {
+			addVary(h, field)
+		}
+		if lw.without != nil {
+			lw.without(h)
 		}
 		if adds.mark != "" && h.Get("Content-Encoding") == "" && mayTransform(h) {
 			lw.change(h, status)

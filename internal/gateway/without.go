@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// maxTold is how many pages of an edition are logged as having no other form.
+const maxTold = 1000
+
+// told keeps which pages were logged as having no other form: each once in an
+// edition, and not more than anybody reads.
+type told struct {
+	mu    sync.Mutex
+	of    *edition.Edition
+	pages map[string]bool
+}
+
+// first reports whether a page is to be logged.
+func (t *told) first(ed *edition.Edition, page string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of != ed {
+		t.of, t.pages = ed, make(map[string]bool)
+	}
+	if t.pages[page] || len(t.pages) >= maxTold {
+		return false
+	}
+	t.pages[strings.Clone(page)] = true
+	return true
+}
+
+// without says in the header of a page why the request, which asks for another
+// form of it, gets the page as it is. The path of r is relative to the base.
+func (g *Gateway) without(h http.Header, ed *edition.Edition, r *http.Request) {
+	for _, n := range ed.Notices {
+		if n.Without == nil {
+			continue
+		}
+		field, why, err := n.Without(r.Context(), r)
+		switch {
+		case err != nil:
+			if r.Context().Err() == nil {
+				g.log.Error("other forms of a page", "page", shown(r.URL.Path), "err", err)
+			}
+		case field != "":
+			h.Set(field, why)
+			addVary(h, "Accept")
+			if g.told.first(ed, r.URL.EscapedPath()) {
+				g.log.Info("a page has no other form", "page", shown(r.URL.Path), "field", field, "why", why)
+			}
+		}
+	}
+}
+
+// addVary adds a field to those that an answer depends on.
+func addVary(h http.Header, field string) {
+	for _, value := range h["Vary"] {
+		for token := range strings.SplitSeq(value, ",") {
+			if token = strings.TrimSpace(token); token == "*" || strings.EqualFold(token, field) {
+				return
+			}
+		}
+	}
+	h["Vary"] = append(h["Vary"], field)
+}
