@@ -23,10 +23,11 @@ type serveCommand struct {
 	agents
 	transport
 	pushing
+	fronting
 	stamping
 	Source    string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
-	BaseURL   string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address)."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"Where the machine documents live, and the pages of a folder (default: the listen address, or SOURCE with --origin)."`
 	As        string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
 	Store     string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
 	Site      string `placeholder:"URL" help:"Which site of a mirror that holds several."`
@@ -104,7 +105,7 @@ func (c *serveCommand) validate() error {
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
 	}
 	_, err := c.rules(nil)
-	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.stamping.validate(), err)
+	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), err)
 }
 
 // accessLog opens what gets a line per request; nil = nothing does, or nothing is

@@ -78,6 +78,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if s.docs, err = c.docs(at); err != nil {
 		return nil, err
 	}
+	if err := c.together(s.docs, at); err != nil {
+		return nil, err
+	}
 	o := &origin{kind: l.kind, base: s.docs, learning: c.learning}
 	s.origin = o
 	if was != nil {
@@ -143,7 +146,14 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 func (s *service) surface(ctx context.Context) (err error) {
 	c, p, o := s.c, s.p, s.origin
 	gateO := &gateway.Options{Base: o.base, Docs: s.docs, Log: p.log, Streams: p.listening()}
-	if o.folder != nil {
+	proxy, err := c.pass(p, o.base, s.docs)
+	switch {
+	case err != nil:
+		return err
+	case proxy != nil:
+		gateO.Origin = proxy
+		s.closes(func() error { proxy.Close(); return nil })
+	case o.folder != nil:
 		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
 			return err
 		}

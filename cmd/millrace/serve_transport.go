@@ -47,6 +47,9 @@ func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
 // docs gives the base URL of the machine documents.
 func (c *serveCommand) docs(addr net.Addr) (string, error) {
 	if c.BaseURL == "" {
+		if site := c.front(); site != "" {
+			return site, nil
+		}
 		host, port, err := net.SplitHostPort(addr.String())
 		if err != nil {
 			return "", err

@@ -74,6 +74,9 @@ func (o *origin) open(ctx context.Context, c *serveCommand, p *process) error {
 	if err != nil {
 		return err
 	}
+	if c.Origin != "" && c.front() == "" {
+		root = o.base // what SOURCE names is the server behind
+	}
 	// The pages stay where they are; only the documents are here.
 	o.name, o.title, o.base, o.path = root, root, root, c.Store
 	if o.path == "" {
@@ -195,7 +198,7 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 	if o.source != nil || o.kind == "mirror" {
 		return nil
 	}
-	client := c.client(p, robotsMemory{site}).HTTP()
+	client := fetch.New(c.siteOptions(p, o.base, robotsMemory{site})).HTTP()
 	if o.kind == "live" {
 		o.kind = "crawl"
 		home, err := wordpress.Find(ctx, client, o.name)

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/gateway"
+)
+
+// fronting are the flags of a server that stands in front of a site.
+type fronting struct {
+	Origin        string        `placeholder:"URL" help:"Stand in front of a site: everything that is no machine document is passed on to this server, such as http://127.0.0.1:8000, and so is the ingest; SOURCE is the address that visitors know (default: no)."`
+	Hosts         []string      `placeholder:"NAME" help:"With --origin: more names that the site goes by; requests for others are refused (default: the host of SOURCE, with and without www)."`
+	OriginTimeout time.Duration `default:"1m" placeholder:"DURATION" help:"With --origin: how long that server may take to begin an answer (default: ${default})."`
+}
+
+// validate refuses what cannot be passed on to.
+func (c *fronting) validate() error {
+	if c.Origin == "" {
+		if len(c.Hosts) > 0 {
+			return usageError("--hosts: requests for every host are answered; it goes with --origin")
+		}
+		return nil
+	}
+	if c.OriginTimeout <= 0 {
+		return usageError(fmt.Sprintf("--origin-timeout %s: give the server some time, such as 1m", c.OriginTimeout))
+	}
+	if _, err := siteURL(c.Origin); err != nil {
+		return usageError("--origin: " + err.Error())
+	}
+	for _, h := range c.Hosts {
+		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" {
+			return usageError(fmt.Sprintf("--hosts: %q is no name of a host, such as www.example.com", h))
+		}
+	}
+	_, err := gateway.NewProxy(c.Origin, nil)
+	if err != nil {
+		return usageError("--" + err.Error())
+	}
+	return nil
+}
+
+// front gives the site that is stood in front of, by the address that visitors
+// know, as far as SOURCE tells: "" if it does not, because it is no site or the
+// server behind.
+func (c *serveCommand) front() string {
+	if c.Origin == "" || !strings.Contains(c.Source, "://") {
+		return ""
+	}
+	site, err := siteFolder(c.Source)
+	if err != nil || canon.Origin(site) == c.behind() {
+		return ""
+	}
+	return site
+}
+
+// behind gives scheme, host and port of the server behind.
+func (c *serveCommand) behind() string {
+	u, err := siteURL(c.Origin)
+	if err != nil {
+		return ""
+	}
+	return canon.Origin(u)
+}
+
+// together refuses addresses that do not go together when standing in front of
+// a site: docs are where the documents are, at is where the server listens.
+func (c *serveCommand) together(docs string, at net.Addr) error {
+	if c.Origin == "" {
+		return nil
+	}
+	if site := c.front(); site != "" && canon.Origin(docs) != canon.Origin(site) {
+		return usageError(fmt.Sprintf("--base-url %s: with --origin, the documents are on the site itself, %s: leave it out, or name a folder there", docs, site))
+	}
+	if u, err := url.Parse(c.behind()); err == nil && at != nil && u.Host == at.String() {
+		return usageError(fmt.Sprintf("--origin %s: this is where this server listens itself; name the one behind it", c.Origin))
+	}
+	return nil
+}
+
+// names gives the hosts that a site goes by, its own first.
+func (c *fronting) names(bases ...string) []string {
+	var out []string
+	add := func(h string) {
+		if h != "" && !slices.Contains(out, h) {
+			out = append(out, h)
+		}
+	}
+	for _, base := range bases {
+		u, err := url.Parse(base)
+		if err != nil {
+			continue
+		}
+		add(u.Host)
+		if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+			continue
+		}
+		if bare, ok := strings.CutPrefix(u.Host, "www."); ok {
+			add(bare)
+		} else if strings.Contains(u.Hostname(), ".") {
+			add("www." + u.Host)
+		}
+	}
+	for _, h := range c.Hosts {
+		add(strings.ToLower(h))
+	}
+	return out
+}
+
+// pass makes what passes requests on; nil = this server stands in front of
+// nothing.
+func (c *serveCommand) pass(p *process, base, docs string) (*gateway.Proxy, error) {
+	if c.Origin == "" {
+		return nil, nil //nolint:nilnil // it is an option
+	}
+	trusted, err := c.networks()
+	if err != nil {
+		return nil, err
+	}
+	return gateway.NewProxy(c.Origin, &gateway.ProxyOptions{
+		Base: base, Hosts: c.names(base, docs), Timeout: c.OriginTimeout, Proxies: trusted, Log: p.log,
+	})
+}
+
+// siteOptions are those of the client that reads the site. In front of it, the
+// server behind is asked, and never this one.
+func (c *serveCommand) siteOptions(p *process, base string, robots fetch.RobotsMemory) *fetch.Options {
+	o := c.clientOptions(p, robots)
+	behind, err := url.Parse(c.behind())
+	if c.Origin == "" || err != nil {
+		return o
+	}
+	o.Behind = make(map[string]*url.URL)
+	for _, host := range c.names(base) {
+		o.Behind["http://"+host] = behind
+		o.Behind["https://"+host] = behind
+	}
+	if c.Delay == nil && loopback(behind.Hostname()) {
+		o.Delay = -1 // as of any site on this machine
+	}
+	return o
+}
