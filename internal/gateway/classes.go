@@ -186,6 +186,33 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 	return c, nil
 }
 
+// refused gives the tokens of those who are turned away.
+func (c *classes) refused() (tokens []string) {
+	if c == nil {
+		return nil
+	}
+	for b := range c.table.All() {
+		if at := c.byBot[b]; at != nil && at.Do >= Pay {
+			tokens = append(tokens, b.Token)
+		}
+	}
+	return tokens
+}
+
+// refuse has robots.txt say the same of these tokens. u may be nil.
+func (u *usage) refuse(tokens []string) *usage {
+	if len(tokens) > 0 && u == nil {
+		u = &usage{refused: make(map[string]bool)}
+	}
+	for _, token := range tokens {
+		if lower := strings.ToLower(token); !u.refused[lower] {
+			u.refused[lower] = true
+			u.tokens = append(u.tokens, token)
+		}
+	}
+	return u
+}
+
 // CheckRules says what is wrong with rules: names that nobody has, two rules for
 // one name, and what would let in whom the policy refuses. table is that of
 // the names; the policy may be nil. Errors wrap [millrace.ErrInvalid].

@@ -222,6 +222,23 @@ func TestPolicyRefuses(t *testing.T) {
 	}
 }
 
+// Whoever is turned away reads so in robots.txt, too.
+func TestRobotsOfClasses(t *testing.T) {
+	for _, p := range []*millrace.Policy{nil, {Purposes: map[millrace.Purpose]bool{millrace.Search: false}, Consumers: []string{"Googlebot"}}} {
+		text := visitor(t, Options{Policy: p, Rules: rules(t, "training=402", "ClaudeBot=1/s", "YouBot=403")})(nowhere, "GPTBot", "/robots.txt").Body.String()
+		for token, want := range map[string]bool{
+			"GPTBot": true, "Google-Extended": true, "YouBot": true, "ClaudeBot": false, "Claude-User": false, "Googlebot": false, "PerplexityBot": p != nil,
+		} {
+			if got := strings.Count(text, "User-agent: "+token+"\n"); got > 1 || (got == 1) != want {
+				t.Errorf("%s: %d times in\n%s", token, got, text)
+			}
+		}
+		if !strings.Contains(text, "Disallow: /\n") {
+			t.Error(text)
+		}
+	}
+}
+
 func TestParseRule(t *testing.T) {
 	for s, want := range map[string]Rule{
 		"training=403": {Name: "training", Do: Forbid}, "GPTBot = 2/s": {Name: "GPTBot", Do: Limit, Rate: 2},

@@ -168,7 +168,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o.Bots != nil {
 		crawlers = o.Bots.Crawlers
 	}
-	g.usage = newUsage(o.Policy, crawlers)
+	g.usage = newUsage(o.Policy, crawlers).refuse(g.classes.refused())
 	g.serves = o.Service != nil
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
