@@ -172,18 +172,16 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			continue
 		}
 		t, err := v.Tag(ctx, Name, page.URL)
-		switch {
-		case errors.Is(err, millrace.ErrNotFound):
+		if errors.Is(err, millrace.ErrNotFound) || err == nil && !published(t) {
 			continue // the room has no such page, or has it no more
-		case err != nil:
+		}
+		if err != nil {
 			return nil, err
 		}
 		it.Gone = false
 		it.Published, it.Title, it.Author, it.Language, it.Tags = page.Published, page.Title, page.Author, page.Language, page.Tags
 		it.Summary = cmp.Or(page.Description, page.Summary)
-		if published(t) {
-			it.Twin = strings.TrimSuffix(site.Docs, "/") + tagName(site, t)
-		}
+		it.Twin = strings.TrimSuffix(site.Docs, "/") + tagName(site, t)
 		if !of.log {
 			items = append(items, it)
 		}
