@@ -26,6 +26,7 @@ type config struct {
 	path   string
 	keys   map[string]setting
 	policy *millrace.Policy // nil = the file has none
+	said   []configValue    // members of the policy, with their places
 	whole  bool             // all of the file has been read
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/millrace/millrace"
@@ -66,6 +67,11 @@ func (c *config) block(kv *ast.MappingValueNode, name string, members map[string
 			if err := mem.read(kv.Value); err != nil {
 				return fmt.Errorf("%s: %s: %w", c.place(kv.Value), full, err)
 			}
+			var v any
+			if err := yaml.NodeToValue(kv.Value, &v); err != nil {
+				return c.yamlError(err)
+			}
+			c.said = append(c.said, configValue{Key: full, Value: v, From: c.place(kv.Key)})
 		}
 		n++
 	}

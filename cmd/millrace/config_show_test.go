@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every value is shown with its place, those of the environment before those of
+// the file, and no secret is.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	conf := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, conf, `base-url: https://example.com/
+exclude: [/drafts, /hidden]
+authors: name
+embed-url: http://user:hunter2@localhost:11434/v1?key=hunter2
+embed-model: some
+embed-key: hunter2
+hub: ["https://hub.example/?key=hunter2", https://other.example/]
+webhook: https://hooks.example/?token=hunter2
+policy:
+  terms: https://example.com/terms
+  purposes:
+    ai-train: false
+  consumers: [A, B]
+`)
+	env := map[string]string{"MILLRACE_AUTHORS": "hidden", "MILLRACE_DELAY": "90s", "MILLRACE_KEY": "hunter2"}
+	code, out, errs := command(t, env, "config", "--config", conf, "--json")
+	var r configReport
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	got := map[string]configValue{}
+	for _, list := range [][]configValue{r.Values, r.Policy, r.Other} {
+		for _, v := range list {
+			v.From, _ = strings.CutPrefix(v.From, conf+":")
+			got[v.Key] = v
+		}
+	}
+	for _, want := range []configValue{
+		{"base-url", "https://example.com/", "1:1", false},
+		{"exclude", []any{"/drafts", "/hidden"}, "2:1", false},
+		{"authors", "hidden", "environment variable MILLRACE_AUTHORS", false},
+		{"delay", "1m30s", "environment variable MILLRACE_DELAY", false},
+		{"embed-url", "http://(hidden)@localhost:11434/v1?(hidden)", "4:1", true},
+		{"embed-key", "(hidden)", "6:1", true},
+		{"hub", []any{"https://hub.example/?(hidden)", "https://other.example/"}, "7:1", true},
+		{"webhook", "https://hooks.example/?(hidden)", "8:1", true},
+		{"MILLRACE_KEY", "(hidden)", "environment variable MILLRACE_KEY", true},
+		{"listen", "127.0.0.1:8080", "default", false},
+		{"list-items", 50000.0, "default", false},
+		{"allow-private", false, "default", false},
+		{"store", nil, "default", false},
+		{"policy.terms", "https://example.com/terms", "10:3", false},
+		{"policy.purposes.ai-train", false, "12:5", false},
+		{"policy.consumers", []any{"A", "B"}, "13:3", false},
+	} {
+		if d := cmp.Diff(want, got[want.Key]); d != "" {
+			t.Errorf("%s (-want +got):\n%s", want.Key, d)
+		}
+	}
+	if r.File != conf || r.Command != "serve" || len(r.Other) != 1 || strings.Contains(out, "hunter2") {
+		t.Errorf("%s", out)
+	}
+
+	_, out, _ = command(t, env, "config", "watch", "--config", conf)
+	if !strings.Contains(out, "webhook") || !strings.Contains(out, "embed-key: for other commands") || !strings.Contains(out, "policy.terms: for other commands") ||
+		strings.Contains(out, "hunter2") || strings.Contains(out, "allow-private") {
+		t.Error(out)
+	}
+}
+
+// A configuration that a command would refuse is not shown as if it were good.
+func TestConfigWrong(t *testing.T) {
+	t.Parallel()
+	conf := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, conf, "rate: -1\npolicy:\n  purposes:\n    search: false\n")
+	for _, tt := range []struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{nil, nil, conf + ":1:1: --rate -1"},
+		{map[string]string{"MILLRACE_RATE": "fast"}, nil, "environment variable MILLRACE_RATE: --rate"},
+		{map[string]string{"MILLRACE_AUTHORS": "some"}, nil, "environment variable MILLRACE_AUTHORS: --authors must be one of name,hidden"},
+		{map[string]string{"MILLRACE_RATE": "1", "MILLRACE_INDEXNOW": "true"}, nil, "the policy forbids the use for search"},
+		{map[string]string{"MILLRACE_RATE": "1", "MILLRACE_HUB": "hub.example"}, nil, "--hub: "},
+		{nil, []string{"keys"}, "name one of add"},
+		{nil, []string{"sevre"}, `no command "sevre"`},
+	} {
+		code, out, errs := command(t, tt.env, append([]string{"config", "--config", conf}, tt.args...)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, tt.want) {
+			t.Errorf("%v %v: exit %d, want %q:\n%s%s", tt.env, tt.args, code, tt.want, out, errs)
+		}
+	}
+}
