@@ -167,7 +167,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	case http.StatusOK:
 		h["Content-Length"] = rp.length[:]
 		h["Content-Digest"] = rp.digest[:]
-		if err := e.sign(h, rp); err != nil {
+		if err := e.sign(h, rp, keyOf(r.URL)); err != nil {
 			return fmt.Errorf("signing %s: %w", e.key.path, err)
 		}
 	case http.StatusPartialContent:
