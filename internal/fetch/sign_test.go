@@ -1,0 +1,109 @@
+package fetch
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// Every request is signed as it is sent: that for robots.txt, and each hop of a
+// redirect for its own host.
+func TestSign(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	note := func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.URL.Path+" "+r.Header.Get("Signature")+" "+r.Host)
+	}
+	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { note(r) }))
+	defer far.Close()
+	near := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if note(r); r.URL.Path == "/a" {
+			http.Redirect(w, r, far.URL+"/b", http.StatusFound)
+		}
+	}))
+	defer near.Close()
+	c := New(&Options{AllowPrivate: true, Sign: func(r *http.Request) error {
+		if r.Header.Get("User-Agent") == "" || r.Header.Get("Signature") != "" {
+			t.Errorf("%s is not as it is sent: %v", r.URL, r.Header)
+		}
+		if r.URL.Path == "/no" {
+			return millrace.ErrConflict
+		}
+		r.Header.Set("Signature", "for "+r.URL.Host+r.URL.Path)
+		return nil
+	}})
+	get := func(url string) error {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := Do(t.Context(), c.HTTP(), req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if req.Header.Get("Signature") != "" {
+			t.Error("the caller's request was changed")
+		}
+		return err
+	}
+	if err := get(near.URL + "/a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := get(near.URL + "/no"); !errors.Is(err, millrace.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+	var want []string
+	for _, u := range []string{near.URL + "/robots.txt", near.URL + "/a", far.URL + "/robots.txt", far.URL + "/b"} {
+		host, path, _ := strings.Cut(strings.TrimPrefix(u, "http://"), "/")
+		want = append(want, "/"+path+" for "+host+"/"+path+" "+host)
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("seen %q\nwant %q", seen, want)
+	}
+	if n := c.Stats().Requests; n != 4 {
+		t.Errorf("%d requests are counted", n)
+	}
+}
+
+// A response that is found wrong is not given, and its host goes on.
+func TestCheck(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/empty" {
+			_, _ = io.WriteString(w, strings.Repeat("words ", 10000))
+		}
+	}))
+	defer site.Close()
+	wrong := errors.New("it is wrong")
+	c := New(&Options{AllowPrivate: true, IgnoreRobots: true, Concurrency: 1, Check: func(resp *http.Response) error {
+		if resp.Request.URL.RawQuery == "wrong" {
+			return wrong
+		}
+		return nil
+	}})
+	for range 3 {
+		for path, want := range map[string]error{"/a": nil, "/a?wrong": wrong, "/empty": nil, "/empty?wrong": wrong} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site.URL+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := Do(t.Context(), c.HTTP(), req)
+			if !errors.Is(err, want) {
+				t.Errorf("%s: %v", path, err)
+			}
+			if err == nil {
+				if _, err := ReadBody(resp, 0); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
