@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/protocol/tct00"
 	"github.com/millrace/millrace/protocol/tct01"
+	"github.com/millrace/millrace/protocol/web"
 )
 
 // Protocols gives every protocol, in the order in which they are shown.
@@ -19,5 +20,6 @@ func Protocols() []protocol.Protocol {
 		tct00.Protocol(),
 		openfeeder.Protocol(),
 		arc.Protocol(),
+		web.Protocol(),
 	}
 }

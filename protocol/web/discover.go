@@ -11,8 +11,6 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-const listType = "text/plain" // of llms.txt
-
 // Announce says what llms.txt wants said (version 2): every page leads to its
 // Markdown and to the file that covers it, the one for the longest path that it
 // is below.

@@ -7,15 +7,12 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/commonmark"
 )
-
-const markdownType = "text/markdown; charset=utf-8" // RFC 7763, section 2
 
 // carried are the fields that front matter with a URL speaks for.
 const carried = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
@@ -109,21 +106,6 @@ func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page
 		p.Blocks = p.Blocks[1:]
 	}
 	return p, nil
-}
-
-// firstInvalid gives the place of the first byte that is no UTF-8, -1 for none.
-func firstInvalid(b []byte) int {
-	if utf8.Valid(b) {
-		return -1
-	}
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
 }
 
 // linker resolves the references of a page.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -189,28 +188,4 @@ func setField(p *millrace.Page, name string, list []string) {
 		}
 		p.Known |= millrace.FieldTags
 	}
-}
-
-// parseTime reads a time as front matter has it; the zero time for anything else.
-func parseTime(s string) time.Time {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 && t.Year() < 10_000 {
-			return t.UTC().Truncate(time.Second)
-		}
-	}
-	return time.Time{}
-}
-
-// cleanLine gives a string as one line of characters that can be seen.
-func cleanLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r), r == '\u00AD', r == '\uFEFF', r == '\uFFFE', r == '\uFFFF':
-			return -1
-		}
-		return r
-	}, canon.ValidUTF8(s))
-	return strings.Join(strings.Fields(s), " ")
 }

@@ -175,9 +175,6 @@ func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag
 	}
 }
 
-// revalidate is what caches do with all that there is: documents have validators.
-const revalidate = "max-age=0, must-revalidate"
-
 // negotiated gives the Markdown of a tag as an answer at the page's own URL.
 func (p *publisher) negotiated(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	d := p.document(site, v, t)

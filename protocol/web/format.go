@@ -1,0 +1,59 @@
+package web
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// The media types of what has no form of its own beside it: format_*.go have the
+// others.
+const (
+	markdownType = "text/markdown; charset=utf-8" // RFC 7763, section 2
+	listType     = "text/plain"                   // of llms.txt: Markdown, but every server gives it out as text
+)
+
+// revalidate is what caches do with all that there is: documents have validators.
+const revalidate = "max-age=0, must-revalidate"
+
+// firstInvalid gives the place of the first byte that is no UTF-8, -1 for none.
+func firstInvalid(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// parseTime reads a time as front matter has it; the zero time for anything else.
+func parseTime(s string) time.Time {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 && t.Year() < 10_000 {
+			return t.UTC().Truncate(time.Second)
+		}
+	}
+	return time.Time{}
+}
+
+// cleanLine gives a string as one line of characters that can be seen.
+func cleanLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), r == '\u00AD', r == '\uFEFF', r == '\uFFFE', r == '\uFFFF':
+			return -1
+		}
+		return r
+	}, canon.ValidUTF8(s))
+	return strings.Join(strings.Fields(s), " ")
+}
