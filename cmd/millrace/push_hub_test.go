@@ -1,0 +1,137 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// testHub is a small hub: it asks whether subscriptions are meant, and hands a
+// topic on when its publisher says that it has changed.
+type testHub struct {
+	*httptest.Server
+	mu     sync.Mutex
+	subs   []url.Values // forms of those that were meant
+	pinged []string     // topics
+}
+
+func newTestHub(t *testing.T) *testHub {
+	t.Helper()
+	h := &testHub{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		form := r.PostForm
+		switch form.Get("hub.mode") {
+		case "subscribe":
+			go h.verify(t, form)
+		case "publish":
+			go h.distribute(t, form.Get("hub.url"))
+		default:
+			t.Errorf("the hub is asked for %v", form)
+		}
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *testHub) verify(t *testing.T, form url.Values) {
+	q := url.Values{"hub.mode": {"subscribe"}, "hub.topic": form["hub.topic"], "hub.challenge": {"meant?"}, "hub.lease_seconds": form["hub.lease_seconds"]}
+	resp, err := http.Get(form.Get("hub.callback") + "?" + q.Encode()) //nolint:noctx // a test's
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK || string(body) != "meant?" {
+		t.Errorf("%d %q, %v", resp.StatusCode, body, err)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subs = append(h.subs, form)
+}
+
+func (h *testHub) distribute(t *testing.T, topic string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pinged = append(h.pinged, topic)
+	for _, sub := range h.subs {
+		if sub.Get("hub.topic") != topic {
+			continue
+		}
+		resp, err := http.Get(topic) //nolint:noctx // a test's
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d, %v", topic, resp.StatusCode, err)
+		}
+		mac := hmac.New(sha256.New, []byte(sub.Get("hub.secret")))
+		mac.Write(body)
+		req, err := http.NewRequest(http.MethodPost, sub.Get("hub.callback"), strings.NewReader(string(body))) //nolint:noctx // a test's
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("X-Hub-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+		if resp, err = http.DefaultClient.Do(req); err != nil {
+			t.Error(err)
+			return
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusAccepted {
+			t.Errorf("the callback: %d", resp.StatusCode)
+		}
+	}
+}
+
+func (h *testHub) state() (subs, pinged int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.subs), len(h.pinged)
+}
+
+// An edit goes from the site to its hub, and from there to a watch, which pulls
+// at once, although it listens to nothing else and its schedule has hours to go. A
+// second watch takes the subscription up without asking the hub.
+func TestPush(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
+	s := serve(t, dir, "--hub", h.URL, "--allow-private")
+	at := "127.0.0.1:" + freePort(t)
+	args := []string{s.url, "--store", mirror, "--no-events", "--min-interval", "5h", "--callback", "http://" + at + "/hubs", "--callback-listen", at, "--log-level", "debug"}
+	w := watch(t, args...)
+	eventually(t, "all pages are told", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
+	eventually(t, "the hub has a subscriber", func() bool { subs, _ := h.state(); return subs == 1 })
+	told := len(w.stdout.String())
+	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
+	eventually(t, "the edit is told", func() bool { return strings.Contains(w.stdout.String()[told:], `"updated"`) })
+	if e := lines(t, w.stdout.String()[told:]); len(e) != 1 || e[0].URL != s.url+"about/" {
+		t.Errorf("%+v", e)
+	}
+	if code := w.stop(); code != 0 {
+		t.Errorf("exit %d:\n%s", code, w.out)
+	}
+	again := watch(t, args...)
+	edit(t, dir, "Alderford was a mill", "Alderford will be a mill")
+	eventually(t, "the next edit is told", func() bool { return strings.Contains(again.stdout.String(), `"updated"`) })
+	if subs, _ := h.state(); subs != 1 {
+		t.Errorf("%d subscriptions", subs)
+	}
+}
