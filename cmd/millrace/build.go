@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/static"
@@ -29,14 +30,15 @@ type buildCommand struct {
 	crawling
 	learning
 	publishing
-	Source    string `arg:"" help:"What to build of: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
-	Out       string `required:"" placeholder:"DIR" help:"Folder to write to: what --base-url names. It is made if need be."`
-	BaseURL   string `required:"" name:"base-url" placeholder:"URL" help:"Where the folder is going to be served."`
-	HeadersOf string `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Make the _headers file for netlify, which takes more rules, or for cloudflare, whose rules say more (default: one for both)."`
-	Force     bool   `help:"Write to a folder that no build has made, and replace files in it."`
-	As        string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
-	Store     string `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
-	Site      string `placeholder:"URL" help:"Which site of a mirror that holds several."`
+	Source    string   `arg:"" help:"What to build of: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to: what --base-url names. It is made if need be."`
+	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"Where the folder is going to be served."`
+	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Make the _headers file for netlify, which takes more rules, or for cloudflare, whose rules say more (default: one for both)."`
+	Force     bool     `help:"Write to a folder that no build has made, and replace files in it."`
+	As        string   `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How to read the source, when a look does not tell: crawl, wordpress, markdown, folder or mirror."`
+	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file under the user's state folder, named after it)."`
+	Site      string   `placeholder:"URL" help:"Which site of a mirror that holds several."`
+	Bots      []string `placeholder:"FILE" help:"More bots that robots.txt refuses what the policy does, one a line: token, operator, purpose (default: those that are built in)."`
 	// RequireKey comes from a configuration that serve has too.
 	RequireKey bool `hidden:""`
 }
@@ -197,10 +199,12 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	}
 	now := press.Current().View.Site()
 	r.Site, r.As, r.Pages = now.Base, o.kind, now.Pages
-	if g, err = c.handler(p, o, press, r); err != nil {
+	gate, err := c.handler(p, s, o, press, r)
+	if err != nil {
 		return err
 	}
-	return c.write(ctx, p, o, press, published, b, r)
+	g = gate
+	return c.write(ctx, p, o, gate, press, published, b, r)
 }
 
 // once takes one look at the source.
@@ -226,8 +230,12 @@ func (o *origin) once(ctx context.Context, p *process, site store.Site, r *build
 }
 
 // handler gives what serve would answer with.
-func (c *buildCommand) handler(p *process, o *origin, press *edition.Press, r *buildReport) (_ http.Handler, err error) {
+func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *edition.Press, r *buildReport) (_ *gateway.Gateway, err error) {
 	gateO := &gateway.Options{Base: o.base, Docs: r.URL, Log: p.log}
+	s.speak(gateO)
+	if gateO.Bots, err = bots.New(&bots.Options{Files: c.Bots, Log: p.log}); err != nil {
+		return nil, err
+	}
 	if o.folder != nil {
 		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
 			return nil, err
@@ -238,11 +246,11 @@ func (c *buildCommand) handler(p *process, o *origin, press *edition.Press, r *b
 
 // write makes the folder of the edition.
 func (c *buildCommand) write(
-	ctx context.Context, p *process, o *origin, press *edition.Press, published []edition.Room, b *static.Build, r *buildReport,
+	ctx context.Context, p *process, o *origin, gate *gateway.Gateway, press *edition.Press, published []edition.Room, b *static.Build, r *buildReport,
 ) error {
 	bar := p.progress("writing " + c.Out)
 	defer bar.end()
-	own, err := c.own(ctx, o, press.Current(), b)
+	own, err := c.own(ctx, o, gate, b)
 	if err != nil {
 		return err
 	}
@@ -298,9 +306,9 @@ func documents(ctx context.Context, press *edition.Press, published []edition.Ro
 }
 
 // own reserves the names of the site's own files, and gives the files. A site
-// whose pages are elsewhere has a page here that leads to the documents; one
-// without a robots.txt gets that of the rooms.
-func (c *buildCommand) own(ctx context.Context, o *origin, ed *edition.Edition, b *static.Build) ([]static.Item, error) {
+// whose pages are elsewhere has a page here that leads to the documents, and
+// keeps its robots.txt; any other gets what is composed.
+func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway, b *static.Build) ([]static.Item, error) {
 	base, err := url.Parse(o.base)
 	if err != nil {
 		return nil, err
@@ -339,10 +347,11 @@ func (c *buildCommand) own(ctx context.Context, o *origin, ed *edition.Edition, 
 		b.Reserve(home)
 		items = append(items, home)
 	}
-	robots := static.Item{Path: "/robots.txt", Name: "robots.txt"}
-	wanted := slices.ContainsFunc(ed.Notices, func(n millrace.Notice) bool { return len(n.Robots) > 0 })
-	if wanted && home.Ask == "/" && !has(robots.Path) && b.Reserve(robots) {
-		items = append(items, robots)
+	for _, path := range gate.Composed(ctx) {
+		it := static.Item{Path: path, Name: strings.TrimPrefix(path, "/")}
+		if !has(path) && b.Reserve(it) {
+			items = append(items, it)
+		}
 	}
 	return items, nil
 }

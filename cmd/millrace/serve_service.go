@@ -146,6 +146,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 func (s *service) surface(ctx context.Context) (err error) {
 	c, p, o := s.c, s.p, s.origin
 	gateO := &gateway.Options{Base: o.base, Docs: s.docs, Log: p.log, Streams: p.listening()}
+	c.speak(gateO)
 	proxy, err := c.pass(p, o.base, s.docs)
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -54,20 +55,23 @@ func (g *Gateway) composed(w *response, r, inner *http.Request) bool {
 	return false
 }
 
-// Composed lists the paths of the documents that are composed of what the rooms
-// of an edition announce and that the site need not have itself, from the root
-// of the host.
-func (g *Gateway) Composed() []string {
+// Composed lists the documents that are composed and that the site need not have
+// itself, by their paths under the base of pages and documents, which is one.
+func (g *Gateway) Composed(ctx context.Context) []string {
 	ed := g.press.Current()
-	if ed == nil || g.base != "" {
+	if ed == nil || g.docs != g.base {
 		return nil
 	}
 	var out []string
-	if len(g.robotsLines(ed)) > 0 || g.usage != nil {
+	if g.base == "" && (len(g.robotsLines(ed)) > 0 || g.usage != nil) {
 		out = append(out, robotsPath)
 	}
-	if len(entriesOf(ed)) > 0 {
+	if g.base == "" && len(entriesOf(ed)) > 0 {
 		out = append(out, catalogPath)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, sitemapPath, http.NoBody)
+	if err == nil && g.origin != nil && g.mapOf(ed, r).aside {
+		out = append(out, ownSitemapPath)
 	}
 	return out
 }
