@@ -101,7 +101,8 @@ type target struct{ path, tag string }
 
 // random writes a wrk script that asks for random targets, with their ETags
 // when STATUS is 304. With FRESH, each request is one that nobody has made
-// before, by a parameter that means nothing.
+// before, by a parameter that means nothing. AGENT is the user agent, FROM whom
+// a proxy names.
 func (b *bench) random(name string, targets []target) (string, error) {
 	data := filepath.Join(b.dir, name)
 	f, err := os.Create(data)
@@ -126,6 +127,7 @@ for line in io.lines(%q) do
   paths[n], tags[n] = line:match("^(%%S+) (%%S+)$")
 end
 local conditional, fresh, count = os.getenv("STATUS") == "304", os.getenv("FRESH"), 0
+wrk.headers["User-Agent"], wrk.headers["X-Forwarded-For"] = os.getenv("AGENT"), os.getenv("FROM")
 math.randomseed(42)
 request = function()
   local i = math.random(n)
@@ -134,7 +136,7 @@ request = function()
     return wrk.format("GET", paths[i] .. "&fresh=" .. fresh .. "-" .. count)
   end
   if conditional then
-    return wrk.format("GET", paths[i], {["If-None-Match"] = tags[i]})
+    wrk.headers["If-None-Match"] = tags[i]
   end
   return wrk.format("GET", paths[i])
 end
