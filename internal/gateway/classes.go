@@ -228,7 +228,7 @@ func stricter(a, b *rule) *rule {
 		return b
 	case b == nil || a.Do > b.Do:
 		return a
-	case a.Do == Limit && b.Do == Limit && a.Rate <= b.Rate:
+	case a.Do == b.Do && (a.Do != Limit || a.Rate <= b.Rate):
 		return a
 	}
 	return b
