@@ -48,7 +48,9 @@ func (r *running) until(ctx context.Context, ln net.Listener) error {
 	if r.certs != nil {
 		r.gone.Go(func() { r.certs.Run(ctx) })
 	}
+	p.notify("READY=1", "STATUS=listening on "+ln.Addr().String())
 	err := r.watch(ctx, served, asked)
+	p.notify("STOPPING=1")
 	cancel()
 	<-r.ended
 	if err == nil {
@@ -87,6 +89,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			return err
 		case <-first:
 			told = true
+			r.now.p.notify("STATUS=serving " + r.now.docs)
 			if err := r.ready(r.now); err != nil {
 				return err
 			}
@@ -113,6 +116,8 @@ func (r *running) drop(ctx context.Context, err error) {
 // reload reads the configuration again. Whatever is wrong with it is logged.
 func (r *running) reload(ctx context.Context) {
 	log := r.now.p.log
+	r.now.p.notify("RELOADING=1")
+	defer r.now.p.notify("READY=1")
 	s, err := r.renew(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -265,3 +265,51 @@ func TestServeTLS(t *testing.T) {
 		}
 	}
 }
+
+// Whoever has started the server, such as systemd, hears how it does.
+func TestNotify(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	var out buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	hangups := make(chan os.Signal)
+	p := &process{
+		lookup: environment(map[string]string{"HOME": t.TempDir(), "NOTIFY_SOCKET": name}), stderr: &out, stdout: &out,
+		hangups: func() (<-chan os.Signal, func()) { return hangups, func() {} },
+	}
+	ended := make(chan int, 1)
+	go func() { ended <- p.run(ctx, []string{"serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0"}) }()
+	hear := func() string {
+		t.Helper()
+		b := make([]byte, 1000)
+		_ = socket.SetReadDeadline(time.Now().Add(time.Minute))
+		n, err := socket.Read(b)
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, &out)
+		}
+		return string(b[:n])
+	}
+	for _, want := range []string{"READY=1\nSTATUS=listening on 127.0.0.1:", "STATUS=serving http://127.0.0.1:"} {
+		if got := hear(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	hangups <- syscall.SIGHUP
+	for _, want := range []string{"RELOADING=1", "READY=1"} {
+		if got := hear(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	cancel()
+	if got := hear(); got != "STOPPING=1" {
+		t.Errorf("%q at the end", got)
+	}
+	if code := <-ended; code != 0 {
+		t.Errorf("exit %d:\n%s", code, &out)
+	}
+}

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# A real Caddy over a folder that millrace build has made, on loopback, with the snippet that lies in the folder:
+# A real Caddy over a folder, on loopback:
 #
-#   caddy.sh --html HTML [--port PORT] FOLDER   sets it up in FOLDER, and prints the URL of its home
-#   caddy.sh stop FOLDER                        ends what it has started
+#   caddy.sh --html HTML [--snippet FILE] [--port PORT] FOLDER   sets it up in FOLDER, and prints the URL of its home
+#   caddy.sh stop FOLDER                                         ends what it has started
 #
+# HTML is a folder that millrace build has made, with the snippet that lies in it, unless --snippet names another one.
 # FOLDER is a new or empty one, for its configuration, logs and ids. It needs Debian's caddy.
 set -euo pipefail
 # shellcheck source=testdata/real/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
-html="" wanted=0
+html="" wanted=0 snippet=""
 while [ $# -gt 1 ]; do
 	case $1 in
 	--html) html=${2:?a folder} && shift 2 ;;
+	--snippet) snippet=${2:?a file} && shift 2 ;;
 	--port) wanted=${2:?a port} && shift 2 ;;
 	*) break ;;
 	esac
@@ -20,7 +22,8 @@ done
 [ $# != 1 ] || set -- "$1" "$wanted"
 begin "$@"
 need caddy caddy
-[ -f "$html/.millrace/Caddyfile" ] || die "$html is no build"
+snippet=${snippet:-$html/.millrace/Caddyfile}
+[ -f "$snippet" ] || die "$html is no build"
 
 cat >"$folder/Caddyfile" <<CONF
 {
@@ -30,7 +33,7 @@ cat >"$folder/Caddyfile" <<CONF
 http://127.0.0.1:$port {
 	bind 127.0.0.1
 	root * $html
-	import $html/.millrace/Caddyfile
+	import $snippet
 	file_server
 }
 CONF

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # A real WordPress in a scratch folder, on loopback, with a MariaDB of its own:
 #
-#   wordpress.sh [--subfolder] [--no-rest] [--plain] [--pages N] FOLDER   sets it up, and prints the URL of its home
+#   wordpress.sh [--subfolder] [--no-rest] [--plain] [--pages N] [--home URL] FOLDER   sets it up, and prints the URL of its home
 #   wordpress.sh wp FOLDER COMMAND [ID]                                   runs wordpress/wp.php, see there
 #   wordpress.sh stop FOLDER                                              ends what it has started
 #
 # --subfolder puts it under /blog/, --no-rest has its REST API refuse everybody, --plain gives it links such as /?p=1,
-# --pages sets how many posts it has (300). It needs Debian's wordpress, mariadb-server, php-cli and php-mysql.
+# --pages sets how many posts it has (300). With --home, its pages have that address, where another server passes on what
+# it is asked to the URL that is printed. It needs Debian's wordpress, mariadb-server, php-cli and php-mysql.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -66,13 +67,14 @@ wp)
 	;;
 esac
 
-path=/ rest=1 plain=0 pages=300
+path=/ rest=1 plain=0 pages=300 front=""
 while [ $# -gt 0 ]; do
 	case $1 in
 	--subfolder) path=/blog/ ;;
 	--no-rest) rest=0 ;;
 	--plain) plain=1 ;;
 	--pages) pages=$2 && shift ;;
+	--home) front=$2 && shift ;;
 	-*) die "unknown option $1" ;;
 	*) break ;;
 	esac
@@ -114,6 +116,7 @@ tar -C $source -h --exclude=./.htaccess --exclude=./wp-config.php --exclude=./wp
 	tar -C "$www" --no-same-owner -xf -
 port=$(php -r '$s = stream_socket_server("tcp://127.0.0.1:0"); echo preg_replace("/.*:/", "", stream_socket_get_name($s, false));')
 home=http://127.0.0.1:$port$path
+front=${front:-$home}
 cat >"$www/wp-config.php" <<PHP
 <?php
 define('DB_NAME', 'wordpress');
@@ -122,8 +125,8 @@ define('DB_PASSWORD', '');
 define('DB_HOST', 'localhost:$folder/db/s');
 define('DB_CHARSET', 'utf8mb4');
 define('DB_COLLATE', '');
-define('WP_HOME', '${home%/}');
-define('WP_SITEURL', '${home%/}');
+define('WP_HOME', '${front%/}');
+define('WP_SITEURL', '${front%/}');
 define('DISABLE_WP_CRON', true);
 define('WP_HTTP_BLOCK_EXTERNAL', true);
 define('AUTOMATIC_UPDATER_DISABLED', true);

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+)
+
+// notify tells the program that has started this one how it does, if that is
+// systemd or does as it does: in lines such as READY=1.
+func (p *process) notify(lines ...string) {
+	name, ok := p.lookup("NOTIFY_SOCKET")
+	if !ok || name == "" {
+		return
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err == nil {
+		_, err = fmt.Fprint(c, strings.Join(lines, "\n"))
+		_ = c.Close() // a message is sent whole, or not
+	}
+	if err != nil {
+		p.log.Warn("telling how the service does", "socket", name, "error", err)
+	}
+}
