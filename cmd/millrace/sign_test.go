@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/webauth"
+)
+
+// signingKey makes a key by the command, and gives its file and its name.
+func signingKey(t *testing.T) (file, id string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "key.pem")
+	code, out, errs := command(t, nil, "keys", "sign", file)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	return file, strings.TrimSpace(out)
+}
+
+// A site signs what it publishes, and a pull says that it is right. What
+// somebody on the way has changed is not taken, and the way that it came by is
+// given up.
+func TestSignedSite(t *testing.T) {
+	t.Parallel()
+	key, id := signingKey(t)
+	b := serveBehind(t, manyPages(t, 6), "--sign-responses", key)
+	first := pullBest(t, b.url, filepath.Join(t.TempDir(), "mirror.db"))
+	if first.Signed == nil || first.Signed.Verified == 0 || first.Signed.Wrong+first.Signed.Unverified > 0 || !cmp.Equal(first.Signed.Keys, []string{id}) {
+		t.Errorf("signed: %+v", first.Signed)
+	}
+	// The other bytes have a good digest.
+	b.set(func(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
+		if !strings.HasSuffix(r.URL.Path, "/p003.html/llm.json") {
+			return false
+		}
+		was := httptest.NewRecorder()
+		r.Header.Del("Accept-Encoding")
+		site.ServeHTTP(was, r)
+		body := strings.ReplaceAll(was.Body.String(), "word", "lies")
+		for name, value := range was.Header() {
+			w.Header()[name] = value
+		}
+		w.Header().Set("Content-Digest", canon.Digest([]byte(body)))
+		_, _ = w.Write([]byte(body))
+		return true
+	})
+	file := filepath.Join(t.TempDir(), "via.db")
+	code, out, errs := command(t, nil, "pull", b.url, "--allow-private", "--store", file, "--json", "--via", "tct-01")
+	var r pullReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
+	if code != 1 || !strings.Contains(r.Error, "signature is wrong") || !strings.Contains(r.Error, "p003.html") || r.Signed.Wrong == 0 {
+		t.Errorf("exit %d: %+v, %+v", code, r, r.Signed)
+	}
+	for u, p := range held(t, file, b.url, b.url) {
+		if strings.Contains(p.Text(), "lies") {
+			t.Errorf("%s was taken", u)
+		}
+	}
+	// Now of whatever is the best way.
+	best := first.Via
+	b.set(func(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
+		if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/") || strings.HasSuffix(r.URL.Path, ".xml") || !strings.HasPrefix(r.URL.Path, "/"+best+"/") {
+			return false
+		}
+		site.ServeHTTP(digestChanged{w}, r)
+		return true
+	})
+	if best != "scp" {
+		t.Fatalf("the best way is %s, whose documents are elsewhere", best)
+	}
+	next := pullBest(t, b.url, filepath.Join(t.TempDir(), "next.db"))
+	if next.Via == best || len(next.Ways) < 2 || next.Ways[0].Protocol != best || !strings.Contains(next.Ways[0].Error, "signature is wrong") || next.Signed.Wrong == 0 {
+		t.Errorf("by %s, %+v, %+v", next.Via, next.Ways, next.Signed)
+	}
+}
+
+// digestChanged is an answer whose digest is that of other bytes.
+type digestChanged struct{ http.ResponseWriter }
+
+// WriteHeader implements [http.ResponseWriter].
+func (d digestChanged) WriteHeader(status int) {
+	d.Header().Set("Content-Digest", canon.Digest([]byte("other bytes")))
+	d.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap serves [http.ResponseController].
+func (d digestChanged) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+// A pull shows whose it is, and a site lets nobody else in who says that he is a bot.
+func TestSignedPull(t *testing.T) {
+	t.Parallel()
+	key, _ := signingKey(t)
+	other, _ := signingKey(t)
+	bot := serve(t, manyPages(t, 1), "--sign-directory", key)
+	host := strings.TrimPrefix(strings.TrimSuffix(bot.url, "/"), "http://")
+	site := serve(t, manyPages(t, 3), "--web-bot-auth", "--private-agents", "--bot", "bots=403", "--bot", host+"=allow")
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+	}{
+		{"unsigned", nil, 1},
+		{"signed", []string{"--sign-key", key, "--sign-agent", bot.url}, 0},
+		{"signed for the whole URL", []string{"--sign-key", key, "--sign-agent", bot.url + webauth.DirectoryPath[1:]}, 0},
+		{"forged", []string{"--sign-key", other, "--sign-agent", bot.url}, 1},
+	} {
+		args := append([]string{
+			"pull", site.url, "--allow-private", "--store", filepath.Join(t.TempDir(), "m.db"), "--user-agent", "ExampleBot/1.0", "--via", "tct-01",
+		}, c.args...)
+		code, out, errs := command(t, nil, args...)
+		if code != c.code {
+			t.Errorf("%s: exit %d, want %d\n%s%s", c.name, code, c.code, out, errs)
+		}
+	}
+}
+
+func TestSigningUsage(t *testing.T) {
+	t.Parallel()
+	key, id := signingKey(t)
+	dir := t.TempDir()
+	words := filepath.Join(dir, "words")
+	write(t, words, "no key")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"pull", "https://x.test", "--sign-key", key}, "--sign-agent"},
+		{[]string{"pull", "https://x.test", "--sign-agent", "https://bot.test"}, "--sign-key"},
+		{[]string{"pull", "https://x.test", "--sign-key", words, "--sign-agent", "https://bot.test"}, "no private key"},
+		{[]string{"pull", "https://x.test", "--sign-key", key, "--sign-agent", "bot.test"}, "no absolute URL"},
+		{[]string{"watch", "https://x.test", "--sign-key", key + "x", "--sign-agent", "https://bot.test"}, "no such file"},
+		{[]string{"serve", dir, "--sign-responses", words}, "no private key"},
+		{[]string{"serve", dir, "--sign-directory", words}, "neither a directory"},
+		{[]string{"serve", dir, "--private-agents"}, "--web-bot-auth"},
+		{[]string{"keys", "sign", key}, "already"},
+		{[]string{"keys", "directory", words}, "neither a directory"},
+		{[]string{"keys", "directory", key, "--holds", "soon"}, "90d"},
+		{[]string{"keys", "directory", key, "--base-url", "bot.test"}, "no URL"},
+	} {
+		if code, _, errs := command(t, nil, c.args...); code != 2 || !strings.Contains(errs, c.want) || strings.Contains(errs, "PRIVATE KEY-----") {
+			t.Errorf("%v: exit %d, %s; want %q", c.args, code, errs, c.want)
+		}
+	}
+	info, err := os.Stat(key)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key's file is %v, %v", info.Mode(), err)
+	}
+	// What is written for another host is what a verifier reads.
+	out := filepath.Join(dir, "directory.json")
+	code, report, errs := command(t, nil, "keys", "directory", key, key, "--base-url", "https://bot.test/x", "--out", out, "--json")
+	var r directoryReport
+	if err := json.Unmarshal([]byte(report), &r); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil || string(b) != r.Body || !cmp.Equal(r.Keys, []string{id}) || r.Header.Get("Content-Digest") != canon.Digest(b) ||
+		!strings.Contains(r.Header.Get("Signature-Input"), id) || r.Expires == nil {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if _, err := webauth.ParseDirectory(b); err != nil {
+		t.Error(errors.Unwrap(err))
+	}
+}
