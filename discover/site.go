@@ -75,6 +75,17 @@ type Site struct {
 	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
 	Licenses []License        `json:"licenses,omitempty"` // that the root or robots.txt name
 	Spent    protocol.Cost    `json:"spent"`              // what the look has cost, robots.txt not counted
+
+	// Seen is what else the look has come by. It is not kept in JSON.
+	Seen Seen `json:"-"`
+}
+
+// Seen is what a look comes by, for people.
+type Seen struct {
+	Server    string   // that the root was sent by, as it names itself; "" = it does not
+	Generator string   // that the root was made by, as its HTML says; "" = it does not
+	Links     []string // addresses on the same origin that the root links to, at most 2,000
+	Listed    []string // some that its sitemaps list, evenly spread
 }
 
 // Way is one way to read a site.

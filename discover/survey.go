@@ -254,6 +254,21 @@ func (l *look) fromLinks() survey {
 	}
 }
 
+// see notes what was come by.
+func (l *look) see(s survey) {
+	head := l.home.head()
+	seen := Seen{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}
+	for _, m := range head.Metas {
+		if m.Name == "generator" && seen.Generator == "" {
+			seen.Generator = m.Content
+		}
+	}
+	if s.pages >= 0 {
+		seen.Listed = s.urls
+	}
+	l.site.Seen = seen
+}
+
 // pageLinks gives the addresses of an origin that a document of HTML links to,
 // each once.
 func pageLinks(doc []byte, base *url.URL, origin string) []string {

@@ -114,6 +114,7 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 		return w
 	}
 	s := l.survey(ctx)
+	l.see(s)
 	pages := s.pages
 	for _, r := range rooms {
 		if pages < 0 && r != nil && r.Offer != nil {
