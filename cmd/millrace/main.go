@@ -56,8 +56,8 @@ type commands struct {
 	Keys     keysCommand     `cmd:"" help:"Give out and revoke keys: add, list, revoke."`
 	SCP      scpCommand      `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`
 	ARC      arcCommand      `cmd:"" name:"arc" help:"Look at pages as ARC does: snapshot, lint, annotate."`
-	Config   configCommand   `cmd:"" help:"Show what a command works with, and where each value comes from."`
 	Snippet  snippetCommand  `cmd:"" help:"Print what nginx, Caddy or systemd have to know to work with serve."`
+	Config   configCommand   `cmd:"" help:"Show what a command works with, and where each value comes from."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
