@@ -16,4 +16,5 @@ func ExampleProtocols() {
 	// tct-00: The Collaboration Tunnel Protocol (TCT), draft-jurkovikj-collab-tunnel-00
 	// openfeeder: OpenFeeder, 1.0
 	// arc: ARC Sitemap & AI Indexing, 2.1
+	// web: Markdown, llms.txt, feeds and sitemaps of the plain web, llms.txt v2
 }

@@ -18,8 +18,8 @@ const source = "https://llmstxt.org/"
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,
-		Title:        "Markdown, llms.txt, feeds and sitemaps",
-		Version:      "llms.txt v2, RFC 4287, RFC 6721, JSON Feed 1.1, sitemaps.org",
+		Title:        "Markdown, llms.txt, feeds and sitemaps of the plain web",
+		Version:      "llms.txt v2",
 		Date:         "2026-08-10",
 		Source:       source,
 		Carry:        carry,
