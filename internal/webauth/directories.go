@@ -200,7 +200,7 @@ func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age
 	defer func() {
 		// What is wrong with it may pass, and says nothing of who has signed.
 		if err != nil && !errors.Is(err, millrace.ErrUnavailable) {
-			err = fmt.Errorf("%w: %s", millrace.ErrUnavailable, err)
+			err = fmt.Errorf("%w: %s", millrace.ErrUnavailable, err.Error()) // of one kind
 		}
 	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
