@@ -126,6 +126,7 @@ func (a *seenAtom) each(f func(e *node)) {
 
 func checkEntryID(a *seenAtom, fail check.Fail)    { a.each(func(e *node) { a.id(e, fail) }) }
 func checkEntryTitle(a *seenAtom, fail check.Fail) { a.each(func(e *node) { a.one(e, "title", fail) }) }
+
 func checkEntryUpdated(a *seenAtom, fail check.Fail) {
 	a.each(func(e *node) { a.one(e, "updated", fail) })
 }

@@ -109,16 +109,34 @@ func (r *run) anew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// probe finds out whether the site has Markdown, by its first pages, if its root
-// does not say so. ErrNotFound: it has none.
+// probe finds out whether the site has Markdown, by its first pages if its root
+// does not say so, and how the Markdown of pages of other forms is named.
+// ErrNotFound: it has none.
 func (r *run) probe(ctx context.Context, files []*file) error {
-	if m := r.manner(); !m.known() {
-		pages, err := r.first(ctx, files)
-		if err != nil {
-			return err
-		}
+	m := r.manner()
+	if m.known() && (m.Accept || m.Guess || len(m.Names) > 1) {
+		return nil
+	}
+	pages, forms, err := r.first(ctx, files)
+	if err != nil {
+		return err
+	}
+	if !m.known() {
 		if err := r.try(ctx, pages); err != nil {
 			return err
+		}
+	}
+	for form, page := range forms {
+		m := r.manner()
+		if _, ok := m.Names[form]; ok || m.Accept || m.Guess {
+			continue
+		}
+		links, err := r.links(ctx, page)
+		switch {
+		case err != nil && !absent(err):
+			return fmt.Errorf("%s: discovery: %w", Name, err)
+		case err == nil && len(links.twins) > 0 && r.here(links.twins[0]) != "":
+			r.learn(page, links.twins[0], false)
 		}
 	}
 	r.is.Way = r.manner()
@@ -159,38 +177,54 @@ func (r *reader) hasIndex(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
+	defer func() { _ = resp.Body.Close() }()
+	if fetch.CheckStatus(resp) != nil {
+		return false
+	}
 	b, err := fetch.ReadBeginning(resp, lookBytes)
-	return err == nil && fetch.CheckStatus(resp) == nil && decodeLLMs(b.Content) != nil
+	return err == nil && decodeLLMs(b.Content) != nil
 }
 
-// first gives the first pages that sitemaps name, but the root.
-func (r *run) first(ctx context.Context, files []*file) (pages []string, err error) {
+// maxFirst is how many entries of a sitemap are looked through for forms of paths.
+const maxFirst = 1000
+
+// first gives the first pages that sitemaps name, but the root, and one for each
+// form of paths.
+func (r *run) first(ctx context.Context, files []*file) (pages []string, forms map[string]string, err error) {
+	forms = map[string]string{}
 	for _, f := range files {
 		if f.spool == nil {
 			got, err := r.load(ctx, list{URL: f.URL})
-			if absent(err) {
+			if err != nil && absent(err) {
 				continue
 			}
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			f.at, f.spool, f.same, f.Validators = got.at, got.spool, false, got.Validators
 		}
+		left := maxFirst
 		err := f.entries(r.o.MaxList, func(e sitemap.Entry) error {
-			if u, ok := r.own(f.at, e.URL); ok && !e.Sitemap && r.here(u) != r.root {
-				pages = append(pages, r.here(u))
+			u, err := canon.Resolve(f.at, e.URL)
+			if page := r.here(u); err == nil && !e.Sitemap && page != "" && page != r.root {
+				if len(pages) < maxProbes {
+					pages = append(pages, page)
+				}
+				if _, _, form := splitPage(page); forms[form] == "" {
+					forms[form] = page
+				}
 			}
-			if len(pages) == maxProbes {
+			if left--; left == 0 {
 				return errStop
 			}
 			return nil
 		})
-		if errors.Is(err, errStop) {
-			return pages, nil
+		if len(pages) == maxProbes && (err == nil || errors.Is(err, errStop)) {
+			break
 		}
 	}
 	if len(pages) == 0 {
 		pages = []string{r.root} // a site of one page
 	}
-	return pages, nil
+	return pages, forms, nil
 }

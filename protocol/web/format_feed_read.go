@@ -35,9 +35,6 @@ type feedEntry struct {
 	Gone    bool
 }
 
-// key tells the entry in this state from all others.
-func (e *feedEntry) key() string { return e.ID + " " + e.Updated.UTC().Format(time.RFC3339Nano) }
-
 // decodeFeed reads Atom or JSON Feed, which it tells apart by their first
 // character. at is where the document is.
 func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {

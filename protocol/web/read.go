@@ -99,7 +99,7 @@ type feedState struct {
 	// its oldest entry, and it tells of deletions.
 	Trusted bool      `json:"trusted,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // of its newest entry
-	Top     string    `json:"top,omitempty"`  // that entry, if the feed is in the order of time
+	Top     string    `json:"top,omitempty"`  // marks of the entries that have its time
 }
 
 func (c cursor) encode() millrace.Cursor {
@@ -167,7 +167,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if f := r.is.Feed; f != nil && f.Trusted {
 		err := r.catchUp(ctx)
 		if err == nil && remembered {
-			return r.mark(r.is, false, "")
+			return r.mark(r.is, false)
 		}
 		if err != nil && !errors.Is(err, errWhole) {
 			return err
@@ -183,14 +183,14 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		return err
 	}
 	if r.foreign > 0 {
-		r.note("sitemap/location", r.root, fmt.Sprintf("%d pages of other sites are named, %s first", r.foreign, r.elsewhere))
+		r.note("sitemaps-location/host", r.root, fmt.Sprintf("%d pages of other sites are named, %s first", r.foreign, r.elsewhere))
 	}
 	return nil
 }
 
-// mark yields a milestone.
-func (r *run) mark(c cursor, whole bool, section string) error {
-	m := &millrace.Milestone{Cursor: c.encode(), Whole: whole, Section: section}
+// mark yields a milestone for everything.
+func (r *run) mark(c cursor, whole bool) error {
+	m := &millrace.Milestone{Cursor: c.encode(), Whole: whole}
 	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil) {
 		return errStop
 	}

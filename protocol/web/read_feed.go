@@ -2,8 +2,11 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -25,11 +28,10 @@ type feedRead struct {
 	fetch.Validators
 	entries    []feedEntry // that name a page of the site, in the feed's order
 	gone       []feedEntry
-	tombstones bool // it tells of deletions, in all of its documents
-	lost       bool // of one that cannot be told which page it was
-	ordered    bool // by time, the newest first
-	newest     time.Time
-	oldest     time.Time
+	tombstones bool      // it tells of deletions, in all of its documents
+	lost       bool      // of one that cannot be told which page it was
+	newest     time.Time // of all
+	oldest     time.Time // of what is there: the others may reach back further
 	named      map[string]bool
 	missed     int // pages that the sitemaps say have changed, and the feed does not
 }
@@ -57,7 +59,7 @@ func (r *run) loadFeed(ctx context.Context, st *feedState, v fetch.Validators, u
 }
 
 func newFeed(at string) *feedRead {
-	return &feedRead{url: at, tombstones: true, ordered: true, named: map[string]bool{}}
+	return &feedRead{url: at, tombstones: true, named: map[string]bool{}}
 }
 
 // feedDocument gets one document of a feed.
@@ -92,7 +94,7 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 		if fr.newest.Before(e.Updated) {
 			fr.newest = e.Updated
 		}
-		if fr.oldest.IsZero() || e.Updated.Before(fr.oldest) {
+		if !e.Gone && (fr.oldest.IsZero() || e.Updated.Before(fr.oldest)) {
 			fr.oldest = e.Updated
 		}
 		u, err := canon.URL(e.URL)
@@ -104,9 +106,6 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 			fr.gone = append(fr.gone, e)
 		case err == nil && r.here(u) != "":
 			e.URL = u
-			if n := len(fr.entries); n > 0 && e.Updated.After(fr.entries[n-1].Updated) {
-				fr.ordered = false
-			}
 			fr.entries = append(fr.entries, e)
 			fr.named[u] = true
 		}
@@ -127,10 +126,29 @@ func (fr *feedRead) compare(u string, modified time.Time) {
 // state gives what the cursor keeps of the feed.
 func (fr *feedRead) state(trusted bool) *feedState {
 	st := &feedState{URL: fr.url, Validators: fr.Validators, Trusted: trusted && fr.tombstones, Since: fr.newest}
-	if fr.ordered && len(fr.entries) > 0 {
-		st.Top = fr.entries[0].key()
+	var marks strings.Builder
+	for _, e := range fr.entries {
+		if e.Updated.Equal(fr.newest) {
+			marks.WriteString(e.mark())
+		}
+	}
+	if marks.Len() <= maxMarks*markLen {
+		st.Top = marks.String()
 	}
 	return st
+}
+
+// The entries with the time of the newest are told apart by marks, some letters
+// each, unless there are too many.
+const (
+	markLen  = 8
+	maxMarks = 2000
+)
+
+// mark stands for an entry.
+func (e *feedEntry) mark() string {
+	sum := sha256.Sum256([]byte(e.ID))
+	return base64.RawURLEncoding.EncodeToString(sum[:markLen*6/8])
 }
 
 // readFeed reads what the feed has now, before the sitemaps are: what changes
@@ -146,7 +164,7 @@ func (r *run) readFeed(ctx context.Context) error {
 	case err == nil:
 		r.feed = fr
 	case errors.Is(err, millrace.ErrInvalid):
-		r.note("feed/valid", r.is.Feed.URL, err.Error())
+		r.note("reader/feed", r.is.Feed.URL, err.Error())
 		fallthrough
 	default:
 		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps say all of it, too
@@ -161,7 +179,7 @@ func (r *run) trust() {
 		return
 	}
 	if r.feed.missed > 0 && r.feed.tombstones {
-		r.note("feed/changes", r.feed.url, fmt.Sprintf("it does not name %d pages that the sitemaps say have changed since its oldest entry", r.feed.missed))
+		r.note("reader/feed-changes", r.feed.url, fmt.Sprintf("it does not name %d pages that the sitemaps say have changed since its oldest entry", r.feed.missed))
 	}
 	r.is.Feed = r.feed.state(r.feed.missed == 0)
 }
@@ -177,7 +195,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		return nil
 	case err != nil:
 		if errors.Is(err, millrace.ErrInvalid) {
-			r.note("feed/valid", st.URL, err.Error())
+			r.note("reader/feed", st.URL, err.Error())
 		}
 		r.is.Feed = &feedState{URL: st.URL}
 		return errWhole
@@ -223,19 +241,15 @@ func (r *run) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// since gives the entries that are newer than a state of the feed. Several may
-// have its time: they are newer if they stand before the entry that was on top
-// then.
+// since gives the entries that are newer than a state of the feed. Others may
+// have the same time as its newest ones.
 func (fr *feedRead) since(st *feedState) (out []feedEntry) {
-	if fr.ordered && st.Top != "" {
-		for i := range fr.entries {
-			if fr.entries[i].key() == st.Top {
-				return fr.entries[:i]
-			}
-		}
+	known := map[string]bool{}
+	for i := 0; i+markLen <= len(st.Top); i += markLen {
+		known[st.Top[i:i+markLen]] = true
 	}
 	for _, e := range fr.entries {
-		if !e.Updated.Before(st.Since) {
+		if e.Updated.After(st.Since) || e.Updated.Equal(st.Since) && !known[e.mark()] {
 			out = append(out, e)
 		}
 	}

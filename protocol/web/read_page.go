@@ -275,7 +275,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 		return nil, fmt.Errorf("%s is %.60q: %w", at, kind, errNoTwin)
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
-		r.note("reader/conditional", at, "the whole document for a validator that still holds")
+		r.note("rfc9110-13.1.2/if-none-match", at, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %w", at, millrace.ErrUnmodified)
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {

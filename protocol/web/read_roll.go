@@ -102,7 +102,7 @@ func (r *run) roll(ctx context.Context, named []string) error {
 	if len(r.was.Lists) > 0 {
 		// No section of before says what has gone: whoever has applied only some of
 		// what comes starts over.
-		if err := r.mark(cursor{}, false, ""); err != nil {
+		if err := r.mark(cursor{}, false); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 			if other = cmp.Or(other, err); !r.usual {
 				missing = append(missing, u)
 				whole = whole && slices.Contains(r.was.Missing, u)
-				r.note("sitemap/robots", u, "it is no sitemap: "+err.Error())
+				r.note("sitemaps-index/there", u, "it is no sitemap: "+err.Error())
 			}
 			continue
 		case f.Index:
@@ -258,7 +258,7 @@ func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
 		whole = whole && ok
 	}
 	r.trust()
-	return r.mark(r.is, whole, "")
+	return r.mark(r.is, whole)
 }
 
 // rollEach yields what the sitemaps name that have changed, each with a
@@ -298,7 +298,7 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 		r.is.Feed = r.feed.state(r.is.Feed.Trusted)
 	}
 	if last == nil {
-		return r.mark(r.is, false, "")
+		return r.mark(r.is, false)
 	}
 	last.Cursor = r.is.encode()
 	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: last}, nil) {
@@ -316,7 +316,7 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 		case err == nil:
 			f.at, f.spool, f.same, f.Validators = got.at, got.spool, got.same, got.Validators
 		case absent(err):
-			r.note("sitemap/index", f.URL, "an index names it: "+err.Error())
+			r.note("sitemaps-index/there", f.URL, "an index names it: "+err.Error())
 			f.Validators = fetch.Validators{}
 			r.keep(f)
 			return false, nil
@@ -352,10 +352,10 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 	})
 	whole = nested == 0
 	if nested > 0 {
-		r.note("sitemap/index", f.URL, fmt.Sprintf("an index inside an index names %d sitemaps, which are not read", nested))
+		r.note("reader/sitemap-index", f.URL, fmt.Sprintf("an index inside an index names %d sitemaps, which are not read", nested))
 	}
 	if _, odd := errors.AsType[*millrace.FormatError](err); odd || errors.Is(err, millrace.ErrTooLarge) {
-		r.note("sitemap/valid", f.URL, strings.TrimSpace(err.Error()))
+		r.note("sitemaps-format/xml", f.URL, strings.TrimSpace(err.Error()))
 		whole, err = false, nil
 	}
 	if err != nil {

@@ -1,0 +1,328 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// Sites name the Markdown of their pages in different ways, and some do not say
+// how.
+func TestReadManners(t *testing.T) {
+	paths := []string{"/", "/a/", "/b", "/c.html", "/d/e/"}
+	for name, c := range map[string]struct {
+		change func(s *otherSite)
+		most   int // requests for all of it
+	}{
+		"links":  {func(*otherSite) {}, 11},
+		"Accept": {func(s *otherSite) { s.name, s.accept = nil, true }, 11},
+		"links of their own": {func(s *otherSite) {
+			s.name = func(p string) string { return "/raw" + strings.ReplaceAll(p, "/", "-") + ".txt.md" }
+		}, 16},
+		"llms.txt, its authors' names": {func(s *otherSite) {
+			s.links, s.llms = false, true
+			s.name = func(p string) string {
+				switch {
+				case strings.HasSuffix(p, "/"):
+					return p + "index.html.md"
+				case strings.HasSuffix(p, ".html"):
+					return p + ".md"
+				}
+				return p + ".md"
+			}
+		}, 24},
+		"llms.txt, without extension": {func(s *otherSite) {
+			s.links, s.llms = false, true
+			s.name = func(p string) string {
+				return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(p, ".html"), "/"), "/") + ".md"
+			}
+			delete(s.pages, "/")
+		}, 24},
+		"no canonical links": {func(s *otherSite) {
+			for p, page := range s.pages {
+				page.canon = "-"
+				s.pages[p] = page
+			}
+		}, 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(paths...)
+			c.change(s)
+			m := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+			rep, asked := m.sync(t)
+			m.holds(t)
+			if rep.Added != len(s.pages) || len(asked) > c.most {
+				t.Errorf("%+v, %d requests: %v", rep, len(asked), asked)
+			}
+			// Nothing has changed: the sitemap says so.
+			if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml"}) {
+				t.Errorf("nothing has changed, and asked for are %v", asked)
+			}
+			s.set("/b", "Another text", otherDay.Add(40*time.Hour))
+			if rep, asked := m.sync(t); rep.Updated != 1 || len(asked) != 2 {
+				t.Errorf("one page has changed: %+v, %v", rep, asked)
+			}
+			m.holds(t)
+			delete(s.pages, "/b")
+			if rep, _ := m.sync(t); rep.Deleted+rep.Doubted != 1 {
+				t.Errorf("one page is gone: %+v", rep)
+			}
+		})
+	}
+}
+
+// A site without Markdown costs a few requests, and so does one without a sitemap.
+func TestReadNothing(t *testing.T) {
+	for name, change := range map[string]func(s *otherSite){
+		"no Markdown":    func(s *otherSite) { s.name = nil },
+		"llms.txt alone": func(s *otherSite) { s.name, s.llms = nil, true },
+		"no sitemap":     func(s *otherSite) { s.lists = map[string][]string{} },
+		"an empty sitemap, no page": func(s *otherSite) {
+			s.name, s.lists = nil, map[string][]string{"/sitemap.xml": {}}
+		},
+		"elsewhere": func(s *otherSite) {
+			s.edit = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Host == "site.example" && r.URL.Path == "/" {
+					http.Redirect(w, r, "https://other.example/", http.StatusFound)
+					return true
+				}
+				return false
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite("/", "/a/", "/b", "/c/")
+			change(s)
+			m := &copied{site: s, now: otherDay}
+			for _, err := range m.reader().Changes(t.Context(), "") {
+				if !errors.Is(err, millrace.ErrNotFound) {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			if len(s.asked) > 12 {
+				t.Errorf("%d requests: %v", len(s.asked), s.asked)
+			}
+			s.asked = nil
+			if _, err := appraise(t.Context(), m.reader().client, goodSite, nil); !errors.Is(err, millrace.ErrNotFound) {
+				t.Errorf("a look: %v", err)
+			}
+			if len(s.asked) > 12 {
+				t.Errorf("a look takes %d requests: %v", len(s.asked), s.asked)
+			}
+		})
+	}
+}
+
+// A feed of all changes stands in for the sitemap; one that leaves something out
+// does not.
+func TestReadFeed(t *testing.T) {
+	paths := []string{"/"}
+	for i := range 20 {
+		paths = append(paths, fmt.Sprintf("/p%d", i))
+	}
+	s := newSite(paths...)
+	for i, p := range paths {
+		s.set(p, "Text of "+p, otherDay.Add(time.Duration(i)*time.Minute))
+	}
+	gone := map[string]time.Time{}
+	s.feed = atom(gone, 8)
+	m := &copied{site: s, now: otherDay.Add(2 * time.Hour)}
+	m.sync(t)
+	m.holds(t)
+	only := func(what string, want ...string) {
+		t.Helper()
+		_, asked := m.sync(t)
+		slices.Sort(asked)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("%s (-want +asked):\n%s", what, diff)
+		}
+		m.holds(t)
+	}
+	only("nothing has changed", "/feed.atom")
+	s.set("/p3", "Edited", otherDay.Add(time.Hour))
+	s.set("/new", "New", otherDay.Add(time.Hour))
+	delete(s.pages, "/p7")
+	gone[goodSite+"/p7"] = otherDay.Add(time.Hour)
+	only("one edited, one new, one gone", "/feed.atom", "/p3.md", "/new.md")
+	only("nothing again", "/feed.atom")
+	s.set("/p4", "At the same time as others", otherDay.Add(time.Hour))
+	only("the same second", "/feed.atom", "/p4.md")
+	// More than the feed holds: the sitemap has it all.
+	var want []string
+	for _, p := range paths[1:13] {
+		if _, ok := s.pages[p]; ok {
+			s.set(p, "Again "+p, otherDay.Add(90*time.Minute))
+			want = append(want, p+".md")
+		}
+	}
+	only("more than the feed has", append(want, "/feed.atom", "/sitemap.xml")...)
+	only("nothing again", "/feed.atom")
+	// A day later the sitemap is asked all the same.
+	m.now = m.now.Add(25 * time.Hour)
+	if _, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || len(asked) > 5 {
+		t.Errorf("a day later: %v", asked)
+	}
+	// What is gone under a name that nobody knows.
+	delete(s.pages, "/p9")
+	gone["urn:x:p9"] = m.now
+	if rep, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || rep.Deleted != 1 {
+		t.Errorf("a tombstone of an unknown entry: %+v, %v", rep, asked)
+	}
+	// A feed of posts alone.
+	posts := newSite(paths...)
+	posts.feed = func(*otherSite) string {
+		return `<feed xmlns="` + atomSpace + `" xmlns:at="` + tombstoneSpace + `"><updated>2026-03-02T00:00:00Z</updated>` +
+			`<entry><id>a</id><updated>2026-03-02T00:00:00Z</updated><link href="/p1"/></entry><entry><id>b</id><updated>2026-02-01T00:00:00Z</updated><link href="/p2"/></entry></feed>`
+	}
+	m = &copied{site: posts, now: otherDay.Add(48 * time.Hour)}
+	m.sync(t)
+	if !slices.ContainsFunc(m.notes, func(n string) bool { return strings.Contains(n, "feed-changes") }) {
+		t.Errorf("the notes are %q", m.notes)
+	}
+	posts.set("/p5", "Not in the feed", otherDay.Add(40*time.Hour))
+	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml", "/p5.md"}) {
+		t.Errorf("a feed that leaves something out: %v", asked)
+	}
+}
+
+// The sitemaps of an index are read when they have changed, each for itself.
+func TestReadIndex(t *testing.T) {
+	s := newSite("/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h", "/k", "/l")
+	s.robots = "Sitemap: " + goodSite + "/maps.xml\n"
+	s.lists = map[string][]string{"/maps.xml": nil, "/1.xml": {"/a", "/b", "/c", "/d"}, "/2.xml": {"/e", "/f", "/g", "/k", "/l", "/h", "https://other.example/x"}}
+	m := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+	rep, _ := m.sync(t)
+	m.holds(t)
+	if rep.Added != 10 || !slices.ContainsFunc(m.notes, func(n string) bool { return strings.Contains(n, "other.example") }) {
+		t.Errorf("%+v %q", rep, m.notes)
+	}
+	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/maps.xml", "/1.xml", "/2.xml"}) {
+		t.Errorf("nothing has changed: %v", asked)
+	}
+	delete(s.pages, "/h")
+	s.lists["/2.xml"] = []string{"/e", "/f", "/g", "/k", "/l", "/i"}
+	s.set("/i", "New", otherDay)
+	if rep, asked := m.sync(t); rep.Added != 1 || rep.Deleted != 1 || !slices.Equal(asked, []string{"/maps.xml", "/1.xml", "/2.xml", "/i.md"}) {
+		t.Errorf("one sitemap has changed: %+v, %v", rep, asked)
+	}
+	m.holds(t)
+	// Another sitemap: all are read again, and no page is asked for but the new one.
+	s.lists["/3.xml"] = []string{"/j"}
+	s.set("/j", "Newer", otherDay)
+	if rep, asked := m.sync(t); rep.Added != 1 || rep.Deleted != 0 || strings.Count(strings.Join(asked, " "), ".md") != 1 {
+		t.Errorf("one sitemap more: %+v, %v", rep, asked)
+	}
+	m.holds(t)
+	// One that is not there for once takes nothing away.
+	missing := s.lists["/1.xml"]
+	delete(s.lists, "/1.xml")
+	s.edit = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/maps.xml" {
+			return false
+		}
+		fmt.Fprintf(w, `<sitemapindex xmlns="%s"><sitemap><loc>/1.xml</loc></sitemap><sitemap><loc>/2.xml</loc></sitemap><sitemap><loc>/3.xml</loc></sitemap></sitemapindex>`, sitemapSpace)
+		return true
+	}
+	if rep, _ := m.sync(t); rep.Deleted+rep.Doubted != 0 {
+		t.Errorf("a sitemap is missing: %+v", rep)
+	}
+	s.lists["/1.xml"], s.edit = missing, nil
+	m.sync(t)
+	m.holds(t)
+}
+
+// A name that belongs to another page's Markdown is not believed, and the page
+// itself says where its own is.
+func TestReadClash(t *testing.T) {
+	s := newSite("/", "/a/", "/b/", "/c/")
+	name := s.name
+	s.name = func(p string) string {
+		if p == "/b/" {
+			return "/b/~2/index.md"
+		}
+		return name(p)
+	}
+	s.edit = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/b/index.md" {
+			return false
+		}
+		w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+		w.Header().Set("Link", `</b/index>; rel="canonical"`)
+		_, _ = w.Write([]byte("# Another\n"))
+		return true
+	}
+	m := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+	m.sync(t)
+	m.holds(t)
+	s.set("/b/", "Edited", otherDay.Add(time.Hour))
+	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml", "/b/~2/index.md"}) {
+		t.Errorf("what is known is not looked for again: %v", asked)
+	}
+	m.holds(t)
+}
+
+// Without a sitemap or anything else, a page leads to its Markdown.
+func TestReadPage(t *testing.T) {
+	s := newSite("/a/", "/b.html", "/c")
+	s.lists = map[string][]string{}
+	m := &copied{site: s, now: otherDay}
+	for path, page := range s.pages {
+		r := m.reader()
+		p, err := r.Page(t.Context(), millrace.Ref{URL: goodSite + path})
+		if err != nil || p.Text() != page.text {
+			t.Fatalf("%s: %+v, %v", path, p, err)
+		}
+		if _, err := r.Page(t.Context(), millrace.Ref{URL: goodSite + path, Version: p.Version}); !errors.Is(err, millrace.ErrUnmodified) {
+			t.Errorf("%s again: %v", path, err)
+		}
+	}
+	for _, u := range []string{goodSite + "/none", "https://other.example/a/"} {
+		if p, err := m.reader().Page(t.Context(), millrace.Ref{URL: u}); !errors.Is(err, millrace.ErrNotFound) {
+			t.Errorf("%s: %+v, %v", u, p, err)
+		}
+	}
+	if _, err := newReader(nil, "nothing", nil).Page(t.Context(), millrace.Ref{URL: "/"}); !errors.Is(err, millrace.ErrInvalid) {
+		t.Error(err)
+	}
+	for _, cursor := range []millrace.Cursor{"x", "{}", `{"root":"https://other.example/","lists":[{"url":"a"}]}`} {
+		for _, err := range m.reader().Changes(t.Context(), cursor) {
+			if !errors.Is(err, millrace.ErrConflict) {
+				t.Errorf("cursor %s: %v", cursor, err)
+			}
+		}
+	}
+}
+
+// A time that is not over says nothing: there may be another state with it.
+func TestReadTimes(t *testing.T) {
+	for _, c := range []struct {
+		state, modified, now string
+		want                 bool
+	}{
+		{"2026-03-01T10:00:00Z", "", "2026-03-01T10:00:02Z", true},
+		{"2026-03-01T10:00:00Z", "", "2026-03-01T10:00:01Z", false},
+		{"2026-03-01T00:00:00Z", "", "2026-03-01T20:00:00Z", false}, // a day
+		{"2026-03-01T00:00:00Z", "", "2026-03-02T00:00:02Z", true},
+		{"2026-03-01T10:00:00Z", "2026-03-01T09:59:59Z", "2026-03-02T00:00:00Z", false}, // an older copy
+		{"2026-03-01T10:00:00.5Z", "2026-03-01T10:00:00Z", "2026-03-02T00:00:00Z", true},
+		{"", "", "2026-03-02T00:00:00Z", false},
+	} {
+		r := newReader(nil, goodSite, &ReaderOptions{Now: func() time.Time { return feedTime(c.now) }})
+		want := ""
+		if c.want {
+			want = c.state
+		}
+		if got := r.settled(c.state, feedTime(c.modified)); got != want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
