@@ -281,13 +281,14 @@ func ageOf(h http.Header, now time.Time) time.Duration {
 
 // ClientOptions gives the options of a client that asks for directories, from
 // those that are given: it is no robot, has little patience, and keeps its
-// queues to itself. nil = the usual ones.
+// queues to itself. A host is asked for a few a second at most, so that nobody
+// can make the client a nuisance to others by naming many. nil = the usual ones.
 func ClientOptions(o *fetch.Options) *fetch.Options {
 	var out fetch.Options
 	if o != nil {
 		out = *o
 	}
-	out.IgnoreRobots, out.Delay, out.Beside, out.MaxReceived = true, -1, nil, 0
+	out.IgnoreRobots, out.Delay, out.Beside, out.MaxReceived = true, 0, nil, 0
 	out.MaxBody, out.Timeout, out.Concurrency, out.MaxRedirects = maxDirectory, directoryTime, 2, -1
 	out.Sign, out.Check = nil, nil
 	return &out

@@ -41,7 +41,12 @@
 //   - Signatures over fields with the parameters sf, bs or tr are not
 //     understood; neither are algorithms beside Ed25519.
 //   - A nonce is remembered until its signature expires, as long as there is
-//     room for it. A signature without a nonce holds until then, as the drafts have it.
+//     room for it, by one verifier. A signature without a nonce holds until then,
+//     as the drafts have it.
+//   - Of the responses of a site, those with status 200 and content are signed.
+//     A 304 has neither Content-Digest nor Content-Type (RFC 9110, section
+//     15.4.5), and what it confirms was verified when it came; a 206 is part of
+//     what a digest is of, and is verified as a whole by who puts it together.
 //   - The authority that a signature covers has to be one of the site's own, as
 //     configured, whatever the Host field says: a proxy may have changed it.
 package webauth
