@@ -202,6 +202,9 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) e
 		if !l.NoField {
 			w.Header().Add("Link", l.String())
 		}
+		if l.Vary != "" {
+			w.Header().Add("Vary", l.Vary)
+		}
 		if l.HTML {
 			head.WriteString(`<link rel="` + l.Rel + `" type="` + l.Type + `" href="` + html.EscapeString(l.URL) + "\">\n")
 		}
