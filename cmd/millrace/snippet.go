@@ -41,6 +41,7 @@ type snippet struct {
 var homeLinks = []struct{ path, params string }{
 	{"/llm-pages.json", `rel="index"; type="application/json"`},
 	{"/.well-known/openfeeder.json", `rel="openfeeder"; type="application/json"`},
+	{"/llms.txt", `rel="describedby"; type="text/plain"`},
 }
 
 // Run prints the snippet.
