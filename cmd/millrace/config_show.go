@@ -251,7 +251,7 @@ func (r *configReport) text(w io.Writer) error {
 				left++
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, printable(valueText(v.Value)), printable(v.From))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, printable(shorten(valueText(v.Value))), printable(v.From))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -263,6 +263,15 @@ func (r *configReport) text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shorten cuts what would make a column too wide; --json has all of it.
+func shorten(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
 }
 
 // valueText gives a value in one line.

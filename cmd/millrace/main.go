@@ -57,6 +57,7 @@ type commands struct {
 	SCP      scpCommand      `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`
 	ARC      arcCommand      `cmd:"" name:"arc" help:"Look at pages as ARC does: snapshot, lint, annotate."`
 	Snippet  snippetCommand  `cmd:"" help:"Print what nginx, Caddy or systemd have to know to work with serve."`
+	Init     initCommand     `cmd:"" help:"Look at your site, and write a configuration for it."`
 	Config   configCommand   `cmd:"" help:"Show what a command works with, and where each value comes from."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`

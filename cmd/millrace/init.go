@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+type initCommand struct {
+	common
+	remote
+	URL string `arg:"" name:"url" help:"Your site, by the address that visitors know."`
+	Out string `default:"millrace.yaml" placeholder:"FILE" help:"File to write; one that is there stays as it is (default: ${default})."`
+}
+
+// initReport is what `millrace init --json` prints.
+type initReport struct {
+	Site      string                    `json:"site"`
+	File      string                    `json:"file"`
+	As        string                    `json:"as"`        // how serve is going to read it: wordpress or crawl
+	Generator string                    `json:"generator"` // as the site's home page says; "" = it does not
+	Server    string                    `json:"server"`
+	Pages     int                       `json:"pages"`  // about; -1 = not known
+	Has       []string                  `json:"has"`    // protocols that the site has already
+	Seen      int                       `json:"seen"`   // addresses that were seen, of which
+	Hides     []initHidden              `json:"hides"`  // these would be hidden
+	Serves    []initServed              `json:"serves"` // what is going to be served
+	Purposes  map[millrace.Purpose]bool `json:"purposes"`
+	Reasons   []string                  `json:"reasons"` // for the purposes
+	Next      []string                  `json:"next"`    // commands
+	Requests  int64                     `json:"requests"`
+	Seconds   float64                   `json:"seconds"`
+
+	private bool   // the site is at a private address
+	program string // that serves it, as far as snippet knows it; "" = another
+}
+
+// initHidden is an address that machines would not see.
+type initHidden struct {
+	URL    string `json:"url"`
+	Reason string `json:"reason"`
+}
+
+// initServed is a way for machines that is going to be there.
+type initServed struct {
+	Protocol string `json:"protocol"`
+	Title    string `json:"title"`
+	Entry    string `json:"entry"` // where it begins
+}
+
+// entries are where clients of the protocols begin, below the base of the
+// documents.
+var entries = map[string]string{
+	"tct-01": "llm-pages.json", "tct-00": "llm-sitemap.json", "scp": "sitemap.xml", "arc": "arc-sitemap.json",
+	"openfeeder": ".well-known/openfeeder.json", "web": "llms.txt",
+}
+
+// Run looks at a site, and writes a configuration for it.
+func (c *initCommand) Run(ctx context.Context, p *process) error {
+	p.start(&c.common)
+	if err := c.remote.validate(); err != nil {
+		return err
+	}
+	at, err := siteFolder(c.URL)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(c.Out); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fmt.Errorf("%s is there already, and stays as it is: name another file with --out, and compare", c.Out)
+		}
+		return err
+	}
+	start := time.Now()
+	client := c.client(p, forgetful{})
+	bar := p.progress("looking at " + at)
+	bar.of("requests")
+	site, err := discover.Look(ctx, client.HTTP(), at, &discover.Options{
+		Rooms: all.Protocols(), Reader: &protocol.ReaderOptions{}, IgnorePolicy: true, Logger: p.log, Progress: func(n int) { bar.show(n, n) },
+	})
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if site.Moved != "" {
+		return fmt.Errorf("%s leads to %s: run init for that address", at, site.Moved)
+	}
+	r := &initReport{
+		Site: at, File: c.Out, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
+		Has: []string{}, Hides: []initHidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
+	}
+	if err := r.look(ctx, client.HTTP(), site); err != nil {
+		return err
+	}
+	if err := r.write(c); err != nil {
+		return err
+	}
+	stats := client.Stats()
+	r.Requests, r.Seconds = stats.Requests, time.Since(start).Round(time.Millisecond).Seconds()
+	return p.report(r, r.text)
+}
+
+// write writes the file, which nobody else has made meanwhile.
+func (r *initReport) write(c *initCommand) error {
+	text, err := r.yaml(time.Now())
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(c.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // it has no secrets, and other users' servers read it
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(c.Out))
+	}
+	return nil
+}
+
+// shownHidden is how many hidden addresses are printed.
+const shownHidden = 10
+
+// text prints the report for a person.
+func (r *initReport) text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: looked at with %s, %.1f s\n", r.Site, quantity(r.Requests, "request"), r.Seconds)
+	if r.Generator != "" {
+		fmt.Fprintf(&b, "made by %s\n", printable(r.Generator))
+	}
+	if r.Server != "" {
+		fmt.Fprintf(&b, "sent by %s\n", printable(r.Server))
+	}
+	fmt.Fprintf(&b, "millrace reads it by %s", map[string]string{"wordpress": "WordPress's REST API", "crawl": "crawling it"}[r.As])
+	if r.Pages >= 0 {
+		fmt.Fprintf(&b, ": about %s", quantity(int64(r.Pages), "page"))
+	}
+	b.WriteByte('\n')
+	if len(r.Has) > 0 {
+		fmt.Fprintf(&b, "it has %s already\n", strings.Join(r.Has, ", "))
+	}
+	b.WriteString("\nWill be hidden: pages with noindex or behind a login, what robots.txt disallows,\nand the paths under exclude. ")
+	fmt.Fprintf(&b, "Of %d addresses that were seen, that is %d.\n", r.Seen, len(r.Hides))
+	for i, h := range r.Hides {
+		if i == shownHidden {
+			fmt.Fprintf(&b, "  and %d more\n", len(r.Hides)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", printable(h.URL), printable(h.Reason))
+	}
+	b.WriteString("\nWill be served, of every other page:\n")
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, s := range r.Serves {
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Protocol, s.Entry, s.Title)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(r.Reasons) > 0 {
+		b.WriteString("\nThe policy says what robots.txt says already:\n")
+		for _, why := range r.Reasons {
+			fmt.Fprintf(&b, "  %s\n", printable(why))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s is written. Read it, change it, and then:\n", printable(r.File))
+	for _, n := range r.Next {
+		fmt.Fprintf(&b, "  %s\n", printable(n))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// inShell gives a word as a shell takes it.
+func inShell(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,") == "" && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// follow gives the commands that come next.
+func (r *initReport) follow() (next []string) {
+	file := ""
+	if r.File != configFile {
+		file = " --config " + inShell(r.File)
+	}
+	site := inShell(r.Site)
+	next = append(next, "millrace config"+file, "millrace serve "+site+file)
+	switch r.program {
+	case "":
+		next = append(next, "millrace snippet nginx "+site+file+"   # or caddy: what the server of the site has to pass on")
+	default:
+		next = append(next, "millrace snippet "+r.program+" "+site+file+"   # what "+r.program+" has to pass on")
+	}
+	next = append(next, "millrace snippet systemd "+site+file, "millrace check "+site+r.privately())
+	return next
+}
+
+func (r *initReport) privately() string {
+	if r.private {
+		return " --allow-private"
+	}
+	return ""
+}
+
+// host gives the host of the site.
+func (r *initReport) host() string {
+	u, err := url.Parse(r.Site)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}

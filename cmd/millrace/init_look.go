@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/origin/wordpress"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// look fills in what can be known of a site from outside.
+func (r *initReport) look(ctx context.Context, client *http.Client, site *discover.Site) error {
+	if a, err := netip.ParseAddr(r.host()); err == nil && (a.IsLoopback() || a.IsPrivate()) || r.host() == "localhost" {
+		r.private = true
+	}
+	for _, w := range site.Ways {
+		switch {
+		case w.Protocol != discover.Web && w.Offer != nil:
+			r.Has = append(r.Has, w.Protocol)
+		case w.Protocol == discover.Web && w.Offer != nil:
+			r.Pages = w.Offer.Pages
+		}
+	}
+	r.As = "crawl"
+	switch home, err := wordpress.Find(ctx, client, r.Site); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil && home == r.Site:
+		r.As = "wordpress"
+	default:
+		if web := site.Way(discover.Web); web == nil || !web.Open() {
+			why := "there is nothing at its address"
+			if web != nil && web.Reason != "" {
+				why = web.Reason
+			}
+			return fmt.Errorf("%s could not be read, so nothing is written: %s", r.Site, why)
+		}
+	}
+	u, err := url.Parse(r.Site)
+	if err != nil {
+		return err
+	}
+	robots, err := fetch.RobotsOf(ctx, client, u)
+	if err != nil {
+		return err
+	}
+	r.hidden(site.Seen, robots)
+	for _, room := range all.Protocols() {
+		r.Serves = append(r.Serves, initServed{room.Name, room.Title, r.Site + entries[room.Name]})
+	}
+	if err := r.said(ctx, client, site); err != nil {
+		return err
+	}
+	for _, name := range []string{"nginx", "caddy"} {
+		if strings.Contains(strings.ToLower(r.Server), name) {
+			r.program = name
+		}
+	}
+	r.Next = r.follow()
+	return nil
+}
+
+// hidden finds the addresses of those that were seen which would be hidden.
+func (r *initReport) hidden(seen discover.Seen, robots *fetch.Robots) {
+	known := map[string]bool{}
+	for _, a := range slices.Concat(seen.Links, seen.Listed) {
+		if !strings.HasPrefix(a, r.Site) || known[a] {
+			continue
+		}
+		known[a] = true
+		u, err := url.Parse(a)
+		if err != nil {
+			continue
+		}
+		r.Seen++
+		if (millrace.Visibility{}).Excluded(canon.Relative(r.Site, a)) {
+			r.Hides = append(r.Hides, initHidden{a, "exclude"})
+		} else if line, rule := robots.Rule(u.RequestURI()); line > 0 {
+			r.Hides = append(r.Hides, initHidden{a, fmt.Sprintf("robots.txt line %d: %s", line, rule)})
+		}
+	}
+	slices.SortFunc(r.Hides, func(a, b initHidden) int { return strings.Compare(a.URL, b.URL) })
+}
+
+// saidAs are the words for purposes in robots.txt.
+var saidAs = map[string]millrace.Purpose{
+	"ai-train": millrace.AITrain, "train-ai": millrace.AITrain, "ai-input": millrace.AIInput, "search": millrace.Search,
+}
+
+// said finds what the site's robots.txt says of purposes: in words, and by whom it
+// turns away. A refusal is taken over from either, a permission from words alone.
+func (r *initReport) said(ctx context.Context, client *http.Client, site *discover.Site) error {
+	for _, s := range site.Robots.Said {
+		for pref := range strings.SplitSeq(s.Value, ",") {
+			name, value, _ := strings.Cut(strings.ToLower(pref), "=")
+			value, _, _ = strings.Cut(value, ";")
+			purpose, ok := saidAs[strings.TrimSpace(name)]
+			value = strings.TrimSpace(value)
+			yes, no := value == "yes" || value == "y", value == "no" || value == "n"
+			if !ok || !yes && !no {
+				continue
+			}
+			if was, there := r.Purposes[purpose]; !there || was {
+				r.Purposes[purpose] = yes
+			}
+			r.Reasons = append(r.Reasons, fmt.Sprintf("%s: robots.txt line %d, %s: %s", purpose, s.Line, s.Name, s.Value))
+		}
+	}
+	data, err := robotsText(ctx, client, r.Site)
+	if err != nil || data == nil {
+		return err
+	}
+	table, err := bots.New(nil)
+	if err != nil {
+		return err
+	}
+	others := fetch.ParseRobots(data, "somebody-else")
+	for _, purpose := range []millrace.Purpose{millrace.AITrain, millrace.AIInput, millrace.Search} {
+		tokens := table.Crawlers(purpose)
+		var away []string
+		for _, t := range tokens {
+			if others.Allowed("/") && !fetch.ParseRobots(data, t).Allowed("/") {
+				away = append(away, t)
+			}
+		}
+		// A search engine that is turned away is one; of those that train, one
+		// stands for the others.
+		if len(away) == 0 || purpose != millrace.AITrain && len(away) < len(tokens) {
+			continue
+		}
+		r.Purposes[purpose] = false
+		r.Reasons = append(r.Reasons, fmt.Sprintf("%s: robots.txt turns %s away", purpose, strings.Join(away, ", ")))
+	}
+	return nil
+}
+
+// maxRobots is how much of a robots.txt counts (RFC 9309, section 2.5).
+const maxRobots = 500 << 10
+
+// robotsText gives the robots.txt of a site, nil if it has none.
+func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, canon.Origin(site)+"/robots.txt", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := fetch.Do(ctx, client, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		_ = resp.Body.Close()
+		if errors.Is(err, millrace.ErrUnavailable) {
+			return nil, err
+		}
+		return nil, nil //nolint:nilerr // there is none for us (RFC 9309, section 2.3.1.3)
+	}
+	b, err := fetch.ReadBeginning(resp, maxRobots)
+	if err != nil {
+		return nil, err
+	}
+	return b.Content, nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// initSite is a site that init looks at.
+func initSite(t *testing.T, robots string) *httptest.Server {
+	t.Helper()
+	files := http.FileServer(http.Dir(filepath.Join("..", "..", "testdata", "sites", "handbook")))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Server", "nginx/1.22.1")
+		switch r.URL.Path {
+		case "/robots.txt":
+			_, _ = w.Write([]byte(robots))
+		case "/":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte(`<html><head><meta name="generator" content="Hand &amp; Pen"></head><body>
+				<a href="/about/">About</a> <a href="/Cart?add=1">Cart</a> <a href="/private/x">X</a> <a href="https://elsewhere.example/login">L</a>`))
+		case "/sitemap.xml", "/sitemap_index.xml":
+			http.NotFound(w, r)
+		default:
+			files.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// What init has seen is in the report, and the file that it writes is right, with
+// the examples in it as well.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	site := initSite(t, "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\nContent-Signal: search=yes, ai-input=no\n")
+	file := filepath.Join(t.TempDir(), "millrace.yaml")
+	code, out, errs := command(t, nil, "init", site.URL, "--allow-private", "--out", file, "--json")
+	var r initReport
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	if d := cmp.Diff([]initHidden{{site.URL + "/Cart?add=1", "exclude"}, {site.URL + "/private/x", "robots.txt line 5: Disallow: /private/"}}, r.Hides); d != "" || r.Seen != 3 {
+		t.Errorf("of %d (-want +got):\n%s", r.Seen, d)
+	}
+	if d := cmp.Diff(map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: false, millrace.Search: true}, r.Purposes); d != "" {
+		t.Error(d)
+	}
+	if r.Site != site.URL+"/" || r.As != "crawl" || r.Generator != "Hand & Pen" || r.Server != "nginx/1.22.1" || len(r.Serves) != len(all.Protocols()) ||
+		!slices.ContainsFunc(r.Next, func(n string) bool { return strings.HasPrefix(n, "millrace snippet nginx ") }) {
+		t.Errorf("%+v", r)
+	}
+
+	for _, r := range []configReport{configOf(t, file), configOf(t, uncommented(t, file))} {
+		got := map[string]any{}
+		for _, v := range slices.Concat(r.Values, r.Policy) {
+			got[v.Key] = v.Value
+		}
+		if got["base-url"] != site.URL+"/" || got["allow-private"] != true || got["policy.purposes.ai-train"] != false || got["policy.purposes.search"] != true || len(r.Other) != 0 {
+			t.Errorf("%v", got)
+		}
+	}
+
+	// A file that is there stays.
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = command(t, nil, "init", site.URL, "--allow-private", "--out", file)
+	after, err := os.ReadFile(file)
+	if err != nil || code != exitFailure || !strings.Contains(errs, "is there already") || string(before) != string(after) {
+		t.Errorf("exit %d, %v: %s", code, err, errs)
+	}
+
+	// What comes next works.
+	s := serve(t, site.URL, "--config", file, "--store", filepath.Join(t.TempDir(), "s.db"), "--base-url", "http://127.0.0.1/", "--delay", "0s")
+	if code, _, body := get(t, address(s)+"robots.txt"); code != http.StatusOK || !strings.Contains(body, "ai-input=no") {
+		t.Errorf("%d\n%s", code, body)
+	}
+}
+
+// configOf gives what `millrace config` says of a file, which is right.
+func configOf(t *testing.T, file string) (r configReport) {
+	t.Helper()
+	code, out, errs := command(t, nil, "config", "--config", file, "--json")
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	return r
+}
+
+// uncommented gives a copy of a file in which the examples are no comments, but
+// for those that stand for a key that is there.
+func uncommented(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(file)
+	example := regexp.MustCompile(`^( *)# ( *[a-z-]+:(?: ["\[a-z0-9/].*)?)$`)
+	var lines []string
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		m := example.FindStringSubmatch(line)
+		key := ""
+		if m != nil {
+			key, _, _ = strings.Cut(strings.TrimSpace(m[2]), ":")
+		}
+		switch {
+		case m == nil, key == "listen", key == "ai-input", key == "search": // explanations, and what is there
+		case strings.HasPrefix(key, "tls-"):
+			name := filepath.Join(dir, key) // a server wants to read it
+			write(t, name, "")
+			line, n = key+": "+name, n+1
+		default:
+			line, n = m[1]+m[2], n+1
+		}
+		lines = append(lines, line)
+	}
+	if n < 12 {
+		t.Errorf("%d examples:\n%s", n, b)
+	}
+	name := filepath.Join(dir, "examples.yaml")
+	write(t, name, strings.Join(lines, "\n")+"\n")
+	return name
+}
+
+// Of a site that cannot be read, nothing is written.
+func TestInitNothing(t *testing.T) {
+	t.Parallel()
+	closed := initSite(t, "User-agent: *\nDisallow: /\n")
+	var moved *httptest.Server
+	moved = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		http.Redirect(w, r, strings.Replace(moved.URL, "127.0.0.1", "localhost", 1)+"/home", http.StatusFound)
+	}))
+	defer moved.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, tt := range []struct{ url, want string }{
+		{closed.URL, "Disallow: /"},
+		{moved.URL, "run init for that address"},
+		{gone.URL, "refused"},
+		{"example.com", "http://"},
+	} {
+		file := filepath.Join(t.TempDir(), "millrace.yaml")
+		code, out, errs := command(t, nil, "init", tt.url, "--allow-private", "--out", file)
+		if _, err := os.Stat(file); code == 0 || out != "" || !strings.Contains(errs, tt.want) || err == nil {
+			t.Errorf("%s: exit %d, want %q:\n%s%s", tt.url, code, tt.want, out, errs)
+		}
+	}
+}
+
+// What init says is served is there.
+func TestInitEntries(t *testing.T) {
+	t.Parallel()
+	s := serve(t, copySite(t, "handbook"))
+	for _, room := range all.Protocols() {
+		at, ok := entries[room.Name]
+		if code, _, _ := get(t, s.url+at); !ok || code != http.StatusOK {
+			t.Errorf("%s: /%s: %d", room.Name, at, code)
+		}
+	}
+}

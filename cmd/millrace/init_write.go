@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// yaml gives the configuration as it is written. What is a comment shows what
+// could be said.
+func (r *initReport) yaml(now time.Time) (string, error) {
+	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
+		"quoted":  quoted,
+		"line":    func(s string) string { return strings.Join(strings.Fields(printable(s)), " ") },
+		"private": func() bool { return r.private },
+	}).Parse(initYAML)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = t.Execute(&b, map[string]any{
+		"R": r, "Day": now.Format(time.DateOnly), "Exclude": millrace.DefaultExclude, "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
+	})
+	return b.String(), err
+}
+
+// quoted gives text as a scalar of YAML, which has those of JSON.
+func quoted(s string) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(s)
+	return strings.TrimSpace(b.String()), err
+}
+
+const initYAML = `# What millrace does with {{line .R.Site}}, by "millrace init" of {{.Day}}.
+#
+# Each key is a flag of the same name, which "millrace help serve" explains.
+# "millrace config" shows what they come to. A # makes a line a comment.
+
+# Where visitors find the site. What machines read is below it.
+base-url: {{quoted .R.Site}}
+
+# Where millrace itself listens. The server of the site passes on to it what
+# machines ask for: see "millrace snippet nginx", or caddy.
+listen: "127.0.0.1:8080"
+
+# Whose X-Forwarded-For is believed: that server.
+proxies: ["127.0.0.1", "::1"]
+{{if private}}
+# The site is at a private address.
+allow-private: true
+{{end}}
+# Stand in front of the site instead: visitors connect to millrace, and the site's
+# own server listens here. Then leave proxies out.
+# origin: "http://127.0.0.1:8000"
+# listen: ":443"
+# tls-cert: /etc/ssl/site.pem
+# tls-key: /etc/ssl/site.key
+
+# Hidden from machines: these paths, with everything below them. Pages that say
+# noindex, or that want a login, are hidden in any case.
+{{- range .R.Hides}}{{if eq .Reason "exclude"}}
+# Seen: {{line .URL}}{{end}}{{end}}
+exclude:
+{{- range .Exclude}}
+  - {{quoted .}}
+{{- end}}
+# hide-kinds: [forum]
+# authors: hidden
+
+# What the content may be used for. It goes into robots.txt, into each protocol,
+# and into what bots get.
+{{- range .R.Reasons}}
+# - {{line .}}
+{{- end}}
+{{- if .Purposes}}
+policy:
+  purposes:
+{{- range $p := .Purposes}}
+    {{$p}}: {{index $.R.Purposes $p}}
+{{- end}}
+  # terms: "{{.R.Site}}terms"
+  # contact: "mailto:owner@example.com"
+  # requirements:
+  #   attribution: true
+{{- else}}
+# policy:
+#   purposes:
+#     ai-train: false
+#     ai-input: true
+#     search: true
+#   terms: "{{.R.Site}}terms"
+#   contact: "mailto:owner@example.com"
+#   requirements:
+#     attribution: true
+{{- end}}
+
+# What bots get: allow, 402, 403 or a rate, by name, operator or purpose.
+# bot: ["training=403", "unverified=2/s"]
+
+# How many requests for content a second one client may make.
+# rate: 10
+
+# Who is told when something has changed: hubs of feeds, and search engines.
+# hub: ["https://hub.example.com/"]
+# indexnow: true
+
+# Whom the operators of machines can ask. It is published.
+# site-contact: "owner@example.com"
+`
