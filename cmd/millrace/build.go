@@ -348,7 +348,7 @@ func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway
 		items = append(items, home)
 	}
 	for _, path := range gate.Composed(ctx) {
-		it := static.Item{Path: path, Name: strings.TrimPrefix(path, "/")}
+		it := static.Item{Path: path, Room: composedRoom, Name: strings.TrimPrefix(path, "/")}
 		if !has(path) && b.Reserve(it) {
 			items = append(items, it)
 		}

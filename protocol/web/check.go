@@ -87,7 +87,7 @@ func Rules() []check.Rule {
 		rule("rfc9309-2.3", "utf-8", must, "robots.txt is UTF-8.", onRobots(checkRobotsUTF8)),
 		rule("rfc9309-2.2", "line", must, "A line of robots.txt is empty, a comment, or a name, a colon and a value.", onRobots(checkRobotsLine)),
 		rule("rfc9309-2.2", "group", must, "Rules stand in a group, after the line that says for whom they are.", onRobots(checkRobotsGroup)),
-		rule("rfc9309-2.2.1", "product-token", must, "user-agent names * or a product, of letters, - and _ alone.", onRobots(checkRobotsToken)),
+		rule("rfc9309-2.2.1", "product-token", must, "user-agent names * or a product, without a version, spaces and the like.", onRobots(checkRobotsToken)),
 		rule("rfc9309-2.2.2", "path", must, "The path of a rule is empty, or starts with / or *.", onRobots(checkRobotsPath)),
 		rule("rfc9309-2.5", "size", should, "robots.txt is no longer than the 500 KiB that every crawler reads.", onRobots(checkRobotsSize)),
 		rule("sitemaps-robots", "absolute", must, "A Sitemap line of robots.txt has an absolute URL.", onRobots(checkRobotsSitemap)),

@@ -85,13 +85,14 @@ func checkRobotsGroup(r *seenRobots, fail check.Fail) {
 	}
 }
 
-// productToken is one of RFC 9309, section 2.2.1.
-var productToken = regexp.MustCompile(`^([A-Za-z_-]+|\*)$`)
+// productToken is one of RFC 9309, section 2.2.1, or has digits as well: so are
+// some crawlers called, and who names them is not to blame.
+var productToken = regexp.MustCompile(`^([0-9A-Za-z_-]+|\*)$`)
 
 func checkRobotsToken(r *seenRobots, fail check.Fail) {
 	for _, l := range r.lines {
 		if l.name == "user-agent" && !productToken.MatchString(l.value) {
-			r.fail(l, "*, or a product of letters, - and _", fail)
+			r.fail(l, "*, or a product of letters, digits, - and _", fail)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 	site := v.Site()
 	scan := millrace.Scan{Order: millrace.BySeq, Limit: feedItems}
 	var items []*feedItem
-	at := make(map[string]int) // page to its place in items
+	at := make(map[string]*feedItem) // by page
 	if of.log {
 		list, after, err := of.changes(ctx, v)
 		if err != nil {
@@ -149,11 +149,13 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 		}
 		scan.Limit, scan.After = 0, after
 		for _, c := range list {
+			it := &feedItem{URL: c.URL, Gone: true, Changed: c.Time}
 			if c.Kind == millrace.Put {
 				scan.Limit++
-				at[c.URL] = len(items)
+				at[c.URL] = it
+				it.never = c.New
 			}
-			items = append(items, &feedItem{URL: c.URL, Gone: true, Changed: c.Time})
+			items = append(items, it)
 		}
 		if scan.Limit == 0 {
 			return items, nil
@@ -164,21 +166,19 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			return nil, err
 		}
 		var it *feedItem
-		if i, ok := at[page.URL]; ok {
-			it = items[i]
-		} else if !of.log {
+		if it = at[page.URL]; it == nil && !of.log {
 			it = &feedItem{URL: page.URL, Changed: site.Time}
-		} else {
+		} else if it == nil {
 			continue
 		}
 		t, err := v.Tag(ctx, Name, page.URL)
 		if errors.Is(err, millrace.ErrNotFound) || err == nil && !published(t) {
-			continue // the room has no such page, or has it no more
+			continue // the room has no such page, or has it no more: then it is gone
 		}
 		if err != nil {
 			return nil, err
 		}
-		it.Gone = false
+		it.Gone, it.never = false, false
 		it.Published, it.Title, it.Author, it.Language, it.Tags = page.Published, page.Title, page.Author, page.Language, page.Tags
 		it.Summary = cmp.Or(page.Description, page.Summary)
 		it.Twin = strings.TrimSuffix(site.Docs, "/") + tagName(site, t)
@@ -186,7 +186,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			items = append(items, it)
 		}
 	}
-	return items, nil
+	return slices.DeleteFunc(items, func(it *feedItem) bool { return it.never }), nil
 }
 
 // feed gives a document of a feed. ErrNotFound: there is none of that name.
