@@ -1,0 +1,97 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+// large writes the sitemaps of a view, together as an edition does.
+func large(t *testing.T, v millrace.View, o *protocol.PublisherOptions) (map[string][]byte, []string) {
+	t.Helper()
+	out := map[string]*bytes.Buffer{}
+	to := map[string]io.Writer{}
+	pub := NewPublisher(o)
+	var group *millrace.Group
+	for d, err := range pub.All(t.Context(), v) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Large || d.Header.Get("Content-Type") != "application/xml; charset=utf-8" {
+			continue
+		}
+		out[d.Path] = new(bytes.Buffer)
+		if d.Group == nil {
+			if err := d.Write(t.Context(), out[d.Path]); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		group, to[d.Path] = d.Group, out[d.Path]
+	}
+	if group != nil {
+		if err := group.Write(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bodies := map[string][]byte{}
+	for path, b := range out {
+		bodies[path] = b.Bytes()
+	}
+	return bodies, pub.Announce(v).Robots
+}
+
+// Every page with Markdown is in one sitemap, and the index names them all.
+func TestSitemaps(t *testing.T) {
+	var pages []*millrace.Page
+	for i := range 40 {
+		kind := millrace.Article
+		if i == 7 {
+			kind = millrace.Archive
+		}
+		pages = append(pages, &millrace.Page{
+			URL: fmt.Sprintf("/p/%d?a&b", i), Title: "P", Kind: kind, Blocks: millrace.TextBlocks("text"), Known: millrace.AllFields, Detail: millrace.DetailBlocks,
+		})
+	}
+	v := protocoltest.NewView(millrace.Site{Base: "https://x.test/"}, pages, Protocol().Tagger)
+	bodies, robots := large(t, v, &protocol.PublisherOptions{ListItems: 10})
+	if len(bodies) != 9 || !slices.Contains(robots, "Sitemap: https://x.test/sitemap.xml") || !slices.Contains(robots, "Sitemap: https://x.test/sitemap-index.xml") {
+		t.Fatalf("%d sitemaps, %q", len(bodies), robots)
+	}
+	seen := map[string]int{}
+	for e, err := range sitemap.Parse(bytes.NewReader(bodies[sitemap.IndexPath]), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := bodies[e.URL[len("https://x.test"):]]
+		for e, err := range sitemap.Parse(bytes.NewReader(body), nil) {
+			if err != nil {
+				t.Fatalf("%v: %s", err, body)
+			}
+			seen[e.URL]++
+		}
+	}
+	for i := range 40 {
+		if n, want := seen[fmt.Sprintf("https://x.test/p/%d?a&b", i)], 1; i != 7 && n != want || i == 7 && n != 0 {
+			t.Errorf("page %d is there %d times", i, n)
+		}
+	}
+
+	// Where SCP has sitemaps, and where no page of the site can be named, there are none.
+	elsewhere := protocoltest.NewView(millrace.Site{Base: "https://x.test/", Docs: "https://y.test/"}, nil, Protocol().Tagger)
+	for name, c := range map[string]struct {
+		v millrace.View
+		o protocol.PublisherOptions
+	}{"beside SCP": {v, protocol.PublisherOptions{Beside: []string{"scp", "web"}}}, "elsewhere": {elsewhere, protocol.PublisherOptions{}}} {
+		if bodies, robots := large(t, c.v, &c.o); len(bodies) > 0 || slices.ContainsFunc(robots, func(s string) bool { return s[:1] == "S" }) {
+			t.Errorf("%s: %d sitemaps, %q", name, len(bodies), robots)
+		}
+	}
+}
