@@ -123,7 +123,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	pressO := &edition.Options{Key: key, Log: p.log}
-	if err := c.stamp(s.docs, pressO); err != nil {
+	if pressO.Signer, err = c.stamp(s.docs); err != nil {
 		return nil, err
 	}
 	if s.press, err = edition.NewPress(s.site, published, o.path+"-files", pressO); err != nil {

@@ -53,18 +53,17 @@ func (c *stamping) keys() (stamp *webauth.Key, signers []*webauth.Key, others []
 	return stamp, signers, others, nil
 }
 
-// stamp has responses signed.
-func (c *stamping) stamp(docs string, o *edition.Options) error {
+// stamp gives what signs responses, nil if nothing does.
+func (c *stamping) stamp(docs string) (edition.Signer, error) {
 	key, _, _, err := c.keys()
 	if err != nil || key == nil {
-		return err
+		return nil, err
 	}
 	u, err := url.Parse(docs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o.Signer = webauth.NewStamp(key, &webauth.StampOptions{Prefix: strings.TrimRight(u.EscapedPath(), "/")})
-	return nil
+	return webauth.NewStamp(key, &webauth.StampOptions{Prefix: strings.TrimRight(u.EscapedPath(), "/")}), nil
 }
 
 // directory gives what publishes the keys, nil if there are none.
@@ -93,6 +92,9 @@ func (c *stamping) verifier(p *process, r *remote, bases ...string) gateway.Agen
 // surface has the gateway publish keys and verify signatures.
 func (c *stamping) surface(p *process, r *remote, o *gateway.Options) (err error) {
 	if o.Directory, err = c.directory(o.Docs); err != nil {
+		return err
+	}
+	if o.Signer, err = c.stamp(o.Docs); err != nil {
 		return err
 	}
 	o.Agents = c.verifier(p, r, o.Docs, o.Base)

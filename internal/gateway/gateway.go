@@ -75,6 +75,9 @@ type Options struct {
 	// sent, and FilesRateTotal all of them together; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 
+	// Signer signs the documents that are composed here, as the press's signs
+	// those of the rooms; nil = nobody does.
+	Signer edition.Signer
 	// Directory answers with the keys that sign for the site's host, at the path
 	// that all hosts have for them; nil = the site may have its own there.
 	Directory http.Handler
@@ -126,6 +129,7 @@ type Gateway struct {
 	added     additionsCache
 	usage     *usage // nil = the policy says nothing
 	maps      siteMaps
+	seals     seals
 	responses sync.Pool
 }
 

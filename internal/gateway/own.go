@@ -124,12 +124,12 @@ func (c *captured) missing() bool {
 }
 
 // small answers with a document that was made for the request.
-func small(w http.ResponseWriter, r *http.Request, contentType, maxAge string, body []byte) {
+func small(w *response, r *http.Request, contentType, maxAge string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", maxAge)
 	h.Set("Etag", `"`+canon.SHA256Hex(body)[:32]+`"`)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	http.ServeContent(sealed{w, body}, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // ownMap says what a site has at the place of its sitemap, beside ours.

@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
+)
+
+// notary signs by what it is told, and counts.
+type notary struct{ count int }
+
+func (n *notary) Sign(target string, status int, h http.Header) (input, signature string, again time.Time, err error) {
+	n.count++
+	return "by me", fmt.Sprint(target, " ", status, " ", h.Get("Content-Digest"), " ", h.Get("Content-Type")), time.Now().Add(time.Hour), nil
+}
+
+// What the gateway composes is signed like what the rooms publish: its whole
+// bytes, once as long as they stand.
+func TestComposedAreSigned(t *testing.T) {
+	n := new(notary)
+	const own = `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://x.test/a/</loc></url></urlset>`
+	files := inMemory("index.html", "<p>home", "sitemap.xml", own)
+	g := setup{files: files, rooms: []edition.Room{{Name: "mapper", Publisher: mapper{}}}, o: Options{Signer: n}}.gateway(t)
+	for i, target := range []string{"/sitemap.xml", "/.well-known/api-catalog"} {
+		for range 3 {
+			w := ask(g, "GET", target)
+			h := w.Header()
+			digest := canon.Digest(w.Body.Bytes())
+			if w.Code != 200 || h.Get("Content-Digest") != digest || h.Get("Signature") != target+" 200 "+digest+" "+h.Get("Content-Type") || h.Get("Signature-Input") == "" {
+				t.Errorf("%s: %d %v", target, w.Code, h)
+			}
+		}
+		if n.count != i+1 {
+			t.Errorf("%s: %d signatures", target, n.count)
+		}
+		tag := ask(g, "GET", target).Header().Get("Etag")
+		for _, c := range []struct {
+			method, name, value string
+			status              int
+		}{{"GET", "If-None-Match", tag, 304}, {"GET", "Range", "bytes=0-3", 206}, {"HEAD", "X-None", "", 200}} {
+			w := ask(g, c.method, target, c.name, c.value)
+			h := w.Header()
+			if w.Code != c.status || h["Signature"] != nil || h["Content-Digest"] != nil || (c.status != 304) != (h["Repr-Digest"] != nil) {
+				t.Errorf("%s %s with %s: %d %v", c.method, target, c.name, w.Code, h)
+			}
+		}
+	}
+	was := n.count
+	if w := ask(g, "GET", "/sitemap.xml?a=b"); w.Header().Get("Signature") == ask(g, "GET", "/sitemap.xml").Header().Get("Signature") || n.count != was+1 {
+		t.Errorf("with a query: %v, %d signatures more", w.Header(), n.count-was)
+	}
+}
+
+// The keys of the host are there for everybody, whatever the rules.
+func TestDirectoryPath(t *testing.T) {
+	keys := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { plain(w, r, http.StatusOK, "keys") })
+	g := setup{files: site(), base: "https://x.test/sub/", guarded: true, o: Options{Directory: keys}}.gateway(t)
+	if w := ask(g, "GET", "/.well-known/http-message-signatures-directory"); w.Code != 200 || w.Body.String() != "keys" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := ask(setup{files: site()}.gateway(t), "GET", "/.well-known/http-message-signatures-directory"); w.Code != 404 {
+		t.Errorf("a host without keys: %d", w.Code)
+	}
+}
