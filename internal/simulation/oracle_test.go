@@ -97,7 +97,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life) (*publi
 	}
 	for _, p := range o.w.rooms {
 		var links []string
-		pub := p.NewPublisher(&protocol.PublisherOptions{ListItems: o.w.items})
+		pub := p.NewPublisher(o.w.publishing())
 		for d, err := range pub.All(ctx, v) {
 			if err != nil {
 				return nil, err
@@ -128,7 +128,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life) (*publi
 				ed.pages[p.Name][page.URL] = true
 			}
 		}
-		if _, files := pub.(millrace.Filer); files {
+		if _, files := pub.(millrace.Filer); files || p.Name == "web" { // whose pages are named by SCP's files
 			continue
 		}
 		ask := &frozen{ed, links, func(r *http.Request) (*millrace.Document, error) { return pub.Find(ctx, v, r) }}

@@ -153,12 +153,21 @@ func (k *killer) kill() {
 	}
 }
 
+// publishing gives the options of every room.
+func (w *world) publishing() *protocol.PublisherOptions {
+	o := &protocol.PublisherOptions{ListItems: w.items}
+	for _, p := range w.rooms {
+		o.Beside = append(o.Beside, p.Name)
+	}
+	return o
+}
+
 // published gives the rooms of a replica; listing a site's documents takes
 // them a while now and then.
 func (w *world) published(l *life, g *gate) []edition.Room {
 	var out []edition.Room
 	for _, p := range w.rooms {
-		pub := p.NewPublisher(&protocol.PublisherOptions{ListItems: w.items})
+		pub := p.NewPublisher(w.publishing())
 		slow := slowPublisher{pub, w, l, g}
 		if filer, ok := pub.(millrace.Filer); ok {
 			out = append(out, edition.Room{Name: p.Name, Publisher: watchedFiler{slow, filer}})
