@@ -178,6 +178,7 @@ func (r *running) take() {
 	was := r.now
 	r.now, r.next = r.next, nil
 	empty := r.server.Use(r.now.gateway)
+	was.press.Forget()
 	r.now.p.log.Info("the new configuration is in use", "base", r.now.docs)
 	r.gone.Go(func() {
 		select {

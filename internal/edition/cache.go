@@ -207,6 +207,16 @@ func (s *shard) drop(e *entry) {
 	e.cost = 0
 }
 
+// clear lets go of everything.
+func (c *cache) clear() {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		s.m, s.bare, s.bodies = make(map[key]*entry), clock{}, clock{}
+		s.mu.Unlock()
+	}
+}
+
 // bytes gives what the cache holds, by its own count.
 func (c *cache) bytes() int64 {
 	n := int64(0)

@@ -49,6 +49,13 @@ func TestCacheBound(t *testing.T) {
 		if held > limit*5/4 {
 			t.Errorf("%d bytes on the heap, limit %d", held, limit)
 		}
+		p.Forget()
+		if held, counted := heap()-before, p.cache.bytes(); counted != 0 || held > limit/8 {
+			t.Errorf("after it has forgotten: %d bytes counted, %d on the heap", counted, held)
+		}
+		if w := ask(t, p, "GET", "/7.txt"); w.Code != 200 {
+			t.Errorf("after it has forgotten: %d", w.Code)
+		}
 		runtime.KeepAlive(p)
 	}
 }
@@ -151,6 +158,9 @@ func TestHammer(t *testing.T) {
 			}
 			for n, seq := range wrote {
 				newest[n].Store(seq)
+			}
+			if rnd.IntN(10) == 0 {
+				p.Forget()
 			}
 		}
 	})

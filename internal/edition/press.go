@@ -341,6 +341,10 @@ func (p *Press) verify(m *manifest) bool {
 	return good
 }
 
+// Forget lets go of what is kept to answer sooner, when hardly anybody is going
+// to ask any more.
+func (p *Press) Forget() { p.cache.clear() }
+
 // Changed tells [Press.Run] that the store holds something new to publish. It
 // never waits.
 func (p *Press) Changed() {
