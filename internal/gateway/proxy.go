@@ -285,18 +285,40 @@ func (p *Proxy) tell(r *http.Request, err error) {
 	}
 }
 
-// buffers are what answers are copied through.
-type buffers struct{ pool sync.Pool }
+// buffers are what answers are copied through. As long as few pass at once, they
+// are large: each piece of a page of unknown length costs the server two writes.
+type buffers struct {
+	large, small sync.Pool
+	out          atomic.Int64 // large ones in use
+}
 
-const bufferSize = 32 << 10
+const (
+	largeBuffer  = 128 << 10
+	smallBuffer  = 32 << 10
+	largeBuffers = 64 // in use at most
+)
 
 // Get implements [httputil.BufferPool].
 func (b *buffers) Get() []byte {
-	if p, ok := b.pool.Get().(*[bufferSize]byte); ok {
+	if b.out.Add(1) <= largeBuffers {
+		if p, ok := b.large.Get().(*[largeBuffer]byte); ok {
+			return p[:]
+		}
+		return new([largeBuffer]byte)[:]
+	}
+	b.out.Add(-1)
+	if p, ok := b.small.Get().(*[smallBuffer]byte); ok {
 		return p[:]
 	}
-	return new([bufferSize]byte)[:]
+	return new([smallBuffer]byte)[:]
 }
 
 // Put implements [httputil.BufferPool].
-func (b *buffers) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }
+func (b *buffers) Put(p []byte) {
+	if len(p) == largeBuffer {
+		b.out.Add(-1)
+		b.large.Put((*[largeBuffer]byte)(p))
+		return
+	}
+	b.small.Put((*[smallBuffer]byte)(p))
+}
