@@ -306,8 +306,8 @@ func documents(ctx context.Context, press *edition.Press, published []edition.Ro
 }
 
 // own reserves the names of the site's own files, and gives the files. A site
-// whose pages are elsewhere has a page here that leads to the documents, and
-// keeps its robots.txt; any other gets what is composed.
+// whose pages are elsewhere has a page here that leads to the documents; if they
+// are on the same host, what is composed would replace its own.
 func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway, b *static.Build) ([]static.Item, error) {
 	base, err := url.Parse(o.base)
 	if err != nil {
@@ -316,7 +316,11 @@ func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway
 	home := static.Item{Path: "/", Name: "index.html", Ask: strings.TrimSuffix(base.EscapedPath(), "/") + "/"}
 	if o.folder == nil {
 		b.Reserve(home)
-		return []static.Item{home}, nil
+		items := []static.Item{home}
+		if at, err := url.Parse(c.BaseURL); err == nil && at.Host != base.Host {
+			items = composed(ctx, gate, b, items) // the host has none of them
+		}
+		return items, nil
 	}
 	root, err := os.OpenRoot(c.Source)
 	if err != nil {
@@ -347,11 +351,5 @@ func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway
 		b.Reserve(home)
 		items = append(items, home)
 	}
-	for _, path := range gate.Composed(ctx) {
-		it := static.Item{Path: path, Room: composedRoom, Name: strings.TrimPrefix(path, "/")}
-		if !has(path) && b.Reserve(it) {
-			items = append(items, it)
-		}
-	}
-	return items, nil
+	return composed(ctx, gate, b, items), nil
 }

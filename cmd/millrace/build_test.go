@@ -149,6 +149,10 @@ func TestBuildOthers(t *testing.T) {
 		if err != nil || !strings.Contains(string(home), "/llm-pages.json") {
 			t.Errorf("%v:\n%s", err, home)
 		}
+		// The host of a mirror has nothing of its own.
+		if _, err := os.Stat(filepath.Join(out, "robots.txt")); (err == nil) != (src == mirror) {
+			t.Errorf("robots.txt of %s: %v", r.As, err)
+		}
 		for _, h := range r.Hosts {
 			if slices.Contains(h.Hidden, "tct-01") != (h.Host == "plain") {
 				t.Errorf("%s of %s: %+v", r.As, h.Host, h)
