@@ -222,7 +222,7 @@ func TestLook(t *testing.T) {
 			t.Errorf("%d requests", n)
 		}
 		p := got.Plan(nil)
-		if !strings.HasPrefix(line(p.First), "scp fill openfeeder tct-0") || p.Refresh.Roll != "scp" || p.Refresh.Deletions != "openfeeder" {
+		if !strings.HasPrefix(line(p.First), "scp fill web openfeeder tct-0") || p.Refresh.Roll != "scp" || p.Refresh.Deletions != "openfeeder" {
 			t.Errorf("first %s, refresh %s", line(p.First), line(p.Refresh))
 		}
 	})

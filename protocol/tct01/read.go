@@ -274,7 +274,7 @@ func mark(c cursor, whole bool, section string) millrace.Change {
 // discover asks the origin's root for its lists (1.4.1), and says how many bytes
 // that has taken.
 func (r *reader) discover(ctx context.Context) (found []list, size int64, err error) {
-	resp, err := r.get(ctx, http.MethodGet, r.root, nil)
+	resp, err := r.get(ctx, http.MethodGet, r.root, map[string]string{"Accept": "text/html, */*;q=0.1"})
 	if err != nil {
 		return nil, size, fmt.Errorf("%s: discovery: %w", Name, err)
 	}

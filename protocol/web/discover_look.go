@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -22,8 +24,10 @@ const (
 	// pages.
 	lookLists   = 3
 	lookSamples = 3
-	lookNames   = 2000    // of pages that are kept
-	mostPages   = 1 << 28 // that a site is taken to have, whatever its server says
+	lookNames   = 2000 // of pages that are kept
+	// bareRequests is what it takes to find out that a page has no Markdown.
+	bareRequests = 2
+	mostPages    = 1 << 28 // that a site is taken to have, whatever its server says
 )
 
 // appraise finds sitemaps, feed and Markdown as a reader does, and looks at how
@@ -70,8 +74,10 @@ type looked struct {
 	urls     []string    // that the sitemaps begin with
 	times    []time.Time // that they give those
 
-	got    int
+	got    int // pages with Markdown, of those that were looked at
+	none   int // those without
 	size   int64
+	html   int64 // bytes of those without
 	fields millrace.Fields
 }
 
@@ -211,8 +217,12 @@ func (l *looked) sample(ctx context.Context) error {
 			l.fields |= t.page.Known
 		case !absent(err):
 			return fmt.Errorf("%s: page: %w", Name, err)
-		case first == nil:
-			first = err
+		default:
+			if bare, ok := errors.AsType[*bareError](err); ok {
+				l.html += bare.size
+			}
+			l.none++
+			first = cmp.Or(first, err)
 		}
 	}
 	if l.got == 0 {
@@ -232,11 +242,24 @@ func (l *looked) offer() *protocol.Offer {
 		Moved: lists,
 		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
 	}
-	o.First = o.First.Add(o.Each, pages)
+	bare := pages * int64(l.none) / int64(l.none+l.got)
+	vain := protocol.Cost{Requests: bareRequests, Bytes: l.html / int64(max(1, l.none))}
+	o.First = o.First.Add(o.Each, pages-bare).Add(vain, bare)
+	// When a list has changed, pages are asked for of which it does not say when
+	// they have, and all of those that have no Markdown, which then come as HTML.
+	undated := 0
+	for _, t := range l.times {
+		if t.IsZero() {
+			undated++
+		}
+	}
+	o.Moved = o.Moved.Add(protocol.Cost{Requests: 1}, (pages-bare)*int64(undated)/int64(len(l.times))).
+		Add(vain, bare).Add(protocol.Cost{Requests: 1, Bytes: vain.Bytes}, bare)
 	o.Basis = fmt.Sprintf("the sitemaps, and %d of its pages", l.got)
+	o.Bare = int(bare)
 	switch {
 	case l.unending:
-		o.Pages, o.Around = -1, false
+		o.Pages, o.Bare, o.Around = -1, 0, false
 		o.Basis = "the beginning of the sitemaps, which are longer"
 	case l.guessed:
 		o.Basis = "the beginning of the sitemaps, and " + fmt.Sprint(l.got) + " of its pages"

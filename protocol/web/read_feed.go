@@ -116,9 +116,10 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 func (fr *feedRead) reaches(t time.Time) bool { return !fr.oldest.IsZero() && !fr.oldest.After(t) }
 
 // compare notes whether the feed names a page that a sitemap says was changed
-// since its oldest entry.
+// since its oldest entry, or of which it does not say when.
 func (fr *feedRead) compare(u string, modified time.Time) {
-	if modified.After(fr.oldest) && !modified.After(fr.newest) && !fr.oldest.IsZero() && !fr.named[u] {
+	since := modified.IsZero() || modified.After(fr.oldest) && !modified.After(fr.newest)
+	if since && !fr.oldest.IsZero() && !fr.named[u] {
 		fr.missed++
 	}
 }
@@ -179,7 +180,7 @@ func (r *run) trust() {
 		return
 	}
 	if r.feed.missed > 0 && r.feed.tombstones {
-		r.note("reader/feed-changes", r.feed.url, fmt.Sprintf("it does not name %d pages that the sitemaps say have changed since its oldest entry", r.feed.missed))
+		r.note("reader/feed-changes", r.feed.url, fmt.Sprintf("it does not name %d pages that have changed since its oldest entry, or may have, by the sitemaps", r.feed.missed))
 	}
 	r.is.Feed = r.feed.state(r.feed.missed == 0)
 }

@@ -21,7 +21,7 @@ const (
 	maxTwinLinks = 4        // of a page that are tried
 	maxHTML      = 1 << 20  // bytes of a page of HTML that are looked through for links
 
-	htmlTypes = "text/html, application/xhtml+xml, */*;q=0.1"
+	htmlTypes = "text/html, */*;q=0.1" // as those who look at a site ask: an answer that varies by it is one
 	twinTypes = "text/markdown, text/plain;q=0.5, */*;q=0.1"
 	ownTypes  = "text/markdown, text/html;q=0.1" // of a page's own URL, which may have both
 )
@@ -186,15 +186,29 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 			return got, err
 		}
 	}
-	return nil, fmt.Errorf("%s has no Markdown: %w", page, millrace.ErrNotFound)
+	return nil, &bareError{page, links.size}
 }
+
+// bareError is a page without Markdown.
+type bareError struct {
+	page string
+	size int64 // bytes of its HTML that were read, as they were sent
+}
+
+// Error names the page.
+func (e *bareError) Error() string {
+	return e.page + " has no Markdown: " + millrace.ErrNotFound.Error()
+}
+
+// Unwrap gives [millrace.ErrNotFound].
+func (e *bareError) Unwrap() error { return millrace.ErrNotFound }
 
 // pageLinks is what the answer for a page's own URL says.
 type pageLinks struct {
 	twins, feeds []string // feeds of changes in Atom first
 	canonical    string
 	final        string
-	vary         bool // it depends on what is asked for
+	size         int64 // bytes that were read, as they were sent
 }
 
 // links asks for a page as browsers do.
@@ -208,14 +222,15 @@ func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
 		return nil, err
 	}
 	all := weblink.Header(resp.Header, resp.Request.URL)
+	out := &pageLinks{}
 	if weblink.IsHTML(resp.Header) {
 		b, err := fetch.ReadBeginning(resp, maxHTML)
 		if err != nil {
 			return nil, err
 		}
+		out.size = b.Read
 		all = append(all, weblink.HTML(strings.NewReader(string(b.Content)), resp.Request.URL).Links...)
 	}
-	out := &pageLinks{vary: varies(resp.Header, "Accept")}
 	if out.final, err = canon.URL(resp.Request.URL.String()); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}

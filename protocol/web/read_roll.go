@@ -24,7 +24,7 @@ const (
 	maxList      = 100 << 20 // bytes of one, unless the options say another limit
 	maxEntries   = 1 << 20   // of one; sitemaps.org says 50,000
 	downloadTime = 15 * time.Minute
-	sitemapTypes = "application/xml, text/xml, text/plain;q=0.8, */*;q=0.5"
+	sitemapTypes = "application/xml, text/xml, text/plain, */*;q=0.5"
 )
 
 // list is one sitemap with its validators, verbatim.
