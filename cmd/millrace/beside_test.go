@@ -104,8 +104,12 @@ func TestRealBesideStatic(t *testing.T) {
 			realSite(t, server, "--html", html, "--snippet", snippet, "--port", port)
 			_, _, page := get(t, url+"about/")
 			file := filepath.Join(t.TempDir(), "s.db")
-			beside(t, url, listen, "--store", file)
+			const key = "0123456789abcdef0123456789abcdef"
+			beside(t, url, listen, "--store", file, "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/")
 			direct := "http://" + listen + "/"
+			if code, _, body := get(t, url+key+".txt"); code != 200 || body != key {
+				t.Errorf("the file of the key for search engines: %d %.200s", code, body)
+			}
 
 			out := filepath.Join(t.TempDir(), "out")
 			built(t, html, out, url)

@@ -82,6 +82,7 @@ func (c *snippetCommand) Run(_ context.Context, p *process) error {
 	for _, l := range homeLinks {
 		links = append(links, "<"+s.Path+l.path+">; "+l.params)
 	}
+	links = append(links, "<"+strings.TrimSuffix(base, "/")+`/feed.atom>; rel="alternate"; type="application/atom+xml"`)
 	s.Links = strings.Join(links, ", ")
 	text, err := s.text(c.For)
 	if err != nil {
