@@ -118,7 +118,7 @@ func TestRealModesWordPress(t *testing.T) {
 			}
 			return ""
 		})
-		if own.StatusCode != 200 || res.StatusCode != 200 || added != before || after == before {
+		if own.StatusCode != http.StatusOK || res.StatusCode != http.StatusOK || added != before || after == before {
 			t.Errorf("%s: %s, %s; beside its links the page has changed (-before +after):\n%s", post, own.Status, res.Status, cmp.Diff(before, added))
 		}
 		if !slices.ContainsFunc(res.Header["Link"], func(l string) bool { return strings.Contains(l, "llm.json>") }) {
@@ -133,10 +133,10 @@ func TestRealModesWordPress(t *testing.T) {
 			t.Fatal(err)
 		}
 		login.Body.Close()
-		if login.StatusCode != 200 || len(login.Cookies()) == 0 {
+		if login.StatusCode != http.StatusOK || len(login.Cookies()) == 0 {
 			t.Errorf("the login: %s %v", login.Status, login.Header)
 		}
-		if admin, err := unfollowed.Get(url + "wp-admin/"); err != nil || admin.StatusCode != 302 || !strings.HasPrefix(admin.Header.Get("Location"), url+"wp-admin/") {
+		if admin, err := unfollowed.Get(url + "wp-admin/"); err != nil || admin.StatusCode != http.StatusFound || !strings.HasPrefix(admin.Header.Get("Location"), url+"wp-admin/") {
 			t.Errorf("the administration: %v %v", admin, err)
 		} else {
 			admin.Body.Close()
