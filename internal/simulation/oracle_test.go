@@ -291,6 +291,9 @@ func (o *oracle) ask(l *life, r *http.Request) *exchange {
 // gone is the line by which a delta of ARC tells that a page is gone.
 var gone = regexp.MustCompile(`(?m)^\{"url":"[^"]*","ai_indexable":false,"robots_directive":"noindex"\}`)
 
+// tombstone is how a feed tells it.
+var tombstone = regexp.MustCompile(`<at:deleted-entry ref="[^"]*"`)
+
 // answered judges a whole answer.
 func (x *exchange) answered(resp *http.Response, body []byte) {
 	o, uri := x.o, x.r.URL.RequestURI()
@@ -310,6 +313,8 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	}
 	// That a page is gone is told by its name.
 	shown, _, _ := bytes.Cut(text, []byte(`"deleted":[`))
+	shown, _, _ = bytes.Cut(shown, []byte(`"_deleted":[`))
+	shown = tombstone.ReplaceAll(shown, nil)
 	if strings.HasPrefix(uri, "/arc-sitemap-deltas/") {
 		shown = gone.ReplaceAll(shown, nil)
 	}
