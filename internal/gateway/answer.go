@@ -33,8 +33,9 @@ type response struct {
 	address    netip.Addr
 	identified bool // id is known
 	id         identity
-	paced      bool     // the body is sent slowly
-	text       [96]byte // for a value of a field
+	paced      bool // the body is sent slowly
+	standings  [2]standing
+	counts     int // of standings
 }
 
 // WriteHeader notes the final status.
@@ -43,6 +44,9 @@ func (w *response) WriteHeader(status int) {
 		w.status = status
 		if w.keyed {
 			private(w.Header())
+		}
+		if w.counts > 0 && status != http.StatusNotModified {
+			w.tell(w.Header())
 		}
 		if w.g != nil && w.g.usage != nil && status < 400 {
 			w.g.usage.state(w.Header())

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -57,7 +56,7 @@ type quota struct {
 	every  time.Duration // for one unit
 	burst  int64         // units, at least 1
 	name   string        // as RateLimit fields have it
-	policy []string      // the value of RateLimit-Policy
+	policy string        // the value of RateLimit-Policy
 }
 
 // newQuota makes a quota of a rate per second.
@@ -66,7 +65,7 @@ func newQuota(number int, name string, perSecond float64) *quota {
 	burst := int64(min(max(1, math.Ceil(burstTime*perSecond)), math.MaxInt32))
 	q := &quota{number: number, every: every, burst: burst, name: name}
 	window := int64(math.Ceil((time.Duration(burst) * every).Seconds()))
-	q.policy = []string{`"` + name + `";q=` + strconv.FormatInt(burst, 10) + ";w=" + strconv.FormatInt(max(1, window), 10)}
+	q.policy = `"` + name + `";q=` + strconv.FormatInt(burst, 10) + ";w=" + strconv.FormatInt(max(1, window), 10)
 	return q
 }
 
@@ -303,28 +302,37 @@ func (w *response) charge() error {
 	return w.count(w.g.rate, w.who())
 }
 
-// count takes one request from a quota, and says in the header what is left of
-// it (draft-ietf-httpapi-ratelimit-headers).
+// count takes one request from a quota.
 func (w *response) count(q *quota, c client) error {
 	left, full, wait := w.g.limits.take(q, c)
-	h := w.Header()
-	if have := h["Ratelimit-Policy"]; have == nil {
-		h["Ratelimit-Policy"] = q.policy
-	} else {
-		h["Ratelimit-Policy"] = slices.Concat(have, q.policy)
+	if w.counts < len(w.standings) {
+		w.standings[w.counts] = standing{q, left, full}
+		w.counts++
 	}
-	seconds := int64((full + time.Second - 1) / time.Second)
-	b := append(w.text[:0], '"')
-	b = append(b, q.name...)
-	b = append(b, `";r=`...)
-	b = strconv.AppendInt(b, left, 10)
-	b = append(b, ";t="...)
-	b = strconv.AppendInt(b, seconds, 10)
-	h["Ratelimit"] = append(h["Ratelimit"], string(b))
 	if wait > 0 {
 		return tooMany("too many requests: slow down", wait)
 	}
 	return nil
+}
+
+// standing is what a client has left of a quota, and how long it takes until it
+// has all of it.
+type standing struct {
+	q    *quota
+	left int64
+	full time.Duration
+}
+
+// tell says in the header what is left of the quotas that the request has been
+// taken from (draft-ietf-httpapi-ratelimit-headers). A 304 has nothing of it:
+// caches would keep it with what they hold (RFC 9111, section 3.2).
+func (w *response) tell(h http.Header) {
+	policies, limits := make([]string, w.counts), make([]string, w.counts)
+	for i, c := range w.standings[:w.counts] {
+		policies[i] = c.q.policy
+		limits[i] = `"` + c.q.name + `";r=` + strconv.FormatInt(c.left, 10) + ";t=" + strconv.FormatInt(int64((c.full+time.Second-1)/time.Second), 10)
+	}
+	h["Ratelimit-Policy"], h["Ratelimit"] = policies, limits
 }
 
 // who says whom a request counts for: a key, whatever else is wrong with it,

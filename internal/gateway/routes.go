@@ -219,16 +219,10 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		g.log.Error("request failed", "path", shown(r.URL.Path), "err", err)
 	}
 	h := w.Header()
-	kept := [...]string{"Allow", "Ratelimit", "Ratelimit-Policy"}
-	var values [len(kept)][]string
-	for i, name := range kept {
-		values[i] = h[name]
-	}
+	methods := h["Allow"]
 	clear(h) // of the response that was begun
-	for i, name := range kept {
-		if values[i] != nil {
-			h[name] = values[i]
-		}
+	if methods != nil {
+		h["Allow"] = methods
 	}
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "5")
