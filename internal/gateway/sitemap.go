@@ -144,8 +144,8 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 		switch t := t.(type) {
 		case xml.StartElement:
 			depth++
-			switch {
-			case depth == 1:
+			switch depth {
+			case 1:
 				end := d.InputOffset()
 				if t.Name.Local != "urlset" || own[end-2] == '/' || binds(t, namespaces) {
 					return nil, false
@@ -161,10 +161,10 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 					out.WriteString("\n" + elements)
 				}
 				from = end
-			case depth == 2:
+			case 2:
 				start = before
 				loc.Reset()
-			case depth == 3:
+			case 3:
 				inLoc = t.Name.Local == "loc" && !strings.Contains(t.Name.Space, "/sitemap-") // not those of images and videos
 			}
 		case xml.EndElement:

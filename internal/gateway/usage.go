@@ -25,10 +25,13 @@ type usage struct {
 // written: those of Content-Signal, which are those of the vocabulary, and
 // those of Content-Usage (draft-ietf-aipref-vocab, where answering has no word
 // of its own yet, and a word that a reader does not know says nothing to it).
-var purposes = []struct {
+var purposes = []purposeName{{millrace.Search, "search"}, {millrace.AIInput, "ai-input"}, {millrace.AITrain, "train-ai"}}
+
+// purposeName is a purpose with its name in Content-Usage.
+type purposeName struct {
 	purpose millrace.Purpose
 	usage   string
-}{{millrace.Search, "search"}, {millrace.AIInput, "ai-input"}, {millrace.AITrain, "train-ai"}}
+}
 
 // newUsage gives what a policy says, nil if that is nothing. crawlers names the
 // product tokens of those who come for a purpose; nil = nobody is known.
@@ -130,12 +133,7 @@ func unknown(lines []string) string {
 	for pref := range strings.SplitSeq(strings.Join(lines, ","), ",") {
 		pref = strings.TrimSpace(pref)
 		name, _, _ := strings.Cut(pref, "=")
-		known := slices.ContainsFunc(purposes, func(w struct {
-			purpose millrace.Purpose
-			usage   string
-		}) bool {
-			return strings.EqualFold(name, w.usage)
-		})
+		known := slices.ContainsFunc(purposes, func(w purposeName) bool { return strings.EqualFold(name, w.usage) })
 		if pref != "" && !known {
 			b.WriteString(", " + pref)
 		}
