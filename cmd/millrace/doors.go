@@ -115,7 +115,7 @@ func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gatewa
 	if o.Proxies, err = c.networks(); err != nil {
 		return err
 	}
-	if err = c.keep(p, c.Rate, o); err != nil || !c.RequireKey {
+	if err = c.keep(p, o); err != nil || !c.RequireKey {
 		return err
 	}
 	all, err := keys.Keys(ctx)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -83,7 +84,7 @@ func byteRate(flag, s string) (float64, error) {
 }
 
 // keep gives the gateway what it needs to know of bots.
-func (c *gatekeeping) keep(p *process, rate float64, o *gateway.Options) error {
+func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	ranges, err := c.ranges()
 	if err != nil {
 		return err
@@ -97,11 +98,9 @@ func (c *gatekeeping) keep(p *process, rate float64, o *gateway.Options) error {
 	if o.FilesRate, o.FilesRateTotal, err = c.filesRates(); err != nil {
 		return err
 	}
+	o.Policy = cmp.Or(o.Policy, p.policy)
 	if err := gateway.CheckRules(o.Bots, o.Rules, p.policy); err != nil {
 		return usageError("--bot: " + err.Error())
-	}
-	if p.policy != nil && rate > 0 && p.policy.Rate.PerSecond > rate {
-		return usageError(fmt.Sprintf("--rate %v: the policy says that %v requests a second are welcome (rate.per-second), and who believes it would get 429", rate, p.policy.Rate.PerSecond))
 	}
 	return nil
 }
