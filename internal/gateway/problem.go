@@ -10,6 +10,9 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
+// askToSign asks for a signature by Web Bot Auth (RFC 9421, section 5).
+const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"`
+
 // turnAway refuses a bot, and says why as a machine reads it (RFC 9457): which
 // rule it was, and where the terms, the price and the owner are.
 func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) {
@@ -22,6 +25,9 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 	}
 	h := w.Header()
 	clear(h)
+	if g.o.Agents != nil && id.verdict != bots.Verified {
+		h.Set("Accept-Signature", askToSign)
+	}
 	b := canon.AppendString([]byte(`{"title":`), http.StatusText(status))
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(status), 10)

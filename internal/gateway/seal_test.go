@@ -66,3 +66,23 @@ func TestDirectoryPath(t *testing.T) {
 		t.Errorf("a host without keys: %d", w.Code)
 	}
 }
+
+// Who is turned away and has not shown who he is learns how he could.
+func TestAskedToSign(t *testing.T) {
+	for _, c := range []struct {
+		agents Agents
+		signed string
+		asked  bool
+	}{
+		{new(signers), "", true},
+		{new(signers), "wrong", true},
+		{new(signers), "chatgpt.com", false}, // it is known, and not wanted
+		{nil, "", false},                     // nobody would look
+	} {
+		ask := visitor(t, Options{Rules: rules(t, "openai=403"), Agents: c.agents})
+		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)
+		if got := w.Header().Get("Accept-Signature"); w.Code != 403 || (got == askToSign) != c.asked || !c.asked && got != "" {
+			t.Errorf("signed %q: %d, asked %q", c.signed, w.Code, got)
+		}
+	}
+}
