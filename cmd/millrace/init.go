@@ -21,8 +21,8 @@ import (
 type initCommand struct {
 	common
 	remote
-	URL string `arg:"" name:"url" help:"Your site, by the address that visitors know."`
-	Out string `default:"millrace.yaml" placeholder:"FILE" help:"File to write; one that is there stays as it is (default: ${default})."`
+	URL  string `arg:"" name:"url" help:"Your site, by the address that visitors know."`
+	File string `arg:"" optional:"" default:"millrace.yaml" help:"File to write; one that is there stays as it is (default: ${default})."`
 }
 
 // initReport is what `millrace init --json` prints.
@@ -77,9 +77,9 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(c.Out); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = fmt.Errorf("%s is there already, and stays as it is: name another file with --out, and compare", c.Out)
+			err = fmt.Errorf("%s is there already, and stays as it is: name another FILE behind the URL, and compare", c.File)
 		}
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 		return fmt.Errorf("%s leads to %s: run init for that address", at, site.Moved)
 	}
 	r := &initReport{
-		Site: at, File: c.Out, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
+		Site: at, File: c.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
 		Has: []string{}, Hides: []initHidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
 	}
 	if err := r.look(ctx, client.HTTP(), site); err != nil {
@@ -118,13 +118,13 @@ func (r *initReport) write(c *initCommand) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(c.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // it has no secrets, and other users' servers read it
+	f, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // it has no secrets, and other users' servers read it
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(c.Out))
+		return errors.Join(err, os.Remove(c.File))
 	}
 	return nil
 }

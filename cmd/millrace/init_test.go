@@ -45,7 +45,7 @@ func TestInit(t *testing.T) {
 	t.Parallel()
 	site := initSite(t, "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\nContent-Signal: search=yes, ai-input=no\n")
 	file := filepath.Join(t.TempDir(), "millrace.yaml")
-	code, out, errs := command(t, nil, "init", site.URL, "--allow-private", "--out", file, "--json")
+	code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--json")
 	var r initReport
 	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
@@ -76,7 +76,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs = command(t, nil, "init", site.URL, "--allow-private", "--out", file)
+	code, _, errs = command(t, nil, "init", site.URL, file, "--allow-private")
 	after, err := os.ReadFile(file)
 	if err != nil || code != exitFailure || !strings.Contains(errs, "is there already") || string(before) != string(after) {
 		t.Errorf("exit %d, %v: %s", code, err, errs)
@@ -159,7 +159,7 @@ func TestInitNothing(t *testing.T) {
 		{"example.com", "http://"},
 	} {
 		file := filepath.Join(t.TempDir(), "millrace.yaml")
-		code, out, errs := command(t, nil, "init", tt.url, "--allow-private", "--out", file)
+		code, out, errs := command(t, nil, "init", tt.url, file, "--allow-private")
 		if _, err := os.Stat(file); code == 0 || out != "" || !strings.Contains(errs, tt.want) || err == nil {
 			t.Errorf("%s: exit %d, want %q:\n%s%s", tt.url, code, tt.want, out, errs)
 		}

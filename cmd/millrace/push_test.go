@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,5 +35,46 @@ func TestPushIndexNow(t *testing.T) {
 	defer mu.Unlock()
 	if !strings.Contains(got[0], `"urlList":["`+s.url+`about/"]`) {
 		t.Errorf("submitted: %s", got)
+	}
+}
+
+// Pushes that nobody could follow, and those that contradict something else, are
+// refused at the start.
+func TestPushUsage(t *testing.T) {
+	t.Parallel()
+	site := copySite(t, "handbook")
+	s := serve(t, site)
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	pull(t, s.url, mirror)
+	out := []string{"--base-url", "https://www.example.com/"}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"serve", site, "--hub", "https://hub.example/"}, "nobody else reaches http://127.0.0.1:"},
+		{[]string{"serve", site, "--indexnow"}, "nobody else reaches http://127.0.0.1:"},
+		{append([]string{"serve", mirror, "--indexnow"}, out...), "another site's"},
+		{append([]string{"serve", site, "--hub", "hub.example"}, out...), `--hub: hub "hub.example"`},
+		{append([]string{"serve", site, "--hub", "https://hub.example/", "--require-key"}, out...), "--open web"},
+		{append([]string{"serve", site, "--indexnow-key", "0123456789"}, out...), "go with --indexnow"},
+		{append([]string{"serve", site, "--indexnow", "--indexnow-key", "../key"}, out...), "8 to 128"},
+		{append([]string{"serve", site, "--indexnow", "--indexnow-url", "ftp://example.com/"}, out...), "--indexnow: "},
+		{append([]string{"build", site, "--out", t.TempDir(), "--hub", "https://user:pass@hub.example/"}, out...), "credentials"},
+		{[]string{"watch", "https://www.example.com/", "--callback", "http://127.0.0.1:8081/"}, "no hub reaches"},
+		{[]string{"watch", "https://www.example.com/", "--callback", "me.example"}, "--callback: "},
+	} {
+		args := append(tt.args, "--store", filepath.Join(t.TempDir(), "s.db"))
+		switch tt.args[0] {
+		case "serve":
+			args = append(args, "--listen", "127.0.0.1:0")
+			if tt.args[1] == mirror {
+				args = slices.DeleteFunc(args, func(a string) bool { return a == "--store" || strings.HasSuffix(a, "s.db") })
+			}
+		case "build":
+			args = tt.args
+		}
+		if code, _, errs := command(t, nil, args...); code != exitUsage || !strings.Contains(errs, tt.want) || strings.Contains(errs, "pass@") {
+			t.Errorf("%q: exit %d, want %q:\n%s", tt.args, code, tt.want, errs)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -220,6 +221,13 @@ func TestKeep(t *testing.T) {
 			if code, _ := w.callback(http.MethodGet, sub.Callback+"?"+q, "", ""); code != want {
 				t.Errorf("%s: %d", q, code)
 			}
+		}
+		long := httptest.NewRequest(http.MethodPost, sub.Callback, nil)
+		long.Header.Set("X-Hub-Signature", sign("sha256", sub.Secret, "news"))
+		long.Body = http.MaxBytesReader(nil, io.NopCloser(strings.NewReader("news")), 3)
+		before := hints()
+		if err := w.sub.Serve(httptest.NewRecorder(), long, nil); !errors.Is(err, millrace.ErrTooLarge) || hints() != before {
+			t.Errorf("a message that is too long: %v", err)
 		}
 		other := strings.Repeat("0", tokenLength)
 		if code, _ := w.callback(http.MethodPost, "https://me.example/push/"+other, "news", ""); code != http.StatusGone {
