@@ -29,6 +29,7 @@ type publishing struct {
 	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
 
 	arcPublishing
+	Web webPublishing `embed:""`
 	hubs
 
 	policy *millrace.Policy // as it is published; nil = there is none
@@ -124,6 +125,7 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings, Hubs: c.Hub,
 	}
 	c.apply(&o)
+	c.Web.apply(&o)
 	if static {
 		key = "static "
 	}
@@ -153,5 +155,5 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 			key += "closed " + room.Name + " "
 		}
 	}
-	return published, key + fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL) + c.key()
+	return published, key + fmt.Sprintf("list-items %d sections %q %s %s", c.ListItems, c.Sections, c.UpdateFrequency, c.FilesURL) + c.key() + c.Web.key()
 }
