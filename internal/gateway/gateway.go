@@ -127,6 +127,7 @@ type Gateway struct {
 	homing    sync.Mutex // whoever finds out about home
 	told      told
 	added     additionsCache
+	recodings recodings
 	usage     *usage // nil = the policy says nothing
 	maps      siteMaps
 	seals     seals

@@ -24,6 +24,7 @@ type linked struct {
 	without func(h http.Header)
 	adds    *additions // nil: find was not called
 	in      *injector
+	again   *recoding // nil = what is inserted into is never compressed
 	wrote   bool
 }
 
@@ -96,6 +97,9 @@ func (lw *linked) WriteHeader(status int) {
 		}
 		if adds.mark != "" && h.Get("Content-Encoding") == "" && mayTransform(h) {
 			lw.change(h, status)
+			if lw.again != nil && lw.again.coded {
+				lw.encode(h)
+			}
 		}
 	}
 	lw.to.WriteHeader(status)
@@ -195,10 +199,3 @@ func (lw *linked) ReadFrom(r io.Reader) (int64, error) {
 
 // Unwrap serves [http.ResponseController].
 func (lw *linked) Unwrap() http.ResponseWriter { return lw.to }
-
-func (lw *linked) close() error {
-	if lw.in == nil {
-		return nil
-	}
-	return lw.in.Close()
-}

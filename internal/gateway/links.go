@@ -44,17 +44,16 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		r.Header.Del("Range")
 		r.Header.Del("If-Range")
 	}
-	if g.front != nil && r.Header["Accept-Encoding"] != nil && lw.look().mark != "" {
-		// Nothing can be inserted into what is compressed.
-		r.Header["Accept-Encoding"] = uncoded
+	if g.front != nil {
+		var done func()
+		whole, done = g.recode(lw, r, whole)
+		defer done()
 	}
 	origin.ServeHTTP(lw, whole)
 	if err := lw.close(); err != nil {
 		g.fail(w, r, fmt.Errorf("%w: %w", edition.ErrBroken, err))
 	}
 }
-
-var uncoded = []string{"identity"}
 
 // mayBePage reports whether a path may name an HTML page: other files cost no
 // lookup.

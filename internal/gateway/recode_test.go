@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// A page that comes compressed leaves compressed, with its elements, piece by
+// piece as it comes.
+func TestRecode(t *testing.T) {
+	html := "<!DOCTYPE html><html><head><title>A</title></head><body>" + strings.Repeat("the page, and ", 20_000) + "the end</body></html>"
+	next := make(chan bool)
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html")
+		h.Set("Etag", `"v1-gzip"`)
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			h.Set("X-Asked", r.Header.Get("Accept-Encoding"))
+			_, _ = io.WriteString(w, html)
+			return
+		}
+		h.Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		switch r.URL.RawQuery {
+		case "fixed":
+			h.Set("Cache-Control", "no-transform")
+		case "slow":
+			_, _ = io.WriteString(z, html[:1000])
+			_ = z.Flush()
+			_ = http.NewResponseController(w).Flush()
+			<-next
+			_, _ = io.WriteString(z, html[1000:])
+			_ = z.Close()
+			return
+		case "cut":
+			_, _ = io.WriteString(z, html[:1000])
+			_ = z.Flush()
+			return
+		case "empty":
+			return
+		}
+		_, _ = io.WriteString(z, html)
+		_ = z.Close()
+	}), ProxyOptions{}, setup{}, nil)
+	plain := func(coded string) string {
+		t.Helper()
+		z, err := gzip.NewReader(strings.NewReader(coded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got)
+	}
+	element := `<link rel="alternate" type="application/json" href="https://x.test/a/llm.json"/>` + "\n"
+	want := strings.Replace(html, "</head>", element+"</head>", 1)
+
+	for _, accept := range []string{"gzip", "br, gzip;q=0.5", "zstd, *;q=0.1"} {
+		resp, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", accept)
+		h := resp.Header
+		if h.Get("Content-Encoding") != "gzip" || h.Get("Vary") != "Accept-Encoding" || !strings.HasPrefix(h.Get("Etag"), `W/"v1-gzip~`) || plain(got) != want {
+			t.Errorf("%s: %v", accept, h)
+		}
+		if resp, got = send(t, "HEAD", b.url+"/a/", "", "Accept-Encoding", accept); resp.Header.Get("Etag") != h.Get("Etag") || resp.Header.Get("Content-Encoding") != "gzip" || got != "" {
+			t.Errorf("HEAD: %v", resp.Header)
+		}
+	}
+	for _, accept := range []string{"identity", "br", "gzip;q=0", "gzip;q=0.000, *", ""} {
+		if resp, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", accept); got != want || resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("X-Asked") != "identity" {
+			t.Errorf("%q: %v", accept, resp.Header)
+		}
+	}
+	if resp, got := send(t, "GET", b.url+"/a/?fixed", "", "Accept-Encoding", "gzip"); plain(got) != html || resp.Header.Get("Etag") != `"v1-gzip"` {
+		t.Errorf("no-transform: %v", resp.Header)
+	}
+
+	r, err := http.NewRequestWithContext(t.Context(), "GET", b.url+"/a/?slow", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	resp, err := plainClient(t).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	z, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make([]byte, 1000)
+	if _, err := io.ReadFull(z, begun); err != nil || !strings.HasPrefix(want, string(begun)) {
+		t.Fatalf("%q %v", begun, err)
+	}
+	next <- true
+	if rest, err := io.ReadAll(z); err != nil || string(begun)+string(rest) != want {
+		t.Errorf("%d bytes more, %v", len(rest), err)
+	}
+
+	for _, target := range []string{"/a/?cut", "/a/?empty"} {
+		r, err = http.NewRequestWithContext(t.Context(), "GET", b.url+target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", "gzip")
+		var body []byte
+		if resp, err = plainClient(t).Do(r); err == nil {
+			body, err = io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+		}
+		if cut := strings.HasSuffix(target, "cut"); cut != (err != nil) {
+			t.Errorf("%s: %d bytes, %v", target, len(body), err)
+		}
+	}
+}
+
+// With many pages at once, the others go as they are.
+func TestRecodings(t *testing.T) {
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, r.Header.Get("Accept-Encoding"))
+	}), ProxyOptions{}, setup{}, nil)
+	b.g.recodings.open.Add(maxRecodings)
+	if _, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip"); !strings.HasSuffix(got, "identity") {
+		t.Errorf("%q", got)
+	}
+	b.g.recodings.open.Add(-maxRecodings)
+	if _, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip"); !strings.HasSuffix(got, "gzip") {
+		t.Errorf("%q", got)
+	}
+}
