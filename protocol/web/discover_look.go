@@ -24,7 +24,8 @@ const (
 	// pages.
 	lookLists   = 3
 	lookSamples = 3
-	lookNames   = 2000 // of pages that are kept
+	lookNames   = 2000    // of pages that are kept
+	lookFeed    = 1 << 20 // bytes of a feed
 	// bareRequests is what it takes to find out that a page has no Markdown.
 	bareRequests = 2
 	mostPages    = 1 << 28 // that a site is taken to have, whatever its server says
@@ -192,24 +193,35 @@ func (l *looked) names(content []byte, at *url.URL) (children []string, pages in
 	return children, pages, nil
 }
 
+// some gives a few of the pages, without the root if there are enough others: it
+// is like none of them.
+func (l *looked) some() (pages []string) {
+	for _, u := range l.urls {
+		if u = l.here(u); u != l.root || len(l.urls) <= lookSamples {
+			pages = append(pages, u)
+		}
+	}
+	n := len(pages)
+	if n <= lookSamples {
+		return pages
+	}
+	return []string{pages[n/2], pages[0], pages[n-1]}
+}
+
 // sample gets a few pages. A site without Markdown is ErrNotFound.
 func (l *looked) sample(ctx context.Context) error {
 	if l.pages == 0 {
 		return fmt.Errorf("%s: the sitemaps of %s name no page: %w", Name, l.root, millrace.ErrNotFound)
 	}
-	n := len(l.urls)
 	if !l.manner().known() {
-		probes := []string{l.here(l.urls[n/2]), l.here(l.urls[n-1])}
-		if probes[0] == probes[1] {
-			probes = probes[:1]
-		}
-		if err := l.try(ctx, probes); err != nil {
+		some := l.some()
+		if err := l.try(ctx, some[:min(len(some), maxProbes)]); err != nil {
 			return err
 		}
 	}
 	var first error
-	for _, i := range []int{n / 2, 0, n - 1}[:min(n, lookSamples)] {
-		t, err := l.seek(ctx, l.here(l.urls[i]), "", false)
+	for _, u := range l.some() {
+		t, err := l.seek(ctx, u, "", false)
 		switch {
 		case err == nil:
 			l.got++
@@ -282,7 +294,7 @@ func (l *looked) lookAtFeed(ctx context.Context, at string, o *protocol.Offer) e
 		return nil
 	}
 	free := fetch.ValidatorsOf(resp) != fetch.Validators{}
-	b, err := fetch.ReadBeginning(resp, lookBytes)
+	b, err := fetch.ReadBeginning(resp, lookFeed)
 	if err != nil || !b.Whole {
 		return nil //nolint:nilerr // it is of no use, and the sitemaps are
 	}

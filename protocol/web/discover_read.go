@@ -98,7 +98,7 @@ func (r *run) anew(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	r.named, r.usual = site.lists, site.usual
+	r.named, r.usual, r.fresh = site.lists, site.usual, true
 	r.is.Found, r.is.Also, r.is.Way = now, site.also, r.manner()
 	switch {
 	case site.feed == "":

@@ -40,6 +40,21 @@
 // A page of the site without Markdown is answered as it is, to whoever asks for
 // Markdown, with a field X-Markdown-Missing that says why.
 //
+// # Reading
+//
+// The sitemaps say which pages there are. One that has changed names all of its
+// pages again; of those, the reader asks for what has another lastmod than when
+// it was got, and for what has none, conditionally. A feed stands in for the
+// sitemaps for a day at a time if it has a namespace for deletions and has named
+// everything that the sitemaps say has changed since its oldest entry: a feed of
+// posts has not. What it does not reach back to is read from the sitemaps.
+//
+// The Markdown of a page is where the page says, or where its name leads on a site
+// whose other pages have theirs so, or at the page's own URL for who asks for
+// Markdown. What names another page as its canonical one is not believed. Names
+// are guessed only on sites that have llms.txt. A page without Markdown has to
+// come another way, and a site without any is not for this reader.
+//
 // # Deviations
 //
 //   - llms.txt is a list of all pages, where its authors think of a choice: which

@@ -139,6 +139,7 @@ type run struct {
 
 	named     []string  // sitemaps that robots.txt names, or that the cursor has
 	usual     bool      // nobody names them: the first that is there is the one
+	fresh     bool      // the site was looked at as if for the first time
 	feed      *feedRead // the feed of changes as it is now; nil: it was not read
 	foreign   int       // pages of other sites that lists name
 	elsewhere string    // the first of them

@@ -173,6 +173,22 @@ func (r *run) readFeed(ctx context.Context) error {
 	return nil
 }
 
+// distrusts reports whether the sitemaps are to be read for the sake of a feed
+// that tells of deletions and is not trusted: once a day.
+func (r *run) distrusts(ctx context.Context) (bool, error) {
+	if !r.fresh || r.is.Feed == nil || r.is.Feed.Trusted {
+		return false, nil
+	}
+	if err := r.readFeed(ctx); err != nil {
+		return false, err
+	}
+	if r.feed == nil || r.feed.tombstones {
+		return r.feed != nil, nil
+	}
+	r.feed = nil // one of posts, or the like
+	return false, nil
+}
+
 // trust decides whether the feed may stand in for the sitemaps, which have been
 // read whole.
 func (r *run) trust() {

@@ -93,13 +93,20 @@ func (r *run) roll(ctx context.Context, named []string) error {
 		return err
 	}
 	r.is.Lists = lists
-	if slices.Equal(r.is.leaves(), r.was.leaves()) {
+	same := slices.Equal(r.is.leaves(), r.was.leaves())
+	again := false // though nothing has changed
+	if same {
+		if again, err = r.distrusts(ctx); err != nil {
+			return err
+		}
+	}
+	if same && !again {
 		return r.rollEach(ctx, files, whole)
 	}
 	if err := r.probe(ctx, files); err != nil {
 		return err
 	}
-	if len(r.was.Lists) > 0 {
+	if len(r.was.Lists) > 0 && !same {
 		// No section of before says what has gone: whoever has applied only some of
 		// what comes starts over.
 		if err := r.mark(cursor{}, false); err != nil {

@@ -192,6 +192,14 @@ func TestReadFeed(t *testing.T) {
 	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml", "/p5.md"}) {
 		t.Errorf("a feed that leaves something out: %v", asked)
 	}
+	// It is trusted once it leaves out nothing any more.
+	posts.feed = atom(nil, 8)
+	m.now = m.now.Add(25 * time.Hour)
+	m.sync(t)
+	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/feed.atom"}) {
+		t.Errorf("a feed that has become one of changes: %v", asked)
+	}
+	m.holds(t)
 }
 
 // The sitemaps of an index are read when they have changed, each for itself.
