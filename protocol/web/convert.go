@@ -171,8 +171,8 @@ func label(s string) string { return strings.Trim(s, "[]^ ") }
 // format is part of every tag: it moves when the same page gives other Markdown.
 const format = "1"
 
-// The parts of a tag: the hash of the page, and how many tokens it is about; or
-// why there is no Markdown.
+// The parts of a tag, with "-" between them: the hash of the page, how many tokens
+// it is about, how long its line in llms.txt is; or why there is no Markdown.
 const (
 	hashLen = 32
 	without = "without "
@@ -190,7 +190,19 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 		return without + why, nil
 	}
 	kept := reduce(site, p)
-	return canon.SHA256Hex(append([]byte(format+"\n"), kept.Canonical()...))[:hashLen] + "-" + strconv.Itoa(tokens(kept)), nil
+	hash := canon.SHA256Hex(append([]byte(format+"\n"), kept.Canonical()...))[:hashLen]
+	return fmt.Sprintf("%s-%d-%d", hash, tokens(kept), lineOf(p, canon.Relative(site.Base, kept.URL))), nil
+}
+
+// told gives what a tag says beside the hash.
+func told(value string) (tokens string, line int) {
+	_, rest, _ := strings.Cut(value, "-")
+	tokens, rest, _ = strings.Cut(rest, "-")
+	line, err := strconv.Atoi(rest)
+	if err != nil {
+		line = lineSpace
+	}
+	return tokens, line
 }
 
 // tokens estimates what the Markdown of a page is to a model: one token for each

@@ -35,7 +35,6 @@ type feedItem struct {
 	Language  string
 	Tags      []string
 	Twin      string // its Markdown, absolute; "" = it has none
-	never     bool   // nobody has heard of the page, and nobody is to
 }
 
 // atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Errors

@@ -147,7 +147,7 @@ func tagName(site millrace.Site, t millrace.Tag) string {
 
 // document gives the Markdown of a tag at its own name, without reading the page.
 func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
-	_, count, _ := strings.Cut(t.Value, "-")
+	count, _ := told(t.Value)
 	h := http.Header{
 		"Content-Type":      {markdownType},
 		"Cache-Control":     {revalidate},

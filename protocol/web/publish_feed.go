@@ -153,7 +153,6 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			if c.Kind == millrace.Put {
 				scan.Limit++
 				at[c.URL] = it
-				it.never = c.New
 			}
 			items = append(items, it)
 		}
@@ -173,12 +172,15 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 		}
 		t, err := v.Tag(ctx, Name, page.URL)
 		if errors.Is(err, millrace.ErrNotFound) || err == nil && !published(t) {
-			continue // the room has no such page, or has it no more: then it is gone
+			// The room has no such page. It may have had it, also if the page is new
+			// since the part begins: then it is gone, and a page that nobody has heard
+			// of may be gone as well.
+			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		it.Gone, it.never = false, false
+		it.Gone = false
 		it.Published, it.Title, it.Author, it.Language, it.Tags = page.Published, page.Title, page.Author, page.Language, page.Tags
 		it.Summary = cmp.Or(page.Description, page.Summary)
 		it.Twin = strings.TrimSuffix(site.Docs, "/") + tagName(site, t)
@@ -186,7 +188,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			items = append(items, it)
 		}
 	}
-	return slices.DeleteFunc(items, func(it *feedItem) bool { return it.never }), nil
+	return items, nil
 }
 
 // feed gives a document of a feed. ErrNotFound: there is none of that name.

@@ -216,15 +216,29 @@ func entries(ctx context.Context, v millrace.View, of piece) iter.Seq2[entry, er
 }
 
 // item gives the line of a page.
-func (e *entry) item(docs string) millrace.Item {
-	label, about := cleanLine(e.page.Title), cleanLine(e.page.Description)
+func (e *entry) item(docs string) millrace.Item { return itemOf(e.page, e.identity, docs+e.name) }
+
+func itemOf(p *millrace.Page, identity, target string) millrace.Item {
+	label := cleanLine(p.Title)
 	if label == "" {
-		label = e.identity
+		label = identity
 	}
+	about := cleanLine(p.Description)
 	if about == "" {
-		about = cleanLine(e.page.Summary)
+		about = cleanLine(p.Summary)
 	}
-	return item(docs+e.name, label, about)
+	return item(target, label, about)
+}
+
+// lineOf gives the length in bytes of the line of a page without its URL.
+func lineOf(p *millrace.Page, identity string) int {
+	const target = "https://x/"
+	return length(itemOf(p, identity, target)) - len(target)
+}
+
+// length gives the length in bytes of a line.
+func length(it millrace.Item) int {
+	return len(millrace.Markdown([]millrace.Block{{Type: millrace.ListBlock, Items: []millrace.Item{it}}}))
 }
 
 // item gives a line that has room: what it says is cut where it says too much.
@@ -235,7 +249,7 @@ func item(target, label, about string) millrace.Item {
 		if about != "" {
 			it.Text += ": " + about
 		}
-		over := len(millrace.Markdown([]millrace.Block{{Type: millrace.ListBlock, Items: []millrace.Item{it}}})) - len(target) - lineSpace
+		over := length(it) - len(target) - lineSpace
 		switch {
 		case over <= 0:
 			return it

@@ -20,7 +20,7 @@ const (
 	maxLines  = 45_000 // of a file, the rest is for what stands around them
 	ownFile   = 25_000 // what is below a path has a file of its own from there on
 	maxPiece  = 12_000
-	lineSpace = 200 // of a line, beside its URL
+	lineSpace = 300 // at most, of a line beside its URL
 	headSpace = 80  // of a heading
 
 	maxParts   = 150 // that one file names
@@ -80,7 +80,9 @@ func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 			stack = append(stack, &folder{dir: top.dir + next + "/"})
 			total += headSpace
 		}
-		cost := docs + len(documentName(identity, t.N)) + lineSpace
+		name := documentName(identity, t.N)
+		_, cost := told(t.Value)
+		cost += docs + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
 		stack[len(stack)-1].add(piece{after: last, first: identity, last: identity, pages: 1, cost: cost})
 		total, pages, last = total+cost, pages+1, identity
 	}
