@@ -63,7 +63,7 @@ func TestPushUsage(t *testing.T) {
 		{[]string{"watch", "https://www.example.com/", "--callback", "http://127.0.0.1:8081/"}, "no hub reaches"},
 		{[]string{"watch", "https://www.example.com/", "--callback", "me.example"}, "--callback: "},
 	} {
-		args := append(tt.args, "--store", filepath.Join(t.TempDir(), "s.db"))
+		args := slices.Concat(tt.args, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
 		switch tt.args[0] {
 		case "serve":
 			args = append(args, "--listen", "127.0.0.1:0")
