@@ -1,0 +1,42 @@
+package webauth_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/webauth"
+)
+
+// A robot signs a request, and a site asks the robot's host for its keys.
+func Example() {
+	key, err := webauth.NewKey(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pages := http.NewServeMux()
+	bot := httptest.NewServer(pages)
+	defer bot.Close()
+	directory, _ := webauth.NewDirectory(bot.URL, []*webauth.Key{key}, nil, nil)
+	pages.Handle(webauth.DirectoryPath, directory)
+
+	request, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://site.example/page", http.NoBody)
+	signer, _ := webauth.NewSigner(key, bot.URL, nil)
+	fmt.Println(signer.Sign(request))
+
+	// Here the host is this machine: on the web neither option is right.
+	client := fetch.New(webauth.ClientOptions(&fetch.Options{AllowPrivate: true}))
+	site := webauth.NewVerifier(&webauth.VerifierOptions{Client: client.HTTP(), Bases: []string{"https://site.example"}, AllowHTTP: true})
+	name, err := site.Verify(context.Background(), request)
+	fmt.Println("http://"+name == bot.URL, err)
+
+	_, err = site.Verify(context.Background(), request)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// true <nil>
+	// invalid: the nonce of the signature was used before
+}
