@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +68,10 @@ func visitor(t *testing.T, o Options) func(from, agent, target string, fields ..
 	if o.Bots == nil {
 		o.Bots = known(t)
 	}
-	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t)
+	return visit(setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t))
+}
+
+func visit(g *Gateway) func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 	now := past
 	g.limits.start, g.limits.now = now, func() time.Time { return now }
 	return func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
@@ -90,6 +94,9 @@ const (
 )
 
 func TestClasses(t *testing.T) {
+	agents, table := new(signers), known(t)
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{Bots: table, Agents: agents}}.gateway(t)
+	ask := visit(g)
 	for _, c := range []struct {
 		rules  []string
 		from   string
@@ -135,8 +142,11 @@ func TestClasses(t *testing.T) {
 		{[]string{"unverified=403"}, theirs, "GPTBot/1.0", "away", 200},
 		{[]string{"unverified=403"}, nowhere, browser, "away", 200},
 	} {
-		agents := new(signers)
-		ask := visitor(t, Options{Rules: rules(t, c.rules...), Agents: agents})
+		agents.asked = 0
+		var err error
+		if g.classes, err = newClasses(table, rules(t, c.rules...), nil, quotaClasses); err != nil {
+			t.Fatal(err)
+		}
 		var fields []string
 		if c.signed != "" {
 			fields = []string{"Signature", c.signed}
@@ -187,6 +197,30 @@ func TestRefusal(t *testing.T) {
 	if h.Get("Content-Type") != "application/problem+json" || h.Get("Cache-Control") != "no-store" || strings.Join(h["Link"], ", ") !=
 		`<https://x.test/terms>; rel="terms-of-service", <https://x.test/pay>; rel="payment"` {
 		t.Errorf("%v", h)
+	}
+}
+
+// Nobody is where it says itself that it is.
+func TestForgedAddress(t *testing.T) {
+	o := Options{Rules: rules(t, "bots=403", "GPTBot=allow")}
+	for name, c := range map[string]struct {
+		proxies []netip.Prefix
+		from    string
+		want    int
+	}{
+		"no proxy is trusted": {nil, nowhere, 403},
+		"it is no proxy":      {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, nowhere, 403},
+		"a proxy says so":     {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "10.1.1.1", 200},
+	} {
+		o.Proxies = c.proxies
+		w := visitor(t, o)(c.from, "GPTBot/1.2", "/a/", "X-Forwarded-For", theirs, "Forwarded", "for="+theirs, "X-Real-IP", theirs)
+		if w.Code != c.want {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+	o.Proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	if w := visitor(t, o)("10.1.1.1", "GPTBot/1.2", "/a/", "X-Forwarded-For", theirs+", "+nowhere); w.Code != 403 {
+		t.Errorf("what the client has written before the proxy: %d", w.Code)
 	}
 }
 
