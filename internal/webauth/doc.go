@@ -23,9 +23,9 @@
 //
 // The field has had three forms. A dictionary, whose member is covered by the
 // signature, is the present one, and what [Signer] writes. A lone string is the
-// first one. Both have named an origin, whose directory is at [DirectoryPath], before they
-// named a directory itself: what has no path is taken for an origin. A member
-// with parameters, which a draft had, is nobody.
+// first one. Both have named an origin, whose directory is at [DirectoryPath],
+// before they named a directory itself: what has no path is taken for an origin.
+// A member with parameters, which a draft had, is nobody.
 //
 // # What is bounded
 //
@@ -45,8 +45,8 @@
 //     as the drafts have it.
 //   - Of the responses of a site, those with status 200 and content are signed.
 //     A 304 has neither Content-Digest nor Content-Type (RFC 9110, section
-//     15.4.5), and what it confirms was verified when it came; a 206 is part of
-//     what a digest is of, and is verified as a whole by who puts it together.
+//     15.4.5), and what it confirms was verified when it came; of a 206 only the
+//     whole has a digest that is known before, Repr-Digest. Both count as unsigned.
 //   - The authority that a signature covers has to be one of the site's own, as
 //     configured, whatever the Host field says: a proxy may have changed it.
 package webauth
