@@ -62,13 +62,6 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 			return p.document(site, v, *t), nil
 		}
 	}
-	if identity := alias(site.Base, name); identity != "" {
-		if t, err := p.tag(ctx, v, identity); err != nil {
-			return nil, fmt.Errorf("%s: find %s: %w", Name, short(name), err)
-		} else if t != nil {
-			return p.document(site, v, *t), nil
-		}
-	}
 	return p.find(ctx, v, name)
 }
 

@@ -70,29 +70,6 @@ func wanting(base, name string) (identities []string, n int) {
 	}), n
 }
 
-// alias gives the page that a name means which no page has, as others name their
-// Markdown: /docs.md and /docs/index.html.md for /docs/.
-func alias(base, name string) string {
-	u, err := canon.URL("http://host" + name)
-	if err != nil {
-		return ""
-	}
-	dir, leaf, query, ok := cutName(strings.TrimPrefix(u, "http://host"))
-	switch {
-	case !ok || leaf == "":
-		return ""
-	case leaf == "index.html":
-		leaf = ""
-	default:
-		leaf += "/"
-	}
-	identity := dir + leaf + query
-	if canon.Relative(base, identity) != identity {
-		return ""
-	}
-	return identity
-}
-
 // cutName gives the parts of a name.
 func cutName(name string) (dir, leaf, query string, ok bool) {
 	path := name

@@ -121,7 +121,6 @@ func FuzzNames(f *testing.F) {
 				}
 			}
 		}
-		alias(testSite.Base, name)
 	})
 }
 
@@ -183,7 +182,7 @@ func TestNegotiation(t *testing.T) {
 		t.Error("it is private though caches mind Vary")
 	}
 	for path, want := range map[string]string{
-		"/post/?p=2": "/post/index.md?p=2", "/": "/index.md", "/post.md": "/post/index.md", "/post/index.html.md": "/post/index.md",
+		"/post/?p=2": "/post/index.md?p=2", "/": "/index.md", "/post/index.md": "/post/index.md", "/post.md": "",
 		"/post/?s=word": "", "/post": "", "/empty": "", "/empty.md": "", "/tag/": "", "/tag/index.md": "", "/nothing.md": "",
 	} {
 		got := ""
