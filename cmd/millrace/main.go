@@ -86,17 +86,12 @@ type process struct {
 	// network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// hangups gives the signals that ask a server to read its configuration
-	// again, until stop is called; nil = nobody asks.
+	// again, until stop is called; nil = nobody asks. Its end asks the server to
+	// end.
 	hangups func() (signals <-chan os.Signal, stop func())
 	// again understands the command line once more, with the environment and the
 	// configuration file as they are now.
 	again func() (*commands, *config, error)
-}
-
-func hangups() (signals <-chan os.Signal, stop func()) {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGHUP)
-	return c, func() { signal.Stop(c) }
 }
 
 // errReported ends a command that has already said why it failed.

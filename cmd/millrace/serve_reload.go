@@ -93,7 +93,10 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			if err := r.ready(r.now); err != nil {
 				return err
 			}
-		case <-asked:
+		case _, more := <-asked:
+			if !more {
+				return nil
+			}
 			r.reload(ctx)
 		case <-follows:
 			r.take()

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,18 +49,18 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	var clients sync.WaitGroup
+	stop := make(chan bool)
 	defer func() {
+		close(stop)
+		clients.Wait()
 		cancel()
 		if err := child.Wait(); err != nil && child.ProcessState.ExitCode() != 0 {
 			t.Errorf("%v:\n%s", err, &out)
 		}
-		clients.Wait()
 	}()
 	eventually(t, "it is ready", func() bool { return readyLine.MatchString(out.String()) })
 	url := readyLine.FindStringSubmatch(out.String())[1]
 
-	stop := make(chan bool)
-	defer close(stop)
 	var answers atomic.Int64
 	for i := range 4 {
 		transport := &http.Transport{DisableKeepAlives: i%2 == 0}
@@ -311,5 +312,63 @@ func TestNotify(t *testing.T) {
 	}
 	if code := <-ended; code != 0 {
 		t.Errorf("exit %d:\n%s", code, &out)
+	}
+}
+
+// A server whose terminal is closed ends, unless it was started to outlive that.
+func TestTerminalCloses(t *testing.T) {
+	t.Parallel()
+	script, err := exec.LookPath("script")
+	if err != nil {
+		t.Skip("script is not there: the package bsdutils")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, outlives := range map[string]bool{"exec": false, "exec nohup": true} {
+		dir, log := copySite(t, "handbook"), filepath.Join(t.TempDir(), "log")
+		terminal := exec.CommandContext(t.Context(), script, "-qfc",
+			"echo $$ >"+log+".pid; "+command+" "+exe+" serve "+dir+" --listen 127.0.0.1:0 2>"+log, "/dev/null")
+		terminal.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir(), "SHELL=/bin/sh", "PATH=" + os.Getenv("PATH")}
+		if err := terminal.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := func() string { b, _ := os.ReadFile(log); return string(b) }
+		eventually(t, "it is ready", func() bool { return readyLine.MatchString(said()) })
+		url := readyLine.FindStringSubmatch(said())[1]
+		if err := terminal.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = terminal.Wait() // it was killed
+		alive := func() bool {
+			c, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
+			if err == nil {
+				c.Close()
+			}
+			return err == nil
+		}
+		if !outlives {
+			eventually(t, "it has ended", func() bool { return !alive() })
+			continue
+		}
+		eventually(t, "it reads its configuration again", func() bool {
+			return strings.Contains(said(), "configuration is in use") || strings.Contains(said(), "has been read again")
+		})
+		if !alive() {
+			t.Errorf("%s: it has ended:\n%s", command, said())
+		}
+		b, err := os.ReadFile(log + ".pid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it has ended", func() bool { return !alive() })
 	}
 }

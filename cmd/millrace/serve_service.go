@@ -213,7 +213,8 @@ func (s *service) pause() {
 	s.origin.derived.Store(false) // no update slips in between
 	s.origin.turn.Unlock()
 	select {
-	case <-s.failed:
+	case err := <-s.failed:
+		s.p.log.Debug("a task that was to end has failed", "error", err)
 	default:
 	}
 }
