@@ -167,6 +167,12 @@ func (g *gate) open(ctx context.Context, via string) error {
 		return g.recall(was.Terms)
 	}
 	g.mu.Lock()
+	others := slices.Clone(g.terms)
+	g.mu.Unlock()
+	if t, said := robotsTerms(robots, g.root, others); said {
+		return g.hear(t)
+	}
+	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.heard = true
 	return nil

@@ -194,9 +194,7 @@ func (u *usage) rule(r record) string {
 		return ""
 	}
 	path, list, _ := strings.Cut(r.value, " ")
-	own := make(preferences)
-	own.add(list)
-	return fieldUsage + ": " + path + " " + u.words(own).usage + unknown([]string{list}) + "\n"
+	return fieldUsage + ": " + path + " " + u.words(Preferences(list)).usage + unknown([]string{list}) + "\n"
 }
 
 // blank ends a paragraph.

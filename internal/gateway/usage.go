@@ -84,6 +84,17 @@ func (u *usage) words(own preferences) words {
 	return words{strings.Join(signal, ", "), strings.Join(use, ", ")}
 }
 
+// Preferences gives what lists of Content-Signal or Content-Usage say, such as
+// "search=yes, ai-train=no" or "train-ai=n": of each purpose that they name
+// whether it is allowed. What one of them refuses is refused.
+func Preferences(lists ...string) map[millrace.Purpose]bool {
+	p := make(preferences)
+	for _, list := range lists {
+		p.add(list)
+	}
+	return p
+}
+
 // preferences are what somebody else says of purposes.
 type preferences map[millrace.Purpose]bool
 
@@ -119,11 +130,7 @@ func (u *usage) state(h http.Header) {
 		h[fieldSignal], h[fieldUsage] = u.signal, u.usage
 		return
 	}
-	own := make(preferences)
-	for _, v := range slices.Concat(h[fieldSignal], h[fieldUsage]) {
-		own.add(v)
-	}
-	w := u.words(own)
+	w := u.words(Preferences(slices.Concat(h[fieldSignal], h[fieldUsage])...))
 	h[fieldSignal], h[fieldUsage] = []string{w.signal}, []string{w.usage + unknown(h[fieldUsage])}
 }
 

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What robots.txt says about the use of the content is kept to, in the group
+// that a pull reads.
+func TestPullPolicyRobots(t *testing.T) {
+	t.Parallel()
+	for robots, refused := range map[string]bool{
+		"User-agent: *\nContent-Signal: search=yes, ai-train=no\nDisallow:\n":                                    true,
+		"User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n":                                                  true,
+		"User-agent: *\nContent-Signal: ai-train=yes\nContent-Usage: /none train-ai=n\nDisallow: /none\n":        false,
+		"User-agent: other\nContent-Signal: ai-train=no\nDisallow:\n\nUser-agent: *\nContent-Signal: search=no\n": false,
+	} {
+		s := newPolicySite(t, 2, http.NotFound)
+		s.robots = robots
+		file := filepath.Join(t.TempDir(), "m.db")
+		r, code := tryPull(t, s.URL, file, "--purpose", "ai-train")
+		if (code != exitGood) != refused || strings.Contains(r.Error, s.URL+"/robots.txt does not allow") != refused {
+			t.Errorf("%s: exit %d: %s", robots, code, r.Error)
+		}
+		if paths := s.since(); slices.Contains(paths, "/list") == refused {
+			t.Errorf("%s: asked for %q", robots, paths)
+		}
+		if _, code := tryPull(t, s.URL, file, "--purpose", "ai-input"); code != exitGood {
+			t.Errorf("%s: to answer with it: exit %d", robots, code)
+		}
+	}
+}
