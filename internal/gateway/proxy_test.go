@@ -553,3 +553,57 @@ func TestProxyForwards(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// By HTTP/2, too, a stream may be silent for longer than the server's limits,
+// and a body may come slowly.
+func TestProxyStreamsHTTP2(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		lines := bufio.NewReader(r.Body)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(w, "heard "+line)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	t.Cleanup(origin.Close)
+	p, err := NewProxy(origin.URL, &ProxyOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	front := httptest.NewUnstartedServer(setup{o: Options{Origin: p}}.gateway(t))
+	front.EnableHTTP2 = true
+	front.Config.ReadTimeout, front.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	pr, pw := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", front.URL+"/talk", pr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := front.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	for i := range 3 {
+		time.Sleep(100 * time.Millisecond)
+		if _, err := fmt.Fprintf(pw, "word %d\n", i); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("heard word %d\n", i) || resp.ProtoMajor != 2 {
+			t.Fatalf("HTTP/%d: %q %v", resp.ProtoMajor, line, err)
+		}
+	}
+	_ = pw.Close()
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
+		t.Errorf("%q %v", rest, err)
+	}
+}
