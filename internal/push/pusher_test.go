@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,23 +241,36 @@ func TestIndexNowTwice(t *testing.T) {
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex // of what follows
 		moved := make(chan struct{})
-		p := newPusher(nil)
-		p.Moved = func() <-chan struct{} { return moved }
-		move := func() {
-			was := moved
-			moved = make(chan struct{})
-			close(was)
-			synctest.Wait()
-		}
-		start := time.Now()
 		var at []time.Duration
 		var fail error
 		idle := 0 // which of the calls finds nothing to tell
+		set := func(change func()) {
+			mu.Lock()
+			defer mu.Unlock()
+			change()
+		}
+		p := newPusher(nil)
+		p.Moved = func() <-chan struct{} {
+			mu.Lock()
+			defer mu.Unlock()
+			return moved
+		}
+		move := func() {
+			set(func() {
+				close(moved)
+				moved = make(chan struct{})
+			})
+			synctest.Wait()
+		}
+		start := time.Now()
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			p.follow(ctx, receiver{"test", time.Minute, func(context.Context) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				at = append(at, time.Since(start))
 				return len(at) != idle, fail
 			}})
@@ -264,10 +278,12 @@ func TestFollow(t *testing.T) {
 		want := func(text string, want ...time.Duration) {
 			t.Helper()
 			synctest.Wait()
-			if d := cmp.Diff(want, at); d != "" {
-				t.Errorf("%s (-want +got):\n%s", text, d)
-			}
-			at = nil
+			set(func() {
+				if d := cmp.Diff(want, at); d != "" {
+					t.Errorf("%s (-want +got):\n%s", text, d)
+				}
+				at = nil
+			})
 		}
 		want("at the start", 0)
 		time.Sleep(2 * time.Minute)
@@ -279,13 +295,15 @@ func TestFollow(t *testing.T) {
 		want("two changes soon after")
 		time.Sleep(time.Minute)
 		want("they are told together", 3*time.Minute)
-		idle = 1
+		set(func() { idle = 1 })
 		time.Sleep(time.Hour)
 		move()
 		move()
 		want("nothing to tell keeps nobody waiting", 63*time.Minute+time.Second, 63*time.Minute+time.Second)
-		start = start.Add(time.Hour)
-		fail = &fetch.StatusError{Code: http.StatusServiceUnavailable, RetryAfter: 90 * time.Second}
+		set(func() {
+			start = start.Add(time.Hour)
+			fail = &fetch.StatusError{Code: http.StatusServiceUnavailable, RetryAfter: 90 * time.Second}
+		})
 		move()
 		time.Sleep(5 * time.Minute)
 		want("a hub that asks for patience", 4*time.Minute+time.Second, 5*time.Minute+31*time.Second, 7*time.Minute+time.Second)

@@ -28,14 +28,13 @@ type world struct {
 	sub  *Subscriber
 	site map[string]string // documents of the site, with their type in the first line
 
-	mu       sync.Mutex
-	asked    []string   // "GET https://…" and so on
-	form     url.Values // of the last request to the hub
-	answer   int        // of the hub; 0 = 202
-	lease    string     // that the hub grants; "" = what was asked for
-	deny     string     // why it does not
-	dumb     bool       // the hub asks nothing
-	verified int        // what a verification was answered
+	mu     sync.Mutex
+	asked  []string   // "GET https://…" and so on
+	form   url.Values // of the last request to the hub
+	answer int        // of the hub; 0 = 202
+	lease  string     // that the hub grants; "" = what was asked for
+	deny   string     // why it does not
+	dumb   bool       // the hub asks nothing
 }
 
 const feed = "application/atom+xml\n" + `<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom">
@@ -102,7 +101,6 @@ func (w *world) hub(rec *httptest.ResponseRecorder, r *http.Request) {
 		q = url.Values{"hub.mode": {"denied"}, "hub.topic": {w.form.Get("hub.topic")}, "hub.reason": {w.deny}}
 	}
 	code, body := w.callback(http.MethodGet, w.form.Get("hub.callback")+"?"+q.Encode(), "", "")
-	w.verified = code
 	if w.deny == "" && (code != http.StatusOK || body != "<b>7") {
 		w.t.Errorf("the verification: %d %q", code, body)
 	}
@@ -125,6 +123,13 @@ func (w *world) callback(method, target, body, signature string) (int, string) {
 		w.t.Errorf("what a hub wants repeated could be taken for a page: %v", rec.Header())
 	}
 	return rec.Code, rec.Body.String()
+}
+
+// set changes what the world does.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
 }
 
 func (w *world) requests() []string {
@@ -273,17 +278,17 @@ func TestKeepFails(t *testing.T) {
 		if got := len(w.requests()); got != 9 { // at once, after one minute, and after three
 			t.Errorf("%d requests", got)
 		}
-		w.answer, w.dumb = 0, true
+		w.set(func() { w.answer, w.dumb = 0, true })
 		time.Sleep(10 * time.Minute)
 		if !kept().Until.IsZero() {
 			t.Errorf("nothing is confirmed: %+v", kept())
 		}
-		w.dumb, w.lease = false, "1"
+		w.set(func() { w.dumb, w.lease = false, "1" })
 		time.Sleep(2 * time.Hour)
 		if left := time.Until(kept().Until); left <= 0 || left > leastLease {
 			t.Errorf("%s of a lease of a second", left)
 		}
-		w.deny = "no\nmore"
+		w.set(func() { w.deny = "no\nmore" })
 		time.Sleep(time.Hour)
 		if err := end(); !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), `no\nmore`) {
 			t.Error(err)
