@@ -144,7 +144,7 @@ func (g *Gateway) additions(ed *edition.Edition, at *home, r *http.Request) *add
 // logged.
 func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
 	if page == at.path {
-		if g.base == "" && len(entriesOf(ed)) > 0 {
+		if (g.base == "" || g.front != nil) && len(entriesOf(ed)) > 0 {
 			out = append(out, g.catalogLink())
 		}
 		for _, n := range ed.Notices {

@@ -42,7 +42,7 @@ func (g *Gateway) catalog(w *response, r *http.Request, ed *edition.Edition) boo
 		return false
 	}
 	var set []json.RawMessage
-	switch own := g.own(r, catalogPath, maxCatalog); {
+	switch own := g.ownAt(r, catalogPath, maxCatalog); {
 	case own.missing():
 	case own.status == http.StatusOK && !own.cut:
 		var have struct {

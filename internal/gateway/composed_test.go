@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"compress/gzip"
 	"context"
 	"io"
 	"iter"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -162,5 +165,58 @@ func TestUsageFields(t *testing.T) {
 	}
 	if w := ask(g, "GET", "/nothing"); w.Code != 404 || w.Header().Get("Content-Signal") != "" {
 		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
+
+// In front of a server, whatever it encodes: its own files are taken in, for the
+// whole host, also if the pages are in a folder of it.
+func TestComposedInFront(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := map[string]string{
+			"/robots.txt":       "User-agent: *\nDisallow: /mine\n",
+			"/blog/sitemap.xml": `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://x.test/blog/a/</loc><priority>0.1</priority></url></urlset>`,
+		}[r.URL.Path]
+		if body == "" || r.Host != "x.test" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, body)
+		_ = z.Close()
+	}))
+	t.Cleanup(origin.Close)
+	front, err := NewProxy(origin.URL, &ProxyOptions{Base: "https://x.test/blog/", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(front.Close)
+	policy := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}
+	g := setup{base: "https://x.test/blog/", rooms: []edition.Room{{Name: "mapper", Publisher: mapper{}}}, o: Options{Origin: front, Policy: policy}}.gateway(t)
+	get := func(path string) string {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = "x.test"
+		r.Header.Set("Accept-Encoding", "br")
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	if got := get("/robots.txt"); got != "User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: train-ai=n\nDisallow: /mine\n" {
+		t.Errorf("robots.txt: %s", got)
+	}
+	if got := get("/blog/sitemap.xml"); !strings.Contains(got, "<x:version>1</x:version><url><loc>https://x.test/blog/a/</loc><priority>0.1</priority>") {
+		t.Errorf("sitemap.xml: %s", got)
+	}
+	if got := get("/.well-known/api-catalog"); !strings.Contains(got, `"https://x.test/blog/llm-pages.json"`) {
+		t.Errorf("api-catalog: %s", got)
+	}
+
+	// What cannot be had of it is the server's to answer.
+	origin.Close()
+	r := httptest.NewRequest(http.MethodGet, "/robots.txt", nil)
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, r)
+	if w.Code != http.StatusBadGateway {
+		t.Errorf("of a server that is down: %d %s", w.Code, w.Body)
 	}
 }

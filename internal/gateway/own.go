@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // Some documents have names that are the same for all who make them, so that a
@@ -36,10 +38,11 @@ func (g *Gateway) composed(w *response, r, inner *http.Request) bool {
 	if ed == nil {
 		return false
 	}
+	root := g.base == "" || g.front != nil // the host is the site's
 	switch {
-	case g.base == "" && r.URL.Path == robotsPath:
+	case root && r.URL.Path == robotsPath:
 		return g.robots(w, r, ed)
-	case g.base == "" && r.URL.Path == catalogPath:
+	case root && r.URL.Path == catalogPath:
 		return g.catalog(w, r, ed)
 	case inner == nil || g.origin == nil || g.docs != g.base:
 	case inner.URL.Path == sitemapPath:
@@ -94,10 +97,24 @@ func (c *captured) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// own asks the site for a file of its own: all of it, whatever the request was.
+// ownAt asks the host for a file of the site's own, by its path from the root.
+func (g *Gateway) ownAt(r *http.Request, path string, most int) *captured {
+	if g.front != nil {
+		return fileOf(http.HandlerFunc(g.front.pass), r, path, most)
+	}
+	return fileOf(g.origin, r, path, most)
+}
+
+// own asks the site for a file of its own, by its path under the base.
 func (g *Gateway) own(r *http.Request, path string, most int) *captured {
+	return fileOf(g.origin, r, path, most)
+}
+
+// fileOf asks for all of a file, whatever the request was. One that is longer, or
+// that nobody here can decode, is cut.
+func fileOf(origin http.Handler, r *http.Request, path string, most int) *captured {
 	own := &captured{discard: discard{header: make(http.Header)}, most: most}
-	if g.origin == nil {
+	if origin == nil {
 		own.status = http.StatusNotFound
 		return own
 	}
@@ -110,12 +127,24 @@ func (g *Gateway) own(r *http.Request, path string, most int) *captured {
 				own.status = http.StatusBadGateway
 			}
 		}()
-		g.origin.ServeHTTP(own, probe)
+		origin.ServeHTTP(own, probe)
 	}()
-	if own.status == http.StatusOK && own.header.Get("Content-Encoding") != "" {
-		own.cut = true // nobody here can read it
+	if own.status == http.StatusOK && !own.cut && own.header.Get("Content-Encoding") != "" {
+		own.decode()
 	}
 	return own
+}
+
+// decode undoes the codings of a body, which a server may have used unasked.
+func (c *captured) decode() {
+	resp := &http.Response{Header: c.header, Body: io.NopCloser(bytes.NewReader(c.body.Bytes())), ContentLength: -1}
+	plain, err := fetch.ReadBody(resp, int64(c.most))
+	if err != nil {
+		c.cut = true
+		return
+	}
+	c.header.Del("Content-Encoding")
+	c.body = *bytes.NewBuffer(plain)
 }
 
 // missing reports whether the site has no such file.

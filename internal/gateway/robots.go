@@ -31,7 +31,7 @@ func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool
 		return false
 	}
 	text := ""
-	switch own := g.own(r, robotsPath, maxRobots); {
+	switch own := g.ownAt(r, robotsPath, maxRobots); {
 	case own.status == http.StatusOK && !own.cut:
 		text = strings.TrimPrefix(own.body.String(), "\uFEFF")
 	case own.missing():
