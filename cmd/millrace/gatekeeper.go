@@ -102,5 +102,21 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	if err := gateway.CheckRules(o.Bots, o.Rules, p.policy); err != nil {
 		return usageError("--bot: " + err.Error())
 	}
+	believed(p, o.Bots, o.Rules)
 	return nil
+}
+
+// believed tells of the bots that rules let in by their names alone, although
+// their operators say where they come from.
+func believed(p *process, table *bots.Table, rules []gateway.Rule) {
+	for _, r := range rules {
+		if r.Do >= gateway.Pay {
+			continue
+		}
+		for _, b := range table.Named(r.Name) {
+			if b.Ranges != "" && !b.RobotsOnly && !table.Located(b) && !strings.EqualFold(r.Name, string(b.Purpose)) {
+				p.log.Info("whoever says that it is this bot is believed; give its addresses with --bot-ranges", "bot", b.Name, "published", b.Ranges)
+			}
+		}
+	}
 }

@@ -240,6 +240,9 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s from %s: %v, want %v", c.agent, c.from, got, c.want)
 		}
 	}
+	if !b.Located(b.Identify("Googlebot")) || b.Located(b.Identify("ClaudeBot")) {
+		t.Error("whose addresses are known")
+	}
 	if b.Verify(nil, netip.Addr{}) != Unknown || b.Verify(b.Identify("GPTBot"), netip.Addr{}) != Forged {
 		t.Error("nobody, and nowhere")
 	}

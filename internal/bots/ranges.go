@@ -35,7 +35,7 @@ const (
 // Verify holds a claim against the addresses of the bot: Unknown when they are
 // not known. It allocates nothing.
 func (t *Table) Verify(b *Bot, from netip.Addr) Verdict {
-	if b == nil || b.index < 0 || b.index >= len(t.ranges) {
+	if b == nil || b == Other {
 		return Unknown
 	}
 	known := t.ranges[b.index].Load()
@@ -47,6 +47,9 @@ func (t *Table) Verify(b *Bot, from netip.Addr) Verdict {
 	}
 	return Forged
 }
+
+// Located reports whether the addresses of a bot are known.
+func (t *Table) Located(b *Bot) bool { return t.ranges[b.index].Load() != nil }
 
 // Bounds of a file of addresses.
 const (
