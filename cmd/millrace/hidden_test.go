@@ -1,0 +1,132 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// A page that becomes hidden while the server runs is gone from every document of
+// every protocol at once, from those too that nobody names any more, and comes
+// back in all of them.
+func TestHiddenEverywhere(t *testing.T) {
+	t.Parallel()
+	const phrase = "overshot wheel of four metres and two pairs" // of /about/, and of no other page
+	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
+	public := "markdown-public: true\nllms-full: true\n"
+	write(t, file, public)
+	var out buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	hangups := make(chan os.Signal)
+	p := &process{
+		lookup: environment(map[string]string{"HOME": t.TempDir()}), stderr: &out, stdout: &out,
+		hangups: func() (<-chan os.Signal, func()) { return hangups, func() {} },
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		if code := p.run(ctx, []string{"serve", dir, "--listen", "127.0.0.1:0", "--config", file}); code != 0 {
+			t.Errorf("exit %d:\n%s", code, &out)
+		}
+	})
+	defer served.Wait()
+	defer cancel()
+	eventually(t, "it is ready", func() bool { return readyLine.MatchString(out.String()) })
+	url := readyLine.FindStringSubmatch(out.String())[1]
+
+	// Every address that is there, or may be: of documents, and of questions.
+	ways := []string{
+		"about/llm.json", "about/llm/", "about/index.md", "about.md", "about/llm.json?x", "abou%74/llm.json", "about/llms.txt",
+		"openfeeder?url=/about/", "openfeeder?q=overshot+wheel", "openfeeder?q=society+of+nineteen+people", "openfeeder?page=1", "openfeeder?since=2000-01-01T00:00:00Z",
+	}
+	folder := filepath.Join(t.TempDir(), "out")
+	built(t, dir, folder, url, "--config", file)
+	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(folder, name)
+		if err == nil && !d.IsDir() && !strings.HasPrefix(rel, ".millrace") && !slices.Contains([]string{".html", ".css", ".svg", ".png"}, filepath.Ext(rel)) {
+			ways = append(ways, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func() (found []string) {
+		list := func() { // files of SCP have other names with other contents
+			_, _, sitemap := get(t, url+"sitemap.xml")
+			for part := range strings.SplitSeq(sitemap, url) {
+				if end := strings.IndexAny(part, "<\" "); end > 0 && strings.HasPrefix(part, "scp/") && !slices.Contains(ways, part[:end]) {
+					ways = append(ways, part[:end])
+				}
+			}
+		}
+		list()
+		for _, way := range append(ways[:len(ways):len(ways)], "about/ as Markdown") {
+			fields := []string{"Accept-Encoding", "identity"}
+			if path, ok := strings.CutSuffix(way, " as Markdown"); ok {
+				way, fields = path, append(fields, "Accept", "text/markdown")
+			}
+			code, h, body := get(t, url+way, fields...)
+			body = plainText(t, h.Get("Content-Encoding"), body)
+			if code == http.StatusOK && strings.Contains(body, phrase) && !strings.Contains(h.Get("Content-Type"), "html") {
+				found = append(found, way)
+			}
+		}
+		return found
+	}
+	before := says()
+	if len(before) < 8 || !slices.Contains(before, "about/llm.json") || !slices.Contains(before, "llms-full.txt") ||
+		!slices.ContainsFunc(before, func(way string) bool { return strings.HasPrefix(way, "scp/") }) {
+		t.Fatalf("%q say it, of %q", before, ways)
+	}
+	t.Logf("%d of %d ways say it: %q", len(before), len(ways), before)
+
+	change := func(config string) {
+		t.Helper()
+		write(t, file, config)
+		n := strings.Count(out.String(), "configuration is in use")
+		hangups <- syscall.SIGHUP
+		eventually(t, "the configuration is in use", func() bool { return strings.Count(out.String(), "configuration is in use") > n })
+	}
+	_, _, list := get(t, url+"llm-pages.json")
+	change(public + "exclude: [/about]\n")
+	eventually(t, "the list is another one", func() bool { _, _, now := get(t, url+"llm-pages.json"); return now != list })
+	for round := range 3 { // a cache does not bring it back
+		if found := says(); len(found) > 0 {
+			t.Fatalf("round %d: %q say what is hidden", round, found)
+		}
+	}
+	change(public)
+	eventually(t, "the list is the one from before", func() bool { _, _, now := get(t, url+"llm-pages.json"); return strings.Contains(now, "/about/") })
+	if after := says(); len(after) < len(before) {
+		t.Errorf("shown again, %q say it, and %q did before", after, before)
+	}
+}
+
+// plainText undoes a content coding; zstd has a twin without.
+func plainText(t *testing.T, coding, body string) string {
+	t.Helper()
+	switch coding {
+	case "gzip":
+		z, err := gzip.NewReader(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	case "zstd":
+		return ""
+	}
+	return body
+}
