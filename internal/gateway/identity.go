@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
+)
+
+// Agents checks the signatures of requests.
+type Agents interface {
+	// Verify gives the host whose keys have signed a request, "" if nobody's
+	// have. ErrUnavailable: its keys cannot be had for now; any other error says
+	// what is wrong with the signature.
+	Verify(ctx context.Context, r *http.Request) (agent string, err error)
+}
+
+// identity is who a request says it is from, as far as that is known.
+type identity struct {
+	bot     *bots.Bot // nil = it says nothing of a bot
+	agent   string    // the host whose keys have signed the request; "" = nobody's
+	verdict bots.Verdict
+}
+
+// identify finds out who is there, once.
+func (w *response) identify() identity {
+	if w.identified || w.g.o.Bots == nil {
+		return w.id
+	}
+	w.identified = true
+	h, table := w.r.Header, w.g.o.Bots
+	if agents := h["User-Agent"]; len(agents) > 0 {
+		w.id.bot = table.Identify(agents[0])
+	}
+	if w.g.o.Agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil) {
+		w.signed()
+	}
+	if w.id.bot != nil && w.id.verdict == bots.Unknown {
+		w.id.verdict = table.Verify(w.id.bot, w.client())
+	}
+	return w.id
+}
+
+// signed takes a signature into account.
+func (w *response) signed() {
+	table := w.g.o.Bots
+	agent, err := w.g.o.Agents.Verify(w.r.Context(), w.r)
+	switch {
+	case errors.Is(err, millrace.ErrUnavailable):
+		// Its keys cannot be had for now, which is nobody's lie.
+	case err != nil:
+		w.id.bot, w.id.verdict = cmp.Or(w.id.bot, bots.Other), bots.Forged
+	case agent != "":
+		w.id.agent, w.id.verdict = agent, bots.Verified
+		by := cmp.Or(table.Agent(agent), bots.Other)
+		switch {
+		case w.id.bot == nil || w.id.bot == bots.Other:
+			w.id.bot = by
+		case by == bots.Other || by.Family != w.id.bot.Family:
+			w.id.verdict = bots.Forged // with another's name
+		}
+	}
+}
