@@ -12,10 +12,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Namespaces of Atom (RFC 4287) and of its tombstones (RFC 6721).
+// Namespaces of Atom (RFC 4287), of its tombstones (RFC 6721), and of when a page
+// itself was modified, which may be long before its feed tells of it.
 const (
 	atomSpace      = "http://www.w3.org/2005/Atom"
 	tombstoneSpace = "http://purl.org/atompub/tombstones/1.0"
+	termsSpace     = "http://purl.org/dc/terms/" // of Dublin Core
 )
 
 // maxAtomDepth is how many elements may stand inside each other, and
@@ -87,6 +89,8 @@ func (a *atomReader) start(t xml.StartElement) error {
 		name = t.Name.Local
 	case tombstoneSpace:
 		name = "at:" + t.Name.Local
+	case termsSpace:
+		name = "dcterms:" + t.Name.Local
 	}
 	if len(a.path) == 0 && name != "feed" {
 		return a.fail(fmt.Sprintf("its root is <%.40s> of the namespace %.80q, and not Atom's feed", t.Name.Local, t.Name.Space), nil)
@@ -117,7 +121,7 @@ func (a *atomReader) start(t xml.StartElement) error {
 		}
 	case name == "link" && (depth == 2 || depth == 3 && isEntry(parent)):
 		a.link(t, base, depth == 2)
-	case (name == "id" || name == "updated") && (depth == 2 || depth == 3 && parent == "entry"):
+	case (name == "id" || name == "updated" || name == "dcterms:modified") && (depth == 2 || depth == 3 && parent == "entry"):
 		a.kept = true
 		a.text.Reset()
 	}
@@ -158,6 +162,8 @@ func (a *atomReader) end() {
 	switch {
 	case a.kept && depth == 3 && name == "id":
 		a.self.ID = value
+	case a.kept && depth == 3 && name == "dcterms:modified":
+		a.self.Modified = feedTime(value)
 	case a.kept && depth == 3:
 		a.self.Updated = feedTime(value)
 	case a.kept && depth == 2 && name == "updated":

@@ -28,6 +28,7 @@ type feedItem struct {
 	URL       string
 	Gone      bool
 	Changed   time.Time // when the site has told of it
+	Modified  time.Time // when the page was, as its Markdown says; zero = not known
 	Published time.Time // zero = not known
 	Title     string
 	Summary   string // "" = none
@@ -68,7 +69,7 @@ func (a atomWriter) link(rel, mediaType, href string) {
 // newAtom starts a feed (section 4.1.1).
 func newAtom(w io.Writer, h *feedHead) atomWriter {
 	a := atomWriter{bufio.NewWriterSize(w, 64<<10)}
-	a.raw(xml.Header, `<feed xmlns="`, atomSpace, `" xmlns:at="`, tombstoneSpace, `"`, language(h.Language), ">\n")
+	a.raw(xml.Header, `<feed xmlns="`, atomSpace, `" xmlns:at="`, tombstoneSpace, `" xmlns:dcterms="`, termsSpace, `"`, language(h.Language), ">\n")
 	a.element("id", h.ID)
 	a.element("title", h.Title)
 	a.element("updated", feedStamp(h.Updated))
@@ -94,6 +95,9 @@ func (a atomWriter) item(it *feedItem) {
 	a.element("id", it.URL)
 	a.raw("<title>", sitemap.Escape(it.Title), "</title>\n") // required, and may be empty
 	a.element("updated", feedStamp(it.Changed))
+	if !it.Modified.IsZero() {
+		a.element("dcterms:modified", feedStamp(it.Modified))
+	}
 	if !it.Published.IsZero() {
 		a.element("published", feedStamp(it.Published))
 	}

@@ -28,11 +28,12 @@ type feedDoc struct {
 
 // feedEntry is what a feed says of one page.
 type feedEntry struct {
-	ID      string
-	URL     string // of the page: absolute; "" = it does not say
-	Twin    string // of its Markdown
-	Updated time.Time
-	Gone    bool
+	ID       string
+	URL      string // of the page: absolute; "" = it does not say
+	Twin     string // of its Markdown
+	Updated  time.Time
+	Modified time.Time // of the page itself; zero = it does not say
+	Gone     bool
 }
 
 // decodeFeed reads Atom or JSON Feed, which it tells apart by their first

@@ -23,7 +23,7 @@ import (
 const (
 	feedItems  = 500
 	maxFeeds   = 10
-	feedFormat = 1 // moves when the same view gives other bytes
+	feedFormat = 2 // moves when the same view gives other bytes
 )
 
 // feedForm is a form in which feeds come.
@@ -181,7 +181,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			return nil, err
 		}
 		it.Gone = false
-		it.Published, it.Title, it.Author, it.Language, it.Tags = page.Published, page.Title, page.Author, page.Language, page.Tags
+		it.Modified, it.Published, it.Title, it.Author, it.Language, it.Tags = t.Modified, page.Published, page.Title, page.Author, page.Language, page.Tags
 		it.Summary = cmp.Or(page.Description, page.Summary)
 		it.Twin = strings.TrimSuffix(site.Docs, "/") + tagName(site, t)
 		if !of.log {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -40,6 +42,7 @@ type reader struct {
 
 	mu   sync.Mutex
 	way  manner            // how twins are named here, as far as it is known
+	odd  uint64            // see behind
 	also map[string]string // other origins by which the site's pages go, each to the one they are asked at
 }
 
@@ -89,6 +92,7 @@ type cursor struct {
 	Feed    *feedState        `json:"feed,omitempty"` // nil: the site has none that could be of all changes
 	Lists   []list            `json:"lists"`          // sitemaps that name pages, and their indexes
 	Missing []string          `json:"missing,omitempty"`
+	Odd     uint64            `json:"odd,omitempty"` // stands for the pages that were older than the lists said
 }
 
 // feedState is a feed, and what of it has been applied.
@@ -135,6 +139,7 @@ func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 type run struct {
 	*reader
 	was, is cursor
+	so      cursor // of the last milestone
 	yield   func(millrace.Change, error) bool
 
 	named     []string  // sitemaps that robots.txt names, or that the cursor has
@@ -155,7 +160,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		}
 	}
 	now := r.o.Now().UTC().Truncate(time.Second)
-	r.is = r.was
+	r.is, r.so = r.was, r.was
 	r.is.Root = r.root
 	age := now.Sub(r.was.Found)
 	remembered := since != "" && age >= 0 && age < discoveryAge
@@ -191,11 +196,40 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 
 // mark yields a milestone for everything.
 func (r *run) mark(c cursor, whole bool) error {
-	m := &millrace.Milestone{Cursor: c.encode(), Whole: whole}
+	return r.milestone(&millrace.Milestone{Cursor: c.encode(), Whole: whole}, c)
+}
+
+func (r *run) milestone(m *millrace.Milestone, c cursor) error {
+	r.so = c
 	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: m}, nil) {
 		return errStop
 	}
 	return nil
+}
+
+// settle waits until the pages that were named have been asked for, as everybody
+// does before a milestone, and gives what stands for those that were older than
+// the lists said: they came from a replica that lags behind, or from a cache, and
+// would stay as they are for as long as the lists do. 0 = there are none. A site
+// whose pages are always older than its lists say is believed when a second
+// reading finds exactly the same.
+func (r *run) settle() (odd uint64, err error) {
+	if err := r.mark(r.so, false); err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	odd, r.odd = r.odd, 0
+	return odd, nil
+}
+
+// behind notes a page that is older than a list says.
+func (r *reader) behind(page, state string, got *twin) {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, page+"\x00"+state+"\x00"+got.ETag+"\x00"+got.modified.String())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.odd += h.Sum64() // in any order
 }
 
 // put yields a page that is there, with what a list says of its state.

@@ -250,13 +250,29 @@ func (r *run) catchUp(ctx context.Context) error {
 		if e.Twin != "" {
 			r.hinted.add(e.URL, e.Twin)
 		}
-		if err := r.put(e.URL, "", stateOf(e.Updated), e.Updated); err != nil {
+		state := stateOf(e.Modified)
+		if state == "" {
+			state = heard + stateOf(e.Updated)
+		}
+		if err := r.put(e.URL, "", state, e.Updated); err != nil {
 			return err
 		}
+	}
+	odd, err := r.settle()
+	if err != nil {
+		return err
+	}
+	if r.is.Odd = odd; odd != 0 && odd != r.was.Odd {
+		r.is.Feed = &feedState{URL: st.URL, Trusted: true, Since: st.Since, Top: st.Top} // once more
+		return nil
 	}
 	r.is.Feed = fr.state(true)
 	return nil
 }
+
+// heard marks a state that is when a feed has told of a change, and no time of the
+// page itself.
+const heard = "heard "
 
 // since gives the entries that are newer than a state of the feed. Others may
 // have the same time as its newest ones.

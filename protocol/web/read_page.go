@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,6 +64,9 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if was.At == "" || hint != "" && hint != was.At || err != nil && absent(err) {
 		got, err = r.seek(ctx, page, hint, true)
 	}
+	if got != nil && older(state, was.Listed, got, err != nil) {
+		r.behind(name, state, got)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: page: %w", Name, err)
 	}
@@ -93,6 +97,17 @@ func parseHeld(version string) (h held) {
 		return held{}
 	}
 	return h
+}
+
+// older reports whether what was got is older than the state that a list gives:
+// by its time, or, if that is not known, because it stands as it was when the
+// list gave another one, or no feed had told of it.
+func older(state, was string, got *twin, unmodified bool) bool {
+	at, err := time.Parse(time.RFC3339Nano, state)
+	if err == nil && !got.modified.IsZero() {
+		return got.modified.Before(at.Truncate(time.Second))
+	}
+	return unmodified && state != "" && (err != nil || was != "")
 }
 
 // slack is how long after the time that a list gives a page must have been got,
@@ -282,7 +297,13 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
 		return nil, fmt.Errorf("%s answers 304 to a request without a condition: %w", at, millrace.ErrInvalid)
 	}
-	if err := fetch.CheckStatus(resp); err != nil {
+	t := &twin{at: at, Validators: fetch.ValidatorsOf(resp)}
+	if m, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
+		t.modified = m
+	}
+	if err := fetch.CheckStatus(resp); errors.Is(err, millrace.ErrUnmodified) {
+		return t, err
+	} else if err != nil {
 		return nil, err
 	}
 	kind := resp.Header.Get("Content-Type")
@@ -291,7 +312,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
 		r.note("rfc9110-13.1.2/if-none-match", at, "the whole document for a validator that still holds")
-		return nil, fmt.Errorf("%s: %w", at, millrace.ErrUnmodified)
+		return t, fmt.Errorf("%s: %w", at, millrace.ErrUnmodified)
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		if to := r.here(l.URL); l.Is("canonical", "") && (to == "" || !samePage(to, page)) {
@@ -311,9 +332,6 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	if to := r.here(p.URL); p.URL != at && to != "" && !samePage(to, page) {
 		return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, p.URL, errNoTwin)
 	}
-	t := &twin{page: p, at: at, Validators: fetch.ValidatorsOf(resp), size: count.n}
-	if m, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
-		t.modified = m
-	}
+	t.page, t.size = p, count.n
 	return t, nil
 }

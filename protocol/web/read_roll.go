@@ -264,8 +264,27 @@ func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
 		}
 		whole = whole && ok
 	}
+	odd, err := r.settle()
+	if err != nil {
+		return err
+	}
 	r.trust()
+	if r.is.Odd = odd; odd != 0 && odd != r.was.Odd {
+		r.again()
+	}
 	return r.mark(r.is, whole)
+}
+
+// again makes the next reading look at everything once more.
+func (r *run) again() {
+	r.is.Found = time.Time{}
+	if r.is.Feed != nil {
+		r.is.Feed = &feedState{URL: r.is.Feed.URL}
+	}
+	r.is.Lists = slices.Clone(r.is.Lists)
+	for i := range r.is.Lists {
+		r.is.Lists[i].Validators = fetch.Validators{}
+	}
 }
 
 // rollEach yields what the sitemaps name that have changed, each with a
@@ -274,6 +293,7 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 	so := r.was
 	so.Lists = slices.Clone(r.was.Lists)
 	var last *millrace.Milestone
+	var total uint64
 	for _, f := range files {
 		if f.same {
 			continue
@@ -285,15 +305,21 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 		if f.same {
 			continue
 		}
+		odd, err := r.settle()
+		if err != nil {
+			return err
+		}
 		if last != nil {
 			last.Cursor = so.encode()
-			if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: last}, nil) {
-				return errStop
+			if err := r.milestone(last, so); err != nil {
+				return err
 			}
 		}
-		for i := range so.Lists {
-			if so.Lists[i].URL == f.URL {
-				so.Lists[i] = f.list
+		if total += odd; odd == 0 {
+			for i := range so.Lists {
+				if so.Lists[i].URL == f.URL {
+					so.Lists[i] = f.list
+				}
 			}
 		}
 		last = &millrace.Milestone{Whole: whole && ok}
@@ -307,11 +333,14 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 	if last == nil {
 		return r.mark(r.is, false)
 	}
-	last.Cursor = r.is.encode()
-	if !r.yield(millrace.Change{Kind: millrace.Mark, Mark: last}, nil) {
-		return errStop
+	if r.is.Odd = total; total != 0 && total != r.was.Odd {
+		feed := r.was.Feed
+		if r.again(); feed != nil {
+			r.is.Feed = &feedState{URL: feed.URL, Trusted: feed.Trusted, Since: feed.Since, Top: feed.Top}
+		}
 	}
-	return nil
+	last.Cursor = r.is.encode()
+	return r.milestone(last, r.is)
 }
 
 // pages yields what a sitemap names. It is false if some of it could not be

@@ -159,12 +159,12 @@ func atom(gone map[string]time.Time, limit int) func(s *otherSite) string {
 			return strings.Compare(a, b)
 		})
 		var b strings.Builder
-		b.WriteString(`<feed xmlns="` + atomSpace + `" xmlns:at="` + tombstoneSpace + `"><id>urn:x</id><title>x</title><updated>2026-01-01T00:00:00Z</updated>`)
+		b.WriteString(`<feed xmlns="` + atomSpace + `" xmlns:at="` + tombstoneSpace + `" xmlns:m="` + termsSpace + `"><id>urn:x</id><title>x</title><updated>2026-01-01T00:00:00Z</updated>`)
 		for _, p := range slices.Sorted(maps.Keys(gone)) {
 			b.WriteString(`<at:deleted-entry ref="` + p + `" when="` + gone[p].Format(time.RFC3339) + `"/>`)
 		}
 		for _, p := range paths[:min(limit, len(paths))] {
-			fmt.Fprintf(&b, `<entry><id>%s%s</id><title>x</title><updated>%s</updated><link href="%s"/></entry>`,
+			fmt.Fprintf(&b, `<entry><id>%s%s</id><title>x</title><updated>%s</updated><m:modified>%[3]s</m:modified><link href="%s"/></entry>`,
 				goodSite, p, s.pages[p].modified.Format(time.RFC3339), p)
 		}
 		b.WriteString("</feed>")

@@ -310,6 +310,60 @@ func TestReadPage(t *testing.T) {
 	}
 }
 
+// What comes from a replica that lags behind is asked for once more; a site whose
+// pages are always older than its lists say is believed.
+func TestReadLag(t *testing.T) {
+	for name, change := range map[string]func(s *otherSite){
+		"by the sitemap": func(*otherSite) {},
+		"by the feed":    func(s *otherSite) { s.feed = atom(nil, 8) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite("/", "/a", "/b", "/c")
+			change(s)
+			old := map[string]otherPage{}
+			s.edit = func(w http.ResponseWriter, r *http.Request) bool {
+				path, ok := strings.CutSuffix(r.URL.Path, ".md")
+				page := s.pages[path]
+				if p, lags := old[path]; lags {
+					page = p
+				}
+				if _, is := s.pages[path]; !ok || !is {
+					return false
+				}
+				w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+				w.Header().Set("Last-Modified", page.modified.Format(http.TimeFormat))
+				goodBody(w, r, "# Title of "+path+"\n\n"+page.text+"\n")
+				return true
+			}
+			m := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+			m.sync(t)
+			m.holds(t)
+			old["/a"] = s.pages["/a"]
+			s.set("/a", "Newer", otherDay.Add(time.Hour))
+			m.sync(t) // and the next time it is asked for, whatever the lists say
+			delete(old, "/a")
+			if _, asked := m.sync(t); !slices.Contains(asked, "/a.md") {
+				t.Errorf("asked for %v", asked)
+			}
+			m.holds(t)
+			old["/b"] = otherPage{"In between", otherDay.Add(2 * time.Hour), ""}
+			s.set("/b", "Newest", otherDay.Add(3*time.Hour))
+			m.sync(t)
+			m.sync(t) // it is so again
+			delete(old, "/b")
+			if _, asked := m.sync(t); len(asked) != 1 {
+				t.Errorf("what was seen twice is believed: %v", asked)
+			}
+			if m.now = m.now.Add(25 * time.Hour); name == "by the sitemap" {
+				s.set("/c", "So that it is read", otherDay.Add(4*time.Hour))
+			}
+			m.sync(t)
+			m.sync(t)
+			m.holds(t)
+		})
+	}
+}
+
 // A time that is not over says nothing: there may be another state with it.
 func TestReadTimes(t *testing.T) {
 	for _, c := range []struct {
