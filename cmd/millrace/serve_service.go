@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -54,6 +55,7 @@ type service struct {
 	site    store.Site
 	press   *edition.Press
 	gateway *gateway.Gateway
+	agents  *webauth.Verifier // of signatures; nil = nobody looks at them
 
 	indexNow *push.IndexNow // nil = search engines are not told
 
@@ -84,6 +86,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	o := &origin{kind: l.kind, base: s.docs, learning: c.learning}
 	s.origin = o
 	if was != nil {
+		if was.c.PrivateAgents == c.PrivateAgents {
+			s.agents = was.agents
+		}
 		o.store = was.origin.store
 		if was.origin.live() {
 			o.kind = was.origin.kind // as the site itself has told
@@ -168,7 +173,7 @@ func (s *service) surface(ctx context.Context) (err error) {
 	if err := c.hold(ctx, p, o.store, gateO); err != nil {
 		return err
 	}
-	if err := c.stamping.surface(p, &c.remote, gateO); err != nil {
+	if s.agents, err = c.stamping.surface(p, &c.remote, gateO, s.agents); err != nil {
 		return err
 	}
 	if err := s.prove(ctx, gateO); err != nil {

@@ -76,27 +76,32 @@ func (c *stamping) directory(docs string) (http.Handler, error) {
 }
 
 // verifier gives what verifies the signatures of robots, nil if nothing does.
-// bases are where the site is reached.
-func (c *stamping) verifier(p *process, r *remote, bases ...string) gateway.Agents {
-	if !c.WebBotAuth {
+// bases are where the site is reached. was is that of the configuration before.
+func (c *stamping) verifier(p *process, r *remote, was *webauth.Verifier, bases ...string) *webauth.Verifier {
+	for i, b := range bases {
+		bases[i] = canon.Origin(b)
+	}
+	switch {
+	case !c.WebBotAuth:
 		return nil
+	case was != nil:
+		return was.At(bases...) // what was used once is used
 	}
 	o := webauth.ClientOptions(&fetch.Options{AllowPrivate: c.PrivateAgents, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log, Dial: p.dial})
-	v := &webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents}
-	for _, b := range bases {
-		v.Bases = append(v.Bases, canon.Origin(b))
-	}
-	return webauth.NewVerifier(v)
+	return webauth.NewVerifier(&webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents, Bases: bases})
 }
 
-// surface has the gateway publish keys and verify signatures.
-func (c *stamping) surface(p *process, r *remote, o *gateway.Options) (err error) {
+// surface has the gateway publish keys, sign, and verify signatures. was is what
+// has verified them by the configuration before, nil if nothing has; now is what does.
+func (c *stamping) surface(p *process, r *remote, o *gateway.Options, was *webauth.Verifier) (now *webauth.Verifier, err error) {
 	if o.Directory, err = c.directory(o.Docs); err != nil {
-		return err
+		return nil, err
 	}
 	if o.Signer, err = c.stamp(o.Docs); err != nil {
-		return err
+		return nil, err
 	}
-	o.Agents = c.verifier(p, r, o.Docs, o.Base)
-	return nil
+	if now = c.verifier(p, r, was, o.Docs, o.Base); now != nil {
+		o.Agents = now
+	}
+	return now, nil
 }

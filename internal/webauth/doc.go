@@ -41,7 +41,7 @@
 //   - Signatures over fields with the parameters sf, bs or tr are not
 //     understood; neither are algorithms beside Ed25519.
 //   - A nonce is remembered until its signature expires, as long as there is
-//     room for it, by one verifier. A signature without a nonce holds until then,
+//     room for it, in one process. A signature without a nonce holds until then,
 //     as the drafts have it.
 //   - Of the responses of a site, those with status 200 and content are signed.
 //     A 304 has neither Content-Digest nor Content-Type (RFC 9110, section

@@ -41,9 +41,6 @@ type Verifier struct {
 // NewVerifier makes a verifier.
 func NewVerifier(o *VerifierOptions) *Verifier {
 	v := &Verifier{plain: o.AllowHTTP, maxAge: cmp.Or(o.MaxAge, 24*time.Hour), now: o.Now, nonces: newNonces()}
-	for _, b := range o.Bases {
-		v.bases = append(v.bases, normalBase(b))
-	}
 	if v.now == nil {
 		v.now = time.Now
 	}
@@ -52,7 +49,18 @@ func NewVerifier(o *VerifierOptions) *Verifier {
 		client = &http.Client{Transport: offline{}}
 	}
 	v.dirs = newDirectories(client, v.now)
-	return v
+	return v.At(o.Bases...)
+}
+
+// At gives a verifier for a site that is reached at other bases, which has the
+// memory of this one: the nonces that were used, and the directories.
+func (v *Verifier) At(bases ...string) *Verifier {
+	next := *v
+	next.bases = nil
+	for _, b := range bases {
+		next.bases = append(next.bases, normalBase(b))
+	}
+	return &next
 }
 
 // offline is a network without anybody.

@@ -250,6 +250,19 @@ func TestVerifyReplay(t *testing.T) {
 	}
 }
 
+// Another configuration does not forget what was used.
+func TestVerifierAt(t *testing.T) {
+	w := newWorld(t, nil)
+	r, fresh := w.arrive(w.signer, http.MethodGet, "/"), w.arrive(w.signer, http.MethodGet, "/")
+	w.verify(r, "bot.test", nil, "")
+	first := w.verifier
+	w.verifier = first.At("https://new.test", siteBase+":443")
+	w.verify(r, "", millrace.ErrInvalid, "used before")
+	w.verify(fresh, "bot.test", nil, "")
+	w.verifier = first.At("https://new.test")
+	w.verify(w.arrive(w.signer, http.MethodGet, "/"), "", millrace.ErrInvalid, "is wrong")
+}
+
 func TestNonces(t *testing.T) {
 	n, now := newNonces(), time.Unix(1000, 0)
 	n.most = 10
