@@ -347,7 +347,7 @@ func TestTwoRates(t *testing.T) {
 func TestKeysAndClasses(t *testing.T) {
 	k := newRing(t)
 	ask := visitor(t, Options{Rules: rules(t, "bots=403"), Keys: k})
-	for key, want := range map[string]int{k.read: 200, k.not: 403, k.expired: 403, "": 403, "x": 403} {
+	for key, want := range map[string]int{k.read: 200, k.update: 200, k.not: 403, k.expired: 403, "": 403, "x": 403} {
 		if w := ask(nowhere, "GPTBot", "/a/llm.json", "Authorization", "Bearer "+key); w.Code != want {
 			t.Errorf("%d, want %d", w.Code, want)
 		}
