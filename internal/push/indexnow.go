@@ -115,26 +115,33 @@ type engine struct {
 }
 
 // flush submits what has changed since the last submission, or since it was
-// asked for the first time: what was there before is no news.
+// asked for the first time: what was there before is no news. Of two processes
+// that tell the same engine one may submit what the other just has; none
+// relies on the other.
 func (e *engine) flush(ctx context.Context) (told bool, err error) {
+	const most = 3
+	for range most {
+		n, err := e.submitNew(ctx)
+		told = told || n > 0
+		if _, taken := errors.AsType[*outbox.TakenError](err); !taken {
+			return told, err
+		}
+		e.box = nil
+	}
+	return told, nil // the other one is about it
+}
+
+func (e *engine) submitNew(ctx context.Context) (int, error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
 			Site: e.pusher.Site, Name: e.base, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,
 		}
-		if err := box.Skip(ctx); err != nil && !errors.Is(err, millrace.ErrConflict) {
-			return false, err
+		if err := box.Skip(ctx); err != nil {
+			return 0, err
 		}
 		e.box = box
 	}
-	n, err := e.box.Flush(ctx)
-	if taken, ok := errors.AsType[*outbox.TakenError](err); ok {
-		// Another process tells the same engine of the same edition. Should it
-		// end, this one goes on from where it was.
-		e.pusher.Logger.DebugContext(ctx, "another process tells the search engine", "site", taken.Site)
-		e.box = nil
-		return false, nil
-	}
-	return n > 0, err
+	return e.box.Flush(ctx)
 }
 
 // deliver submits the pages of events.
