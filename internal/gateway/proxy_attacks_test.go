@@ -217,7 +217,7 @@ func TestProxyHosts(t *testing.T) {
 				t.Errorf("%s %s: %d %s", host, path, resp.StatusCode, body)
 			}
 		}
-		if resp, _ := send(t, "GET", b.url+"/healthz", "", "Host", host); resp.StatusCode != 200 {
+		if resp, _ := send(t, "GET", b.url+"/healthz", "", "Host", host); resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: /healthz: %d", host, resp.StatusCode)
 		}
 		if asked := site.take(); want != 200 && len(asked) > 0 {
@@ -266,7 +266,7 @@ func TestProxyTrouble(t *testing.T) {
 				t.Errorf("%s: %s tells of the inside: %s", name, path, body)
 			}
 		}
-		if resp, _ := send(t, "GET", b.url+"/a/llm.json", ""); resp.StatusCode != 200 {
+		if resp, _ := send(t, "GET", b.url+"/a/llm.json", ""); resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: a document: %d", name, resp.StatusCode)
 		}
 	}
@@ -318,7 +318,7 @@ func TestProxyDiesMidPage(t *testing.T) {
 	t.Cleanup(one.CloseIdleConnections)
 	for version, client := range map[int]*http.Client{2: front.Client(), 1: {Transport: one}} {
 		for _, target := range []string{"/a/?length", "/a/?chunks", "/unknown/?length", "/unknown/?chunks", "/x.bin?length"} {
-			r, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+target, nil)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+target, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -346,7 +346,7 @@ func TestProxyLoop(t *testing.T) {
 	front.Config.Handler = setup{unready: true, o: Options{Origin: p}}.gateway(t)
 	front.Start()
 	t.Cleanup(front.Close)
-	if resp, body := send(t, "GET", front.URL+"/a/", ""); resp.StatusCode != 508 {
+	if resp, body := send(t, "GET", front.URL+"/a/", ""); resp.StatusCode != http.StatusLoopDetected {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
@@ -359,7 +359,7 @@ func TestProxyPlaces(t *testing.T) {
 	p, err := NewProxy("http://127.0.0.1:1", &ProxyOptions{MaxOpen: most, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		begun <- struct{}{}
 		<-wait
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 	})})
 	if err != nil {
 		t.Fatal(err)
@@ -442,7 +442,7 @@ func TestProxySlowClients(t *testing.T) {
 	client := plainClient(t)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		ctx, done := context.WithTimeout(t.Context(), 10*time.Second)
-		r, err := http.NewRequestWithContext(ctx, "GET", b.url+"/a/", nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/a/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -450,7 +450,7 @@ func TestProxySlowClients(t *testing.T) {
 		if err == nil {
 			_, err = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			if err == nil && resp.StatusCode != 200 {
+			if err == nil && resp.StatusCode != http.StatusOK {
 				err = errors.New(resp.Status)
 			}
 		}

@@ -143,7 +143,7 @@ func TestProxyPasses(t *testing.T) {
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "PROPFIND"} {
 		resp, got := send(t, method, b.url+"/wp-admin/post.php?a=1&b=%zz;c&d", large, "Host", "x.test", "Cookie", "s=1; t=2", "Authorization", "Basic Zm86YmFy")
 		want := method + " x.test /wp-admin/post.php?a=1&b=%zz;c&d 3145728 s=1; t=2 Basic Zm86YmFy"
-		if resp.StatusCode != 418 || got != want {
+		if resp.StatusCode != http.StatusTeapot || got != want {
 			t.Errorf("%d %q, want %q", resp.StatusCode, got, want)
 		}
 		if d := cmp.Diff([]string{"a=1; Path=/; HttpOnly", "b=2"}, resp.Header["Set-Cookie"]); d != "" {
@@ -158,17 +158,17 @@ func TestProxyPasses(t *testing.T) {
 		t.Errorf("a coded page that nobody has links for: %v", resp.Header)
 	}
 	resp, got = send(t, "GET", b.url+"/file.bin", "", "Range", "bytes=2-4", "If-Range", `"v1"`)
-	if resp.StatusCode != 206 || got != "234" || resp.Header.Get("Content-Range") != "bytes 2-4/10" {
+	if resp.StatusCode != http.StatusPartialContent || got != "234" || resp.Header.Get("Content-Range") != "bytes 2-4/10" {
 		t.Errorf("range: %d %q %v", resp.StatusCode, got, resp.Header)
 	}
-	if resp, _ = send(t, "GET", b.url+"/file.bin", "", "If-None-Match", `"v1"`); resp.StatusCode != 304 {
+	if resp, _ = send(t, "GET", b.url+"/file.bin", "", "If-None-Match", `"v1"`); resp.StatusCode != http.StatusNotModified {
 		t.Errorf("condition: %d", resp.StatusCode)
 	}
 	if resp, _ = send(t, "HEAD", b.url+"/file.bin", ""); resp.ContentLength != 10 {
 		t.Errorf("HEAD: %d", resp.ContentLength)
 	}
 
-	r, err := http.NewRequestWithContext(t.Context(), "POST", b.url+"/trailers", io.MultiReader(strings.NewReader("body"))) // of no known length
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/trailers", io.MultiReader(strings.NewReader("body"))) // of no known length
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestProxyPage(t *testing.T) {
 	}
 	element := `<link rel="alternate" type="application/json" href="https://x.test/a/llm.json"/>` + "\n"
 	want := strings.Replace(html, "</head>", element+"</head>", 1)
-	if resp.StatusCode != 200 || got != want {
+	if resp.StatusCode != http.StatusOK || got != want {
 		t.Errorf("%d %q, want %q", resp.StatusCode, got, want)
 	}
 	tag := resp.Header.Get("Etag")
@@ -230,10 +230,10 @@ func TestProxyPage(t *testing.T) {
 		}
 	}
 	resp, _ = send(t, "GET", b.url+"/a/", "", "If-None-Match", tag)
-	if h := <-asked; resp.StatusCode != 304 || resp.Header.Get("Etag") != tag || h.Get("If-None-Match") != `W/"v1"` {
+	if h := <-asked; resp.StatusCode != http.StatusNotModified || resp.Header.Get("Etag") != tag || h.Get("If-None-Match") != `W/"v1"` {
 		t.Errorf("%d %v, asked with %v", resp.StatusCode, resp.Header, h)
 	}
-	if resp, _ = send(t, "GET", b.url+"/a/", "", "If-None-Match", `"v1"`); resp.StatusCode != 200 {
+	if resp, _ = send(t, "GET", b.url+"/a/", "", "If-None-Match", `"v1"`); resp.StatusCode != http.StatusOK {
 		t.Errorf("the page without links counts as the page with them: %d", resp.StatusCode)
 	}
 	<-asked
@@ -248,7 +248,7 @@ func TestProxyPage(t *testing.T) {
 	}
 	// A page that the rooms do not know stays as it is, to its ranges.
 	resp, got = send(t, "GET", b.url+"/unknown/", "", "Range", "bytes=0-9", "Accept-Encoding", "br")
-	if h := <-asked; resp.StatusCode != 206 || got != html[:10] || h.Get("Accept-Encoding") != "br" {
+	if h := <-asked; resp.StatusCode != http.StatusPartialContent || got != html[:10] || h.Get("Accept-Encoding") != "br" {
 		t.Errorf("%d %q %v", resp.StatusCode, got, h)
 	}
 }
@@ -306,7 +306,7 @@ func TestProxyStreams(t *testing.T) {
 		hints = append(hints, fmt.Sprint(code, h["Link"]))
 		return nil
 	}}
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "GET", b.url+"/events", nil)
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, b.url+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestProxyUploads(t *testing.T) {
 		}
 		_ = pw.Close()
 	}()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", b.url+"/up", pr)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/up", pr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestProxyUploads(t *testing.T) {
 	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "slowly but surely <nil>" {
 		t.Errorf("%d %q %v", resp.StatusCode, got, err)
 	}
-	r, err = http.NewRequestWithContext(t.Context(), "POST", b.url+"/no", io.MultiReader(strings.NewReader("never sent")))
+	r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/no", io.MultiReader(strings.NewReader("never sent")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestProxyUploads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != 417 {
+	if resp.StatusCode != http.StatusExpectationFailed {
 		t.Errorf("%d", resp.StatusCode)
 	}
 }
@@ -420,7 +420,7 @@ func TestProxyUpgrades(t *testing.T) {
 	_, _ = io.WriteString(c, "GET /a/ HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
 	r := bufio.NewReader(c)
 	resp, err := http.ReadResponse(r, nil)
-	if err != nil || resp.StatusCode != 101 || resp.Header.Get("Sec-Websocket-Accept") != "a" {
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-Websocket-Accept") != "a" {
 		t.Fatalf("%v %v", resp, err)
 	}
 	_ = resp.Body.Close()
@@ -491,7 +491,7 @@ func TestProxyHome(t *testing.T) {
 	}
 	// What is not below the base passes as well, without links.
 	resp, _ := send(t, "GET", b.url+"/shop/", "", "Host", "x.test")
-	if resp.StatusCode != 200 || resp.Header["Link"] != nil {
+	if resp.StatusCode != http.StatusOK || resp.Header["Link"] != nil {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
 }
@@ -502,7 +502,7 @@ func TestProxyForwards(t *testing.T) {
 		Base: "https://x.test/", Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			got = r.Header
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 		}),
 	})
 	if err != nil {
@@ -583,7 +583,7 @@ func TestProxyStreamsHTTP2(t *testing.T) {
 	front.StartTLS()
 	t.Cleanup(front.Close)
 	pr, pw := io.Pipe()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", front.URL+"/talk", pr)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/talk", pr)
 	if err != nil {
 		t.Fatal(err)
 	}

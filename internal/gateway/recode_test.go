@@ -80,7 +80,7 @@ func TestRecode(t *testing.T) {
 		t.Errorf("no-transform: %v", resp.Header)
 	}
 
-	r, err := http.NewRequestWithContext(t.Context(), "GET", b.url+"/a/?slow", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/a/?slow", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestRecode(t *testing.T) {
 	}
 
 	for _, target := range []string{"/a/?cut", "/a/?empty"} {
-		r, err = http.NewRequestWithContext(t.Context(), "GET", b.url+target, nil)
+		r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+target, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
