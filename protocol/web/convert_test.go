@@ -120,7 +120,8 @@ func FuzzCarry(f *testing.F) {
 		settled(t, &millrace.Page{
 			URL: "/a", Title: title, Description: a, Tags: []string{b}, Known: millrace.AllFields,
 			Blocks: []millrace.Block{
-				{Type: millrace.HeadingBlock, Level: 1, Text: b}, {Type: millrace.TextBlock, Text: a},
+				{Type: millrace.HeadingBlock, Level: 1, Text: b},
+				{Type: millrace.TextBlock, Text: a},
 				{Type: millrace.ListBlock, Items: []millrace.Item{{Text: b, Blocks: []millrace.Block{{Type: millrace.CodeBlock, Text: a}}}}},
 				{Type: millrace.QuoteBlock, Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: b, Spans: []millrace.Span{{Type: millrace.EmphasisSpan, End: len(b)}}}}},
 				{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: a}, {Text: b}}}},
