@@ -39,10 +39,18 @@ func missing(site millrace.Site, p *millrace.Page) string {
 		return unnamed
 	case p.Kind == millrace.Archive:
 		return archived
-	case strings.TrimSpace(p.Text()) == "" && !pictured(p.Blocks):
+	case !worded(p.Blocks) && strings.TrimSpace(p.Text()) == "" && !pictured(p.Blocks):
 		return empty
 	}
 	return ""
+}
+
+// worded reports whether blocks say something for certain: most do in the first
+// of them.
+func worded(blocks []millrace.Block) bool {
+	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
+		return (b.Type == millrace.TextBlock || b.Type == millrace.HeadingBlock) && strings.TrimSpace(b.Text) != "" || worded(b.Blocks)
+	})
 }
 
 // pictured reports whether there is anything to see in blocks without a text.
@@ -209,8 +217,9 @@ func told(value string) (tokens string, line int) {
 // four characters.
 func tokens(p *millrace.Page) int {
 	const matter = 60 // names and signs of the front matter
-	n := matter + utf8.RuneCountInString(p.Text()) + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
-	references(p.Blocks, func(_ string, spans []millrace.Span) {
+	n := matter + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
+	references(p.Blocks, func(text string, spans []millrace.Span) {
+		n += utf8.RuneCountInString(text) + 2 // and a line end, or a mark
 		for _, s := range spans {
 			n += len(s.URL) + 4
 		}
