@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,8 @@ type note struct {
 	Cost      int64     `json:"cost"`    // milliseconds that it took, with all that was made together
 	Expires   time.Time `json:"expires"` // as the sitemap has said last
 	Retired   time.Time `json:"retired,omitzero"`
+	// Clean is when every page of it was still there; zero = At.
+	Clean moment `json:"clean,omitzero"`
 }
 
 func (n *note) delta() bool { return n.Period != "" }
@@ -98,6 +101,9 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		}
 		g.files = append(g.files, f)
 	}
+	if err := pl.purge(ctx); err != nil {
+		return nil, err
+	}
 	for _, g := range pl.held {
 		sec := pl.section(g.Section)
 		if sec == nil || g.Key != pl.key || !g.Retired.IsZero() || len(g.files) != len(codings) {
@@ -108,6 +114,46 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		}
 	}
 	return pl, nil
+}
+
+// purge lets go of every collection that may hold a page which is gone: somebody
+// may have hidden it, and then it must not be had by an old name either. Who is
+// reading such a file begins again, as after any change of the sitemap.
+func (pl *plan) purge(ctx context.Context) error {
+	if len(pl.held) == 0 {
+		return nil
+	}
+	since := pl.site.Seq
+	for _, g := range pl.held {
+		if g.Clean == (moment{}) {
+			g.Clean = g.At
+		}
+		since = min(since, g.Clean.Seq)
+	}
+	drop := map[*group]bool{}
+	for c, err := range pl.view.Changes(ctx, pl.site.At(since)) {
+		if errors.Is(err, millrace.ErrConflict) {
+			pl.held = nil // nobody knows any more what is gone
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if c.Kind != millrace.Delete {
+			continue
+		}
+		its := pl.in(c.URL)
+		for _, g := range pl.held {
+			// A section may be gone with its last page.
+			in := slices.ContainsFunc(its, func(s *section) bool { return s.name == g.Section }) || pl.section(g.Section) == nil
+			drop[g] = drop[g] || in && c.Time.After(g.Clean.Time)
+		}
+	}
+	pl.held = slices.DeleteFunc(pl.held, func(g *group) bool { return drop[g] })
+	for _, g := range pl.held {
+		g.Clean = moment{pl.site.Seq, pl.site.Time}
+	}
+	return nil
 }
 
 func (pl *plan) section(name string) *section {

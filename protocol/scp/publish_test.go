@@ -187,8 +187,15 @@ func TestPublish(t *testing.T) {
 			t.Errorf("%s: %d pages, want %d", section, len(got), n)
 		}
 	}
-	// What is replaced stays for those who are reading it.
-	p.get(t, fileOf(elements(first, "collection", "all")[0]))
+	// What is replaced stays for those who are reading it, unless a page of it is
+	// gone: somebody may have hidden that.
+	p.get(t, fileOf(elements(first, "collection", "blog")[0]))
+	for _, section := range []string{"all", "docs"} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", fileOf(elements(first, "collection", section)[0]), nil)
+		if done, err := p.press.Serve(httptest.NewRecorder(), r); done || err != nil {
+			t.Errorf("%s of before is there still: %v", section, err)
+		}
+	}
 
 	// Another change of the same day makes another delta of it.
 	p.now = p.now.Add(time.Hour)

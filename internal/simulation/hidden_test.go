@@ -1,0 +1,262 @@
+package simulation
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// secret is a word that is on pages that become hidden, and nowhere else.
+const secret = "quibberwick"
+
+// closet is a site of which pages become hidden, and everything that serves it.
+type closet struct {
+	t     *testing.T
+	db    *sqlite.Store
+	dir   string
+	site  store.Site
+	press *edition.Press
+	gate  atomic.Pointer[gateway.Gateway]
+	rooms []edition.Room
+	conf  store.Config
+
+	mu    sync.Mutex
+	paths map[string]bool // whatever has been at one
+}
+
+func (c *closet) open(v millrace.Visibility) {
+	c.t.Helper()
+	c.conf = store.Config{Base: base, Index: true, Visibility: v}
+	o := protocol.PublisherOptions{LLMsFull: true, Policy: &millrace.Policy{Terms: base + "terms"}}
+	for _, room := range all.Protocols() {
+		o.Beside = append(o.Beside, room.Name)
+	}
+	c.rooms = nil
+	for _, room := range all.Protocols() {
+		c.conf.Taggers = append(c.conf.Taggers, room.Tagger)
+		c.rooms = append(c.rooms, edition.Room{Name: room.Name, Publisher: room.NewPublisher(&o)})
+	}
+	var err error
+	if c.site, err = c.db.Site(c.t.Context(), "closet", c.conf); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.site.Derive(c.t.Context(), nil); err != nil {
+		c.t.Fatal(err)
+	}
+	if c.press, err = edition.NewPress(c.site, c.rooms, filepath.Join(c.dir, "files"), &edition.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+		c.t.Fatal(err)
+	}
+	gate, err := gateway.New(c.press, &gateway.Options{Base: base, Visibility: v})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.publish()
+	c.gate.Store(gate)
+}
+
+func (c *closet) publish() {
+	c.t.Helper()
+	if _, err := c.press.Publish(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	ed := c.press.Current()
+	paths := append(ed.Large(), ed.Files()...)
+	for _, room := range c.rooms {
+		for d, err := range room.Publisher.All(c.t.Context(), ed.View) {
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			paths = append(paths, d.Path)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range paths {
+		c.paths[p] = true
+	}
+}
+
+// guesses are what else somebody may ask for who knows a page.
+func guesses(page string) []string {
+	q := url.QueryEscape(page)
+	return []string{
+		page, page + "?x=1", strings.ToUpper(page), "/." + page, "/x/.." + page, "/%2e%2e" + page, strings.Replace(page, "s", "%73", 1),
+		page + "/llm.json", page + "/llm/", page + ".md", page + "/index.md", page + ".html.md", "/openfeeder?url=" + q, "/openfeeder?url=" + q + "&limit=50",
+		"/openfeeder?q=" + secret, "/openfeeder?since=2000-01-01T00:00:00Z", "/openfeeder?limit=50", "/llms-full.txt", "/feed.atom", "/feed.json",
+	}
+}
+
+// told asks for everything that has ever been there, and says where the secret
+// is told.
+func (c *closet) told(ctx context.Context, pages ...string) []string {
+	c.mu.Lock()
+	paths := slices.Sorted(maps.Keys(c.paths))
+	c.mu.Unlock()
+	for _, p := range pages {
+		paths = append(paths, guesses(p)...)
+	}
+	var out []string
+	for _, p := range append(paths, "/", "/robots.txt", "/sitemap.xml", "/.well-known/api-catalog") {
+		for _, accept := range []string{"", "text/markdown"} {
+			if accept != "" && !slices.Contains(pages, p) {
+				continue
+			}
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+			u, err := url.Parse(p)
+			if err != nil {
+				c.t.Error(err)
+				continue
+			}
+			if r.URL = u; accept != "" {
+				r.Header.Set("Accept", accept)
+			}
+			w := httptest.NewRecorder()
+			c.gate.Load().ServeHTTP(w, r)
+			if bytes.Contains(plain(w), []byte(secret)) {
+				out = append(out, fmt.Sprintf("%s (%s): %d", p, accept, w.Code))
+			}
+		}
+	}
+	return out
+}
+
+// plain gives header and body of an answer, without codings. Zstandard needs no
+// reading: the same bytes are there in gzip.
+func plain(w *httptest.ResponseRecorder) []byte {
+	b := w.Body.Bytes()
+	if w.Header().Get("Content-Encoding") == "gzip" {
+		if z, err := gzip.NewReader(bytes.NewReader(b)); err == nil {
+			b, _ = io.ReadAll(z)
+		}
+	}
+	return fmt.Appendf(slices.Clone(b), "%v", w.Header())
+}
+
+// Nothing of a page that is hidden leaves by any path of any room, whichever
+// way it became hidden, from the moment when that is published: neither by the
+// documents that have been there, nor by what was cached of it, nor by files that
+// have long lives.
+func TestHiddenEverywhere(t *testing.T) {
+	t.Parallel()
+	page := func(path, text string, change func(*millrace.Page)) millrace.Change {
+		p := &millrace.Page{
+			URL: path, Title: "About " + text, Summary: "It is " + text + ".", Description: "All of " + text, Author: text, Tags: []string{text}, Kind: millrace.Article,
+			Blocks: millrace.TextBlocks(strings.Repeat("There is "+text+" here. ", 20)), Known: millrace.AllFields, Detail: millrace.DetailBlocks,
+		}
+		if change != nil {
+			change(p)
+		}
+		return millrace.Change{Ref: millrace.Ref{URL: path}, Page: p}
+	}
+	for name, hide := range map[string]func(c *closet, was millrace.Change) error{
+		"excluded": func(c *closet, _ millrace.Change) error {
+			c.open(millrace.Visibility{Exclude: []string{"/s"}})
+			return nil
+		},
+		"of a hidden kind": func(c *closet, _ millrace.Change) error {
+			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{page("/s/page", secret, func(p *millrace.Page) { p.Kind = millrace.Forum })})
+			return err
+		},
+		"noindex": func(c *closet, _ millrace.Change) error {
+			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{page("/s/page", secret, func(p *millrace.Page) { p.Access.NoIndex = true })})
+			return err
+		},
+		"protected": func(c *closet, _ millrace.Change) error {
+			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{page("/s/page", secret, func(p *millrace.Page) { p.Access.Auth = true })})
+			return err
+		},
+		"gone": func(c *closet, _ millrace.Change) error {
+			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/s/page"}}})
+			return err
+		},
+	} {
+		if testing.Short() && name != "excluded" && name != "noindex" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &closet{t: t, dir: t.TempDir(), paths: map[string]bool{}}
+			var err error
+			if c.db, err = sqlite.Open(t.Context(), filepath.Join(c.dir, "store.db"), nil); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := c.db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			rule := millrace.Visibility{Kinds: []millrace.PageKind{millrace.Forum}}
+			c.open(rule)
+			was := page("/s/page", secret, nil)
+			batch := []millrace.Change{was}
+			for i := range 4 {
+				batch = append(batch, page(fmt.Sprintf("/p/%d", i), fmt.Sprint("number ", i), nil))
+			}
+			if _, err := c.site.Apply(t.Context(), "source", batch); err != nil {
+				t.Fatal(err)
+			}
+			c.publish()
+			before := strings.Join(c.told(t.Context(), "/s/page"), "\n")
+			for _, room := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
+				if !strings.Contains(before, room) {
+					t.Errorf("while it is public, the page is not at %s:\n%s", room, before)
+				}
+			}
+
+			// Others ask all the time.
+			ctx, cancel := context.WithCancel(t.Context())
+			var asking sync.WaitGroup
+			asking.Go(func() {
+				for ctx.Err() == nil {
+					c.told(ctx, "/s/page")
+					time.Sleep(time.Millisecond)
+				}
+			})
+			err = hide(c, was)
+			if err == nil && name != "excluded" {
+				c.publish()
+			}
+			told := c.told(t.Context(), "/s/page")
+			cancel()
+			asking.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told = append(told, c.told(t.Context(), "/s/page")...); len(told) > 0 {
+				t.Errorf("it is hidden, and told of by\n%s", strings.Join(told, "\n"))
+			}
+
+			// A later edition, and another process with the same files.
+			if _, err := c.site.Apply(t.Context(), "source", []millrace.Change{page("/p/1", "something else", nil)}); err != nil {
+				t.Fatal(err)
+			}
+			c.publish()
+			c.open(c.conf.Visibility)
+			if told := c.told(t.Context(), "/s/page"); len(told) > 0 {
+				t.Errorf("later, it is told of by\n%s", strings.Join(told, "\n"))
+			}
+		})
+	}
+}
