@@ -413,6 +413,7 @@ func TestProxySlowClients(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
 	held := memory.HeapAlloc
+	var mu sync.Mutex
 	conns := make([]net.Conn, 0, clients)
 	defer func() {
 		for _, c := range conns {
@@ -420,16 +421,26 @@ func TestProxySlowClients(t *testing.T) {
 		}
 	}()
 	goroutines := 0
-	for i := range clients {
-		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		conns = append(conns, c)
-		// A header that never ends, or a body; what was refused cannot be sent to.
-		_, _ = io.WriteString(c, []string{"GET / HTTP/1.1\r\nHost: x", "POST /x HTTP/1.1\r\nHost: x.test\r\nContent-Length: 1000\r\n\r\na"}[i%2])
-		goroutines = max(goroutines, runtime.NumGoroutine()-before)
+	const dialers = 20
+	var dialling sync.WaitGroup
+	for range dialers {
+		dialling.Go(func() {
+			for i := range clients / dialers {
+				c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				// A header that never ends, or a body; what was refused cannot be sent to.
+				_, _ = io.WriteString(c, []string{"GET / HTTP/1.1\r\nHost: x", "POST /x HTTP/1.1\r\nHost: x.test\r\nContent-Length: 1000\r\n\r\na"}[i%2])
+				mu.Lock()
+				conns = append(conns, c)
+				goroutines = max(goroutines, runtime.NumGoroutine()-before)
+				mu.Unlock()
+			}
+		})
 	}
+	dialling.Wait()
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
 	if grown := int64(memory.HeapAlloc) - int64(held); grown > 64<<20 {
