@@ -319,8 +319,10 @@ func TestNotify(t *testing.T) {
 func TestTerminalCloses(t *testing.T) {
 	t.Parallel()
 	script, err := exec.LookPath("script")
-	if err != nil {
-		t.Skip("script is not there: the package bsdutils")
+	if err != nil && os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skip("script is not there, of the package bsdutils; MILLRACE_TEST_REQUIRE=1 makes that an error")
 	}
 	exe, err := os.Executable()
 	if err != nil {

@@ -40,8 +40,10 @@ func TestSnippet(t *testing.T) {
 func TestSnippetSystemd(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("systemd-analyze is not there: the package systemd")
+	if err != nil && os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skip("systemd-analyze is not there, of the package systemd; MILLRACE_TEST_REQUIRE=1 makes that an error")
 	}
 	_, unit, _ := command(t, nil, "snippet", "systemd", "https://www.example.com/", "--listen", ":443")
 	file := filepath.Join(t.TempDir(), "millrace.service")
