@@ -13,9 +13,9 @@ import (
 func TestPullPolicyRobots(t *testing.T) {
 	t.Parallel()
 	for robots, refused := range map[string]bool{
-		"User-agent: *\nContent-Signal: search=yes, ai-train=no\nDisallow:\n":                                    true,
-		"User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n":                                                  true,
-		"User-agent: *\nContent-Signal: ai-train=yes\nContent-Usage: /none train-ai=n\nDisallow: /none\n":        false,
+		"User-agent: *\nContent-Signal: search=yes, ai-train=no\nDisallow:\n":                                     true,
+		"User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n":                                                   true,
+		"User-agent: *\nContent-Signal: ai-train=yes\nContent-Usage: /none train-ai=n\nDisallow: /none\n":         false,
 		"User-agent: other\nContent-Signal: ai-train=no\nDisallow:\n\nUser-agent: *\nContent-Signal: search=no\n": false,
 	} {
 		s := newPolicySite(t, 2, http.NotFound)
