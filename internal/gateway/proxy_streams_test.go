@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What the site's server sends is passed on as it comes, and interim answers
+// before it; a stream lives as long as something flows, whatever the limits of
+// the server's other answers are.
+func TestProxyStreams(t *testing.T) {
+	next := make(chan bool)
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/events" {
+			return
+		}
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 3 {
+			fmt.Fprintf(w, "data: %d\n\n", i)
+			_ = http.NewResponseController(w).Flush()
+			<-next
+		}
+	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
+	var hints []string
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		hints = append(hints, fmt.Sprint(code, h["Link"]))
+		return nil
+	}}
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, b.url+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := plainClient(t).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if d := cmp.Diff([]string{"103 [</style.css>; rel=preload]"}, hints); d != "" || resp.Header.Get("Link") != "" {
+		t.Errorf("%s%v", d, resp.Header)
+	}
+	lines := bufio.NewReader(resp.Body)
+	for i := range 3 {
+		line, err := lines.ReadString('\n')
+		if err != nil || line != fmt.Sprintf("data: %d\n", i) {
+			t.Fatalf("%q %v", line, err)
+		}
+		_, _ = lines.ReadString('\n')
+		time.Sleep(100 * time.Millisecond) // longer than both limits
+		next <- true
+	}
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
+		t.Errorf("%q %v", rest, err)
+	}
+}
+
+// A body may come slowly, and the answer may come before it is there.
+func TestProxyUploads(t *testing.T) {
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/no" {
+			w.WriteHeader(http.StatusExpectationFailed)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %v", body, err)
+	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
+	pr, pw := io.Pipe()
+	go func() {
+		for _, part := range []string{"slow", "ly", " but surely"} {
+			time.Sleep(80 * time.Millisecond)
+			_, _ = io.WriteString(pw, part)
+		}
+		_ = pw.Close()
+	}()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/up", pr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Expect", "100-continue")
+	resp, err := plainClient(t).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "slowly but surely <nil>" {
+		t.Errorf("%d %q %v", resp.StatusCode, got, err)
+	}
+	r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/no", io.MultiReader(strings.NewReader("never sent")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Expect", "100-continue")
+	if resp, err = plainClient(t).Do(r); err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusExpectationFailed {
+		t.Errorf("%d", resp.StatusCode)
+	}
+}
+
+// A client that stops in the middle of a body is sent away.
+func TestProxyStalledUpload(t *testing.T) {
+	b := inFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}), ProxyOptions{Patience: 50 * time.Millisecond}, setup{}, nil)
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x.test\r\nContent-Length: 100\r\n\r\nten bytes.")
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	got, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 408 ") {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
+// A connection that changes its protocol is passed through, both ways.
+func TestProxyUpgrades(t *testing.T) {
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "websocket" || r.Header.Get("Sec-Websocket-Key") != "k" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: a\r\n\r\n")
+		_, _ = io.Copy(c, rw)
+	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_, _ = io.WriteString(c, "GET /a/ HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
+	r := bufio.NewReader(c)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-Websocket-Accept") != "a" {
+		t.Fatalf("%v %v", resp, err)
+	}
+	_ = resp.Body.Close()
+	for range 3 {
+		time.Sleep(60 * time.Millisecond) // longer than the server's limits
+		said := make([]byte, 1000)
+		_, _ = rand.Read(said)
+		if _, err := c.Write(said); err != nil {
+			t.Fatal(err)
+		}
+		heard := make([]byte, len(said))
+		if _, err := io.ReadFull(r, heard); err != nil || !bytes.Equal(said, heard) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// By HTTP/2, too, a stream may be silent for longer than the server's limits,
+// and a body may come slowly.
+func TestProxyStreamsHTTP2(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		lines := bufio.NewReader(r.Body)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(w, "heard "+line)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	t.Cleanup(origin.Close)
+	p, err := NewProxy(origin.URL, &ProxyOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	front := httptest.NewUnstartedServer(setup{o: Options{Origin: p}}.gateway(t))
+	front.EnableHTTP2 = true
+	front.Config.ReadTimeout, front.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	pr, pw := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/talk", pr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := front.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	for i := range 3 {
+		time.Sleep(100 * time.Millisecond)
+		if _, err := fmt.Fprintf(pw, "word %d\n", i); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("heard word %d\n", i) || resp.ProtoMajor != 2 {
+			t.Fatalf("HTTP/%d: %q %v", resp.ProtoMajor, line, err)
+		}
+	}
+	_ = pw.Close()
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
+		t.Errorf("%q %v", rest, err)
+	}
+}
