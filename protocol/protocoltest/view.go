@@ -223,7 +223,9 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 			return v.pages[b].Published.Compare(v.pages[a].Published) // the zero time is last
 		})
 	case millrace.BySeq:
-		slices.SortStableFunc(ids, func(a, b string) int { return v.pages[b].Modified.Compare(v.pages[a].Modified) })
+		slices.SortStableFunc(ids, func(a, b string) int {
+			return cmp.Or(cmp.Compare(v.log[b].seq, v.log[a].seq), v.pages[b].Modified.Compare(v.pages[a].Modified))
+		})
 	}
 	if s.After != "" {
 		ids = ids[1+slices.Index(ids, canon.Relative(v.site.Base, s.After)):]

@@ -43,6 +43,7 @@ type reader struct {
 	mu   sync.Mutex
 	way  manner            // how twins are named here, as far as it is known
 	odd  uint64            // see behind
+	vain map[string]int    // pages whose names were guessed in vain, by form
 	also map[string]string // other origins by which the site's pages go, each to the one they are asked at
 }
 

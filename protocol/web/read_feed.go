@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"strings"
 	"time"
 
@@ -33,7 +35,8 @@ type feedRead struct {
 	newest     time.Time // of all
 	oldest     time.Time // of what is there: the others may reach back further
 	named      map[string]bool
-	missed     int // pages that the sitemaps say have changed, and the feed does not
+	missed     int                  // pages that the sitemaps say have changed, and the feed does not
+	seen       map[string]time.Time // pages that both name, with their times in the sitemaps
 }
 
 // loadFeed reads a feed as far back as a time, from its first document, which is
@@ -59,7 +62,7 @@ func (r *run) loadFeed(ctx context.Context, st *feedState, v fetch.Validators, u
 }
 
 func newFeed(at string) *feedRead {
-	return &feedRead{url: at, tombstones: true, named: map[string]bool{}}
+	return &feedRead{url: at, tombstones: true, named: map[string]bool{}, seen: map[string]time.Time{}}
 }
 
 // feedDocument gets one document of a feed.
@@ -104,6 +107,9 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 		case e.Gone:
 			e.URL = u
 			fr.gone = append(fr.gone, e)
+			if _, again := fr.named[u]; !again {
+				fr.named[u] = false
+			}
 		case err == nil && r.here(u) != "":
 			e.URL = u
 			fr.entries = append(fr.entries, e)
@@ -119,9 +125,36 @@ func (fr *feedRead) reaches(t time.Time) bool { return !fr.oldest.IsZero() && !f
 // since its oldest entry, or of which it does not say when.
 func (fr *feedRead) compare(u string, modified time.Time) {
 	since := modified.IsZero() || modified.After(fr.oldest) && !modified.After(fr.newest)
-	if since && !fr.oldest.IsZero() && !fr.named[u] {
+	there, told := fr.named[u]
+	if told {
+		fr.seen[u] = modified
+	}
+	if since && !fr.oldest.IsZero() && !there {
 		fr.missed++
 	}
+}
+
+// ahead gives what stands for the pages by which the feed is newer than the
+// sitemaps, which came from a replica that lags behind: 0 = there are none.
+func (fr *feedRead) ahead() (odd uint64) {
+	note := func(e *feedEntry) {
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, e.URL+"\x00"+stateOf(e.Updated))
+		odd += h.Sum64() // in any order
+	}
+	for i := range fr.entries {
+		e := &fr.entries[i]
+		if modified, ok := fr.seen[e.URL]; !ok || e.Modified.After(modified) {
+			note(e)
+		}
+	}
+	for i := range fr.gone {
+		e := &fr.gone[i]
+		if _, ok := fr.seen[e.URL]; ok && !fr.named[e.URL] {
+			note(e)
+		}
+	}
+	return odd
 }
 
 // state gives what the cursor keeps of the feed.
@@ -173,10 +206,11 @@ func (r *run) readFeed(ctx context.Context) error {
 	return nil
 }
 
-// distrusts reports whether the sitemaps are to be read for the sake of a feed
-// that tells of deletions and is not trusted: once a day.
-func (r *run) distrusts(ctx context.Context) (bool, error) {
-	if !r.fresh || r.is.Feed == nil || r.is.Feed.Trusted {
+// verifies reports whether all sitemaps are to be read, though none has changed,
+// for the sake of a feed that tells of deletions: where it does not reach back far
+// enough, and once a day.
+func (r *run) verifies(ctx context.Context) (bool, error) {
+	if r.feed == nil && (!r.fresh || r.is.Feed == nil) {
 		return false, nil
 	}
 	if err := r.readFeed(ctx); err != nil {
@@ -185,6 +219,7 @@ func (r *run) distrusts(ctx context.Context) (bool, error) {
 	if r.feed == nil || r.feed.tombstones {
 		return r.feed != nil, nil
 	}
+	r.is.Feed = r.feed.state(false)
 	r.feed = nil // one of posts, or the like
 	return false, nil
 }

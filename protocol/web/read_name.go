@@ -125,6 +125,26 @@ func (r *reader) learn(page, twin string, guessed bool) {
 	r.way.Names, r.way.Guess = names, r.way.Guess || guessed
 }
 
+// maxVain is after how many pages of a form without Markdown no more names are
+// guessed for it.
+const maxVain = 3
+
+// guesses reports whether the name of a page's Markdown is to be guessed, on a
+// site that is known to have some: nothing is known of pages of its form yet.
+func (r *reader) guesses(page string) bool {
+	_, _, form := splitPage(page)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.way.Names[form]; ok || len(r.way.Names) == 0 || r.vain[form] >= maxVain {
+		return false
+	}
+	if r.vain == nil {
+		r.vain = map[string]int{}
+	}
+	r.vain[form]++
+	return true
+}
+
 // samePage reports whether two URLs are of one page, whatever the origins: those
 // of a site are compared by [reader.here].
 func samePage(a, b string) bool {

@@ -180,8 +180,11 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 		return try(page, false)
 	}
 	links, err := r.links(ctx, page)
-	if err != nil {
+	switch {
+	case err != nil && (!absent(err) || !m.known()):
 		return nil, err
+	case err != nil:
+		links = &pageLinks{} // its Markdown may be there all the same
 	}
 	for _, l := range links.twins {
 		if got, err := try(l, false); err == nil || !absent(err) {
@@ -193,12 +196,11 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 			return got, err
 		}
 	}
-	for _, at := range usualNames(page) {
-		if !guess || m.known() {
-			break
-		}
-		if got, err := try(at, true); err == nil || !absent(err) {
-			return got, err
+	if guess = guess && !m.known() || r.guesses(page); guess {
+		for _, at := range usualNames(page) {
+			if got, err := try(at, true); err == nil || !absent(err) {
+				return got, err
+			}
 		}
 	}
 	return nil, &bareError{page, links.size}

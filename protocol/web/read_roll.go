@@ -96,7 +96,7 @@ func (r *run) roll(ctx context.Context, named []string) error {
 	same := slices.Equal(r.is.leaves(), r.was.leaves())
 	again := false // though nothing has changed
 	if same {
-		if again, err = r.distrusts(ctx); err != nil {
+		if again, err = r.verifies(ctx); err != nil {
 			return err
 		}
 	}
@@ -268,9 +268,13 @@ func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
 	if err != nil {
 		return err
 	}
+	if r.feed != nil {
+		odd += r.feed.ahead()
+	}
 	r.trust()
 	if r.is.Odd = odd; odd != 0 && odd != r.was.Odd {
 		r.again()
+		whole = false // what an old list does not name may be new
 	}
 	return r.mark(r.is, whole)
 }
@@ -326,9 +330,6 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 		if len(files) > 1 {
 			last.Section = f.URL
 		}
-	}
-	if r.feed != nil {
-		r.is.Feed = r.feed.state(r.is.Feed.Trusted)
 	}
 	if last == nil {
 		return r.mark(r.is, false)
