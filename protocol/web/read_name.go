@@ -14,10 +14,11 @@ type manner struct {
 	// Names are, by the form of the page's path, the rules by which its twin is named.
 	Names map[string]string `json:"names,omitempty"`
 	Guess bool              `json:"guess,omitempty"` // no page says where its twin is: names are tried
+	Links bool              `json:"links,omitempty"` // pages say so, and their twins have names by no rule
 }
 
 // known reports whether the site has Markdown at all.
-func (m manner) known() bool { return m.Accept || len(m.Names) > 0 }
+func (m manner) known() bool { return m.Accept || m.Links || len(m.Names) > 0 }
 
 // The forms of paths, each with the rules by which sites name the twins of its
 // pages, the usual ones first. Those of llmstxt.org are "page.html.md" and
@@ -117,11 +118,15 @@ func (r *reader) learn(page, twin string, guessed bool) {
 			break
 		}
 	}
+	if found == "" {
+		r.way.Links = true
+		return
+	}
 	names := maps.Clone(r.way.Names)
 	if names == nil {
 		names = map[string]string{}
 	}
-	names[form] = found // "": each page has to be asked
+	names[form] = found
 	r.way.Names, r.way.Guess = names, r.way.Guess || guessed
 }
 
