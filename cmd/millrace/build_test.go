@@ -83,14 +83,15 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 			collections++
 		} else if f != page && !strings.HasSuffix(f, "/llm.json") && f != "llm-pages.json" && f != "sitemap.xml" &&
 			!strings.HasSuffix(f, "/llm/index.html") && f != "llm-sitemap.json" &&
+			!strings.HasPrefix(f, "feed.") && path.Base(f) != path.Base(strings.TrimSuffix(page, "index.html")+"index.md") && f != page+".md" &&
 			f != "openfeeder.json" && !strings.HasPrefix(f, "openfeeder/pages/") &&
 			!strings.HasPrefix(path.Base(f), "arc-sitemap.") && !strings.HasPrefix(f, "arc-sitemap-deltas/") {
 			t.Errorf("one page edited, and %s is written", f)
 		}
 	}
-	// The page, its three documents, the three lists, the sitemap; the collections of all
+	// The page, its four documents, the lists, the sitemap, the feeds; the collections of all
 	// and, if it has one, of its section. What they replace stays for who is reading it.
-	if edited.Written != 12+collections || collections < 3 || collections > 6 || edited.Removed != 0 {
+	if edited.Written != 15+collections || collections < 3 || collections > 6 || edited.Removed != 0 {
 		t.Errorf("one page edited: %d written, %d removed: %q", edited.Written, edited.Removed, edited.WrittenFiles)
 	}
 
@@ -98,7 +99,7 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 		t.Fatal(err)
 	}
 	removed := built(t, src, out, base, "--store", file)
-	if removed.Removed != 4 || !slices.Contains(removed.RemovedFiles, gone) {
+	if removed.Removed != 5 || !slices.Contains(removed.RemovedFiles, gone) {
 		t.Errorf("one page removed: %q", removed.RemovedFiles)
 	}
 	return out, file

@@ -42,7 +42,7 @@ func TestServeRequiresKey(t *testing.T) {
 	}
 	for path, want := range map[string]int{
 		"/llm-pages.json": 401, "/about/llm.json": 401, "/about/": 200, "/": 200, "/readyz": 200,
-		"/sitemap.xml":                404, // of SCP
+		"/sitemap.xml":                401, // not of SCP, which is off
 		"/llm-pages.json?key=" + read: 400,
 	} {
 		if code, h := status(path); code != want || code == 401 && !strings.HasPrefix(h.Get("Www-Authenticate"), `Bearer realm=`) {

@@ -35,7 +35,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 			return nil, err
 		}
 		its := millrace.Link{URL: docs + tagName(site, t), Rel: "alternate", Type: "text/markdown"}
-		if site.Docs == site.Base {
+		if site.Docs == site.Base && !p.static {
 			its.Vary = "Accept"
 		}
 		out := []millrace.Link{its}
@@ -45,7 +45,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 		return out, nil
 	}
 	n.Without = func(ctx context.Context, r *http.Request) (field, why string, err error) {
-		if !asks(site, r) {
+		if p.static || !asks(site, r) {
 			return "", "", nil
 		}
 		t, err := v.Tag(ctx, Name, identityOf(site, r))

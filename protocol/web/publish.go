@@ -29,6 +29,7 @@ type publisher struct {
 	once
 	public bool // caches that are shared may keep what is negotiated
 	full   bool
+	static bool // nothing is negotiated, and fields of single files are dear
 	plans  plans
 }
 
@@ -37,13 +38,13 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
 	}
-	return &publisher{once: newOnce(o), public: o.MarkdownPublic, full: o.LLMsFull}
+	return &publisher{once: newOnce(o), public: o.MarkdownPublic, full: o.LLMsFull, static: o.Static}
 }
 
 // Find looks up the Markdown that a request names, or asks for at a page.
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	site := v.Site()
-	if asks(site, r) {
+	if !p.static && asks(site, r) {
 		if t, err := p.tag(ctx, v, identityOf(site, r)); err != nil {
 			return nil, fmt.Errorf("%s: find %s: %w", Name, short(r.URL.Path), err)
 		} else if t != nil {
@@ -142,11 +143,13 @@ func tagName(site millrace.Site, t millrace.Tag) string {
 func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	count, _ := told(t.Value)
 	h := http.Header{
-		"Content-Type":      {markdownType},
-		"Cache-Control":     {revalidate},
-		"Link":              {millrace.Link{URL: t.URL, Rel: "canonical"}.String()},
-		"X-Robots-Tag":      {"noindex"}, // the page itself is what search engines shall show
-		"X-Markdown-Tokens": {count},
+		"Content-Type":  {markdownType},
+		"Cache-Control": {revalidate},
+		"Link":          {millrace.Link{URL: t.URL, Rel: "canonical"}.String()},
+		"X-Robots-Tag":  {"noindex"}, // the page itself is what search engines shall show
+	}
+	if !p.static {
+		h["X-Markdown-Tokens"] = []string{count}
 	}
 	if !t.Modified.IsZero() {
 		h["Last-Modified"] = []string{t.Modified.UTC().Format(http.TimeFormat)}

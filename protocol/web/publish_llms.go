@@ -135,7 +135,7 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 		blocks = append(blocks, millrace.Block{Type: millrace.QuoteBlock, Blocks: []millrace.Block{about}})
 	}
 	note := "Each link leads to the Markdown of a page."
-	if site.Docs == site.Base {
+	if site.Docs == site.Base && !p.static {
 		note += " The page's own address gives it, too, to a request with Accept: text/markdown."
 	}
 	if len(l.parts) > 0 {
