@@ -54,9 +54,10 @@ func (s *seals) add(w *response, digest string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.last[target]
-	if plain := w.r.URL.RawQuery == ""; !known || !plain || last.digest != digest || !time.Now().Before(last.again) {
+	// A path can be percent-encoded in more ways than there is room for.
+	if plain := w.r.URL.RawQuery == "" && w.r.URL.RawPath == ""; !known || !plain || last.digest != digest || !time.Now().Before(last.again) {
 		full := target
-		if !plain {
+		if w.r.URL.RawQuery != "" {
 			full += "?" + w.r.URL.RawQuery
 		}
 		var err error

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,14 @@ func TestComposedAreSigned(t *testing.T) {
 	was := n.count
 	if w := ask(g, "GET", "/sitemap.xml?a=b"); w.Header().Get("Signature") == ask(g, "GET", "/sitemap.xml").Header().Get("Signature") || n.count != was+1 {
 		t.Errorf("with a query: %v, %d signatures more", w.Header(), n.count-was)
+	}
+	for _, target := range []string{"/.well-known/api-catalo%67", "/.well-known/api-cat%61log", "/%2ewell-known/api-catalog"} {
+		if w := ask(g, "GET", target); w.Code != 200 || !strings.HasPrefix(w.Header().Get("Signature"), target+" ") {
+			t.Errorf("%s: %d %v", target, w.Code, w.Header())
+		}
+	}
+	if len(g.seals.last) != 2 {
+		t.Errorf("%d signatures are remembered: one for each spelling", len(g.seals.last))
 	}
 }
 
