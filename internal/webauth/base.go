@@ -32,7 +32,10 @@ func requestMessage(r *http.Request, base string) *message {
 	if m.method == "" {
 		m.method = http.MethodGet
 	}
-	if r.URL.Host != "" {
+	switch {
+	case strings.HasPrefix(r.RequestURI, "/"):
+		m.target = r.RequestURI // URL writes characters such as | in another way
+	case r.URL.Host != "":
 		// RequestURI of an absolute form is path and query too, unless it is opaque.
 		u := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
 		m.target = u.RequestURI()

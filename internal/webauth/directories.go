@@ -231,7 +231,7 @@ func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age
 // wrong, and the key that everybody has.
 func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Response) []PublicKey {
 	now := d.now()
-	signed, err := signatures(resp.Header)
+	signed, err := signatures(resp.Header, directoryTag)
 	if err != nil {
 		signed = nil // the directory is had by TLS; what nobody can read proves nothing, either way
 	}
@@ -241,7 +241,7 @@ func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Res
 		good := k.ID != testKey || d.test
 		for i := range signed {
 			s := &signed[i]
-			if s.tag != directoryTag || s.keyID != k.ID || !s.covers("@authority", true) {
+			if s.keyID != k.ID || !s.covers("@authority", true) {
 				continue
 			}
 			early := s.created.After(now.Add(skew))

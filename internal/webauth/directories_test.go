@@ -370,7 +370,7 @@ func TestDirectoryHTTP(t *testing.T) {
 		string(body) != string(d.Body()) {
 		t.Errorf("%d %v %s", got.StatusCode, got.Header, body)
 	}
-	all, err := signatures(got.Header)
+	all, err := signatures(got.Header, directoryTag)
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}

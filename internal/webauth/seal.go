@@ -125,26 +125,23 @@ func stampOf(h http.Header) (*signature, error) {
 	if len(h["Signature-Input"]) == 0 {
 		return nil, nil
 	}
-	all, err := signatures(h)
+	all, err := signatures(h, stampTag)
 	if err != nil {
 		return nil, nil //nolint:nilerr // of somebody who signs in another way
 	}
-	for i := range all {
-		s := &all[i]
-		if s.tag != stampTag {
-			continue
-		}
-		for _, name := range stamped {
-			if !s.covers(name, false) {
-				return nil, fmt.Errorf("%w: it does not cover %s", millrace.ErrInvalid, name)
-			}
-		}
-		if !s.covers("@path", true) || !s.covers("@query", true) {
-			return nil, fmt.Errorf("%w: it does not cover what was asked for", millrace.ErrInvalid)
-		}
-		return s, nil
+	if len(all) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	s := &all[0]
+	for _, name := range stamped {
+		if !s.covers(name, false) {
+			return nil, fmt.Errorf("%w: it does not cover %s", millrace.ErrInvalid, name)
+		}
+	}
+	if !s.covers("@path", true) || !s.covers("@query", true) {
+		return nil, fmt.Errorf("%w: it does not cover what was asked for", millrace.ErrInvalid)
+	}
+	return s, nil
 }
 
 // digested reports whether Content-Digest has a digest that bytes are compared

@@ -13,7 +13,6 @@ type signature struct {
 	label   string
 	covered httpsfv.InnerList
 	value   []byte
-	tag     string
 	keyID   string
 	nonce   string
 	created time.Time // zero = it does not say
@@ -28,9 +27,10 @@ const (
 
 const algorithm = "ed25519"
 
-// signatures reads the fields Signature-Input and Signature (RFC 9421, section
-// 4). Those of other algorithms are left out.
-func signatures(h http.Header) ([]signature, error) {
+// signatures reads those signatures of the fields Signature-Input and Signature
+// (RFC 9421, section 4) that have a tag. What others on the way sign, and how,
+// says nothing of those; neither do those of other algorithms.
+func signatures(h http.Header, tag string) ([]signature, error) {
 	if len(h["Signature-Input"]) == 0 {
 		return nil, nil
 	}
@@ -53,12 +53,12 @@ func signatures(h http.Header) ([]signature, error) {
 		if !ok {
 			return nil, invalid("4.1", "the member %q of Signature-Input is no list", label)
 		}
+		s := signature{label: label, covered: list}
+		if s.text("tag") != tag || s.algorithm() != algorithm {
+			continue
+		}
 		if len(list.Items) > maxComponents {
 			return nil, invalid("4.1", "the signature %q covers %d components, at most %d", label, len(list.Items), maxComponents)
-		}
-		s := signature{label: label, covered: list}
-		if s.read(); s.algorithm() != algorithm {
-			continue
 		}
 		if m, ok := values.Get(label); ok {
 			if item, ok := m.(httpsfv.Item); ok {
@@ -68,6 +68,7 @@ func signatures(h http.Header) ([]signature, error) {
 		if len(s.value) != ed25519.SignatureSize {
 			return nil, invalid("4.2", "the signature %q is not there, or none of Ed25519", label)
 		}
+		s.read()
 		out = append(out, s)
 	}
 	return out, nil
@@ -76,11 +77,6 @@ func signatures(h http.Header) ([]signature, error) {
 // read takes the parameters (RFC 9421, section 2.3). One of a wrong type counts as absent.
 func (s *signature) read() {
 	p := s.covered.Params
-	text := func(name string) string {
-		v, _ := p.Get(name)
-		t, _ := v.(string)
-		return t
-	}
 	at := func(name string) time.Time {
 		v, _ := p.Get(name)
 		if n, ok := v.(int64); ok && n > 0 {
@@ -88,8 +84,15 @@ func (s *signature) read() {
 		}
 		return time.Time{}
 	}
-	s.tag, s.keyID, s.nonce = text("tag"), text("keyid"), text("nonce")
+	s.keyID, s.nonce = s.text("keyid"), s.text("nonce")
 	s.created, s.expires = at("created"), at("expires")
+}
+
+// text gives a parameter that is a string.
+func (s *signature) text(name string) string {
+	v, _ := s.covered.Params.Get(name)
+	t, _ := v.(string)
+	return t
 }
 
 // algorithm gives the algorithm; one that is not named is the key's.

@@ -57,7 +57,7 @@ func TestVectorB26(t *testing.T) {
 		"Signature-Input": {`sig-b26=("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"`},
 		"Signature":       {"sig-b26=:wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==:"},
 	}
-	all, err := signatures(r.Header)
+	all, err := signatures(r.Header, "")
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}

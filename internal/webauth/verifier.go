@@ -85,17 +85,13 @@ func Signed(h http.Header) bool { return len(h["Signature-Input"]) > 0 }
 // the context. Whoever has sent such a request is as good as nobody. One call of a
 // request is enough: the next one would find its nonce used.
 func (v *Verifier) Verify(ctx context.Context, r *http.Request) (name string, err error) {
-	all, err := signatures(r.Header)
+	all, err := signatures(r.Header, botTag)
 	if err != nil {
 		return "", err
 	}
 	for i := range all {
-		s := &all[i]
-		if s.tag != botTag {
-			continue
-		}
 		var no error
-		if name, no = v.one(ctx, r, s); no == nil {
+		if name, no = v.one(ctx, r, &all[i]); no == nil {
 			return name, nil
 		}
 		err = cmp.Or(err, no)

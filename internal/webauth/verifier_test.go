@@ -1,6 +1,7 @@
 package webauth
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -142,7 +143,7 @@ func TestVerifyAttacks(t *testing.T) {
 		err    error
 		text   string
 	}{
-		"another path":         {func(_ *world, r *http.Request) { r.URL.Path = "/b" }, millrace.ErrInvalid, "is wrong"},
+		"another path":         {func(_ *world, r *http.Request) { r.RequestURI = "/b" }, millrace.ErrInvalid, "is wrong"},
 		"another method":       {func(_ *world, r *http.Request) { r.Method = http.MethodPost }, millrace.ErrInvalid, "is wrong"},
 		"another agent":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://known.test"`) }, millrace.ErrUnavailable, "404"},
 		"forged":               {func(w *world, r *http.Request) { w.forge(r) }, millrace.ErrInvalid, "is wrong"},
@@ -176,7 +177,7 @@ func TestVerifyAttacks(t *testing.T) {
 			}
 		}, millrace.ErrInvalid, "at most 8"},
 		"of much": {func(_ *world, r *http.Request) {
-			r.Header.Set("Signature-Input", "sig1=("+strings.Repeat(`"a" `, 40)+")")
+			r.Header.Set("Signature-Input", "sig1=("+strings.Repeat(`"a" `, 40)+`);tag="web-bot-auth"`)
 		}, millrace.ErrInvalid, "at most 32"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,6 +315,38 @@ func TestVerifySeveral(t *testing.T) {
 	r = w.arrive(w.signer, http.MethodGet, "/")
 	r.Header.Set("Signature-Input", `x=("@authority");alg="rsa-pss-sha512";tag="web-bot-auth", `+r.Header.Get("Signature-Input"))
 	w.verify(r, "bot.test", nil, "")
+	// What a proxy adds is not the bot's: neither a signature of another kind,
+	// nor one that is not there.
+	for _, value := range []string{"x=:" + strings.Repeat("AAAA", 85) + ":, ", "x=?1, ", ""} {
+		r = w.arrive(w.signer, http.MethodGet, "/")
+		r.Header.Set("Signature-Input", `x=("@method");keyid="k", `+r.Header.Get("Signature-Input"))
+		r.Header.Set("Signature", value+r.Header.Get("Signature"))
+		w.verify(r, "bot.test", nil, "")
+	}
+}
+
+// A path is signed as it is on the wire, where clients leave characters as they
+// are that others encode.
+func TestVerifyPath(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, target := range []string{`/a|b"{c}^`, "/a%7cb", "/%61", "/a//b/./c/", "/a?b|c"} {
+		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		r.Header.Set(agentField, botLabel+`="`+botDirectory+`"`)
+		covered := components("@authority", "@path", "@query", "@request-target")
+		covered.Items = append(covered.Items, with("signature-agent", "key", botLabel))
+		m := &message{method: r.Method, base: siteBase, target: target, field: r.Header}
+		input, value, err := w.key.seal(m, botLabel, covered, w.clock.now(), w.clock.now().Add(time.Minute), botTag, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + target + " HTTP/1.1\r\nHost: site.test\r\n\r\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Header = r.Header
+		in.Header["Signature-Input"], in.Header["Signature"] = []string{input}, []string{value}
+		w.verify(in, "bot.test", nil, "")
+	}
 }
 
 // A verifier without a client verifies nothing.
