@@ -53,8 +53,19 @@ type Bot struct {
 	// RobotsOnly: no request ever has this token. It is for robots.txt, where it
 	// says what may become of pages that another bot fetches.
 	RobotsOnly bool
+	// People: what it fetches is shown to somebody, as it is or as a preview of a
+	// link, and no model has a part in it.
+	People bool
 
 	index int // in the table
+}
+
+// Of gives the purpose of the policy that a bot comes for, "" if it is none.
+func (b *Bot) Of() millrace.Purpose {
+	if b.People {
+		return ""
+	}
+	return b.Purpose.Of()
 }
 
 // Other stands for every bot that says that it is one, and that no table names.
@@ -150,7 +161,7 @@ func (t *Table) All() iter.Seq[*Bot] { return slices.Values(t.bots) }
 func (t *Table) Crawlers(p millrace.Purpose) []string {
 	var tokens []string
 	for _, b := range t.bots {
-		if b.Purpose.Of() == p {
+		if b.Of() == p {
 			tokens = append(tokens, b.Token)
 		}
 	}
@@ -190,17 +201,22 @@ const (
 
 // Identify gives the bot that a user agent names, [Other] for one that says in
 // another way that it is no browser of a person's, nil for everybody else. Of
-// several the first counts. It allocates nothing.
+// several the first counts, but not one that somebody says to be like. What
+// a device with Android is called says nothing. It allocates nothing.
 func (t *Table) Identify(userAgent string) *Bot {
 	if len(userAgent) > longestAgent {
 		userAgent = userAgent[:longestAgent]
 	}
 	var found *Bot
 	var word [longestToken]byte
+	var device, like bool
 	for at := 0; at < len(userAgent); {
 		if lower[userAgent[at]] == 0 {
 			if userAgent[at] == '+' && strings.HasPrefix(userAgent[at:], "+http") {
 				found = Other // where to read about it
+			}
+			if userAgent[at] == ')' {
+				device = false
 			}
 			at++
 			continue
@@ -217,10 +233,23 @@ func (t *Table) Identify(userAgent string) *Bot {
 			}
 		}
 		n := at - start
+		resembles := like
+		like = false
 		for n > 0 && userAgent[start+n-1] == '.' {
 			n-- // of a sentence
 		}
 		if n > longestToken || n == 0 || start > 0 && inAddress(userAgent[start-1]) {
+			continue
+		}
+		switch string(word[:n]) {
+		case "like":
+			like = true
+		case "android":
+			device = true
+		case "compatible":
+			device = false
+		}
+		if resembles {
 			continue
 		}
 		if t.lengths>>n&1 != 0 {
@@ -228,7 +257,7 @@ func (t *Table) Identify(userAgent string) *Bot {
 				return b
 			}
 		}
-		if says && found == nil && declares(string(word[:n])) {
+		if says && !device && found == nil && declares(string(word[:n])) {
 			found = Other
 		}
 	}
@@ -259,8 +288,11 @@ func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=
 // declares reports whether a word in lower case says that it names a machine.
 // Whoever does has "bot" or "er" in it.
 func declares(word string) bool {
-	if base, ok := strings.CutSuffix(word, "bot"); ok {
-		return base != "cu" // a brand of telephones
+	if strings.HasPrefix(word, "cubot") {
+		return false // a brand of telephones
+	}
+	if strings.HasSuffix(word, "bot") {
+		return true
 	}
 	for _, part := range [...]string{"crawler", "spider", "scraper", "bot-", "-bot", "bot_"} {
 		if strings.Contains(word, part) {

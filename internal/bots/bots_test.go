@@ -56,6 +56,22 @@ var sent = []struct{ agent, bot string }{
 	{"Google-Extended", ""}, // robots.txt alone
 	{"Mozilla/5.0 (compatible; Applebot-Extended)", "other"},
 	{"NotGPTBotAtAll", ""},
+	{"Mozilla/5.0 (compatible; Baiduspider-render/2.0; +http://www.baidu.com/search/spider.html)", "Baiduspider-render"},
+	{"DuckDuckBot-Https/1.1; (+https://duckduckgo.com/duckduckbot)", "DuckDuckBot-Https"},
+	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; MistralAI-Index/1.0; +https://docs.mistral.ai/robots)", "MistralAI-Index"},
+
+	// Who is like somebody is somebody else.
+	{"feedly/1.0 (+http://www.feedly.com/fetcher.html; 12 subscribers; like FeedFetcher-Google)", "other"},
+	{"Mozilla/5.0 (Macintosh) Safari/601.2.4 (like Googlebot)", ""},
+	{"likely GPTBot", "GPTBot"},
+
+	// What people call their telephones.
+	{"Mozilla/5.0 (Linux; Android 10; CUBOT_NOTE_20 Build/QP1A) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36", ""},
+	{"UCWEB/2.0 (MIDP-2.0; U; Adr 4.4.2; en-US; CUBOT-X9) U2/1.0.0 UCBrowser/10.0.0 Mobile", ""},
+	{"Mozilla/5.0 (Linux; arm_64; Android 12; Robot 2 Spider) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36", ""},
+	{"Dalvik/2.1.0 (Linux; U; Android 9; SPIDER_9 Build/PPR1)", ""},
+	{"Mozilla/5.0 (Linux; Android 9; SPIDER_9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36 (compatible; Somebot/1)", "other"},
+	{"Mozilla/5.0 (Linux; Android 9; compatible; Somebot/1)", "other"},
 
 	{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36", ""},
 	{"Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36", ""},
@@ -110,20 +126,23 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s: %d bots", name, got)
 		}
 	}
+	if got := b.Crawlers(millrace.AIInput); !slices.Contains(got, "ChatGPT-User") || slices.Contains(got, "facebookexternalhit") {
+		t.Error(got)
+	}
 	if len(b.Named("training")) < 10 {
 		t.Error("few bots train")
 	}
 }
 
 func TestRead(t *testing.T) {
-	all, err := Read(strings.NewReader("\n# ours\nOurBot\tus\tuser agents=a.example,b.example:8443 name=Our-Bot # indeed\n  Their-Robots them search robots-only ranges=https://them.example/r.json\n"))
+	all, err := Read(strings.NewReader("\n# ours\nOurBot\tus\tuser agents=a.example,b.example:8443 name=Our-Bot # indeed\n  Their-Robots them search robots-only people ranges=https://them.example/r.json\n"))
 	if err != nil || len(all) != 2 {
 		t.Fatal(all, err)
 	}
 	if b := all[0]; b.Token != "OurBot" || b.Name != "Our-Bot" || b.Family != "us" || b.Purpose != User || len(b.Agents) != 2 || b.RobotsOnly {
 		t.Errorf("%+v", b)
 	}
-	if b := all[1]; !b.RobotsOnly || b.Ranges != "https://them.example/r.json" {
+	if b := all[1]; !b.RobotsOnly || !b.People || b.Of() != "" || all[0].Of() != millrace.AIInput || b.Ranges != "https://them.example/r.json" {
 		t.Errorf("%+v", b)
 	}
 	for text, want := range map[string]string{
@@ -183,6 +202,7 @@ func TestReadRanges(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"creationTime":"2026-10-05T12:00:00.000000","prefixes":[{"ipv4Prefix":"192.0.2.0/28"},{"ipv6Prefix":"2001:db8:10::/64"}]}`: "[192.0.2.0/28 2001:db8:10::/64]",
 		"\uFEFF{\"prefixes\":[{\"ipv4Prefix\":\"192.0.2.7\"}]}":                                                                      "[192.0.2.7/32]",
+		`{"prefixes":[{"ip_prefix":"192.0.2.7"},{"ip_prefix":"2001:db8::/32"}]}`:                                                     "[192.0.2.7/32 2001:db8::/32]",
 		"# from the manual\n192.0.2.0/24\r\n\n2001:db8::1 # one\n":                                                                   "[192.0.2.0/24 2001:db8::1/128]",
 		"192.0.2.9/24,US,US-CA,Menlo Park,\n2001:db8::/32,IE,,,\n":                                                                   "[192.0.2.0/24 2001:db8::/32]",
 	} {
@@ -192,10 +212,10 @@ func TestReadRanges(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                "no address",
-		"# none\n":        "no address",
-		`{"prefixes":[]}`: "no address",
-		`{"prefixes":[{"ip_prefix":"10.0.0.0"}]}`:                         "at /prefixes/0: neither",
+		"":                                     "no address",
+		"# none\n":                             "no address",
+		`{"prefixes":[]}`:                      "no address",
+		`{"prefixes":[{"prefix":"10.0.0.0"}]}`: "at /prefixes/0: none of",
 		`{"prefixes":[{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"ten"}]}`: "at /prefixes/1",
 		`{"prefixes":`:              "line 1",
 		"192.0.2.0/24\n0.0.0.0/0\n": "line 2: \"0.0.0.0/0\" is every address",

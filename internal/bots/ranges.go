@@ -58,8 +58,8 @@ const (
 )
 
 // ReadRanges reads addresses in the forms in which operators publish them: an
-// object of JSON with an array of prefixes, each with an ipv4Prefix or an
-// ipv6Prefix, or a network or an address a line, of which what follows a comma
+// object of JSON with an array of prefixes, each with an ipv4Prefix, an
+// ipv6Prefix or an ip_prefix, or a network or an address a line, of which what follows a comma
 // (RFC 8805) or # means nothing here. An error wraps [millrace.ErrInvalid] and
 // says where.
 func ReadRanges(r io.Reader) ([]netip.Prefix, error) {
@@ -93,6 +93,7 @@ func jsonRanges(b []byte) ([]netip.Prefix, error) {
 		Prefixes []struct {
 			V4 string `json:"ipv4Prefix"`
 			V6 string `json:"ipv6Prefix"`
+			IP string `json:"ip_prefix"` // of either version, as Amazon writes it
 		} `json:"prefixes"`
 	}
 	if err := jsonio.Unmarshal(b, nil, &doc); err != nil {
@@ -100,10 +101,10 @@ func jsonRanges(b []byte) ([]netip.Prefix, error) {
 	}
 	var out []netip.Prefix
 	for i, entry := range doc.Prefixes {
-		if entry.V4 == "" && entry.V6 == "" {
-			return nil, fmt.Errorf("at /prefixes/%d: neither ipv4Prefix nor ipv6Prefix: %w", i, millrace.ErrInvalid)
+		if entry.V4 == "" && entry.V6 == "" && entry.IP == "" {
+			return nil, fmt.Errorf("at /prefixes/%d: none of ipv4Prefix, ipv6Prefix and ip_prefix: %w", i, millrace.ErrInvalid)
 		}
-		for _, s := range []string{entry.V4, entry.V6} {
+		for _, s := range []string{entry.V4, entry.V6, entry.IP} {
 			if s == "" {
 				continue
 			}

@@ -27,8 +27,10 @@ var reserved = []string{string(Training), string(Search), string(User), "bots", 
 //	Google-Agent     google  user      agents=agent.bot.goog
 //	Google-Extended  google  training  robots-only
 //	bingbot          microsoft search  name=Bingbot
+//	ExampleReader    example user      people
 //
-// Words are separated by spaces or tabs, and # begins a comment. An error wraps
+// Where people is said, somebody reads what it fetches, and no model does. Words
+// are separated by spaces or tabs, and # begins a comment. An error wraps
 // [millrace.ErrInvalid] and begins with the number of the line.
 func Read(r io.Reader) ([]*Bot, error) {
 	lines := bufio.NewScanner(r)
@@ -82,8 +84,10 @@ func readBot(words []string) (*Bot, error) {
 		switch {
 		case w == "robots-only":
 			b.RobotsOnly = true
+		case w == "people":
+			b.People = true
 		case value == "":
-			return nil, fmt.Errorf("%q is none of name=, agents=, ranges= and robots-only", w)
+			return nil, fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w)
 		case key == "name":
 			if err := word(value); err != nil {
 				return nil, err
@@ -102,7 +106,7 @@ func readBot(words []string) (*Bot, error) {
 			}
 			b.Ranges = value
 		default:
-			return nil, fmt.Errorf("%q is none of name=, agents=, ranges= and robots-only", w)
+			return nil, fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w)
 		}
 	}
 	return b, nil

@@ -29,8 +29,8 @@ Google-Extended              google       training robots-only # what Googlebot 
 Google-Agent                 google       user     agents=agent.bot.goog ranges=https://developers.google.com/static/crawling/ipranges/user-triggered-agents.json
 Google-NotebookLM            google       user     ranges=https://developers.google.com/static/crawling/ipranges/user-triggered-fetchers-google.json
 Google-GeminiNotebook        google       user     ranges=https://developers.google.com/static/crawling/ipranges/user-triggered-fetchers-google.json
-Google-Read-Aloud            google       user     ranges=https://developers.google.com/static/crawling/ipranges/user-triggered-fetchers-google.json
-FeedFetcher-Google           google       user     ranges=https://developers.google.com/static/crawling/ipranges/user-triggered-fetchers-google.json
+Google-Read-Aloud            google       user     people ranges=https://developers.google.com/static/crawling/ipranges/user-triggered-fetchers-google.json
+FeedFetcher-Google           google       user     people ranges=https://developers.google.com/static/crawling/ipranges/user-triggered-fetchers-google.json
 
 PerplexityBot                perplexity   search   ranges=https://www.perplexity.ai/perplexitybot.json
 Perplexity-User              perplexity   user     ranges=https://www.perplexity.ai/perplexity-user.json
@@ -43,13 +43,13 @@ cohere-training-data-crawler cohere       training
 meta-externalagent           meta         training
 meta-webindexer              meta         search
 meta-externalfetcher         meta         user
-facebookexternalhit          meta         user     # previews of links
-facebookcatalog              meta         user
+facebookexternalhit          meta         user     people # previews of links
+facebookcatalog              meta         user     people
 FacebookBot                  meta         training
 
-Amazonbot                    amazon       training
-Amzn-SearchBot               amazon       search
-Amzn-User                    amazon       user
+Amazonbot                    amazon       training ranges=https://developer.amazon.com/amazonbot/ip-addresses/
+Amzn-SearchBot               amazon       search   ranges=https://developer.amazon.com/amazonbot/searchbot-ip-addresses/
+Amzn-User                    amazon       user     ranges=https://developer.amazon.com/amazonbot/live-ip-addresses/
 
 YouBot                       you          search
 
@@ -60,12 +60,15 @@ Applebot                     apple        search   ranges=https://search.develop
 Applebot-Extended            apple        training robots-only # what Applebot fetches
 
 bingbot                      microsoft    search   ranges=https://www.bing.com/toolbox/bingbot.json
-BingPreview                  microsoft    user
+BingPreview                  microsoft    user     people
 
 DuckDuckBot                  duckduckgo   search   ranges=https://duckduckgo.com/duckduckbot.json
+DuckDuckBot-Https            duckduckgo   search   ranges=https://duckduckgo.com/duckduckbot.json
 DuckAssistBot                duckduckgo   user     ranges=https://duckduckgo.com/duckassistbot.json
 
 MistralAI-User               mistral      user     ranges=https://mistral.ai/mistralai-user-ips.json
+MistralAI-Index              mistral      search   ranges=https://mistral.ai/mistralai-index-ips.json
+MistralAI-Training           mistral      training
 AI2Bot                       ai2          training
 Ai2Bot-Dolma                 ai2          training
 Diffbot                      diffbot      training
@@ -79,4 +82,5 @@ ImagesiftBot                 the-hive     training
 YandexBot                    yandex       search
 YandexAdditional             yandex       search   robots-only # answers of its assistant
 Baiduspider                  baidu        search
+Baiduspider-render           baidu        search
 `

@@ -171,12 +171,12 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 		for _, b := range table.Named(r.Name) {
 			own := c.byBot[b]
 			switch {
-			case approved(b):
+			case approved(b) || b.Of() == "":
 			case own == nil || own == c.bots:
 				c.byBot[b] = stricter(own, at)
 			case own.Do < at.Do && (own.Do == Allow || own.Do == Limit):
 				return nil, fmt.Errorf("rule for %s: %w: the policy refuses %s, which %s comes for; name %s under consumers of the policy to let it in",
-					own.Name, millrace.ErrInvalid, b.Purpose.Of(), b.Token, b.Token)
+					own.Name, millrace.ErrInvalid, b.Of(), b.Token, b.Token)
 			}
 		}
 	}

@@ -237,6 +237,15 @@ func TestPolicyRefuses(t *testing.T) {
 	if w := visitor(t, Options{Policy: p})(nowhere, "GPTBot", "/a/"); w.Code != 402 {
 		t.Errorf("with a price: %d", w.Code)
 	}
+	// What people are shown is no input of a model, unless the owner says so.
+	p = &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
+	ask = visitor(t, Options{Policy: p, Rules: rules(t, "facebookcatalog=403")})
+	for agent, want := range map[string]int{"ChatGPT-User": 403, "facebookexternalhit/1.1": 200, "FeedFetcher-Google": 200, "facebookcatalog/1.0": 403, "GPTBot": 200} {
+		if w := ask(theirs, agent, "/a/"); w.Code != want {
+			t.Errorf("%s: %d, want %d", agent, w.Code, want)
+		}
+	}
+	p = &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}
 	for _, c := range []struct {
 		rule string
 		want string

@@ -40,7 +40,7 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 	member("detail", detail)
 	member("reason", strings.ToLower(at.Name))
 	member("bot", id.bot.Name)
-	member("purpose", string(id.bot.Purpose.Of()))
+	member("purpose", string(id.bot.Of()))
 	if p := g.o.Policy; p != nil {
 		member("policy", p.Terms)
 		member("payment", p.Payment)
