@@ -53,13 +53,13 @@ func TestRealModesWordPress(t *testing.T) {
 	t.Run("beside", func(t *testing.T) {
 		snippet := snippetFile(t, "nginx", "--base-url", url, "--listen", listen)
 		realSite(t, "nginx", "--html", copySite(t, "handbook"), "--site", behind, "--snippet", snippet, "--port", port)
-		looked, found, errs := command(t, nil, "init", url, filepath.Join(t.TempDir(), "millrace.yaml"), "--allow-private", "--json")
-		if looked != 0 || !strings.Contains(found, `"as": "wordpress"`) || !strings.Contains(found, "snippet nginx") || !strings.Contains(found, `"generator": "WordPress `) {
-			t.Errorf("init: exit %d\n%s%s", looked, found, errs)
-		}
 		s := beside(t, url, listen, "--store", file)
 		if !strings.Contains(s.out.String(), "REST API") {
 			t.Errorf("it is not read as a WordPress:\n%s", s.out)
+		}
+		looked, found, errs := command(t, nil, "init", url, filepath.Join(t.TempDir(), "millrace.yaml"), "--allow-private", "--json")
+		if looked != 0 || !strings.Contains(found, `"as": "wordpress"`) || !strings.Contains(found, "snippet nginx") || !strings.Contains(found, `"generator": "WordPress `) {
+			t.Errorf("init: exit %d\n%s%s", looked, found, errs)
 		}
 		sameLinks(t, url, "http://"+listen+"/")
 		wholeSite(t, url, besideBroken, "tct-00", "tct-01", "openfeeder", "arc", "web")
