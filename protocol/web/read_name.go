@@ -140,14 +140,20 @@ func (r *reader) guesses(page string) bool {
 	_, _, form := splitPage(page)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.way.Names[form]; ok || len(r.way.Names) == 0 || r.vain[form] >= maxVain {
-		return false
-	}
+	return len(r.way.Names) > 0 && r.vain[form] < maxVain
+}
+
+// guessed notes that the names of a page were guessed in vain.
+func (r *reader) guessed(page string) {
+	_, _, form := splitPage(page)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.vain == nil {
 		r.vain = map[string]int{}
 	}
-	r.vain[form]++
-	return true
+	if _, known := r.way.Names[form]; !known {
+		r.vain[form]++
+	}
 }
 
 // samePage reports whether two URLs are of one page, whatever the origins: those

@@ -196,12 +196,15 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 			return got, err
 		}
 	}
-	if guess = guess && !m.known() || r.guesses(page); guess {
+	_, _, form := splitPage(page)
+	_, named := m.Names[form]
+	if guess = guess && !m.known() || !named && r.guesses(page); guess {
 		for _, at := range usualNames(page) {
 			if got, err := try(at, true); err == nil || !absent(err) {
 				return got, err
 			}
 		}
+		r.guessed(page)
 	}
 	return nil, &bareError{page, links.size}
 }
