@@ -57,7 +57,7 @@ func TestPullQuotas(t *testing.T) {
 		{"tct-01", "--max-pages", "5"},
 		{"crawl", "--max-pages", "5"},
 		{"openfeeder", "--max-pages", "5"},
-		{"tct-01", "--max-bytes", "16kB"},
+		{"tct-01", "--max-bytes", "14kB"},
 		{"crawl", "--max-bytes", "12kB"},
 	} {
 		t.Run(strings.Join(c, " "), func(t *testing.T) {
