@@ -139,7 +139,7 @@ func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *pat
 	// Without a body to read, a deadline for reading would end the request.
 	// Where there are no deadlines, as in memory, none are needed.
 	_ = to.control.SetReadDeadline(time.Time{})
-	_ = to.control.SetWriteDeadline(time.Time{})
+	to.rests()
 	return to
 }
 
@@ -203,7 +203,7 @@ func (to *patient) close() {
 	if to.body != nil {
 		to.body.end()
 	}
-	_ = to.control.SetWriteDeadline(time.Now().Add(to.each))
+	to.moves()
 }
 
 // late reports whether the client has not sent the request's body in time.
