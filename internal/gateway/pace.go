@@ -12,19 +12,19 @@ import (
 type pacing struct {
 	each, all *quota // of bytes; nil = as fast as they go
 	chunk     int64  // bytes that are sent at once
-	places    chan struct{}
+	places    *streams
 }
 
 // everybody is the client that a limit of all counts for.
 var everybody = client{bot: "everybody"}
 
 // newPacing gives nil when there is no limit. Those who are sent something
-// slowly take at most some of the places.
+// slowly take at most some of the places, and one of them not all of these.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil
 	}
-	p := &pacing{places: make(chan struct{}, max(1, places/4))}
+	p := &pacing{places: newStreams(max(1, int(places/4)), nil)}
 	rate := each
 	if each > 0 {
 		p.each = newQuota(quotaBytes, "bytes", each)
@@ -45,13 +45,12 @@ func (w *response) Large() (end func(), err error) {
 	if p == nil {
 		return func() {}, nil
 	}
-	select {
-	case p.places <- struct{}{}:
-	default:
+	leave, err := p.places.enter(w.who())
+	if err != nil {
 		return nil, tooMany("too many downloads at once: try again", 10*time.Second)
 	}
 	w.paced = true
-	return func() { w.paced = false; <-p.places }, nil
+	return func() { w.paced = false; leave() }, nil
 }
 
 // stall is how long a client may take for one chunk.
@@ -68,16 +67,11 @@ func (w *response) send(r io.Reader) (sent int64, err error) {
 				return sent, nil
 			}
 		}
-		var wait time.Duration
-		if p.each != nil {
-			wait = w.g.limits.pace(p.each, c, chunk)
-		}
-		if p.all != nil {
-			wait = max(wait, w.g.limits.pace(p.all, everybody, chunk))
-		}
+		wait := p.count(w.g.limits, c, chunk)
 		// A writer without deadlines, as in tests, has none to move.
 		_ = control.SetWriteDeadline(time.Now().Add(wait + stall))
 		if err := rest(ctx, wait); err != nil {
+			p.count(w.g.limits, c, -chunk) // others shall not wait for what nobody was sent
 			return sent, err
 		}
 		n, err := io.CopyN(w.ResponseWriter, r, chunk)
@@ -89,6 +83,17 @@ func (w *response) send(r io.Reader) (sent int64, err error) {
 			return sent, err
 		}
 	}
+}
+
+// count counts n bytes, and says how long to wait before they are sent.
+func (p *pacing) count(l *limits, c client, n int64) (wait time.Duration) {
+	if p.each != nil {
+		wait = l.pace(p.each, c, n)
+	}
+	if p.all != nil {
+		wait = max(wait, l.pace(p.all, everybody, n))
+	}
+	return wait
 }
 
 func rest(ctx context.Context, d time.Duration) error {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,8 +106,49 @@ func TestFilesPlaces(t *testing.T) {
 		}
 		leave()
 		slow.Wait()
-		if n := len(g.pacing.places); n != 0 {
+		if n := g.pacing.places.open; n != 0 {
 			t.Errorf("%d places are taken", n)
+		}
+	})
+}
+
+// One client with many downloads leaves places to others, and whoever goes away
+// while it waits has used up nothing of what is for all.
+func TestFilesFlood(t *testing.T) {
+	g := slowly(t, Options{FilesRate: 1e6, FilesRateTotal: 2000, MaxRequests: 64})
+	get := func(ctx context.Context, from string) int {
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/llm-pages.json", nil)
+		r.RemoteAddr = from + ":1"
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		return w.Code
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g.limits.start = time.Now()
+		ctx, leave := context.WithCancel(t.Context())
+		var flood sync.WaitGroup
+		var refused atomic.Int64
+		for range 100 {
+			flood.Go(func() {
+				if get(ctx, "192.0.2.1") == http.StatusTooManyRequests {
+					refused.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := g.pacing.places.open; n != 8 || refused.Load() != 92 {
+			t.Errorf("one client has %d of 16 places, and was refused %d times", n, refused.Load())
+		}
+		leave()
+		flood.Wait()
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		for range 1000 {
+			get(gone, "192.0.2.1")
+		}
+		start := time.Now()
+		if status := get(t.Context(), "192.0.2.2"); status != http.StatusOK || time.Since(start) > 20*time.Second {
+			t.Errorf("another client: %d after %v", status, time.Since(start))
 		}
 	})
 }

@@ -179,7 +179,7 @@ func (l *limits) spent(q *quota, c client) (wait time.Duration) {
 }
 
 // pace counts n units in any case, and says how long to wait before they are
-// spent.
+// spent. Less than none are given back.
 func (l *limits) pace(q *quota, c client, n int64) (wait time.Duration) {
 	now := int64(l.now().Sub(l.start))
 	id := l.id(q, c, 128)

@@ -9,7 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// streams counts the requests that listen. Half of the places anybody may take,
+// streams counts the requests that take long: they listen, or are sent something
+// slowly. Half of the places anybody may take,
 // as many as there are: behind a proxy that nobody has named, all clients are
 // one. The others are for clients that have few.
 type streams struct {
