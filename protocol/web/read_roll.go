@@ -268,8 +268,10 @@ func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
 	if err != nil {
 		return err
 	}
-	if r.feed != nil {
-		odd += r.feed.ahead()
+	if r.feed != nil && r.feed.tombstones {
+		ahead := r.feed.ahead()
+		odd += ahead
+		whole = whole && ahead == 0 // what the feed tells of is there, if the lists name it or not
 	}
 	r.trust()
 	if r.is.Odd = odd; odd != 0 && odd != r.was.Odd {
