@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -220,7 +221,9 @@ func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []s
 			return children, err
 		}
 	}
-	return children, nil
+	// Only the end of the body says that it was whole, and as its digest says.
+	_, err = io.Copy(io.Discard, io.LimitReader(body, 1<<20))
+	return children, err
 }
 
 // listed takes in an address that a list names, with the time that the list

@@ -183,6 +183,27 @@ func TestListTroubles(t *testing.T) {
 	}
 }
 
+// A sitemap that is not what its digest says is no list that stands, however
+// well it ends: it is asked for again, and takes nothing away.
+func TestListDigest(t *testing.T) {
+	s := newSite(t)
+	s.set("/robots.txt", text("Sitemap: "+s.URL+"/s.xml"))
+	s.set("/", html("Home", words("home")))
+	s.set("/a", html("A", words("a")))
+	list := document(urlset(s.URL + "/a"))
+	s.set("/s.xml", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Digest", "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:")
+		list(w, r)
+	})
+	m := newMill(t, s.URL+"/")
+	for range 2 {
+		rep := m.run(m.open(Options{}))
+		if rep.SkippedN != 1 || !strings.Contains(rep.Skipped[0].Reason, "Content-Digest sha-256 does not match") {
+			t.Errorf("skipped: %v", rep.Skipped)
+		}
+	}
+}
+
 func TestManyLists(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home")))
