@@ -142,8 +142,8 @@ func (s *service) push(ctx context.Context) error {
 	case <-s.press.Ready():
 	}
 	client := fetch.New(&fetch.Options{
-		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: pushLimit, Logger: s.p.log, Dial: s.p.dial,
-	})
+		AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: pushLimit, Dial: s.p.dial,
+	}) // without a log: URLs that are posted to may have secrets
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
 		Site: publishedSite{s.site}, Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,

@@ -39,6 +39,6 @@ func (h *hub) flush(ctx context.Context) (told bool, err error) {
 			return true, err
 		}
 	}
-	p.Logger.DebugContext(ctx, "the hub is told", "hub", h.url, "topics", len(topics), "seq", site.Seq)
+	p.Logger.DebugContext(ctx, "the hub is told", "hub", hidden(h.url, h.url), "topics", len(topics), "seq", site.Seq)
 	return true, p.keep(ctx, from, kept, now)
 }

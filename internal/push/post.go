@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
@@ -54,6 +55,15 @@ func post(ctx context.Context, client *http.Client, target, contentType string, 
 	return fmt.Errorf("%s: more than %d redirects: %w", target, maxHops, millrace.ErrInvalid)
 }
 
+// hidden takes the query of a URL that is posted to out of a text about it, such
+// as the URL itself: it may be a secret.
+func hidden(text, endpoint string) string {
+	if _, query, ok := strings.Cut(endpoint, "?"); ok && query != "" {
+		return strings.ReplaceAll(text, "?"+query, "?(hidden)")
+	}
+	return text
+}
+
 // checkEndpoint gives a URL that is posted to in the form in which it is used.
 func checkEndpoint(what, raw string) (string, error) {
 	u, err := url.Parse(raw)
@@ -61,7 +71,8 @@ func checkEndpoint(what, raw string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%s: it is no URL: %w", what, millrace.ErrInvalid)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return "", fmt.Errorf("%s %q: write http:// or https:// in front of a host: %w", what, raw, millrace.ErrInvalid)
+		shown := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+		return "", fmt.Errorf("%s %q: write http:// or https:// in front of a host: %w", what, shown, millrace.ErrInvalid)
 	case u.User != nil:
 		return "", fmt.Errorf("%s at %s: a URL that carries credentials is not posted to: %w", what, u.Host, millrace.ErrInvalid)
 	}

@@ -45,7 +45,8 @@ type Pusher struct {
 
 // receiver is one of those who are told.
 type receiver struct {
-	name  string
+	url   string
+	name  string // for the log
 	gap   time.Duration
 	flush func(ctx context.Context) (told bool, err error) // tells what there is to tell
 }
@@ -55,11 +56,12 @@ func (p *Pusher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, u := range p.Hubs {
 		h := &hub{pusher: p, url: u}
-		all.Go(func() { p.follow(ctx, receiver{"hub " + u, hubGap, h.flush}) })
+		all.Go(func() { p.follow(ctx, receiver{u, "hub " + hidden(u, u), hubGap, h.flush}) })
 	}
 	if p.IndexNow != nil {
 		e := &engine{pusher: p, IndexNow: p.IndexNow}
-		all.Go(func() { p.follow(ctx, receiver{p.IndexNow.url, engineGap, e.flush}) })
+		u := p.IndexNow.url
+		all.Go(func() { p.follow(ctx, receiver{u, hidden(u, u), engineGap, e.flush}) })
 	}
 	all.Wait()
 }
@@ -95,7 +97,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 		default:
 			wait := p.wait(err, fails)
 			fails++
-			p.Logger.WarnContext(ctx, "a push is not taken; what there is to tell is kept", "by", r.name, "error", err, "again_in", wait.Round(time.Millisecond))
+			p.Logger.WarnContext(ctx, "a push is not taken; what there is to tell is kept", "by", r.name, "error", hidden(err.Error(), r.url), "again_in", wait.Round(time.Millisecond))
 			if fetch.Sleep(ctx, wait) != nil {
 				return
 			}

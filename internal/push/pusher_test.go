@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -276,7 +277,7 @@ func TestFollow(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			p.follow(ctx, receiver{"test", time.Minute, func(context.Context) (bool, error) {
+			p.follow(ctx, receiver{"", "test", time.Minute, func(context.Context) (bool, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				at = append(at, time.Since(start))
@@ -320,6 +321,53 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// What the query of a URL says, which is posted to, is in no log.
+func TestHidden(t *testing.T) {
+	site, l := open(t), listen(t)
+	apply(t, site, "1", "/a")
+	l.status = http.StatusForbidden
+	ctx, cancel := context.WithCancel(t.Context())
+	var log bytes.Buffer
+	p := newPusher(site)
+	p.Moved = func() <-chan struct{} { return nil }
+	p.Hubs = []string{l.URL + "/hub?key=secret"}
+	p.Logger = slog.New(slog.NewTextHandler(writer(func(line []byte) {
+		log.Write(line)
+		cancel()
+	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	p.Run(ctx)
+	if got := log.String(); !strings.Contains(got, "a push is not taken") || strings.Contains(got, "secret") || strings.Count(got, "/hub?(hidden)") != 2 {
+		t.Errorf("a ping that fails: %s", got)
+	}
+
+	log.Reset()
+	l.status = 0
+	if _, err := (&hub{pusher: p, url: p.Hubs[0]}).flush(t.Context()); err != nil || !strings.Contains(log.String(), "/hub?(hidden)") {
+		t.Errorf("a ping: %v, %s", err, log.String())
+	}
+	n, err := NewIndexNow(l.URL+"/in?token=secret", "0123456789", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &engine{pusher: p, IndexNow: n}
+	for _, l.status = range []int{http.StatusOK, http.StatusBadRequest} {
+		if err := e.deliver(t.Context(), [][]byte{[]byte(`{"url":"` + base + `a"}`)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := log.String(); strings.Contains(got, "secret") || strings.Count(got, "/in?(hidden)") != 3 {
+		t.Errorf("submissions: %s", got)
+	}
+}
+
+// writer is a log that somebody reads line by line.
+type writer func(line []byte)
+
+func (w writer) Write(line []byte) (int, error) {
+	w(line)
+	return len(line), nil
+}
+
 // Each kind of failure has its patience.
 func TestWait(t *testing.T) {
 	p := newPusher(nil)
@@ -351,7 +399,7 @@ func TestBad(t *testing.T) {
 			t.Errorf("key %q: %v", key, err)
 		}
 	}
-	for _, u := range []string{"", "example.com", "ftp://example.com/", "https://user:secret@example.com/", "https://exa mple.com/", "https:///hub"} {
+	for _, u := range []string{"", "example.com", "ftp://example.com/?key=secret", "ftp://user:secret@example.com/", "user:secret@example.com", "https://user:secret@example.com/", "https://exa mple.com/", "https:///hub"} {
 		_, err := CheckHub(u)
 		if !errors.Is(err, millrace.ErrInvalid) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("hub %q: %v", u, err)
@@ -360,7 +408,7 @@ func TestBad(t *testing.T) {
 			t.Errorf("callback %q: %v", u, err)
 		}
 	}
-	if _, err := NewSubscriber(nil, "https://example.com/?a=b", nil); !errors.Is(err, millrace.ErrInvalid) {
+	if _, err := NewSubscriber(nil, "https://example.com/?a=secret", nil); !errors.Is(err, millrace.ErrInvalid) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a callback with a query: %v", err)
 	}
 	key, err := NewKey(strings.NewReader("0123456789abcdef"))

@@ -77,7 +77,7 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 		return nil, err
 	}
 	if strings.Contains(callback, "?") {
-		return nil, fmt.Errorf("callback %s: a base has no query: %w", callback, millrace.ErrInvalid)
+		return nil, fmt.Errorf("callback %s: a base has no query: %w", hidden(callback, callback), millrace.ErrInvalid)
 	}
 	s := &Subscriber{callback: strings.TrimRight(callback, "/"), client: client, subs: make(map[string]*subscription)}
 	if o != nil {
@@ -251,7 +251,8 @@ func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscripti
 		select {
 		case <-sub.changed:
 		case <-late.C:
-			return fmt.Errorf("hub %s has not asked at %s whether the subscription was meant: %w", held.Hub, held.Callback, millrace.ErrUnavailable)
+			// Who knows all of the address may send to it.
+			return fmt.Errorf("hub %s has not asked below %s whether the subscription was meant: %w", held.Hub, s.callback, millrace.ErrUnavailable)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
@@ -27,6 +28,7 @@ type world struct {
 	t    *testing.T
 	sub  *Subscriber
 	site map[string]string // documents of the site, with their type in the first line
+	log  bytes.Buffer      // to be read when nothing is kept any more
 
 	mu     sync.Mutex
 	asked  []string   // "GET https://…" and so on
@@ -46,7 +48,7 @@ func newWorld(t *testing.T) *world {
 		"/feed.atom": feed,
 	}}
 	var err error
-	if w.sub, err = NewSubscriber(w.client(), "https://me.example/push/", &SubscriberOptions{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if w.sub, err = NewSubscriber(w.client(), "https://me.example/push/", &SubscriberOptions{Logger: slog.New(slog.NewTextHandler(&w.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -292,6 +294,10 @@ func TestKeepFails(t *testing.T) {
 		time.Sleep(time.Hour)
 		if err := end(); !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), `no\nmore`) {
 			t.Error(err)
+		}
+		_, token, _ := strings.Cut(w.form.Get("hub.callback"), "/push/")
+		if log := w.log.String(); !isToken(token) || !strings.Contains(log, "has not asked below https://me.example/push ") || strings.Contains(log, token) {
+			t.Errorf("the log tells where the hub sends to: %s", log)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
