@@ -134,6 +134,34 @@ func (fr *feedRead) compare(u string, modified time.Time) {
 	}
 }
 
+// putUnseen yields what a feed that tells of deletions says of pages that the
+// sitemaps do not name: those that it names are there, in a sitemap that is not
+// known yet perhaps, and the others are gone.
+func (r *run) putUnseen() error {
+	if r.feed == nil || !r.feed.tombstones {
+		return nil
+	}
+	for i := range r.feed.entries {
+		e := &r.feed.entries[i]
+		if _, ok := r.feed.seen[e.URL]; ok {
+			continue
+		}
+		if err := r.put(e.URL, "", stateOf(e.Modified), e.Updated); err != nil {
+			return err
+		}
+	}
+	for i := range r.feed.gone {
+		e := &r.feed.gone[i]
+		if _, ok := r.feed.seen[e.URL]; ok || r.feed.named[e.URL] {
+			continue
+		}
+		if !r.yield(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil) {
+			return errStop
+		}
+	}
+	return nil
+}
+
 // ahead gives what stands for the pages by which the feed is newer than the
 // sitemaps, which came from a replica that lags behind: 0 = there are none.
 func (fr *feedRead) ahead() (odd uint64) {

@@ -264,6 +264,9 @@ func (r *run) rollAll(ctx context.Context, files []*file, whole bool) error {
 		}
 		whole = whole && ok
 	}
+	if err := r.putUnseen(); err != nil {
+		return err
+	}
 	odd, err := r.settle()
 	if err != nil {
 		return err
