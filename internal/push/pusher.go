@@ -111,7 +111,9 @@ func (p *Pusher) wait(err error, fails int) time.Duration {
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 		switch {
 		case status.Code == http.StatusTooManyRequests:
-			wait = max(wait, tooOften)
+			if status.RetryAfter == 0 {
+				wait = max(wait, tooOften)
+			}
 		case status.Code/100 == 4 && status.Code != http.StatusRequestTimeout && status.Code != http.StatusTooEarly:
 			wait = max(wait, refused)
 		}

@@ -383,6 +383,7 @@ func TestWait(t *testing.T) {
 		{&fetch.StatusError{Code: 503, RetryAfter: time.Minute}, 0, time.Minute},
 		{&fetch.StatusError{Code: 503, RetryAfter: 9999 * time.Hour}, 0, 24 * time.Hour},
 		{&fetch.StatusError{Code: 429}, 0, time.Minute},
+		{&fetch.StatusError{Code: 429, RetryAfter: 7 * time.Second}, 0, 7 * time.Second},
 		{&fetch.StatusError{Code: 404}, 0, 10 * time.Minute},
 		{&fetch.StatusError{Code: 408}, 0, time.Second},
 	} {
