@@ -70,8 +70,11 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 		}
 	}()
 	lim := limits{}.orDefault()
+	var broken func()
 	if w, ok := body.(*wireBody); ok {
-		lim = w.limits
+		lim, broken = w.limits, w.broken
+	} else if e, ok := body.(emptyBody); ok {
+		broken = e.broken
 	} else if resp.Request != nil {
 		if d, ok := resp.Request.Context().Value(download{}).(download); ok {
 			lim.body = d.limit
@@ -84,7 +87,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	if err != nil {
 		return nil, c.invalid(err.Error(), nil)
 	}
-	c.src = &source{r: body, url: c.url, want: -1}
+	c.src = &source{r: body, url: c.url, want: -1, broken: broken}
 	if hasBody(resp) && !resp.Uncompressed {
 		c.src.want, c.src.digests = resp.ContentLength, digests(resp.Header)
 	}
@@ -210,6 +213,7 @@ type source struct {
 	want    int64 // Content-Length; -1: not known
 	n       int64
 	digests []digest
+	broken  func() // called if a digest does not match; nil = nobody
 	err     error
 }
 
@@ -236,6 +240,9 @@ func (s *source) verify() error {
 	}
 	for _, d := range s.digests {
 		if !d.ok() {
+			if s.broken != nil {
+				s.broken()
+			}
 			return &BodyError{URL: s.url, Reason: "Content-Digest " + d.name + " does not match", Kind: millrace.ErrInvalid}
 		}
 	}

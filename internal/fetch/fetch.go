@@ -88,9 +88,10 @@ type Options struct {
 	// sent. nil = nothing. It must be safe for concurrent use.
 	Sign func(*http.Request) error
 	// Check looks at each response before its body is read; its error takes the
-	// response's place. nil = nobody. It must be safe for concurrent use, and
-	// not ask this client for anything.
-	Check func(*http.Response) error
+	// response's place. If the body then turns out to be other bytes than those
+	// of its Content-Digest, broken is called, unless it is nil. nil = nobody. It
+	// must be safe for concurrent use, and not ask this client for anything.
+	Check func(*http.Response) (broken func(), err error)
 	// Rand gives numbers in [0, 1) for the jitter of [Do]; nil is math/rand.
 	// It must be safe for concurrent use.
 	Rand func() float64
@@ -118,7 +119,7 @@ type Client struct {
 	maxReceived  int64 // 0: no limit
 	asked        limitsOf
 	sign         func(*http.Request) error
-	check        func(*http.Response) error
+	check        func(*http.Response) (func(), error)
 }
 
 // New makes a client; nil options are the zero value.
@@ -327,11 +328,18 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 
 // checked gives a response that nobody has anything against.
 func (c *Client) checked(resp *http.Response) (*http.Response, error) {
-	if c.check != nil {
-		if err := c.check(resp); err != nil {
-			_ = resp.Body.Close() // it is not read
-			return nil, err
-		}
+	if c.check == nil {
+		return resp, nil
+	}
+	broken, err := c.check(resp)
+	if err != nil {
+		_ = resp.Body.Close() // it is not read
+		return nil, err
+	}
+	if b, ok := resp.Body.(*wireBody); ok {
+		b.broken = broken
+	} else if broken != nil {
+		resp.Body = emptyBody{resp.Body, broken}
 	}
 	return resp, nil
 }

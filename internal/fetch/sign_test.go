@@ -83,11 +83,11 @@ func TestCheck(t *testing.T) {
 	}))
 	defer site.Close()
 	wrong := errors.New("it is wrong")
-	c := New(&Options{AllowPrivate: true, IgnoreRobots: true, Concurrency: 1, Check: func(resp *http.Response) error {
+	c := New(&Options{AllowPrivate: true, IgnoreRobots: true, Concurrency: 1, Check: func(resp *http.Response) (func(), error) {
 		if resp.Request.URL.RawQuery == "wrong" {
-			return wrong
+			return nil, wrong
 		}
-		return nil
+		return nil, nil
 	}})
 	for range 3 {
 		for path, want := range map[string]error{"/a": nil, "/a?wrong": wrong, "/empty": nil, "/empty?wrong": wrong} {
@@ -104,6 +104,33 @@ func TestCheck(t *testing.T) {
 					t.Error(err)
 				}
 			}
+		}
+	}
+}
+
+// Whoever has looked at a response learns that its body is another one, once.
+func TestCheckBroken(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Digest", "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:") // of "hello"
+		_, _ = io.WriteString(w, strings.TrimPrefix(r.URL.Path, "/"))
+	}))
+	defer site.Close()
+	broken := 0
+	c := New(&Options{AllowPrivate: true, IgnoreRobots: true, Check: func(*http.Response) (func(), error) {
+		return func() { broken++ }, nil
+	}})
+	for path, want := range map[string]int{"/hello": 0, "/hallo": 1, "/": 1} {
+		broken = 0
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site.URL+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := Do(t.Context(), c.HTTP(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = ReadBody(resp, 0); (err != nil) != (want > 0) || broken != want {
+			t.Errorf("%s: %v, told %d times, want %d", path, err, broken, want)
 		}
 	}
 }

@@ -88,6 +88,15 @@ type wireBody struct {
 	// whole is told once, how long the content is, when it was read to its end;
 	// nil = nobody.
 	whole func(content int64)
+	// broken is called when these are not the bytes of Content-Digest; nil = nobody
+	// minds.
+	broken func()
+}
+
+// emptyBody is a body without bytes of which somebody minds if there should be some.
+type emptyBody struct {
+	io.ReadCloser
+	broken func()
 }
 
 func (b *wireBody) Read(p []byte) (int, error) {

@@ -46,7 +46,7 @@
 //   - Of the responses of a site, those with status 200 and content are signed.
 //     A 304 has neither Content-Digest nor Content-Type (RFC 9110, section
 //     15.4.5), and what it confirms was verified when it came; of a 206 only the
-//     whole has a digest that is known before, Repr-Digest. Both count as unsigned.
+//     whole has a digest that is known before, Repr-Digest. Neither is counted.
 //   - The authority that a signature covers has to be one of the site's own, as
 //     configured, whatever the Host field says: a proxy may have changed it.
 package webauth

@@ -32,7 +32,7 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("%q has signed for another site, %v", name, err)
 		}
 		seal := NewSeal(&SealOptions{})
-		_ = seal.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header})
+		_, _ = seal.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header})
 	})
 }
 

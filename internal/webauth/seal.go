@@ -77,27 +77,27 @@ func (e *SealError) Error() string { return e.URL + ": its signature is wrong: "
 func (e *SealError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
 // Check looks at a response before its body is read; whoever reads that has to
-// compare it with Content-Digest. An error is a [*SealError]: what has come is not
-// what the site has signed. A response that is not signed, or whose key cannot be
-// had, is none.
-func (s *Seal) Check(resp *http.Response) error {
+// compare it with Content-Digest, and call broken, unless it is nil, if it is
+// another one. An error is a [*SealError]: what has come is not what the site
+// has signed. A response that is not signed, or whose key cannot be had, is none.
+func (s *Seal) Check(resp *http.Response) (broken func(), err error) {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
-		return nil
+		return nil, nil
 	}
 	url := resp.Request.URL.Redacted()
 	of, err := stampOf(resp.Header)
 	switch {
 	case err != nil:
-		return s.wrong(url, err)
+		return nil, s.wrong(url, err)
 	case of == nil:
 		s.add(func(c *Sealed) { c.Unsigned++ })
-		return nil
+		return nil, nil
 	}
 	u := resp.Request.URL
 	key, err := s.dirs.key(resp.Request.Context(), canon.Origin(u.Scheme+"://"+u.Host+"/")+DirectoryPath, of.keyID)
 	if err != nil {
 		s.add(func(c *Sealed) { c.Unverified++ })
-		return nil //nolint:nilerr // nobody knows the key: that says nothing against the bytes
+		return nil, nil //nolint:nilerr // nobody knows the key: that says nothing against the bytes
 	}
 	now := s.now()
 	switch {
@@ -111,13 +111,16 @@ func (s *Seal) Check(resp *http.Response) error {
 		err = of.verify(&message{status: resp.StatusCode, field: resp.Header, req: requestMessage(resp.Request, "")}, key)
 	}
 	if err != nil {
-		return s.wrong(url, err)
+		return nil, s.wrong(url, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count.Verified++
 	s.keys[of.keyID] = true
-	return nil
+	return func() {
+		s.add(func(c *Sealed) { c.Verified-- })
+		_ = s.wrong(url, fmt.Errorf("%w: the body is not that of Content-Digest", millrace.ErrInvalid))
+	}, nil
 }
 
 // stampOf gives the signature of a response's content, nil if there is none.

@@ -107,7 +107,8 @@ func TestSealAttacks(t *testing.T) {
 		want  Sealed
 		err   bool // the document is not taken
 	}{
-		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: Sealed{Verified: 1}, err: true},
+		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: Sealed{Wrong: 1}, err: true},
+		"no body":      {spoil: func(_ http.Header, _ []byte) []byte { return nil }, want: Sealed{Wrong: 1}, err: true},
 		"with its digest": {
 			spoil: func(h http.Header, _ []byte) []byte {
 				h.Set("Content-Digest", canon.Digest([]byte("lies")))
@@ -201,7 +202,7 @@ func TestSealOthers(t *testing.T) {
 		{StatusCode: http.StatusOK, Request: httptest.NewRequest(http.MethodHead, s.URL, http.NoBody)},
 		{StatusCode: http.StatusOK},
 	} {
-		if err := seal.Check(resp); err != nil {
+		if _, err := seal.Check(resp); err != nil {
 			t.Error(err)
 		}
 	}
@@ -210,7 +211,7 @@ func TestSealOthers(t *testing.T) {
 		resp := &http.Response{StatusCode: http.StatusOK, Request: req, Header: http.Header{
 			"Signature-Input": {input}, "Signature": {"a=:" + strings.Repeat("A", 86) + "==:"},
 		}}
-		if err := seal.Check(resp); err != nil {
+		if _, err := seal.Check(resp); err != nil {
 			t.Error(err)
 		}
 	}

@@ -42,8 +42,9 @@ type Signer struct {
 }
 
 // NewSigner makes a signer that names the directory at a URL, where the key has
-// to be found: an https URL, which is sent as it is given. An error wraps
-// [millrace.ErrInvalid]. nil options are the zero value.
+// to be found: a URL, which is sent as it is given. One of http is believed by
+// nobody but in a network of one's own. An error wraps [millrace.ErrInvalid]. nil
+// options are the zero value.
 func NewSigner(key *Key, directory string, o *SignerOptions) (*Signer, error) {
 	if o == nil {
 		o = new(SignerOptions)
