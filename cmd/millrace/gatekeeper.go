@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,9 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 		return usageError("--bot: " + err.Error())
 	}
 	believed(p, o.Bots, o.Rules)
+	if paid := slices.ContainsFunc(o.Rules, func(r gateway.Rule) bool { return r.Do == gateway.Pay }); paid && (p.policy == nil || p.policy.Payment == "") {
+		p.log.Warn("bots are asked to pay, and are not told where: name the page as payment of the policy")
+	}
 	return nil
 }
 

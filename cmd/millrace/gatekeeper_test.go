@@ -16,6 +16,9 @@ func TestServeGatekeeper(t *testing.T) {
 	write(t, ranges, `{"prefixes": [{"ipv4Prefix": "198.51.100.0/24"}]}`)
 	write(t, more, "ExampleBot example search\n")
 	s := serve(t, copySite(t, "handbook"), "--config", conf)
+	if !strings.Contains(s.out.String(), "not told where") {
+		t.Error(s.out.String())
+	}
 	ask := func(agent, from, path string) (int, string) {
 		code, h, body := get(t, s.url+path, "User-Agent", agent, "X-Forwarded-For", from)
 		return code, h.Get("Content-Type") + " " + h.Get("RateLimit-Policy") + " " + body
@@ -53,6 +56,7 @@ func TestGatekeeperUsage(t *testing.T) {
 		{[]string{"--bot", "training=404"}, 2, "none of allow, 402, 403"},
 		{[]string{"--bot", "nobody=403"}, 2, "no bot, family or purpose"},
 		{[]string{"--bot", "GPTBot=allow", "--config", conf}, 2, "the policy refuses ai-train"},
+		{[]string{"--bot", "openai.com=403"}, 2, "add --web-bot-auth"},
 		{[]string{"--bot-ranges", "GPTBot"}, 2, "write NAME=FILE"},
 		{[]string{"--bot-ranges", "GPTBot=" + conf}, 1, "line 1"},
 		{[]string{"--bots", conf}, 1, "millrace.yaml:1: "},

@@ -102,6 +102,12 @@ func (c *stamping) surface(p *process, r *remote, o *gateway.Options, was *webau
 	}
 	if now = c.verifier(p, r, was, o.Docs, o.Base); now != nil {
 		o.Agents = now
+		return now, nil
 	}
-	return now, nil
+	for _, r := range o.Rules {
+		if strings.Contains(r.Name, ".") && o.Bots.Named(r.Name) == nil {
+			return nil, usageError(fmt.Sprintf("--bot: %s is a host whose keys sign, and no signatures are verified: add --web-bot-auth, or name a bot or its operator", r.Name))
+		}
+	}
+	return nil, nil
 }
