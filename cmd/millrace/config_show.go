@@ -88,7 +88,7 @@ func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) erro
 	for key, s := range conf.keys {
 		if !mine[key] {
 			v := configValue{Key: key, Value: s.value, From: s.place}
-			v.hide("")
+			v.hide(placeholderOf(k.Model.Node, key))
 			r.Other = append(r.Other, v)
 		}
 	}
@@ -185,8 +185,22 @@ func (c *config) value(node *kong.Node, f *kong.Flag) (configValue, error) {
 	return v, nil
 }
 
+// placeholderOf gives what a flag wants, whichever command it is one of.
+func placeholderOf(node *kong.Node, name string) string {
+	for _, command := range node.Leaves(false) {
+		for _, group := range command.AllFlags(false) {
+			for _, f := range group {
+				if f.Name == name {
+					return f.PlaceHolder
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // hide takes the secrets out of a value: of a key all, of a URL its user and its
-// query.
+// query, and of a webhook its path.
 func (v *configValue) hide(placeholder string) {
 	each := func(s string) string {
 		if placeholder == "KEY" && s != "" {
@@ -194,6 +208,10 @@ func (v *configValue) hide(placeholder string) {
 			return hiddenText
 		}
 		if !strings.Contains(s, "://") {
+			if placeholder == "URL" && strings.ContainsAny(s, "@?") {
+				v.Hidden = true // a URL that is not right
+				return hiddenText
+			}
 			return s
 		}
 		u, err := url.Parse(s)
@@ -201,7 +219,7 @@ func (v *configValue) hide(placeholder string) {
 		case err != nil:
 			v.Hidden = true
 			return hiddenText
-		case u.User == nil && u.RawQuery == "":
+		case u.User == nil && u.RawQuery == "" && v.Key != "webhook":
 			return s
 		}
 		v.Hidden = true
@@ -209,7 +227,10 @@ func (v *configValue) hide(placeholder string) {
 		if u.User != nil {
 			shown += hiddenText + "@"
 		}
-		shown += u.Host + u.EscapedPath()
+		if shown += u.Host; v.Key == "webhook" {
+			return shown + "/" + hiddenText
+		}
+		shown += u.EscapedPath()
 		if u.RawQuery != "" {
 			shown += "?" + hiddenText
 		}

@@ -21,7 +21,7 @@ embed-url: http://user:hunter2@localhost:11434/v1?key=hunter2
 embed-model: some
 embed-key: hunter2
 hub: ["https://hub.example/?key=hunter2", https://other.example/]
-webhook: https://hooks.example/?token=hunter2
+webhook: https://hooks.example/hunter2?token=hunter2
 policy:
   terms: https://example.com/terms
   purposes:
@@ -49,7 +49,7 @@ policy:
 		{"embed-url", "http://(hidden)@localhost:11434/v1?(hidden)", "4:1", true},
 		{"embed-key", "(hidden)", "6:1", true},
 		{"hub", []any{"https://hub.example/?(hidden)", "https://other.example/"}, "7:1", true},
-		{"webhook", "https://hooks.example/?(hidden)", "8:1", true},
+		{"webhook", "https://hooks.example/(hidden)", "8:1", true},
 		{"MILLRACE_KEY", "(hidden)", "environment variable MILLRACE_KEY", true},
 		{"listen", "127.0.0.1:8080", "default", false},
 		{"list-items", 50000.0, "default", false},
@@ -71,6 +71,12 @@ policy:
 	if !strings.Contains(out, "webhook") || !strings.Contains(out, "embed-key: for other commands") || !strings.Contains(out, "policy.terms: for other commands") ||
 		strings.Contains(out, "hunter2") || strings.Contains(out, "allow-private") {
 		t.Error(out)
+	}
+	write(t, conf, "embed-key: hunter2\nindexnow-key: hunter2hunter2\nembed-url: u:hunter2@localhost/v1\n")
+	for _, of := range []string{"serve", "watch", "build"} {
+		if code, out, errs := command(t, nil, "config", of, "--config", conf, "--json"); strings.Contains(out+errs, "hunter2") || of != "serve" && code != 0 {
+			t.Errorf("%s: exit %d\n%s%s", of, code, out, errs)
+		}
 	}
 }
 
