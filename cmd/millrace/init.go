@@ -43,8 +43,9 @@ type initReport struct {
 	Requests  int64                     `json:"requests"`
 	Seconds   float64                   `json:"seconds"`
 
-	private bool   // the site is at a private address
-	program string // that serves it, as far as snippet knows it; "" = another
+	private  bool   // the site is at a private address
+	unlisted bool   // it has no sitemap.xml that is not of millrace
+	program  string // that serves it, as far as snippet knows it; "" = another
 }
 
 // initHidden is an address that machines would not see.
@@ -57,7 +58,8 @@ type initHidden struct {
 type initServed struct {
 	Protocol string `json:"protocol"`
 	Title    string `json:"title"`
-	Entry    string `json:"entry"` // where it begins
+	Entry    string `json:"entry"`          // where it begins
+	Note     string `json:"note,omitempty"` // where it is not
 }
 
 // entries are where clients of the protocols begin, below the base of the
@@ -163,6 +165,9 @@ func (r *initReport) text(w io.Writer) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range r.Serves {
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Protocol, s.Entry, s.Title)
+		if s.Note != "" {
+			fmt.Fprintf(t, "  \t  %s\t\n", s.Note)
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -195,13 +200,16 @@ func (r *initReport) follow() (next []string) {
 	if r.File != configFile {
 		file = " --config " + inShell(r.File)
 	}
-	site := inShell(r.Site)
+	site, sitemap := inShell(r.Site), ""
+	if r.unlisted {
+		sitemap = " --sitemap"
+	}
 	next = append(next, "millrace config"+file, "millrace serve "+site+file)
 	switch r.program {
 	case "":
-		next = append(next, "millrace snippet nginx "+site+file+"   # or caddy: what the server of the site has to pass on")
+		next = append(next, "millrace snippet nginx "+site+sitemap+file+"   # or caddy: what the server of the site has to pass on")
 	default:
-		next = append(next, "millrace snippet "+r.program+" "+site+file+"   # what "+r.program+" has to pass on")
+		next = append(next, "millrace snippet "+r.program+" "+site+sitemap+file+"   # what "+r.program+" has to pass on")
 	}
 	next = append(next, "millrace snippet systemd "+site+file, "millrace check "+site+r.privately())
 	return next

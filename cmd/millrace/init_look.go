@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/origin/wordpress"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -57,9 +58,12 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 	}
 	r.hidden(site.Seen, robots)
 	for _, room := range all.Protocols() {
-		r.Serves = append(r.Serves, initServed{room.Name, room.Title, r.Site + entries[room.Name]})
+		r.Serves = append(r.Serves, initServed{Protocol: room.Name, Title: room.Title, Entry: r.Site + entries[room.Name]})
 	}
 	if err := r.said(ctx, client, site); err != nil {
+		return err
+	}
+	if err := r.sitemap(ctx, client); err != nil {
 		return err
 	}
 	for _, name := range []string{"nginx", "caddy"} {
@@ -91,6 +95,38 @@ func (r *initReport) hidden(seen discover.Seen, robots *fetch.Robots) {
 		}
 	}
 	slices.SortFunc(r.Hides, func(a, b initHidden) int { return strings.Compare(a.URL, b.URL) })
+}
+
+// scpRoom is the protocol that begins at sitemap.xml.
+const scpRoom = "scp"
+
+// sitemap finds out who is to serve sitemap.xml. A site's own one stays, and then
+// SCP is not found there unless millrace is in front of the site.
+func (r *initReport) sitemap(ctx context.Context, client *http.Client) error {
+	i := slices.IndexFunc(r.Serves, func(s initServed) bool { return s.Protocol == scpRoom })
+	if i < 0 || slices.Contains(r.Has, scpRoom) {
+		r.unlisted = true
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Serves[i].Entry, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := fetch.Do(ctx, client, req)
+	page := false // what some sites have for every address
+	if err == nil {
+		_ = resp.Body.Close()
+		page, err = weblink.IsHTML(resp.Header), fetch.CheckStatus(resp)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case page, errors.Is(err, millrace.ErrNotFound):
+		r.unlisted = true
+	default:
+		r.Serves[i].Note = "in front of the site alone: beside it, its own sitemap.xml stays"
+	}
+	return nil
 }
 
 // saidAs are the words for purposes in robots.txt.
@@ -155,6 +191,9 @@ func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, 
 		return nil, err
 	}
 	resp, err := fetch.Do(ctx, client, req)
+	if _, ok := errors.AsType[*fetch.RedirectError](err); ok {
+		return nil, nil // it leads nowhere; one that was refused would have ended the look
+	}
 	if err != nil {
 		return nil, err
 	}

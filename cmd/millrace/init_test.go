@@ -17,20 +17,31 @@ import (
 )
 
 // initSite is a site that init looks at.
-func initSite(t *testing.T, robots string) *httptest.Server {
+func initSite(t *testing.T, robots string, sitemap ...string) *httptest.Server {
 	t.Helper()
 	files := http.FileServer(http.Dir(filepath.Join("..", "..", "testdata", "sites", "handbook")))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", "nginx/1.22.1")
 		switch r.URL.Path {
 		case "/robots.txt":
+			if robots == "" {
+				http.Redirect(w, r, "/loop/robots.txt", http.StatusFound)
+				return
+			}
 			_, _ = w.Write([]byte(robots))
 		case "/":
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte(`<html><head><meta name="generator" content="Hand &amp; Pen"></head><body>
 				<a href="/about/">About</a> <a href="/Cart?add=1">Cart</a> <a href="/private/x">X</a> <a href="https://elsewhere.example/login">L</a>`))
 		case "/sitemap.xml", "/sitemap_index.xml":
-			http.NotFound(w, r)
+			if len(sitemap) == 0 {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/xml")
+			_, _ = w.Write([]byte(sitemap[0]))
+		case "/loop/robots.txt":
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 		default:
 			files.ServeHTTP(w, r)
 		}
@@ -57,7 +68,7 @@ func TestInit(t *testing.T) {
 		t.Error(d)
 	}
 	if r.Site != site.URL+"/" || r.As != "crawl" || r.Generator != "Hand & Pen" || r.Server != "nginx/1.22.1" || len(r.Serves) != len(all.Protocols()) ||
-		!slices.ContainsFunc(r.Next, func(n string) bool { return strings.HasPrefix(n, "millrace snippet nginx ") }) {
+		!slices.ContainsFunc(r.Next, func(n string) bool { return strings.HasPrefix(n, "millrace snippet nginx "+site.URL+"/ --sitemap ") }) {
 		t.Errorf("%+v", r)
 	}
 
@@ -86,6 +97,18 @@ func TestInit(t *testing.T) {
 	s := serve(t, site.URL, "--config", file, "--store", filepath.Join(t.TempDir(), "s.db"), "--base-url", "http://127.0.0.1/", "--delay", "0s")
 	if code, _, body := get(t, address(s)+"robots.txt"); code != http.StatusOK || !strings.Contains(body, "ai-input=no") {
 		t.Errorf("%d\n%s", code, body)
+	}
+}
+
+// A sitemap that the site has stays its own; a robots.txt that leads nowhere says
+// nothing.
+func TestInitSitemap(t *testing.T) {
+	t.Parallel()
+	site := initSite(t, "", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>`)
+	file := filepath.Join(t.TempDir(), "millrace.yaml")
+	code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--delay", "0s")
+	if code != 0 || strings.Contains(out, "--sitemap") || !strings.Contains(out, "in front of the site alone") {
+		t.Errorf("exit %d:\n%s%s", code, out, errs)
 	}
 }
 
