@@ -3,23 +3,66 @@ package gateway
 import (
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // limit gives a listener that has at most most connections at once. Others are
-// told what words say, if anything, and closed.
-func limit(ln net.Listener, most int64, words string) net.Listener {
-	return &limited{Listener: ln, most: most, words: words}
+// told what words say, if anything, and closed. Half of the places anybody may
+// take, as many as there are; the others are for addresses that have few, so
+// that no single one keeps everybody out, and for proxies, by whom many come.
+func limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool) net.Listener {
+	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]int)}
 }
 
 type limited struct {
 	net.Listener
-	most    int64
+	most    int
 	words   string // of HTTP; "" where the client would not understand them
-	open    atomic.Int64
+	proxy   func(netip.Addr) bool
 	refused atomic.Int64
+
+	mu   sync.Mutex
+	open int
+	each map[netip.Addr]int // by address, of IPv6 by network
+}
+
+// few is how many connections an address has at most, once half of the places
+// are taken.
+func (l *limited) few() int { return max(4, l.most/16) }
+
+// enter takes a place for an address, if there is one.
+func (l *limited) enter(address netip.Addr) bool {
+	from := customer(address)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open >= l.most || l.open >= l.most/2 && l.each[from] >= l.few() && address.IsValid() && !l.proxy(address) {
+		return false
+	}
+	l.open++
+	l.each[from]++
+	return true
+}
+
+func (l *limited) leave(address netip.Addr) {
+	from := customer(address)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if l.each[from]--; l.each[from] == 0 {
+		delete(l.each, from)
+	}
+}
+
+// peer gives the address of a connection's other end.
+func peer(c net.Conn) netip.Addr {
+	at, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return at.AddrPort().Addr().Unmap().WithZone("")
 }
 
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
@@ -32,10 +75,9 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Add(1) <= l.most {
-			return &counted{Conn: c, l: l}, nil
+		if from := peer(c); l.enter(from) {
+			return &counted{Conn: c, l: l, from: from}, nil
 		}
-		l.open.Add(-1)
 		if l.words == "" {
 			_ = c.Close()
 			continue
@@ -70,12 +112,13 @@ func (l *limited) refuse(c net.Conn) {
 type counted struct {
 	net.Conn
 	l    *limited
+	from netip.Addr
 	once sync.Once
 }
 
 // Close gives the place back.
 func (c *counted) Close() error {
-	c.once.Do(func() { c.l.open.Add(-1) })
+	c.once.Do(func() { c.l.leave(c.from) })
 	return c.Conn.Close()
 }
 

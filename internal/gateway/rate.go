@@ -348,13 +348,17 @@ func (w *response) who() client {
 
 // network gives the client by its address.
 func (w *response) network() client {
-	c := client{from: w.client()}
-	if c.from.Is6() {
-		if p, err := c.from.Prefix(64); err == nil {
-			c.from = p.Addr()
+	return client{from: customer(w.client())}
+}
+
+// customer gives an address, of IPv6 the network that one customer has.
+func customer(a netip.Addr) netip.Addr {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.Addr()
 		}
 	}
-	return c
+	return a
 }
 
 // turns lets a few do something costly at once; others wait a little.

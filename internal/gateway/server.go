@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -147,8 +148,9 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
-	most := int64(cmp.Or(s.o.MaxConnections, 4096))
-	listen := func() error { return server.Serve(limit(ln, most, busy)) }
+	most := cmp.Or(s.o.MaxConnections, 4096)
+	proxy := func(a netip.Addr) bool { return s.now.Load().g.trusted(a) }
+	listen := func() error { return server.Serve(limit(ln, most, busy, proxy)) }
 	if s.o.TLS != nil {
 		server.Protocols.SetHTTP2(true)
 		server.HTTP2 = &http.HTTP2Config{
@@ -156,7 +158,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 			SendPingTimeout:      pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: stallTimeout,
 		}
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.TLS.get}
-		listen = func() error { return server.ServeTLS(limit(ln, most, ""), "", "") }
+		listen = func() error { return server.ServeTLS(limit(ln, most, "", proxy), "", "") }
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- listen() }()

@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+)
+
+// knocks is a listener with connections from anywhere.
+type knocks []net.Conn
+
+func (k *knocks) Accept() (net.Conn, error) {
+	if len(*k) == 0 {
+		return nil, io.EOF
+	}
+	c := (*k)[0]
+	*k = (*k)[1:]
+	return c, nil
+}
+
+func (k *knocks) Close() error   { return nil }
+func (k *knocks) Addr() net.Addr { return new(net.TCPAddr) }
+
+// knock is a connection from an address.
+type knock struct {
+	net.Conn
+	from netip.Addr
+}
+
+func (k knock) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(k.from, 4711))
+}
+
+// One address takes half of the places, and no more than a few while others
+// want the rest; a proxy takes as many as there are.
+func TestLimitOfOneAddress(t *testing.T) {
+	const most, few = 80, 5
+	proxy := netip.MustParseAddr("2001:db8:1::1")
+	var door knocks
+	l := limit(&door, most, "", func(a netip.Addr) bool { return a == proxy })
+	var open []net.Conn
+	come := func(who string, n, want int, from func(i int) string) {
+		t.Helper()
+		for i := range n {
+			c, other := net.Pipe()
+			t.Cleanup(func() { _ = other.Close() })
+			door = append(door, knock{c, netip.MustParseAddr(from(i))})
+		}
+		before := len(open)
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			open = append(open, c)
+		}
+		if in := len(open) - before; in != want {
+			t.Errorf("%s: %d of %d get in, want %d", who, in, n, want)
+		}
+	}
+	come("one address", most, most/2, func(int) string { return "192.0.2.1" })
+	come("another", 2*few, few, func(int) string { return "::ffff:192.0.2.2" })
+	come("a network", 2*few, few, func(i int) string { return fmt.Sprintf("2001:db8::%x", i) })
+	come("several", 10, 10, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })
+	come("a proxy", most, most/2-2*few-10, func(int) string { return proxy.String() })
+	come("nobody else", 1, 0, func(int) string { return "203.0.113.1" })
+	for _, c := range open {
+		_, _ = c.Close(), c.Close() // once is enough
+	}
+	if own := l.(*limited); own.open != 0 || len(own.each) != 0 {
+		t.Errorf("%d places of %d addresses are taken by nobody", own.open, len(own.each))
+	}
+}
