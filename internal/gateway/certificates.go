@@ -25,6 +25,7 @@ type Certificates struct {
 	mu        sync.Mutex // held by whoever reads the files; guards the rest
 	cert, key string
 	seen      [2]stamp
+	failed    string // what the last look has found wrong
 	warned    time.Time
 }
 
@@ -65,7 +66,7 @@ func (c *Certificates) Use(cert, key string) error {
 	if err := c.read(cert, key); err != nil {
 		return err
 	}
-	c.cert, c.key, c.seen = cert, key, seen
+	c.cert, c.key, c.seen, c.failed = cert, key, seen, ""
 	return nil
 }
 
@@ -123,19 +124,24 @@ func (c *Certificates) Run(ctx context.Context) {
 	}
 }
 
-// look reads the files if they have changed.
+// look reads the files if they have changed, and again and again while they are
+// not right: that a key may be read now changes neither its size nor its time.
 func (c *Certificates) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warn()
 	seen := [2]stamp{stampOf(c.cert), stampOf(c.key)}
-	if seen == c.seen {
+	if seen == c.seen && c.failed == "" {
 		return
 	}
-	c.seen = seen
+	failed := ""
 	if err := c.read(c.cert, c.key); err != nil {
-		c.log.Error("the certificate cannot be taken; the one from before goes on", "err", err)
+		failed = err.Error()
+		if seen != c.seen || failed != c.failed {
+			c.log.Error("the certificate cannot be taken; the one from before goes on", "err", err)
+		}
 	}
+	c.seen, c.failed = seen, failed
 }
 
 func stampOf(file string) stamp {
