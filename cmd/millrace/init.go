@@ -164,10 +164,11 @@ func (r *initReport) text(w io.Writer) error {
 	b.WriteString("\nWill be served, of every other page:\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range r.Serves {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Protocol, s.Entry, s.Title)
+		title := s.Title
 		if s.Note != "" {
-			fmt.Fprintf(t, "  \t  %s\t\n", s.Note)
+			title += ", " + s.Note
 		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Protocol, s.Entry, title)
 	}
 	if err := t.Flush(); err != nil {
 		return err
