@@ -217,12 +217,13 @@ func TestReadRanges(t *testing.T) {
 		`{"prefixes":[]}`:                      "no address",
 		`{"prefixes":[{"prefix":"10.0.0.0"}]}`: "at /prefixes/0: none of",
 		`{"prefixes":[{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"ten"}]}`: "at /prefixes/1",
-		`{"prefixes":`:              "line 1",
-		"192.0.2.0/24\n0.0.0.0/0\n": "line 2: \"0.0.0.0/0\" is every address",
-		"::/0":                      "every address",
-		"::ffff:10.0.0.0/104":       "IPv4",
-		"fe80::1%eth0":              "no network",
-		"<html>":                    "line 1",
+		`{"prefixes":`:                      "line 1",
+		"192.0.2.0/24\n0.0.0.0/0\n":         "line 2: \"0.0.0.0/0\" is every address",
+		"::/0":                              "every address",
+		"192.0.2.1\n192.0.2.2, 192.0.2.3\n": "line 2: \"192.0.2.2\" is followed by another",
+		"::ffff:10.0.0.0/104":               "IPv4",
+		"fe80::1%eth0":                      "no network",
+		"<html>":                            "line 1",
 	} {
 		if _, err := ReadRanges(strings.NewReader(text)); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

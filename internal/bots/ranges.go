@@ -124,11 +124,15 @@ func lineRanges(text string) ([]netip.Prefix, error) {
 	for line := range strings.Lines(text) {
 		n++
 		line, _, _ = strings.Cut(line, "#")
-		line, _, _ = strings.Cut(line, ",")
+		line, more, _ := strings.Cut(line, ",")
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		p, err := network(line)
+		country, _, _ := strings.Cut(more, ",")
+		if _, another := network(strings.TrimSpace(country)); another == nil {
+			err = fmt.Errorf("%q is followed by another address: write one a line: %w", line, millrace.ErrInvalid)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
