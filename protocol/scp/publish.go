@@ -72,8 +72,9 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 // edition before had: snapshots of the sections that have changed, the delta of
 // the present period, the last delta of the period before, and the sitemap that
 // names them. What has been replaced stays for as long as the sitemap has said,
-// within bounds, unless a page of it is gone. Of a site whose pages are on another origin than the documents
-// there is nothing: see the package's deviations.
+// within bounds, unless a page of it is gone. Of a site whose pages are on
+// another origin than the documents there is nothing: see the package's
+// deviations.
 func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil

@@ -24,14 +24,14 @@ const (
 // more than half of its section is left out: the snapshot is the shorter way.
 func (pl *plan) deltas(ctx context.Context) error {
 	now := pl.period
-	for _, p := range []period{now.before(), now} {
+	for _, p := range append(pl.torn(), now.before(), now) {
 		if err := pl.deltasOf(ctx, p); err != nil {
 			return err
 		}
 	}
 	for _, g := range pl.held {
 		s := pl.section(g.Section)
-		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.now.After(g.Until.Add(max(keepDeltas, keepPeriods*min(longestPeriod, g.Until.Sub(g.Since))))) || g.Until.After(now.start) || pl.replaced(s, g) {
+		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.outlived(g) || g.Until.After(now.start) || pl.replaced(s, g) {
 			continue
 		}
 		if err := pl.list(s, g); err != nil {
@@ -55,6 +55,11 @@ func (pl *plan) deltas(ctx context.Context) error {
 // valid reports whether a held collection can be listed at all.
 func (pl *plan) valid(g *group) bool {
 	return g.Key == pl.key && g.Retired.IsZero() && len(g.files) == len(codings)
+}
+
+// outlived reports whether a delta is too old to be listed.
+func (pl *plan) outlived(g *group) bool {
+	return pl.now.After(g.Until.Add(max(keepDeltas, keepPeriods*min(longestPeriod, g.Until.Sub(g.Since)))))
 }
 
 // replaced reports whether another delta of the same period is listed.
@@ -214,7 +219,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		if delete(held, s); counts[s]*2 > s.pages {
 			continue
 		}
-		at := generated(newest[s], g)
+		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()})
 		if newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
 			at = s.snapshot.Generated.Add(time.Second) // it says more than the snapshot of the same second
 		}
@@ -256,6 +261,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 			if err := d.add(line); err != nil {
 				return err
 			}
+			d.hold(c.URL)
 		}
 		return nil
 	})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,9 +38,15 @@ type note struct {
 	Retired   time.Time `json:"retired,omitzero"`
 	// Clean is when every page of it was still there; zero = At.
 	Clean moment `json:"clean,omitzero"`
+	// Holds has hashes of the pages of a delta, sorted; none = nobody knows which
+	// pages it has. The first file of a group has them alone.
+	Holds []uint32 `json:"holds,omitempty"`
 }
 
 func (n *note) delta() bool { return n.Period != "" }
+
+// place gives what collections share that follow one another.
+func (n *note) place() string { return n.Section + " " + n.Period }
 
 // group is one collection in all of its codings.
 type group struct {
@@ -63,7 +68,9 @@ type plan struct {
 	key      string
 	sections []*section // "all" first
 	byKey    map[string]*section
-	held     []*group // of the edition before
+	held     []*group             // of the edition before
+	purged   []*group             // that a page is gone from
+	latest   map[string]time.Time // when the newest of a section and period was generated
 	used     map[*group]bool
 	period   period // the present one
 	again    time.Time
@@ -72,7 +79,7 @@ type plan struct {
 func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (*plan, error) {
 	site := v.Site()
 	pl := &plan{
-		publisher: p, view: v, site: site, now: now, shelf: s, used: map[*group]bool{},
+		publisher: p, view: v, site: site, now: now, shelf: s, used: map[*group]bool{}, latest: map[string]time.Time{},
 		key: fmt.Sprintf("%d %s %s %s", writerFormat, site.Base, site.Language, site.Epoch),
 	}
 	var err error
@@ -98,6 +105,9 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 			g = &group{note: n}
 			byID[n.ID] = g
 			pl.held = append(pl.held, g)
+			if at := n.place(); n.Generated.After(pl.latest[at]) {
+				pl.latest[at] = n.Generated
+			}
 		}
 		g.files = append(g.files, f)
 	}
@@ -114,46 +124,6 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		}
 	}
 	return pl, nil
-}
-
-// purge lets go of every collection that may hold a page which is gone: somebody
-// may have hidden it, and then it must not be had by an old name either. Who is
-// reading such a file begins again, as after any change of the sitemap.
-func (pl *plan) purge(ctx context.Context) error {
-	if len(pl.held) == 0 {
-		return nil
-	}
-	since := pl.site.Seq
-	for _, g := range pl.held {
-		if g.Clean == (moment{}) {
-			g.Clean = g.At
-		}
-		since = min(since, g.Clean.Seq)
-	}
-	drop := map[*group]bool{}
-	for c, err := range pl.view.Changes(ctx, pl.site.At(since)) {
-		if errors.Is(err, millrace.ErrConflict) {
-			pl.held = nil // nobody knows any more what is gone
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if c.Kind != millrace.Delete {
-			continue
-		}
-		its := pl.in(c.URL)
-		for _, g := range pl.held {
-			// A section may be gone with its last page.
-			in := slices.ContainsFunc(its, func(s *section) bool { return s.name == g.Section }) || pl.section(g.Section) == nil
-			drop[g] = drop[g] || in && c.Time.After(g.Clean.Time)
-		}
-	}
-	pl.held = slices.DeleteFunc(pl.held, func(g *group) bool { return drop[g] })
-	for _, g := range pl.held {
-		g.Clean = moment{pl.site.Seq, pl.site.Time}
-	}
-	return nil
 }
 
 func (pl *plan) section(name string) *section {
@@ -220,11 +190,12 @@ func (pl *plan) look(ctx context.Context) error {
 }
 
 // generated gives the time of a collection: that of the newest change in it, in
-// whole seconds, and later than that of the one before.
-func generated(newest time.Time, before *group) time.Time {
-	t := newest.UTC().Truncate(time.Second)
-	if before != nil && !t.After(before.Generated) {
-		t = before.Generated.Add(time.Second)
+// whole seconds, and later than that of every one before, also of those that are
+// purged: who has read one of them reads nothing that is not newer.
+func (pl *plan) generated(newest time.Time, of *note) time.Time {
+	t, before := newest.UTC().Truncate(time.Second), pl.latest[of.place()]
+	if !before.IsZero() && !t.After(before) {
+		t = before.Add(time.Second)
 	}
 	return t
 }
@@ -245,8 +216,17 @@ func (pl *plan) keep(g *group) error {
 	if err != nil {
 		return err
 	}
+	bare := g.note
+	bare.Holds = nil
+	short, err := json.Marshal(bare)
+	if err != nil {
+		return err
+	}
 	pl.used[g] = true
 	for i := range g.files {
+		if i > 0 {
+			raw = short
+		}
 		g.files[i].Note, g.files[i].Header = raw, pl.header(&g.note)
 		pl.shelf.Keep(g.files[i])
 	}

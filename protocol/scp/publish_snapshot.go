@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -44,7 +45,7 @@ func (pl *plan) snapshots(ctx context.Context) error {
 		}
 	}()
 	for _, s := range todo {
-		at := generated(s.newest.Time, s.snapshot)
+		at := pl.generated(s.newest.Time, &note{Section: s.name})
 		c, err := pl.start(&note{
 			ID: s.name + "-snapshot-" + stamp(at), Section: s.name, Generated: at, At: moment{pl.site.Seq, pl.site.Time},
 		})
@@ -161,6 +162,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	if _, err := c.draft.WriteAt([]byte(sum), c.digits); err != nil {
 		return err
 	}
+	slices.Sort(c.Holds)
 	raw, err := json.Marshal(c.note)
 	if err != nil {
 		return err

@@ -1,0 +1,97 @@
+package scp
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/protocol"
+)
+
+// Many changes within a second, and a page that goes with the last of them: its
+// snapshot is newer than every one before, or nobody would read it.
+func TestGoneInTheSameSecond(t *testing.T) {
+	t.Parallel()
+	p := publishing(t, nil)
+	p.put(t, handbook()...)
+	p.publish(t)
+	last, lastDelta := time.Time{}, time.Time{}
+	check := func() {
+		t.Helper()
+		text := p.publish(t)
+		for _, c := range elements(text, "collection", "all") {
+			at, err := time.Parse(time.RFC3339, c["generated"])
+			if err != nil || !at.After(last) {
+				t.Errorf("a snapshot of %v, after one of %v: %v", at, last, err)
+			}
+			last = at
+		}
+		for _, d := range elements(text, "delta", "all") {
+			at, err := time.Parse(time.RFC3339, d["generated"])
+			if err != nil || !at.After(lastDelta) {
+				t.Errorf("a delta of %v, after one of %v: %v", at, lastDelta, err)
+			}
+			lastDelta = at
+		}
+	}
+	p.now = p.now.AddDate(0, 0, 1)
+	for i := range 5 {
+		p.now = p.now.Add(10 * time.Millisecond)
+		p.put(t, fmt.Sprintf("/blog/%d", i), "changed")
+		check()
+	}
+	p.now = p.now.Add(time.Second)
+	p.put(t, "/blog/0", "")
+	check()
+	p.now = p.now.Add(10 * time.Millisecond)
+	p.put(t, "/blog/1", "")
+	check()
+}
+
+// A site that changes every hour, and of which pages go now and then: whoever
+// comes twice a day gets by with its deltas, and none of them has what is gone.
+func TestDeltasOfADayWithDeletions(t *testing.T) {
+	t.Parallel()
+	p := publishing(t, &protocol.PublisherOptions{UpdateFrequency: hourly})
+	var pages []string
+	for i := range 60 {
+		pages = append(pages, fmt.Sprintf("/blog/%d", i), "text")
+	}
+	p.put(t, pages...)
+	p.now = p.now.AddDate(0, 0, 8)
+	gone := map[string]bool{}
+	for hour := range 18 {
+		p.now = p.now.Add(time.Hour)
+		p.put(t, fmt.Sprintf("/blog/%d", 2*hour), "changed", fmt.Sprintf("/blog/%d", 2*hour+1), "changed")
+		if hour%4 == 3 { // one of the two pages of a delta, both of another, and one of none
+			for _, n := range []int{2*hour - 2, 2*hour - 4, 2*hour - 3, 40 + hour} {
+				u := fmt.Sprintf("/blog/%d", n)
+				gone[u] = true
+				p.put(t, u, "")
+			}
+		}
+		p.publish(t)
+	}
+	from := p.now.Add(-12 * time.Hour)
+	n := 0
+	for _, d := range elements(p.publish(t), "delta", "all") {
+		for _, u := range p.urls(t, d) {
+			if gone[u] {
+				t.Errorf("%s is gone, and in %v", u, d)
+			}
+		}
+		since, _ := time.Parse(time.RFC3339, d["since"])
+		at, err := time.Parse(time.RFC3339, d["generated"])
+		if err != nil || !at.After(from) {
+			continue
+		}
+		if since.After(from) {
+			t.Errorf("nothing connects with what was read at %v: %v", from, d)
+		}
+		from = at
+		n++
+	}
+	if p.now.Sub(from) > time.Hour || n < 8 {
+		t.Errorf("%d deltas, which end at %v", n, from)
+	}
+}
