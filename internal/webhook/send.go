@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -50,7 +51,7 @@ type Sender struct {
 }
 
 // New makes a sender. Redirects are not followed: a message goes where it is
-// meant to go. The URL may have a query, which nobody is told. Errors are
+// meant to go. Nobody is told more of the URL than its host. Errors are
 // [millrace.ErrInvalid].
 func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sender, error) {
 	u, err := url.Parse(target)
@@ -81,9 +82,14 @@ func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sen
 	return s, nil
 }
 
-// named gives a URL as it may be seen: a query may be a secret of its own.
+// named gives a URL as it may be seen, up to its host: path and query may be
+// secrets of their own.
 func named(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+	shown := &url.URL{Scheme: u.Scheme, Host: u.Host}
+	if u.Host == "" { // no URL of a webhook, and perhaps a host
+		shown.Path, _, _ = strings.Cut(u.Path, "/")
+	}
+	return shown.String()
 }
 
 // Name gives the URL as it may be seen.
@@ -132,7 +138,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 	}
 }
 
-// why says what went wrong without the URL, whose query may be a secret.
+// why says what went wrong without the URL.
 func why(err error) string {
 	status, ok := errors.AsType[*fetch.StatusError](err)
 	switch {

@@ -103,7 +103,7 @@ func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
 	go func() { _ = srv.Serve(l) }()
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Dial: l.dial})
 	t.Cleanup(func() { client.CloseIdleConnections(); _ = srv.Close() })
-	out, err := New(client.HTTP(), "http://hooks.example/in?token=hunter2", secrets(t, secret), &Options{Rand: func() float64 { return 0 }, Logger: log})
+	out, err := New(client.HTTP(), "http://hooks.example/hunter2/in?token=hunter2", secrets(t, secret), &Options{Rand: func() float64 { return 0 }, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,13 +173,13 @@ func TestSendAgain(t *testing.T) {
 		if wait := s.at[13].Sub(s.at[12]); wait < 5*time.Minute || wait > 12*time.Minute {
 			t.Errorf("the last wait was %s", wait)
 		}
-		for _, want := range []string{"503 Service Unavailable", "redirect is not followed", "takes messages again", "http://hooks.example/in"} {
+		for _, want := range []string{"503 Service Unavailable", "redirect is not followed", "takes messages again", "webhook=http://hooks.example "} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log does not say %q:\n%s", want, log.String())
 			}
 		}
 		if strings.Contains(log.String(), "hunter2") || strings.Contains(out.Name()+out.Key(), "hunter2") {
-			t.Errorf("the log has the query:\n%s", log.String())
+			t.Errorf("the log has what is secret:\n%s", log.String())
 		}
 	})
 }
