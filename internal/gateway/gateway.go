@@ -122,6 +122,7 @@ type Gateway struct {
 
 	maxActive int64
 	active    atomic.Int64
+	crowd     *streams // the second half of those that are active
 	streams   *streams
 	home      atomic.Pointer[home]
 	homing    sync.Mutex // whoever finds out about home
@@ -130,6 +131,7 @@ type Gateway struct {
 	recodings recodings
 	usage     *usage // nil = the policy says nothing
 	maps      siteMaps
+	names     ownNames
 	seals     seals
 	responses sync.Pool
 }
@@ -156,6 +158,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 		g.access = newAccessLog(o.AccessLog)
 	}
 	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), newStreams(o.MaxStreams, o.Streams)
+	g.crowd = newStreams(int(g.maxActive-g.maxActive/2), nil)
 	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
 	if o.Keys != nil {
 		g.keys = newKeyring(o.Keys)

@@ -21,6 +21,7 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 //	             in front of a site, 421 for a host that it does not go by
 //	/.well-known/http-message-signatures-directory  the keys that sign for the host, if it has some here
 //	BASE/…       texts that are the same for everybody
+//	BASE/…       the site's own llms.txt, feeds and files of Markdown, where it has some
 //	DOCS/…       what the service and rooms answer themselves, the large documents of the edition,
 //	             then what the rooms find, then what a protocol says is missing
 //	BASE/…       the site's own pages and files, with discovery links; in front of a site, everything else, too
@@ -80,6 +81,9 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		if held {
 			held = false
 			g.active.Add(-1)
+			if w.crowded != nil {
+				w.crowded()
+			}
 		}
 	}
 	defer leave()
@@ -90,7 +94,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if g.composed(w, r, inner) {
 		return
 	}
-	if inner != nil && g.document(w, r, inner) {
+	if inner != nil && !g.ownName(inner) && g.document(w, r, inner) {
 		return
 	}
 	if g.front != nil {
@@ -189,19 +193,37 @@ var (
 	}}
 )
 
+// errCrowd is for who has many requests while others have none.
+var errCrowd = &refusal{err: millrace.RequestError{
+	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many requests at once from one client",
+}, retry: 1}
+
 // admit lets a request in, or answers that there are too many or that it
-// brings too much.
+// brings too much. Once half of the places are taken, it matters by whom, so
+// that no one who reads slowly keeps everybody out.
 func (g *Gateway) admit(w *response, r *http.Request) bool {
-	if g.active.Add(1) > g.maxActive {
+	n := g.active.Add(1)
+	refuse := func(why error) bool {
 		g.active.Add(-1)
-		g.fail(w, r, errBusy)
+		g.fail(w, r, why)
 		return false
+	}
+	if n > g.maxActive {
+		return refuse(errBusy)
+	}
+	if n > g.maxActive/2 {
+		leave, err := g.crowd.enter(w.network())
+		if err != nil {
+			return refuse(errCrowd)
+		}
+		w.crowded = leave
 	}
 	if r.ContentLength != 0 && g.front == nil {
 		if r.ContentLength > maxBody {
-			g.active.Add(-1)
-			g.fail(w, r, errBody)
-			return false
+			if w.crowded != nil {
+				w.crowded()
+			}
+			return refuse(errBody)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	}
