@@ -114,6 +114,21 @@ func (c *fronting) names(bases ...string) []string {
 	return out
 }
 
+// reached gives scheme and authority of the URLs that the site is reached at:
+// those of its bases, and in front of it those of all names that it goes by.
+func (c *serveCommand) reached(base, docs string) []string {
+	out := []string{canon.Origin(base), canon.Origin(docs)}
+	if c.Origin == "" {
+		return out
+	}
+	scheme, _, _ := strings.Cut(base, "://")
+	for _, h := range c.names(base, docs) {
+		out = append(out, scheme+"://"+h)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // pass makes what passes requests on; nil = this server stands in front of
 // nothing.
 func (c *serveCommand) pass(p *process, base, docs string) (*gateway.Proxy, error) {

@@ -173,7 +173,7 @@ func (s *service) surface(ctx context.Context) (err error) {
 	if err := c.hold(ctx, p, o.store, gateO); err != nil {
 		return err
 	}
-	if s.agents, err = c.stamping.surface(p, &c.remote, gateO, s.agents); err != nil {
+	if s.agents, err = c.stamping.surface(p, &c.remote, gateO, s.agents, c.reached(o.base, s.docs)...); err != nil {
 		return err
 	}
 	if err := s.prove(ctx, gateO); err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
@@ -76,11 +75,8 @@ func (c *stamping) directory(docs string) (http.Handler, error) {
 }
 
 // verifier gives what verifies the signatures of robots, nil if nothing does.
-// bases are where the site is reached. was is that of the configuration before.
+// bases are scheme and authority of where the site is reached. was is that of the configuration before.
 func (c *stamping) verifier(p *process, r *remote, was *webauth.Verifier, bases ...string) *webauth.Verifier {
-	for i, b := range bases {
-		bases[i] = canon.Origin(b)
-	}
 	switch {
 	case !c.WebBotAuth:
 		return nil
@@ -91,16 +87,16 @@ func (c *stamping) verifier(p *process, r *remote, was *webauth.Verifier, bases 
 	return webauth.NewVerifier(&webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents, Bases: bases})
 }
 
-// surface has the gateway publish keys, sign, and verify signatures. was is what
-// has verified them by the configuration before, nil if nothing has; now is what does.
-func (c *stamping) surface(p *process, r *remote, o *gateway.Options, was *webauth.Verifier) (now *webauth.Verifier, err error) {
+// surface has the gateway publish keys, sign, and verify signatures of requests
+// for bases. was is what has verified them by the configuration before, nil if nothing has; now is what does.
+func (c *stamping) surface(p *process, r *remote, o *gateway.Options, was *webauth.Verifier, bases ...string) (now *webauth.Verifier, err error) {
 	if o.Directory, err = c.directory(o.Docs); err != nil {
 		return nil, err
 	}
 	if o.Signer, err = c.stamp(o.Docs); err != nil {
 		return nil, err
 	}
-	if now = c.verifier(p, r, was, o.Docs, o.Base); now != nil {
+	if now = c.verifier(p, r, was, bases...); now != nil {
 		o.Agents = now
 		return now, nil
 	}

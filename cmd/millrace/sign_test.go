@@ -173,3 +173,53 @@ func TestSigningUsage(t *testing.T) {
 		t.Error(errors.Unwrap(err))
 	}
 }
+
+// In front of a site, a robot may have asked for any name that it goes by.
+func TestSignedFront(t *testing.T) {
+	t.Parallel()
+	key, _ := signingKey(t)
+	bot := serve(t, manyPages(t, 1), "--sign-directory", key)
+	s := serve(t, "http://handbook.test/", "--origin", newBehind(t, copySite(t, "handbook")).URL, "--hosts", "Old.test",
+		"--web-bot-auth", "--private-agents", "--bot", "bots=403", "--bot", strings.Trim(bot.url, "htp:/")+"=allow")
+	b, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := webauth.ParseKey(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := webauth.NewSigner(own, bot.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		signed, asked string
+		code          int
+	}{
+		{"handbook.test", "handbook.test", 200},
+		{"www.handbook.test", "www.handbook.test", 200},
+		{"old.test", "old.test", 200},
+		{"other.test", "handbook.test", 403},
+		{"other.test", "other.test", 421},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address(s)+"about/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("User-Agent", "ExampleBot/1.0")
+		r.Host = c.signed
+		if err := signer.Sign(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Host = c.asked
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != c.code {
+			t.Errorf("signed for %s, sent to %s: %d, want %d", c.signed, c.asked, resp.StatusCode, c.code)
+		}
+	}
+}
