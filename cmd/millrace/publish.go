@@ -74,7 +74,7 @@ func (c *publishing) validate() error {
 		return usageError("--files-url: " + err.Error())
 	}
 	if strings.Contains(u, "?") {
-		return usageError("--files-url: a base has no query: " + u)
+		return usageError("--files-url: a base has no query")
 	}
 	c.FilesURL = strings.TrimSuffix(u, "/")
 	return nil

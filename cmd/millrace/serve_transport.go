@@ -64,7 +64,7 @@ func (c *serveCommand) docs(addr net.Addr) (string, error) {
 		return "", usageError("--base-url: " + err.Error())
 	}
 	if strings.Contains(u, "?") {
-		return "", usageError("--base-url: a base has no query: " + u)
+		return "", usageError("--base-url: a base has no query")
 	}
 	return strings.TrimSuffix(u, "/") + "/", nil
 }

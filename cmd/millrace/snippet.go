@@ -60,7 +60,7 @@ func (c *snippetCommand) Run(_ context.Context, p *process) error {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.RawQuery != "" {
-		return usageError("--base-url: a base has no query: " + base)
+		return usageError("--base-url: a base has no query")
 	}
 	if s.Path = strings.TrimSuffix(u.EscapedPath(), "/"); strings.ContainsFunc(s.Path, special) {
 		return usageError("--base-url: its path has characters that mean something in the snippet: write it by hand: " + s.Path)
