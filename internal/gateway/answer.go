@@ -29,7 +29,9 @@ type response struct {
 	key     *store.Key
 	keyErr  error
 
-	located    bool // address is known
+	inside     bool   // it is counted among those that are answered
+	crowded    func() // gives back a place among the last ones; nil = it has none
+	located    bool   // address is known
 	address    netip.Addr
 	identified bool // id is known
 	id         identity

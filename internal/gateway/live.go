@@ -96,11 +96,11 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Serve
 		}
 		defer end()
 	} else {
-		defer g.active.Add(-1)
-		if g.active.Add(1) > g.maxActive {
-			g.fail(w, r, errBusy)
+		if err := w.enter(); err != nil {
+			g.fail(w, r, err)
 			return
 		}
+		defer w.leave()
 	}
 	ctx := r.Context()
 	if guarded || right != millrace.RightRead {

@@ -76,17 +76,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if !g.admit(w, r) {
 		return
 	}
-	held := true
-	leave := func() {
-		if held {
-			held = false
-			g.active.Add(-1)
-			if w.crowded != nil {
-				w.crowded()
-			}
-		}
-	}
-	defer leave()
+	defer w.leave()
 	if g.press == nil {
 		notFound(w, r)
 		return
@@ -98,7 +88,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	if g.front != nil {
-		leave() // what passes may take any time, and is counted there
+		w.leave() // what passes may take any time, and is counted there
 	}
 	if inner := under(r, g.base); inner != nil {
 		g.page(w, inner)
@@ -193,37 +183,18 @@ var (
 	}}
 )
 
-// errCrowd is for who has many requests while others have none.
-var errCrowd = &refusal{err: millrace.RequestError{
-	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many requests at once from one client",
-}, retry: 1}
-
 // admit lets a request in, or answers that there are too many or that it
-// brings too much. Once half of the places are taken, it matters by whom, so
-// that no one who reads slowly keeps everybody out.
+// brings too much.
 func (g *Gateway) admit(w *response, r *http.Request) bool {
-	n := g.active.Add(1)
-	refuse := func(why error) bool {
-		g.active.Add(-1)
-		g.fail(w, r, why)
+	if err := w.enter(); err != nil {
+		g.fail(w, r, err)
 		return false
-	}
-	if n > g.maxActive {
-		return refuse(errBusy)
-	}
-	if n > g.maxActive/2 {
-		leave, err := g.crowd.enter(w.network())
-		if err != nil {
-			return refuse(errCrowd)
-		}
-		w.crowded = leave
 	}
 	if r.ContentLength != 0 && g.front == nil {
 		if r.ContentLength > maxBody {
-			if w.crowded != nil {
-				w.crowded()
-			}
-			return refuse(errBody)
+			w.leave()
+			g.fail(w, r, errBody)
+			return false
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// streams counts the requests that take long: they listen, or are sent something
-// slowly. Half of the places anybody may take,
+// streams counts requests that take long: they listen, or are sent something
+// slowly, or there are many of them. Half of the places anybody may take,
 // as many as there are: behind a proxy that nobody has named, all clients are
 // one. The others are for clients that have few.
 type streams struct {
@@ -49,6 +49,46 @@ func (s *streams) enter(c client) (end func(), err error) {
 		defer s.mu.Unlock()
 		s.count(c, -1)
 	}, nil
+}
+
+// errCrowd is for who has many requests while others have none.
+var errCrowd = &refusal{err: millrace.RequestError{
+	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many requests at once from one client",
+}, retry: 1}
+
+// enter takes a place among the requests that are answered. Once half of them
+// are taken it matters by whom, so that nobody who reads slowly keeps all
+// others out.
+func (w *response) enter() error {
+	g := w.g
+	n := g.active.Add(1)
+	if n > g.maxActive {
+		g.active.Add(-1)
+		return errBusy
+	}
+	if n > g.maxActive/2 {
+		leave, err := g.crowd.enter(w.network())
+		if err != nil {
+			g.active.Add(-1)
+			return errCrowd
+		}
+		w.crowded = leave
+	}
+	w.inside = true
+	return nil
+}
+
+// leave gives the place back, once.
+func (w *response) leave() {
+	if !w.inside {
+		return
+	}
+	w.inside = false
+	if w.crowded != nil {
+		w.crowded()
+		w.crowded = nil
+	}
+	w.g.active.Add(-1)
 }
 
 // count adds n streams of a client. The lock is held.

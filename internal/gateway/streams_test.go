@@ -2,9 +2,14 @@ package gateway
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"runtime/debug"
+	"sync"
 	"testing"
+
+	"github.com/millrace/millrace/internal/edition"
 )
 
 // One client takes at most half of the places, and leaves the others to those
@@ -44,6 +49,52 @@ func TestStreams(t *testing.T) {
 	}
 	if s.open != 0 || len(s.each) != 0 {
 		t.Errorf("%d open, of %v", s.open, s.each)
+	}
+}
+
+// stuck is a client that reads nothing of what is answered with 200.
+type stuck struct {
+	*httptest.ResponseRecorder
+	status chan<- int
+	end    <-chan struct{}
+}
+
+func (s stuck) Write(b []byte) (int, error) {
+	s.status <- s.Code
+	if s.Code == http.StatusOK {
+		<-s.end
+	}
+	return len(b), nil
+}
+
+// One client that reads nothing does not keep the others out.
+func TestStuckClients(t *testing.T) {
+	g := setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: Options{MaxRequests: 40}}.gateway(t)
+	get := func(from, target string, w http.ResponseWriter) {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.RemoteAddr = from + ":1"
+		g.ServeHTTP(w, r)
+	}
+	status, end := make(chan int), make(chan struct{})
+	var all sync.WaitGroup
+	got := make(map[int]int)
+	for range 100 {
+		all.Go(func() { get("192.0.2.1", "/a/llm.json", stuck{httptest.NewRecorder(), status, end}) })
+		got[<-status]++
+	}
+	if got[http.StatusOK] != 30 || got[http.StatusTooManyRequests] != 70 {
+		t.Errorf("of 40 places one client has %v", got)
+	}
+	for _, target := range []string{"/a/", "/notes", "/notes?q=All"} {
+		w := httptest.NewRecorder()
+		if get("192.0.2.2", target, w); w.Code != http.StatusOK {
+			t.Errorf("somebody else gets %d for %s", w.Code, target)
+		}
+	}
+	close(end)
+	all.Wait()
+	if n := g.active.Load(); n != 0 || g.crowd.open != 0 {
+		t.Errorf("%d places are taken, %d of the last ones", n, g.crowd.open)
 	}
 }
 
