@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -87,6 +88,17 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	}
 	start := time.Now()
 	client := c.client(p, forgetful{})
+	u, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	robots, err := fetch.RobotsOf(ctx, client.HTTP(), u)
+	if err != nil {
+		return err
+	}
+	if wait := robots.CrawlDelay(); wait > longWait {
+		p.log.Warn("robots.txt wants so long a wait between two requests: this takes a while, and so does reading the site", "wait", wait)
+	}
 	bar := p.progress("looking at " + at)
 	bar.of("requests")
 	site, err := discover.Look(ctx, client.HTTP(), at, &discover.Options{
@@ -113,6 +125,9 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	r.Requests, r.Seconds = stats.Requests, time.Since(start).Round(time.Millisecond).Seconds()
 	return p.report(r, r.text)
 }
+
+// longWait is a Crawl-delay that makes twenty requests long.
+const longWait = 3 * time.Second
 
 // write writes the file, which nobody else has made meanwhile.
 func (r *initReport) write(c *initCommand) error {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -109,6 +111,24 @@ func TestInitSitemap(t *testing.T) {
 	code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--delay", "0s")
 	if code != 0 || strings.Contains(out, "--sitemap") || !strings.Contains(out, "in front of the site alone") {
 		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	}
+}
+
+// Who has to wait is told why.
+func TestInitWait(t *testing.T) {
+	t.Parallel()
+	site := initSite(t, "User-agent: *\nCrawl-delay: 60\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var errs buffer
+	done := make(chan int)
+	go func() {
+		done <- run(ctx, []string{"init", site.URL, filepath.Join(t.TempDir(), "m.yaml"), "--allow-private"}, environment(nil), strings.NewReader(""), io.Discard, &errs)
+	}()
+	eventually(t, "the wait is in the log", func() bool { return strings.Contains(errs.String(), "wait=1m0s") })
+	cancel()
+	if code := <-done; code != exitFailure {
+		t.Errorf("exit %d: %s", code, errs.String())
 	}
 }
 
