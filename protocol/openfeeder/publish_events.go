@@ -23,6 +23,7 @@ const (
 type commit struct {
 	seq    uint64
 	frames []byte
+	gone   bool // pages are gone
 }
 
 // burst is what several commits have changed that were published together: each
@@ -31,6 +32,7 @@ type burst struct {
 	last   uint64 // sequence number
 	frames []byte
 	places []mark // of the commits, for who has seen some of them
+	gone   bool   // pages are gone
 }
 
 // mark says where the events of a commit end.
@@ -42,6 +44,7 @@ type mark struct {
 func (b *burst) add(c commit) {
 	b.last = c.seq
 	if len(c.frames) > 0 {
+		b.gone = b.gone || c.gone
 		b.frames = append(b.frames, c.frames...)
 		b.places = append(b.places, mark{c.seq, len(b.frames)})
 	}
@@ -66,6 +69,7 @@ type events struct {
 	clients int
 	cancel  context.CancelFunc // of the goroutine that reads
 	first   uint64             // the events after it are at hand
+	slow    uint64             // those between it and first are not because pages are gone
 	at      uint64             // up to here
 	bursts  []burst
 	size    int           // bytes of their frames
@@ -75,7 +79,10 @@ type events struct {
 	catch   chan struct{} // places for those who are told of what was before
 }
 
-var errBehind = errors.New("the events are not at hand any more")
+var (
+	errBehind = errors.New("the events are not at hand any more")
+	errPurged = errors.New("the events may tell of what is gone")
+)
 
 func (e *events) places() chan struct{} {
 	e.mu.Lock()
@@ -97,7 +104,7 @@ func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 		e.cancel()
 	}
 	site := v.Site()
-	e.first, e.at, e.bursts, e.size, e.err, e.told = site.Seq, site.Seq, nil, 0, nil, false
+	e.slow, e.first, e.at, e.bursts, e.size, e.err, e.told = site.Seq, site.Seq, site.Seq, nil, 0, nil, false
 	moved := make(chan struct{})
 	if e.moved != nil {
 		close(e.moved)
@@ -188,7 +195,8 @@ func (e *events) wake() {
 	e.moved = make(chan struct{})
 }
 
-// add adds a burst, and drops the oldest ones for it.
+// add adds a burst, and drops the oldest ones for it: all of them, if pages are
+// gone, of which they may tell.
 func (e *events) add(ctx context.Context, b burst) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -205,7 +213,14 @@ func (e *events) add(ctx context.Context, b burst) {
 	for len(e.bursts)-n > 1 && (len(e.bursts)-n > keptBursts || e.size > keptBytes) {
 		e.size -= len(e.bursts[n].frames)
 		e.first = e.bursts[n].last
+		e.slow = e.first
 		n++
+	}
+	if b.gone {
+		for ; n < len(e.bursts)-1; n++ {
+			e.size -= len(e.bursts[n].frames)
+			e.first = e.bursts[n].last
+		}
 	}
 	if n > 0 {
 		e.bursts = append([]burst(nil), e.bursts[n:]...)
@@ -214,13 +229,16 @@ func (e *events) add(ctx context.Context, b burst) {
 }
 
 // after gives the next events after a sequence number, and moves it to the end
-// of theirs; when there are none, a channel that tells of the next. errBehind:
-// some are not at hand.
+// of theirs; when there are none, a channel that tells of the next. errBehind and
+// errPurged: some are not at hand.
 func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if *at < e.first {
+	switch {
+	case *at < e.slow:
 		return nil, nil, errBehind
+	case *at < e.first:
+		return nil, nil, errPurged
 	}
 	i := len(e.bursts)
 	for i > 0 && e.bursts[i-1].last > *at {
@@ -253,6 +271,7 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 		}
 		var group []event
 		var at time.Time
+		gone := false
 		flush := func() bool {
 			if len(group) == 0 {
 				return true
@@ -262,7 +281,7 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 				yield(commit{}, err)
 				return false
 			}
-			c := commit{seq: seq}
+			c := commit{seq: seq, gone: gone}
 			id := eventID(site, from, told)
 			from, told = seq, wireTime(at)
 			for i, e := range group {
@@ -271,7 +290,7 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 				}
 				c.frames = append(c.frames, frame(e.name, id, e.data)...)
 			}
-			group = group[:0]
+			group, gone = group[:0], false
 			return yield(c, nil)
 		}
 		for c, err := range v.Changes(ctx, site.At(from)) {
@@ -291,6 +310,7 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 				yield(commit{}, err)
 				return
 			}
+			gone = gone || c.Kind == millrace.Delete
 			if data != nil {
 				group = append(group, event{name, data})
 			}

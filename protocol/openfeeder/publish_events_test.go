@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,6 +220,33 @@ func TestEventsSlowClient(t *testing.T) {
 	defer l.end()
 	_, next = stream(t, again.URL, "", id)
 	if got, _ := words(t, next, 4); got[1] != fmt.Sprintf("added /%d", many+1) || got[3] != fmt.Sprintf("added /%d", many+3) {
+		t.Errorf("again: %q", got)
+	}
+}
+
+// What was told of a page that is gone, and may be hidden, nobody hears any more
+// who begins before it; who was told it hears that it is gone.
+func TestEventsGone(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.apply("one", "+/a")
+	l := newStage(s)
+	srv := httptest.NewServer(http.HandlerFunc(l.serve))
+	t.Cleanup(srv.Close) // after the streams, which it waits for
+	defer l.end()
+	_, all := stream(t, srv.URL, "", "")
+	_, start := words(t, all, 1)
+	for i, edit := range []string{"+/secret", "+/b", "-/secret", "+/c"} {
+		s.pass(time.Minute)
+		s.apply(fmt.Sprint("then ", i), edit)
+		l.publish()
+		kind := map[byte]string{'+': "added ", '-': "deleted "}[edit[0]]
+		if got, _ := words(t, all, 1); got[0] != kind+edit[1:] {
+			t.Errorf("%s: %q", edit, got)
+		}
+	}
+	_, again := stream(t, srv.URL, "", start)
+	if got, _ := words(t, again, 4); !slices.Equal(got, []string{"ready", "added /b", "deleted /secret", "added /c"}) {
 		t.Errorf("again: %q", got)
 	}
 }

@@ -260,7 +260,7 @@ func (l *listener) follow(ctx context.Context) error {
 	for lag := true; ; {
 		frames, moved, err := e.after(&l.at)
 		switch {
-		case errors.Is(err, errBehind) && lag:
+		case errors.Is(err, errBehind) && lag, errors.Is(err, errPurged):
 			if err := l.catchUp(ctx); err != nil {
 				return err
 			}
