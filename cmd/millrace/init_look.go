@@ -15,7 +15,6 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/origin/wordpress"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -116,7 +115,7 @@ func (r *initReport) sitemap(ctx context.Context, client *http.Client) error {
 	page := false // what some sites have for every address
 	if err == nil {
 		_ = resp.Body.Close()
-		page, err = weblink.IsHTML(resp.Header), fetch.CheckStatus(resp)
+		page, err = strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/html"), fetch.CheckStatus(resp)
 	}
 	switch {
 	case ctx.Err() != nil:
