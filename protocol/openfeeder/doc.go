@@ -44,9 +44,10 @@
 //
 // A token names a place in the log: standard base64 of {"t","n","e"}, the time
 // of the last commit that was told, its sequence number, and the epoch of the
-// store that counts. What has changed twice since is there once. A page that
-// came and went in between is not told to who has a token, and as deleted to
-// who asks by a date, by the id of an event, and in events. A page that has become an archive is told as deleted.
+// store that counts. What has changed twice since is there once. A page that is
+// gone is told as deleted, and so is one that is an archive now, also if it came
+// in between: who asks may have seen it there, when its last try to follow stopped
+// half way. Where pages are listed by date an archive is told of by nothing.
 //
 // A date goes by the log too, from the first commit at or after it. So a page
 // that arrives late with an old date is added. A date from before the log had

@@ -320,8 +320,8 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 }
 
 // event gives the name and the data of the event of a change; nil when nobody
-// sees it. A page that is gone is told of whether or not it was there at the
-// start: who was told of a part only may have heard of it.
+// sees it. A page that is gone, or has no document, is told of whether or not it
+// was there at the start: who was told of a part only may have heard of it.
 func (p *publisher) event(ctx context.Context, v millrace.View, c millrace.Change) (string, []byte, error) {
 	site := v.Site()
 	if c.Kind == millrace.Put {
@@ -333,8 +333,6 @@ func (p *publisher) event(ctx context.Context, v millrace.View, c millrace.Chang
 			return "updated", it.append(nil), nil
 		case !errors.Is(err, millrace.ErrNotFound):
 			return "", nil, err
-		case c.New:
-			return "", nil, nil
 		}
 	}
 	t := tombstone{URL: absolute(site, c.URL), DeletedAt: wireTime(c.Time)}

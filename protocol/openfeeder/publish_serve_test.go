@@ -262,32 +262,34 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Who has seen a part of a commit learns that what it has seen is gone, by
-// events and by a sync reply.
+// Who has seen a part of a commit learns that what it has seen is gone, or is an
+// archive now, by events and by a sync reply.
 func TestEventsPart(t *testing.T) {
-	s := openShop(t)
-	s.apply("one", "+/a")
-	l := newStage(s)
-	srv := httptest.NewServer(http.HandlerFunc(l.serve))
-	t.Cleanup(srv.Close) // after the streams, which it waits for
-	defer l.end()
-	_, next := stream(t, srv.URL, "", "")
-	words(t, next, 1)
-	s.pass(time.Minute)
-	s.apply("two", "+/b", "+/c")
-	l.publish()
-	got, middle := words(t, next, 1)
-	s.pass(time.Minute)
-	s.apply("three", "-"+strings.TrimPrefix(got[0], "added "))
-	s.restart()
-	l.publish()
-	gone := "deleted" + strings.TrimPrefix(got[0], "added")
-	_, again := stream(t, srv.URL, "", middle)
-	if got, _ := words(t, again, 3); !slices.Contains(got, gone) {
-		t.Errorf("events: %q, want %s", got, gone)
-	}
-	if c, err := s.ask(endpoint + "?since=" + middle); err != nil || len(c.Deleted) != 1 {
-		t.Errorf("sync: %+v, %v", c, err)
+	for _, edit := range []string{"-", "*"} {
+		s := openShop(t)
+		s.apply("one", "+/a")
+		l := newStage(s)
+		srv := httptest.NewServer(http.HandlerFunc(l.serve))
+		t.Cleanup(srv.Close) // after the streams, which it waits for
+		defer l.end()
+		_, next := stream(t, srv.URL, "", "")
+		words(t, next, 1)
+		s.pass(time.Minute)
+		s.apply("two", "+/b", "+/c")
+		l.publish()
+		got, middle := words(t, next, 1)
+		s.pass(time.Minute)
+		s.apply("three", edit+strings.TrimPrefix(got[0], "added "), "+/d")
+		s.restart()
+		l.publish()
+		gone := "deleted" + strings.TrimPrefix(got[0], "added")
+		_, again := stream(t, srv.URL, "", middle)
+		if got, _ := words(t, again, 3); !slices.Contains(got, gone) {
+			t.Errorf("%s: events: %q, want %s", edit, got, gone)
+		}
+		if c, err := s.ask(endpoint + "?since=" + middle); err != nil || len(c.Deleted) != 1 {
+			t.Errorf("%s: sync: %+v, %v", edit, c, err)
+		}
 	}
 }
 

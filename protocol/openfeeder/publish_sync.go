@@ -249,7 +249,7 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 		}
 		it, err := r.p.itemAt(ctx, r.v, c.URL, c.Version)
 		if errors.Is(err, millrace.ErrNotFound) {
-			r.hide(c)
+			r.delete(c) // it may have had a document before, as one that has become an archive
 			continue
 		}
 		if err != nil {
@@ -266,21 +266,14 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 }
 
 // delete adds a tombstone, also of a page that came after the start: who asks
-// may have seen it, as one whose last try to follow has stopped half way.
+// may have seen it, as one whose last try to follow has stopped half way, or who
+// was told more by a server that is ahead of this one.
 func (r *replying) delete(c millrace.Change) {
 	u := absolute(r.site, c.URL)
 	if !sameOrigin(r.site.Base, u) || !r.q.until.IsZero() && c.Time.After(r.q.until) {
 		return
 	}
 	r.c.Deleted = append(r.c.Deleted, tombstone{URL: u, DeletedAt: wireTime(c.Time)})
-}
-
-// hide tells of a page that has no document: it may have had one before, as one
-// that has become an archive.
-func (r *replying) hide(c millrace.Change) {
-	if !c.New && r.pl.puts {
-		r.delete(c)
-	}
 }
 
 // list lists pages by their dates, the newest first, and reports whether there

@@ -88,8 +88,8 @@ func (s *shop) view() millrace.View {
 	return v
 }
 
-// apply applies a batch: "+/a" puts the page /a with a text of its own, "-/a"
-// takes it away.
+// apply applies a batch: "+/a" puts the page /a with a text of its own, "*/a"
+// makes it an archive, "-/a" takes it away.
 func (s *shop) apply(text string, edits ...string) {
 	s.t.Helper()
 	var batch []millrace.Change
@@ -101,6 +101,10 @@ func (s *shop) apply(text string, edits ...string) {
 			c.Page = &millrace.Page{
 				URL: e[1:], Title: "Page " + e[1:], Summary: text, Blocks: millrace.TextBlocks(text),
 				Known: millrace.FieldTitle | millrace.FieldSummary | millrace.FieldContent, Detail: millrace.DetailBlocks,
+			}
+			if e[0] == '*' {
+				c.Page.Kind = millrace.Archive
+				c.Page.Known |= millrace.FieldKind
 			}
 		}
 		batch = append(batch, c)
@@ -199,6 +203,21 @@ func TestSync(t *testing.T) {
 	for _, form := range []string{bare, strings.TrimRight(bare, "="), strings.NewReplacer("+", "-", "/", "_").Replace(bare)} {
 		s.want("?since="+strings.ReplaceAll(form, "+", "%2B"), "+/a +/c +/d +/f -/b -/e")
 	}
+}
+
+// A page that has become an archive is told as deleted to who asks from before
+// it was a page, too: the last try to follow may have stopped half way.
+func TestSyncArchives(t *testing.T) {
+	s := openShop(t)
+	s.apply("one", "+/a", "+/b")
+	token := s.want("?since="+at(day(-30)), "+/a +/b")
+	s.pass(time.Minute)
+	s.apply("two", "+/c")
+	s.want("?since="+token, "+/c")
+	s.pass(time.Minute)
+	s.apply("three", "*/b", "*/c")
+	s.want("?since="+token, "-/b -/c")
+	s.want("?since="+at(day(1).Add(time.Minute)), "-/b -/c")
 }
 
 // token2 gives a token without its sequence number.
