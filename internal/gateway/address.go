@@ -15,6 +15,7 @@ func (w *response) client() netip.Addr {
 	w.located = true
 	w.address = address(w.r.RemoteAddr)
 	if w.g.o.Proxies == nil || !w.g.trusted(w.address) {
+		w.suspect()
 		return w.address
 	}
 	fields := w.r.Header["X-Forwarded-For"]
@@ -36,6 +37,14 @@ func (w *response) client() netip.Addr {
 		}
 	}
 	return w.address
+}
+
+// suspect tells once of what looks like a proxy that nobody has named: behind
+// it all clients are one, and no bot comes from its own address.
+func (w *response) suspect() {
+	if (w.address.IsLoopback() || w.address.IsPrivate()) && w.r.Header["X-Forwarded-For"] != nil && !w.g.suspected.Swap(true) {
+		w.g.log.Warn("requests come with X-Forwarded-For from an address that is not believed; if it is a proxy of yours, name it under proxies", "address", w.address)
+	}
 }
 
 func (g *Gateway) trusted(a netip.Addr) bool {

@@ -133,6 +133,7 @@ type Gateway struct {
 	maps      siteMaps
 	names     ownNames
 	seals     seals
+	suspected atomic.Bool // a proxy has been told of that is not among Proxies
 	responses sync.Pool
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -146,6 +147,28 @@ func TestProxies(t *testing.T) {
 			if got := (&response{g: g, r: r}).client().String(); got != c.want {
 				t.Errorf("%s, %q: %s, want %s", c.remote, r.Header["X-Forwarded-For"], got, c.want)
 			}
+		}
+	}
+}
+
+// A proxy that nobody has named is told of, once; whoever is no neighbour is none.
+func TestUnnamedProxy(t *testing.T) {
+	var log strings.Builder
+	g := &Gateway{log: slog.New(slog.NewTextHandler(&log, nil)), o: Options{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}}
+	for _, c := range []struct {
+		remote, forwarded string
+		want              int
+	}{
+		{"192.0.2.1:80", "198.51.100.1", 0}, {"127.0.0.1:80", "", 0}, {"10.0.0.1:80", "198.51.100.1", 0},
+		{"10.0.0.2:80", "198.51.100.1", 1}, {"127.0.0.1:80", "198.51.100.1", 1},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		if r.RemoteAddr = c.remote; c.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		(&response{g: g, r: r}).client()
+		if got := strings.Count(log.String(), "under proxies"); got != c.want {
+			t.Errorf("%s, %q: told %d times", c.remote, c.forwarded, got)
 		}
 	}
 }
