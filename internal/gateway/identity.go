@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/bots"
@@ -23,7 +24,11 @@ type identity struct {
 	bot     *bots.Bot // nil = it says nothing of a bot
 	agent   string    // the host whose keys have signed the request; "" = nobody's
 	verdict bots.Verdict
+	why     string // its signature shows nothing; "" = it does, or there is none
 }
+
+// mostWhy bounds what is repeated of a signature.
+const mostWhy = 300
 
 // identify finds out who is there, once.
 func (w *response) identify() identity {
@@ -50,9 +55,12 @@ func (w *response) signed() {
 	agent, err := w.g.o.Agents.Verify(w.r.Context(), w.r)
 	switch {
 	case errors.Is(err, millrace.ErrUnavailable):
-		// Its keys cannot be had for now, which is nobody's lie.
+		// This is nobody's lie.
+		w.id.why = "the directory of its keys cannot be had for now"
 	case err != nil:
 		w.id.bot, w.id.verdict = cmp.Or(w.id.bot, bots.Other), bots.Forged
+		w.id.why = err.Error()
+		w.id.why = strings.ToValidUTF8(w.id.why[:min(len(w.id.why), mostWhy)], "")
 	case agent != "":
 		w.id.agent, w.id.verdict = agent, bots.Verified
 		by := cmp.Or(table.Agent(agent), bots.Other)
@@ -61,6 +69,7 @@ func (w *response) signed() {
 			w.id.bot = by
 		case by == bots.Other || by.Family != w.id.bot.Family:
 			w.id.verdict = bots.Forged // with another's name
+			w.id.why = "the key is one of " + agent + ", and the name is another's"
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"`
 
 // turnAway refuses a bot, and says why as a machine reads it (RFC 9457): which
-// rule it was, and where the terms, the price and the owner are.
+// rule it was, what is wrong with its signature, and where the terms, the price and the owner are.
 func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) {
 	status, detail := http.StatusForbidden, "this site does not answer "
 	if at.Do == Pay {
@@ -39,6 +39,7 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 	}
 	member("detail", detail)
 	member("reason", strings.ToLower(at.Name))
+	member("signature", id.why)
 	member("bot", id.bot.Name)
 	member("purpose", string(id.bot.Of()))
 	if p := g.o.Policy; p != nil {

@@ -82,16 +82,22 @@ func TestAskedToSign(t *testing.T) {
 		agents Agents
 		signed string
 		asked  bool
+		why    string // it shows nothing
 	}{
-		{new(signers), "", true},
-		{new(signers), "wrong", true},
-		{new(signers), "chatgpt.com", false}, // it is known, and not wanted
-		{nil, "", false},                     // nobody would look
+		{new(signers), "", true, ""},
+		{new(signers), "wrong", true, `"signature":"invalid: signature",`},
+		{new(signers), "away", true, `"signature":"the directory of its keys cannot be had for now",`},
+		{new(signers), "bot.example.com", true, `"signature":"the key is one of bot.example.com, and the name is another's",`},
+		{new(signers), "chatgpt.com", false, ""}, // it is known, and not wanted
+		{nil, "", false, ""},                     // nobody would look
 	} {
 		ask := visitor(t, Options{Rules: rules(t, "openai=403"), Agents: c.agents})
 		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)
 		if got := w.Header().Get("Accept-Signature"); w.Code != 403 || (got == askToSign) != c.asked || !c.asked && got != "" {
 			t.Errorf("signed %q: %d, asked %q", c.signed, w.Code, got)
+		}
+		if body := w.Body.String(); !strings.Contains(body, c.why) || c.why == "" && strings.Contains(body, `"signature"`) {
+			t.Errorf("signed %q: %s", c.signed, body)
 		}
 	}
 }
