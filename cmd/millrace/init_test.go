@@ -40,7 +40,9 @@ func initSite(t *testing.T, robots string, sitemap ...string) *httptest.Server {
 				http.NotFound(w, r)
 				return
 			}
-			w.Header().Set("Content-Type", "text/xml")
+			if strings.HasPrefix(sitemap[0], "<urlset") {
+				w.Header().Set("Content-Type", "text/xml")
+			} // else as it begins
 			_, _ = w.Write([]byte(sitemap[0]))
 		case "/loop/robots.txt":
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
@@ -106,11 +108,16 @@ func TestInit(t *testing.T) {
 // nothing.
 func TestInitSitemap(t *testing.T) {
 	t.Parallel()
-	site := initSite(t, "", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>`)
-	file := filepath.Join(t.TempDir(), "millrace.yaml")
-	code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--delay", "0s")
-	if code != 0 || strings.Contains(out, "--sitemap") || !strings.Contains(out, "in front of the site alone") {
-		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	for sitemap, own := range map[string]bool{
+		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>`: true,
+		`<html><body>There is no such page.`:                                    false,
+	} {
+		site := initSite(t, "", sitemap)
+		file := filepath.Join(t.TempDir(), "millrace.yaml")
+		code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--delay", "0s")
+		if code != 0 || strings.Contains(out, "--sitemap") == own || strings.Contains(out, "in front of the site alone") != own {
+			t.Errorf("%s: exit %d:\n%s%s", sitemap, code, out, errs)
+		}
 	}
 }
 
