@@ -115,6 +115,17 @@ func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, er
 	return ParseRobots(rec.Body, product), nil
 }
 
+// RecentRobots gives the same from a copy that is no older than an age, if the
+// file can be had.
+func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time.Duration) (*Robots, error) {
+	robots, err := RobotsOf(ctx, client, u)
+	c := beneath(client)
+	if err != nil || c == nil || !c.robots.expire(origin(u), age) {
+		return robots, err
+	}
+	return c.Robots(ctx, u)
+}
+
 // IgnoresRobots reports whether a client fetches what robots.txt disallows
 // because it was told so: a [Client] with Options.IgnoreRobots.
 func IgnoresRobots(client *http.Client) bool {
@@ -201,6 +212,21 @@ func (c *robotsCache) get(key string) (_ robotsEntry, lead bool) {
 	}
 	e.flight = make(chan struct{})
 	return *e, true
+}
+
+// expire makes a copy due that is older than an age, and reports whether it is.
+func (c *robotsCache) expire(key string, age time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.origins[key]
+	if e == nil || e.flight != nil {
+		return true // whoever asks is asking now
+	}
+	if e.rec == nil || time.Since(e.rec.Time) <= age {
+		return false
+	}
+	e.due = time.Time{}
+	return true
 }
 
 func (c *robotsCache) put(key string, e robotsEntry) {

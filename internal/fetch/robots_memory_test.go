@@ -251,3 +251,36 @@ func TestRobotsMemory(t *testing.T) {
 		}
 	})
 }
+
+// Who must know what a file says now gets it again, not sooner than he says, and
+// an older copy where it cannot be had.
+func TestRecentRobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{rules: "Sitemap: http://site.example/1", etag: `"1"`}
+		c := obedient(t, Options{Rand: zero, Dial: memory(t, s.ServeHTTP)})
+		u := parse(t, "http://site.example/")
+		want := func(sitemap string, n map[string]int) {
+			t.Helper()
+			robots, err := RecentRobots(t.Context(), c.HTTP(), u, time.Minute)
+			if err != nil || len(robots.Sitemaps()) != 1 || robots.Sitemaps()[0] != "http://site.example/"+sitemap {
+				t.Errorf("%v, %v, want %s", robots, err, sitemap)
+			}
+			s.want(t, n)
+		}
+		want("1", map[string]int{"/robots.txt": 1})
+		s.rules, s.etag = "Sitemap: http://site.example/2", `"2"`
+		time.Sleep(time.Minute)
+		want("1", nil)
+		time.Sleep(time.Second)
+		want("2", map[string]int{"/robots.txt": 1})
+		time.Sleep(time.Hour)
+		want("2", map[string]int{"/robots.txt": 1, "304": 1})
+		want("2", nil)
+		s.rules = ""
+		time.Sleep(time.Hour)
+		robots, err := RecentRobots(t.Context(), c.HTTP(), u, time.Minute)
+		if err != nil || robots.Sitemaps()[0] != "http://site.example/2" {
+			t.Errorf("%v, %v", robots, err)
+		}
+	})
+}
