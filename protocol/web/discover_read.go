@@ -45,11 +45,7 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
-	for _, ref := range robots.Sitemaps() {
-		if u, err := canon.Resolve(root, ref); err == nil && !sitemap.IsOther(u) && !slices.Contains(f.lists, u) {
-			f.lists = append(f.lists, u)
-		}
-	}
+	f.lists = listsOf(robots, root)
 	if len(f.lists) == 0 {
 		f.usual = true
 		for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
@@ -90,6 +86,45 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 		}
 	}
 	return f, nil
+}
+
+// listsOf gives the sitemaps that robots.txt names.
+func listsOf(robots *fetch.Robots, root *url.URL) (urls []string) {
+	for _, ref := range robots.Sitemaps() {
+		if u, err := canon.Resolve(root, ref); err == nil && !sitemap.IsOther(u) && !slices.Contains(urls, u) {
+			urls = append(urls, u)
+		}
+	}
+	return urls
+}
+
+// recentRobots is how old a robots.txt may be that says which sitemaps there are,
+// when pages are about to be taken for gone.
+const recentRobots = time.Minute
+
+// moved reports whether robots.txt, which everybody remembers for a day, names
+// sitemaps by now that are not known: what the others do not name any more may be
+// there. It looks once.
+func (r *run) moved(ctx context.Context) (bool, error) {
+	if r.recent {
+		return false, nil
+	}
+	r.recent = true
+	root, err := url.Parse(r.root)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w: %w", Name, err, millrace.ErrInvalid)
+	}
+	robots, err := fetch.RecentRobots(ctx, r.client, root, recentRobots)
+	if err != nil {
+		return false, fmt.Errorf("%s: discovery: %w", Name, err)
+	}
+	for _, u := range listsOf(robots, root) {
+		known := func(l list) bool { return l.URL == u }
+		if !slices.Contains(r.named, u) && !slices.ContainsFunc(r.is.Lists, known) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // anew looks at the site as if for the first time.

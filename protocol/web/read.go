@@ -121,6 +121,7 @@ func (c cursor) encode() millrace.Cursor {
 var (
 	errStop  = errors.New("stopped")                    // a consumer that wants no more
 	errWhole = errors.New("the sitemaps must be asked") // what the feed says is not enough
+	errMoved = errors.New("there are other sitemaps")   // than those that were read
 )
 
 // Changes yields what the feed of changes says since the cursor, or what the
@@ -146,6 +147,7 @@ type run struct {
 	named     []string  // sitemaps that robots.txt names, or that the cursor has
 	usual     bool      // nobody names them: the first that is there is the one
 	fresh     bool      // the site was looked at as if for the first time
+	recent    bool      // robots.txt was read again
 	feed      *feedRead // the feed of changes as it is now; nil: it was not read
 	foreign   int       // pages of other sites that lists name
 	elsewhere string    // the first of them
@@ -181,7 +183,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		}
 	}
 	err := r.roll(ctx, r.named)
-	if remembered && errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
+	if (errors.Is(err, errMoved) || remembered && errors.Is(err, millrace.ErrNotFound)) && ctx.Err() == nil {
 		if err = r.anew(ctx, now); err == nil { // the sitemaps may have moved
 			err = r.roll(ctx, r.named)
 		}

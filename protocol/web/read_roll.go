@@ -103,6 +103,9 @@ func (r *run) roll(ctx context.Context, named []string) error {
 	if same && !again {
 		return r.rollEach(ctx, files, whole)
 	}
+	if moved, err := r.moved(ctx); err != nil || moved {
+		return cmp.Or(err, errMoved)
+	}
 	if err := r.probe(ctx, files); err != nil {
 		return err
 	}
@@ -313,6 +316,9 @@ func (r *run) rollEach(ctx context.Context, files []*file, whole bool) error {
 		}
 		if f.same {
 			continue
+		}
+		if moved, err := r.moved(ctx); err != nil || moved {
+			return cmp.Or(err, errMoved)
 		}
 		odd, err := r.settle()
 		if err != nil {
