@@ -37,7 +37,7 @@ func (l *look) brief(ctx context.Context) bool {
 		}
 		offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
 		w := l.way(ctx, room, offer, err)
-		if w == nil || !w.Open() || !brings(w.Offer) || w.Offer.Bare > 0 || w.Offer.Pages < 1 {
+		if !w.whole() {
 			continue
 		}
 		s := l.survey(ctx)
@@ -48,7 +48,7 @@ func (l *look) brief(ctx context.Context) bool {
 		web := Way{Protocol: Web, Allowed: true, Offer: l.webOffer(s, s.pages, usualBytes, 1)}
 		site := *l.site
 		site.Ways = []Way{*w}
-		if whole := weighed(loadOf(w.Offer.First)); !w.Offer.Deletes && whole*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header) {
+		if w.silent() {
 			site.Ways = append(site.Ways, l.tellers(ctx, room.Name)...)
 		}
 		site.Ways = append(site.Ways, web)
@@ -91,10 +91,7 @@ func (l *look) briefAgain(ctx context.Context) bool {
 // tellers gives the other rooms that tell what is gone.
 func (l *look) tellers(ctx context.Context, not string) (ways []Way) {
 	for _, room := range l.Rooms {
-		if room.Name == not || room.Look == nil {
-			continue
-		}
-		if _, tells := room.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader); !tells {
+		if room.Name == not || room.Look == nil || !tells(room, l.site.URL) {
 			continue
 		}
 		offer, err := room.Look(ctx, l.client, l.site.URL, l.readerOptions())
@@ -103,6 +100,52 @@ func (l *look) tellers(ctx context.Context, not string) (ways []Way) {
 		}
 	}
 	return ways
+}
+
+// tells reports whether a room's reader can be asked what is gone alone.
+func tells(room protocol.Protocol, site string) bool {
+	_, ok := room.NewReader(nil, site, nil).(protocol.DeletionReader)
+	return ok
+}
+
+// whole reports whether a way has everything of all pages that it names.
+func (w *Way) whole() bool {
+	return w != nil && w.Open() && brings(w.Offer) && w.Offer.Bare == 0 && w.Offer.Pages >= 1
+}
+
+// silent reports whether it is worth to look for another way that tells what is
+// gone: this one does not, and takes much to read again.
+func (w *Way) silent() bool {
+	whole := weighed(loadOf(w.Offer.First))
+	return !w.Offer.Deletes && whole*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
+}
+
+// Short gives the site as a look in brief would have left it, with the ways that
+// whoever looks so chooses from; nil if that would have looked everywhere. rooms
+// are those of the look.
+func (s *Site) Short(rooms []protocol.Protocol) *Site {
+	web := s.Way(Web)
+	if web == nil || web.Offer == nil {
+		return nil
+	}
+	for _, room := range rooms {
+		w := s.Way(room.Name)
+		if !room.Collections || !w.whole() {
+			continue
+		}
+		site := *s
+		site.Ways, site.Brief = []Way{*w}, true
+		for _, other := range rooms {
+			if o := s.Way(other.Name); w.silent() && o != nil && o != w && tells(other, s.URL) {
+				site.Ways = append(site.Ways, *o)
+			}
+		}
+		if site.Ways = append(site.Ways, *web); !site.enough() {
+			return nil
+		}
+		return &site
+	}
+	return nil
 }
 
 var model = (*Model)(nil).orDefault()

@@ -111,7 +111,13 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	r := c.describe(site, site.Plan(nil))
+	plan := site.Plan(nil)
+	if short := site.Short(all.Protocols()); short != nil { // as pull would look
+		will := short.Plan(nil)
+		will.First.Why += "; pull looks no further, since that would take more than another way saves"
+		plan.First, plan.Refresh = will.First, will.Refresh
+	}
+	r := c.describe(site, plan)
 	stats := client.Stats()
 	r.Requests, r.Received = stats.Requests, stats.Received()
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
