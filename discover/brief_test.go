@@ -46,6 +46,9 @@ func TestLookBrief(t *testing.T) {
 		if whole.Brief || len(whole.Ways) != len(all.Protocols())+1 {
 			t.Errorf("all over: %v", rolls(whole))
 		}
+		if short := whole.Short(all.Protocols()); short == nil || !slices.Equal(rolls(short), c.want) {
+			t.Errorf("all over, made short: %+v", short)
+		}
 		if a, b := got.Plan(nil), whole.Plan(nil); a.First.Roll != b.First.Roll || a.Refresh.Roll != b.Refresh.Roll {
 			t.Errorf("in brief %s, then %s; all over %s, then %s", a.First.Roll, a.Refresh.Roll, b.First.Roll, b.Refresh.Roll)
 		}
@@ -86,6 +89,9 @@ func TestLookBriefGoesOn(t *testing.T) {
 			got := look(t, s.URL, &discover.Options{Brief: true})
 			if roll := got.Plan(nil).First.Roll; got.Brief || roll != c.roll {
 				t.Errorf("brief: %v, by %s: %v", got.Brief, roll, rolls(got))
+			}
+			if short := got.Short(all.Protocols()); short != nil {
+				t.Errorf("made short: %v", rolls(short))
 			}
 			if twice := s.twice(); len(twice) > 0 {
 				t.Errorf("asked twice: %v", twice)
