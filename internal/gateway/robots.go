@@ -31,13 +31,16 @@ func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool
 		return false
 	}
 	text := ""
-	switch own := g.ownAt(r, robotsPath, maxRobots); {
-	case own.status == http.StatusOK && !own.cut:
-		text = strings.TrimPrefix(own.body.String(), "\uFEFF")
-	case own.missing():
+	own := g.ownAt(r, robotsPath, maxRobots)
+	// Some sites answer with a page to whatever is asked for.
+	page := own.status == http.StatusOK && strings.HasPrefix(http.DetectContentType(own.body.Bytes()), "text/html")
+	switch {
+	case own.missing() || page:
 		if g.usage == nil {
 			text = "User-agent: *\nDisallow:\n"
 		}
+	case own.status == http.StatusOK && !own.cut:
+		text = strings.TrimPrefix(own.body.String(), "\uFEFF")
 	default:
 		return false // whatever is the matter, it is the site's to say
 	}

@@ -37,6 +37,7 @@ func TestRobots(t *testing.T) {
 		{"a mirror", "User-agent: *\nDisallow:\n\n" + line, setup{rooms: rooms}},
 		{"its own", "User-agent: x\nDisallow: /private\n\n" + line, setup{files: inMemory("robots.txt", "User-agent: x\nDisallow: /private"), rooms: rooms}},
 		{"with the line", "User-agent: x\r\n" + strings.TrimSpace(line) + "\r\n", setup{files: inMemory("robots.txt", "User-agent: x\r\n"+strings.TrimSpace(line)+"\r\n"), rooms: rooms}},
+		{"a page for everything", "User-agent: *\nDisallow:\n\n" + line, setup{files: inMemory("robots.txt", "<!doctype html>\n<p>User-agent: x"), rooms: rooms}},
 		{"nothing to add", "User-agent: x\n", setup{files: inMemory("robots.txt", "User-agent: x\n")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

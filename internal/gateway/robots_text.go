@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A robots.txt is composed of the site's own, of what the policy says, and of
@@ -31,9 +32,17 @@ func parseRecords(text string) []record {
 		line = strings.TrimSuffix(line, "\n")
 		said, _, _ := strings.Cut(line, "#")
 		name, value, ok := strings.Cut(said, ":")
+		if !ok { // some crawlers take what has been forgotten as said
+			if words := strings.Fields(said); len(words) == 2 {
+				name, value, ok = words[0], words[1], true
+			}
+		}
 		r := record{text: line}
 		if ok {
 			r.name, r.value = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value)
+			if r.name == "useragent" || r.name == "user agent" {
+				r.name = recordAgent
+			}
 		}
 		out = append(out, r)
 	}
@@ -52,11 +61,19 @@ type ownWords struct {
 // ofAll reports whether a record stands for itself, whatever group it is in.
 func (r record) ofAll() bool { return r.name == "" || r.name == "sitemap" || r.name == "host" }
 
-// token gives the crawler that a User-agent record names, in lower case and
-// without a version.
+// token gives the crawler that a User-agent record names, in lower case: without
+// a version, a comment or others, which crawlers pass over.
 func (r record) token() string {
-	name, _, _ := strings.Cut(strings.ToLower(r.value), "/")
-	return strings.TrimSpace(name)
+	if r.value == "*" || strings.HasPrefix(r.value, "* ") {
+		return "*"
+	}
+	end := strings.IndexFunc(r.value, func(c rune) bool {
+		return c != '-' && c != '_' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+	})
+	if end < 0 {
+		end = len(r.value)
+	}
+	return strings.ToLower(r.value[:end])
 }
 
 // groupsSay collects what the groups say of each crawler.

@@ -39,6 +39,12 @@ func TestGovern(t *testing.T) {
 				"User-agent: FindBot\n# User-agent: Both-Bot (refused below)\n" + says + "Allow: /y\n" + refused,
 		},
 		{
+			"as crawlers read what is no robots.txt", noTrain,
+			"User-agent: TrainBot, FindBot\nAllow: /\nUser-agent TrainBot\nAllow: /\nuseragent: both-bot (all)\nAllow: /\nUser-agent: * \nDisallow: /a\n",
+			"# User-agent: TrainBot, FindBot (refused below)\n# Allow: /\n# User-agent TrainBot (refused below)\n# Allow: /\n" +
+				"# useragent: both-bot (all) (refused below)\n# Allow: /\nUser-agent: * \n" + says + "Disallow: /a\n" + refused,
+		},
+		{
 			"what a group refuses stays refused", noTrain,
 			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=yes\nContent-Usage: bots=n\nContent-Usage: /poems train-ai=y, search=n\nCrawl-delay: 7\nDisallow:\n",
 			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=no\nContent-Usage: search=n, ai-input=y, train-ai=n, bots=n\nCrawl-delay: 7\n" +
