@@ -62,6 +62,8 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	p.start(&c.common)
 	start := time.Now()
 	p.limitMemory()
+	asked, deaf := p.asked()
+	defer deaf()
 	plan, err := c.plan(p)
 	if err != nil {
 		return err
@@ -82,7 +84,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.origin.store.Close()) }()
 	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(s, start) }}
-	return run.until(ctx, ln)
+	return run.until(ctx, ln, asked)
 }
 
 // ready says that there is a first edition.

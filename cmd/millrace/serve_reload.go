@@ -24,15 +24,19 @@ type running struct {
 	gone   sync.WaitGroup
 }
 
-// until serves until its context ends.
-func (r *running) until(ctx context.Context, ln net.Listener) error {
-	p := r.now.p
-	var asked <-chan os.Signal
-	if p.hangups != nil && p.again != nil {
-		signals, stop := p.hangups()
-		defer stop()
-		asked = signals
+// asked gives the signals to read the configuration again; nil = there are none.
+// One that comes before the server is at work waits: nobody can tell from outside
+// when that is, and it would end the process.
+func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
+	if p.hangups == nil || p.again == nil {
+		return nil, func() {}
 	}
+	return p.hangups()
+}
+
+// until serves until its context ends, or no more is asked.
+func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Signal) error {
+	p := r.now.p
 	r.server = gateway.NewServer(r.now.gateway, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
 	r.ended = make(chan struct{})
 	secure(p, r.now.docs, r.certs)

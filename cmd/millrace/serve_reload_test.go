@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -195,6 +196,53 @@ func TestReloadFails(t *testing.T) {
 	now.dismiss()
 }
 
+// prepared makes a service of a command line, without starting it.
+func prepared(t *testing.T, args ...string) (*service, error) {
+	t.Helper()
+	var out buffer
+	p := &process{lookup: environment(nil), stderr: &out, stdout: &out}
+	line, _, _, err := p.parse(append([]string{"serve"}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.start(&line.Serve.common)
+	plan, err := line.Serve.plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.prepare(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, nil)
+}
+
+// A configuration that another one follows keeps no connection to the site.
+func TestReloadConnections(t *testing.T) {
+	t.Parallel()
+	var open, all atomic.Int64
+	site := httptest.NewUnstartedServer(http.NotFoundHandler())
+	site.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			all.Add(1)
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	site.Start()
+	defer site.Close()
+	s, err := prepared(t, site.URL, "--store", filepath.Join(t.TempDir(), "s.db"), "--allow-private")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.origin.store.Close()
+	if all.Load() == 0 {
+		t.Error("nobody has looked at the site")
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "no connection is left", func() bool { return open.Load() == 0 })
+}
+
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -279,9 +327,10 @@ func TestNotify(t *testing.T) {
 	var out buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	hangups := make(chan os.Signal)
+	var before string // what is said before a signal may come
 	p := &process{
 		lookup: environment(map[string]string{"HOME": t.TempDir(), "NOTIFY_SOCKET": name}), stderr: &out, stdout: &out,
-		hangups: func() (<-chan os.Signal, func()) { return hangups, func() {} },
+		hangups: func() (<-chan os.Signal, func()) { before = out.String(); return hangups, func() {} },
 	}
 	ended := make(chan int, 1)
 	go func() { ended <- p.run(ctx, []string{"serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0"}) }()
@@ -312,6 +361,9 @@ func TestNotify(t *testing.T) {
 	}
 	if code := <-ended; code != 0 {
 		t.Errorf("exit %d:\n%s", code, &out)
+	}
+	if before != "" {
+		t.Errorf("a signal would have ended it after:\n%s", before)
 	}
 }
 

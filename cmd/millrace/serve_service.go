@@ -106,7 +106,12 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := o.open(ctx, c, p); err != nil {
 		return nil, err
 	}
-	s.closes(o.close)
+	s.closes(func() error {
+		if o.close == nil {
+			return nil
+		}
+		return o.close()
+	})
 	if err := c.reachable(s.docs, o); err != nil {
 		return nil, err
 	}

@@ -199,6 +199,7 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 		return nil
 	}
 	client := fetch.New(c.siteOptions(p, o.base, robotsMemory{site})).HTTP()
+	o.close = func() error { client.CloseIdleConnections(); return nil }
 	if o.kind == "live" {
 		o.kind = "crawl"
 		home, err := wordpress.Find(ctx, client, o.name)
