@@ -115,6 +115,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 		Site: at, File: c.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
 		Has: []string{}, Hides: []initHidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
 	}
+	r.private = c.AllowPrivate && isPrivate(ctx, r.host())
 	if err := r.look(ctx, client.HTTP(), site); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -21,9 +22,6 @@ import (
 
 // look fills in what can be known of a site from outside.
 func (r *initReport) look(ctx context.Context, client *http.Client, site *discover.Site) error {
-	if a, err := netip.ParseAddr(r.host()); err == nil && (a.IsLoopback() || a.IsPrivate()) || r.host() == "localhost" {
-		r.private = true
-	}
 	for _, w := range site.Ways {
 		switch {
 		case w.Protocol != discover.Web && w.Offer != nil:
@@ -74,6 +72,16 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 	return nil
 }
 
+// isPrivate reports whether a host, or one of its addresses, is none that
+// everybody reaches.
+func isPrivate(ctx context.Context, host string) bool {
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool {
+		a = a.Unmap()
+		return !a.IsGlobalUnicast() || a.IsPrivate()
+	})
+}
+
 // hidden finds the addresses of those that were seen which would be hidden.
 func (r *initReport) hidden(seen discover.Seen, robots *fetch.Robots) {
 	known := map[string]bool{}
@@ -122,7 +130,7 @@ func (r *initReport) sitemap(ctx context.Context, client *http.Client) error {
 		return ctx.Err()
 	case page, errors.Is(err, millrace.ErrNotFound):
 		r.unlisted = true
-	default:
+	case err == nil:
 		r.Serves[i].Note = "in front of the site alone: beside it, its own sitemap.xml stays"
 	}
 	return nil

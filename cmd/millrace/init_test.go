@@ -121,6 +121,16 @@ func TestInitSitemap(t *testing.T) {
 	}
 }
 
+// A name may lead to a private address.
+func TestInitPrivate(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{"localhost": true, "127.0.0.1": true, "0.0.0.0": true, "10.1.2.3": true, "fd00::1": true, "203.0.113.9": false, "": false} {
+		if got := isPrivate(t.Context(), host); got != want {
+			t.Errorf("%q: %t", host, got)
+		}
+	}
+}
+
 // Who has to wait is told why.
 func TestInitWait(t *testing.T) {
 	t.Parallel()
