@@ -217,7 +217,7 @@ func prepared(t *testing.T, args ...string) (*service, error) {
 func TestReloadConnections(t *testing.T) {
 	t.Parallel()
 	var open, all atomic.Int64
-	site := httptest.NewUnstartedServer(http.NotFoundHandler())
+	site := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	site.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
