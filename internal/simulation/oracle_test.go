@@ -313,7 +313,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	}
 	// That a page is gone is told by its name.
 	shown, _, _ := bytes.Cut(text, []byte(`"deleted":[`))
-	shown, _, _ = bytes.Cut(shown, []byte(`"_deleted":[`))
+	shown, _, _ = bytes.Cut(shown, []byte(`"_deleted":{`))
 	shown = tombstone.ReplaceAll(shown, nil)
 	if strings.HasPrefix(uri, "/arc-sitemap-deltas/") {
 		shown = gone.ReplaceAll(shown, nil)

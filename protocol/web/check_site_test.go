@@ -41,7 +41,7 @@ const (
 `
 	goodJSONFeed = `{"version":"https://jsonfeed.org/version/1.1","title":"Mill","home_page_url":"https://site.example/","feed_url":"https://site.example/feed.json","items":[
 {"id":"https://site.example/post/","url":"https://site.example/post/","content_text":"Post","date_modified":"2026-01-02T03:04:05Z"},
-{"id":"https://site.example/","url":"https://site.example/","content_text":"Mill","date_modified":"2026-01-01T03:04:05Z"}],"_deleted":[]}
+{"id":"https://site.example/","url":"https://site.example/","content_text":"Mill","date_modified":"2026-01-01T03:04:05Z"}],"_deleted":{"items":[]}}
 `
 	goodCatalog = `{"linkset":[{"anchor":"https://site.example/","item":[{"href":"https://site.example/llms.txt","type":"text/markdown"}]}]}
 `

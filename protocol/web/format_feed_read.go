@@ -48,10 +48,10 @@ func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {
 
 // wireJSONFeed is a JSON Feed, as far as a reader goes by it.
 type wireJSONFeed struct {
-	Version string          `json:"version"`
-	Next    string          `json:"next_url"`
-	Items   []wireJSONItem  `json:"items"`
-	Deleted *[]wireJSONGone `json:"_deleted"`
+	Version string         `json:"version"`
+	Next    string         `json:"next_url"`
+	Items   []wireJSONItem `json:"items"`
+	Deleted jsonio.Raw     `json:"_deleted"`
 }
 
 type wireJSONItem struct {
@@ -84,7 +84,13 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	if !strings.HasPrefix(w.Version, "https://jsonfeed.org/version/1") && !strings.HasPrefix(w.Version, "http://jsonfeed.org/version/1") {
 		return nil, feedError("/version", "it is no JSON Feed of version 1", nil)
 	}
-	doc := &feedDoc{Tombstones: w.Deleted != nil, Next: resolved(at, w.Next)}
+	var gone struct {
+		Items *[]wireJSONGone `json:"items"`
+	}
+	if w.Deleted != nil && jsonio.Unmarshal(w.Deleted, &feedLimits, &gone) != nil {
+		gone.Items = nil // an extension of somebody else
+	}
+	doc := &feedDoc{Tombstones: gone.Items != nil, Next: resolved(at, w.Next)}
 	for _, it := range w.Items {
 		e := feedEntry{ID: strings.Trim(string(it.ID), `"`), Updated: feedTime(it.Modified)}
 		if e.Updated.IsZero() {
@@ -100,8 +106,8 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 		}
 		doc.Entries = append(doc.Entries, e)
 	}
-	if w.Deleted != nil {
-		for _, g := range *w.Deleted {
+	if gone.Items != nil {
+		for _, g := range *gone.Items {
 			e := feedEntry{ID: g.ID, Updated: feedTime(g.Deleted), Gone: true}
 			if e.URL = resolved(at, g.URL); e.URL == "" {
 				e.URL = resolved(nil, g.ID)

@@ -7,9 +7,12 @@ import (
 	"io"
 )
 
-// JSON Feed 1.1. What is gone it has no word for: it is in _deleted, with the
-// names of an item's members, as an extension may be.
-const jsonFeedVersion = "https://jsonfeed.org/version/1.1"
+// JSON Feed 1.1. What is gone it has no word for: it is in the extension
+// _deleted, an object as extensions are, with the names of an item's members.
+const (
+	jsonFeedVersion = "https://jsonfeed.org/version/1.1"
+	jsonDeletedFrom = `"_deleted":{"about":"https://github.com/millrace/millrace/blob/main/docs/adr/0018-composed.md","items":[`
+)
 
 // twinType is how links name the type of Markdown.
 const twinType = "text/markdown"
@@ -93,14 +96,14 @@ func writeJSONFeed(w io.Writer, h *feedHead, items []*feedItem) error {
 		comma = ",\n"
 		_, _ = out.Write(value(jsonItemOf(it)))
 	}
-	raw(`],"_deleted":[`)
+	raw("]," + jsonDeletedFrom)
 	comma = "\n"
 	for _, d := range gone {
 		raw(comma)
 		comma = ",\n"
 		_, _ = out.Write(value(d))
 	}
-	raw("]}\n")
+	raw("]}}\n")
 	if failed != nil {
 		return failed
 	}

@@ -47,7 +47,7 @@ func TestDecodeFeed(t *testing.T) {
 		"JSON": {
 			"\uFEFF" + ` {"version":"https://jsonfeed.org/version/1.1","next_url":"/2.json","items":[
 			{"id":"1","url":"/a","date_published":"2020-01-01T00:00:00Z","date_modified":"2026-01-02T03:04:05Z","attachments":[{"url":"/a.png","mime_type":"image/png"},{"url":"/a.md","mime_type":"text/markdown"}]},
-			{"id":"https://x.test/b","date_published":"2026-01-02T03:04:05Z"}],"_deleted":[{"id":"https://x.test/c","date_deleted":"2026-01-02T03:04:05Z"}]}`,
+			{"id":"https://x.test/b","date_published":"2026-01-02T03:04:05Z"}],"_deleted":{"items":[{"id":"https://x.test/c","date_deleted":"2026-01-02T03:04:05Z"}]}}`,
 			&feedDoc{Updated: day, Tombstones: true, Next: "https://x.test/2.json", Entries: []feedEntry{
 				{ID: "1", URL: "https://x.test/a", Twin: "https://x.test/a.md", Updated: day},
 				{ID: "https://x.test/b", URL: "https://x.test/b", Updated: day},
