@@ -31,6 +31,9 @@ import (
 // secret is a word that is on pages that become hidden, and nowhere else.
 const secret = "quibberwick"
 
+// never is a word that is on a page that is hidden all the time.
+const never = "snollygoster"
+
 // closet is a site of which pages become hidden, and everything that serves it.
 type closet struct {
 	t     *testing.T
@@ -43,7 +46,8 @@ type closet struct {
 	conf  store.Config
 
 	mu    sync.Mutex
-	paths map[string]bool // whatever has been at one
+	paths map[string]bool   // whatever has been at one
+	tags  map[string]string // validators of what has told the secret
 }
 
 func (c *closet) open(v millrace.Visibility) {
@@ -109,37 +113,54 @@ func guesses(page string) []string {
 }
 
 // told asks for everything that has ever been there, and says where the secret
-// is told.
+// is told, or that something is as it was when it was told there.
 func (c *closet) told(ctx context.Context, pages ...string) []string {
 	c.mu.Lock()
-	paths := slices.Sorted(maps.Keys(c.paths))
+	paths, tags := slices.Sorted(maps.Keys(c.paths)), maps.Clone(c.tags)
 	c.mu.Unlock()
 	for _, p := range pages {
 		paths = append(paths, guesses(p)...)
 	}
 	var out []string
 	for _, p := range append(paths, "/", "/robots.txt", "/sitemap.xml", "/.well-known/api-catalog") {
-		for _, accept := range []string{"", "text/markdown"} {
-			if accept != "" && !slices.Contains(pages, p) {
+		for _, fields := range [][]string{nil, {"Accept-Encoding", "gzip"}, {"Accept", "text/markdown"}, {"If-None-Match", tags[p]}, {"Range", "bytes=0-9", "If-Range", tags[p]}} {
+			if len(fields) > 0 && (fields[0] == "Accept" && !slices.Contains(pages, p) || fields[len(fields)-1] == "") {
 				continue
 			}
-			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
-			u, err := url.Parse(p)
-			if err != nil {
-				c.t.Error(err)
-				continue
-			}
-			if r.URL = u; accept != "" {
-				r.Header.Set("Accept", accept)
-			}
-			w := httptest.NewRecorder()
-			c.gate.Load().ServeHTTP(w, r)
-			if bytes.Contains(plain(w), []byte(secret)) {
-				out = append(out, fmt.Sprintf("%s (%s): %d", p, accept, w.Code))
+			w := c.ask(ctx, p, fields...)
+			text := plain(w)
+			switch {
+			case bytes.Contains(text, []byte(never)):
+				c.t.Errorf("%s %q tells what was never public", p, fields)
+			case bytes.Contains(text, []byte(secret)):
+				out = append(out, fmt.Sprintf("%s %q: %d", p, fields, w.Code))
+				if tag := w.Header().Get("Etag"); fields == nil && tag != "" {
+					c.mu.Lock()
+					c.tags[p] = tag
+					c.mu.Unlock()
+				}
+			case w.Code == http.StatusNotModified || w.Code == http.StatusPartialContent:
+				out = append(out, fmt.Sprintf("%s %q: %d", p, fields, w.Code))
 			}
 		}
 	}
 	return out
+}
+
+func (c *closet) ask(ctx context.Context, path string, fields ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	w := httptest.NewRecorder()
+	u, err := url.Parse(path)
+	if err != nil {
+		c.t.Error(err)
+		return w
+	}
+	r.URL = u
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	c.gate.Load().ServeHTTP(w, r)
+	return w
 }
 
 // plain gives header and body of an answer, without codings. Zstandard needs no
@@ -197,7 +218,7 @@ func TestHiddenEverywhere(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &closet{t: t, dir: t.TempDir(), paths: map[string]bool{}}
+			c := &closet{t: t, dir: t.TempDir(), paths: map[string]bool{}, tags: map[string]string{}}
 			var err error
 			if c.db, err = sqlite.Open(t.Context(), filepath.Join(c.dir, "store.db"), nil); err != nil {
 				t.Fatal(err)
@@ -210,7 +231,7 @@ func TestHiddenEverywhere(t *testing.T) {
 			rule := millrace.Visibility{Kinds: []millrace.PageKind{millrace.Forum}}
 			c.open(rule)
 			was := page("/s/page", secret, nil)
-			batch := []millrace.Change{was}
+			batch := []millrace.Change{was, page("/s/never", never, func(p *millrace.Page) { p.Access.Auth = true })}
 			for i := range 4 {
 				batch = append(batch, page(fmt.Sprintf("/p/%d", i), fmt.Sprint("number ", i), nil))
 			}
@@ -218,7 +239,7 @@ func TestHiddenEverywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.publish()
-			before := strings.Join(c.told(t.Context(), "/s/page"), "\n")
+			before := strings.Join(c.told(t.Context(), "/s/page", "/s/never"), "\n")
 			for _, room := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
 				if !strings.Contains(before, room) {
 					t.Errorf("while it is public, the page is not at %s:\n%s", room, before)
@@ -238,13 +259,13 @@ func TestHiddenEverywhere(t *testing.T) {
 			if err == nil && name != "excluded" {
 				c.publish()
 			}
-			told := c.told(t.Context(), "/s/page")
+			told := c.told(t.Context(), "/s/page", "/s/never")
 			cancel()
 			asking.Wait()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told = append(told, c.told(t.Context(), "/s/page")...); len(told) > 0 {
+			if told = append(told, c.told(t.Context(), "/s/page", "/s/never")...); len(told) > 0 {
 				t.Errorf("it is hidden, and told of by\n%s", strings.Join(told, "\n"))
 			}
 
@@ -254,7 +275,7 @@ func TestHiddenEverywhere(t *testing.T) {
 			}
 			c.publish()
 			c.open(c.conf.Visibility)
-			if told := c.told(t.Context(), "/s/page"); len(told) > 0 {
+			if told := c.told(t.Context(), "/s/page", "/s/never"); len(told) > 0 {
 				t.Errorf("later, it is told of by\n%s", strings.Join(told, "\n"))
 			}
 		})
