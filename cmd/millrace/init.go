@@ -99,6 +99,11 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	if wait := robots.CrawlDelay(); wait > longWait {
 		p.log.Warn("robots.txt wants so long a wait between two requests: this takes a while, and so does reading the site", "wait", wait)
 	}
+	// Before the look, which may find so much that fails that the host is left alone.
+	text, err := robotsText(ctx, client.HTTP(), at)
+	if err != nil {
+		return err
+	}
 	bar := p.progress("looking at " + at)
 	bar.of("requests")
 	site, err := discover.Look(ctx, client.HTTP(), at, &discover.Options{
@@ -116,7 +121,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 		Has: []string{}, Hides: []initHidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
 	}
 	r.private = c.AllowPrivate && isPrivate(ctx, r.host())
-	if err := r.look(ctx, client.HTTP(), site); err != nil {
+	if err := r.look(ctx, client.HTTP(), site, text); err != nil {
 		return err
 	}
 	if err := r.write(c); err != nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// look fills in what can be known of a site from outside.
-func (r *initReport) look(ctx context.Context, client *http.Client, site *discover.Site) error {
+// look fills in what can be known of a site from outside, whose robots.txt has the
+// text.
+func (r *initReport) look(ctx context.Context, client *http.Client, site *discover.Site, text []byte) error {
 	for _, w := range site.Ways {
 		switch {
 		case w.Protocol != discover.Web && w.Offer != nil:
@@ -57,7 +58,7 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 	for _, room := range all.Protocols() {
 		r.Serves = append(r.Serves, initServed{Protocol: room.Name, Title: room.Title, Entry: r.Site + entries[room.Name]})
 	}
-	if err := r.said(ctx, client, site); err != nil {
+	if err := r.said(site, text); err != nil {
 		return err
 	}
 	if err := r.sitemap(ctx, client); err != nil {
@@ -143,7 +144,7 @@ var saidAs = map[string]millrace.Purpose{
 
 // said finds what the site's robots.txt says of purposes: in words, and by whom it
 // turns away. A refusal is taken over from either, a permission from words alone.
-func (r *initReport) said(ctx context.Context, client *http.Client, site *discover.Site) error {
+func (r *initReport) said(site *discover.Site, text []byte) error {
 	for _, s := range site.Robots.Said {
 		for pref := range strings.SplitSeq(s.Value, ",") {
 			name, value, _ := strings.Cut(strings.ToLower(pref), "=")
@@ -160,20 +161,16 @@ func (r *initReport) said(ctx context.Context, client *http.Client, site *discov
 			r.Reasons = append(r.Reasons, fmt.Sprintf("%s: robots.txt line %d, %s: %s", purpose, s.Line, s.Name, s.Value))
 		}
 	}
-	data, err := robotsText(ctx, client, r.Site)
-	if err != nil || data == nil {
-		return err
-	}
 	table, err := bots.New(nil)
 	if err != nil {
 		return err
 	}
-	others := fetch.ParseRobots(data, "somebody-else")
+	others := fetch.ParseRobots(text, "somebody-else")
 	for _, purpose := range []millrace.Purpose{millrace.AITrain, millrace.AIInput, millrace.Search} {
 		tokens := table.Crawlers(purpose)
 		var away []string
 		for _, t := range tokens {
-			if others.Allowed("/") && !fetch.ParseRobots(data, t).Allowed("/") {
+			if others.Allowed("/") && !fetch.ParseRobots(text, t).Allowed("/") {
 				away = append(away, t)
 			}
 		}
