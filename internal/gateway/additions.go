@@ -156,7 +156,7 @@ func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page
 		if n.Page == nil {
 			continue
 		}
-		links, err := pageLinks(ctx, n, page, query)
+		links, err := pageLinks(ctx, n, page, query, g.front != nil)
 		if err != nil {
 			failed = err
 			if ctx.Err() == nil {
@@ -170,12 +170,16 @@ func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page
 }
 
 // pageLinks asks for the page with the query, then without: a file is the same
-// page under any query.
-func pageLinks(ctx context.Context, n millrace.Notice, identity, query string) ([]millrace.Link, error) {
+// page under any query. What a server makes is not: a search or a draft is no
+// form of the home page.
+func pageLinks(ctx context.Context, n millrace.Notice, identity, query string, made bool) ([]millrace.Link, error) {
 	if query != "" {
 		links, err := n.Page(ctx, identity+"?"+query)
 		if len(links) > 0 || err != nil && !errors.Is(err, millrace.ErrNotFound) {
 			return links, err
+		}
+		if made {
+			return nil, nil
 		}
 	}
 	links, err := n.Page(ctx, identity)

@@ -33,7 +33,7 @@ func (lw *linked) look() *additions {
 	if lw.adds == nil {
 		lw.adds = lw.find()
 		if lw.plain && lw.adds.mark != "" {
-			lw.adds = &additions{fields: lw.adds.fields}
+			lw.adds = &additions{fields: lw.adds.fields, vary: lw.adds.vary}
 		}
 	}
 	return lw.adds

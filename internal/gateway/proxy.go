@@ -153,6 +153,7 @@ var (
 	errOpen    = &millrace.RequestError{Status: http.StatusTooManyRequests, Text: "too many requests of one client at once"}
 	errDown    = &millrace.RequestError{Status: http.StatusBadGateway, Text: "the site's own server does not answer"}
 	errSlow    = &millrace.RequestError{Status: http.StatusGatewayTimeout, Text: "the site's own server did not answer in time"}
+	errBroken  = &millrace.RequestError{Status: http.StatusBadRequest, Text: "the request's body is broken"}
 	errUpload  = &millrace.RequestError{Status: http.StatusRequestTimeout, Text: "the request's body did not come in time"}
 )
 
@@ -263,6 +264,10 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	case r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // nobody is there to read an answer
+	case to != nil && to.broken(): // which is no fault of the site's server
+		w.Header().Set("Connection", "close")
+		failure(w, r, errBroken.Status, errBroken)
+		return
 	}
 	said := errDown
 	if fetch.IsTimeout(err) {

@@ -127,6 +127,7 @@ type patient struct {
 	each    time.Duration
 	until   time.Time   // of the deadline that is set
 	strict  bool        // a deadline that passes ends an idle response, too
+	slow    bool        // the client takes long
 	kept    http.Header // what was set before; interim answers clear it
 	body    *upload
 }
@@ -143,13 +144,14 @@ func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *pat
 	return to
 }
 
-// moves begins something that the client has to take.
-func (to *patient) moves() {
-	now := time.Now()
+// moves begins something that the client has to take. It gives the time.
+func (to *patient) moves() (now time.Time) {
+	now = time.Now()
 	if to.strict || to.until.Sub(now) < to.each/2 {
 		to.until = now.Add(to.each)
 		_ = to.control.SetWriteDeadline(to.until)
 	}
+	return now
 }
 
 // rests ends it.
@@ -173,17 +175,34 @@ func (to *patient) WriteHeader(status int) {
 			}
 		}
 	}
+	if h := to.Header(); status >= 200 && h["Content-Type"] == nil {
+		h["Content-Type"] = nil // what the site's server does not say nobody guesses
+	}
 	to.moves()
 	to.ResponseWriter.WriteHeader(status)
 	to.rests()
 }
 
-// Write gives the client its time for a piece.
-func (to *patient) Write(b []byte) (int, error) {
-	to.moves()
-	n, err := to.ResponseWriter.Write(b)
-	to.rests()
-	return n, err
+// slowPiece is how many bytes a client that is slow is given at once.
+const slowPiece = 16 << 10
+
+// Write gives the client its time for a piece. One that takes long for it gets
+// smaller ones from then on: nobody is cut off for being slow.
+func (to *patient) Write(b []byte) (n int, err error) {
+	for {
+		piece := b[n:]
+		if to.slow && len(piece) > slowPiece {
+			piece = piece[:slowPiece]
+		}
+		began := to.moves()
+		var m int
+		m, err = to.ResponseWriter.Write(piece)
+		to.rests()
+		if n += m; err != nil || n >= len(b) {
+			to.slow = to.slow || len(piece) > slowPiece && time.Since(began) > to.each/32
+			return n, err
+		}
+	}
 }
 
 // FlushError serves [http.ResponseController].
@@ -209,6 +228,10 @@ func (to *patient) close() {
 // late reports whether the client has not sent the request's body in time.
 func (to *patient) late() bool { return to.body != nil && to.body.late.Load() }
 
+// broken reports whether the request's body has ended too early, or in no end
+// that its header allows.
+func (to *patient) broken() bool { return to.body != nil && to.body.broken.Load() }
+
 // reading gives the client its time for each piece of the request's body.
 func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
 	to.body = &upload{ReadCloser: body, to: to}
@@ -218,8 +241,9 @@ func (to *patient) reading(body io.ReadCloser) io.ReadCloser {
 // upload is the body of a request that is passed on.
 type upload struct {
 	io.ReadCloser
-	to   *patient
-	late atomic.Bool
+	to     *patient
+	late   atomic.Bool
+	broken atomic.Bool
 
 	mu    sync.Mutex
 	ended bool
@@ -233,6 +257,9 @@ func (u *upload) Read(b []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		u.late.Store(true)
 	case err != nil:
+		if !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
+			u.broken.Store(true)
+		}
 		u.limit(time.Time{})
 	}
 	return n, err

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,76 @@ func TestProxyStalledUpload(t *testing.T) {
 	got, err := io.ReadAll(c)
 	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 408 ") {
 		t.Errorf("%q %v", got, err)
+	}
+}
+
+// A body that is not what its header says is the client's fault, and no sign
+// that the site's server is gone.
+func TestProxyBrokenUpload(t *testing.T) {
+	b := inFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}), ProxyOptions{}, setup{}, nil)
+	got := raw(t, b.url, "POST /x HTTP/1.1\r\nHost: x.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "Connection: close\r\n") {
+		t.Errorf("%q", got)
+	}
+	if strings.Contains(b.log.String(), "does not answer") {
+		t.Errorf("%s", b.log)
+	}
+}
+
+// slowWriter takes its time for everything.
+type slowWriter struct {
+	header http.Header
+	each   time.Duration
+	got    []int
+	until  []time.Time
+}
+
+func (w *slowWriter) Header() http.Header { return w.header }
+func (w *slowWriter) WriteHeader(int)     {}
+func (w *slowWriter) Write(b []byte) (int, error) {
+	w.got = append(w.got, len(b))
+	time.Sleep(w.each)
+	return len(b), nil
+}
+
+func (w *slowWriter) SetWriteDeadline(until time.Time) error {
+	w.until = append(w.until, until)
+	return nil
+}
+
+// Whoever takes long for a large piece gets small ones, each with a time of its
+// own, and all of the answer.
+func TestProxySlowReader(t *testing.T) {
+	w := &slowWriter{header: make(http.Header), each: 4 * time.Millisecond}
+	to := newPatient(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
+	b := make([]byte, 40<<10)
+	for range 2 {
+		if n, err := to.Write(b); n != len(b) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if d := cmp.Diff([]int{40 << 10, 16 << 10, 16 << 10, 8 << 10}, w.got); d != "" {
+		t.Errorf("pieces:\n%s", d)
+	}
+	given := slices.DeleteFunc(w.until, time.Time.IsZero)
+	if len(given) != 4 {
+		t.Errorf("%d deadlines for 4 pieces", len(given))
+	}
+}
+
+// What the site's server does not say about its answers nobody says for it.
+func TestProxyNoType(t *testing.T) {
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = nil
+		_, _ = io.WriteString(w, "<html><head></head>text, perhaps")
+	}), ProxyOptions{}, setup{}, nil)
+	for _, path := range []string{"/a/", "/x.bin"} {
+		resp, body := send(t, "GET", b.url+path, "")
+		if resp.Header["Content-Type"] != nil || body != "<html><head></head>text, perhaps" {
+			t.Errorf("%s: %v %q", path, resp.Header, body)
+		}
 	}
 }
 

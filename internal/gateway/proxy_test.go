@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -197,7 +198,7 @@ func TestProxyPage(t *testing.T) {
 		h.Set("Content-Digest", "sha-256=:x:")
 		h.Set("Repr-Digest", "sha-256=:x:")
 		h.Set("Link", `<https://api.example/>; rel="preconnect"`)
-		if r.URL.RawQuery == "fixed" {
+		if r.Header.Get("X-Fixed") != "" {
 			h.Set("Cache-Control", "public, No-Transform")
 		}
 		http.ServeContent(w, r, "", past, strings.NewReader(html))
@@ -238,7 +239,7 @@ func TestProxyPage(t *testing.T) {
 		t.Errorf("HEAD: %q %v", got, resp.Header)
 	}
 	// Who says that nobody may change it is heard; so are fields.
-	resp, got = send(t, "GET", b.url+"/a/?fixed", "")
+	resp, got = send(t, "GET", b.url+"/a/", "", "X-Fixed", "1")
 	if <-asked; got != html || resp.Header.Get("Etag") != `"v1"` || len(resp.Header["Link"]) < 2 || resp.ContentLength != int64(len(html)) {
 		t.Errorf("no-transform: %q %v", got, resp.Header)
 	}
@@ -246,6 +247,17 @@ func TestProxyPage(t *testing.T) {
 	resp, got = send(t, "GET", b.url+"/unknown/", "", "Range", "bytes=0-9", "Accept-Encoding", "br")
 	if h := <-asked; resp.StatusCode != http.StatusPartialContent || got != html[:10] || h.Get("Accept-Encoding") != "br" {
 		t.Errorf("%d %q %v", resp.StatusCode, got, h)
+	}
+	// A search, a draft: with a query, a server makes another page.
+	for _, target := range []string{"/a/?s=mill", "/?p=7&preview=true"} {
+		resp, got = send(t, "GET", b.url+target, "", "Range", "bytes=0-9")
+		if <-asked; resp.StatusCode != http.StatusPartialContent || got != html[:10] {
+			t.Errorf("%s: %d %q", target, resp.StatusCode, got)
+		}
+		resp, _ = send(t, "GET", b.url+target, "")
+		if <-asked; slices.ContainsFunc(resp.Header["Link"], func(l string) bool { return strings.Contains(l, "llm.json") }) {
+			t.Errorf("%s: %v", target, resp.Header["Link"])
+		}
 	}
 }
 
@@ -258,6 +270,12 @@ func TestProxyOldClient(t *testing.T) {
 	got := raw(t, b.url, "GET /a/ HTTP/1.0\r\nHost: x.test\r\n\r\n")
 	if !strings.Contains(got, "Content-Length: 16\r\n") || !strings.Contains(got, "\r\nLink: ") || !strings.HasSuffix(got, "\r\n\r\n<head></head>old") {
 		t.Errorf("%s", got)
+	}
+	lw := &linked{plain: true, find: func() *additions {
+		return &additions{fields: []string{"<x>"}, vary: []string{"Accept"}, elements: []byte("<link/>"), mark: "~1"}
+	}}
+	if a := lw.look(); a.mark != "" || a.elements != nil || len(a.fields) != 1 || len(a.vary) != 1 {
+		t.Errorf("%+v", a)
 	}
 }
 
