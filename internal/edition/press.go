@@ -374,6 +374,7 @@ func (p *Press) Run(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	changed := p.changed // nil while it rests
+	lost := false        // another process was first
 	var rested <-chan time.Time
 	for {
 		select {
@@ -395,10 +396,15 @@ func (p *Press) Run(ctx context.Context) {
 			files := time.Duration(p.filing.Load())
 			rest := max(restMin, restPerWork*(time.Since(start)-files), restPerFile*files)
 			if err != nil && ctx.Err() == nil {
-				p.log.Error("not published; it is tried again", "err", err)
+				level := slog.LevelError
+				if errors.Is(err, millrace.ErrConflict) && !lost {
+					level = slog.LevelInfo // another process over the store was first, which may be
+				}
+				p.log.Log(ctx, level, "not published; it is tried again", "err", err)
 				rest = max(retryEvery, min(rest, retryMost))
 				p.Changed()
 			}
+			lost = errors.Is(err, millrace.ErrConflict)
 			changed, rested = nil, time.After(rest)
 		}
 	}
