@@ -172,11 +172,19 @@ func TestRootRedirects(t *testing.T) {
 	}
 }
 
+// feeder has a document whose address it announces whole.
+type feeder struct{ lister }
+
+func (feeder) Announce(v millrace.View) millrace.Notice {
+	return millrace.Notice{Root: []millrace.Link{{URL: strings.TrimSuffix(v.Site().Docs, "/") + "/feed.atom", Rel: "alternate"}}}
+}
+
 func TestWelcome(t *testing.T) {
 	for name, s := range map[string]setup{"mirror": {}, "folder without a home page": {files: inMemory("b.html", htmlPage)}} {
+		s.rooms = []edition.Room{{Name: "feeder", Publisher: feeder{}}}
 		g := s.gateway(t)
 		w := ask(g, "GET", "/")
-		for _, part := range []string{"<h1>Home</h1>", `href="/llm-pages.json"`, "3 pages"} {
+		for _, part := range []string{"<h1>Home</h1>", `href="/llm-pages.json"`, "3 pages", `<a href="/feed.atom">/feed.atom</a>`} {
 			if w.Code != 200 || !strings.Contains(w.Body.String(), part) {
 				t.Errorf("%s: %d without %s: %s", name, w.Code, part, w.Body)
 			}

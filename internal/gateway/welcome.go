@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -70,9 +72,14 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for i, d := range data.Documents {
 		data.Documents[i] = p.g.docs + d
 	}
+	here := strings.TrimSuffix(cmp.Or(p.g.o.Docs, p.g.o.Base), "/")
 	for _, n := range ed.Notices { // where clients of the protocols start
 		for _, l := range n.Root {
-			data.Documents = append(data.Documents, l.URL)
+			at := l.URL
+			if path, ok := strings.CutPrefix(at, here+"/"); ok {
+				at = p.g.docs + "/" + path
+			}
+			data.Documents = append(data.Documents, at)
 		}
 	}
 	slices.Sort(data.Documents)
