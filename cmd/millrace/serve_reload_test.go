@@ -243,6 +243,49 @@ func TestReloadConnections(t *testing.T) {
 	eventually(t, "no connection is left", func() bool { return open.Load() == 0 })
 }
 
+// A site that hangs does not keep what is held of it from being served.
+func TestStartHangs(t *testing.T) {
+	t.Parallel()
+	var hangs atomic.Bool
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case hangs.Load():
+			<-r.Context().Done()
+		case r.URL.Path == "/":
+			io.WriteString(w, "<!DOCTYPE html><title>Mill</title><main><h1>Mill</h1><p>What the mill is for, in a sentence that is long enough to be content.</p></main>")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer site.Close()
+	args := []string{site.URL, "--store", filepath.Join(t.TempDir(), "s.db"), "--allow-private"}
+	s, err := prepared(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.site.Derive(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.origin.sync(t.Context(), s.p, s.site); err != nil || r.Added != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := errors.Join(s.close(), s.origin.store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	hangs.Store(true)
+	start := time.Now()
+	if s, err = prepared(t, args...); err != nil {
+		t.Fatal(err)
+	}
+	defer s.origin.store.Close()
+	if took := time.Since(start); took > 15*time.Second || s.origin.kind != "crawl" {
+		t.Errorf("%v for a site to be read by %s", took, s.origin.kind)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

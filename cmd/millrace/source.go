@@ -193,6 +193,10 @@ func choose(names []string, want, file string) (string, error) {
 	return sites[0], nil
 }
 
+// glance is how long a site that was read before is waited for, to say whether
+// it is read in the same way.
+const glance = 2 * time.Second
+
 // connect finds out how a live site is read. It does nothing for the others.
 func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site store.Site) error {
 	if o.source != nil || o.kind == "mirror" {
@@ -202,7 +206,21 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 	o.close = func() error { client.CloseIdleConnections(); return nil }
 	if o.kind == "live" {
 		o.kind = "crawl"
-		home, err := wordpress.Find(ctx, client, o.name)
+		was, err := active(ctx, site, o.name+" wordpress")
+		if err != nil {
+			return err
+		}
+		crawled, err := active(ctx, site, o.name+" crawl")
+		if err != nil {
+			return err
+		}
+		look, done := context.WithCancel(ctx)
+		if was || crawled {
+			look, done = context.WithTimeout(ctx, glance) // nobody is answered until then
+		}
+		home, err := wordpress.Find(look, client, o.name)
+		late := look.Err() != nil
+		done()
 		switch {
 		case ctx.Err() != nil:
 			return err
@@ -210,12 +228,8 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 			o.kind = "wordpress"
 		case err == nil:
 			p.log.Info("this is a part of a WordPress site: crawling this part; the whole is read faster", "site", home)
-		case errors.Is(err, millrace.ErrUnavailable):
+		case late, errors.Is(err, millrace.ErrUnavailable):
 			// A site that is down does not change the way it is read.
-			was, err := active(ctx, site, o.name+" wordpress")
-			if err != nil {
-				return err
-			}
 			if was {
 				o.kind = "wordpress"
 			}
