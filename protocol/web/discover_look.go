@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -215,7 +216,12 @@ func (l *looked) sample(ctx context.Context) error {
 	}
 	if !l.manner().known() {
 		some := l.some()
-		if err := l.try(ctx, some[:min(len(some), maxProbes)]); err != nil {
+		for _, u := range l.urls {
+			if u = l.here(u); u != l.root && !slices.Contains(some, u) {
+				some = append(some, u)
+			}
+		}
+		if err := l.try(ctx, tried(some)); err != nil {
 			return err
 		}
 	}

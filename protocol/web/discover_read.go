@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// maxProbes is how many pages are asked for Markdown before a site is taken to
-// have none.
+// maxProbes is how many pages are asked for Markdown, whatever the forms of their
+// paths, before a site is taken to have none.
 const maxProbes = 2
 
 // found is what a site's root and robots.txt lead to.
@@ -157,7 +157,12 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 		return err
 	}
 	if !m.known() {
-		if err := r.try(ctx, pages); err != nil {
+		for _, form := range []string{formFolder, formHTML, formFile} {
+			if page, ok := forms[form]; ok {
+				pages = append(pages, page)
+			}
+		}
+		if err := r.try(ctx, tried(pages)); err != nil {
 			return err
 		}
 	}
@@ -178,8 +183,23 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 	return nil
 }
 
+// tried gives the first of some pages, and one of each form of paths that these
+// do not have: on a site whose pages have several origins, one kind of them may
+// have Markdown, and another none.
+func tried(pages []string) (out []string) {
+	forms := map[string]bool{}
+	for i, page := range pages {
+		if _, _, form := splitPage(page); i < maxProbes || !forms[form] {
+			forms[form] = true
+			out = append(out, page)
+		}
+	}
+	return out
+}
+
 // try asks a few pages for their Markdown.
 func (r *reader) try(ctx context.Context, pages []string) error {
+	guess, guessed := false, map[string]bool{}
 	for i, page := range pages {
 		_, err := r.seek(ctx, page, "", false)
 		if err == nil {
@@ -188,9 +208,14 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 		if !absent(err) {
 			return fmt.Errorf("%s: discovery: %w", Name, err)
 		}
-		if i > 0 || !r.hasIndex(ctx) {
+		if i == 0 {
+			guess = r.hasIndex(ctx)
+		}
+		_, _, form := splitPage(page)
+		if !guess || guessed[form] {
 			continue
 		}
+		guessed[form] = true
 		// Who has llms.txt may well name twins as its authors propose.
 		for _, at := range usualNames(page) {
 			_, err := r.ask(ctx, at, page, fetch.Validators{})

@@ -168,7 +168,7 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 		return got, err
 	}
 	names := []string{hint, m.twin(page)}
-	if m.Guess && names[1] == "" {
+	if m.Guess && names[1] == "" && r.guesses(page) {
 		names = append(names, usualNames(page)...)
 	}
 	for _, at := range names {

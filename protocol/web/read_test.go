@@ -107,14 +107,14 @@ func TestReadNothing(t *testing.T) {
 					t.Errorf("the error is %v", err)
 				}
 			}
-			if len(s.asked) > 12 {
+			if len(s.asked) > 13 {
 				t.Errorf("%d requests: %v", len(s.asked), s.asked)
 			}
 			s.asked = nil
 			if _, err := appraise(t.Context(), m.reader().client, goodSite, nil); !errors.Is(err, millrace.ErrNotFound) {
 				t.Errorf("a look: %v", err)
 			}
-			if len(s.asked) > 12 {
+			if len(s.asked) > 13 {
 				t.Errorf("a look takes %d requests: %v", len(s.asked), s.asked)
 			}
 		})

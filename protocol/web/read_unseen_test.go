@@ -1,0 +1,120 @@
+package web
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A feed of changes that is ahead of the sitemaps, as when those are cached or
+// made once a day: what it names is there, and is not gone because they do not
+// name it; what it says is gone goes.
+func TestReadFeedAhead(t *testing.T) {
+	s := newSite("/", "/a", "/b", "/c")
+	s.lists = map[string][]string{"/sitemap.xml": {"/", "/a", "/b", "/c"}}
+	gone := map[string]time.Time{}
+	s.feed = atom(gone, 10)
+	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+	later := func() { c.now = c.now.Add(25 * time.Hour) } // so that all is looked at again
+
+	s.set("/new", "Text of /new", otherDay.Add(time.Hour))
+	c.sync(t)
+	c.holds(t) // from the start
+
+	later()
+	s.set("/newer", "Text of /newer", otherDay.Add(26*time.Hour))
+	s.lists["/sitemap.xml"] = []string{"/", "/a", "/b"} // and it has lost one that the feed has
+	for range 3 {
+		if rep, _ := c.sync(t); rep.Deleted+rep.Doubted > 0 {
+			t.Errorf("%d deleted, %d doubted", rep.Deleted, rep.Doubted)
+		}
+		c.holds(t)
+		later()
+	}
+
+	delete(s.pages, "/new")
+	delete(s.pages, "/c")
+	gone[goodSite+"/new"], gone[goodSite+"/c"] = c.now.Add(-time.Hour), c.now.Add(-time.Hour)
+	c.sync(t)
+	c.holds(t)
+}
+
+// The same from nothing but the sitemaps: a mirror that has pages of which the
+// feed says that they have gone since, and that no sitemap names.
+func TestReadUnseen(t *testing.T) {
+	s := newSite("/", "/a", "/b", "/c", "/d", "/e", "/f", "/g")
+	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+	c.sync(t)
+	c.holds(t)
+	s.feed = atom(map[string]time.Time{goodSite + "/b": otherDay.Add(50 * time.Hour), goodSite + "/c": otherDay.Add(50 * time.Hour)}, 10)
+	delete(s.pages, "/b") // of a fifth and more the absence alone would be doubted
+	delete(s.pages, "/c")
+	c.now = c.now.Add(72 * time.Hour)
+	if rep, _ := c.sync(t); rep.Doubted > 0 {
+		t.Errorf("%d doubted", rep.Doubted)
+	}
+	c.holds(t)
+}
+
+// Names are guessed for each form of paths, and no more where several pages of
+// a form had none.
+func TestReadGuess(t *testing.T) {
+	s := newSite("/", "/a", "/b", "/docs/", "/docs/c", "/x/", "/1.html", "/2.html", "/3.html", "/4.html", "/5.html", "/6.html")
+	s.links, s.llms = false, true
+	s.name = func(p string) string {
+		switch {
+		case strings.HasSuffix(p, ".html"):
+			return ""
+		case strings.HasSuffix(p, "/"):
+			return p + "index.html.md"
+		}
+		return p + ".md"
+	}
+	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+	_, asked := c.sync(t)
+	for path := range s.pages {
+		if got, want := c.pages.Page(goodSite+path) != nil, !strings.HasSuffix(path, ".html"); got != want {
+			t.Errorf("%s: held %v, want %v", path, got, want)
+		}
+	}
+	var bare []string
+	for _, at := range asked {
+		if strings.HasSuffix(at, ".html.md") && !strings.HasSuffix(at, "index.html.md") {
+			bare = append(bare, at)
+		}
+	}
+	if len(bare) != 1+maxVain {
+		t.Errorf("guessed %v", bare)
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(asked), func(at string) bool { return at != "/x/index.md" })); n > 0 {
+		t.Errorf("%d guesses for a form whose rule is known", n)
+	}
+}
+
+func TestJSONFeedDeleted(t *testing.T) {
+	at, err := url.Parse("https://x.test/feed.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const start = `{"version":"https://jsonfeed.org/version/1.1","title":"x","items":[{"id":"https://x.test/a","date_modified":"2026-01-01T00:00:00Z"}]`
+	for _, c := range []struct {
+		more string
+		told bool
+		n    int
+	}{
+		{"", false, 1},
+		{`,"_deleted":{"about":"https://x.test/","items":[]}`, true, 1},
+		{`,"_deleted":{"items":[{"id":"https://x.test/c","date_deleted":"2026-01-02T03:04:05Z"}]}`, true, 2},
+		{`,"_deleted":["https://x.test/c"]`, false, 1}, // somebody else's
+		{`,"_deleted":{"items":true}`, false, 1},
+		{`,"_deleted":true`, false, 1},
+		{`,"_deleted":null`, false, 1},
+	} {
+		doc, err := decodeJSONFeed([]byte(start+c.more+"}"), at)
+		if err != nil || doc.Tombstones != c.told || len(doc.Entries) != c.n {
+			t.Errorf("%s: %+v, %v", c.more, doc, err)
+		}
+	}
+}
