@@ -346,14 +346,24 @@ func TestServeTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for base, want := range map[string]string{
-		"http://handbook.example/": "is not https", "http://localhost/": "", "http://[::1]:1/": "", "http://127.0.0.2/a/": "",
-		"https://handbook.example/": "not one of the base URL", "https://127.0.0.1:1/": "", "http://10.0.0.1/": "is not https",
+	for _, tt := range []struct {
+		base, want string
+		certs      *gateway.Certificates
+	}{
+		{"http://handbook.example/", "with --tls-cert", nil},
+		{"http://handbook.example/", "give an https --base-url", certs},
+		{"http://10.0.0.1/", "with --tls-cert", nil},
+		{"http://localhost/", "", nil},
+		{"http://[::1]:1/", "", nil},
+		{"http://127.0.0.2/a/", "", nil},
+		{"https://handbook.example/", "not one of the base URL", certs},
+		{"https://handbook.example/", "", nil},
+		{"https://127.0.0.1:1/", "", certs},
 	} {
 		var out buffer
-		secure(&process{log: slog.New(slog.NewTextHandler(&out, nil))}, base, certs)
-		if got := out.String(); want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%s: want %q:\n%s", base, want, got)
+		secure(&process{log: slog.New(slog.NewTextHandler(&out, nil))}, tt.base, tt.certs)
+		if got := out.String(); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: want %q:\n%s", tt.base, tt.want, got)
 		}
 	}
 }

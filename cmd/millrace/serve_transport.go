@@ -78,6 +78,8 @@ func secure(p *process, docs string, certs *gateway.Certificates) {
 	}
 	host := u.Hostname()
 	switch {
+	case u.Scheme != "https" && !loopback(host) && certs != nil:
+		p.log.Warn("the base URL is not https, though the server speaks it: give an https --base-url", "base", docs)
 	case u.Scheme != "https" && !loopback(host):
 		p.log.Warn("the base URL is not https: whoever is between here and a client can change what it reads; "+
 			"serve with --tls-cert and --tls-key, or behind a server that has a certificate, with an https --base-url", "base", docs)
