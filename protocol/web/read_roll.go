@@ -5,50 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
-	"github.com/millrace/millrace/internal/spool"
 )
-
-// Limits of the sitemaps of a site.
-const (
-	maxLists     = 1000      // in all
-	maxList      = 100 << 20 // bytes of one, unless the options say another limit
-	maxEntries   = 1 << 20   // of one; sitemaps.org says 50,000
-	downloadTime = 15 * time.Minute
-	sitemapTypes = "application/xml, text/xml, text/plain, */*;q=0.5"
-)
-
-// list is one sitemap with its validators, verbatim.
-type list struct {
-	URL string `json:"url"`
-	fetch.Validators
-	Index bool `json:"index,omitempty"` // it names sitemaps, which follow it
-	In    bool `json:"in,omitempty"`    // an index names it
-}
-
-// file is a sitemap of pages, as it was answered.
-type file struct {
-	list
-	at    *url.URL     // after redirects
-	spool *spool.Spool // nil: it has not been asked for, or has not changed
-	same  bool         // it has not changed
-}
-
-func (f *file) close() {
-	if f.spool != nil {
-		f.spool.Close()
-		f.spool = nil
-	}
-}
 
 // leaves gives the sitemaps that name pages.
 func (c cursor) leaves() (urls []string) {
@@ -163,91 +127,6 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 		return files, nil, false, fmt.Errorf("%s: %s has no sitemap, so that nobody knows its pages: %w: %w", Name, r.root, millrace.ErrNotFound, other)
 	}
 	return files, lists, whole, nil
-}
-
-// open gets one sitemap, conditionally if it has validators, and gives the
-// sitemaps that it names if it is an index.
-func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
-	f, err := r.load(ctx, l)
-	if err != nil {
-		return nil, nil, err
-	}
-	if f.same {
-		var children []string
-		for i, c := range r.was.Lists {
-			if c.URL == l.URL {
-				for _, c := range r.was.Lists[i+1:] {
-					if !c.In {
-						break
-					}
-					children = append(children, c.URL)
-				}
-			}
-		}
-		return f, children, nil
-	}
-	f.Index = false
-	var children []string
-	err = f.entries(r.o.MaxList, func(e sitemap.Entry) error {
-		if f.Index = e.Sitemap; !e.Sitemap {
-			return errStop
-		}
-		if u, err := canon.Resolve(f.at, e.URL); err == nil && (r.here(u) != "" || canon.Origin(u) == canon.Origin(l.URL)) {
-			children = append(children, u)
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errStop) && !f.Index {
-		f.close()
-		return nil, nil, fmt.Errorf("%s: sitemap %s: %w", Name, l.URL, err)
-	}
-	if f.Index {
-		f.close()
-	}
-	return f, children, nil
-}
-
-// load gets one sitemap whole.
-func (r *run) load(ctx context.Context, l list) (*file, error) {
-	resp, err := r.get(fetch.Download(ctx, r.o.MaxList, downloadTime), l.URL, sitemapTypes, l.Validators)
-	if err != nil {
-		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	f := &file{list: l, at: resp.Request.URL}
-	if f.same = fetch.CheckStatus(resp) != nil && l.Validators != (fetch.Validators{}) && resp.StatusCode == http.StatusNotModified; f.same {
-		return f, nil
-	}
-	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
-	}
-	f.Validators = fetch.ValidatorsOf(resp)
-	body, err := fetch.Decode(resp)
-	if err != nil {
-		return nil, fmt.Errorf("%s: sitemap: %w", Name, err)
-	}
-	defer func() { _ = body.Close() }()
-	if f.spool, err = spool.New(body, r.o.MaxList); err != nil {
-		return nil, fmt.Errorf("%s: sitemap %s: %w", Name, l.URL, err)
-	}
-	return f, nil
-}
-
-// entries gives what a sitemap names to visit, until its error.
-func (f *file) entries(limit int64, visit func(e sitemap.Entry) error) error {
-	body, err := f.spool.Reader()
-	if err != nil {
-		return err
-	}
-	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxBytes: limit, MaxEntries: maxEntries}) {
-		if err != nil {
-			return err
-		}
-		if err := visit(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // rollAll yields what all sitemaps name, and one milestone.
