@@ -65,6 +65,9 @@ func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // what is coded stays so
 		ForceAttemptHTTP2:      true,
+		// The piece that is read with a header is so small that it goes out with the
+		// next one, which is large.
+		ReadBufferSize: 2 << 10,
 	}, nil
 }
 

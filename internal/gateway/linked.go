@@ -167,6 +167,10 @@ func script(data json.RawMessage) string {
 
 // isHTML reports whether a media type is that of pages to insert into.
 func isHTML(contentType string) bool {
+	switch contentType {
+	case "text/html", "text/html; charset=utf-8", "text/html; charset=UTF-8":
+		return true // what most servers say, without a look at each letter
+	}
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "text/html" {
 		return false
