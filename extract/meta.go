@@ -129,7 +129,7 @@ func (m *meta) first(field string, places ...string) string {
 		kind, key, _ := strings.Cut(p, " ")
 		if kind == "meta" {
 			for _, v := range m.named[key] {
-				if !isTemplate(v) {
+				if !isTemplate(v) && v != "None" { // as MkDocs writes where there is nothing
 					m.res.Sources[field] = p
 					return v
 				}

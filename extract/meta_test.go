@@ -65,6 +65,15 @@ func TestNothingInvented(t *testing.T) {
 	}
 }
 
+func TestNoDescription(t *testing.T) {
+	for _, said := range []string{"None", "{{ page.description }}"} {
+		p := extractPage(t, "https://example.com/a", `<title>T</title><meta name=description content="`+said+`"><p>Text that stands on the page.`).Page
+		if p.Description != "" {
+			t.Errorf("%q", p.Description)
+		}
+	}
+}
+
 func TestTitle(t *testing.T) {
 	for _, c := range []struct{ name, doc, want string }{
 		{"confirmed", `<title>Site: How to mill</title><h1>Site</h1><p>x</p><h1>How to mill</h1>`, "How to mill"},
