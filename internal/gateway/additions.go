@@ -143,7 +143,11 @@ func (g *Gateway) additions(ed *edition.Edition, at *home, r *http.Request) *add
 // that goes into its head. With an error, some are missing, which has been
 // logged.
 func (g *Gateway) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
-	if page == at.path {
+	here := page
+	if g.front != nil && query != "" {
+		here += "?" + query
+	}
+	if here == at.path {
 		if (g.base == "" || g.front != nil) && len(entriesOf(ed)) > 0 {
 			out = append(out, g.catalogLink())
 		}

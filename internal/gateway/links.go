@@ -69,7 +69,7 @@ func mayBePage(p string) bool {
 // home says where a client of "/" ends up.
 type home struct {
 	ed   *edition.Edition
-	path string // percent-encoded, after redirects
+	path string // percent-encoded, after redirects; in front of a server, with the query
 	none bool   // there is nothing
 }
 

@@ -318,7 +318,7 @@ func (g *Gateway) homeBehind(ed *edition.Edition) *home {
 	return first
 }
 
-// follow gives the path, under the base, that "/" is redirected to.
+// follow gives the path, under the base, and the query that "/" is redirected to.
 func (g *Gateway) follow(ctx context.Context) string {
 	at := &url.URL{Path: unescaped(g.base) + "/", RawPath: g.base + "/"}
 	path := "/"
@@ -344,7 +344,9 @@ func (g *Gateway) follow(ctx context.Context) string {
 			return path
 		}
 		at = &url.URL{Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}
-		path = inner.URL.EscapedPath()
+		if path = inner.URL.EscapedPath(); next.RawQuery != "" {
+			path += "?" + next.RawQuery
+		}
 	}
 	return "/"
 }
