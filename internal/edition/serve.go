@@ -36,8 +36,16 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 	if e == nil {
 		bodies = p.cache
 		if e = p.cache.get(k); e == nil || e.standing.Load().number < ed.number {
+			// Of guarded rooms, what is there depends on who asks.
+			t, may := targetOf(k, r)
+			if may = may && e == nil && !p.Guarded(); may && ed.absent.has(t) {
+				return false, nil
+			}
 			var err error
 			if e, err = p.find(ed, k, e, r, gate); e == nil {
+				if may && err == nil {
+					ed.absent.add(t)
+				}
 				return false, err
 			}
 		}
