@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,6 +25,9 @@ func TestFirstVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The rule of visibility has moved since, by which what is published counts
+	// as none; it is not what this is about.
+	dump = bytes.ReplaceAll(dump, []byte("aa7bbf333ac7437fd93a4903113e879f"), []byte(fingerprint(store.Config{Base: benchBase, Docs: benchBase})))
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
