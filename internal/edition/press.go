@@ -157,18 +157,25 @@ func (p *Press) Refresh(ctx context.Context) error {
 }
 
 // follow does what Refresh does while the process runs: it leaves an edition
-// alone that another version has published, lest the two take turns.
+// alone that another version has published, lest the two take turns. While it
+// builds what is missing here, another edition may be published, after which it
+// looks again at once: not often, since that takes the other as long.
 func (p *Press) follow(ctx context.Context) error {
 	p.building.Lock()
 	defer p.building.Unlock()
-	seq, prev, err := p.refresh(ctx)
-	switch {
-	case errors.Is(err, millrace.ErrConflict) && prev != nil && !prev.foreign:
-		return p.mend(ctx, seq, prev)
-	case errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrNotFound):
-		return nil
+	for range 3 {
+		seq, prev, err := p.refresh(ctx)
+		switch {
+		case errors.Is(err, millrace.ErrConflict) && prev != nil && !prev.foreign:
+			err = p.mend(ctx, seq, prev)
+		case errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrNotFound):
+			return nil
+		}
+		if !errors.Is(err, millrace.ErrConflict) {
+			return err
+		}
 	}
-	return err
+	return fmt.Errorf("published edition: %w: another process moves it again and again", millrace.ErrConflict)
 }
 
 // mend builds what is missing here of the published edition. The manifest

@@ -425,6 +425,35 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// movingSite is a site whose edition another process moves while this one looks.
+type movingSite struct {
+	*memSite
+	looks int
+	move  func()
+}
+
+func (s *movingSite) Published(ctx context.Context) (millrace.View, []byte, error) {
+	if s.looks++; s.looks == 2 {
+		s.move()
+	}
+	return s.memSite.Published(ctx)
+}
+
+// A process without the other's files, which is overtaken while it builds them,
+// has the other's newest edition all the same.
+func TestFollowOvertaken(t *testing.T) {
+	site := newMemSite(6)
+	a := newTestPress(t, site, &memRoom{}, nil)
+	publish(t, a)
+	b := newTestPress(t, &movingSite{memSite: site, move: func() { site.set("/1", "changed"); publish(t, a) }}, &memRoom{}, nil)
+	if err := b.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.Current().View.Site().Seq, a.Current().View.Site().Seq; got != want {
+		t.Errorf("it has edition %d, the other %d", got, want)
+	}
+}
+
 func TestGrace(t *testing.T) {
 	dir, site := t.TempDir(), newMemSite(6)
 	p := pressIn(t, site, &memRoom{}, dir, nil)

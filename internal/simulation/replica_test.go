@@ -36,18 +36,27 @@ type gate struct {
 type excuse struct {
 	mu       sync.Mutex
 	from, to time.Time
+	lost     bool // what it has made meanwhile, so that it has to look again
 }
 
 // hold waits, and excuses the replica meanwhile.
 func (e *excuse) hold(ctx context.Context, d time.Duration) {
 	now := time.Now()
 	e.mu.Lock()
-	if now.After(e.to) {
+	if to := e.to; !e.lost && now.After(to) || now.After(to.Add(lookEvery)) {
 		e.from = now
 	}
-	e.to = now.Add(d)
+	e.to, e.lost = now.Add(d), false
 	e.mu.Unlock()
 	sleep(ctx, d)
+}
+
+// lose excuses the replica until it has looked again.
+func (e *excuse) lose(ctx context.Context) {
+	e.hold(ctx, 0)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lost = true
 }
 
 // before gives the time that the replica's knowledge may be of at t.
@@ -327,7 +336,7 @@ func (p *publishing) Publish(ctx context.Context, from, to uint64, manifest []by
 	case w.chance(rng, .06):
 		w.logf("%s is not told that it has published %d", p.l.name, to)
 		if from == to {
-			p.g.held.hold(ctx, 0) // it has made the files of an edition anew, and has it only after another look
+			p.g.held.lose(ctx) // it has made the files of an edition anew, and has it only after another look
 		}
 		return fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}

@@ -2,7 +2,6 @@ package tct
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -88,23 +87,6 @@ func TestItemVersion(t *testing.T) {
 		if got := c.it.Version(); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.it, got, c.want)
 		}
-	}
-}
-
-func TestRecent(t *testing.T) {
-	var r Recent
-	for i := range 3 * recentItems {
-		r.Add(fmt.Sprint(i), fmt.Sprint("v", i))
-	}
-	if len(r.etag) > recentItems || len(r.ring) != recentItems {
-		t.Errorf("%d are remembered", len(r.etag))
-	}
-	last := 3*recentItems - 1
-	if v, ok := r.Get(fmt.Sprint(last)); !ok || v != fmt.Sprint("v", last) {
-		t.Errorf("the last is %q", v)
-	}
-	if _, ok := r.Get("0"); ok {
-		t.Error("the first is still there")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -45,7 +46,7 @@ type Reader struct {
 	folder string       // of the endpoint
 	err    error        // of the endpoint
 	o      ReaderOptions
-	listed recent
+	listed recent.Values
 	pace   pace
 
 	mu    sync.Mutex

@@ -337,7 +337,7 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 		return r.skip(&millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
 		// The version is in that of the page, which the list cannot know.
-		r.listed.add(e.URL, e.version())
+		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
 		return r.change(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)})
 	}

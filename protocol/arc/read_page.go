@@ -46,7 +46,7 @@ func (r *Reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	by := strconv.Itoa(extract.Version) + " " + rules.Fingerprint()
 	was, listed := parseHeld(have.Version), ""
-	if v, ok := r.listed.take(have.URL); ok {
+	if v, ok := r.listed.Take(have.URL); ok {
 		listed = v
 	}
 	switch {

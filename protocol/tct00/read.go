@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/tct"
+	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -39,7 +39,7 @@ type Reader struct {
 	folder string // of the endpoint
 	err    error  // of the endpoint
 	o      ReaderOptions
-	listed tct.Recent
+	listed recent.Values
 
 	mu    sync.Mutex
 	terms terms

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/tct"
+	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
@@ -39,7 +39,7 @@ type reader struct {
 	root   string // of the endpoint's origin
 	err    error  // of the endpoint
 	o      ReaderOptions
-	listed tct.Recent
+	listed recent.Values
 }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the

@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -37,8 +38,8 @@ type reader struct {
 	root   string // of the endpoint's origin
 	err    error  // of the endpoint
 	o      ReaderOptions
-	listed recent // states of pages, as lists say
-	hinted recent // twins of pages, as a feed says
+	listed recent.Values // states of pages, as lists say
+	hinted recent.Values // twins of pages, as a feed says
 
 	mu   sync.Mutex
 	way  manner            // how twins are named here, as far as it is known
@@ -238,7 +239,7 @@ func (r *reader) behind(page, state string, got *twin) {
 // put yields a page that is there, with what a list says of its state.
 func (r *run) put(u, section, state string, at time.Time) error {
 	if state != "" {
-		r.listed.add(u, state)
+		r.listed.Add(u, state)
 	}
 	c := millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}
 	if !r.yield(c, nil) {

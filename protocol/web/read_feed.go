@@ -311,7 +311,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		}
 		done[e.URL] = true
 		if e.Twin != "" {
-			r.hinted.add(e.URL, e.Twin)
+			r.hinted.Add(e.URL, e.Twin)
 		}
 		state := stateOf(e.Modified)
 		if state == "" {

@@ -52,11 +52,12 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if page == "" {
 		return nil, fmt.Errorf("%s: page %s is of another site than %s: %w", Name, name, r.root, millrace.ErrNotFound)
 	}
-	was, state := parseHeld(have.Version), r.listed.take(name)
+	was := parseHeld(have.Version)
+	state, _ := r.listed.Take(name)
 	if state != "" && state == was.Listed {
 		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, name, millrace.ErrUnmodified)
 	}
-	hint := r.hinted.take(name)
+	hint, _ := r.hinted.Take(name)
 	var got *twin
 	if was.At != "" && (hint == "" || hint == was.At) {
 		got, err = r.ask(ctx, was.At, page, was.Validators)
