@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Usage is what a store keeps of what machines have asked its sites for: single
+// events for a while, and sums of them for long. All methods are safe for
+// concurrent use.
+type Usage interface {
+	// Record keeps events of a site and adds them to the sums, in one
+	// transaction: either all of them are durable, or none is there. They get the
+	// next numbers, in their order, whatever their times are: the clock may have
+	// been set. Texts are made valid UTF-8 without control characters and cut to
+	// [MaxEventText] bytes. ErrNotFound: the store has no site of the name.
+	Record(ctx context.Context, site string, events []Event) error
+	// Events yields the events of a site that q asks for.
+	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
+	// Sums yields what the events of a site come to, in the order of Start, Bot,
+	// Protocol, Endpoint, Outcome and Verdict. Of a time that is kept by days
+	// alone, it yields the days.
+	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
+	// Top gives what was asked for most between two days, most first: at most
+	// limit items. Of each day, what is asked for less than some thousand other
+	// things is not counted any more once the day is over.
+	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
+	// Exported gives the number of the last event that an exporter has handed on,
+	// 0 before the first; Export notes it, durably.
+	Exported(ctx context.Context, site, exporter string) (uint64, error)
+	Export(ctx context.Context, site, exporter string, number uint64) error
+	// Tidy packs what is kept of a site, drops events before a time, and makes
+	// the sums of hours before another the sums of their days. It works in small
+	// transactions, so that others can write in between.
+	Tidy(ctx context.Context, site string, events, hours time.Time) error
+}
+
+// MaxEventText is the most bytes that are kept of each text of an event.
+const MaxEventText = 256
+
+// Event is one answer to a machine. Nothing in it is about a person: there is
+// no address and no key (OpenFeeder 1.0, section 12).
+type Event struct {
+	Number   uint64        // of the site's events, from 1; the store's to say
+	Time     time.Time     // when the request came; milliseconds
+	Bot      string        // its token, such as "GPTBot"; "other" = a machine of no known name
+	Family   string        // who runs it, such as "openai"; "" = not known
+	Verdict  Verdict       // whether it is who it says
+	Protocol string        // the room, such as "tct-01"; "html" = a page or file of the site; "site" = what is composed of all, such as robots.txt
+	Endpoint Endpoint      // what kind of document was asked for
+	Path     string        // identity of the page, else the path of the document, without a query
+	Query    string        // of a search
+	Intent   string        // X-OpenFeeder-Intent
+	Results  int64         // of a search, the hits; of an index, the pages that it names; else 0
+	Status   int           // of the answer
+	Cached   bool          // nothing was made for it: a 304, or bytes that were there
+	Bytes    int64         // of the body, as they went over the wire
+	Size     int64         // of the body without coding, 0 with a 304; 0 = not known
+	HTML     int64         // bytes of the HTML, without coding, of the page that this is of; 0 = of none, or not known
+	Received int64         // the same on the wire; 0 = not known
+	Took     time.Duration // until the answer was out; microseconds
+}
+
+// Endpoint is what kind of document was asked for.
+type Endpoint string
+
+// The endpoints of OpenFeeder 1.0, section 12, for every protocol.
+const (
+	EndpointSearch    Endpoint = "search"
+	EndpointFetch     Endpoint = "fetch"     // one page
+	EndpointIndex     Endpoint = "index"     // lists, deltas, snapshots, feeds: what names many pages
+	EndpointDiscovery Endpoint = "discovery" // what leads to the others, and what they may be used for
+	EndpointFile      Endpoint = "file"      // of the site's own: an image, a script
+)
+
+// Verdict is whether a machine is who it says.
+type Verdict string
+
+// The verdicts.
+const (
+	Unverified Verdict = ""         // nobody can tell
+	Verified   Verdict = "verified" // by its address or its signature
+	Forged     Verdict = "forged"   // it is not
+)
+
+// Outcome is what became of a request, by the status of the answer.
+type Outcome string
+
+// The outcomes.
+const (
+	Sent       Outcome = "sent"       // 2xx and 3xx but 304
+	Unmodified Outcome = "unmodified" // 304, 412
+	Missing    Outcome = "missing"    // 404, 410
+	Refused    Outcome = "refused"    // 401, 402, 403, 429, 451
+	Mistaken   Outcome = "mistaken"   // other 4xx
+	Failed     Outcome = "failed"     // 5xx, and answers that broke off
+)
+
+// OutcomeOf gives the outcome of a status; 0 = the answer broke off.
+func OutcomeOf(status int) Outcome {
+	switch {
+	case status == 304, status == 412:
+		return Unmodified
+	case status == 404, status == 410:
+		return Missing
+	case status == 401, status == 402, status == 403, status == 429, status == 451:
+		return Refused
+	case status >= 400 && status < 500:
+		return Mistaken
+	case status < 100, status >= 500:
+		return Failed
+	}
+	return Sent
+}
+
+// EventQuery says which events are wanted. The zero value asks for all, the
+// oldest first.
+type EventQuery struct {
+	After    uint64    // those of a higher number; with Newest, of a lower one, 0 = from the end
+	Newest   bool      // the newest first
+	From, To time.Time // at or after From, before To; zero = no bound
+	Bot      string    // of this one; "" = of all
+	Protocol string
+	Endpoint Endpoint
+	Path     string
+	Outcomes []Outcome // any of these; nil = all
+	Limit    int       // at most so many; 0 = all
+}
+
+// SumQuery says which sums are wanted.
+type SumQuery struct {
+	From, To time.Time // whole periods that begin at or after From, and before To
+	Per      Period
+}
+
+// Period is how long a sum is of.
+type Period time.Duration
+
+// The periods. They begin with the hours and days of UTC.
+const (
+	Hour = Period(time.Hour)
+	Day  = Period(24 * time.Hour)
+)
+
+// Sum is what the events of one period, bot, protocol, endpoint, outcome and
+// verdict come to.
+type Sum struct {
+	Start    time.Time
+	Per      Period
+	Bot      string
+	Family   string
+	Verdict  Verdict
+	Protocol string
+	Endpoint Endpoint
+	Outcome  Outcome
+	Counts
+}
+
+// Counts are what some events come to.
+type Counts struct {
+	Events   int64
+	Cached   int64 // of them
+	Results  int64
+	Bytes    int64
+	Size     int64
+	HTML     int64
+	Received int64
+	Weighed  int64         // events whose HTML is known
+	Took     time.Duration // all together
+}
+
+// Topic is what the most asked are counted of.
+type Topic string
+
+// The topics.
+const (
+	TopPages   Topic = "pages"   // fetches, by the page
+	TopQueries Topic = "queries" // searches, by the query
+	TopMissing Topic = "missing" // paths that are not there
+)
+
+// TopItem is one thing that was asked for.
+type TopItem struct {
+	Name   string // path, or query
+	Events int64
+	Empty  int64     // searches that found nothing; of pages, 304s
+	Bytes  int64     // sent
+	Last   time.Time // a day, or while it lasts the time
+}
