@@ -27,8 +27,10 @@ type Usage interface {
 	// things is not counted any more once the day is over.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
 	// Exported gives the number of the last event that an exporter has handed on,
-	// 0 before the first; Export notes it, durably.
+	// 0 before the first.
 	Exported(ctx context.Context, site, exporter string) (uint64, error)
+	// Export notes, durably, the number of the last event that an exporter has
+	// handed on.
 	Export(ctx context.Context, site, exporter string, number uint64) error
 	// Tidy packs what is kept of a site, drops events before a time, and makes
 	// the sums of hours before another the sums of their days. It works in small
