@@ -90,8 +90,11 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 			s.agents = was.agents
 		}
 		o.store = was.origin.store
-		if was.origin.live() {
-			o.kind = was.origin.kind // as the site itself has told
+		if last := was.origin.last.Load(); last != nil {
+			o.last.Store(last)
+			if o.kind == "live" {
+				o.kind = last.as // as the site itself has told
+			}
 		}
 	}
 	defer func() {
