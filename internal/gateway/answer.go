@@ -20,6 +20,7 @@ type response struct {
 	http.ResponseWriter
 	status int // 0 = nothing answered yet
 	bytes  int64
+	silent bool // it is the owner's: nothing is said of the policy, and nothing counted
 
 	g       *Gateway
 	r       *http.Request
@@ -50,7 +51,7 @@ func (w *response) WriteHeader(status int) {
 		if w.counts > 0 && status != http.StatusNotModified {
 			w.tell(w.Header())
 		}
-		if w.g != nil && w.g.usage != nil && status < 400 {
+		if w.g != nil && w.g.usage != nil && status < 400 && !w.silent {
 			w.g.usage.state(w.Header())
 		}
 	}

@@ -86,6 +86,13 @@ type Options struct {
 	// proves whose the site is. They come before all else at their paths.
 	Fixed map[string]string
 
+	// Dashboard answers at and below DashboardPath, a path of the host's such as
+	// "/dashboard"; the paths of its requests are relative to that. It comes before
+	// all else there, for every host, and nothing says that it is there; who may see
+	// it, it finds out itself. nil = there is none.
+	Dashboard     http.Handler
+	DashboardPath string
+
 	// Streams is told how many requests listen, whenever that changes. It must
 	// not wait for anything. nil = nobody is told.
 	Streams func(open int)
@@ -105,6 +112,7 @@ type Gateway struct {
 	docs     string
 	origin   http.Handler
 	front    *Proxy // the origin, if it is one
+	mount    string // of the dashboard; "" = there is none
 	log      *slog.Logger
 	access   *accessLog
 	o        Options
@@ -151,6 +159,11 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	}
 	if g.docs, err = pathOf(cmp.Or(o.Docs, o.Base)); err != nil {
 		return nil, err
+	}
+	if o.Dashboard != nil {
+		if g.mount, err = mount(o.DashboardPath); err != nil {
+			return nil, err
+		}
 	}
 	if g.log == nil {
 		g.log = slog.Default()

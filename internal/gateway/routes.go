@@ -11,6 +11,9 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
+// metricsPath is where Prometheus looks.
+const metricsPath = "/metrics"
+
 // keysPath is where a host publishes the keys that sign for it.
 const keysPath = "/.well-known/http-message-signatures-directory"
 
@@ -18,6 +21,7 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 //
 //	/healthz     200 while the process lives
 //	/readyz      200 once a complete edition is published, 503 before
+//	DASHBOARD/…  the owner's, who logs in there, if there is one
 //	             in front of a site, 421 for a host that it does not go by
 //	/.well-known/http-message-signatures-directory  the keys that sign for the host, if it has some here
 //	BASE/…       texts that are the same for everybody
@@ -31,7 +35,7 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 //	BASE/        without an own home page: one that names the site and its documents
 //	/, BASE      with a path in BASE: a redirect to BASE/, because clients start at the root
 //
-// DOCS and BASE are the paths of the two base URLs.
+// DOCS and BASE are the paths of the two base URLs, DASHBOARD is a path of the host.
 func (g *Gateway) route(w *response, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz":
@@ -44,6 +48,9 @@ func (g *Gateway) route(w *response, r *http.Request) {
 			return
 		}
 		plain(w, r, http.StatusOK, "ready\n")
+		return
+	}
+	if g.dashboard(w, r) {
 		return
 	}
 	if g.front != nil {

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// mount gives the percent-encoded path below which the dashboard is, without
+// the "/" at its end.
+func mount(at string) (string, error) {
+	p, err := pathOf(at)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("dashboard: %w", err)
+	case !strings.HasPrefix(at, "/") || p == "" || path.Clean(p) != p || strings.ContainsAny(at, "?#"):
+		return "", fmt.Errorf("dashboard at %q: %w: name a path of the host's, such as /dashboard", at, millrace.ErrInvalid)
+	}
+	for _, taken := range []string{"/healthz", "/readyz", metricsPath, robotsPath, "/.well-known"} {
+		if p == taken || strings.HasPrefix(p, taken+"/") {
+			return "", fmt.Errorf("dashboard at %q: %w: %s is for others", at, millrace.ErrInvalid, taken)
+		}
+	}
+	return p, nil
+}
+
+// dashboard answers for the owner's dashboard, false if the path is not one of
+// its own. What is there is nobody else's to see, keep or list.
+func (g *Gateway) dashboard(w *response, r *http.Request) bool {
+	if g.mount == "" {
+		return false
+	}
+	inner := under(r, g.mount)
+	if inner == nil && r.URL.EscapedPath() != g.mount {
+		return false
+	}
+	w.silent = true
+	if err := w.enter(); err != nil {
+		g.fail(w, r, err)
+		return true
+	}
+	defer w.leave()
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Robots-Tag", "noindex, nofollow")
+	switch at := ""; {
+	case r.ContentLength > maxBody:
+		failure(w, r, http.StatusRequestEntityTooLarge, &errBody.err)
+	case inner == nil:
+		at = g.mount + "/"
+		h.Set("Location", at)
+		plain(w, r, http.StatusFound, "")
+	case !clean(inner.URL.Path):
+		notFound(w, r)
+	default:
+		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		g.o.Dashboard.ServeHTTP(w, inner)
+	}
+	return true
+}
+
+// clean reports whether a path leads nowhere but down, by each name once: a
+// handler that tidies others up would lead out of its own place.
+func clean(p string) bool {
+	return path.Clean(p) == p || path.Clean(p)+"/" == p
+}

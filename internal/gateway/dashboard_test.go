@@ -1,0 +1,77 @@
+package gateway_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/gateway"
+)
+
+// The dashboard has its own place, whatever the site has there, and nothing
+// beside it.
+func TestDashboard(t *testing.T) {
+	site := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	board := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		_, _ = io.WriteString(w, r.URL.EscapedPath()+" "+string(body))
+	})
+	g, err := gateway.New(nil, &gateway.Options{
+		Base: "https://example.com/", Origin: site, Dashboard: board, DashboardPath: "/our/board/",
+		Policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		method, path, send, want string
+		status                   int
+	}{
+		{"GET", "/our/board/", "", "/ ", 200},
+		{"GET", "/our/board/pages/a%2Fb?q=1", "", "/pages/a%2Fb ", 200},
+		{"POST", "/our/board/login", "password=x", "/login password=x", 200},
+		{"GET", "/our/board", "", "", 302},
+		{"GET", "/our/board/../x", "", "", 404},
+		{"GET", "/our/board//x", "", "", 404},
+		{"GET", "/our/board/a/%2e%2e/b", "", "", 404},
+		{"POST", "/our/board/login", strings.Repeat("x", 65<<10), "", 413},
+		{"GET", "/our/boarding", "", "", 404},
+		{"GET", "/our", "", "", 404},
+		{"GET", "/board/", "", "", 404},
+	} {
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.send)))
+		if w.Code != tt.status || tt.want != "" && w.Body.String() != tt.want {
+			t.Errorf("%s %s: %d %q", tt.method, tt.path, w.Code, w.Body)
+		}
+		its := strings.HasPrefix(tt.path, "/our/board/") || tt.path == "/our/board"
+		h := w.Header()
+		if its && (h.Get("Cache-Control") != "no-store" || h.Get("X-Robots-Tag") != "noindex, nofollow" || h["Content-Signal"] != nil) {
+			t.Errorf("%s %s: %v", tt.method, tt.path, h)
+		}
+		if !its && h.Get("X-Robots-Tag") != "" {
+			t.Errorf("%s %s is the dashboard's", tt.method, tt.path)
+		}
+	}
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, httptest.NewRequest("POST", "/our/board/x", io.MultiReader(strings.NewReader(strings.Repeat("x", 65<<10)))))
+	if w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a long body of unknown length: %d", w.Code)
+	}
+}
+
+func TestDashboardPath(t *testing.T) {
+	for _, path := range []string{"", "/", "dashboard", "//x", "/a/../b", "/healthz", "/metrics", "/robots.txt", "/.well-known/x", "/a?b", "https://example.com/x"} {
+		if _, err := gateway.New(nil, &gateway.Options{Dashboard: http.NotFoundHandler(), DashboardPath: path}); !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
