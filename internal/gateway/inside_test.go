@@ -1,0 +1,38 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// The owner's own requests are let in and not counted; the key that they bring
+// is good for nobody else.
+func TestInside(t *testing.T) {
+	g, _, _ := closed(t, newRing(t), Options{Rate: 1}, nil)
+	inside, key := g.Inside()
+	ask := func(h http.Handler, key string) int {
+		r := httptest.NewRequest(http.MethodGet, "/llm-pages.json", nil)
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for range 20 {
+		if got := ask(inside, key); got != http.StatusOK {
+			t.Fatalf("the owner gets %d", got)
+		}
+	}
+	if got := ask(inside, ""); got != http.StatusUnauthorized {
+		t.Errorf("without the key, %d", got)
+	}
+	if got := ask(g, key); got != http.StatusUnauthorized {
+		t.Errorf("somebody else with the owner's key gets %d", got)
+	}
+	open := setup{o: Options{Rate: 1}}.gateway(t)
+	if _, key := open.Inside(); key != "" {
+		t.Error("a key is made where there are none")
+	}
+}
