@@ -49,6 +49,29 @@ type Page struct {
 	// [MaxOriginal] bytes, nil for none. A [Sink] that is an [Originals] keeps
 	// it; views do not give it. No part of [Page.Revision] either.
 	Original []byte `json:"-"`
+	// Weight is how much HTML the source has made the page of. A sink may keep
+	// it; views do not give it, and it is no part of [Page.Revision].
+	Weight Weight `json:"-"`
+}
+
+// Weight is the bytes of the HTML that a page was made of: what somebody has to
+// fetch who reads it there. A number of 0 is not known.
+type Weight struct {
+	Bytes    int64 // without content coding
+	Received int64 // of the body as it came over the wire, without header fields
+}
+
+// Or gives w, or what is held of the same page where w does not know it. HTML
+// of another length has come over the wire in another length, too.
+func (w Weight) Or(held Weight) Weight {
+	switch {
+	case w.Bytes <= 0:
+		return held
+	case w.Received <= 0 && w.Bytes == held.Bytes:
+		w.Received = held.Received
+	}
+	w.Received = max(w.Received, 0)
+	return w
 }
 
 // PageKind is what kind of page it is, by its content.

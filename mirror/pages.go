@@ -116,7 +116,7 @@ func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Tally) {
 		t.Unchanged++
 	default:
 		page, changed := millrace.Merge(held, c.Page)
-		page.URL, page.Version, page.Original = now.page, "", nil
+		page.URL, page.Version, page.Original, page.Weight = now.page, "", nil, millrace.Weight{}
 		p.pages[now.page] = page
 		switch {
 		case held == nil:

@@ -38,6 +38,9 @@ import (
 //     says nothing new. It goes with the name, with the Version of the name,
 //     and when a page comes by that name without one, or with one that is too
 //     large. No view shows it.
+//   - The page keeps the weight (Page.Weight) that the last source has told who
+//     knew one, as [millrace.Weight.Or] says, durable with the page, also of one
+//     that says nothing new. It goes with the page. No view shows it.
 //   - A Tagger that fails is logged, and the page has no tag in its room.
 //
 // A batch that a configuration other than the stored one applies is right, and
@@ -60,6 +63,14 @@ type Site interface {
 	// the site's Seq and Time move even if no page changes. It is resumable:
 	// after a crash it goes on where it was. progress may be nil.
 	Derive(ctx context.Context, progress func(done, total int)) error
+
+	// Weights gives the weights of pages by their identities or C-URLs, in the
+	// order of urls: the zero one where it is not known, or there is no such page.
+	Weights(ctx context.Context, urls []string) ([]millrace.Weight, error)
+	// MeanWeight gives the mean over the visible pages whose Bytes are known,
+	// and how many these are; Received is the mean over those where it is
+	// known, too, 0 if there are none. It looks at every page: remember it.
+	MeanWeight(ctx context.Context) (mean millrace.Weight, pages int64, err error)
 
 	// Head gives a view of the newest sequence number. ErrConflict: the pages
 	// have to be derived first.

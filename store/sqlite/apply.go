@@ -159,11 +159,12 @@ type held struct {
 	body   int64
 	meta   []byte
 	blocks []byte
+	weight millrace.Weight
 }
 
 func (w *work) held(url string) (h held, ok bool, err error) {
-	err = w.row("SELECT hint, body, meta, (SELECT data FROM body WHERE id = raw.body) FROM raw WHERE site = ? AND url = ?",
-		[]any{w.id, url}, &h.hint, &h.body, &h.meta, &h.blocks)
+	err = w.row(`SELECT hint, body, meta, (SELECT data FROM body WHERE id = raw.body), html_bytes, html_received FROM raw
+		WHERE site = ? AND url = ?`, []any{w.id, url}, &h.hint, &h.body, &h.meta, &h.blocks, &h.weight.Bytes, &h.weight.Received)
 	if absent(err) {
 		return h, false, nil
 	}
@@ -199,7 +200,7 @@ func (a *application) take(c *millrace.Change, url string) error {
 			return err
 		}
 		if string(meta) == string(h.meta) && string(blocks) == string(h.blocks) {
-			return nil // told without decoding what is held
+			return a.weigh(url, in.Weight, h.weight) // told without decoding what is held
 		}
 		if before, err = h.page(); err != nil {
 			return err
@@ -212,8 +213,9 @@ func (a *application) take(c *millrace.Change, url string) error {
 	}
 	p, changed := millrace.Merge(before, &in)
 	if !changed {
-		return nil
+		return a.weigh(url, in.Weight, h.weight)
 	}
+	p.Weight = in.Weight.Or(h.weight)
 	body, blocks, err := a.keep(p, h)
 	if err != nil {
 		return err
@@ -248,9 +250,10 @@ func (a *application) keep(p *millrace.Page, h held) (body int64, blocks []byte,
 	if !p.Known.Has(millrace.FieldModified) {
 		hint = p.Modified
 	}
-	err = a.exec(`INSERT INTO raw (site, url, hint, body, meta) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET hint = excluded.hint, body = excluded.body, meta = excluded.meta`,
-		a.id, p.URL, unix(hint), body, encodeMeta(p))
+	err = a.exec(`INSERT INTO raw (site, url, hint, body, meta, html_bytes, html_received) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET hint = excluded.hint, body = excluded.body, meta = excluded.meta,
+		html_bytes = excluded.html_bytes, html_received = excluded.html_received`,
+		a.id, p.URL, unix(hint), body, encodeMeta(p), p.Weight.Bytes, p.Weight.Received)
 	if a.state.fingerprint != a.Site.fingerprint {
 		a.unsettle()
 	}

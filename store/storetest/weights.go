@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// heavy is a page with its weight.
+func heavy(p *millrace.Page, bytes, received int64) *millrace.Page {
+	p = p.Clone()
+	p.Weight = millrace.Weight{Bytes: bytes, Received: received}
+	return p
+}
+
+// weights gives those of some pages, such as "/a 10 5".
+func (f *fixture) weights(urls ...string) (list []string) {
+	f.Helper()
+	ws, err := f.site.Weights(f.Context(), urls)
+	if err != nil || len(ws) != len(urls) {
+		f.Fatalf("weights of %q: %v, %v", urls, ws, err)
+	}
+	for i, w := range ws {
+		list = append(list, fmt.Sprint(urls[i], " ", w.Bytes, " ", w.Received))
+	}
+	return list
+}
+
+// meanWeight gives the mean weight, such as "10 5 of 2".
+func (f *fixture) meanWeight(s store.Site) string {
+	f.Helper()
+	mean, n, err := s.MeanWeight(f.Context())
+	if err != nil {
+		f.Fatalf("mean weight: %v", err)
+	}
+	return fmt.Sprint(mean.Bytes, " ", mean.Received, " of ", n)
+}
+
+func weightCases() []testCase {
+	return []testCase{
+		{"the weight of a page is kept with it", func(t *testing.T, f *fixture) {
+			want(f, "of no page", f.meanWeight(f.site), "0 0 of 0")
+			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 1<<40, 0)))
+			f.puts("/c")
+			check := func() {
+				t.Helper()
+				want(f, "weights", f.weights("/b", base+"a", "/c", "/nobody", "https://elsewhere.example/", "/b"), set(
+					"/b 1099511627776 0", base+"a 1000 300", "/c 0 0", "/nobody 0 0", "https://elsewhere.example/ 0 0", "/b 1099511627776 0"))
+				want(f, "mean", f.meanWeight(f.site), fmt.Sprint((1<<40+1000)/2, " 300 of 2"))
+			}
+			check()
+			f.reopen(nil)
+			check()
+			if ws, err := f.site.Weights(t.Context(), nil); len(ws) != 0 || err != nil {
+				t.Errorf("of nothing: %v, %v", ws, err)
+			}
+			if p := f.page(f.head(), "/a"); p.Weight != (millrace.Weight{}) {
+				t.Errorf("a view shows %v", p.Weight)
+			}
+			want(f, "of another site", f.meanWeight(f.another("second", f.config)), "0 0 of 0")
+		}},
+		{"the last weight that is known counts, of a page that says nothing new, too", func(t *testing.T, f *fixture) {
+			p := article("/a", "text")
+			f.apply(put(heavy(p, 1000, 300)))
+			seq := f.head().Site().Seq
+			next := func(what string, in *millrace.Page, want string) {
+				t.Helper()
+				c := put(in)
+				c.URL = p.URL
+				if tally := f.from(other, c); tally != (millrace.Tally{Unchanged: 1}) {
+					t.Errorf("%s: %+v", what, tally)
+				}
+				if got := f.weights("/a")[0]; got != "/a "+want {
+					t.Errorf("%s: %s, want %s", what, got, want)
+				}
+			}
+			next("it is not known", p, "1000 300")
+			next("nobody has seen it over the wire", heavy(p, 1000, 0), "1000 300")
+			next("it goes over the wire with another coding", heavy(p, 1000, 200), "1000 200")
+			next("another one, that nobody has seen over the wire", heavy(p, 1001, 0), "1001 0")
+			next("both", heavy(p, 2000, 500), "2000 500")
+			next("it came over the wire, of an unknown length", heavy(p, 0, 400), "2000 500")
+			next("below nothing", heavy(p, -1, -1), "2000 500")
+			next("below nothing on the wire", heavy(p, 2001, -1), "2001 0")
+			f.apply(alias(base+"dup", heavy(&millrace.Page{URL: p.URL}, 7, 7)))
+			want(f, "of a duplicate", f.weights("/a"), set("/a 2001 0"))
+			want(f, "sequence number", f.head().Site().Seq, seq)
+			f.apply(put(heavy(article("/a", "other text"), 3000, 0)))
+			want(f, "of a page that has changed", f.weights("/a"), set("/a 3000 0"))
+			f.apply(put(article("/a", "text")))
+			want(f, "of a page that has changed, by who does not know", f.weights("/a"), set("/a 3000 0"))
+		}},
+		{"a weight that is kept already is not written again", func(t *testing.T, f *fixture) {
+			if f.engine.Writes == nil {
+				t.Skip("the engine does not count its writes")
+			}
+			c := put(heavy(article("/a", "text"), 1000, 300))
+			f.apply(c)
+			before := f.engine.Writes(t, f.store)
+			f.apply(c)
+			want(f, "rows written", f.engine.Writes(t, f.store)-before, int64(0))
+		}},
+		{"a weight goes with the page", func(t *testing.T, f *fixture) {
+			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 2000, 500)))
+			f.apply(gone("/a"))
+			want(f, "weights", f.weights("/a", "/b"), set("/a 0 0", "/b 2000 500"))
+			want(f, "mean", f.meanWeight(f.site), "2000 500 of 1")
+			f.puts("/a")
+			want(f, "of a page that comes back", f.weights("/a"), set("/a 0 0"))
+			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(heavy(article("/b", "text"), 1, 1)), {Kind: millrace.Put}})
+			if err == nil {
+				t.Fatal("a bad batch was taken")
+			}
+			want(f, "a batch that fails leaves it", f.weights("/b"), set("/b 2000 500"))
+		}},
+		{"the mean weight is that of the visible pages", func(t *testing.T, f *fixture) {
+			hidden := heavy(article("/noindex", "text"), 1<<30, 1<<30)
+			hidden.Access.NoIndex = true
+			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 2001, 0)),
+				put(heavy(article("/private/c", "text"), 9000, 900)), put(hidden))
+			want(f, "mean", f.meanWeight(f.site), "4000 600 of 3")
+			f.reopen(func(c *store.Config) { c.Visibility.Exclude = []string{"/private"} })
+			f.derive()
+			want(f, "mean, of less", f.meanWeight(f.site), "1500 300 of 2")
+			want(f, "a hidden page keeps its own", f.weights("/private/c"), set("/private/c 9000 900"))
+			f.reopen(func(c *store.Config) { c.Visibility.Exclude = []string{} })
+			f.derive()
+			want(f, "mean, of all again", f.meanWeight(f.site), "4000 600 of 3")
+		}},
+	}
+}
