@@ -54,7 +54,7 @@ type Event struct {
 	Path     string        // identity of the page, else the path of the document, without a query
 	Query    string        // of a search
 	Intent   string        // X-OpenFeeder-Intent
-	Results  int64         // of a search, the hits; of an index, the pages that it names; else 0
+	Results  int64         // of a search, the hits; of an index, the pages that it names; 1 of one page, if all of it was sent or stands; else 0
 	Status   int           // of the answer
 	Cached   bool          // nothing was made for it: a 304, or bytes that were there
 	Bytes    int64         // of the body, as they went over the wire

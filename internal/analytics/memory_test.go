@@ -1,0 +1,139 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// memory is a store.Usage of one site, as simple as can be.
+type memory struct {
+	mu       sync.Mutex
+	events   []store.Event
+	batches  int
+	err      error // of Record
+	exported map[string]uint64
+	tidied   []time.Time // the times that Tidy was given
+}
+
+func (m *memory) Record(_ context.Context, _ string, events []store.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return m.err
+	}
+	m.batches++
+	for _, e := range events {
+		e.Number = uint64(len(m.events) + 1)
+		m.events = append(m.events, e)
+	}
+	return nil
+}
+
+// fail has Record fail from now on; nil = work again.
+func (m *memory) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
+}
+
+func (m *memory) all() []store.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.events)
+}
+
+func (m *memory) Events(_ context.Context, _ string, q store.EventQuery) iter.Seq2[store.Event, error] {
+	return func(yield func(store.Event, error) bool) {
+		all := m.all()
+		if q.Newest {
+			slices.Reverse(all)
+		}
+		n := 0
+		for _, e := range all {
+			if q.After > 0 && (q.Newest && e.Number >= q.After || !q.Newest && e.Number <= q.After) ||
+				!q.From.IsZero() && e.Time.Before(q.From) || !q.To.IsZero() && !e.Time.Before(q.To) ||
+				q.Bot != "" && e.Bot != q.Bot || q.Protocol != "" && e.Protocol != q.Protocol ||
+				q.Endpoint != "" && e.Endpoint != q.Endpoint || q.Path != "" && e.Path != q.Path ||
+				q.Outcomes != nil && !slices.Contains(q.Outcomes, store.OutcomeOf(e.Status)) {
+				continue
+			}
+			if !yield(e, nil) {
+				return
+			}
+			if n++; n == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Sums(_ context.Context, _ string, q store.SumQuery) iter.Seq2[store.Sum, error] {
+	return func(yield func(store.Sum, error) bool) {
+		sums := map[store.Sum]store.Counts{}
+		for _, e := range m.all() {
+			k := store.Sum{
+				Start: e.Time.UTC().Truncate(time.Duration(q.Per)), Per: q.Per, Bot: e.Bot, Family: e.Family, Verdict: e.Verdict,
+				Protocol: e.Protocol, Endpoint: e.Endpoint, Outcome: store.OutcomeOf(e.Status),
+			}
+			if !q.From.IsZero() && k.Start.Before(q.From) || !q.To.IsZero() && !k.Start.Before(q.To) {
+				continue
+			}
+			c := sums[k]
+			c.Events++
+			if e.Cached {
+				c.Cached++
+			}
+			if e.HTML > 0 {
+				c.Weighed++
+			}
+			c.Results, c.Bytes, c.Size = c.Results+e.Results, c.Bytes+e.Bytes, c.Size+e.Size
+			c.HTML, c.Received, c.Took = c.HTML+e.HTML, c.Received+e.Received, c.Took+e.Took
+			sums[k] = c
+		}
+		keys := slices.SortedFunc(maps.Keys(sums), func(a, b store.Sum) int {
+			return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Bot, b.Bot), cmp.Compare(a.Protocol, b.Protocol),
+				cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Verdict, b.Verdict))
+		})
+		for _, k := range keys {
+			s := k
+			s.Counts = sums[k]
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Top(context.Context, string, store.Topic, time.Time, time.Time, int) ([]store.TopItem, error) {
+	return nil, nil
+}
+
+func (m *memory) Exported(_ context.Context, _, exporter string) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.exported[exporter], nil
+}
+
+func (m *memory) Export(_ context.Context, _, exporter string, number uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.exported == nil {
+		m.exported = map[string]uint64{}
+	}
+	m.exported[exporter] = number
+	return nil
+}
+
+func (m *memory) Tidy(_ context.Context, _ string, events, hours time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tidied = append(m.tidied, events, hours)
+	return nil
+}

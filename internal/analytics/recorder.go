@@ -1,0 +1,182 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// Weights is what is known of the HTML of a site's pages. It is a part of the
+// sites of a store.
+type Weights interface {
+	// Weights gives the weights of pages by their identities, in their order;
+	// the zero value where nothing is known.
+	Weights(ctx context.Context, urls []string) ([]millrace.Weight, error)
+}
+
+// Options configure a [Recorder]. The zero value works.
+type Options struct {
+	// Weights fills in what the pages would have been as HTML; nil = events have
+	// what they come with.
+	Weights Weights
+	// QueryKey hides what was searched for: events have a keyed hash of it. See
+	// [QueryKey]. nil = they have the query.
+	QueryKey []byte
+	// Keep is how long single events are kept; 0 = 30 days. KeepHours is how long
+	// their sums are kept by hour, before they are by day; 0 = 31 days.
+	Keep, KeepHours time.Duration
+
+	Buffer int           // most events that wait to be stored, others are dropped; 0 = 16384
+	Every  time.Duration // between two batches, if they are not large; 0 = 2 s
+
+	Now    func() time.Time // nil = time.Now
+	Logger *slog.Logger     // told of what could not be stored; nil = discard
+}
+
+const (
+	keepEvents = 30 * 24 * time.Hour
+	keepHours  = 31 * 24 * time.Hour
+	waiting    = 16384
+	batchEvery = 2 * time.Second
+)
+
+// Recorder takes down what machines are answered. All methods are safe for
+// concurrent use.
+type Recorder struct {
+	usage store.Usage
+	site  string
+	o     Options
+	batch int           // so many that wait are stored at once
+	wake  chan struct{} // there are that many
+
+	mu       sync.Mutex
+	coming   buffer
+	recorded uint64
+	dropped  uint64
+
+	storing sync.Mutex // of what follows: one batch at a time
+	spare   buffer     // empty, to take the place of coming
+	taken   []store.Event
+	weights weightCache
+}
+
+// buffer holds events in the order in which they came. Their texts lie together
+// in one piece of memory: those of a request would keep all of it.
+type buffer struct {
+	records []record
+	text    []byte
+}
+
+// record is an event whose texts are the next bytes of its buffer's.
+type record struct {
+	event               store.Event
+	path, query, intent uint16
+}
+
+// New makes a recorder of a site in a store. o may be nil. Whoever makes it has
+// [Recorder.Run] run.
+func New(usage store.Usage, site string, o *Options) *Recorder {
+	r := &Recorder{usage: usage, site: site, wake: make(chan struct{}, 1)}
+	if o != nil {
+		r.o = *o
+	}
+	r.o.Keep, r.o.KeepHours = cmp.Or(r.o.Keep, keepEvents), cmp.Or(r.o.KeepHours, keepHours)
+	r.o.Buffer, r.o.Every = cmp.Or(r.o.Buffer, waiting), cmp.Or(r.o.Every, batchEvery)
+	r.batch = (r.o.Buffer + 3) / 4
+	if r.o.Now == nil {
+		r.o.Now = time.Now
+	}
+	if r.o.Logger == nil {
+		r.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	r.weights.init()
+	return r
+}
+
+// Record takes down one answer. It never waits for the store, and copies what it
+// keeps of Path, Query and Intent; the other texts have to be few and short. The
+// number is the store's to say.
+func (r *Recorder) Record(e store.Event) {
+	path, query, intent := cut(e.Path), cut(e.Query), cut(e.Intent)
+	e.Path, e.Query, e.Intent = "", "", ""
+	r.mu.Lock()
+	if len(r.coming.records) >= r.o.Buffer {
+		r.dropped++
+		r.mu.Unlock()
+		return
+	}
+	b := &r.coming
+	b.records = append(b.records, record{e, uint16(len(path)), uint16(len(query)), uint16(len(intent))})
+	b.text = append(append(append(b.text, path...), query...), intent...)
+	r.recorded++
+	n := len(b.records)
+	r.mu.Unlock()
+	if n == r.batch {
+		select {
+		case r.wake <- struct{}{}:
+		default: // it is awake
+		}
+	}
+}
+
+// cut gives as much of a text as a store keeps, without half a character at its
+// end.
+func cut(s string) string {
+	if len(s) <= store.MaxEventText {
+		return s
+	}
+	n := store.MaxEventText
+	for n > store.MaxEventText-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Recorded gives how many events were taken down, since the recorder was made.
+func (r *Recorder) Recorded() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.recorded
+}
+
+// Dropped gives how many events are lost, since the recorder was made: they came
+// when too many waited, or the store did not take them.
+func (r *Recorder) Dropped() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
+}
+
+// Waiting gives how many events are not stored yet.
+func (r *Recorder) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.coming.records)
+}
+
+// take empties the buffer into r.taken, with every text in its place.
+func (r *Recorder) take() {
+	r.mu.Lock()
+	full := r.coming
+	r.coming = r.spare
+	r.mu.Unlock()
+	text := string(full.text)
+	next := func(n uint16) (s string) {
+		s, text = text[:n], text[n:]
+		return s
+	}
+	for i := range full.records {
+		rec := &full.records[i]
+		e := rec.event
+		e.Path, e.Query, e.Intent = next(rec.path), next(rec.query), next(rec.intent)
+		r.taken = append(r.taken, e)
+	}
+	clear(full.records)
+	r.spare = buffer{full.records[:0], full.text[:0]}
+}

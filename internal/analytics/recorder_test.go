@@ -1,0 +1,407 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// page is an answer that was one page.
+func page(path string) store.Event {
+	return store.Event{
+		Time: noon, Bot: "GPTBot", Family: "openai", Verdict: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch,
+		Path: path, Status: 200, Bytes: 700, Size: 2_000, Took: time.Millisecond,
+	}
+}
+
+// weights are those of a site, and how often they were asked for.
+type weights struct {
+	of    map[string]millrace.Weight
+	err   error
+	asked atomic.Int64
+}
+
+func (w *weights) Weights(_ context.Context, urls []string) ([]millrace.Weight, error) {
+	w.asked.Add(int64(len(urls)))
+	if w.err != nil {
+		return nil, w.err
+	}
+	out := make([]millrace.Weight, len(urls))
+	for i, u := range urls {
+		out[i] = w.of[u]
+	}
+	return out, nil
+}
+
+// What comes is in the store a little later, in its order, and completed.
+func TestRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, w := &memory{}, &weights{of: map[string]millrace.Weight{"/a": {Bytes: 50_000, Received: 9_000}}}
+		r := New(m, "site", &Options{Weights: w})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { r.Run(ctx); close(done) }()
+
+		search := store.Event{Time: noon, Endpoint: store.EndpointSearch, Path: "/openfeeder", Query: "a question", Intent: "learn", Results: 7, Status: 200, Bytes: 10}
+		head := page("/a")
+		head.Bytes, head.Size = 0, 0
+		part := page("/a")
+		part.Status = 206
+		stands := page("/a")
+		stands.Status, stands.Bytes, stands.Size = 304, 0, 0
+		gone := page("/gone")
+		gone.Status = 404
+		want := []store.Event{page("/a"), page("/b"), search, head, part, stands, gone}
+		for _, e := range want {
+			r.Record(e)
+		}
+		synctest.Wait()
+		if n := len(m.all()); n != 0 || r.Waiting() != len(want) {
+			t.Errorf("at once: %d are stored, %d wait", n, r.Waiting())
+		}
+		time.Sleep(batchEvery + time.Second)
+		for i := range want {
+			want[i].Number = uint64(i + 1)
+		}
+		for _, i := range []int{0, 5} {
+			want[i].HTML, want[i].Received, want[i].Results = 50_000, 9_000, 1
+		}
+		want[1].Results = 1 // of no known weight
+		if d := cmp.Diff(want, m.all()); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		if n := w.asked.Load(); n != 2 {
+			t.Errorf("%d weights were asked for", n)
+		}
+
+		r.Record(page("/a"))
+		stop()
+		<-done
+		if n := len(m.all()); n != len(want)+1 || r.Recorded() != uint64(n) || r.Dropped() != 0 {
+			t.Errorf("in the end: %d are stored, %d recorded, %d dropped", n, r.Recorded(), r.Dropped())
+		}
+	})
+}
+
+// A full disk, or another process that holds the store, costs nothing but what
+// there is no room for.
+func TestStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{err: millrace.ErrUnavailable}
+		r := New(m, "site", &Options{Buffer: 100})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go r.Run(ctx)
+		start := time.Now()
+		for i := range 1000 {
+			r.Record(page(fmt.Sprint("/", i)))
+			if i == 24 || i == 149 {
+				time.Sleep(10 * time.Second)
+			}
+		}
+		if took := time.Since(start); took != 20*time.Second {
+			t.Errorf("Record has waited: %v", took)
+		}
+		// 25 are taken out of the buffer, 100 are in it.
+		if r.Recorded() != 125 || r.Dropped() != 875 {
+			t.Errorf("%d recorded, %d dropped", r.Recorded(), r.Dropped())
+		}
+		m.fail(nil)
+		time.Sleep(2 * maxWait)
+		all := m.all()
+		if len(all) != 125 || all[0].Path != "/0" || all[124].Path != "/124" {
+			t.Fatalf("%d are stored: %v", len(all), all)
+		}
+
+		m.fail(fmt.Errorf("nobody takes that: %w", millrace.ErrInvalid))
+		r.Record(page("/wrong"))
+		time.Sleep(time.Minute)
+		m.fail(nil)
+		r.Record(page("/right"))
+		time.Sleep(time.Minute)
+		if all = m.all(); len(all) != 126 || all[125].Path != "/right" || r.Dropped() != 876 {
+			t.Errorf("after a batch that is never taken: %d stored, %d dropped", len(all), r.Dropped())
+		}
+	})
+}
+
+// A failure in the middle of what is stored loses and doubles nothing.
+func TestFlushAgain(t *testing.T) {
+	m := &failing{after: 1}
+	r := New(m, "site", nil)
+	const n = 2*atOnce + 10
+	for i := range n {
+		r.Record(page(fmt.Sprint("/", i)))
+	}
+	if err := r.Flush(t.Context()); !errors.Is(err, millrace.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	r.Record(page("/last"))
+	m.after = -1
+	if err := r.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := m.all()
+	if len(all) != n+1 || all[n].Path != "/last" {
+		t.Fatalf("%d events", len(all))
+	}
+	for i, e := range all[:n] {
+		if e.Path != fmt.Sprint("/", i) {
+			t.Fatalf("event %d is of %s", i, e.Path)
+		}
+	}
+}
+
+// failing is a store that fails after some batches; -1 = never.
+type failing struct {
+	memory
+	after int
+}
+
+func (f *failing) Record(ctx context.Context, site string, events []store.Event) error {
+	if f.after == 0 {
+		return millrace.ErrUnavailable
+	}
+	f.after--
+	return f.memory.Record(ctx, site, events)
+}
+
+// What machines send is bounded, and no request stays in memory for the few
+// bytes of it that are kept.
+func TestTexts(t *testing.T) {
+	m := &memory{}
+	r := New(m, "site", nil)
+	for _, s := range []string{"", "x", strings.Repeat("é", 200), strings.Repeat("x", 255) + "é", strings.Repeat("\x80", 300), strings.Repeat("日", 1000)} {
+		r.Record(store.Event{Path: s, Query: "q" + s, Intent: s})
+	}
+	if err := r.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{0, 1, 256, 255, 252, 255} {
+		e := m.all()[i]
+		if len(e.Path) != want || e.Intent != e.Path || !strings.HasPrefix("q"+e.Path, e.Query[:len(e.Query)-1]) {
+			t.Errorf("%d: %d bytes of path, query %q", i, len(e.Path), e.Query)
+		}
+		if i != 4 && !utf8.ValidString(e.Path+e.Query) {
+			t.Errorf("%d: half a character", i)
+		}
+	}
+}
+
+// With a key, nobody reads what was searched for, and equal queries are still
+// equal.
+func TestQueryKey(t *testing.T) {
+	ctx := t.Context()
+	notes := &notes{}
+	key, err := QueryKey(ctx, notes)
+	if err != nil || len(key) != keySize {
+		t.Fatal(key, err)
+	}
+	again, err := QueryKey(ctx, notes)
+	if err != nil || string(again) != string(key) {
+		t.Errorf("a site has one key: %v", err)
+	}
+	m := &memory{}
+	r := New(m, "site", &Options{QueryKey: key})
+	for _, q := range []string{"private matters", "other matters", "private matters", ""} {
+		r.Record(store.Event{Endpoint: store.EndpointSearch, Query: q})
+	}
+	if err := r.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	got := m.all()
+	if got[0].Query != got[2].Query || got[0].Query == got[1].Query || got[3].Query != "" || len(got[0].Query) != 25 || strings.Contains(got[0].Query, "private") {
+		t.Errorf("%q %q %q %q", got[0].Query, got[1].Query, got[2].Query, got[3].Query)
+	}
+	other, err := QueryKey(ctx, &notes2)
+	if err != nil || hashed(other, "private matters") == got[0].Query {
+		t.Errorf("two sites have one key: %v", err)
+	}
+}
+
+var notes2 notes
+
+// notes keeps short texts, and tells once that somebody else was faster.
+type notes struct {
+	kept   map[string]millrace.Cursor
+	beaten bool
+}
+
+func (n *notes) Cursor(_ context.Context, from string) (millrace.Cursor, error) {
+	return n.kept[from], nil
+}
+
+func (n *notes) Swap(_ context.Context, from string, old, new millrace.Cursor) error {
+	if !n.beaten {
+		n.beaten, n.kept = true, map[string]millrace.Cursor{}
+		return millrace.ErrConflict
+	}
+	if n.kept[from] != old {
+		return millrace.ErrConflict
+	}
+	n.kept[from] = new
+	return nil
+}
+
+// The store is tidied up every hour, but not by a clock that was just set.
+func TestTidy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		var ahead atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		r := New(m, "site", &Options{Keep: 48 * time.Hour, Now: now})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		start := time.Now()
+		go r.Run(ctx)
+		tidied := func() int {
+			synctest.Wait()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return len(m.tidied) / 2
+		}
+		time.Sleep(tidyFirst)
+		if tidied() != 1 || !m.tidied[0].Equal(start.Add(tidyFirst-48*time.Hour)) || !m.tidied[1].Equal(start.Add(tidyFirst-keepHours)) {
+			t.Fatalf("%v", m.tidied)
+		}
+		ahead.Store(int64(10 * 365 * 24 * time.Hour))
+		time.Sleep(tidyEvery)
+		if tidied() != 1 {
+			t.Error("ten years were thrown away by a clock that has jumped")
+		}
+		ahead.Store(0)
+		time.Sleep(tidyEvery)
+		if tidied() != 1 {
+			t.Error("a clock that has jumped back is believed at once")
+		}
+		time.Sleep(tidyEvery)
+		if tidied() != 2 {
+			t.Error("the store is not tidied up any more")
+		}
+	})
+}
+
+// Weights are remembered for a while, and not what nobody could tell.
+func TestWeightCache(t *testing.T) {
+	ctx := t.Context()
+	now := noon
+	w := &weights{of: map[string]millrace.Weight{}, err: millrace.ErrUnavailable}
+	m := &memory{}
+	r := New(m, "site", &Options{Weights: w, Now: func() time.Time { return now }})
+	record := func(paths ...string) (last store.Event) {
+		t.Helper()
+		for _, path := range paths {
+			r.Record(page(path))
+		}
+		if err := r.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		all := m.all()
+		return all[len(all)-1]
+	}
+	if e := record("/a"); e.HTML != 0 {
+		t.Errorf("%+v", e)
+	}
+	w.err = nil
+	w.of["/a"] = millrace.Weight{Bytes: 10}
+	if e := record("/a"); e.HTML != 10 || e.Received != 0 {
+		t.Errorf("after a failure: %+v", e)
+	}
+	w.of["/a"] = millrace.Weight{Bytes: 20}
+	if e := record("/a", "/a"); e.HTML != 10 || w.asked.Load() != 2 {
+		t.Errorf("asked %d times: %+v", w.asked.Load(), e)
+	}
+	now = now.Add(trustWeights + time.Second)
+	if e := record("/a"); e.HTML != 20 {
+		t.Errorf("for ever: %+v", e)
+	}
+	many := make([]string, knownWeights+askedAtOnce)
+	for i := range many {
+		many[i] = fmt.Sprint("/many/", i)
+	}
+	r.o.Buffer = len(many)
+	record(many...)
+	if record("/a"); len(r.weights.known) != 1 {
+		t.Errorf("%d weights are remembered", len(r.weights.known))
+	}
+}
+
+// Many record at once while what they record is stored.
+func TestRecordAtOnce(t *testing.T) {
+	m := &memory{}
+	r := New(m, "site", &Options{Buffer: 4000, Every: time.Millisecond})
+	ctx, stop := context.WithCancel(t.Context())
+	var run, tell sync.WaitGroup
+	run.Go(func() { r.Run(ctx) })
+	const each = 5000
+	for i := range 4 {
+		tell.Go(func() {
+			for n := range each {
+				r.Record(store.Event{Path: fmt.Sprint("/", i, "/", n), Status: 200})
+			}
+		})
+	}
+	tell.Wait()
+	stop()
+	run.Wait()
+	all := m.all()
+	if uint64(len(all)) != r.Recorded() || r.Recorded()+r.Dropped() != 4*each {
+		t.Fatalf("%d stored, %d recorded, %d dropped", len(all), r.Recorded(), r.Dropped())
+	}
+	seen := map[string]bool{}
+	for _, e := range all {
+		if seen[e.Path] {
+			t.Fatalf("%s twice", e.Path)
+		}
+		seen[e.Path] = true
+	}
+}
+
+// Nothing is allocated for an event, once the buffers are as large as they get.
+func TestRecordAllocates(t *testing.T) {
+	r, e := New(&memory{}, "site", &Options{Buffer: 2000}), page("/a/page")
+	fill := func() {
+		for range 2000 {
+			r.Record(e)
+		}
+	}
+	for range 3 {
+		fill()
+		r.take()
+		r.taken = r.taken[:0]
+	}
+	if n := testing.AllocsPerRun(1000, func() { r.Record(e) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	r, e := New(&memory{}, "site", nil), page("/a/page/of/the/site")
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r.Record(e)
+			if r.Waiting() == waiting {
+				r.storing.Lock()
+				r.take()
+				clear(r.taken)
+				r.taken = r.taken[:0]
+				r.storing.Unlock()
+			}
+		}
+	})
+}
