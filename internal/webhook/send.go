@@ -107,10 +107,8 @@ func (s *Sender) Key() string {
 // [millrace.ErrTooLarge]: it takes no message of that length (413);
 // [millrace.ErrForbidden]: it is at an address that is refused.
 func (s *Sender) Send(ctx context.Context, body []byte) error {
-	sum := sha256.Sum256(body)
-	id := "msg_" + hex.EncodeToString(sum[:16])
 	for fails := 0; ; fails++ {
-		err := s.post(ctx, id, body)
+		err := s.Try(ctx, body)
 		status, answered := errors.AsType[*fetch.StatusError](err)
 		switch {
 		case err == nil:
@@ -125,18 +123,38 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 		case answered && status.Code == http.StatusRequestEntityTooLarge:
 			return fmt.Errorf("webhook %s takes no message of %d bytes (413): %w", s.name, len(body), millrace.ErrTooLarge)
 		case !answered && errors.Is(err, millrace.ErrForbidden):
-			return fmt.Errorf("webhook %s: %w", s.name, err)
+			return err
 		}
 		wait := min(firstWait<<min(fails, 16), maxWait)
 		wait -= time.Duration(s.o.Rand() * float64(wait/2))
 		wait = max(wait, min(fetch.Patience(err), maxAsked))
 		s.o.Logger.WarnContext(ctx, "the webhook does not take a message; what there is to tell is kept",
-			"webhook", s.name, "error", why(err), "again_in", wait.Round(time.Millisecond))
+			"webhook", s.name, "error", why(errors.Unwrap(err)), "again_in", wait.Round(time.Millisecond))
 		if err := fetch.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
+
+// Try sends a message once. Errors name no more of the URL than its host; they
+// wrap a [*fetch.StatusError] if there was an answer.
+func (s *Sender) Try(ctx context.Context, body []byte) error {
+	sum := sha256.Sum256(body)
+	err := s.post(ctx, "msg_"+hex.EncodeToString(sum[:16]), body)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &failure{s.name, err}
+}
+
+// failure is a message that was not acknowledged.
+type failure struct {
+	name string
+	err  error
+}
+
+func (f *failure) Error() string { return "webhook " + f.name + ": " + why(f.err) }
+func (f *failure) Unwrap() error { return f.err }
 
 // why says what went wrong without the URL.
 func why(err error) string {
