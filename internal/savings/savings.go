@@ -38,15 +38,18 @@ type Figure struct {
 	Basis   Basis   `json:"basis"` // of Instead, and so of Saved
 }
 
-func figure(spent, instead float64, b Basis) Figure {
+// NewFigure makes a figure of what was spent and what the yardstick would have
+// spent, which is as the basis says.
+func NewFigure(spent, instead float64, b Basis) Figure {
 	return Figure{spent, instead, instead - spent, b}
 }
 
-func (f Figure) add(g Figure) Figure {
+// Add gives the sum of two figures; an estimate makes it one.
+func (f Figure) Add(g Figure) Figure {
 	if g.Basis == Estimate {
 		f.Basis = Estimate
 	}
-	return figure(f.Spent+g.Spent, f.Instead+g.Instead, f.Basis)
+	return NewFigure(f.Spent+g.Spent, f.Instead+g.Instead, f.Basis)
 }
 
 // HTML is the mean size of a site's HTML pages, in bytes.
@@ -77,31 +80,51 @@ type Saved struct {
 	KWh      Figure `json:"kwh"`
 }
 
+// Mean gives the mean size of a site's HTML pages: what was measured, where it
+// was measured of all pages or of enough of them, else what the mean text of
+// them makes it, in bytes; 0 = not known. A measured size without the one on the
+// wire makes that an estimate.
+func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
+	h := HTML{Documents: measured.Documents, From: FromNone}
+	switch {
+	case h.Documents > 0 && (h.Documents >= sampled || all):
+		h.Received, h.Bytes = measured.Received, measured.Bytes
+		if h.From = FromSample; all {
+			h.From = FromHTML
+		}
+	case text > 0:
+		h.Bytes, h.From = text*c.HTMLPerText, FromText
+	}
+	if h.Received == 0 {
+		h.Received = h.Bytes / c.HTMLCompression
+	}
+	return h
+}
+
 // Of tells what pulls of one site have saved. site is all that is known of the
 // site, these pulls included; of it only HTML and text count.
 func Of(t, site store.Traffic, c Coefficients) *Saved {
 	s := &Saved{
 		Pages: t.Pages, Brought: t.Brought, Stand: t.Stand, Skipped: max(0, t.Pages-t.Brought-t.Stand),
 		Conditional: t.Conditional, NotModified: t.NotModified,
-		HTML: &HTML{Documents: site.HTML, From: FromNone},
 	}
+	measured, text := HTML{Documents: site.HTML}, 0.0
+	if site.HTML > 0 {
+		measured.Received, measured.Bytes = float64(site.HTMLReceived)/float64(site.HTML), float64(site.HTMLBytes)/float64(site.HTML)
+	}
+	if site.Brought > 0 {
+		text = float64(site.Text) / float64(site.Brought)
+	}
+	s.HTML = new(c.Mean(measured, site.HTML*t.Pulls >= t.Pages, text))
 	basis := Estimate
-	switch {
-	case site.HTML > 0 && (site.HTML >= sampled || site.HTML*t.Pulls >= t.Pages):
-		s.HTML.Received, s.HTML.Bytes = float64(site.HTMLReceived)/float64(site.HTML), float64(site.HTMLBytes)/float64(site.HTML)
-		if s.HTML.From = FromSample; site.HTML*t.Pulls >= t.Pages {
-			s.HTML.From, basis = FromHTML, Measured
-		}
-	case site.Brought > 0:
-		s.HTML.Bytes = float64(site.Text) / float64(site.Brought) * c.HTMLPerText
-		s.HTML.Received = s.HTML.Bytes / c.HTMLCompression
-		s.HTML.From = FromText
+	if s.HTML.From == FromHTML {
+		basis = Measured
 	}
 	pages := float64(t.Pages)
-	s.Requests = figure(float64(t.Requests), pages, Measured)
-	s.Bytes = figure(float64(t.Received), math.Round(pages*s.HTML.Received), basis)
-	s.Tokens = figure(math.Round(float64(t.Text)/c.BytesPerToken), math.Round(pages*s.HTML.Bytes/c.BytesPerToken), Estimate)
-	s.KWh = figure(s.Bytes.Spent/1e9*c.KWhPerGB, s.Bytes.Instead/1e9*c.KWhPerGB, Estimate)
+	s.Requests = NewFigure(float64(t.Requests), pages, Measured)
+	s.Bytes = NewFigure(float64(t.Received), math.Round(pages*s.HTML.Received), basis)
+	s.Tokens = NewFigure(math.Round(float64(t.Text)/c.BytesPerToken), math.Round(pages*s.HTML.Bytes/c.BytesPerToken), Estimate)
+	s.KWh = NewFigure(s.Bytes.Spent/1e9*c.KWhPerGB, s.Bytes.Instead/1e9*c.KWhPerGB, Estimate)
 	return s.rate()
 }
 
@@ -109,18 +132,19 @@ func Of(t, site store.Traffic, c Coefficients) *Saved {
 func (s *Saved) Add(u *Saved) {
 	s.Pages, s.Brought, s.Stand, s.Skipped = s.Pages+u.Pages, s.Brought+u.Brought, s.Stand+u.Stand, s.Skipped+u.Skipped
 	s.Conditional, s.NotModified = s.Conditional+u.Conditional, s.NotModified+u.NotModified
-	s.Requests, s.Bytes, s.Tokens, s.KWh = s.Requests.add(u.Requests), s.Bytes.add(u.Bytes), s.Tokens.add(u.Tokens), s.KWh.add(u.KWh)
+	s.Requests, s.Bytes, s.Tokens, s.KWh = s.Requests.Add(u.Requests), s.Bytes.Add(u.Bytes), s.Tokens.Add(u.Tokens), s.KWh.Add(u.KWh)
 	s.HTML = nil
 	s.rate()
 }
 
 // rate makes the rates of the counts.
 func (s *Saved) rate() *Saved {
-	s.SkipRate, s.NotModifiedRate = share(s.Skipped, s.Pages), share(s.NotModified, s.Conditional)
+	s.SkipRate, s.NotModifiedRate = Share(s.Skipped, s.Pages), Share(s.NotModified, s.Conditional)
 	return s
 }
 
-func share(n, of int64) *float64 {
+// Share gives n of all; nil: there are none.
+func Share(n, of int64) *float64 {
 	if of == 0 {
 		return nil
 	}
