@@ -1,0 +1,36 @@
+package edition
+
+import "time"
+
+// Listed is a large document or a file of an edition, as it lies on the disk.
+type Listed struct {
+	Room     string
+	Path     string // under the documents' base, starting with "/"
+	Size     int64  // in bytes, of a document without coding
+	Least    int64  // the smallest that can be asked for
+	Modified time.Time
+	Keyed    bool // who has a key gets another form
+}
+
+// Listing gives the large documents and the files of the edition, in the order in
+// which the rooms made them.
+func (ed *Edition) Listing() []Listed {
+	m := ed.manifest
+	out := make([]Listed, 0, len(m.Documents)+len(m.Shelf))
+	for i := range m.Documents {
+		d := &m.Documents[i]
+		l := Listed{Room: d.Room, Path: d.Path, Modified: d.Modified, Keyed: d.Keyed != nil}
+		for i, f := range d.Files { // identity first
+			if i == 0 {
+				l.Size, l.Least = f.Size, f.Size
+			}
+			l.Least = min(l.Least, f.Size)
+		}
+		out = append(out, l)
+	}
+	for i := range m.Shelf {
+		f := &m.Shelf[i]
+		out = append(out, Listed{Room: f.Room, Path: f.Path, Size: f.Size, Least: f.Size, Modified: f.Modified})
+	}
+	return out
+}

@@ -1,0 +1,37 @@
+package edition
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+)
+
+// The listing names what there is, with the sizes at which it is sent.
+func TestListing(t *testing.T) {
+	room := &memRoom{}
+	p := pressIn(t, newMemSite(300), room, t.TempDir(), nil)
+	publish(t, p)
+	ed := p.Current()
+	var paths []string
+	for _, l := range ed.Listing() {
+		paths = append(paths, l.Path)
+		for coding, want := range map[string]int64{"identity": l.Size, "gzip, br, zstd": l.Least} {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, l.Path, nil)
+			r.Header.Set("Accept-Encoding", coding)
+			if done, err := p.Serve(w, r); !done || err != nil {
+				t.Fatal(done, err)
+			}
+			if got := int64(w.Body.Len()); got != want && coding == "identity" || got < want || l.Room != ed.Room(l.Path) || l.Modified.IsZero() {
+				t.Errorf("%s as %s has %d bytes: %+v", l.Path, coding, got, l)
+			}
+		}
+		if l.Least >= l.Size {
+			t.Errorf("no coding makes it smaller: %+v", l)
+		}
+	}
+	slices.Sort(paths)
+	if want := slices.Sorted(slices.Values(append(ed.Large(), ed.Files()...))); !slices.Equal(paths, want) || len(paths) == 0 {
+		t.Errorf("%q, want %q", paths, want)
+	}
+}
