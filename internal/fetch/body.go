@@ -63,7 +63,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	if body == nil {
 		body = http.NoBody
 	}
-	c := &content{body: body, url: responseURL(resp)}
+	c := &content{body: body, url: responseURL(resp), decoded: resp.Uncompressed}
 	defer func() {
 		if err != nil {
 			_ = c.Close()
@@ -148,7 +148,9 @@ type content struct {
 	top   *bufio.Reader
 	stops []func()
 	url   string
-	err   error
+	// decoded says that the transport has taken a coding off already.
+	decoded bool
+	err     error
 }
 
 func (c *content) Read(p []byte) (int, error) {
@@ -165,6 +167,15 @@ func (c *content) Read(p []byte) (int, error) {
 	}
 	c.err = err
 	return n, err
+}
+
+// Received gives how many bytes of a body of [Decode] have come over the wire so
+// far, before decoding; 0 = nobody can tell.
+func Received(body io.Reader) int64 {
+	if c, ok := body.(*content); ok && !c.decoded {
+		return c.src.n
+	}
+	return 0
 }
 
 // Close closes the body. The content cannot be read any more.

@@ -37,8 +37,9 @@ type result struct {
 
 	rules *ruling // that it is extracted by
 
-	page *millrace.Page // with the task's URL and no version
-	made version        // of the page
+	page     *millrace.Page // with the task's URL and no version
+	made     version        // of the page
+	received int64          // bytes of the body over the wire, 0 = not known
 	reading
 	same      bool   // the page says what is held of it
 	canonical string // another address of the site by which the page says it goes
@@ -119,12 +120,11 @@ func (c *Crawl) look(ctx context.Context, r *result, buf *bytes.Buffer) error {
 	if err := fetch.CheckStatus(resp); err != nil {
 		return err
 	}
-	mediaType := resp.Header.Get("Content-Type")
-	if !isHTML(mediaType) {
+	if !isHTML(resp.Header.Get("Content-Type")) {
 		r.outcome = nothing
 		return nil
 	}
-	data, release, err := c.read(ctx, resp, mediaType, buf)
+	data, release, err := c.read(ctx, r, resp, buf)
 	defer release()
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func isHTML(contentType string) bool {
 
 // read reads a body, nil if its first bytes say that it is no HTML. What it
 // gives may be used until release is called.
-func (c *Crawl) read(ctx context.Context, resp *http.Response, mediaType string, buf *bytes.Buffer) (_ []byte, release func(), err error) {
+func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *bytes.Buffer) (_ []byte, release func(), err error) {
 	release = func() {
 		if buf.Cap() > large {
 			*buf = bytes.Buffer{}
@@ -185,7 +185,7 @@ func (c *Crawl) read(ctx context.Context, resp *http.Response, mediaType string,
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, release, err
 	}
-	if !sniff(buf.Bytes(), mediaType) {
+	if !sniff(buf.Bytes(), resp.Header.Get("Content-Type")) {
 		return nil, release, nil
 	}
 	if n == sniffLength {
@@ -207,6 +207,7 @@ func (c *Crawl) read(ctx context.Context, resp *http.Response, mediaType string,
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, release, err
 	}
+	r.received = fetch.Received(body)
 	return buf.Bytes(), release, nil
 }
 

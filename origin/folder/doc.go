@@ -39,6 +39,9 @@
 // file changed within the last two seconds has no version yet, because it may
 // change again without a trace.
 //
+// A page's weight is the size of its file; how many bytes it would be over the
+// wire is its server's business, and not known.
+//
 // A folder that is replaced by another one of the same name, as deployments
 // do, is followed; while there is none, nothing is said of its pages.
 package folder

@@ -449,3 +449,17 @@ func FuzzIdentity(f *testing.F) {
 }
 
 var _ millrace.Source = (*Folder)(nil)
+
+// TestWeight weighs pages: a page is as heavy as its file, and a duplicate has
+// no weight.
+func TestWeight(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.html": html("A", ""), "b.html": html("B", "/a.html")})
+	f := open(t, dir, nil)
+	if got, want := page(t, f, "/a.html").Weight, (millrace.Weight{Bytes: int64(len(html("A", "")))}); got != want {
+		t.Errorf("a page weighs %+v, want %+v", got, want)
+	}
+	if p := page(t, f, "/b.html"); p.Known != 0 || p.Weight != (millrace.Weight{}) {
+		t.Errorf("a duplicate knows %x and weighs %+v", p.Known, p.Weight)
+	}
+}

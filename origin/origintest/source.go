@@ -185,6 +185,9 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 			f.Errorf("%s: %s says its %s and does not speak for it", when, p.URL, field.name)
 		}
 	}
+	if w := p.Weight; w.Bytes < 0 || w.Received < 0 || w.Bytes == 0 && w.Received > 0 || p.Known == 0 && w != (millrace.Weight{}) {
+		f.Errorf("%s: %s weighs %+v", when, p.URL, w)
+	}
 	if p.Title == "" && len(p.Blocks) == 0 && p.Known != 0 && !p.Access.NoIndex && !p.Access.Auth {
 		f.Errorf("%s: %s speaks and says nothing", when, p.URL)
 	}

@@ -356,6 +356,8 @@ func TestPlans(t *testing.T) {
 	_, _ = old.Tag(ctx, "hash-01", "/a")
 	_, _ = old.SeqAt(ctx, time.Now())
 	_, _, _ = site.Published(ctx)
+	_, _ = site.Weights(ctx, []string{"/a"})
+	_, _, _ = site.MeanWeight(ctx)
 	if err := site.Compact(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}

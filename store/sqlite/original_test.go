@@ -72,6 +72,12 @@ func TestFirstVersion(t *testing.T) {
 		if _, err := site.Original(ctx, "crawl", benchBase+"a"); !errors.Is(err, millrace.ErrNotFound) {
 			t.Errorf("original of an old page: %v", err)
 		}
+		if w, err := site.Weights(ctx, []string{"/a"}); err != nil || w[0] != (millrace.Weight{}) {
+			t.Errorf("weight of an old page: %v, %v", w, err)
+		}
+		if w, n, err := site.MeanWeight(ctx); err != nil || n != 0 || w != (millrace.Weight{}) {
+			t.Errorf("mean weight of old pages: %v of %d, %v", w, n, err)
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -85,12 +91,16 @@ func TestFirstVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &millrace.Page{URL: benchBase + "a", Title: "A", Known: millrace.FieldTitle, Version: "p6", Original: []byte("original")}
+	p := &millrace.Page{URL: benchBase + "a", Title: "A", Known: millrace.FieldTitle, Version: "p6", Original: []byte("original"),
+		Weight: millrace.Weight{Bytes: 9, Received: 5}}
 	if _, err := site.Apply(ctx, "crawl", []millrace.Change{{Ref: millrace.Ref{URL: p.URL}, Page: p}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := site.Original(ctx, "crawl", p.URL); string(got) != "original" || err != nil {
 		t.Errorf("original %q, %v", got, err)
+	}
+	if w, err := site.Weights(ctx, []string{"/a"}); err != nil || w[0] != p.Weight {
+		t.Errorf("weight %v, %v", w, err)
 	}
 }
 

@@ -37,31 +37,31 @@ func (s *Site) Weights(ctx context.Context, urls []string) ([]millrace.Weight, e
 	return weights, nil
 }
 
-// weighed is how many pages are summed at a time: a reading that is open for
-// longer keeps the log of the file from being emptied.
-const weighed = 10_000
-
 // MeanWeight implements [store.Site].
 func (s *Site) MeanWeight(ctx context.Context) (mean millrace.Weight, pages int64, err error) {
 	var sum millrace.Weight
 	var received int64 // pages whose Received is known
 	for after, more := "", true; more; {
-		var looked, n, known int64
-		var w millrace.Weight
-		err := s.store.read.row(ctx, `SELECT count(*), coalesce(max(url), ''),
-				coalesce(sum(visible), 0), coalesce(sum(visible * html_bytes), 0),
-				coalesce(sum(visible * (html_received > 0)), 0), coalesce(sum(visible * html_received), 0)
-			FROM (SELECT url, html_bytes, html_received, EXISTS (SELECT 1 FROM entry WHERE entry.site = ?1 AND entry.url = held.url
-					AND entry.until = 1099511627775 AND entry.kind < 3) AS visible
-				FROM (SELECT url, html_bytes, html_received FROM raw INDEXED BY raw_weight
-					WHERE site = ?1 AND url > ?2 AND html_bytes > 0 ORDER BY url LIMIT ?3) AS held)`,
-			[]any{s.id, after, weighed}, &looked, &after, &n, &w.Bytes, &known, &w.Received)
+		n := 0
+		err := s.store.read.rows(ctx, `SELECT url, html_bytes, html_received FROM raw INDEXED BY raw_weight
+			WHERE site = ?1 AND url > ?2 AND html_bytes > 0 AND EXISTS (SELECT 1 FROM entry
+				WHERE entry.site = ?1 AND entry.url = raw.url AND entry.until = 1099511627775 AND entry.kind < 3)
+			ORDER BY url LIMIT ?3`, []any{s.id, after, chunk}, func(scan scanner) error {
+			var w millrace.Weight
+			if err := scan(&after, &w.Bytes, &w.Received); err != nil {
+				return err
+			}
+			n++
+			pages, sum.Bytes = pages+1, sum.Bytes+w.Bytes
+			if w.Received > 0 {
+				received, sum.Received = received+1, sum.Received+w.Received
+			}
+			return nil
+		})
 		if err != nil {
 			return mean, 0, explain("mean weight of the pages of site "+s.name, err)
 		}
-		pages, sum.Bytes = pages+n, sum.Bytes+w.Bytes
-		received, sum.Received = received+known, sum.Received+w.Received
-		more = looked == weighed
+		more = n == chunk
 	}
 	if pages > 0 {
 		mean.Bytes = sum.Bytes / pages

@@ -16,7 +16,7 @@ import (
 // model is a store as one would write it without a disk: what the sources
 // said, which names they have, and what is visible of it.
 type model struct {
-	raw   map[string]*millrace.Page
+	raw   map[string]*millrace.Page  // with their weights
 	names map[string]map[string]name // source -> its name of a page
 }
 
@@ -39,7 +39,11 @@ func (m *model) put(from, ref string, p *millrace.Page) {
 	if p.Known != 0 && (held != nil || p.Known&(millrace.FieldTitle|millrace.FieldContent) != 0) {
 		in := *p
 		in.URL = id
-		m.raw[id], _ = millrace.Merge(held, &in)
+		merged, _ := millrace.Merge(held, &in)
+		if merged.Weight = in.Weight; held != nil {
+			merged.Weight = in.Weight.Or(held.Weight)
+		}
+		m.raw[id] = merged
 	}
 	if known && (old.id != id || p.Known == 0 && !old.mute) {
 		m.drop(from, old.id, ref)
@@ -148,6 +152,9 @@ func randomCase(seed uint64) testCase {
 				if n := rng.IntN(4); n > 0 {
 					p.Original = fmt.Append(nil, "original ", n)
 				}
+				if n := rng.Int64N(4); n > 0 {
+					p.Weight = millrace.Weight{Bytes: 1000 * n, Received: 300 * rng.Int64N(3)}
+				}
 				c := put(p)
 				c.URL = base + ref[1:]
 				f.from(from, c)
@@ -180,6 +187,23 @@ func randomCase(seed uint64) testCase {
 				for _, u := range urls {
 					want(f, fmt.Sprint("step ", step, ": original of ", u, " at ", from), f.original(from, base+u[1:]), names[u].original)
 				}
+			}
+			var weights []string
+			var sum, pages int64
+			for _, u := range urls {
+				var w millrace.Weight
+				if p := m.raw[u]; p != nil {
+					w = p.Weight
+				}
+				weights = append(weights, fmt.Sprint(u, " ", w.Bytes, " ", w.Received))
+				if _, visible := now[u]; visible && w.Bytes > 0 {
+					sum, pages = sum+w.Bytes, pages+1
+				}
+			}
+			want(f, fmt.Sprint("step ", step, ": weights"), f.weights(urls...), weights)
+			mean, n, err := f.site.MeanWeight(t.Context())
+			if n != pages || mean.Bytes != sum/max(pages, 1) || err != nil {
+				t.Errorf("step %d: the mean weight of %d pages is %d, want %d of %d (%v)", step, n, mean.Bytes, sum/max(pages, 1), pages, err)
 			}
 			_, cursor := f.changes(v, "")
 			for _, g := range past {
