@@ -50,6 +50,10 @@
 //   - the limits and the rules of robots.txt that have kept addresses out. Once
 //     they are lifted, every page is read without conditions, once.
 //
+// A page's weight is that of the body that it was made of. What is made again
+// without a request has the weight that it had, and so has a page that is told
+// to be the same by what it says, since its server has no validators.
+//
 // # Other rules
 //
 // Every page comes with what it was made of, [millrace.Page.Original]: the HTML

@@ -35,6 +35,8 @@
 // from where they were. A file with broken front matter or in another encoding
 // than UTF-8 is reported too, with its line and column, and stays as it was.
 //
+// What a page weighs as HTML is not known: nobody has built it.
+//
 // # Links
 //
 // A link to a file is a link to its page; what leads to no page is text. All
