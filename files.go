@@ -57,6 +57,7 @@ type File struct {
 	Modified time.Time       // of Last-Modified
 	Size     int64           // of the bytes as they are sent
 	Sum      string          // lower-case hex SHA-256 of them
+	Names    int64           `json:",omitempty"` // how many pages it names or has; 0 = none, or nobody knows
 	Note     json.RawMessage // the room's own, to be found again in the next edition
 }
 

@@ -130,6 +130,15 @@ type Document struct {
 	// Accept-Encoding, which is there because the protocol says so (TCT
 	// draft-00); so one client's document is that of all.
 	Alike bool
+	// Page is the identity of the page that this is of: one page, in a form that a
+	// client can take for it; "" = of none, or of many.
+	Page string
+	// Query is the question of a search that this answers; "" = it answers none.
+	Query string
+	// Names is how many pages it names, or changes of pages, or passages that were
+	// found: about so many of a large document, whose room does not count before
+	// it is written. 0 = none, or nobody knows.
+	Names int64
 	// CacheField names a header field that says HIT when the body was made for
 	// an earlier request, with an Age, and MISS when it was made for this one.
 	// Large documents, which no request makes, have none.

@@ -97,6 +97,7 @@ func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%x", p.key, head, d.sum.Sum(nil)))
 	doc.ETag = "d-" + hex.EncodeToString(sum[:16])
 	doc.Touched = func(string) bool { return false }
+	doc.Names = int64(d.n)
 	return doc
 }
 

@@ -22,6 +22,7 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	list := p.large(pathList, contentType, func(ctx context.Context, w io.Writer, keyed bool) error {
 		return p.writeList(ctx, v, w, keyed)
 	})
+	list.Names = int64(v.Site().Pages)
 	known := *list
 	known.Path, known.Same = pathWellKnown, pathList
 	docs := []*millrace.Document{list, &known}
@@ -31,6 +32,7 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	twin := p.large(pathYAML, yamlType, func(ctx context.Context, w io.Writer, keyed bool) error {
 		return p.writeYAML(ctx, v, w, keyed)
 	})
+	twin.Names = list.Names
 	return append(docs, twin)
 }
 

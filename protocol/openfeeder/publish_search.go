@@ -82,6 +82,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	}
 	x.Meta.ReturnedChunks = len(x.Chunks)
 	d := p.document(q.path(site), etag(tags...))
+	d.Query, d.Names = q.text, int64(len(x.Chunks))
 	d.Write = func(ctx context.Context, w io.Writer) error {
 		ranked := *x
 		for _, t := range pages {

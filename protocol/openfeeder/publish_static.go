@@ -132,7 +132,7 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 		}}
 		for i := range files {
 			d := p.document(staticIndex(i), "")
-			d.Large, d.Group = true, group
+			d.Large, d.Group, d.Names = true, group, int64(min(limit, published-i*limit))
 			d.Write = func(ctx context.Context, w io.Writer) error {
 				return group.Write(ctx, map[string]io.Writer{d.Path: w})
 			}

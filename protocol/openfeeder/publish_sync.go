@@ -60,6 +60,9 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 		return nil, err
 	}
 	d := p.document(q.path(site), etag("sync", edition(site), site.Base, q.path(site)))
+	if pl.puts && !pl.scan {
+		d.Names = int64(min(site.Seq-min(max(pl.from, q.at.Seq), site.Seq), uint64(p.most))) //nolint:gosec // most is small
+	}
 	d.Write = func(ctx context.Context, w io.Writer) error {
 		reply, err := p.reply(ctx, v, q, pl)
 		if errors.Is(err, millrace.ErrConflict) {

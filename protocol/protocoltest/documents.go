@@ -54,6 +54,7 @@ func (s *site) documents(t *testing.T) {
 		if strings.HasPrefix(d.ETag, "W/") || strings.ContainsAny(d.ETag, "\" \t") || d.ETag == "" && !d.Large {
 			t.Errorf("%s: %q is no strong tag", path, d.ETag)
 		}
+		s.of(t, d)
 		if d.Large {
 			continue
 		}
@@ -62,10 +63,11 @@ func (s *site) documents(t *testing.T) {
 			t.Errorf("All has %s, Find: %v", path, err)
 			continue
 		}
-		if found.Path != path || found.ETag != d.ETag || !cmp.Equal(found.Header, d.Header) || !bytes.Equal(write(t, found), body) {
+		if found.Path != path || found.Page != d.Page || found.Query != d.Query || found.Names != d.Names || found.ETag != d.ETag || !cmp.Equal(found.Header, d.Header) || !bytes.Equal(write(t, found), body) {
 			t.Errorf("Find of %s gives %s with tag %s, All %s with %s", path, found.Path, found.ETag, d.Path, d.ETag)
 		}
 	}
+	s.linked(t, pub, docs)
 	for _, path := range []string{"/none", "/none/llm.json", "/llm/~3/llm.json?x", "/%00", "/a/../b"} {
 		if docs[path] != nil {
 			continue
@@ -73,6 +75,50 @@ func (s *site) documents(t *testing.T) {
 		d, err := pub.Find(t.Context(), s.view, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://docs"+path, nil))
 		if !errors.Is(err, millrace.ErrNotFound) {
 			t.Errorf("Find of %s: %v, %v", path, d, err)
+		}
+	}
+}
+
+// of: a document of one page names it, and others name none.
+func (s *site) of(t *testing.T, d *millrace.Document) {
+	t.Helper()
+	if d.Names < 0 || d.Page != "" && (d.Names > 0 || d.Query != "" || d.Large || d.Public) {
+		t.Errorf("%s: of the page %q, it answers %q, names %d, and is large %t and public %t", d.Path, d.Page, d.Query, d.Names, d.Large, d.Public)
+	}
+	base := s.view.Site().Base
+	for _, field := range d.Header["Link"] {
+		target, rest, _ := strings.Cut(strings.TrimPrefix(field, "<"), ">")
+		if page := canon.Relative(base, target); strings.Contains(rest, `rel="canonical"`) && !d.Large && d.Page != page {
+			t.Errorf("%s: a form of %s, and of the page %q", d.Path, page, d.Page)
+		}
+	}
+	if d.Page == "" {
+		return
+	}
+	if _, err := s.view.Page(t.Context(), millrace.Ref{URL: d.Page}); err != nil {
+		t.Errorf("%s: of the page %q: %v", d.Path, d.Page, err)
+	}
+}
+
+// linked: the documents that a page leads to are of that page.
+func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*millrace.Document) {
+	t.Helper()
+	announced, site := pub.Announce(s.view).Page, s.view.Site()
+	if announced == nil {
+		return
+	}
+	rooted := strings.TrimSuffix(strings.TrimPrefix(site.Docs, canon.Origin(site.Docs)), "/")
+	for _, p := range s.pages {
+		identity := canon.Relative(site.Base, p.URL)
+		links, err := announced(t.Context(), identity)
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			t.Errorf("links of %s: %v", identity, err)
+		}
+		for _, l := range links {
+			path := strings.TrimPrefix(strings.TrimPrefix(l.URL, canon.Origin(site.Docs)), rooted)
+			if d := docs[path]; d != nil && !d.Large && d.Page != identity {
+				t.Errorf("%s leads to %s, which is of the page %q", identity, path, d.Page)
+			}
 		}
 	}
 }

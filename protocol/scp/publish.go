@@ -60,7 +60,7 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 			return writeSitemaps(ctx, v, shards, to)
 		}}
 		for i := 1; i < shards; i++ {
-			if !yield(sitemapDocument(i, shards, group), nil) {
+			if !yield(sitemapDocument(i, shards, site.Pages, group), nil) {
 				return
 			}
 		}

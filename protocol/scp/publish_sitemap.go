@@ -29,10 +29,10 @@ func sitemapHeader() http.Header {
 }
 
 // sitemapDocument gives a sitemap that names pages alone.
-func sitemapDocument(i, shards int, group *millrace.Group) *millrace.Document {
+func sitemapDocument(i, shards, pages int, group *millrace.Group) *millrace.Document {
 	path := sitemap.ShardName(i, shards)
 	return &millrace.Document{
-		Path: path, Header: sitemapHeader(), Large: true, Group: group,
+		Path: path, Header: sitemapHeader(), Large: true, Group: group, Names: int64(pages / shards),
 		Touched: func(u string) bool { return sitemap.ShardOf(u, shards) == i },
 		Write: func(ctx context.Context, w io.Writer) error {
 			return group.Write(ctx, map[string]io.Writer{path: w})
@@ -99,7 +99,7 @@ func (pl *plan) sitemap(ctx context.Context) error {
 	shards := pl.shards(pl.site)
 	head := pl.elements()
 	return pl.shelf.Put(ctx, &millrace.Document{
-		Path: sitemapPath, Header: sitemapHeader(), Large: true,
+		Path: sitemapPath, Header: sitemapHeader(), Large: true, Names: int64(pl.site.Pages / shards),
 		Write: func(ctx context.Context, w io.Writer) error {
 			out := sitemap.NewWriter(w, head, sitemap.Namespace{Prefix: "scp", URI: namespace})
 			n := 0

@@ -168,7 +168,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 		return err
 	}
 	c.files, err = c.draft.Finish(ctx, millrace.File{
-		ETag: "sha256:" + sum, Modified: c.Generated, Note: raw,
+		ETag: "sha256:" + sum, Modified: c.Generated, Names: int64(c.Pages), Note: raw,
 		Header: pl.header(&c.note),
 	}, codings, func(coding, sum string) string {
 		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]

@@ -28,6 +28,7 @@ func (p *publisher) list(v millrace.View, over *overview) *millrace.Document {
 		OneTag: true,
 		Alike:  true,
 		Large:  true,
+		Names:  int64(site.Pages),
 		Write: func(ctx context.Context, w io.Writer) error {
 			if err := writeList(ctx, v, over, w); err != nil {
 				return fmt.Errorf("%s: list: %w", Name, err)
@@ -73,6 +74,8 @@ type overview struct {
 	doc  document
 	name string
 	tag  string
+	// names is how many pages it names.
+	names int64
 }
 
 // newest is how many pages an overview names.
@@ -120,6 +123,7 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 			break
 		}
 	}
+	over.names = int64(n)
 	over.doc.Content = headed(over.doc.Title, millrace.Text(millrace.TextBlocks(canon.ValidUTF8(b.String()))))
 	over.tag = hashPrefix + fingerprint(over.doc.Content)
 	return over, nil
@@ -148,6 +152,7 @@ func (o *overview) document(made time.Time) *millrace.Document {
 		OneTag: true,
 		Alike:  true,
 		Large:  true,
+		Names:  o.names,
 		Write: func(_ context.Context, w io.Writer) error {
 			return writeDocument(w, &o.doc, o.doc.CanonicalURL, o.tag)
 		},

@@ -115,6 +115,7 @@ func tagName(site millrace.Site, t millrace.Tag) string {
 func pageDocument(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
 	return &millrace.Document{
 		Path:   tagName(site, t),
+		Page:   canon.Relative(site.Base, t.URL),
 		ETag:   t.Value,
 		Header: pageHeader(t.URL, t.Modified),
 		OneTag: true,

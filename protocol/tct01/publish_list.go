@@ -59,6 +59,7 @@ func (p *publisher) list(v millrace.View, i, shards int, over *overview, group *
 		Header: header(site.Time),
 		OneTag: true,
 		Large:  true,
+		Names:  int64(site.Pages / shards),
 		Group:  group,
 		Write: func(ctx context.Context, w io.Writer) error {
 			return group.Write(ctx, map[string]io.Writer{path: w})
@@ -154,6 +155,8 @@ type overview struct {
 	doc  document
 	name string
 	hash string
+	// names is how many pages it names.
+	names int64
 }
 
 // newest is how many pages an overview names.
@@ -202,6 +205,7 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 			break
 		}
 	}
+	over.names = int64(n)
 	over.doc.Content = canon.ValidUTF8(b.String())
 	_, over.hash = over.doc.encode()
 	return over, nil
@@ -228,6 +232,7 @@ func (o *overview) document() *millrace.Document {
 		Header: pageHeader(o.doc.CanonicalURL, tct.ParseTime("")),
 		OneTag: true,
 		Large:  true,
+		Names:  o.names,
 		Write: func(_ context.Context, w io.Writer) error {
 			return writeDocument(w, &o.doc, o.doc.CanonicalURL, o.hash)
 		},

@@ -105,6 +105,15 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	return p, err
 }
 
+// names gives about how many pages the part names: a change that another has
+// followed is in a newer part.
+func (p part) names(site millrace.Site) int64 {
+	if !p.log {
+		return int64(min(site.Pages, feedItems))
+	}
+	return int64(min(p.to-p.from, feedItems)) //nolint:gosec // feedItems is small
+}
+
 // changes gives what the part has, newest first, and the page at which the
 // newer parts end, "" for none.
 func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Change, after string, err error) {
@@ -224,7 +233,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 		h.Add("Link", millrace.Link{URL: head.Self, Rel: "self"}.String())
 	}
 	return &millrace.Document{
-		Path: path, Header: h,
+		Path: path, Header: h, Names: of.names(site),
 		ETag: "feed-" + canon.SHA256Hex(fmt.Appendf(nil, "%d %s %d %s %v %+v", feedFormat, site.Epoch, site.Seq, site.Base, of, head))[:32],
 		Write: func(ctx context.Context, w io.Writer) error {
 			items, err := d.feedItems(ctx, v, of)

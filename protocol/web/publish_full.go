@@ -16,7 +16,7 @@ const fullPath = "/llms-full.txt"
 // of their URLs. It is as large as the site.
 func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 	return &millrace.Document{
-		Path: fullPath, Header: listHeader(), Large: true,
+		Path: fullPath, Header: listHeader(), Large: true, Names: int64(v.Site().Pages),
 		Write: func(ctx context.Context, w io.Writer) error {
 			out := bufio.NewWriterSize(w, 64<<10)
 			site := v.Site()

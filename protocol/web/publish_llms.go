@@ -25,7 +25,7 @@ func listHeader() http.Header {
 // list gives one file of llms.txt.
 func (p *publisher) list(v millrace.View, l *index) *millrace.Document {
 	d := &millrace.Document{
-		Path: l.path, Header: listHeader(), Large: true,
+		Path: l.path, Header: listHeader(), Large: true, Names: l.named(),
 		Write: func(ctx context.Context, w io.Writer) error {
 			if err := p.writeList(ctx, v, l, w); err != nil {
 				return fmt.Errorf("%s: %s: %w", Name, l.path, err)
@@ -38,6 +38,17 @@ func (p *publisher) list(v millrace.View, l *index) *millrace.Document {
 		d.Touched = func(u string) bool { return strings.HasPrefix(canon.Relative(base, canon.Absolute(base, u)), l.dir) }
 	}
 	return d
+}
+
+// named gives how many pages the file names itself: of others it names the
+// files.
+func (l *index) named() (n int64) {
+	for _, piece := range l.pieces {
+		if piece.list == nil {
+			n += int64(piece.pages)
+		}
+	}
+	return n
 }
 
 // heading is one with what stands below it.

@@ -49,7 +49,7 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 	for i := range shards {
 		path := sitemap.ShardName(i, shards)
 		out = append(out, &millrace.Document{
-			Path: path, Header: sitemapHeader(), Large: true, Group: group,
+			Path: path, Header: sitemapHeader(), Large: true, Group: group, Names: int64(v.Site().Pages / shards),
 			Touched: func(u string) bool { return sitemap.ShardOf(u, shards) == i },
 			Write: func(ctx context.Context, w io.Writer) error {
 				return group.Write(ctx, map[string]io.Writer{path: w})
