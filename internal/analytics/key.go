@@ -13,7 +13,10 @@ import (
 // Notes is where a site of a store keeps short texts by name. Its methods are
 // those of the store's sites.
 type Notes interface {
+	// Cursor gives what is kept under a name, "" if nothing is.
 	Cursor(ctx context.Context, from string) (millrace.Cursor, error)
+	// Swap keeps new in the place of old, durably. ErrConflict: old is not what
+	// is there.
 	Swap(ctx context.Context, from string, old, new millrace.Cursor) error
 }
 

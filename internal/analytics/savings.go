@@ -1,0 +1,312 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/store"
+)
+
+// Saved is what answers to machines have cost and saved.
+//
+// The yardstick is a machine that asks for the HTML of the same pages, each time
+// that it has asked for a page by a protocol, and reads all of it. What is spent
+// is every byte that it was sent by the protocol, its lists, searches and
+// refusals too. Against that stand, in Instead:
+//
+//   - for each answer that was a whole page, or that the page stands, that page
+//     as HTML: measured where the page was made of HTML, else an estimate by the
+//     other pages or by their text;
+//   - for collections of whole pages, as SCP has them, their pages as HTML, an
+//     estimate: of what a machine takes in one day, each page of the site counts
+//     once.
+//
+// Lists and feeds that name pages, deltas of summaries, searches, robots.txt and
+// what is no page stand against nothing, and pages that were answered in parts
+// neither. What a machine did without because a list told it of the pages is
+// apart, in ZeroFetch. The HTML that machines take has cost what it has cost: of
+// it only a 304 saves something. The site's files are left out on both sides.
+//
+// Tokens are those of what is made to be read, by the bytes without coding: pages,
+// collections of pages and what was found. Lists are for programs.
+type Saved struct {
+	Requests int64 `json:"requests"` // all, whatever became of them
+
+	Pages    int64 `json:"pages"`    // answers that were one page, or that it stands
+	Measured int64 `json:"measured"` // of those, of pages whose HTML was measured
+	Carried  int64 `json:"carried"`  // pages that came in collections, each counted once a day
+
+	Answered        int64    `json:"answered"`                    // what was asked for was there, or stands
+	NotModified     int64    `json:"not_modified"`                // of those, it stands
+	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // of Answered; nil: there are none
+
+	Bytes  savings.Figure `json:"bytes"` // on the wire, without header fields
+	Tokens savings.Figure `json:"tokens"`
+	KWh    savings.Figure `json:"kwh"`
+
+	ZeroFetch ZeroFetch `json:"zero_fetch"`
+}
+
+// ZeroFetch is an estimate of what machines did not have to ask for: the pages
+// that the lists name that a machine has had in a day, each once, less those that
+// it has then asked for that day, by the protocol of the list or as HTML. It is
+// never below 0, and no part of the other figures. Who reads a list for other
+// reasons than to keep pages is counted, too.
+type ZeroFetch struct {
+	Pages  int64         `json:"pages"`
+	Bytes  float64       `json:"bytes"` // of them as HTML, on the wire
+	Tokens float64       `json:"tokens"`
+	KWh    float64       `json:"kwh"`
+	Basis  savings.Basis `json:"basis"` // always an estimate
+}
+
+// Add adds what was saved by other answers.
+func (s *Saved) Add(u *Saved) {
+	s.Requests, s.Pages, s.Measured, s.Carried = s.Requests+u.Requests, s.Pages+u.Pages, s.Measured+u.Measured, s.Carried+u.Carried
+	s.Answered, s.NotModified = s.Answered+u.Answered, s.NotModified+u.NotModified
+	s.NotModifiedRate = savings.Share(s.NotModified, s.Answered)
+	s.Bytes, s.Tokens, s.KWh = s.Bytes.Add(u.Bytes), s.Tokens.Add(u.Tokens), s.KWh.Add(u.KWh)
+	z, w := &s.ZeroFetch, &u.ZeroFetch
+	*z = ZeroFetch{z.Pages + w.Pages, z.Bytes + w.Bytes, z.Tokens + w.Tokens, z.KWh + w.KWh, savings.Estimate}
+}
+
+// DaySaved is what was saved of one bot by one protocol on one day of UTC.
+type DaySaved struct {
+	Day      time.Time `json:"day"`
+	Bot      string    `json:"bot"`
+	Family   string    `json:"family,omitempty"`
+	Protocol string    `json:"protocol"`
+	Saved
+}
+
+// wholePages are the protocols whose indexes are not only lists of pages, but
+// have the pages in them.
+var wholePages = map[string]bool{"scp": true}
+
+// The protocols that are none.
+const (
+	asHTML    = "html" // pages and files of the site
+	wholeSite = "site" // what is composed of all rooms, and what every crawler asks for
+)
+
+// ByDay tells what was saved of each bot by each protocol, day by day, in the
+// order of days, bots and protocols. The sums are those of days, as a store gives
+// them.
+func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients) iter.Seq2[DaySaved, error] {
+	return func(yield func(DaySaved, error) bool) {
+		var (
+			day     []*tally // of one bot and one day: one a protocol
+			current *tally
+		)
+		flush := func() bool {
+			var html int64
+			for _, t := range day {
+				if t.Protocol == asHTML {
+					html = t.fetched
+				}
+			}
+			for _, t := range day {
+				if t.finish(pages, c, html); !yield(t.DaySaved, nil) {
+					return false
+				}
+			}
+			day, current = day[:0], nil
+			return true
+		}
+		for s, err := range sums {
+			if err != nil {
+				yield(DaySaved{}, err)
+				return
+			}
+			if current != nil && (s.Bot != current.Bot || !s.Start.Equal(current.Day)) && !flush() {
+				return
+			}
+			if current == nil || current.Protocol != s.Protocol {
+				current = &tally{DaySaved: DaySaved{Day: s.Start, Bot: s.Bot, Protocol: s.Protocol}, basis: savings.Measured}
+				day = append(day, current)
+			}
+			current.add(&s, pages, c)
+		}
+		flush()
+	}
+}
+
+// tally counts for one bot, protocol and day.
+type tally struct {
+	DaySaved
+	sent, instead     float64 // bytes on the wire
+	read, insteadRead float64 // bytes without coding, of what is to be read
+	basis             savings.Basis
+	fetched           int64 // pages that were asked for, as often as they were
+	named, carried    int64 // pages in indexes
+}
+
+func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
+	t.Family = cmp.Or(t.Family, s.Family)
+	t.Requests += s.Events
+	there := s.Outcome == store.Sent || s.Outcome == store.Unmodified
+	if there {
+		t.Answered += s.Events
+	}
+	if s.Outcome == store.Unmodified {
+		t.NotModified += s.Events
+	}
+	if s.Endpoint == store.EndpointFile {
+		return
+	}
+	t.sent += float64(s.Bytes)
+	if t.Protocol == asHTML {
+		t.instead += float64(s.Bytes)
+	}
+	if !there {
+		return
+	}
+	switch s.Endpoint {
+	case store.EndpointFetch:
+		t.fetched += s.Results
+		t.Pages += s.Results
+		t.read += float64(s.Size)
+		if t.Protocol == asHTML && s.Outcome == store.Sent {
+			t.insteadRead += float64(s.Size)
+			t.Measured += s.Results
+			return
+		}
+		weighed := min(s.Weighed, s.Results)
+		t.Measured += weighed
+		t.insteadRead += float64(s.HTML)
+		if s.HTML > 0 && s.Received == 0 {
+			t.instead += float64(s.HTML) / c.HTMLCompression
+			t.basis = savings.Estimate
+		}
+		t.instead += float64(s.Received)
+		t.estimate(s.Results-weighed, pages)
+	case store.EndpointSearch:
+		t.read += float64(s.Size)
+	case store.EndpointIndex:
+		t.named += s.Results
+		if wholePages[t.Protocol] && s.Outcome == store.Sent {
+			t.carried += s.Results
+			t.read += float64(s.Size)
+		}
+	}
+}
+
+// estimate counts pages that are taken for the mean of the site.
+func (t *tally) estimate(n int64, pages Pages) {
+	if n <= 0 {
+		return
+	}
+	t.instead += float64(n) * pages.HTML.Received
+	t.insteadRead += float64(n) * pages.HTML.Bytes
+	t.basis = savings.Estimate
+}
+
+// finish makes the figures; html is how many pages the bot has had as HTML that
+// day.
+func (t *tally) finish(pages Pages, c savings.Coefficients, html int64) {
+	t.Carried = min(t.carried, pages.Count)
+	t.estimate(t.Carried, pages)
+	t.NotModifiedRate = savings.Share(t.NotModified, t.Answered)
+	t.instead = math.Round(t.instead)
+	t.Bytes = savings.NewFigure(t.sent, t.instead, t.basis)
+	t.Tokens = savings.NewFigure(math.Round(t.read/c.BytesPerToken), math.Round(t.insteadRead/c.BytesPerToken), savings.Estimate)
+	t.KWh = savings.NewFigure(energy(t.sent, c), energy(t.instead, c), savings.Estimate)
+	t.ZeroFetch.Basis = savings.Estimate
+	if t.Protocol == asHTML || t.Protocol == wholeSite {
+		return
+	}
+	n := max(0, min(t.named, pages.Count)-t.fetched-t.Carried-html)
+	wire := math.Round(float64(n) * pages.HTML.Received)
+	t.ZeroFetch = ZeroFetch{n, wire, math.Round(float64(n) * pages.HTML.Bytes / c.BytesPerToken), energy(wire, c), savings.Estimate}
+}
+
+func energy(bytes float64, c savings.Coefficients) float64 { return bytes / 1e9 * c.KWhPerGB }
+
+// Savings is what answers to machines have saved in some time, in sums.
+type Savings struct {
+	From      time.Time       `json:"from,omitzero"` // zero = since anything is known
+	To        time.Time       `json:"to,omitzero"`   // zero = until now
+	Pages     Pages           `json:"site"`
+	Total     Saved           `json:"total"`
+	Bots      []BotSaved      `json:"bots"`      // that have asked for most first
+	Protocols []ProtocolSaved `json:"protocols"` // in the order of their names
+	Days      []DateSaved     `json:"days"`      // the oldest first
+}
+
+// BotSaved is what was saved of one bot.
+type BotSaved struct {
+	Bot    string `json:"bot"`
+	Family string `json:"family,omitempty"`
+	Saved
+}
+
+// ProtocolSaved is what was saved by one protocol.
+type ProtocolSaved struct {
+	Protocol string `json:"protocol"`
+	Saved
+}
+
+// DateSaved is what was saved on one day of UTC.
+type DateSaved struct {
+	Day time.Time `json:"day"`
+	Saved
+}
+
+// Sum makes the sums of what was saved from one time to another; each is given,
+// if it is not nil, to look at as well. An error is one of the store.
+func Sum(ctx context.Context, usage store.Usage, site string, from, to time.Time, pages Pages, c savings.Coefficients, each func(DaySaved)) (*Savings, error) {
+	out := &Savings{From: from, To: to, Pages: pages, Bots: []BotSaved{}, Protocols: []ProtocolSaved{}, Days: []DateSaved{}}
+	sums := usage.Sums(ctx, site, store.SumQuery{From: from, To: to, Per: store.Day})
+	var total []*Saved
+	bots, protocols := map[string]*BotSaved{}, map[string]*ProtocolSaved{}
+	for d, err := range ByDay(sums, pages, c) {
+		if err != nil {
+			return nil, err
+		}
+		if each != nil {
+			each(d)
+		}
+		if n := len(out.Days); n == 0 || !out.Days[n-1].Day.Equal(d.Day) {
+			out.Days = append(out.Days, DateSaved{Day: d.Day, Saved: none()})
+		}
+		b, p := bots[d.Bot], protocols[d.Protocol]
+		if b == nil {
+			b = &BotSaved{Bot: d.Bot, Saved: none()}
+			bots[d.Bot] = b
+		}
+		if p == nil {
+			p = &ProtocolSaved{Protocol: d.Protocol, Saved: none()}
+			protocols[d.Protocol] = p
+		}
+		b.Family = cmp.Or(b.Family, d.Family)
+		total = append(total[:0], &b.Saved, &p.Saved, &out.Days[len(out.Days)-1].Saved)
+		for _, s := range total {
+			s.Add(&d.Saved)
+		}
+	}
+	out.Total = none()
+	for _, b := range bots {
+		out.Bots = append(out.Bots, *b)
+		out.Total.Add(&b.Saved)
+	}
+	for _, p := range protocols {
+		out.Protocols = append(out.Protocols, *p)
+	}
+	slices.SortFunc(out.Bots, func(a, b BotSaved) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Bot, b.Bot))
+	})
+	slices.SortFunc(out.Protocols, func(a, b ProtocolSaved) int { return cmp.Compare(a.Protocol, b.Protocol) })
+	return out, nil
+}
+
+// none is what nobody has saved.
+func none() Saved {
+	var s Saved
+	s.Bytes.Basis, s.Tokens.Basis, s.KWh.Basis, s.ZeroFetch.Basis = savings.Measured, savings.Estimate, savings.Estimate, savings.Estimate
+	return s
+}
