@@ -1,0 +1,230 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/webhook"
+	"github.com/millrace/millrace/store"
+)
+
+// ExporterOptions configure an [Exporter]. The zero value works for all but a
+// webhook.
+type ExporterOptions struct {
+	// Base is the URL of the site, for receivers that want to know pages by theirs.
+	Base string
+	// Secrets sign what a webhook is sent.
+	Secrets []webhook.Secret
+	// UserAgent names this program to Umami and Plausible, which drop what comes
+	// from a program that they take for a bot; "" = a name that they do not.
+	UserAgent string
+	Every     time.Duration // between two looks for events; 0 = 5 s
+
+	Now    func() time.Time // nil = time.Now
+	Rand   func() float64   // in [0, 1), for the jitter of waits; nil = math/rand
+	Logger *slog.Logger     // told of failures, and of their end; nil = discard
+}
+
+const (
+	lookEvery   = 5 * time.Second
+	longestWait = 5 * time.Minute
+	longestAsk  = 24 * time.Hour                 // of a Retry-After
+	beforeFirst = 24 * time.Hour                 // what a receiver is told that has not been told anything
+	tellAgain   = time.Hour                      // of a failure that goes on
+	neutralName = "Mozilla/5.0 (Linux) millrace" // of a program, which no list of bots has
+)
+
+// Exporter hands the events of a site on to one receiver, in their order, at
+// least once, and by itself: whoever is answered does not wait for it. How far it
+// has come is in the store. While the receiver is away, it only falls behind;
+// what the store keeps no longer by then is lost, and counted.
+type Exporter struct {
+	usage    store.Usage
+	site     string
+	target   *Target
+	kind     receiver
+	receiver poster
+	o        ExporterOptions
+	bell     chan struct{} // there is something to do
+
+	at    uint64          // the last number that the receiver has
+	done  map[uint64]bool // those that follow which it has, too
+	begun bool            // at is known
+
+	doubts map[uint64]int // how often the receiver has failed at one, while it took others
+
+	mu  sync.Mutex
+	lag Lag
+}
+
+// Lag is how far an exporter is behind, and what has become of the rest.
+type Lag struct {
+	Exporter string    // its receiver, as it may be seen, such as "umami https://stats.example.com"
+	Events   uint64    // that the receiver does not have yet
+	Since    time.Time // of the oldest of them; zero = there is none
+	Failing  string    // why it does not take them now; "" = it does
+
+	// Since the exporter was made:
+	Sent    uint64
+	Lost    uint64 // too old: the store does not have them any more, or the receiver would take them for new
+	Refused uint64 // that the receiver takes in no case
+	Ignored uint64 // that it has taken and not counted
+}
+
+// NewExporter makes an exporter of a site of a store. client has to be one that
+// is guarded, since a target is an address of the outside. o may be nil. Errors
+// are [millrace.ErrInvalid].
+func NewExporter(usage store.Usage, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
+	e := &Exporter{
+		usage: usage, site: site, target: t, kind: receivers[t.Kind],
+		bell: make(chan struct{}, 1), done: make(map[uint64]bool), doubts: make(map[uint64]int), lag: Lag{Exporter: t.String()},
+	}
+	if o != nil {
+		e.o = *o
+	}
+	e.o.Every = cmp.Or(e.o.Every, lookEvery)
+	e.o.UserAgent = cmp.Or(e.o.UserAgent, neutralName)
+	if e.o.Now == nil {
+		e.o.Now = time.Now
+	}
+	if e.o.Rand == nil {
+		e.o.Rand = rand.Float64
+	}
+	if e.o.Logger == nil {
+		e.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	e.receiver, err = newPoster(t, site, fetch.NoRedirects(client), &e.o)
+	return e, err
+}
+
+// Lag gives how far the exporter is behind, as of its last look.
+func (e *Exporter) Lag() Lag {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lag
+}
+
+// note changes what Lag gives.
+func (e *Exporter) note(change func(*Lag)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change(&e.lag)
+}
+
+// errGone says that a receiver wants nothing any more.
+var errGone = errors.New("the receiver wants no more events (410 Gone); nothing is sent until the next start")
+
+// Run hands on events until the context ends, or the receiver wants none.
+func (e *Exporter) Run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() { e.look(ctx) })
+	defer looking.Wait()
+	defer cancel()
+	fails, told := 0, time.Time{}
+	for ctx.Err() == nil {
+		moved, err := e.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			if !told.IsZero() {
+				e.o.Logger.InfoContext(ctx, "events are taken again", "receiver", e.target.String())
+			}
+			fails, told = 0, time.Time{}
+			e.note(func(l *Lag) { l.Failing = "" })
+			if !moved {
+				e.rest(ctx)
+			}
+			continue
+		case moved:
+			fails = 0
+		}
+		e.note(func(l *Lag) { l.Failing = err.Error() })
+		if errors.Is(err, errGone) {
+			e.o.Logger.ErrorContext(ctx, "events are not handed on any more", "receiver", e.target.String(), "error", err)
+			<-ctx.Done() // how far it is behind goes on to be seen
+			return
+		}
+		wait := min(time.Second<<min(fails, 16), longestWait)
+		wait -= time.Duration(e.o.Rand() * float64(wait/2))
+		wait = max(wait, min(fetch.Patience(err), longestAsk))
+		fails++
+		if now := e.o.Now(); told.IsZero() || now.Sub(told).Abs() >= tellAgain { // not every time of a long day
+			told = now
+			e.o.Logger.WarnContext(ctx, "events cannot be handed on; they are kept", "receiver", e.target.String(), "error", err, "again_in", wait.Round(time.Millisecond))
+		}
+		if fetch.Sleep(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// rest waits until there may be something to do.
+func (e *Exporter) rest(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-e.bell:
+	}
+}
+
+// look looks now and then how far the exporter is behind, also while it waits for
+// its receiver, and wakes it.
+func (e *Exporter) look(ctx context.Context) {
+	tick := time.NewTicker(e.o.Every)
+	defer tick.Stop()
+	for {
+		if e.behind(ctx) {
+			select {
+			case e.bell <- struct{}{}:
+			default:
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// behind finds out how far the exporter is behind. What cannot be found out is
+// worth a try.
+func (e *Exporter) behind(ctx context.Context) bool {
+	at, err := e.usage.Exported(ctx, e.site, e.target.Name())
+	if err != nil {
+		return true
+	}
+	head, err := e.newest(ctx)
+	if err != nil || head <= at {
+		if err == nil {
+			e.note(func(l *Lag) { l.Events, l.Since = 0, time.Time{} })
+		}
+		return err != nil
+	}
+	var since time.Time
+	for first, err := range e.usage.Events(ctx, e.site, store.EventQuery{After: at, Limit: 1}) {
+		if err != nil {
+			return true
+		}
+		since = first.Time
+	}
+	e.note(func(l *Lag) { l.Events, l.Since = head-at, since })
+	return true
+}
+
+// newest gives the number of the last event; 0 = there is none.
+func (e *Exporter) newest(ctx context.Context) (uint64, error) {
+	for last, err := range e.usage.Events(ctx, e.site, store.EventQuery{Newest: true, Limit: 1}) {
+		return last.Number, err
+	}
+	return 0, nil
+}

@@ -1,0 +1,55 @@
+package analytics
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// plausible posts to Plausible's /api/event, one event in a request. It cannot be
+// told when something has happened: an event is of the moment when it comes.
+// https://plausible.io/docs/events-api
+type plausible struct{ provider }
+
+const plausibleURL = 2000 // most bytes
+
+type plausibleMessage struct {
+	Name        string            `json:"name"`
+	Domain      string            `json:"domain"`
+	URL         string            `json:"url"`
+	Interactive bool              `json:"interactive"` // false: nobody has come, or stays for it
+	Props       map[string]string `json:"props"`
+}
+
+func (p *plausible) group(events []store.Event) [][]store.Event { return apart(events) }
+
+func (p *plausible) post(ctx context.Context, group []store.Event) (string, error) {
+	e := &group[0]
+	m := plausibleMessage{
+		Name: eventName(e), Domain: p.target.say.Get("domain"), URL: p.page(e, plausibleURL).String(),
+		// A value is one of few, or is what somebody wants to look for; sizes and
+		// times would each be one of their own.
+		Props: map[string]string{
+			"bot": e.Bot, "protocol": e.Protocol, "endpoint": string(e.Endpoint), "status": strconv.Itoa(e.Status),
+			"outcome": string(store.OutcomeOf(e.Status)), "cached": strconv.FormatBool(e.Cached), "date": e.Time.UTC().Format(time.DateOnly),
+		},
+	}
+	for key, value := range map[string]string{"family": e.Family, "verdict": string(e.Verdict), "query": e.Query, "intent": e.Intent} {
+		if value != "" {
+			m.Props[key] = value
+		}
+	}
+	if e.Endpoint == store.EndpointSearch || e.Endpoint == store.EndpointIndex {
+		m.Props["results"] = strconv.FormatInt(e.Results, 10)
+	}
+	h, _, err := p.send(ctx, &m)
+	if err != nil {
+		return "", err
+	}
+	if n := h.Get("X-Plausible-Dropped"); n != "" && n != "0" {
+		return "Plausible drops them: it does not know the domain, or takes this machine's address or the name of this program for a bot's", nil
+	}
+	return "", nil
+}

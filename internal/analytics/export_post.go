@@ -1,0 +1,183 @@
+package analytics
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/webhook"
+	"github.com/millrace/millrace/store"
+)
+
+// newPoster makes what posts to a target.
+func newPoster(t *Target, site string, client *http.Client, o *ExporterOptions) (poster, error) {
+	p := provider{target: t, client: client, agent: o.UserAgent, base: o.Base, now: o.Now}
+	switch t.Kind {
+	case Umami:
+		return &umami{p}, nil
+	case Plausible:
+		return &plausible{p}, nil
+	case GA4:
+		return &ga4{p, site}, nil
+	}
+	hook, err := webhook.New(client, t.url.String(), o.Secrets, &webhook.Options{Now: o.Now})
+	if err != nil {
+		return nil, err
+	}
+	return &hooked{hook, site}, nil
+}
+
+// provider is what posting to all providers of analytics has in common.
+type provider struct {
+	target *Target
+	client *http.Client
+	agent  string
+	base   string
+	now    func() time.Time
+}
+
+// mostAnswer is how many bytes of an answer are read.
+const mostAnswer = 64 << 10
+
+// send posts a body once, and gives what an answer of 2xx says.
+func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, error) {
+	encoded, err := compact(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.target.url.String(), bytes.NewReader(encoded))
+	if err != nil {
+		return nil, nil, &failure{p.target, err}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", p.agent)
+	resp, err := p.client.Do(req)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the URL
+		}
+		return nil, nil, &failure{p.target, err}
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // a status says it all
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, nil, &failure{p.target, err}
+	}
+	return resp.Header, answer, nil
+}
+
+// failure is a request that has come to nothing. It says nothing of its URL but
+// the host, since some have secrets in them.
+type failure struct {
+	target *Target
+	err    error
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+func (f *failure) Error() string {
+	status, ok := errors.AsType[*fetch.StatusError](f.err)
+	switch {
+	case !ok:
+		return f.target.String() + ": " + f.err.Error()
+	case status.Code/100 == 3:
+		return fmt.Sprintf("%s: %d %s; a redirect is not followed", f.target, status.Code, http.StatusText(status.Code))
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s: %d %s", f.target, status.Code, http.StatusText(status.Code)))
+}
+
+// compact gives JSON as it is sent.
+func compact(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// apart gives each event alone.
+func apart(events []store.Event) [][]store.Event {
+	out := make([][]store.Event, len(events))
+	for i := range events {
+		out[i] = events[i : i+1 : i+1]
+	}
+	return out
+}
+
+// eventName is what an event is called, for receivers whose events have names.
+func eventName(e *store.Event) string {
+	switch e.Endpoint {
+	case store.EndpointSearch, store.EndpointFetch, store.EndpointIndex, store.EndpointDiscovery, store.EndpointFile:
+		return "bot_" + string(e.Endpoint)
+	}
+	return "bot_request"
+}
+
+// page gives the URL of what an event is about, of at most most bytes. A path may
+// be anything that somebody has asked for.
+func (p *provider) page(e *store.Event, most int) *url.URL {
+	u, err := url.Parse(canon.Absolute(p.base, e.Path))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if u, err = url.Parse(p.base); err != nil {
+			u = new(url.URL)
+		}
+		var query string
+		u.Path, query, _ = strings.Cut(e.Path, "?")
+		u.Path, u.RawPath, u.RawQuery = "/"+strings.TrimLeft(u.Path, "/"), "", query
+	}
+	u.User, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", false
+	u.RawQuery = escaped(u.RawQuery)
+	if len(u.String()) > most {
+		u.RawQuery = ""
+	}
+	for len(u.String()) > most && u.Path != "" { // not in the middle of an escape
+		_, n := utf8.DecodeLastRuneInString(u.Path)
+		u.Path, u.RawPath = u.Path[:len(u.Path)-n], ""
+	}
+	return u
+}
+
+// escaped gives a query as a URL has it, whatever somebody has written.
+func escaped(query string) string {
+	var b strings.Builder
+	for i := range len(query) {
+		if c := query[i]; c > ' ' && c < 0x7f && !strings.ContainsRune("\"#<>\\^`{|}'", rune(c)) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// leading gives as much of a text as has at most so many characters.
+func leading(s string, characters int) string {
+	for i := range s {
+		if characters == 0 {
+			return s[:i]
+		}
+		characters--
+	}
+	return s
+}
+
+// past gives a time that is not in the future, where a clock may have been.
+func past(t, now time.Time) time.Time {
+	if t.After(now) {
+		return now
+	}
+	return t
+}
+
+// milliseconds gives how long an answer took.
+func milliseconds(e *store.Event) int64 { return e.Took.Milliseconds() }

@@ -1,0 +1,164 @@
+package analytics
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// The kinds of receivers.
+const (
+	Umami     = "umami"
+	GA4       = "ga4"
+	Plausible = "plausible"
+	Webhook   = "webhook"
+)
+
+// receiver is what is known of a kind of receivers.
+type receiver struct {
+	endpoint string   // the path of its API; "" = the URL is one
+	params   []string // what a target says in its query, all of it necessary
+	secret   []string // those of them that nobody may see, and that may change
+	window   int      // events that are read at once
+	together int      // most of them in one request
+	parallel int      // most requests at once
+	// patience is how old an event may be, because the receiver cannot be told
+	// of another time; 0 = of any age.
+	patience time.Duration
+}
+
+var receivers = map[string]receiver{
+	Umami:     {endpoint: "/api/send", params: []string{"website"}, window: 256, together: 1, parallel: 8},
+	GA4:       {endpoint: "/mp/collect", params: []string{"measurement_id", "api_secret"}, secret: []string{"api_secret"}, window: 500, together: 25, parallel: 4, patience: 71 * time.Hour},
+	Plausible: {endpoint: "/api/event", params: []string{"domain"}, window: 256, together: 1, parallel: 8, patience: 48 * time.Hour},
+	Webhook:   {window: 400, together: 100, parallel: 1},
+}
+
+// Target is where events go. It prints without what is secret.
+type Target struct {
+	Kind string
+	url  *url.URL // of the API, with no query but GA4's and a webhook's
+	say  url.Values
+}
+
+var (
+	websiteForm     = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+	measurementForm = regexp.MustCompile(`^G-[0-9A-Z]{4,20}$`)
+	domainForm      = regexp.MustCompile(`^[^\s,/:?#]+(/[^\s,:?#]*)?$`)
+)
+
+// ParseTarget reads KIND=URL. The query of the URL says what a provider wants to
+// know beside it: of umami website, the id that it has for the site; of plausible
+// domain, the site's name there; of ga4 measurement_id and api_secret. A provider's
+// URL may leave out the path of its API. Errors are [millrace.ErrInvalid] and
+// repeat nothing that may be secret.
+func ParseTarget(text string) (*Target, error) {
+	kind, raw, ok := strings.Cut(text, "=")
+	r, known := receivers[kind]
+	kinds := strings.Join(slices.Sorted(maps.Keys(receivers)), ", ")
+	switch {
+	case !ok || strings.ContainsAny(kind, ":/?"):
+		return nil, fmt.Errorf("it says not what kind of receiver it is: write KIND=URL, with one of %s: %w", kinds, millrace.ErrInvalid)
+	case !known:
+		return nil, fmt.Errorf("%.20q is no kind of receiver; there is %s: %w", kind, kinds, millrace.ErrInvalid)
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: what follows = is no URL: %w", kind, millrace.ErrInvalid) // the error repeats it
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, fmt.Errorf("%s: what follows = is no URL of a server; write http:// or https:// in front of a host: %w", kind, millrace.ErrInvalid)
+	case u.User != nil:
+		return nil, fmt.Errorf("%s %s: a URL that carries credentials is not posted to: %w", kind, seen(u), millrace.ErrInvalid)
+	}
+	u.Fragment, u.RawFragment = "", ""
+	t := &Target{Kind: kind, url: u}
+	if kind == Webhook {
+		return t, nil
+	}
+	if t.say, err = url.ParseQuery(u.RawQuery); err != nil {
+		return nil, fmt.Errorf("%s %s: its query cannot be read: %w", kind, seen(u), millrace.ErrInvalid)
+	}
+	for _, name := range r.params {
+		if t.say.Get(name) == "" {
+			return nil, fmt.Errorf("%s %s: its query has no %s: %w", kind, seen(u), name, millrace.ErrInvalid)
+		}
+	}
+	for name, values := range t.say {
+		if !slices.Contains(r.params, name) || len(values) > 1 {
+			return nil, fmt.Errorf("%s %s: its query has %.40q, and wants one %s and nothing else: %w", kind, seen(u), name, strings.Join(r.params, " and one "), millrace.ErrInvalid)
+		}
+	}
+	if err := t.check(); err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %w", kind, seen(u), err, millrace.ErrInvalid)
+	}
+	if u.RawQuery = ""; kind == GA4 {
+		u.RawQuery = t.say.Encode()
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
+	if !strings.HasSuffix(u.Path, r.endpoint) {
+		u.Path += r.endpoint
+	}
+	return t, nil
+}
+
+// check looks at what the query says.
+func (t *Target) check() error {
+	switch t.Kind {
+	case Umami:
+		if !websiteForm.MatchString(t.say.Get("website")) {
+			return fmt.Errorf("website is the id of a website, such as 123e4567-e89b-42d3-a456-426614174000")
+		}
+	case Plausible:
+		if !domainForm.MatchString(t.say.Get("domain")) {
+			return fmt.Errorf("domain is the name of one site there, such as example.com")
+		}
+	case GA4:
+		if !measurementForm.MatchString(t.say.Get("measurement_id")) {
+			return fmt.Errorf("measurement_id is that of a web stream, such as G-ABC1234567")
+		}
+		if t.url.Scheme != "https" && !loopback(t.url.Hostname()) {
+			return fmt.Errorf("its secret goes over https only")
+		}
+	}
+	return nil
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// seen gives a URL as it may be seen: the rest may be secret.
+func seen(u *url.URL) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String() }
+
+// String gives the kind and where the receiver is, up to its host.
+func (t *Target) String() string { return t.Kind + " " + seen(t.url) }
+
+// GoString gives the same.
+func (t *Target) GoString() string { return t.String() }
+
+// Name is what tells this receiver from others, and tells nobody where it is. A
+// new secret does not change it.
+func (t *Target) Name() string {
+	u := *t.url
+	if t.Kind != Webhook { // whose whole URL is its name
+		say := maps.Clone(t.say)
+		for _, name := range receivers[t.Kind].secret {
+			say.Del(name)
+		}
+		u.RawQuery = say.Encode()
+	}
+	sum := sha256.Sum256([]byte(u.String()))
+	return t.Kind + " " + hex.EncodeToString(sum[:8])
+}
