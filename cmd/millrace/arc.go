@@ -238,10 +238,11 @@ func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
 }
 
 // replace writes a file whole, or leaves what is there. It keeps the rights of a
-// file that it replaces.
+// file that it replaces, and its owner.
 func replace(name string, data []byte) (err error) {
 	mode := os.FileMode(0o644)
-	switch info, err := os.Stat(name); {
+	info, err := os.Stat(name)
+	switch {
 	case err == nil && info.IsDir():
 		return fmt.Errorf("%w: %s is a folder", millrace.ErrInvalid, name)
 	case err == nil:
@@ -257,8 +258,14 @@ func replace(name string, data []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(data)
+	if err == nil && info != nil {
+		err = own(f, info)
+	}
 	if err == nil {
 		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,9 +26,12 @@ type config struct {
 	lookup func(string) (string, bool)
 	path   string
 	keys   map[string]setting
-	policy *millrace.Policy // nil = the file has none
-	said   []configValue    // members of the policy, with their places
-	whole  bool             // all of the file has been read
+	policy *millrace.Policy  // nil = the file has none
+	said   []configValue     // members of the policy, with their places
+	whole  bool              // all of the file has been read
+	known  map[string]bool   // names of the flags that are keys; true = takes a list
+	asked  map[string]bool   // flags that the command line does not set
+	sum    [sha256.Size]byte // of the file
 }
 
 // setting is one value of the file, with its place.
@@ -44,6 +48,10 @@ func (c *config) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (a
 	if flag.Name == "config" || flag.Name == "help" || flag.Name == "listen" && isMCP(parent) {
 		return nil, nil
 	}
+	if c.asked == nil {
+		c.asked = map[string]bool{}
+	}
+	c.asked[flag.Name] = true
 	if v, ok := c.lookup(variable(flag.Name)); ok && v != "" {
 		return v, nil
 	}
@@ -88,7 +96,13 @@ func (c *config) load(args []string, known map[string]bool) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	c.path, c.keys = path, map[string]setting{}
+	c.path, c.sum = path, sha256.Sum256(data)
+	return c.read(data, known)
+}
+
+// read understands what the file says.
+func (c *config) read(data []byte, known map[string]bool) error {
+	c.keys, c.known = map[string]setting{}, known
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return c.yamlError(err)

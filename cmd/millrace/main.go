@@ -92,6 +92,10 @@ type process struct {
 	// again understands the command line once more, with the environment and the
 	// configuration file as they are now.
 	again func() (*commands, *config, error)
+	conf  *config // what the flags come from, beside the command line; nil = from nothing else
+	// wishes takes what has a server read its configuration again, and is told
+	// what came of it; nil = there is no such server.
+	wishes chan chan<- error
 }
 
 // errReported ends a command that has already said why it failed.
@@ -132,7 +136,7 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		}
 		return exitUsage
 	}
-	p.policy = conf.policy
+	p.policy, p.conf = conf.policy, conf
 	p.again = func() (*commands, *config, error) {
 		line, conf, _, err := p.parse(args)
 		return line, conf, err

@@ -62,6 +62,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	p.start(&c.common)
 	start := time.Now()
 	p.limitMemory()
+	p.wishes = make(chan chan<- error)
 	asked, deaf := p.asked()
 	defer deaf()
 	plan, err := c.plan(p)

@@ -101,7 +101,9 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			if !more {
 				return nil
 			}
-			r.reload(ctx)
+			_ = r.reload(ctx) // the log tells
+		case done := <-r.now.p.wishes:
+			done <- r.reload(ctx)
 		case <-follows:
 			r.take()
 		case err := <-stumbles:
@@ -121,7 +123,7 @@ func (r *running) drop(ctx context.Context, err error) {
 }
 
 // reload reads the configuration again. Whatever is wrong with it is logged.
-func (r *running) reload(ctx context.Context) {
+func (r *running) reload(ctx context.Context) error {
 	log := r.now.p.log
 	r.now.p.notify("RELOADING=1")
 	defer r.now.p.notify("READY=1")
@@ -130,7 +132,7 @@ func (r *running) reload(ctx context.Context) {
 		if ctx.Err() == nil {
 			log.Error("the configuration is wrong; the one from before goes on", "error", err)
 		}
-		return
+		return err
 	}
 	log.Info("the configuration has been read again")
 	if r.next != nil {
@@ -145,6 +147,7 @@ func (r *running) reload(ctx context.Context) {
 	if r.now.press.Current() == nil {
 		r.take() // nothing would be lost
 	}
+	return nil
 }
 
 // renew makes a service of the configuration as it is now.
@@ -160,7 +163,7 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	}
 	p := &process{
 		lookup: old.p.lookup, stdin: old.p.stdin, stdout: old.p.stdout, stderr: old.p.stderr,
-		dial: old.p.dial, again: old.p.again, policy: conf.policy,
+		dial: old.p.dial, again: old.p.again, policy: conf.policy, conf: conf, wishes: old.p.wishes,
 	}
 	p.start(&c.common)
 	plan, err := c.plan(p)

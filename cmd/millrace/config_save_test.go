@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// readConfig understands a configuration file as serve does.
+func readConfig(t *testing.T, file string, env map[string]string, args ...string) *config {
+	t.Helper()
+	p := &process{lookup: environment(env)}
+	_, conf, _, err := p.parse(append([]string{"serve", t.TempDir(), "--config", file}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conf
+}
+
+func TestConfigEdit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, was  string
+		keep, drop []string
+		want       string
+	}{
+		{"an empty file", "", []string{".intro"}, nil, "keep:\n  - \".intro\"\n"},
+		{"a file of comments", "# ours\n", nil, []string{`a[href="x"]`}, "# ours\n\ndrop:\n  - \"a[href=\\\"x\\\"]\"\n"},
+		{
+			"after the others, both, without a newline at the end", "listen: 127.0.0.1:0 # here\n\n# until here", []string{"#a"}, []string{"#b"},
+			"listen: 127.0.0.1:0 # here\n\n# until here\n\ndrop:\n  - \"#b\"\n\nkeep:\n  - \"#a\"\n",
+		},
+		{"nothing that was nothing", "quiet: true\n", nil, nil, "quiet: true\n"},
+		{
+			"a list keeps its comments and its lines",
+			"# what goes\ndrop: # these\n  # of the shop\n  - .promo   # loud\n\n  # of summer\n  - '.banner'\n  # after it\n\n# other\nquiet: true\n",
+			nil, []string{".promo", ".new", ".banner"},
+			"# what goes\ndrop: # these\n  # of the shop\n  - .promo   # loud\n  - \".new\"\n\n  # of summer\n  - '.banner'\n  # after it\n\n# other\nquiet: true\n",
+		},
+		{
+			"one goes, and what stands above it stays",
+			"drop:\n# of the shop\n- .promo # loud\n# of summer\n- .banner\nquiet: true\n", nil, []string{".banner"},
+			"drop:\n# of the shop\n# of summer\n- .banner\nquiet: true\n",
+		},
+		{
+			"all go", "drop: # these\n  # why\n  - .promo\nquiet: true\n", nil, nil,
+			"drop: [] # these\n  # why\nquiet: true\n",
+		},
+		{
+			"another order", "drop:\n  - .a # 1\n  - .b # 2\n", nil, []string{".b", ".a"},
+			"drop:\n  - .b # 2\n  - \".a\"\n",
+		},
+		{
+			"a list on one line", "keep: ['.a#b', \".c\"]   # two\nquiet: true\n", []string{".a#b", ".d"}, nil,
+			"keep:  # two\n  - \".a#b\"\n  - \".d\"\nquiet: true\n",
+		},
+		{
+			"a list over lines", "keep: [ # all\n  .a, # first\n  '.b#c'\n]\n# end\n", []string{".d"}, nil,
+			"keep:  # all\n  # first\n  - \".d\"\n# end\n",
+		},
+		{"one value", "\"keep\": .a # one\n", []string{".a", ".b"}, nil, "\"keep\":  # one\n  - \".a\"\n  - \".b\"\n"},
+		{"one value goes", "keep: .a # one\nquiet: true\n", nil, nil, "keep: []  # one\nquiet: true\n"},
+		{"an empty list", "keep: []\n", []string{".a"}, nil, "keep:\n  - \".a\"\n"},
+		{"lines of Windows", "quiet: true\r\nkeep:\r\n  - .a\r\n", []string{".a", ".b"}, nil, "quiet: true\r\nkeep:\r\n  - .a\r\n  - \".b\"\r\n"},
+		{"a document with ends", "---\nkeep:\n  - .a\n...\n", []string{".b"}, nil, "---\nkeep:\n  - \".b\"\n...\n"},
+		{"keys further in", "  quiet: true\n", []string{".b"}, nil, "  quiet: true\n\n  keep:\n    - \".b\"\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "millrace.yaml")
+			write(t, file, c.was)
+			got, err := readConfig(t, file, nil).edit([]byte(c.was), map[string][]string{"keep": c.keep, "drop": c.drop})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A file that is written in a way that could not be kept, and one that does not
+// decide, is left as it is.
+func TestConfigEditRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, was, want string
+		env             map[string]string
+		args            []string
+	}{
+		{"keys in braces", "{quiet: true}\n", "cannot be changed safely", nil, nil},
+		{"a key in braces", "{keep: .a}\n", "cannot be changed safely", nil, nil},
+		{"an environment variable", "quiet: true\n", "MILLRACE_KEEP decides", map[string]string{"MILLRACE_KEEP": ".b"}, nil},
+		{"the command line", "quiet: true\n", "the command line has --keep", nil, []string{"--keep", ".b"}},
+		{"the command line, with what the file has", "keep: .b\n", "the command line has --keep", nil, []string{"--keep", ".b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "millrace.yaml")
+			write(t, file, c.was)
+			err := readConfig(t, file, c.env, c.args...).save(map[string][]string{"keep": {".b"}}, func() error {
+				t.Error("it is used")
+				return nil
+			})
+			if !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if b, err := os.ReadFile(file); err != nil || string(b) != c.was {
+				t.Errorf("%v: %s", err, b)
+			}
+		})
+	}
+}
+
+func TestConfigSave(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "millrace.yaml")
+	const was = "# ours\ndrop: .a\n"
+	write(t, file, was)
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	conf := readConfig(t, link, nil)
+	lists := map[string][]string{"drop": {".b"}}
+	holds := func(want string) {
+		t.Helper()
+		b, err := os.ReadFile(file)
+		info, serr := os.Stat(file)
+		if err := errors.Join(err, serr); err != nil || string(b) != want || info.Mode().Perm() != 0o640 {
+			t.Errorf("%v, %v:\n%s", err, info.Mode(), b)
+		}
+		if to, err := os.Readlink(link); err != nil || to != file {
+			t.Errorf("the link leads to %s, %v", to, err)
+		}
+		if names, err := os.ReadDir(dir); err != nil || len(names) != 2 {
+			t.Errorf("%v, %v", names, err)
+		}
+	}
+	failure := errors.New("it is not taken")
+	if err := conf.save(lists, func() error { return failure }); !errors.Is(err, failure) {
+		t.Error(err)
+	}
+	holds(was)
+	if err := conf.save(lists, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	const is = "# ours\ndrop:\n  - \".b\"\n"
+	holds(is)
+	// It is another one now than conf has read.
+	if err := conf.save(map[string][]string{"drop": {".c"}}, func() error { return nil }); !errors.Is(err, millrace.ErrConflict) {
+		t.Error(err)
+	}
+	holds(is)
+	if err := readConfig(t, link, nil).save(lists, func() error { return failure }); err != nil {
+		t.Error("what is there already:", err)
+	}
+}
+
+// FuzzConfigEdit edits any file that can be read: it says the same afterwards,
+// but for the list, or is refused. edit looks for itself; here is looked for
+// comments that are lost.
+func FuzzConfigEdit(f *testing.F) {
+	for _, was := range []string{"", "keep: [.a] # x\n", "keep:\n  # y\n  - .a # z\n  - .b\nquiet: true\n", "keep: |\n  .a\n", "quiet: true\n---\nkeep: '.a''#b'\n"} {
+		f.Add(was, ".c")
+	}
+	known := map[string]bool{"keep": true, "drop": true, "quiet": false}
+	f.Fuzz(func(t *testing.T, was, item string) {
+		conf := &config{lookup: environment(nil), path: "millrace.yaml", asked: known}
+		if conf.read([]byte(was), known) != nil {
+			return
+		}
+		is, err := conf.edit([]byte(was), map[string][]string{"keep": append(conf.list("keep"), item)})
+		if err != nil {
+			return
+		}
+		for line := range strings.Lines(was) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "# ") && !strings.ContainsAny(was, "|>\"'") && !strings.Contains(string(is), line) {
+				t.Errorf("%q is lost:\n%q\n%q", line, was, is)
+			}
+		}
+	})
+}
