@@ -1,0 +1,71 @@
+package dashboard
+
+import (
+	"fmt"
+	"time"
+)
+
+// chart is a table of figures over time that a script draws. The table is all
+// that there is of it: whoever has no script, or does not see, has the same.
+type chart struct {
+	Title  string // what is shown, as the caption of the table
+	Unit   string // count, bytes or percent
+	Lines  bool   // drawn as lines; else as bars, one series on the other
+	Series []string
+	Rows   []chartRow
+}
+
+type chartRow struct {
+	Start  time.Time
+	Hour   bool      // the row is of an hour, not of a day
+	Values []float64 // one for each series
+}
+
+// Label names the time of a row.
+func (r chartRow) Label() string {
+	if r.Hour {
+		return r.Start.UTC().Format("Mon 2 Jan 15:04")
+	}
+	return r.Start.UTC().Format("Mon 2 Jan 2006")
+}
+
+// Stamp gives the time in seconds.
+func (r chartRow) Stamp() int64 { return r.Start.Unix() }
+
+// Total adds the values of a row.
+func (r chartRow) Total() (sum float64) {
+	for _, v := range r.Values {
+		sum += v
+	}
+	return sum
+}
+
+// Write gives a value for people.
+func (c *chart) Write(v float64) string {
+	switch c.Unit {
+	case "bytes":
+		return size(v)
+	case "percent":
+		return fmt.Sprintf("%.1f %%", v)
+	}
+	return count(v)
+}
+
+// Empty reports whether there is nothing to draw.
+func (c *chart) Empty() bool {
+	for _, r := range c.Rows {
+		if r.Total() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Newest gives the rows, the latest first, as people read a table.
+func (c *chart) Newest() []chartRow {
+	rows := make([]chartRow, 0, len(c.Rows))
+	for i := len(c.Rows) - 1; i >= 0; i-- {
+		rows = append(rows, c.Rows[i])
+	}
+	return rows
+}

@@ -1,0 +1,174 @@
+package dashboard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// Options configure a [Dashboard]. Path and Password are needed.
+type Options struct {
+	// Path is where the dashboard is mounted, such as "/dashboard". The paths of
+	// requests are relative to it, those of links are not.
+	Path string
+	// Password is the hash of the password ([HashPassword]).
+	Password string
+	// Doors has the sessions and counts attempts; nil = new ones. Given to the
+	// next dashboard of the same site, it keeps people logged in.
+	Doors *Doors
+	// Log is told of logins and failures; nil = slog.Default().
+	Log *slog.Logger
+	// Now tells the time; nil = the system's.
+	Now func() time.Time
+}
+
+// Dashboard answers for the pages. It is an [http.Handler]; the address in
+// [http.Request.RemoteAddr] is believed to be the client's.
+type Dashboard struct {
+	site     *Site
+	path     string
+	password password
+	doors    *Doors
+	log      *slog.Logger
+	now      func() time.Time
+	hosts    []string // by which the site goes, lower case, without ports
+	crossing *http.CrossOriginProtection
+	mux      *http.ServeMux
+	pages    templates
+	files    map[string]*file
+}
+
+// New makes a dashboard. The error is [millrace.ErrInvalid].
+func New(site *Site, o *Options) (*Dashboard, error) {
+	d := &Dashboard{
+		site: site, path: strings.TrimRight(o.Path, "/"), doors: o.Doors, log: o.Log, now: o.Now,
+		crossing: http.NewCrossOriginProtection(),
+	}
+	if !strings.HasPrefix(d.path, "/") {
+		return nil, fmt.Errorf("dashboard: path %q: %w: name a path, such as /dashboard", o.Path, millrace.ErrInvalid)
+	}
+	var err error
+	if d.password, err = readPassword(o.Password); err != nil {
+		return nil, err
+	}
+	if d.doors == nil {
+		d.doors = NewDoors()
+	}
+	if d.log == nil {
+		d.log = slog.Default()
+	}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	for _, base := range []string{site.Base, site.Docs} {
+		u, err := url.Parse(base)
+		if err != nil || u.Host == "" {
+			return nil, fmt.Errorf("dashboard: base URL %q: %w", base, millrace.ErrInvalid)
+		}
+		d.hosts = append(d.hosts, strings.ToLower(u.Hostname()))
+		// Behind a proxy, the host of a request may be another one.
+		if err := d.crossing.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil {
+			return nil, fmt.Errorf("dashboard: base URL %q: %w: %w", base, millrace.ErrInvalid, err)
+		}
+	}
+	if d.files, err = readFiles(); err != nil {
+		return nil, err
+	}
+	if d.pages, err = readTemplates(d.files); err != nil {
+		return nil, err
+	}
+	d.mux = d.routes()
+	return d, nil
+}
+
+// ServeHTTP answers one request. Its path is relative to the dashboard's.
+func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Cache-Control", "no-store")
+	if !d.own(r.Host) {
+		plain(w, http.StatusMisdirectedRequest, "The dashboard is not at this host.\n")
+		return
+	}
+	if d.file(w, r) {
+		return
+	}
+	// A script of the site, which may be somebody else's, shares the origin: it
+	// can neither fetch a page nor frame one, only lead the browser to it.
+	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" && dest != "document" {
+		plain(w, http.StatusForbidden, "The pages of the dashboard are for a browser's own window.\n")
+		return
+	}
+	if err := d.crossing.Check(r); err != nil {
+		plain(w, http.StatusForbidden, "The request comes from another site.\n")
+		return
+	}
+	d.mux.ServeHTTP(w, r)
+}
+
+// own reports whether a host is one by which the site goes. A name that anybody
+// else owns may lead a browser here (DNS rebinding); an address cannot.
+func (d *Dashboard) own(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
+	for _, h := range d.hosts {
+		if name == h {
+			return true
+		}
+	}
+	_, err := netip.ParseAddr(name)
+	return err == nil || local(name)
+}
+
+// local reports whether the name of a host means this machine.
+func local(name string) bool {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.IsLoopback()
+	}
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// plain answers without a page.
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text))
+}
+
+// failure gives what a page says of an error: what is the client's to know, and
+// the status.
+func failure(err error) (status int, text string) {
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge, "That is too much for one form."
+	case errors.Is(err, millrace.ErrNotFound):
+		return http.StatusNotFound, "There is nothing here by this name."
+	case errors.Is(err, millrace.ErrInvalid):
+		return http.StatusBadRequest, err.Error()
+	case errors.Is(err, millrace.ErrConflict):
+		return http.StatusConflict, cmp.Or(err.Error(), "Somebody else was faster.")
+	case errors.Is(err, millrace.ErrUnavailable):
+		return http.StatusServiceUnavailable, "That cannot be had for now. Try again in a while."
+	}
+	return http.StatusInternalServerError, "Something went wrong. The server's log says what."
+}

@@ -1,0 +1,214 @@
+package dashboard
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Doors are the sessions of a dashboard and the attempts to begin one. They are
+// kept in memory alone: a restart ends all of them. They outlive a dashboard
+// that a new configuration replaces.
+type Doors struct {
+	key [32]byte // of the tokens of login forms
+
+	// hashing is held while a password is hashed, and waiting by who waits for
+	// that, so that however many come, the memory is that of one.
+	hashing chan struct{}
+	waiting chan struct{}
+
+	mu       sync.Mutex
+	sessions map[[sha256.Size]byte]*session // by the hash of their ids
+	attempts map[netip.Prefix]*bucket       // of each client that owes something
+	all      bucket                         // of clients that have never been let in
+	known    map[netip.Prefix]time.Time     // clients that were let in, and when
+}
+
+// session is one login.
+type session struct {
+	id       [sha256.Size]byte
+	csrf     string
+	password string // the hash that was right
+	created  time.Time
+	seen     time.Time
+	message  *message // for the next page
+}
+
+const (
+	sessionIdle = 2 * time.Hour
+	sessionMost = 24 * time.Hour
+	maxSessions = 64
+	maxWaiting  = 8
+
+	// Of one client: five attempts, and then one each 15 s. Of all that nobody
+	// knows: thirty, and one each 2 s.
+	clientBurst, clientEvery = 5, 15 * time.Second
+	allBurst, allEvery       = 30, 2 * time.Second
+	maxClients               = 10_000
+	maxKnown                 = 64
+)
+
+// NewDoors makes doors that nobody has gone through.
+func NewDoors() *Doors {
+	d := &Doors{
+		hashing: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), sessions: map[[sha256.Size]byte]*session{},
+		attempts: map[netip.Prefix]*bucket{}, known: map[netip.Prefix]time.Time{},
+	}
+	_, _ = rand.Read(d.key[:]) // it never fails
+	return d
+}
+
+// token gives 32 random bytes as text.
+func token() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// begin begins a session, and gives the id, which is nowhere else.
+func (d *Doors) begin(hash string, now time.Time) string {
+	id := token()
+	s := &session{id: sha256.Sum256([]byte(id)), csrf: token(), password: hash, created: now, seen: now}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.sessions) >= maxSessions {
+		oldest := s
+		for _, o := range d.sessions {
+			if o.seen.Before(oldest.seen) || oldest == s {
+				oldest = o
+			}
+		}
+		delete(d.sessions, oldest.id)
+	}
+	d.sessions[s.id] = s
+	return id
+}
+
+// find gives the session of an id that lasts, nil if there is none. One that
+// another password has begun is over.
+func (d *Doors) find(id, hash string, now time.Time) *session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.sessions[sha256.Sum256([]byte(id))]
+	if s == nil {
+		return nil
+	}
+	if s.password != hash || now.Sub(s.seen) > sessionIdle || now.Sub(s.created) > sessionMost || now.Before(s.created.Add(-time.Minute)) {
+		delete(d.sessions, s.id)
+		return nil
+	}
+	s.seen = now
+	return s
+}
+
+// end ends a session.
+func (d *Doors) end(s *session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.sessions, s.id)
+}
+
+// tell keeps a message for the next page of a session, and told gives it.
+func (d *Doors) tell(s *session, m *message) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.message = m
+}
+
+func (d *Doors) told(s *session) *message {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := s.message
+	s.message = nil
+	return m
+}
+
+// mine reports whether a form's token is the session's.
+func (s *session) mine(csrf string) bool {
+	return subtle.ConstantTimeCompare([]byte(s.csrf), []byte(csrf)) == 1
+}
+
+// formToken gives the token of a login form whose browser has a cookie.
+func (d *Doors) formToken(cookie string) string {
+	m := hmac.New(sha256.New, d.key[:])
+	m.Write([]byte(cookie))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// bucket is a limit: the time at which all attempts are there again.
+type bucket struct{ full time.Time }
+
+// take takes an attempt, or gives how long there is none.
+func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Duration {
+	if b.full.Before(now) || b.full.Sub(now) > time.Duration(burst)*every {
+		b.full = now // or the clock was set back
+	}
+	if wait := b.full.Sub(now) - time.Duration(burst-1)*every; wait > 0 {
+		return wait
+	}
+	b.full = b.full.Add(every)
+	return 0
+}
+
+// network gives what counts as one client: an address, or a /64.
+func network(a netip.Addr) netip.Prefix {
+	bits := 64
+	if a = a.Unmap().WithZone(""); a.Is4() {
+		bits = 32
+	}
+	p, _ := a.Prefix(bits) // the zero address gives the zero prefix: one client
+	return p
+}
+
+// attempt counts an attempt of a client, and gives how long there is none.
+// Whoever was let in before need not wait for what strangers try.
+func (d *Doors) attempt(from netip.Addr, now time.Time) time.Duration {
+	client := network(from)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b := d.attempts[client]
+	if b == nil {
+		if len(d.attempts) >= maxClients {
+			for c, o := range d.attempts {
+				if o.full.Before(now) {
+					delete(d.attempts, c)
+				}
+			}
+		}
+		b = new(bucket)
+		if len(d.attempts) < maxClients {
+			d.attempts[client] = b
+		} // else the limit of all is left
+	}
+	if wait := b.take(now, clientBurst, clientEvery); wait > 0 {
+		return wait
+	}
+	if _, ok := d.known[client]; ok {
+		return 0
+	}
+	return d.all.take(now, allBurst, allEvery)
+}
+
+// letIn notes that a client has known the password: what it has tried is
+// forgotten.
+func (d *Doors) letIn(from netip.Addr, now time.Time) {
+	client := network(from)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.attempts, client)
+	if len(d.known) >= maxKnown {
+		oldest, at := client, now
+		for c, t := range d.known {
+			if t.Before(at) {
+				oldest, at = c, t
+			}
+		}
+		delete(d.known, oldest)
+	}
+	d.known[client] = now
+}

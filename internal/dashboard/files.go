@@ -1,0 +1,136 @@
+package dashboard
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed static templates
+var embedded embed.FS
+
+// file is a style, a script or a picture: nothing in it is of the site.
+type file struct {
+	kind    string // media type
+	version string // of its bytes, in its URL
+	bytes   []byte
+	gzip    []byte
+}
+
+// readFiles reads the files of static, by their names.
+func readFiles() (map[string]*file, error) {
+	entries, err := embedded.ReadDir("static")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]*file{}
+	for _, e := range entries {
+		f := new(file)
+		if f.bytes, err = embedded.ReadFile("static/" + e.Name()); err != nil {
+			return nil, err
+		}
+		f.kind = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(e.Name())]
+		if f.kind == "" {
+			f.kind = mime.TypeByExtension(".txt")
+		}
+		sum := sha256.Sum256(f.bytes)
+		f.version = hex.EncodeToString(sum[:6])
+		var b bytes.Buffer
+		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := z.Write(f.bytes); err != nil {
+			return nil, err
+		}
+		if err := z.Close(); err != nil {
+			return nil, err
+		}
+		f.gzip = b.Bytes()
+		files[e.Name()] = f
+	}
+	return files, nil
+}
+
+// file answers for a file, false if the path names none.
+func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) bool {
+	name, ok := strings.CutPrefix(r.URL.Path, "/static/")
+	f := d.files[name]
+	if !ok || f == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	h, body := w.Header(), f.bytes
+	h.Set("Content-Type", f.kind)
+	h.Set("Vary", "Accept-Encoding")
+	if r.URL.Query().Get("v") == f.version {
+		h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
+	if acceptsGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		body = f.gzip
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(body)
+	}
+	return true
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if coding, weight, _ := strings.Cut(part, ";"); strings.TrimSpace(coding) == "gzip" {
+			return !strings.HasPrefix(strings.TrimSpace(weight), "q=0") || strings.Contains(weight, "q=0.")
+		}
+	}
+	return false
+}
+
+// templates are the pages, by their names.
+type templates map[string]*template.Template
+
+// readTemplates reads a template for each page: templates/NAME.html with the
+// layout and the parts that all of them share.
+func readTemplates(files map[string]*file) (templates, error) {
+	shared, err := template.New("layout").Funcs(functions(files)).ParseFS(embedded, "templates/shared/*.html")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := embedded.ReadDir("templates")
+	if err != nil {
+		return nil, err
+	}
+	all := templates{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".html")
+		if !ok {
+			continue
+		}
+		t, err := shared.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if all[name], err = t.ParseFS(embedded, "templates/"+e.Name()); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// write writes a page.
+func (t templates) write(w io.Writer, page string, f *frame) error {
+	p := t[page]
+	if p == nil {
+		return fmt.Errorf("dashboard: there is no template of the page %q", page)
+	}
+	return p.ExecuteTemplate(w, "layout", f)
+}

@@ -1,0 +1,200 @@
+package dashboard
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// functions are what templates may call, beside the methods of frame.
+//
+//	count N, bytes N, percent PART WHOLE, took DURATION   figures for people
+//	when TIME, day TIME, ago NOW TIME                      times, as elements that say them exactly
+//	plural N "page" "pages"                                N with its noun
+//	plain TEXT                                             text of strangers: one line, no control characters
+//	cut N TEXT                                             at most so many characters of it
+//	version "style.css"                                    which one it is
+//	dict "name" VALUE …                                    several values for a partial
+func functions(files map[string]*file) template.FuncMap {
+	return template.FuncMap{
+		"count": count, "bytes": size, "percent": percent, "took": took, "when": when, "day": day, "ago": ago, "plural": plural,
+		"plain": printable, "cut": cut,
+		"version": func(name string) (string, error) {
+			if f := files[name]; f != nil {
+				return f.version, nil
+			}
+			return "", fmt.Errorf("there is no file %q", name)
+		},
+		"dict": func(kv ...any) (map[string]any, error) {
+			if len(kv)%2 != 0 {
+				return nil, fmt.Errorf("dict: %d values are no pairs", len(kv))
+			}
+			m := map[string]any{}
+			for i := 0; i < len(kv); i += 2 {
+				name, ok := kv[i].(string)
+				if !ok {
+					return nil, fmt.Errorf("dict: %v is no name", kv[i])
+				}
+				m[name] = kv[i+1]
+			}
+			return m, nil
+		},
+	}
+}
+
+// whole gives any number as an int64.
+func whole(n any) int64 {
+	switch n := n.(type) {
+	case int:
+		return int64(n)
+	case int64:
+		return n
+	case uint64:
+		if n > math.MaxInt64 {
+			return math.MaxInt64
+		}
+		return int64(n)
+	case float64:
+		return int64(math.Round(n))
+	}
+	return 0
+}
+
+// count writes a number with its thousands apart: 12,345.
+func count(n any) string {
+	s := strconv.FormatInt(whole(n), 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "−", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// size writes bytes: 12 B, 3.4 kB, 56 MB.
+func size(n any) string {
+	v, sign := float64(whole(n)), ""
+	if v < 0 {
+		v, sign = -v, "−"
+	}
+	unit := 0
+	for v >= 999.5 && unit < 5 {
+		v, unit = v/1000, unit+1
+	}
+	form := "%.0f"
+	if unit > 0 && v < 9.95 {
+		form = "%.1f"
+	}
+	return sign + fmt.Sprintf(form, v) + " " + []string{"B", "kB", "MB", "GB", "TB", "PB"}[unit]
+}
+
+// percent writes a part of a whole, "–" of nothing.
+func percent(part, all any) string {
+	p, w := float64(whole(part)), float64(whole(all))
+	if w == 0 {
+		return "–"
+	}
+	switch v := 100 * p / w; {
+	case v != 0 && math.Abs(v) < 0.1:
+		return "<0.1 %"
+	case math.Abs(v) < 9.95:
+		return strconv.FormatFloat(v, 'f', 1, 64) + " %"
+	case v < 100 && v > 99.5:
+		return ">99 %"
+	default:
+		return strconv.FormatFloat(v, 'f', 0, 64) + " %"
+	}
+}
+
+// took writes a duration with two digits or so.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1000)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// when writes a time, to the minute, as an element with the exact one.
+func when(t time.Time) template.HTML { return timeElement(t, "2006-01-02 15:04") }
+
+// day writes a day.
+func day(t time.Time) template.HTML { return timeElement(t, time.DateOnly) }
+
+func timeElement(t time.Time, layout string) template.HTML {
+	if t.IsZero() {
+		return "–"
+	}
+	t = t.UTC()
+	// Neither has a character that HTML knows.
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + t.Format(layout) + `</time>`) //nolint:gosec // as said
+}
+
+// ago writes how long before now a time was.
+func ago(now, t time.Time) template.HTML {
+	if t.IsZero() {
+		return "never"
+	}
+	d, text := now.Sub(t), ""
+	switch {
+	case d < -time.Minute:
+		text = "in " + took(-d)
+	case d < time.Minute:
+		text = "just now"
+	default:
+		text = took(d) + " ago"
+	}
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + text + `</time>`) //nolint:gosec // digits and words of ours
+}
+
+// plural writes a number with its noun.
+func plural(n any, one, many string) string {
+	if whole(n) == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// printable makes text of strangers one line that shows what it is: control
+// characters, and those that turn the direction of what follows, become "�".
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError:
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
+}
+
+// cut gives at most n characters of a text.
+func cut(n int, s string) string {
+	i := 0
+	for at := range s {
+		if i == n {
+			return s[:at] + "…"
+		}
+		i++
+	}
+	return s
+}

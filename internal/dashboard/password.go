@@ -1,0 +1,130 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/millrace/millrace"
+)
+
+// password is a hash by argon2id, as its PHC string says it.
+type password struct {
+	text    string // the PHC string
+	time    uint32 // passes
+	memory  uint32 // KiB
+	threads uint8
+	salt    []byte
+	hash    []byte
+}
+
+// What new hashes cost: 19 MiB and two passes, the least that OWASP names. What
+// is hashed is as good as never guessed, so that more would only cost memory.
+const (
+	newTime    = 2
+	newMemory  = 19 << 10
+	newThreads = 1
+	newSalt    = 16
+	newHash    = 32
+)
+
+// What a hash may cost to check, since each attempt costs that.
+const (
+	maxTime    = 10
+	maxMemory  = 256 << 10 // KiB
+	maxThreads = 16
+	// maxTyped is the most bytes of a password that is looked at.
+	maxTyped = 1024
+)
+
+// NewPassword makes a password of 120 random bits, in groups that can be typed.
+func NewPassword() string {
+	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, none like another
+	var b [24]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	var out strings.Builder
+	for i, c := range b {
+		if i > 0 && i%6 == 0 {
+			out.WriteByte('-')
+		}
+		out.WriteByte(letters[c%32])
+	}
+	return out.String()
+}
+
+// HashPassword gives the hash of a password as a PHC string, with a salt of its
+// own. ErrInvalid: there is none, or it is too long to be typed.
+func HashPassword(typed string) (string, error) {
+	if typed == "" || len(typed) > maxTyped {
+		return "", fmt.Errorf("password: %w: it has %d bytes; 1 to %d are allowed", millrace.ErrInvalid, len(typed), maxTyped)
+	}
+	p := password{time: newTime, memory: newMemory, threads: newThreads, salt: make([]byte, newSalt), hash: make([]byte, newHash)}
+	_, _ = rand.Read(p.salt) // it never fails
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.time, p.threads,
+		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.of(typed))), nil
+}
+
+// CheckHash gives an ErrInvalid for what is no hash of a password that the
+// dashboard takes. Nothing of it is in the error.
+func CheckHash(phc string) error {
+	_, err := readPassword(phc)
+	return err
+}
+
+// of gives the hash of what was typed, by the parameters and the salt of p.
+func (p *password) of(typed string) []byte {
+	return argon2.IDKey([]byte(typed), p.salt, p.time, p.memory, p.threads, uint32(len(p.hash))) //nolint:gosec // at most 64
+}
+
+// is reports whether p is the hash of what was typed. It takes as long for any.
+func (p *password) is(typed string) bool {
+	return subtle.ConstantTimeCompare(p.of(typed), p.hash) == 1 && typed != ""
+}
+
+// readPassword reads a PHC string.
+func readPassword(phc string) (password, error) {
+	bad := func(why string) (password, error) {
+		return password{}, fmt.Errorf("password hash: %w: %s; millrace keys password makes one", millrace.ErrInvalid, why)
+	}
+	parts := strings.Split(phc, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
+		return bad("want $argon2id$v=19$m=…,t=…,p=…$SALT$HASH")
+	}
+	if parts[2] != "v="+strconv.Itoa(argon2.Version) {
+		return bad("want version 19 of argon2id")
+	}
+	p := password{text: phc}
+	cost := strings.Split(parts[3], ",")
+	if len(cost) != 3 {
+		return bad("want the costs as m=…,t=…,p=…")
+	}
+	for i, c := range []struct {
+		name string
+		most uint64
+		to   func(uint64)
+	}{
+		{"m=", maxMemory, func(n uint64) { p.memory = uint32(n) }},  //nolint:gosec // it is bounded
+		{"t=", maxTime, func(n uint64) { p.time = uint32(n) }},      //nolint:gosec // it is bounded
+		{"p=", maxThreads, func(n uint64) { p.threads = uint8(n) }}, //nolint:gosec // it is bounded
+	} {
+		digits, ok := strings.CutPrefix(cost[i], c.name)
+		n, err := strconv.ParseUint(digits, 10, 32)
+		if !ok || err != nil || n == 0 || n > c.most {
+			return bad(fmt.Sprintf("want %s from 1 to %d", c.name, c.most))
+		}
+		c.to(n)
+	}
+	var err error
+	if p.salt, err = base64.RawStdEncoding.Strict().DecodeString(parts[4]); err != nil || len(p.salt) < 8 || len(p.salt) > 64 {
+		return bad("want a salt of 8 to 64 bytes in base64 without padding")
+	}
+	if p.hash, err = base64.RawStdEncoding.Strict().DecodeString(parts[5]); err != nil || len(p.hash) < 16 || len(p.hash) > 64 {
+		return bad("want a hash of 16 to 64 bytes in base64 without padding")
+	}
+	return p, nil
+}

@@ -1,0 +1,62 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+// Site is what the dashboard shows, and what it may change. What is nil is not
+// there, and the pages say so.
+type Site struct {
+	Name string // of the site in the store
+	Base string // base URL of the site's pages
+	Docs string // base URL of the machine documents
+
+	Pages store.Site  // the site in its store
+	Usage store.Usage // what machines have asked for; nil = nothing is recorded
+	Press *edition.Press
+	// Gateway gives what answers as machines are answered, in this process, and
+	// Key what opens there what needs a key. Neither is asked before the first
+	// request.
+	Gateway func() http.Handler
+	Key     func() string
+	Rooms   []protocol.Protocol // those that publish
+
+	// Looked gives the last look at the source; nil = there was none yet.
+	Looked func() *Look
+	// Dropped counts the events that could not be recorded, since the start; nil =
+	// nobody counts.
+	Dropped func() uint64
+	// Original gives the HTML that a page was made of, with what extraction was
+	// told; nil = the source has no HTML.
+	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
+	// Rules are the corrections in force; nil = the source has no HTML.
+	Rules *extract.RulesOptions
+	// SaveRules writes other selectors into the configuration file, and has the
+	// server read it again; nil = there is no such file.
+	SaveRules func(ctx context.Context, keep, drop []string) error
+
+	Policy       *millrace.Policy // nil = none
+	Keys         store.Keys
+	Coefficients savings.Coefficients
+}
+
+// Look is one look at the source of the site.
+type Look struct {
+	Time     time.Time // when it was over
+	As       string    // how the source was read: folder, crawl, …
+	Tally    millrace.Tally
+	Asked    int           // pages that were asked of the source
+	Skipped  []mirror.Skip // at most as many as a report keeps
+	SkippedN int           // all of them
+	Err      error         // nil = the whole source could be read
+}
