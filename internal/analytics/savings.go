@@ -22,13 +22,12 @@ import (
 //   - for each answer that was a whole page, or that the page stands, that page
 //     as HTML: measured where the page was made of HTML, else an estimate by the
 //     other pages or by their text;
-//   - for collections of whole pages, as SCP has them, their pages as HTML, an
-//     estimate: of what a machine takes in one day, each page of the site counts
-//     once.
+//   - for collections of whole pages, as SCP and the web have them, as many pages
+//     as HTML as their bytes can hold, an estimate: of what a machine takes in one
+//     day, each page of the site counts once.
 //
-// Lists and feeds that name pages, deltas of summaries, searches, robots.txt and
-// what is no page stand against nothing, and pages that were answered in parts
-// neither. What a machine did without because a list told it of the pages is
+// Lists that name pages, deltas of summaries, searches, robots.txt and what is no
+// page stand against nothing, and pages that were answered in parts neither. What a machine did without because a list told it of the pages is
 // apart, in ZeroFetch. The HTML that machines take has cost what it has cost: of
 // it only a 304 saves something. The site's files are left out on both sides.
 //
@@ -84,9 +83,13 @@ type DaySaved struct {
 	Saved
 }
 
-// wholePages are the protocols whose indexes are not only lists of pages, but
-// have the pages in them.
-var wholePages = map[string]bool{"scp": true}
+// wholePages are the protocols where some of the documents that name pages have
+// all of their text, too.
+var wholePages = map[string]bool{"scp": true, "web": true}
+
+// listEntry is about the most bytes that a list takes to name a page. What a
+// document has beyond is text of its pages.
+const listEntry = 250
 
 // The protocols that are none.
 const (
@@ -142,8 +145,10 @@ type tally struct {
 	sent, instead     float64 // bytes on the wire
 	read, insteadRead float64 // bytes without coding, of what is to be read
 	basis             savings.Basis
-	fetched           int64 // pages that were asked for, as often as they were
-	named, carried    int64 // pages in indexes
+	fetched           int64   // pages that were asked for, as often as they were
+	named             int64   // pages in indexes
+	inWhole           int64   // of those, in documents that may have their text
+	whole             float64 // bytes of that text
 }
 
 func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
@@ -190,8 +195,8 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 	case store.EndpointIndex:
 		t.named += s.Results
 		if wholePages[t.Protocol] && s.Outcome == store.Sent {
-			t.carried += s.Results
-			t.read += float64(s.Size)
+			t.inWhole += s.Results
+			t.whole += max(0, float64(s.Size-listEntry*s.Results))
 		}
 	}
 }
@@ -209,8 +214,11 @@ func (t *tally) estimate(n int64, pages Pages) {
 // finish makes the figures; html is how many pages the bot has had as HTML that
 // day.
 func (t *tally) finish(pages Pages, c savings.Coefficients, html int64) {
-	t.Carried = min(t.carried, pages.Count)
-	t.estimate(t.Carried, pages)
+	t.read += t.whole
+	if text := pages.HTML.Bytes / c.HTMLPerText; text > 0 {
+		t.Carried = int64(min(t.whole/text, float64(min(t.inWhole, pages.Count))))
+		t.estimate(t.Carried, pages)
+	}
 	t.NotModifiedRate = savings.Share(t.NotModified, t.Answered)
 	t.instead = math.Round(t.instead)
 	t.Bytes = savings.NewFigure(t.sent, t.instead, t.basis)
