@@ -1,0 +1,111 @@
+package analytics
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// signed reports whether a message is signed by hookSecret.
+func signed(h http.Header, body []byte) bool {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(hookSecret, "whsec_"))
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), body)
+	return err == nil && h.Get("Webhook-Signature") == "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func TestParseTarget(t *testing.T) {
+	for text, want := range map[string]string{
+		"umami=https://stats.example.com/?website=" + websiteID:                                        "https://stats.example.com/api/send",
+		"umami=https://stats.example.com?website=" + websiteID:                                         "https://stats.example.com/api/send",
+		"umami=https://example.com/umami/api/send?website=" + websiteID:                                "https://example.com/umami/api/send",
+		"plausible=https://plausible.io/api/event/?domain=example.com#x":                               "https://plausible.io/api/event",
+		"plausible=https://plausible.io?domain=example.com%2Fblog":                                     "https://plausible.io/api/event",
+		"ga4=https://www.google-analytics.com/?measurement_id=G-ABC1234567&api_secret=hunter2":         "https://www.google-analytics.com/mp/collect?api_secret=hunter2&measurement_id=G-ABC1234567",
+		"ga4=https://region1.google-analytics.com/mp/collect?measurement_id=G-ABC12345&api_secret=%26": "https://region1.google-analytics.com/mp/collect?api_secret=%26&measurement_id=G-ABC12345",
+		"ga4=http://127.0.0.1:1/?measurement_id=G-ABC12345&api_secret=x":                               "http://127.0.0.1:1/mp/collect?api_secret=x&measurement_id=G-ABC12345",
+		"webhook=https://hooks.example/in?t=hunter2":                                                   "https://hooks.example/in?t=hunter2",
+	} {
+		target, err := ParseTarget(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := target.url.String(); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if shown := fmt.Sprintf("%v %+v %#v %s %s", target, target, target, target, target.Name()); strings.Contains(shown, "hunter2") || strings.Contains(shown, "api_secret") {
+			t.Errorf("%s prints as %s", text, shown)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                "KIND=URL",
+		"https://stats.example.com/?k=v":  "KIND=URL",
+		"matomo=https://a.example/":       `"matomo" is no kind of receiver; there is ga4, plausible, umami, webhook`,
+		"umami=stats.example.com/hunter2": "write http://",
+		"umami=https://me:hunter2@a.example/?website=" + websiteID:                "credentials",
+		"umami=https://a.example/%zz?hunter2":                                     "no URL",
+		"umami=https://a.example/":                                                "has no website",
+		"umami=https://a.example/?website=hunter2":                                "id of a website",
+		"umami=https://a.example/?website=" + websiteID + "&webiste=1":            `has "webiste"`,
+		"umami=https://a.example/?website=" + websiteID + "&website=" + websiteID: `has "website"`,
+		"plausible=https://a.example/?domain=a.example,b.example":                 "one site there",
+		"plausible=https://a.example/?domain=https://a.example":                   "one site there",
+		"ga4=https://a.example/?measurement_id=G-ABC1234567":                      "has no api_secret",
+		"ga4=https://a.example/?measurement_id=UA-1-2&api_secret=hunter2":         "web stream",
+		"ga4=http://a.example/?measurement_id=G-ABC1234567&api_secret=hunter2":    "https only",
+		"ga4=https://a.example/?measurement_id=G-ABC1234567;api_secret=hunter2":   "cannot be read",
+		"webhook=ftp://a.example/hunter2":                                         "write http://",
+		"webhook=https://hunter2@a.example/":                                      "credentials",
+	} {
+		_, err := ParseTarget(text)
+		if !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A name is that of one receiver, whatever its secret is.
+func TestTargetName(t *testing.T) {
+	name := func(text string) string {
+		target, err := ParseTarget(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return target.Name()
+	}
+	const ga = "ga4=https://www.google-analytics.com/mp/collect?measurement_id=G-ABC1234567&api_secret="
+	if name(ga+"a") != name(ga+"b") {
+		t.Error("a new secret makes it another receiver")
+	}
+	seen := map[string]string{}
+	for _, text := range []string{
+		ga + "a", strings.Replace(ga, "ABC", "XYZ", 1) + "a", "webhook=https://a.example/1", "webhook=https://a.example/2",
+		"umami=https://a.example?website=" + websiteID, "umami=https://a.example?website=" + strings.Replace(websiteID, "3", "4", 1),
+		"plausible=https://a.example?domain=a.example", "plausible=https://a.example?domain=b.example",
+	} {
+		if was, ok := seen[name(text)]; ok {
+			t.Errorf("%s and %s have one name", was, text)
+		}
+		seen[name(text)] = text
+	}
+}
+
+// Without a secret a webhook would be told by anybody.
+func TestExporterSecret(t *testing.T) {
+	target, err := ParseTarget("webhook=https://hooks.example/in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewExporter(new(memory), "site", target, fetch.New(nil).HTTP(), nil); !errors.Is(err, millrace.ErrInvalid) {
+		t.Error(err)
+	}
+}
