@@ -45,13 +45,14 @@ type Dashboard struct {
 	mux      *http.ServeMux
 	pages    templates
 	files    map[string]*file
+	verdicts *verdicts
 }
 
 // New makes a dashboard. The error is [millrace.ErrInvalid].
 func New(site *Site, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), doors: o.Doors, log: o.Log, now: o.Now,
-		crossing: http.NewCrossOriginProtection(),
+		crossing: http.NewCrossOriginProtection(), verdicts: newVerdicts(),
 	}
 	if !strings.HasPrefix(d.path, "/") {
 		return nil, fmt.Errorf("dashboard: path %q: %w: name a path, such as /dashboard", o.Path, millrace.ErrInvalid)

@@ -29,7 +29,9 @@ type Site struct {
 	// request.
 	Gateway func() http.Handler
 	Key     func() string
-	Rooms   []protocol.Protocol // those that publish
+	Rooms   []protocol.Protocol // those that publish, in the order of the press
+	Off     []Off               // those that do not
+	Gate    *Gate               // who is let in; nil = it is not said
 
 	// Looked gives the last look at the source; nil = there was none yet.
 	Looked func() *Look

@@ -1,0 +1,121 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// What became of a page.
+const (
+	changeAdded   = "added"
+	changeUpdated = "changed"
+	changeRemoved = "removed"
+)
+
+// changed is the last change of one page.
+type changed struct {
+	What string // changeAdded, changeUpdated or changeRemoved
+	Path string // identity of the page
+	URL  string
+	Time time.Time
+}
+
+// history is a part of a site's log, the newest first. Each page is in the log
+// once, with its last change.
+type history struct {
+	Changes []changed
+	Older   uint64 // sequence number from which the next part begins; 0 = there is nothing older
+	Cut     bool   // what is older is in the log no more
+}
+
+// Bounds of one part of a log. Between two changes that stand there may be any
+// number of sequence numbers of changes that others have overtaken.
+const (
+	historyLeast = 50      // changes that are looked for
+	historyStep  = 100     // sequence numbers that are read at once, and so the most changes beyond
+	historyStep2 = 1 << 20 // the same, after nothing was found
+	historyReads = 60
+)
+
+// recall reads the log of a view backward from a sequence number; what = "" gives
+// every kind of change.
+func recall(ctx context.Context, v millrace.View, from uint64, what string) (*history, error) {
+	site, h := v.Site(), new(history)
+	to, step := min(from, site.Seq), uint64(historyStep)
+	for reads := 0; to > 0 && len(h.Changes) < historyLeast; reads++ {
+		if reads == historyReads {
+			break // the next part goes on
+		}
+		start := to - min(to, step)
+		part, whole, err := between(ctx, v, start, to)
+		switch {
+		case errors.Is(err, millrace.ErrConflict) && step > 1:
+			step = max(1, step/4)
+			continue
+		case errors.Is(err, millrace.ErrConflict):
+			h.Cut = true
+			return h, nil
+		case err != nil:
+			return nil, err
+		case !whole && step > historyStep:
+			step = max(historyStep, step/16)
+			continue
+		}
+		if len(part) == 0 {
+			step = min(step*16, historyStep2)
+		}
+		slices.Reverse(part)
+		for _, c := range part {
+			if what == "" || c.What == what {
+				c.Path = canon.Relative(site.Base, c.URL)
+				h.Changes = append(h.Changes, c)
+			}
+		}
+		to = start
+	}
+	h.Older = to
+	return h, nil
+}
+
+// between gives what the log has after one sequence number, and not after
+// another; false when that is much.
+func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, whole bool, err error) {
+	site := v.Site()
+	// A page is in the log once: the first one that comes later is where to stop.
+	end := ""
+	if to < site.Seq {
+		for c, err := range v.Changes(ctx, site.At(to)) {
+			if err != nil {
+				return nil, false, err
+			}
+			if c.Kind != millrace.Mark {
+				end = c.URL
+			}
+			break
+		}
+	}
+	for c, err := range v.Changes(ctx, site.At(after)) {
+		switch {
+		case err != nil:
+			return nil, false, err
+		case c.Kind == millrace.Mark, c.URL == end:
+			return part, true, nil
+		case len(part) == historyStep:
+			return nil, false, nil
+		}
+		is := changed{What: changeUpdated, URL: c.URL, Time: c.Time}
+		switch {
+		case c.Kind == millrace.Delete:
+			is.What = changeRemoved
+		case c.New:
+			is.What = changeAdded
+		}
+		part = append(part, is)
+	}
+	return part, true, nil
+}

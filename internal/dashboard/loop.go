@@ -1,0 +1,131 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// loop asks a handler of this process over connections in memory, so that a
+// client sees what one over the network would: the fields that a server adds,
+// and bodies as they are framed. It asks nobody else: a URL of another origin is
+// [millrace.ErrForbidden].
+type loop struct {
+	origins   map[string]bool // such as "https://example.com"
+	key       string          // "" = none is shown
+	server    *http.Server
+	transport *http.Transport
+}
+
+// newLoop makes one for the origins of these URLs. key is shown wherever
+// machines show theirs. Close it.
+func newLoop(h http.Handler, key string, urls ...string) *loop {
+	ln := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l := &loop{
+		origins: make(map[string]bool), key: key,
+		server: &http.Server{
+			Handler: h, ReadHeaderTimeout: 10 * time.Second,
+			ErrorLog: log.New(io.Discard, "", 0), // the handler tells of its own failures
+		},
+		transport: &http.Transport{
+			DialContext: ln.dial,
+			// What is https to the client is plain to the handler, as behind a proxy.
+			DialTLSContext: ln.dial, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
+		},
+	}
+	for _, u := range urls {
+		l.origins[originOf(u)] = true
+	}
+	go func() { _ = l.server.Serve(ln) }() // until Close
+	return l
+}
+
+// Close ends every request that is under way.
+func (l *loop) Close() {
+	l.transport.CloseIdleConnections()
+	_ = l.server.Close() // the listener has nothing that could fail
+}
+
+// client gives the client of it.
+func (l *loop) client() *http.Client { return &http.Client{Transport: l} }
+
+// RoundTrip implements [http.RoundTripper].
+func (l *loop) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !l.origins[r.URL.Scheme+"://"+strings.ToLower(r.URL.Host)] {
+		return nil, fmt.Errorf("%s://%s is another site, which is not asked from here: %w", r.URL.Scheme, r.URL.Host, millrace.ErrForbidden)
+	}
+	// What everybody has to see is asked for as a stranger does.
+	if l.key != "" && !strings.HasPrefix(r.URL.Path, "/.well-known/") {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+l.key)
+	}
+	return l.transport.RoundTrip(r)
+}
+
+// originOf gives the scheme and the host of a URL.
+func originOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
+}
+
+// pipes is a listener in memory.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+var errClosed = errors.New("the server in this process is closed")
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-p.closed:
+		return nil, errClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept implements [net.Listener].
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, http.ErrServerClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (p *pipes) Addr() net.Addr { return memory{} }
+
+// memory is the address of who is in this process.
+type memory struct{}
+
+// Network implements [net.Addr].
+func (memory) Network() string { return "memory" }
+
+// String implements [net.Addr].
+func (memory) String() string { return "memory" }

@@ -1,0 +1,161 @@
+package dashboard
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+)
+
+// errorsPage is what went wrong: pages that the source could not give, and
+// requests that were not answered as was asked.
+type errorsPage struct {
+	Look *Look // nil: there was none yet
+
+	Reasons []skipReason
+	Reason  string // that the list is of; "" = all
+	Skipped []mirror.Skip
+	Part    int // of the list, from 1
+	Parts   int
+
+	Recorded bool
+	lately
+	Outcomes []outcomeCount
+	Missing  []store.TopItem
+	Failures []store.Event // the newest first
+}
+
+// skipReason is why some pages were skipped.
+type skipReason struct {
+	Reason string
+	Pages  int
+	Such   string // one of them
+}
+
+// outcomeCount is how many requests ended in one way.
+type outcomeCount struct {
+	Outcome  store.Outcome
+	Words    string
+	Kind     string // of the badge
+	Requests int64
+	Of       int64
+}
+
+const (
+	skipsShown    = 100
+	reasonsShown  = 50
+	missingShown  = 50
+	failuresShown = 30
+)
+
+// outcomes are the ways in which a request ends, in the order in which they are
+// shown, with what they mean.
+var outcomes = []outcomeCount{
+	{Outcome: store.Sent, Words: "Answered with a document", Kind: "good"},
+	{Outcome: store.Unmodified, Words: "Answered that nothing has changed (304)", Kind: "good"},
+	{Outcome: store.Missing, Words: "There is nothing by that name (404, 410)", Kind: "warn"},
+	{Outcome: store.Refused, Words: "Refused by a rule, a limit or for want of a key (401, 402, 403, 429)"},
+	{Outcome: store.Mistaken, Words: "The request itself was wrong (other 4xx)", Kind: "warn"},
+	{Outcome: store.Failed, Words: "Failed here, or broke off (5xx)", Kind: "bad"},
+}
+
+// errors shows pages that were skipped, and requests that failed.
+func (d *Dashboard) errors(r *http.Request) (*reply, error) {
+	p := &errorsPage{Recorded: d.site.Usage != nil, lately: d.lately(r), Reason: r.URL.Query().Get("reason")}
+	if d.site.Looked != nil {
+		p.Look = d.site.Looked()
+	}
+	if p.Look != nil {
+		if err := p.skips(r.URL.Query().Get("part")); err != nil {
+			return nil, err
+		}
+	}
+	if p.Recorded {
+		return &reply{Data: p}, p.requests(r, d.site)
+	}
+	return &reply{Data: p}, nil
+}
+
+// skips fills in what the last look has skipped.
+func (p *errorsPage) skips(part string) error {
+	reasons := map[string]*skipReason{}
+	var listed []mirror.Skip
+	for _, s := range p.Look.Skipped {
+		why := skippedFor(s)
+		if reasons[why] == nil {
+			reasons[why] = &skipReason{Reason: why, Such: s.URL}
+		}
+		reasons[why].Pages++
+		if p.Reason == "" || p.Reason == why {
+			listed = append(listed, s)
+		}
+	}
+	for _, why := range reasons {
+		p.Reasons = append(p.Reasons, *why)
+	}
+	slices.SortFunc(p.Reasons, func(a, b skipReason) int {
+		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.Reason, b.Reason))
+	})
+	p.Reasons = p.Reasons[:min(len(p.Reasons), reasonsShown)]
+	p.Part, p.Parts = 1, max(1, (len(listed)+skipsShown-1)/skipsShown)
+	if part != "" {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%w: there is no part %q of the list", millrace.ErrInvalid, printable(cut(20, part)))
+		}
+		p.Part = min(n, p.Parts)
+	}
+	start := (p.Part - 1) * skipsShown
+	p.Skipped = listed[min(start, len(listed)):min(start+skipsShown, len(listed))]
+	return nil
+}
+
+// requests fills in what machines were not given.
+func (p *errorsPage) requests(r *http.Request, s *Site) error {
+	ctx, all, by := r.Context(), int64(0), map[store.Outcome]int64{}
+	for sum, err := range s.Usage.Sums(ctx, s.Name, store.SumQuery{From: p.From, To: p.To, Per: store.Day}) {
+		if err != nil {
+			return err
+		}
+		by[sum.Outcome] += sum.Events
+		all += sum.Events
+	}
+	for _, o := range outcomes {
+		o.Requests, o.Of = by[o.Outcome], all
+		p.Outcomes = append(p.Outcomes, o)
+	}
+	var err error
+	if p.Missing, err = s.Usage.Top(ctx, s.Name, store.TopMissing, p.From, p.To, missingShown); err != nil {
+		return err
+	}
+	p.Failures, err = recent(ctx, s.Usage, s.Name, store.EventQuery{
+		From: p.From, Outcomes: []store.Outcome{store.Failed, store.Mistaken}, Limit: failuresShown,
+	})
+	return err
+}
+
+// skippedFor gives why a page was skipped, without its own name, so that what is
+// wrong with many pages is seen once.
+func skippedFor(s mirror.Skip) string {
+	why := s.Reason
+	names := []string{s.URL}
+	if _, rest, ok := strings.Cut(s.URL, "://"); ok {
+		if _, path, ok := strings.Cut(rest, "/"); ok {
+			names = append(names, "/"+path, path)
+		}
+	} else {
+		names = append(names, strings.TrimPrefix(s.URL, "/"))
+	}
+	for _, name := range names {
+		if len(name) > 1 {
+			why = strings.ReplaceAll(why, name, "…")
+		}
+	}
+	return printable(cut(200, why))
+}

@@ -1,0 +1,327 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+// policyPage is what the owner says about the use of the content, what machines
+// read of it, and who is let in.
+type policyPage struct {
+	Policy *millrace.Policy // nil = there is none
+	Fields []policyField    // what it says, and by protocol what machines read of that
+	Heard  []heardPolicy
+	Robots string // robots.txt
+	Signal string // Content-Signal of answers; "" = none
+	Gate   *Gate  // nil: not known
+	Refuse []refusedPurpose
+
+	Keys    []keyRow
+	HasKeys bool
+	Made    *madeKey
+	Form    keyForm
+}
+
+// policyField is one thing that a policy says.
+type policyField struct {
+	Name  string
+	Says  string   // "" = nothing
+	Heard []string // by protocol; "" = it does not carry that
+}
+
+// heardPolicy is what a reader of one protocol understands.
+type heardPolicy struct {
+	Protocol string
+	URL      string
+	Policy   *millrace.Policy // nil: see Err
+	Err      string
+}
+
+// refusedPurpose are those who come for what the policy refuses.
+type refusedPurpose struct {
+	Purpose millrace.Purpose
+	Tokens  []string
+}
+
+// keyRow is one key in the list.
+type keyRow struct {
+	store.Key
+	State string
+	Kind  string // of the badge
+}
+
+// madeKey is a key that is shown this once.
+type madeKey struct {
+	Name, Key string
+}
+
+// keyForm is what a form said that could not be done.
+type keyForm struct {
+	Name, Expires string
+	Update        bool
+}
+
+const (
+	policyTime = 10 * time.Second
+	maxRobots  = 64 << 10 // bytes that are shown
+)
+
+// policy shows the policy and the keys.
+func (d *Dashboard) policy(r *http.Request) (*reply, error) {
+	p, err := d.policyPage(r.Context())
+	return &reply{Data: p}, err
+}
+
+func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
+	p := &policyPage{Policy: d.site.Policy, Gate: d.site.Gate, HasKeys: d.site.Keys != nil}
+	if d.site.Press.Current() != nil {
+		d.hear(ctx, p)
+	}
+	p.compare()
+	if p.Policy != nil && p.Gate != nil && p.Gate.Bots != nil {
+		for _, purpose := range purposes {
+			if allowed, said := p.Policy.Purposes[purpose]; said && !allowed {
+				tokens := slices.DeleteFunc(p.Gate.Bots.Crawlers(purpose), func(token string) bool {
+					return slices.ContainsFunc(p.Policy.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
+				})
+				p.Refuse = append(p.Refuse, refusedPurpose{purpose, tokens})
+			}
+		}
+	}
+	return p, d.listKeys(ctx, p)
+}
+
+var purposes = []millrace.Purpose{millrace.Search, millrace.AIInput, millrace.AITrain}
+
+// hear reads back what the protocols say of the policy, as their readers
+// understand it.
+func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
+	ctx, cancel := context.WithTimeout(ctx, policyTime)
+	defer cancel()
+	key := ""
+	if d.site.Press.Guarded() {
+		key = d.site.Key()
+	}
+	l := newLoop(d.site.Gateway(), key, d.site.Docs, d.site.Base)
+	defer l.Close()
+	for _, room := range d.site.Rooms {
+		var at string
+		reader, ok := room.NewReader(l.client(), d.site.Docs, &protocol.ReaderOptions{
+			Policy: func(t protocol.Terms) error { at = t.URL; return nil },
+		}).(protocol.PolicyReader)
+		if !ok {
+			continue // its protocol has no document about it
+		}
+		h := heardPolicy{Protocol: room.Name}
+		said, err := reader.Policy(ctx)
+		switch {
+		case err == nil:
+			h.Policy = said
+		case errors.Is(err, millrace.ErrNotFound):
+			if p.Policy == nil {
+				continue
+			}
+			h.Err = "publishes no policy"
+		default:
+			h.Err = err.Error()
+		}
+		h.URL = at
+		p.Heard = append(p.Heard, h)
+	}
+	p.Robots, p.Signal = robots(ctx, l.client(), d.site.Docs)
+}
+
+// robots gives what robots.txt says, and the preferences that go with it.
+func robots(ctx context.Context, client *http.Client, docs string) (text, signal string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, originOf(docs)+"/robots.txt", nil)
+	if err != nil {
+		return "", ""
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return "", ""
+	}
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxRobots))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return "", ""
+	}
+	return string(b), resp.Header.Get("Content-Signal")
+}
+
+// compare lines up what the policy says with what machines read of it.
+func (p *policyPage) compare() {
+	if p.Policy == nil {
+		return
+	}
+	for _, m := range policyMembers {
+		f := policyField{Name: m.name, Says: m.says(p.Policy)}
+		any := f.Says != ""
+		for _, h := range p.Heard {
+			says := ""
+			if h.Policy != nil {
+				says = m.says(h.Policy)
+			}
+			f.Heard = append(f.Heard, says)
+		}
+		if any {
+			p.Fields = append(p.Fields, f)
+		}
+	}
+}
+
+// policyMembers are the members of a policy, as people read them.
+var policyMembers = []struct {
+	name string
+	says func(*millrace.Policy) string
+}{
+	{"To be found by search", func(p *millrace.Policy) string { return allowed(p, millrace.Search) }},
+	{"To answer with", func(p *millrace.Policy) string { return allowed(p, millrace.AIInput) }},
+	{"To train on", func(p *millrace.Policy) string { return allowed(p, millrace.AITrain) }},
+	{"Attribution", func(p *millrace.Policy) string { return required(p.Requirements.Attribution) }},
+	{"A link back", func(p *millrace.Policy) string { return required(p.Requirements.LinkBack) }},
+	{"Notice of commercial use", func(p *millrace.Policy) string { return required(p.Requirements.Notice) }},
+	{"Terms", func(p *millrace.Policy) string { return p.Terms }},
+	{"Payment", func(p *millrace.Policy) string { return p.Payment }},
+	{"Contact", func(p *millrace.Policy) string { return p.Contact }},
+	{"Requests a second", func(p *millrace.Policy) string { return number(p.Rate.PerSecond) }},
+	{"Requests a day", func(p *millrace.Policy) string { return number(float64(p.Rate.PerDay)) }},
+	{"About the rate", func(p *millrace.Policy) string { return p.Rate.Note }},
+	{"Copies may be kept", func(p *millrace.Policy) string {
+		if p.Retention == 0 {
+			return ""
+		}
+		return took(p.Retention)
+	}},
+	{"Access", func(p *millrace.Policy) string { return p.Access }},
+	{"Approved by name", func(p *millrace.Policy) string { return strings.Join(p.Consumers, ", ") }},
+	{"Holds since", func(p *millrace.Policy) string { return date(p.Effective) }},
+	{"Last changed", func(p *millrace.Policy) string { return date(p.Updated) }},
+	{"Revision", func(p *millrace.Policy) string { return number(float64(p.Revision)) }},
+}
+
+func allowed(p *millrace.Policy, purpose millrace.Purpose) string {
+	yes, said := p.Purposes[purpose]
+	switch {
+	case !said:
+		return ""
+	case yes:
+		return "allowed"
+	}
+	return "refused"
+}
+
+func required(yes bool) string {
+	if yes {
+		return "required"
+	}
+	return ""
+}
+
+func number(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func date(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+// listKeys fills in the keys, those that hold first.
+func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
+	if d.site.Keys == nil {
+		return nil
+	}
+	keys, err := d.site.Keys.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	now := d.now()
+	for _, k := range keys {
+		row := keyRow{Key: k, State: "holds", Kind: "good"}
+		switch {
+		case !k.Revoked.IsZero():
+			row.State, row.Kind = "revoked", ""
+		case !k.Holds(now):
+			row.State, row.Kind = "expired", ""
+		}
+		p.Keys = append(p.Keys, row)
+	}
+	slices.SortStableFunc(p.Keys, func(a, b keyRow) int { return cmp.Compare(b.Kind, a.Kind) })
+	return nil
+}
+
+// addKey makes a key, and shows it this once.
+func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
+	if d.site.Keys == nil {
+		return nil, millrace.ErrNotFound
+	}
+	f := keyForm{Name: strings.TrimSpace(r.PostForm.Get("name")), Expires: r.PostForm.Get("expires"), Update: r.PostForm.Get("update") != ""}
+	k := store.Key{Name: f.Name}
+	if r.PostForm.Get("read") != "" {
+		k.Rights = append(k.Rights, millrace.RightRead)
+	}
+	if f.Update {
+		k.Rights = append(k.Rights, millrace.RightUpdate)
+	}
+	key, hash := store.NewKey()
+	k.Hash = hash
+	err := k.Validate()
+	if err == nil && f.Expires != "" {
+		if k.Expires, err = time.Parse(time.DateOnly, f.Expires); err != nil {
+			err = fmt.Errorf("%w: the day on which the key ends is one such as 2027-01-31", millrace.ErrInvalid)
+		} else if !k.Expires.After(d.now()) {
+			err = fmt.Errorf("%w: that day is over; a key that never held is none", millrace.ErrInvalid)
+		}
+	}
+	if err == nil {
+		err = d.site.Keys.AddKey(r.Context(), k)
+	}
+	if err != nil && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrConflict) {
+		return nil, err
+	}
+	p, perr := d.policyPage(r.Context())
+	if perr != nil {
+		return nil, perr
+	}
+	if err != nil {
+		p.Form = f
+		return &reply{Data: p, Status: millrace.Status(err), Message: wrong("No key was made: " + err.Error())}, nil
+	}
+	d.log.Info("a key was made", "name", k.Name, "rights", k.Rights)
+	p.Made = &madeKey{k.Name, key}
+	return &reply{Data: p, Message: done("The key was made. It is shown this once.")}, nil
+}
+
+// revokeKey ends a key.
+func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
+	if d.site.Keys == nil {
+		return nil, millrace.ErrNotFound
+	}
+	name := r.PostForm.Get("name")
+	err := d.site.Keys.RevokeKey(r.Context(), name)
+	switch {
+	case errors.Is(err, millrace.ErrNotFound):
+		return &reply{To: "/policy#keys", Message: wrong("There is no key of that name that still holds.")}, nil
+	case err != nil:
+		return nil, err
+	}
+	d.log.Info("a key was revoked", "name", name)
+	return &reply{To: "/policy#keys", Message: done("The key of " + printable(name) + " is revoked: nobody is let in by it any more.")}, nil
+}

@@ -1,0 +1,195 @@
+package dashboard
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
+)
+
+// Off is a protocol that the site is not published in.
+type Off struct {
+	protocol.Protocol
+	Why string // in words for the owner
+}
+
+// protocolsPage is the rooms of the site.
+type protocolsPage struct {
+	Edition  *millrace.Site // what is published; nil: nothing is yet
+	Recorded bool
+	lately
+	Rooms    []*roomStatus
+	Off      []Off
+	Checking bool // of any
+}
+
+// roomStatus is what there is to say of one protocol.
+type roomStatus struct {
+	protocol.Protocol
+	Guarded bool
+	Entries []millrace.Entry
+	Files   []edition.Listed // large documents and files, the largest first
+	FilesN  int              // all of them
+	Size    int64            // of all, without coding
+	Least   int64            // of all, as the smallest that can be asked for
+	Counts  store.Counts     // lately
+	Fresh   int64            // of those, the ones that were told that nothing has changed
+	Verdict *verdict         // nil = it was not checked
+	Old     bool             // another edition was checked
+	Since   time.Time        // another verdict is being made; zero = it is not
+	Broken  []brokenRule
+	NotRun  []check.Outcome
+}
+
+// brokenRule is a rule of a specification that is not kept.
+type brokenRule struct {
+	check.Outcome
+	Findings []check.Finding
+}
+
+const filesShown = 8
+
+// protocols shows the protocols, and what the checker says of them.
+func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
+	p := &protocolsPage{Recorded: d.site.Usage != nil, lately: d.lately(r), Off: d.site.Off}
+	rooms := map[string]*roomStatus{}
+	for _, room := range d.site.Rooms {
+		at := &roomStatus{Protocol: room}
+		rooms[room.Name], p.Rooms = at, append(p.Rooms, at)
+		at.judged(d.verdicts.of(room.Name))
+		p.Checking = p.Checking || !at.Since.IsZero()
+	}
+	if ed := d.site.Press.Current(); ed != nil {
+		site := ed.View.Site()
+		p.Edition = &site
+		for _, l := range ed.Listing() {
+			if at := rooms[l.Room]; at != nil {
+				at.Files = append(at.Files, l)
+				at.FilesN, at.Size, at.Least = at.FilesN+1, at.Size+l.Size, at.Least+l.Least
+			}
+		}
+		for i, n := range ed.Notices {
+			if i < len(p.Rooms) { // one per room, in their order
+				p.Rooms[i].Entries = n.Entries
+			}
+		}
+		for _, at := range p.Rooms {
+			at.Old = at.Verdict != nil && at.Verdict.Edition != site.Seq
+			slices.SortStableFunc(at.Files, func(a, b edition.Listed) int { return cmp.Compare(b.Size, a.Size) })
+			at.Files = at.Files[:min(len(at.Files), filesShown)]
+		}
+	}
+	if p.Recorded {
+		for s, err := range d.site.Usage.Sums(r.Context(), d.site.Name, store.SumQuery{From: p.From, To: p.To, Per: store.Day}) {
+			if err != nil {
+				return nil, err
+			}
+			if at := rooms[s.Protocol]; at != nil {
+				at.Counts.Events += s.Events
+				at.Counts.Bytes += s.Bytes
+				if s.Outcome == store.Unmodified {
+					at.Fresh += s.Events
+				}
+			}
+		}
+	}
+	return &reply{Data: p}, nil
+}
+
+// judged takes in what the checker has said.
+func (at *roomStatus) judged(is *verdict, since time.Time) {
+	at.Verdict, at.Since = is, since
+	if is == nil || is.Report == nil {
+		return
+	}
+	for _, o := range is.Report.Outcomes {
+		switch {
+		case o.State == check.NotRun && is.Result.Found:
+			at.NotRun = append(at.NotRun, o)
+		case o.State == check.Failed:
+			b := brokenRule{Outcome: o}
+			for _, f := range is.Report.Findings {
+				if f.Rule == o.Rule.ID {
+					b.Findings = append(b.Findings, f)
+				}
+			}
+			at.Broken = append(at.Broken, b)
+		}
+	}
+	slices.SortStableFunc(at.Broken, func(a, b brokenRule) int { return cmp.Compare(a.Rule.Level, b.Rule.Level) }) // MUST before SHOULD
+}
+
+// Kind is that of the verdict's badge, Word what is in it.
+func (at *roomStatus) Kind() string { kind, _ := at.verdict(); return kind }
+
+// Word says the verdict in a word or two.
+func (at *roomStatus) Word() string { _, word := at.verdict(); return word }
+
+func (at *roomStatus) verdict() (kind, word string) {
+	is := at.Verdict
+	switch {
+	case is == nil:
+		return "", "not checked yet"
+	case is.Err != nil:
+		return "bad", "could not be checked"
+	case !is.Result.Found:
+		return "bad", "not found"
+	case is.Result.Must.Fail > 0:
+		return "bad", fmt.Sprintf("%s broken", plural(is.Result.Must.Fail, "MUST", "MUSTs"))
+	case len(at.NotRun) > 0:
+		return "warn", "partly checked"
+	case is.Result.Should.Fail > 0:
+		return "good", "conforms, with advice"
+	}
+	return "good", "conforms"
+}
+
+// checkWait is how long a form waits for the verdict that it asks for, before it
+// shows that it is being made.
+const checkWait = 10 * time.Second
+
+// check has one protocol checked, or all of them.
+func (d *Dashboard) check(r *http.Request) (*reply, error) {
+	rooms, name := d.site.Rooms, r.PostForm.Get("protocol")
+	if name != "" {
+		rooms = nil
+		for _, room := range d.site.Rooms {
+			if room.Name == name {
+				rooms = []protocol.Protocol{room}
+			}
+		}
+		if rooms == nil {
+			return nil, millrace.ErrNotFound
+		}
+	}
+	timer := time.NewTimer(checkWait)
+	defer timer.Stop()
+	to := "/protocols"
+	if name != "" {
+		to += "#" + name
+	}
+	select {
+	case <-d.verdicts.make(r.Context(), d.site, rooms):
+	case <-timer.C:
+		return &reply{To: to, Message: done("The check goes on. This page has the verdict once it is there.")}, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	kept, asked := 0, len(rooms)
+	for _, room := range rooms {
+		if is, _ := d.verdicts.of(room.Name); is != nil && is.Err == nil && is.Result.Found && is.Result.Must.Fail == 0 {
+			kept++
+		}
+	}
+	if kept == asked {
+		return &reply{To: to, Message: done("Checked: every MUST is kept.")}, nil
+	}
+	return &reply{To: to, Message: wrong(fmt.Sprintf("Checked: %d of %s, see below.", asked-kept, plural(asked, "protocol has trouble", "protocols have trouble")))}, nil
+}

@@ -1,0 +1,74 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/millrace/millrace/store"
+)
+
+// searchesPage is what machines have searched the site for.
+type searchesPage struct {
+	Recorded bool
+	lately
+	Searches int64 // in the time that is looked at
+	Failed   int64 // of those, the ones that were not answered
+	Top      []store.TopItem
+	Empty    []store.TopItem // those that found nothing, by how often
+	Recent   []store.Event   // the newest first
+}
+
+const (
+	searchesTop    = 1000 // queries that are looked through for those without results
+	searchesShown  = 50
+	searchesRecent = 30
+)
+
+// searches shows queries, and those that found nothing.
+func (d *Dashboard) searches(r *http.Request) (*reply, error) {
+	p := &searchesPage{Recorded: d.site.Usage != nil, lately: d.lately(r)}
+	if !p.Recorded {
+		return &reply{Data: p}, nil
+	}
+	ctx, usage, site := r.Context(), d.site.Usage, d.site.Name
+	for s, err := range usage.Sums(ctx, site, store.SumQuery{From: p.From, To: p.To, Per: store.Day}) {
+		if err != nil {
+			return nil, err
+		}
+		if s.Endpoint == store.EndpointSearch {
+			p.Searches += s.Events
+			if s.Outcome != store.Sent && s.Outcome != store.Unmodified {
+				p.Failed += s.Events
+			}
+		}
+	}
+	top, err := usage.Top(ctx, site, store.TopQueries, p.From, p.To, searchesTop)
+	if err != nil {
+		return nil, err
+	}
+	p.Top = top[:min(len(top), searchesShown)]
+	for _, item := range top {
+		if item.Empty > 0 {
+			p.Empty = append(p.Empty, item)
+		}
+	}
+	slices.SortStableFunc(p.Empty, func(a, b store.TopItem) int { return cmp.Compare(b.Empty, a.Empty) })
+	p.Empty = p.Empty[:min(len(p.Empty), searchesShown)]
+	p.Recent, err = recent(ctx, usage, site, store.EventQuery{Endpoint: store.EndpointSearch, From: p.From, Limit: searchesRecent})
+	return &reply{Data: p}, err
+}
+
+// recent gives the newest events that q asks for.
+func recent(ctx context.Context, usage store.Usage, site string, q store.EventQuery) ([]store.Event, error) {
+	q.Newest = true
+	var out []store.Event
+	for e, err := range usage.Events(ctx, site, q) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}

@@ -1,0 +1,125 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// Bounds of one check of one protocol, which is made while the site is at work.
+const (
+	checkTime     = 30 * time.Second
+	checkBody     = 16 << 20 // bytes; all bodies together, eight times that
+	checkRequests = 500
+	checkFindings = 10 // of one rule
+)
+
+var errSlow = fmt.Errorf("the check has taken more than %s", checkTime)
+
+// verdict is what the checker has said of one protocol.
+type verdict struct {
+	At       time.Time // when it began
+	Took     time.Duration
+	Edition  uint64        // sequence number of what was published then
+	Report   *check.Report // nil: it could not look
+	Result   *check.Result // of the protocol; nil: it could not look
+	Err      error         // why it could not
+	Requests int
+}
+
+// verdicts checks the protocols of a site, one at a time, and remembers the
+// last verdict of each.
+type verdicts struct {
+	mu      sync.Mutex
+	turn    chan struct{} // held by whoever checks
+	last    map[string]*verdict
+	running map[string]time.Time // since when, or since when it waits
+}
+
+func newVerdicts() *verdicts {
+	return &verdicts{turn: make(chan struct{}, 1), last: make(map[string]*verdict), running: make(map[string]time.Time)}
+}
+
+// of gives the last verdict of a protocol, nil if there is none, and since when
+// another is being made, zero if none is.
+func (v *verdicts) of(room string) (*verdict, time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.last[room], v.running[room]
+}
+
+// make has rooms checked, one after the other, but for those that are being
+// checked already. The channel is closed when all of them have been. It goes on
+// when whoever has asked for it is gone.
+func (v *verdicts) make(ctx context.Context, s *Site, rooms []protocol.Protocol) <-chan struct{} {
+	ctx = context.WithoutCancel(ctx)
+	var mine []protocol.Protocol
+	v.mu.Lock()
+	for _, room := range rooms {
+		if v.running[room.Name].IsZero() {
+			v.running[room.Name] = time.Now()
+			mine = append(mine, room)
+		}
+	}
+	v.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, room := range mine {
+			v.turn <- struct{}{}
+			is := judge(ctx, s, room)
+			<-v.turn
+			v.mu.Lock()
+			v.last[room.Name] = is
+			delete(v.running, room.Name)
+			v.mu.Unlock()
+		}
+	}()
+	return done
+}
+
+// judge checks one protocol of the site as it is published now, without the
+// network.
+func judge(ctx context.Context, s *Site, room protocol.Protocol) (is *verdict) {
+	is = &verdict{At: time.Now()}
+	defer func() {
+		if cause := recover(); cause != nil {
+			is.Err = fmt.Errorf("panic: %v", cause)
+		}
+		is.Took = time.Since(is.At)
+	}()
+	ed := s.Press.Current()
+	if ed == nil {
+		is.Err = errors.New("nothing is published yet")
+		return is
+	}
+	is.Edition = ed.View.Site().Seq
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, errSlow)
+	defer cancel()
+	key := ""
+	if s.Press.Guarded() {
+		key = s.Key()
+	}
+	in := newLoop(s.Gateway(), key, s.Docs, s.Base)
+	defer in.Close()
+	target, err := check.NewTarget(s.Docs, in.client(), &check.TargetOptions{
+		MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != "",
+	})
+	if err != nil {
+		is.Err = err
+		return is
+	}
+	suites := []check.Suite{{Name: room.Name, Rules: room.Rules()}}
+	is.Report, is.Err = check.Run(ctx, target, suites, &check.RunOptions{MaxFindings: checkFindings})
+	is.Requests = target.Requests()
+	if is.Err == nil {
+		is.Result = is.Report.Protocols[room.Name]
+	}
+	return is
+}

@@ -1,0 +1,193 @@
+package dashboard
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/protocol/scp"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// handbook is a site of a folder in a real store, published in every room.
+type handbook struct {
+	*Site
+	dir   string
+	store *sqlite.Store
+	take  func() // what is in the folder into the store
+}
+
+func newHandbook(t testing.TB, base string, guarded bool) *handbook {
+	t.Helper()
+	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
+	h := &handbook{dir: t.TempDir()}
+	state := t.TempDir()
+	if err := os.CopyFS(h.dir, os.DirFS("../../testdata/sites/handbook")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := folder.New(h.dir, &folder.Options{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if h.store, err = sqlite.Open(ctx, filepath.Join(state, "store.db"), &sqlite.Options{Logger: log}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.store.Close() })
+	conf := store.Config{Base: base, Docs: base, Index: true}
+	var published []edition.Room
+	rooms := slices.DeleteFunc(all.Protocols(), func(p protocol.Protocol) bool {
+		return guarded && p.Name == scp.Protocol().Name // its files are public by its very design
+	})
+	o := &protocol.PublisherOptions{Auth: guarded}
+	for _, room := range rooms {
+		o.Beside = append(o.Beside, room.Name)
+	}
+	for _, room := range rooms {
+		conf.Taggers = append(conf.Taggers, room.Tagger)
+		published = append(published, edition.Room{
+			Name: room.Name, Guarded: guarded,
+			Publisher: room.NewPublisher(o),
+		})
+	}
+	site, err := h.store.Site(ctx, "handbook", conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Derive(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	press, err := edition.NewPress(site, published, filepath.Join(state, "files"), &edition.Options{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.take = func() {
+		t.Helper()
+		if _, err := mirror.Sync(ctx, "folder", f, site, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.take()
+	if _, err := press.Publish(ctx); err != nil {
+		t.Fatal(err)
+	}
+	files, err := gateway.NewFiles(f, base, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateO := &gateway.Options{Base: base, Docs: base, Origin: files, Log: log, Rate: 1}
+	if guarded {
+		gateO.Keys = h.store
+	}
+	g, err := gateway.New(press, gateO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Press: press, Rooms: rooms}
+	inside, key := g.Inside()
+	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
+	return h
+}
+
+// Every room of a site is checked in process, and keeps what its specification
+// wants: with https, below a path, and where content needs a key.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, base string
+		guarded    bool
+	}{
+		{"open", "https://handbook.test/", false},
+		{"guarded", "http://handbook.test:8080/", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHandbook(t, tt.base, tt.guarded)
+			v := newVerdicts()
+			start := time.Now()
+			<-v.make(t.Context(), h.Site, h.Rooms)
+			t.Logf("all took %s", time.Since(start).Round(time.Millisecond))
+			for _, room := range h.Rooms {
+				is, running := v.of(room.Name)
+				if is == nil || is.Err != nil || !running.IsZero() {
+					t.Errorf("%s: %+v, running since %s", room.Name, is, running)
+					continue
+				}
+				t.Logf("%s: %+v in %d requests and %s", room.Name, *is.Result, is.Requests, is.Took.Round(time.Millisecond))
+				if !is.Result.Found || is.Report.Failed() || is.Edition != h.Press.Current().View.Site().Seq {
+					t.Errorf("%s: %+v of edition %d: %+v", room.Name, is.Result, is.Edition, is.Report.Findings)
+				}
+				for _, o := range is.Report.Outcomes {
+					if o.State == check.NotRun {
+						t.Errorf("%s: not run: %s", o.Rule.ID, o.Reason)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A handler that hangs, fails or sends without end takes no longer, and no more,
+// than a check may.
+func TestVerdictsOfBrokenSites(t *testing.T) {
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	for name, broken := range map[string]http.HandlerFunc{
+		"panics":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"fails":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"is busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+	} {
+		s := *h.Site
+		s.Gateway = func() http.Handler { return broken }
+		if is := judge(t.Context(), &s, h.Rooms[0]); is.Err == nil || is.Result != nil {
+			t.Errorf("a site that %s: %+v", name, is)
+		}
+	}
+	s := *h.Site
+	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s.Gateway = func() http.Handler { return hangs }
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if is := judge(ctx, &s, h.Rooms[0]); is.Err == nil {
+		t.Error("a site that hangs has a verdict")
+	}
+	bare, err := edition.NewPress(h.Pages, nil, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = *h.Site
+	s.Press = bare
+	if is := judge(t.Context(), &s, h.Rooms[0]); is.Err == nil {
+		t.Error("what is not published has a verdict")
+	}
+}
+
+// Nobody else is asked, whatever a document names.
+func TestLoopAsksNobodyElse(t *testing.T) {
+	t.Parallel()
+	in := newLoop(http.NotFoundHandler(), "k", "https://a.test/x/")
+	defer in.Close()
+	for _, u := range []string{"http://a.test/", "https://b.test/", "https://a.test:444/", "https://a.test.b.test/"} {
+		if _, err := in.client().Get(u); err == nil { //nolint:bodyclose // there is none
+			t.Errorf("%s was asked", u)
+		}
+	}
+	resp, err := in.client().Get("https://A.test/y")
+	if err != nil || resp.StatusCode != http.StatusNotFound || resp.Header.Get("Date") == "" {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+}
