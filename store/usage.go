@@ -16,25 +16,31 @@ type Usage interface {
 	// been set. Texts are made valid UTF-8 without control characters and cut to
 	// [MaxEventText] bytes. ErrNotFound: the store has no site of the name.
 	Record(ctx context.Context, site string, events []Event) error
-	// Events yields the events of a site that q asks for.
+	// Events yields the events of a site that q asks for. Those of a site that
+	// is not there are none; so with sums and the most asked.
 	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
 	// Sums yields what the events of a site come to, in the order of Start, Bot,
 	// Protocol, Endpoint, Outcome and Verdict. Of a time that is kept by days
-	// alone, it yields the days.
+	// alone, it yields the days. What is beyond some thousand combinations in one
+	// period is summed as of the bot "other", of no family and [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
-	// Top gives what was asked for most between two days, most first: at most
-	// limit items. Of each day, what is asked for less than some thousand other
-	// things is not counted any more once the day is over.
+	// Top gives what was asked for most on the days of UTC that begin at or after
+	// from and before to, most first: at most limit items, 0 = all. A zero time is
+	// no bound. Of each day, what is asked for less than some thousand other
+	// things is not counted any more once the day is over, and may be counted too
+	// low before that.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
 	// Exported gives the number of the last event that an exporter has handed on,
 	// 0 before the first.
 	Exported(ctx context.Context, site, exporter string) (uint64, error)
 	// Export notes, durably, the number of the last event that an exporter has
-	// handed on.
+	// handed on. ErrInvalid: there is no such event; ErrNotFound: no such site.
 	Export(ctx context.Context, site, exporter string, number uint64) error
 	// Tidy packs what is kept of a site, drops events before a time, and makes
-	// the sums of hours before another the sums of their days. It works in small
-	// transactions, so that others can write in between.
+	// the sums of hours the sums of their days where the day ends before another.
+	// An event whose time is still to come, by the store's clock, goes with those
+	// that were recorded after it. It works in small transactions, so that others
+	// can write in between. ErrNotFound: the store has no site of the name.
 	Tidy(ctx context.Context, site string, events, hours time.Time) error
 }
 
@@ -132,8 +138,8 @@ type EventQuery struct {
 
 // SumQuery says which sums are wanted.
 type SumQuery struct {
-	From, To time.Time // whole periods that begin at or after From, and before To
-	Per      Period
+	From, To time.Time // whole periods that begin at or after From, and before To; zero = no bound
+	Per      Period    // Hour or Day; 0 = Day
 }
 
 // Period is how long a sum is of.
@@ -177,8 +183,8 @@ type Topic string
 
 // The topics.
 const (
-	TopPages   Topic = "pages"   // fetches, by the page
-	TopQueries Topic = "queries" // searches, by the query
+	TopPages   Topic = "pages"   // fetches that were answered, 304 or not, by the page
+	TopQueries Topic = "queries" // searches that were answered, by the query
 	TopMissing Topic = "missing" // paths that are not there
 )
 
@@ -188,5 +194,5 @@ type TopItem struct {
 	Events int64
 	Empty  int64     // searches that found nothing; of pages, 304s
 	Bytes  int64     // sent
-	Last   time.Time // a day, or while it lasts the time
+	Last   time.Time // the day, or while that lasts the time
 }

@@ -196,7 +196,7 @@ CREATE INDEX model_generation ON model (generation);
 
 CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- model << 32 | number of the passage
 `,
-	keyTable, trafficTable, weightColumns,
+	keyTable, trafficTable, weightColumns, usageTables,
 }
 
 // prepareFile makes a new file a store, brings an older one up to date and

@@ -23,6 +23,7 @@ type Store interface {
 	Site(ctx context.Context, name string, c store.Config) (store.Site, error)
 	store.Keys
 	store.Ledger
+	store.Usage
 	// Close gives the store back.
 	Close() error
 }

@@ -1,0 +1,255 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// packed is one row of usage_event.
+type packed struct {
+	first, last      int64
+	count            int64
+	earliest, latest int64
+	data             []byte
+}
+
+// eventKind is what many events have in common.
+type eventKind struct {
+	bot, family, verdict, protocol, endpoint string
+	status                                   int
+	cached                                   bool
+}
+
+// eventRow is what is left of an event: kind, path, query and intent are indexes
+// into those of its block.
+type eventRow struct {
+	number, time                       int64
+	kind, path, query, intent          int
+	results, bytes, size, html, onWire int64 // never below 0
+	took                               int64 // µs
+}
+
+// packing gathers the events of a block.
+type packing struct {
+	kinds                 map[eventKind]int
+	list                  []eventKind
+	paths, queries, hints index
+	rows                  []eventRow
+	text                  int // bytes of texts
+}
+
+func newPacking() *packing {
+	p := &packing{kinds: make(map[eventKind]int)}
+	for _, x := range []*index{&p.paths, &p.queries, &p.hints} {
+		x.of("")
+	}
+	return p
+}
+
+func (p *packing) count() int { return len(p.rows) }
+
+func (p *packing) full() bool { return len(p.rows) >= blockEvents || p.text >= blockText }
+
+// add adds an event, of a number unless the block is to be recorded.
+func (p *packing) add(e *store.Event, number int64) {
+	k := eventKind{
+		bot: clean(e.Bot), family: clean(e.Family), verdict: clean(string(e.Verdict)), protocol: clean(e.Protocol),
+		endpoint: clean(string(e.Endpoint)), status: max(e.Status, 0), cached: e.Cached,
+	}
+	at, ok := p.kinds[k]
+	if !ok {
+		at = len(p.list)
+		p.kinds[k], p.list = at, append(p.list, k)
+		p.text += len(k.bot) + len(k.family) + len(k.verdict) + len(k.protocol) + len(k.endpoint)
+	}
+	if number == 0 {
+		number = int64(len(p.rows)) + 1
+	}
+	p.rows = append(p.rows, eventRow{
+		number: number, time: e.Time.UnixMilli(), kind: at,
+		path: p.indexed(&p.paths, e.Path), query: p.indexed(&p.queries, e.Query), intent: p.indexed(&p.hints, e.Intent),
+		results: max(e.Results, 0), bytes: max(e.Bytes, 0), size: max(e.Size, 0), html: max(e.HTML, 0), onWire: max(e.Received, 0),
+		took: max(e.Took.Microseconds(), 0),
+	})
+}
+
+func (p *packing) indexed(x *index, s string) int {
+	n := len(x.texts)
+	s = clean(s)
+	i := x.of(s)
+	if len(x.texts) > n {
+		p.text += len(s)
+	}
+	return i
+}
+
+// columns are the numbers of a row that are written one below the other.
+var columns = []func(e *eventRow) *int64{
+	func(e *eventRow) *int64 { return &e.results },
+	func(e *eventRow) *int64 { return &e.bytes },
+	func(e *eventRow) *int64 { return &e.size },
+	func(e *eventRow) *int64 { return &e.html },
+	func(e *eventRow) *int64 { return &e.onWire },
+	func(e *eventRow) *int64 { return &e.took },
+}
+
+// pack gives the block. The number of its first event is kept beside it.
+func (p *packing) pack(c *coder) packed {
+	b := packed{
+		first: p.rows[0].number, last: p.rows[len(p.rows)-1].number, count: int64(len(p.rows)),
+		earliest: p.rows[0].time, latest: p.rows[0].time,
+	}
+	var w columnWriter
+	var names index
+	kinds := columnWriter{}
+	kinds.uint(uint64(len(p.list)))
+	for i := range p.list {
+		k := &p.list[i]
+		for _, s := range []string{k.bot, k.family, k.verdict, k.protocol, k.endpoint} {
+			kinds.uint(uint64(names.of(s)))
+		}
+		status := uint64(k.status) << 1
+		if k.cached {
+			status |= 1
+		}
+		kinds.uint(status)
+	}
+	w.uint(uint64(len(names.texts)))
+	for _, s := range names.texts {
+		w.text(s)
+	}
+	w.b = append(w.b, kinds.b...)
+	paths, pathAt := p.paths.sort()
+	queries, queryAt := p.queries.sort()
+	hints, hintAt := p.hints.sort()
+	w.sorted(paths)
+	w.sorted(queries)
+	w.sorted(hints)
+	w.uint(uint64(len(p.rows)))
+	number, moment := b.first-1, int64(0)
+	for i := range p.rows {
+		w.uint(uint64(p.rows[i].number - number - 1))
+		number = p.rows[i].number
+	}
+	for i := range p.rows {
+		t := p.rows[i].time
+		w.int(t - moment)
+		moment = t
+		b.earliest, b.latest = min(b.earliest, t), max(b.latest, t)
+	}
+	for i := range p.rows {
+		w.uint(uint64(p.rows[i].kind))
+	}
+	for i := range p.rows {
+		w.uint(uint64(pathAt[p.rows[i].path]))
+	}
+	for i := range p.rows {
+		w.uint(uint64(queryAt[p.rows[i].query]))
+	}
+	for i := range p.rows {
+		w.uint(uint64(hintAt[p.rows[i].intent]))
+	}
+	for _, column := range columns {
+		for i := range p.rows {
+			w.uint(uint64(*column(&p.rows[i])))
+		}
+	}
+	b.data = w.compress(c)
+	return b
+}
+
+// block is a packed one that was opened.
+type block struct {
+	kinds                  []eventKind
+	paths, queries, intent []string
+	rows                   []eventRow
+
+	rest   columnReader // the rows, until they are read
+	buffer []byte
+}
+
+// open reads all but the rows, and forgets what it has read before.
+func (b *block) open(c *coder, data []byte) error {
+	r, err := c.expand(data, b.buffer)
+	if err != nil {
+		return err
+	}
+	b.buffer = r.b
+	names := r.texts()
+	n := r.length()
+	b.kinds = b.kinds[:0]
+	name := func() string {
+		i := r.below(len(names))
+		if r.bad {
+			return ""
+		}
+		return names[i]
+	}
+	for range n {
+		k := eventKind{bot: name(), family: name(), verdict: name(), protocol: name(), endpoint: name()}
+		status := r.uint()
+		k.status, k.cached = int(status>>1), status&1 == 1
+		b.kinds = append(b.kinds, k)
+	}
+	b.paths, b.queries, b.intent = r.sorted(), r.sorted(), r.sorted()
+	b.rest, b.rows = r, b.rows[:0]
+	if r.bad {
+		return errDamaged
+	}
+	return nil
+}
+
+// read reads the rows of a block that was opened, the first of which has the
+// number first.
+func (b *block) read(first int64) error {
+	r := b.rest
+	n := r.length()
+	if cap(b.rows) < n {
+		b.rows = make([]eventRow, n)
+	}
+	b.rows = b.rows[:n]
+	number, moment := first-1, int64(0)
+	for i := range b.rows {
+		number += int64(r.uint()) + 1
+		b.rows[i].number = number
+	}
+	for i := range b.rows {
+		moment += r.int()
+		b.rows[i].time = moment
+	}
+	for i := range b.rows {
+		b.rows[i].kind = r.below(len(b.kinds))
+	}
+	for i := range b.rows {
+		b.rows[i].path = r.below(len(b.paths))
+	}
+	for i := range b.rows {
+		b.rows[i].query = r.below(len(b.queries))
+	}
+	for i := range b.rows {
+		b.rows[i].intent = r.below(len(b.intent))
+	}
+	for _, column := range columns {
+		for i := range b.rows {
+			*column(&b.rows[i]) = int64(r.uint())
+		}
+	}
+	if err := r.done(); err != nil || n == 0 {
+		b.rows = b.rows[:0]
+		return errDamaged
+	}
+	return nil
+}
+
+// event gives a row as an event.
+func (b *block) event(r *eventRow) store.Event {
+	k := &b.kinds[r.kind]
+	return store.Event{
+		Number: uint64(r.number), Time: time.UnixMilli(r.time).UTC(),
+		Bot: k.bot, Family: k.family, Verdict: store.Verdict(k.verdict), Protocol: k.protocol, Endpoint: store.Endpoint(k.endpoint),
+		Path: b.paths[r.path], Query: b.queries[r.query], Intent: b.intent[r.intent],
+		Results: r.results, Status: k.status, Cached: k.cached, Bytes: r.bytes, Size: r.size, HTML: r.html, Received: r.onWire,
+		Took: time.Duration(r.took) * time.Microsecond,
+	}
+}
