@@ -132,6 +132,9 @@ func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, er
 	return p, nil
 }
 
+// Rooms gives what publishes here, which the caller must not change.
+func (p *Press) Rooms() []Room { return p.rooms }
+
 // Current gives the newest edition, nil before the first.
 func (p *Press) Current() *Edition { return p.current.Load() }
 
@@ -250,8 +253,9 @@ func (p *Press) put(view millrace.View, m *manifest, raw []byte) error {
 			return err
 		}
 	}
+	plain := m.plainSizes()
 	for i := range m.Shelf {
-		k, e, err := m.Shelf[i].entry(p.dir, p.guarded(m.Shelf[i].Room), time.Now())
+		k, e, err := m.Shelf[i].entry(p.dir, p.guarded(m.Shelf[i].Room), plain[m.Shelf[i].ETag], time.Now())
 		if err != nil {
 			return err
 		}
