@@ -1,0 +1,354 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// Pattern is a way to read a site that its owner may want to know of.
+type Pattern string
+
+// The patterns.
+const (
+	Again     Pattern = "again"       // what has not changed, as a whole, again and again
+	AtOnce    Pattern = "all at once" // half of the site or more, in one hour
+	Forged    Pattern = "forged"      // under a name that is another's
+	NotThere  Pattern = "not there"   // much of what is asked for does not exist
+	ManyTimes Pattern = "many times"  // ten times as much in a day as usual
+)
+
+// Unusual is one thing that is not as it should be, with its figures.
+type Unusual struct {
+	Pattern  Pattern   `json:"pattern"`
+	Bot      string    `json:"bot"`
+	Family   string    `json:"family,omitempty"`
+	Protocol string    `json:"protocol,omitempty"` // "" = all of them
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Requests int64     `json:"requests"`       // that are unusual
+	Against  int64     `json:"against"`        // what they are measured by, as Says says
+	Bytes    int64     `json:"bytes"`          // that they were sent
+	Path     string    `json:"path,omitempty"` // the most frequent one of Again
+	Says     string    `json:"says"`           // a sentence
+	Advice   string    `json:"advice"`         // what the owner can do, another
+	Flag     string    `json:"flag,omitempty"` // which does that
+}
+
+// What counts as unusual.
+const (
+	againTimes  = 10      // the same, as a whole
+	mostPaths   = 50_000  // that are told apart
+	mostEvents  = 200_000 // that are looked at, the newest
+	atOncePages = 100     // in an hour, at least
+	forgedTimes = 10
+	missing     = 50 // at least, and
+	missingPart = 5  // one of so many
+	timesUsual  = 10
+	fewRequests = 500 // a day with less is no burden
+	usualDays   = 3   // at least so many days make what is usual
+	usualSpan   = 28 * 24 * time.Hour
+)
+
+// FindUnusual looks for unusual patterns in what a site was asked for since a
+// time. pages is how many the site has.
+func FindUnusual(ctx context.Context, usage store.Usage, site string, since time.Time, pages int64) ([]Unusual, error) {
+	since = since.UTC().Truncate(24 * time.Hour)
+	return Patterns(
+		usage.Sums(ctx, site, store.SumQuery{From: since, Per: store.Hour}),
+		usage.Sums(ctx, site, store.SumQuery{From: since.Add(-usualSpan), Per: store.Day}),
+		usage.Events(ctx, site, store.EventQuery{From: since, Newest: true, Limit: mostEvents}),
+		since, pages)
+}
+
+// Patterns finds what is unusual since a time in the sums of the hours since
+// then, those of the days until now, and events in any order. The days before
+// since say what is usual. Most requests come first. An error is one of its
+// sources.
+func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Event, error], since time.Time, pages int64) ([]Unusual, error) {
+	var out []Unusual
+	for _, find := range []func() ([]Unusual, error){
+		func() ([]Unusual, error) { return again(events) },
+		func() ([]Unusual, error) { return byHour(hours, pages) },
+		func() ([]Unusual, error) { return manyTimes(days, since) },
+	} {
+		found, err := find()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	slices.SortFunc(out, func(a, b Unusual) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Bot, b.Bot), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Pattern, b.Pattern))
+	})
+	return out, nil
+}
+
+// who is a bot in a protocol; "" = in all.
+type who struct{ bot, protocol string }
+
+// note keeps what is unusual of a bot.
+func (u *Unusual) note(from, to time.Time, requests, bytes int64) {
+	if u.From.IsZero() || from.Before(u.From) {
+		u.From = from
+	}
+	if to.After(u.To) {
+		u.To = to
+	}
+	u.Requests, u.Bytes = u.Requests+requests, u.Bytes+bytes
+}
+
+// of gives what is kept of a key, made if it is not there.
+func of[K comparable, V any](m map[K]*V, k K) *V {
+	v := m[k]
+	if v == nil {
+		v = new(V)
+		m[k] = v
+	}
+	return v
+}
+
+// finish gives those that are worth it, with what there is to say.
+func finish[K comparable](m map[K]*Unusual, p Pattern, say func(K, *Unusual) bool) (out []Unusual) {
+	for k, u := range m {
+		if u.Pattern = p; say(k, u) {
+			out = append(out, *u)
+		}
+	}
+	return out
+}
+
+// again finds who takes what he has, as if he had not.
+func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
+	type subject struct {
+		who
+		path string
+	}
+	type state struct {
+		size   int64 // of all of them; -1 = it has changed
+		asked  int64 // whole answers
+		bytes  int64 // of one
+		stands bool  // a condition was met with a 304
+		first  time.Time
+		last   time.Time
+	}
+	seen := map[subject]*state{}
+	families := map[string]string{}
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		page := e.Endpoint == store.EndpointFetch || e.Endpoint == store.EndpointIndex
+		if !page || e.Status != 304 && (e.Status != 200 || e.Bytes == 0) {
+			continue
+		}
+		k := subject{who{e.Bot, e.Protocol}, e.Path}
+		s := seen[k]
+		if s == nil {
+			if len(seen) == mostPaths {
+				continue // those that come most often are among the first
+			}
+			s = &state{size: cmp.Or(e.Size, e.Bytes), first: e.Time, last: e.Time}
+			seen[k] = s
+		}
+		if e.Time.Before(s.first) {
+			s.first = e.Time
+		}
+		if e.Time.After(s.last) {
+			s.last = e.Time
+		}
+		if e.Status == 304 {
+			s.stands = true
+			continue
+		}
+		if s.asked > 0 && s.size != cmp.Or(e.Size, e.Bytes) {
+			s.size = -1
+		}
+		s.asked, s.bytes = s.asked+1, e.Bytes
+		families[e.Bot] = e.Family
+	}
+	found, most := map[who]*Unusual{}, map[who]int64{}
+	for k, s := range seen {
+		if s.asked < againTimes || s.stands || s.size < 0 {
+			continue
+		}
+		u := of(found, k.who)
+		u.note(s.first, s.last, s.asked-1, (s.asked-1)*s.bytes)
+		u.Against++ // pages and lists
+		if n := most[k.who]; s.asked > n || s.asked == n && k.path < u.Path {
+			most[k.who], u.Path = s.asked, k.path
+		}
+	}
+	return finish(found, Again, func(k who, u *Unusual) bool {
+		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
+		u.Says = fmt.Sprintf("%s has taken %s again and again as a whole, as nothing had changed, %d times too often; most often %s, %d times.",
+			named(u.Bot), counted(u.Against, "document"), u.Requests, u.Path, most[k])
+		u.Advice = "A condition would have been answered with a 304 and no body: tell its operator, or slow it down."
+		u.Flag = slower(u.Bot)
+		return true
+	}), nil
+}
+
+// byHour finds what the sums of hours tell.
+func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
+	type hour struct {
+		start        time.Time
+		pages, bytes int64
+	}
+	type absence struct {
+		Unusual
+		all int64
+	}
+	var (
+		now    = map[who]*hour{}    // as far as it is read
+		whole  = map[who]*Unusual{} // its fullest hour
+		forged = map[string]*Unusual{}
+		gone   = map[string]*absence{}
+		turned = map[string]int64{} // of the forged ones, those that were refused
+	)
+	for s, err := range hours {
+		if err != nil {
+			return nil, err
+		}
+		end := s.Start.Add(time.Duration(s.Per))
+		k := who{s.Bot, s.Protocol}
+		if s.Endpoint == store.EndpointFetch && s.Outcome == store.Sent && s.Per == store.Hour {
+			h := of(now, k)
+			if !h.start.Equal(s.Start) {
+				*h = hour{start: s.Start}
+			}
+			h.pages, h.bytes = h.pages+s.Results, h.bytes+s.Bytes
+			if u := of(whole, k); h.pages > u.Requests {
+				*u = Unusual{Bot: s.Bot, Family: s.Family, Protocol: s.Protocol, From: s.Start, To: end, Requests: h.pages, Bytes: h.bytes}
+			}
+		}
+		if s.Verdict == store.Forged {
+			u := of(forged, s.Bot)
+			u.Bot, u.Family = s.Bot, cmp.Or(u.Family, s.Family)
+			u.note(s.Start, end, s.Events, s.Bytes)
+			if s.Outcome == store.Refused {
+				turned[s.Bot] += s.Events
+			}
+			continue // what follows is of those that bear their own name
+		}
+		a := of(gone, s.Bot)
+		a.Bot, a.Family = s.Bot, cmp.Or(a.Family, s.Family)
+		a.all += s.Events
+		if s.Outcome == store.Missing {
+			a.note(s.Start, end, s.Events, s.Bytes)
+		}
+	}
+	out := finish(whole, AtOnce, func(_ who, u *Unusual) bool {
+		u.Against = pages
+		u.Says = fmt.Sprintf("%s has taken %s by %s within an hour, of a site that has %d.", named(u.Bot), counted(u.Requests, "page"), u.Protocol, pages)
+		u.Advice = "Let it take pages more slowly; what changes it can learn from the lists."
+		u.Flag = slower(u.Bot)
+		return u.Requests >= atOncePages && u.Requests*2 >= pages
+	})
+	out = append(out, finish(forged, Forged, func(_ string, u *Unusual) bool {
+		u.Against = turned[u.Bot]
+		u.Says = fmt.Sprintf("Somebody who is not %s has come under that name, in %s; %d of them were turned away.", u.Bot, counted(u.Requests, "request"), u.Against)
+		u.Advice, u.Flag = "Turn away those who do not show that they are who they say.", "--bot unverified=403"
+		if u.Against == u.Requests {
+			u.Advice, u.Flag = "There is nothing to do: all of them were turned away.", ""
+		}
+		return u.Requests >= forgedTimes
+	})...)
+	for _, a := range gone {
+		u := &a.Unusual
+		u.Pattern, u.Against = NotThere, a.all
+		u.Says = fmt.Sprintf("%s has asked %d times for what is not there, in %s.", named(u.Bot), u.Requests, counted(a.all, "request"))
+		u.Advice = "Have pages that have moved lead to where they are now; if it tries out what there might be, slow it down."
+		u.Flag = slower(u.Bot)
+		if u.Requests >= missing && u.Requests*missingPart >= a.all {
+			out = append(out, *u)
+		}
+	}
+	return out, nil
+}
+
+// manyTimes finds who came more often on a day than he usually does.
+func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, error) {
+	type life struct {
+		family        string
+		day           time.Time // as far as it is read
+		events, bytes int64     // of it
+		before, days  int64     // all events of days before since, and how many days these are
+		worst         Unusual
+	}
+	bots := map[string]*life{}
+	end := func(l *life) {
+		switch {
+		case l.events == 0:
+		case l.day.Before(since):
+			l.before, l.days = l.before+l.events, l.days+1
+		case l.events > l.worst.Requests:
+			l.worst = Unusual{From: l.day, To: l.day.Add(24 * time.Hour), Requests: l.events, Bytes: l.bytes}
+		}
+		l.events, l.bytes = 0, 0
+	}
+	for s, err := range days {
+		if err != nil {
+			return nil, err
+		}
+		l := of(bots, s.Bot)
+		if !l.day.Equal(s.Start) {
+			end(l)
+			l.day = s.Start
+		}
+		l.family = cmp.Or(l.family, s.Family)
+		l.events, l.bytes = l.events+s.Events, l.bytes+s.Bytes
+	}
+	var out []Unusual
+	for _, bot := range slices.Sorted(maps.Keys(bots)) {
+		l := bots[bot]
+		end(l)
+		if l.days < usualDays {
+			continue
+		}
+		u, usual := l.worst, l.before/l.days
+		if u.Requests < fewRequests || u.Requests < timesUsual*usual {
+			continue
+		}
+		u.Pattern, u.Bot, u.Family, u.Against = ManyTimes, bot, l.family, usual
+		u.Says = fmt.Sprintf("%s has sent %s on one day; on the days that it came before, it sent %d.", named(bot), counted(u.Requests, "request"), usual)
+		u.Advice = "See what it has asked for; if that is of no use to you, slow it down."
+		u.Flag = slower(bot)
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// nameless is the name of all that have none which is known.
+const nameless = "other"
+
+// named gives a bot its name in a sentence.
+func named(bot string) string {
+	if bot == nameless {
+		return "A machine of no known name"
+	}
+	return bot
+}
+
+// slower gives the flag that slows a bot down; those that have no name are slowed
+// down with all others.
+func slower(bot string) string {
+	if bot == nameless {
+		bot = "bots"
+	}
+	return "--bot " + bot + "=1/s"
+}
+
+// counted gives a number with what it is of.
+func counted(n int64, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprint(n, " ", of, "s")
+}
