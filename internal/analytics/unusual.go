@@ -187,7 +187,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	}
 	return finish(found, Again, func(k who, u *Unusual) bool {
 		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
-		u.Says = fmt.Sprintf("%s has taken %s again and again as a whole, as nothing had changed, %d times too often; most often %s, %d times.",
+		u.Says = fmt.Sprintf("%s has taken %s again and again as a whole, although nothing had changed, %d times too often; most often %s, %d times.",
 			named(u.Bot), counted(u.Against, "document"), u.Requests, u.Path, most[k])
 		u.Advice = "A condition would have been answered with a 304 and no body: tell its operator, or slow it down."
 		u.Flag = slower(u.Bot)
