@@ -45,6 +45,7 @@ type Dashboard struct {
 	mux      *http.ServeMux
 	pages    templates
 	files    map[string]*file
+	yard     yardsticks
 	verdicts *verdicts
 }
 

@@ -22,7 +22,7 @@ import (
 //	dict "name" VALUE …                                    several values for a partial
 func functions(files map[string]*file) template.FuncMap {
 	return template.FuncMap{
-		"count": count, "bytes": size, "percent": percent, "took": took, "when": when, "day": day, "ago": ago, "plural": plural,
+		"count": count, "short": short, "bytes": size, "energy": energyOf, "percent": percent, "took": took, "when": when, "day": day, "ago": ago, "plural": plural,
 		"plain": printable, "cut": cut,
 		"version": func(name string) (string, error) {
 			if f := files[name]; f != nil {

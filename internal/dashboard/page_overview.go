@@ -1,10 +1,213 @@
 package dashboard
 
-import "net/http"
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
 
-type overviewPage struct{}
+	"github.com/millrace/millrace/store"
+)
 
-func (d *Dashboard) overview(*http.Request) (*reply, error) {
-	return &reply{Data: &overviewPage{}}, nil
+// overviewPage is what the owner who looks once a week wants to know.
+type overviewPage struct {
+	Tiles    []tile
+	Chart    *chart
+	Bots     []*group // the first of them
+	NBots    int
+	Rooms    []*group
+	Most     int64 // requests of the first bot
+	Notices  []notice
+	Look     *Look
+	Edition  *editionState
+	Rows     int  // protocols that publish
+	Silent   bool // nothing is recorded
+	Nobody   bool // no machine has come
+	Estimate bool // of what was saved
 }
-func (d *Dashboard) traffic(*http.Request) (*reply, error) { return &reply{Data: &overviewPage{}}, nil }
+
+// editionState is what is published.
+type editionState struct {
+	Seq   uint64
+	Time  time.Time
+	Pages int
+}
+
+// notice is something that needs a look.
+type notice struct {
+	Kind string // warn or bad
+	Word string
+	Text string
+	To   string // where more is said; "" = nowhere
+}
+
+const (
+	overviewDays = 30 // of the chart
+	overviewWeek = 7  // of the figures
+	overviewBots = 8
+)
+
+func (d *Dashboard) overview(r *http.Request) (*reply, error) {
+	ctx := r.Context()
+	p := &overviewPage{Rows: len(d.site.Rooms), Silent: d.site.Usage == nil}
+	if d.site.Looked != nil {
+		p.Look = d.site.Looked()
+	}
+	p.Edition = d.edition()
+	if !p.Silent {
+		if err := d.overviewFigures(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	p.notice(d)
+	return &reply{Data: p}, nil
+}
+
+// edition gives what is published, nil before the first.
+func (d *Dashboard) edition() *editionState {
+	if d.site.Press == nil {
+		return nil
+	}
+	ed := d.site.Press.Current()
+	if ed == nil {
+		return nil
+	}
+	s := ed.View.Site()
+	return &editionState{s.Seq, s.Time, s.Pages}
+}
+
+func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error {
+	tomorrow := midnight(d.now()).AddDate(0, 0, 1)
+	month, err := d.count(ctx, question{From: tomorrow.AddDate(0, 0, -overviewDays), To: tomorrow, Per: store.Day})
+	if err != nil {
+		return err
+	}
+	p.Chart = month.chart(fmt.Sprintf("Requests of machines a day, the last %d days", overviewDays), "count", month.Rooms, 1)
+	p.Nobody = month.Total.Events == 0
+	week, err := d.count(ctx, question{From: tomorrow.AddDate(0, 0, -overviewWeek), To: tomorrow, Per: store.Day})
+	if err != nil {
+		return err
+	}
+	before, first := int64(0), tomorrow.AddDate(0, 0, -overviewWeek)
+	for at, n := range month.cells {
+		if at.start.Before(first) && !at.start.Before(first.AddDate(0, 0, -overviewWeek)) {
+			before += int64(n)
+		}
+	}
+	t := &week.Total
+	p.Tiles = []tile{{Label: "Requests", Figure: count(t.Events), Note: against(t.Events, before)}}
+	verified := 0
+	for _, g := range week.Bots {
+		if g.Verified > 0 {
+			verified++
+		}
+	}
+	machines := tile{Label: "Machines", Figure: count(len(week.Bots))}
+	if verified > 0 {
+		machines.Note = fmt.Sprintf("%d proved who they are", verified)
+	}
+	p.Tiles = append(p.Tiles, machines,
+		tile{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "of what was answered"},
+		tile{Label: "Sent", Figure: size(t.Bytes), Note: "on the wire"})
+	if s := t.Saved; s != nil {
+		saved := tile{Label: "Saved", Figure: size(s.Bytes.Saved), Note: "against the same pages as HTML"}
+		if s.Bytes.Saved < 0 {
+			saved.Label, saved.Figure = "Cost more", size(-s.Bytes.Saved)
+		} else if s.Bytes.Saved > 0 {
+			saved.Kind = "good"
+		}
+		p.Estimate = s.Bytes.Basis == "estimate"
+		p.Tiles = append(p.Tiles, saved,
+			tile{Label: "Tokens saved", Figure: short(s.Tokens.Saved), Note: "an estimate"},
+			tile{Label: "Energy saved", Figure: energyOf(s.KWh.Saved), Note: "of the network, an estimate"})
+	}
+	failed := tile{Label: "Failed", Figure: count(t.Failed), Note: percent(t.Failed, t.Events) + " of requests"}
+	if t.Failed > 0 {
+		failed.Kind = "bad"
+		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors"})
+	}
+	p.Tiles = append(p.Tiles, failed)
+	if t.Forged > 0 {
+		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " under the name of a machine that it was not, in the last 7 days.", "/unusual"})
+	}
+	p.NBots, p.Bots, p.Rooms = len(week.Bots), week.Bots[:min(overviewBots, len(week.Bots))], week.Rooms
+	if len(p.Bots) > 0 {
+		p.Most = p.Bots[0].Events
+	}
+	return nil
+}
+
+// notice says what needs a look, beside what the figures tell.
+func (p *overviewPage) notice(d *Dashboard) {
+	if p.Edition == nil {
+		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "There is no edition yet: machines get nothing.", ""})
+	}
+	if l := p.Look; l != nil {
+		if l.Err != nil {
+			p.Notices = append(p.Notices, notice{"bad", "Source", "The last look at the source has failed; what is held of it stays published.", "/errors"})
+		}
+		if l.SkippedN > 0 {
+			p.Notices = append(p.Notices, notice{"warn", "Skipped", plural(l.SkippedN, "page was", "pages were") + " left out at the last look at the source.", "/errors"})
+		}
+	}
+	if d.site.Dropped != nil {
+		if n := d.site.Dropped(); n > 0 {
+			p.Notices = append(p.Notices, notice{"warn", "Not counted", plural(n, "request", "requests") + " could not be recorded since the server started: the figures are too low.", ""})
+		}
+	}
+}
+
+// midnight gives the beginning of a day of UTC.
+func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// against compares a number with the one of the week before.
+func against(now, before int64) string {
+	switch {
+	case before == 0:
+		return "none the week before"
+	case now == before:
+		return "as the week before"
+	case now > before && now >= 10*before:
+		return fmt.Sprintf("%s times the week before", count(now/before))
+	case now > before:
+		return "+" + percent(now-before, before) + " on the week before"
+	}
+	return "−" + percent(before-now, before) + " on the week before"
+}
+
+// short writes a large number with three digits or so: 12.3 M.
+func short(n float64) string {
+	sign := ""
+	if n < 0 {
+		sign, n = "−", -n
+	}
+	unit := 0
+	for n >= 9999.5 && unit == 0 || n >= 999.5 && unit > 0 && unit < 4 {
+		n, unit = n/1000, unit+1
+	}
+	if unit == 0 {
+		return sign + count(n)
+	}
+	form := "%.0f"
+	if n < 99.95 {
+		form = "%.1f"
+	}
+	return sign + fmt.Sprintf(form, n) + " " + []string{"", "k", "M", "G", "T"}[unit]
+}
+
+// energyOf writes kilowatt-hours.
+func energyOf(kwh float64) string {
+	sign := ""
+	if kwh < 0 {
+		sign, kwh = "−", -kwh
+	}
+	switch {
+	case kwh == 0:
+		return "0 Wh"
+	case kwh < 0.0001:
+		return sign + "<0.1 Wh"
+	case kwh < 1:
+		return sign + fmt.Sprintf("%.1f Wh", 1000*kwh)
+	}
+	return sign + fmt.Sprintf("%.1f kWh", kwh)
+}

@@ -1,0 +1,251 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/store"
+)
+
+// figures are what the sums of some time come to. How much there is of them
+// depends on how many bots and protocols there are, and not on the requests.
+type figures struct {
+	From, To time.Time
+	Per      store.Period
+	Total    group
+	Bots     []*group // that have asked for most first
+	Rooms    []*group // protocols, likewise
+	Kinds    []*group // endpoints
+	Ends     []*group // outcomes
+	Savings  *analytics.Savings
+
+	cells map[cell]float64
+}
+
+// group is what some of the requests come to.
+type group struct {
+	Name   string
+	Family string // of a bot
+	store.Counts
+	Unmodified, Missing, Refused, Mistaken, Failed int64
+	Verified, Forged                               int64
+	Saved                                          *analytics.Saved // nil = not of this kind of group
+}
+
+// cell is a period of one series.
+type cell struct {
+	start time.Time
+	name  string
+}
+
+// question says which requests are wanted.
+type question struct {
+	From, To time.Time
+	Per      store.Period
+	Bot      string // "" = all
+	Protocol string
+	By       string // what the series are: protocol, bot, outcome or endpoint
+	Measure  string // what they count: requests or bytes
+}
+
+// count adds up what the sums of a question come to.
+func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
+	f := &figures{From: q.From, To: q.To, Per: q.Per, cells: map[cell]float64{}}
+	bots, rooms, kinds, ends := map[string]*group{}, map[string]*group{}, map[string]*group{}, map[string]*group{}
+	each := func(s *store.Sum) {
+		f.Total.add(s)
+		of(bots, s.Bot).add(s)
+		of(rooms, s.Protocol).add(s)
+		of(kinds, string(s.Endpoint)).add(s)
+		of(ends, string(s.Outcome)).add(s)
+		bots[s.Bot].Family = cmp.Or(bots[s.Bot].Family, s.Family)
+		name := map[string]string{"bot": s.Bot, "outcome": string(s.Outcome), "endpoint": string(s.Endpoint)}[q.By]
+		if name == "" {
+			name = s.Protocol
+		}
+		n := s.Events
+		if q.Measure == "bytes" {
+			n = s.Bytes
+		}
+		f.cells[cell{s.Start.UTC(), name}] += float64(n)
+	}
+	if q.Per == store.Hour {
+		// What is saved is of days.
+		for s, err := range d.site.Usage.Sums(ctx, d.site.Name, store.SumQuery{From: q.From, To: q.To, Per: store.Hour}) {
+			if err != nil {
+				return nil, err
+			}
+			if q.takes(&s) {
+				each(&s)
+			}
+		}
+	} else {
+		saved, err := analytics.Sum(ctx, &tee{d.site.Usage, q, each}, d.site.Name, q.From, q.To, d.yardstick(ctx), d.site.Coefficients, nil)
+		if err != nil {
+			return nil, err
+		}
+		f.Savings, f.Total.Saved = saved, &saved.Total
+		for i := range saved.Bots {
+			of(bots, saved.Bots[i].Bot).Saved = &saved.Bots[i].Saved
+		}
+		for i := range saved.Protocols {
+			of(rooms, saved.Protocols[i].Protocol).Saved = &saved.Protocols[i].Saved
+		}
+	}
+	f.Bots, f.Rooms, f.Kinds, f.Ends = most(bots), most(rooms), most(kinds), most(ends)
+	return f, nil
+}
+
+// tee shows the sums that it gives, of a question alone, to somebody else as
+// well.
+type tee struct {
+	store.Usage
+	q    question
+	each func(*store.Sum)
+}
+
+func (t *tee) Sums(ctx context.Context, site string, q store.SumQuery) iter.Seq2[store.Sum, error] {
+	return func(yield func(store.Sum, error) bool) {
+		for s, err := range t.Usage.Sums(ctx, site, q) {
+			if err == nil {
+				if !t.q.takes(&s) {
+					continue
+				}
+				t.each(&s)
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+func (q *question) takes(s *store.Sum) bool {
+	return (q.Bot == "" || s.Bot == q.Bot) && (q.Protocol == "" || s.Protocol == q.Protocol)
+}
+
+func of(groups map[string]*group, name string) *group {
+	g := groups[name]
+	if g == nil {
+		g = &group{Name: name}
+		groups[name] = g
+	}
+	return g
+}
+
+func most(groups map[string]*group) []*group {
+	list := make([]*group, 0, len(groups))
+	for _, g := range groups {
+		list = append(list, g)
+	}
+	slices.SortFunc(list, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+func (g *group) add(s *store.Sum) {
+	g.Events += s.Events
+	g.Cached += s.Cached
+	g.Results += s.Results
+	g.Bytes += s.Bytes
+	g.Size += s.Size
+	g.Took += s.Took
+	switch s.Outcome {
+	case store.Unmodified:
+		g.Unmodified += s.Events
+	case store.Missing:
+		g.Missing += s.Events
+	case store.Refused:
+		g.Refused += s.Events
+	case store.Mistaken:
+		g.Mistaken += s.Events
+	case store.Failed:
+		g.Failed += s.Events
+	}
+	switch s.Verdict {
+	case store.Verified:
+		g.Verified += s.Events
+	case store.Forged:
+		g.Forged += s.Events
+	}
+}
+
+// Answered counts the requests whose answer was there, or stands.
+func (g *group) Answered() int64 { return g.Events - g.Missing - g.Refused - g.Mistaken - g.Failed }
+
+// Mean gives how long an answer took.
+func (g *group) Mean() time.Duration {
+	if g.Events == 0 {
+		return 0
+	}
+	return g.Took / time.Duration(g.Events)
+}
+
+// maxSeries is how many series a chart tells apart; the others are one.
+const maxSeries = 7
+
+// chart makes a chart of what the question asked for. step joins so many
+// periods to one. Periods without requests are in it.
+func (f *figures) chart(title, unit string, groups []*group, step int) *chart {
+	c := &chart{Title: title, Unit: unit}
+	index := map[string]int{}
+	for _, g := range groups {
+		switch {
+		case len(groups) > maxSeries+1 && len(c.Series) >= maxSeries:
+			index[g.Name] = maxSeries
+		default:
+			index[g.Name] = len(c.Series)
+			c.Series = append(c.Series, label(g.Name))
+		}
+	}
+	if len(groups) > maxSeries+1 {
+		c.Series = append(c.Series, "others")
+	}
+	period := time.Duration(f.Per) * time.Duration(max(step, 1))
+	rows := int((f.To.Sub(f.From) + period - 1) / period)
+	for i := range rows {
+		c.Rows = append(c.Rows, chartRow{Start: f.From.Add(time.Duration(i) * period), Hour: f.Per == store.Hour, Values: make([]float64, len(c.Series))})
+	}
+	for at, n := range f.cells {
+		row := int(at.start.Sub(f.From) / period)
+		if i, ok := index[at.name]; ok && row >= 0 && row < rows {
+			c.Rows[row].Values[i] += n
+		}
+	}
+	return c
+}
+
+// label names a protocol, an endpoint or an outcome for people.
+func label(name string) string {
+	switch name {
+	case "":
+		return "none"
+	case "html":
+		return "HTML"
+	case "site":
+		return "robots.txt and the like"
+	case "web":
+		return "Markdown and feeds"
+	case "tct-00":
+		return "TCT 00"
+	case "tct-01":
+		return "TCT 01"
+	case "scp":
+		return "SCP"
+	case "arc":
+		return "ARC"
+	case "openfeeder":
+		return "OpenFeeder"
+	case "mcp":
+		return "MCP"
+	}
+	return printable(name)
+}
+
+// Label names the group for people.
+func (g *group) Label() string { return label(g.Name) }

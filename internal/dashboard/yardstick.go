@@ -1,0 +1,67 @@
+package dashboard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/internal/analytics"
+)
+
+// yardsticks keep what the pages of a site are: to find out looks at each.
+type yardsticks struct {
+	mu     sync.Mutex
+	pages  analytics.Pages
+	at     time.Time     // of pages; zero = nothing is known yet
+	making chan struct{} // closed once somebody has found out; nil = nobody does
+}
+
+const (
+	yardstickAge  = 10 * time.Minute
+	yardstickWait = 100 * time.Millisecond // of a page, for the first
+	yardstickMost = 2 * time.Minute
+)
+
+// yardstick gives what the pages of the site are, as it was some minutes ago.
+// The first page to ask waits a moment.
+func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
+	y := &d.yard
+	y.mu.Lock()
+	if y.making == nil && d.now().Sub(y.at).Abs() > yardstickAge {
+		y.making = make(chan struct{})
+		go d.measure(context.WithoutCancel(ctx), y.making)
+	}
+	pages, first, making := y.pages, y.at.IsZero(), y.making
+	y.mu.Unlock()
+	if !first || making == nil {
+		return pages
+	}
+	select {
+	case <-making:
+	case <-time.After(yardstickWait):
+	case <-ctx.Done():
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.pages
+}
+
+func (d *Dashboard) measure(ctx context.Context, done chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, yardstickMost)
+	defer cancel()
+	var pages analytics.Pages
+	view, err := d.site.Pages.Head(ctx)
+	if err == nil {
+		pages, err = analytics.Measure(ctx, d.site.Pages, view, d.site.Coefficients)
+	}
+	y := &d.yard
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if err == nil {
+		y.pages = pages
+	} else {
+		d.log.Warn("the weight of the site's pages is not known", "error", err)
+	}
+	y.at, y.making = d.now(), nil // one that failed is tried again later
+	close(done)
+}
