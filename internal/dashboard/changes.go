@@ -25,6 +25,20 @@ type changed struct {
 	Time time.Time
 }
 
+// Clock gives the time of day.
+func (c *changed) Clock() string { return c.Time.UTC().Format("15:04:05") }
+
+// Kind is that of the badge.
+func (c *changed) Kind() string {
+	switch c.What {
+	case changeAdded:
+		return "good"
+	case changeRemoved:
+		return "bad"
+	}
+	return ""
+}
+
 // history is a part of a site's log, the newest first. Each page is in the log
 // once, with its last change.
 type history struct {

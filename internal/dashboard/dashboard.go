@@ -47,6 +47,7 @@ type Dashboard struct {
 	files    map[string]*file
 	yard     yardsticks
 	verdicts *verdicts
+	looks    unusualLooks
 }
 
 // New makes a dashboard. The error is [millrace.ErrInvalid].

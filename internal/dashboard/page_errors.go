@@ -25,7 +25,7 @@ type errorsPage struct {
 	Parts   int
 
 	Recorded bool
-	lately
+	Span     lately
 	Outcomes []outcomeCount
 	Missing  []store.TopItem
 	Failures []store.Event // the newest first
@@ -47,6 +47,12 @@ type outcomeCount struct {
 	Of       int64
 }
 
+// Before is the part before this one, After the one after it.
+func (p *errorsPage) Before() int { return p.Part - 1 }
+
+// After is as Before.
+func (p *errorsPage) After() int { return p.Part + 1 }
+
 const (
 	skipsShown    = 100
 	reasonsShown  = 50
@@ -67,7 +73,7 @@ var outcomes = []outcomeCount{
 
 // errors shows pages that were skipped, and requests that failed.
 func (d *Dashboard) errors(r *http.Request) (*reply, error) {
-	p := &errorsPage{Recorded: d.site.Usage != nil, lately: d.lately(r), Reason: r.URL.Query().Get("reason")}
+	p := &errorsPage{Recorded: d.site.Usage != nil, Span: d.lately(r), Reason: r.URL.Query().Get("reason")}
 	if d.site.Looked != nil {
 		p.Look = d.site.Looked()
 	}
@@ -119,7 +125,7 @@ func (p *errorsPage) skips(part string) error {
 // requests fills in what machines were not given.
 func (p *errorsPage) requests(r *http.Request, s *Site) error {
 	ctx, all, by := r.Context(), int64(0), map[store.Outcome]int64{}
-	for sum, err := range s.Usage.Sums(ctx, s.Name, store.SumQuery{From: p.From, To: p.To, Per: store.Day}) {
+	for sum, err := range s.Usage.Sums(ctx, s.Name, store.SumQuery{From: p.Span.From, To: p.Span.To, Per: store.Day}) {
 		if err != nil {
 			return err
 		}
@@ -131,11 +137,11 @@ func (p *errorsPage) requests(r *http.Request, s *Site) error {
 		p.Outcomes = append(p.Outcomes, o)
 	}
 	var err error
-	if p.Missing, err = s.Usage.Top(ctx, s.Name, store.TopMissing, p.From, p.To, missingShown); err != nil {
+	if p.Missing, err = s.Usage.Top(ctx, s.Name, store.TopMissing, p.Span.From, p.Span.To, missingShown); err != nil {
 		return err
 	}
 	p.Failures, err = recent(ctx, s.Usage, s.Name, store.EventQuery{
-		From: p.From, Outcomes: []store.Outcome{store.Failed, store.Mistaken}, Limit: failuresShown,
+		From: p.Span.From, Outcomes: []store.Outcome{store.Failed, store.Mistaken}, Limit: failuresShown,
 	})
 	return err
 }

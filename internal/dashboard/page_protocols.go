@@ -24,7 +24,7 @@ type Off struct {
 type protocolsPage struct {
 	Edition  *millrace.Site // what is published; nil: nothing is yet
 	Recorded bool
-	lately
+	Span     lately
 	Rooms    []*roomStatus
 	Off      []Off
 	Checking bool // of any
@@ -44,8 +44,18 @@ type roomStatus struct {
 	Verdict *verdict         // nil = it was not checked
 	Old     bool             // another edition was checked
 	Since   time.Time        // another verdict is being made; zero = it is not
-	Broken  []brokenRule
+	Broken  []*brokenRule
 	NotRun  []check.Outcome
+}
+
+// MustAsked and ShouldAsked count the rules that say something about the site.
+func (at *roomStatus) MustAsked() int {
+	return at.Verdict.Result.Must.Pass + at.Verdict.Result.Must.Fail
+}
+
+// ShouldAsked is as MustAsked.
+func (at *roomStatus) ShouldAsked() int {
+	return at.Verdict.Result.Should.Pass + at.Verdict.Result.Should.Fail
 }
 
 // brokenRule is a rule of a specification that is not kept.
@@ -54,11 +64,19 @@ type brokenRule struct {
 	Findings []check.Finding
 }
 
+// Kind is that of the badge.
+func (b *brokenRule) Kind() string {
+	if b.Rule.Level == check.Must {
+		return "bad"
+	}
+	return "warn"
+}
+
 const filesShown = 8
 
 // protocols shows the protocols, and what the checker says of them.
 func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
-	p := &protocolsPage{Recorded: d.site.Usage != nil, lately: d.lately(r), Off: d.site.Off}
+	p := &protocolsPage{Recorded: d.site.Usage != nil, Span: d.lately(r), Off: d.site.Off}
 	rooms := map[string]*roomStatus{}
 	for _, room := range d.site.Rooms {
 		at := &roomStatus{Protocol: room}
@@ -87,7 +105,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 		}
 	}
 	if p.Recorded {
-		for s, err := range d.site.Usage.Sums(r.Context(), d.site.Name, store.SumQuery{From: p.From, To: p.To, Per: store.Day}) {
+		for s, err := range d.site.Usage.Sums(r.Context(), d.site.Name, store.SumQuery{From: p.Span.From, To: p.Span.To, Per: store.Day}) {
 			if err != nil {
 				return nil, err
 			}
@@ -114,7 +132,7 @@ func (at *roomStatus) judged(is *verdict, since time.Time) {
 		case o.State == check.NotRun && is.Result.Found:
 			at.NotRun = append(at.NotRun, o)
 		case o.State == check.Failed:
-			b := brokenRule{Outcome: o}
+			b := &brokenRule{Outcome: o}
 			for _, f := range is.Report.Findings {
 				if f.Rule == o.Rule.ID {
 					b.Findings = append(b.Findings, f)
@@ -123,7 +141,7 @@ func (at *roomStatus) judged(is *verdict, since time.Time) {
 			at.Broken = append(at.Broken, b)
 		}
 	}
-	slices.SortStableFunc(at.Broken, func(a, b brokenRule) int { return cmp.Compare(a.Rule.Level, b.Rule.Level) }) // MUST before SHOULD
+	slices.SortStableFunc(at.Broken, func(a, b *brokenRule) int { return cmp.Compare(a.Rule.Level, b.Rule.Level) }) // MUST before SHOULD
 }
 
 // Kind is that of the verdict's badge, Word what is in it.

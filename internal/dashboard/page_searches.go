@@ -12,9 +12,8 @@ import (
 // searchesPage is what machines have searched the site for.
 type searchesPage struct {
 	Recorded bool
-	lately
-	Searches int64 // in the time that is looked at
-	Failed   int64 // of those, the ones that were not answered
+	Span     lately
+	Tiles    []tile
 	Top      []store.TopItem
 	Empty    []store.TopItem // those that found nothing, by how often
 	Recent   []store.Event   // the newest first
@@ -28,23 +27,25 @@ const (
 
 // searches shows queries, and those that found nothing.
 func (d *Dashboard) searches(r *http.Request) (*reply, error) {
-	p := &searchesPage{Recorded: d.site.Usage != nil, lately: d.lately(r)}
+	p := &searchesPage{Recorded: d.site.Usage != nil, Span: d.lately(r)}
 	if !p.Recorded {
 		return &reply{Data: p}, nil
 	}
 	ctx, usage, site := r.Context(), d.site.Usage, d.site.Name
-	for s, err := range usage.Sums(ctx, site, store.SumQuery{From: p.From, To: p.To, Per: store.Day}) {
+	var asked, failed, found int64
+	for s, err := range usage.Sums(ctx, site, store.SumQuery{From: p.Span.From, To: p.Span.To, Per: store.Day}) {
 		if err != nil {
 			return nil, err
 		}
 		if s.Endpoint == store.EndpointSearch {
-			p.Searches += s.Events
+			asked += s.Events
+			found += s.Results
 			if s.Outcome != store.Sent && s.Outcome != store.Unmodified {
-				p.Failed += s.Events
+				failed += s.Events
 			}
 		}
 	}
-	top, err := usage.Top(ctx, site, store.TopQueries, p.From, p.To, searchesTop)
+	top, err := usage.Top(ctx, site, store.TopQueries, p.Span.From, p.Span.To, searchesTop)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,12 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 	}
 	slices.SortStableFunc(p.Empty, func(a, b store.TopItem) int { return cmp.Compare(b.Empty, a.Empty) })
 	p.Empty = p.Empty[:min(len(p.Empty), searchesShown)]
-	p.Recent, err = recent(ctx, usage, site, store.EventQuery{Endpoint: store.EndpointSearch, From: p.From, Limit: searchesRecent})
+	p.Tiles = []tile{
+		{Label: "Searches", Figure: count(asked)},
+		{Label: "Results", Figure: count(found), Note: "of all searches together"},
+		{Label: "Not answered", Figure: count(failed), Note: "refused, wrong or failed"},
+	}
+	p.Recent, err = recent(ctx, usage, site, store.EventQuery{Endpoint: store.EndpointSearch, From: p.Span.From, Limit: searchesRecent})
 	return &reply{Data: p}, err
 }
 

@@ -1,0 +1,116 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// keyRow is one key in the list.
+type keyRow struct {
+	store.Key
+	State string
+	Kind  string // of the badge
+}
+
+// madeKey is a key that is shown this once.
+type madeKey struct {
+	Name, Key string
+}
+
+// keyForm is what a form said that could not be done.
+type keyForm struct {
+	Name, Expires string
+	Update        bool
+}
+
+// listKeys fills in the keys, those that hold first.
+func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
+	if d.site.Keys == nil {
+		return nil
+	}
+	keys, err := d.site.Keys.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	now := d.now()
+	for _, k := range keys {
+		row := keyRow{Key: k, State: "holds", Kind: "good"}
+		switch {
+		case !k.Revoked.IsZero():
+			row.State, row.Kind = "revoked", ""
+		case !k.Holds(now):
+			row.State, row.Kind = "expired", ""
+		}
+		p.Keys = append(p.Keys, row)
+	}
+	slices.SortStableFunc(p.Keys, func(a, b keyRow) int { return cmp.Compare(b.Kind, a.Kind) })
+	return nil
+}
+
+// addKey makes a key, and shows it this once.
+func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
+	if d.site.Keys == nil {
+		return nil, millrace.ErrNotFound
+	}
+	f := keyForm{Name: strings.TrimSpace(r.PostForm.Get("name")), Expires: r.PostForm.Get("expires"), Update: r.PostForm.Get("update") != ""}
+	k := store.Key{Name: f.Name}
+	if r.PostForm.Get("read") != "" {
+		k.Rights = append(k.Rights, millrace.RightRead)
+	}
+	if f.Update {
+		k.Rights = append(k.Rights, millrace.RightUpdate)
+	}
+	key, hash := store.NewKey()
+	k.Hash = hash
+	err := k.Validate()
+	if err == nil && f.Expires != "" {
+		if k.Expires, err = time.Parse(time.DateOnly, f.Expires); err != nil {
+			err = fmt.Errorf("%w: the day on which the key ends is one such as 2027-01-31", millrace.ErrInvalid)
+		} else if !k.Expires.After(d.now()) {
+			err = fmt.Errorf("%w: that day is over; a key that never held is none", millrace.ErrInvalid)
+		}
+	}
+	if err == nil {
+		err = d.site.Keys.AddKey(r.Context(), k)
+	}
+	if err != nil && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrConflict) {
+		return nil, err
+	}
+	p, perr := d.policyPage(r.Context())
+	if perr != nil {
+		return nil, perr
+	}
+	if err != nil {
+		p.Form = f
+		return &reply{Data: p, Status: millrace.Status(err), Message: wrong("No key was made: " + err.Error())}, nil
+	}
+	d.log.Info("a key was made", "name", k.Name, "rights", k.Rights)
+	p.Made = &madeKey{k.Name, key}
+	return &reply{Data: p, Message: done("The key was made. It is shown this once.")}, nil
+}
+
+// revokeKey ends a key.
+func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
+	if d.site.Keys == nil {
+		return nil, millrace.ErrNotFound
+	}
+	name := r.PostForm.Get("name")
+	err := d.site.Keys.RevokeKey(r.Context(), name)
+	switch {
+	case errors.Is(err, millrace.ErrNotFound):
+		return &reply{To: "/policy#keys", Message: wrong("There is no key of that name that still holds.")}, nil
+	case err != nil:
+		return nil, err
+	}
+	d.log.Info("a key was revoked", "name", name)
+	return &reply{To: "/policy#keys", Message: done("The key of " + printable(name) + " is revoked: nobody is let in by it any more.")}, nil
+}

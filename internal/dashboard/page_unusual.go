@@ -1,0 +1,85 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/internal/analytics"
+)
+
+// unusualPage is what bots do that the owner may want to know of.
+type unusualPage struct {
+	Recorded bool
+	Span     lately
+	Found    []unusualRow
+	Looked   time.Time
+}
+
+// unusualRow is one pattern in words.
+type unusualRow struct {
+	analytics.Unusual
+	Title string
+}
+
+// patternTitles name the patterns.
+var patternTitles = map[analytics.Pattern]string{
+	analytics.Again:     "The same again and again",
+	analytics.AtOnce:    "Everything at once",
+	analytics.Forged:    "Under a false name",
+	analytics.NotThere:  "Looking for what is not there",
+	analytics.ManyTimes: "Far more than usual",
+}
+
+// unusualFor is how long a look at what is unusual is good: it goes through many
+// events.
+const unusualFor = 2 * time.Minute
+
+// unusualLooks are the last looks at what is unusual, by how far back they went.
+type unusualLooks struct {
+	mu   sync.Mutex // held by whoever looks
+	last map[int]*unusualPage
+}
+
+// unusual shows unusual ways to read the site, and what can be done about them.
+func (d *Dashboard) unusual(r *http.Request) (*reply, error) {
+	p := &unusualPage{Recorded: d.site.Usage != nil, Span: d.lately(r)}
+	if !p.Recorded {
+		return &reply{Data: p}, nil
+	}
+	p, err := d.looks.of(r.Context(), d, p)
+	return &reply{Data: p}, err
+}
+
+// of gives a look that is not old, or takes one.
+func (l *unusualLooks) of(ctx context.Context, d *Dashboard, p *unusualPage) (*unusualPage, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if was := l.last[p.Span.Days]; was != nil && was.Span.To.Equal(p.Span.To) {
+		if age := d.now().Sub(was.Looked); age >= 0 && age < unusualFor {
+			return was, nil
+		}
+	}
+	pages := int64(0)
+	if ed := d.site.Press.Current(); ed != nil {
+		pages = int64(ed.View.Site().Pages)
+	}
+	found, err := analytics.FindUnusual(ctx, d.site.Usage, d.site.Name, p.Span.From, pages)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range found {
+		title := patternTitles[u.Pattern]
+		if title == "" {
+			title = string(u.Pattern)
+		}
+		p.Found = append(p.Found, unusualRow{u, title})
+	}
+	p.Looked = d.now()
+	if l.last == nil {
+		l.last = make(map[int]*unusualPage)
+	}
+	l.last[p.Span.Days] = p
+	return p, nil
+}
