@@ -32,7 +32,7 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 	if err != nil || id == 0 {
 		return err
 	}
-	query, number := eventsOn, int64(min(q.After, forever))+1
+	query, number := eventsOn, int64(min(q.After, forever-1))+1
 	if q.Newest {
 		query, number = eventsBack, number-2
 		if q.After == 0 {

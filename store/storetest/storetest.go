@@ -49,7 +49,7 @@ type testCase struct {
 
 // Run runs the suite, each case on a store of its own.
 func Run(t *testing.T, e Engine) {
-	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), weightCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), keyCases(), ledgerCases(), searchCases(), wordCases())
+	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), weightCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), keyCases(), ledgerCases(), usageCases(), searchCases(), wordCases())
 	for seed := range uint64(4) {
 		cases = append(cases, randomCase(seed))
 	}

@@ -1,0 +1,189 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// usageModel is what a store must give, kept the simple way.
+type usageModel struct {
+	events []store.Event // all that are kept
+	sums   map[store.Sum]store.Counts
+	whole  map[time.Time]bool // days of which no hours are kept
+	tops   map[string]*store.TopItem
+	next   uint64
+}
+
+func (m *usageModel) record(events []store.Event) {
+	for _, e := range events {
+		m.next++
+		e.Number = m.next
+		m.events = append(m.events, e)
+		day := e.Time.Truncate(24 * time.Hour)
+		per := []store.Period{store.Day, store.Hour}
+		if m.whole[day] {
+			per = per[:1]
+		}
+		for _, p := range per {
+			key := store.Sum{
+				Start: e.Time.Truncate(time.Duration(p)), Per: p, Bot: e.Bot, Family: e.Family, Verdict: e.Verdict,
+				Protocol: e.Protocol, Endpoint: e.Endpoint, Outcome: store.OutcomeOf(e.Status),
+			}
+			c := m.sums[key]
+			c.Events++
+			if e.Cached {
+				c.Cached++
+			}
+			if e.HTML > 0 {
+				c.Weighed++
+			}
+			c.Results += e.Results
+			c.Bytes += e.Bytes
+			c.Size += e.Size
+			c.HTML += e.HTML
+			c.Received += e.Received
+			c.Took += e.Took
+			m.sums[key] = c
+		}
+	}
+}
+
+// tidy is what Tidy does, by its words.
+func (m *usageModel) tidy(events, hours, now time.Time) {
+	gone := false
+	for i, e := range slices.Backward(m.events) {
+		if !e.Time.After(now) {
+			gone = e.Time.Before(events)
+		}
+		if gone {
+			m.events = slices.Delete(m.events, i, i+1)
+		}
+	}
+	for k := range maps.Clone(m.sums) {
+		day := k.Start.Truncate(24 * time.Hour)
+		if end := day.Add(24 * time.Hour); k.Per == store.Hour && (!end.After(hours) || day.After(now)) {
+			m.whole[day] = true
+			delete(m.sums, k)
+		}
+	}
+}
+
+// list gives the sums by hour or day, in the order of the contract.
+func (m *usageModel) list(per store.Period) []store.Sum {
+	list := []store.Sum{}
+	for k, c := range m.sums {
+		if k.Per == per || k.Per == store.Day && m.whole[k.Start] {
+			k.Counts = c
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, func(a, b store.Sum) int {
+		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Bot, b.Bot), strings.Compare(a.Protocol, b.Protocol),
+			cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Verdict, b.Verdict))
+	})
+	return list
+}
+
+// randomEvents are of a few days, in any order, and now and then of a clock that
+// is years ahead.
+func randomEvents(rng *rand.Rand, now time.Time) []store.Event {
+	events := make([]store.Event, 1+rng.IntN(30))
+	ahead := rng.IntN(12) == 0
+	for i := range events {
+		at := now.Add(-time.Duration(rng.IntN(72*3600*1000)) * time.Millisecond)
+		if ahead {
+			at = at.AddDate(30, 0, 0)
+		}
+		e := fetched(at, fmt.Sprint("/p/", rng.IntN(40)), []int{200, 200, 304, 404, 503}[rng.IntN(5)])
+		e.Bot, e.Family = fmt.Sprint("Bot", rng.IntN(4)), ""
+		e.Protocol = []string{"scp", "web", "html"}[rng.IntN(3)]
+		e.Verdict = []store.Verdict{store.Unverified, store.Verified, store.Forged}[rng.IntN(3)]
+		e.Bytes, e.Size, e.HTML = rng.Int64N(1<<20), rng.Int64N(1<<20), rng.Int64N(2)*rng.Int64N(1<<20)
+		e.Results = rng.Int64N(3)
+		events[i] = e
+	}
+	return events
+}
+
+// randomUsage records and tidies for days by a clock that is set back and forth,
+// and compares all that the store gives with the model.
+func randomUsage(seed uint64) testCase {
+	return testCase{fmt.Sprint("random use ", seed), func(t *testing.T, f *fixture) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		m := &usageModel{sums: make(map[store.Sum]store.Counts), whole: make(map[time.Time]bool)}
+		steps := 120
+		if testing.Short() {
+			steps = 40
+		}
+		for step := range steps {
+			f.pass(time.Duration(rng.IntN(8*3600)-3600) * time.Second)
+			events := randomEvents(rng, f.clock())
+			f.record("main", events...)
+			m.record(events)
+			if rng.IntN(10) == 0 {
+				events, hours := f.clock().Add(-time.Duration(rng.IntN(96))*time.Hour), f.clock().Add(-time.Duration(rng.IntN(96))*time.Hour)
+				f.tidy(events, hours)
+				m.tidy(events, hours, f.clock())
+			}
+			if rng.IntN(20) == 0 {
+				f.reopen(nil)
+			}
+			if step%8 == 0 {
+				f.compareUsage(rng, m)
+			}
+			if t.Failed() {
+				t.Fatalf("at step %d", step)
+			}
+		}
+	}}
+}
+
+func (f *fixture) compareUsage(rng *rand.Rand, m *usageModel) {
+	f.Helper()
+	want(f, "events", f.events("main", store.EventQuery{}), append([]store.Event{}, m.events...))
+	want(f, "hours", f.sums("main", store.SumQuery{Per: store.Hour}), m.list(store.Hour))
+	want(f, "days", f.sums("main", store.SumQuery{Per: store.Day}), m.list(store.Day))
+	q := store.EventQuery{
+		After: uint64(rng.IntN(int(m.next) + 2)), Newest: rng.IntN(2) == 0, Limit: rng.IntN(50),
+		Bot: []string{"", "Bot1"}[rng.IntN(2)], Protocol: []string{"", "scp"}[rng.IntN(2)], Path: []string{"", "/p/7"}[rng.IntN(2)],
+	}
+	if rng.IntN(2) == 0 {
+		q.From = f.clock().Add(-time.Duration(rng.IntN(96)) * time.Hour)
+	}
+	if rng.IntN(2) == 0 {
+		q.To = f.clock().Add(-time.Duration(rng.IntN(48)) * time.Hour)
+	}
+	if rng.IntN(2) == 0 {
+		q.Outcomes = []store.Outcome{store.Missing, store.Failed}
+	}
+	want(f, fmt.Sprintf("%+v", q), f.events("main", q), m.query(q))
+}
+
+// query gives the events that are asked for.
+func (m *usageModel) query(q store.EventQuery) []store.Event {
+	out := []store.Event{}
+	all := slices.Clone(m.events)
+	if q.Newest {
+		slices.Reverse(all)
+	}
+	for _, e := range all {
+		after := e.Number > q.After
+		if q.Newest {
+			after = q.After == 0 || e.Number < q.After
+		}
+		if after && (q.From.IsZero() || !e.Time.Before(q.From)) && (q.To.IsZero() || e.Time.Before(q.To)) &&
+			(q.Bot == "" || e.Bot == q.Bot) && (q.Protocol == "" || e.Protocol == q.Protocol) && (q.Path == "" || e.Path == q.Path) &&
+			(q.Outcomes == nil || slices.Contains(q.Outcomes, store.OutcomeOf(e.Status))) && (q.Limit == 0 || len(out) < q.Limit) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
