@@ -79,6 +79,7 @@ type RequestError struct {
 	Status int    // HTTP status, 400 or above
 	Code   string // as the protocol names it, such as "INVALID_PARAM"; "" = as it names the status
 	Text   string // what is wrong, and what to do
+	Page   string // identity of the page that was asked for; "" = none was, or nobody knows
 }
 
 // Error implements error.

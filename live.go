@@ -60,3 +60,20 @@ type Live interface {
 	// here, such as in a mirror.
 	Update(ctx context.Context, urls []string, gone bool) (Tally, error)
 }
+
+// Teller is a [Live] that wants to hear what a request was for, which its method
+// and its path do not say. It is found by assertion.
+type Teller interface {
+	// Tell says what the answer is of. It may be called at any time: what is said
+	// after the request has ended nobody hears.
+	Tell(s Subject)
+}
+
+// Subject is what an answer is of: one page, a search, or what names many pages.
+type Subject struct {
+	Page   string // identity of the page; "" = of none, or of many
+	Search bool   // it answers a question
+	Query  string // the question, as far as it is known
+	Names  int64  // how many pages, changes or passages it names; 0 = none, or nobody knows
+	Public bool   // discovery: it leads to the others
+}

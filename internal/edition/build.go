@@ -47,7 +47,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		if old != nil && (old.Room != d.room || old.OneTag != d.OneTag || d.ETag != "" && old.ETag != d.ETag || old.Own != (d.ETag != "")) {
 			old = nil
 		}
-		next := large{Room: d.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Public: d.Public, Header: d.Header, Modified: touched[i]}
+		next := large{Room: d.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Public: d.Public, Names: d.Names, Header: d.Header, Modified: touched[i]}
 		switch {
 		case old == nil && next.Modified.IsZero():
 			next.Modified = site.Time

@@ -232,8 +232,8 @@ func (c *cache) bytes() int64 {
 // Weights in bytes: the structs with what the allocator rounds up, the room's
 // closure, the places in map and ring.
 const (
-	entryWeight = 700
-	repWeight   = 240
+	entryWeight = 740
+	repWeight   = 248
 	fieldWeight = 64
 )
 

@@ -51,6 +51,9 @@ type entry struct {
 	cached   string          // millrace.Document.CacheField, canonical; "" = none
 	offer    codingSet       // in which codings it can be had
 	dir      string          // of the files of a large document
+	room     string          // whose document it is
+	page     string          // see millrace.Document
+	rest     *aside          // nil = there is nothing else to say of it
 
 	mu       sync.Mutex                 // one rendering at a time
 	lent     [codings]weak.Pointer[rep] // what responses under way are made of, kept or not; guarded by mu
@@ -77,6 +80,7 @@ type rep struct {
 	body   []byte
 	file   string // name in entry.dir; "" = body
 	size   int64
+	plain  int64     // without coding; 0 = not known
 	digest [1]string // Content-Digest or Repr-Digest
 	length [1]string // Content-Length
 	made   int64     // Unix seconds; 0 for a file
@@ -84,9 +88,9 @@ type rep struct {
 	signed atomic.Pointer[signed] // nil = not yet
 }
 
-func newRep(c coding, body []byte) *rep {
+func newRep(c coding, body []byte, plain int) *rep {
 	return &rep{
-		coding: c, body: body, size: int64(len(body)),
+		coding: c, body: body, size: int64(len(body)), plain: int64(plain),
 		digest: [1]string{canon.Digest(body)}, length: [1]string{strconv.Itoa(len(body))},
 		made: time.Now().Unix(),
 	}
@@ -308,7 +312,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	if err != nil {
 		return nil, false, fmt.Errorf("rendering %s: %w", e.key.path, err)
 	}
-	r := newRep(real, coded)
+	r := newRep(real, coded, len(body))
 	e.lent[c] = weak.Make(r)
 	if k != nil {
 		k.keep(e, c, r)

@@ -24,6 +24,13 @@ type Gate interface {
 	// Work is asked before a room looks for what a query of its protocol
 	// names, which may be a search. end is called when it has.
 	Work() (end func(), err error)
+	// Of is told what the answer is of, before it is begun. It may be told again,
+	// when there is an error.
+	Of(s Subject)
+	// Sends is told of an answer's body before it is sent: its size without
+	// coding, 0 = not known, or there is none; and whether it was made for this
+	// request. It is not told of errors.
+	Sends(size int64, made bool)
 	// Large is asked before a large document is sent. end is called when it has
 	// been; meanwhile the writer may take its time.
 	Large() (end func(), err error)
@@ -60,30 +67,30 @@ func (p *Press) Sealed(path string) bool {
 }
 
 // Refuse gives the header and body of an error's response in the form of the
-// protocol that the path of r, relative to the documents' base, belongs to; ok
-// is false when it belongs to none that has a form of its own.
-func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, guarded, ok bool) {
+// protocol that the path of r, relative to the documents' base, belongs to, and
+// whose that is: nil when it belongs to none that has a form of its own.
+func (p *Press) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, room *Room) {
 	for i := range p.rooms {
 		if f, is := p.rooms[i].Publisher.(millrace.Refuser); is {
-			if header, body, ok = f.Refuse(r, status, err); ok {
-				return header, body, p.rooms[i].Guarded, true
+			if header, body, ok := f.Refuse(r, status, err); ok {
+				return header, body, &p.rooms[i]
 			}
 		}
 	}
-	return nil, nil, false, false
+	return nil, nil, nil
 }
 
-// Server gives the room that answers a request itself, nil if none does, what
-// the request is allowed by, and whether the room's content needs a key.
-func (p *Press) Server(r *http.Request) (s millrace.Server, right millrace.Right, guarded bool) {
+// Server gives who answers a request itself, nil if nobody does, what the
+// request is allowed by, and whose room it is.
+func (p *Press) Server(r *http.Request) (s millrace.Server, right millrace.Right, room *Room) {
 	for i := range p.rooms {
 		if s, is := p.rooms[i].Publisher.(millrace.Server); is {
 			if right, ok := s.Right(r); ok {
-				return s, right, p.rooms[i].Guarded
+				return s, right, &p.rooms[i]
 			}
 		}
 	}
-	return nil, "", false
+	return nil, "", nil
 }
 
 // Serves reports whether any room answers requests itself.

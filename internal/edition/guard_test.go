@@ -41,6 +41,8 @@ func (open) Key() error             { return nil }
 func (open) Brings() bool           { return true }
 func (open) Content(bool) error     { return nil }
 func (open) Large() (func(), error) { return func() {}, nil }
+func (open) Of(Subject)             {}
+func (open) Sends(int64, bool)      {}
 func (open) Work() (func(), error)  { return nil, errors.New("there is nothing to work for") }
 
 func TestPrivate(t *testing.T) {

@@ -48,6 +48,7 @@ type large struct {
 	Own      bool        `json:"own,omitempty"` // ETag is the room's, not derived from the bytes
 	OneTag   bool        `json:"one_tag,omitempty"`
 	Public   bool        `json:"public,omitempty"`
+	Names    int64       `json:"names,omitempty"` // see millrace.Document
 	Header   http.Header `json:"header"`
 	Modified time.Time   `json:"modified"` // of Last-Modified
 	Files    []file      `json:"files"`    // identity first
@@ -124,12 +125,13 @@ func (d *large) entry(dir string, guarded bool, now time.Time) (key, *entry, err
 	if err != nil {
 		return key{}, nil, err
 	}
+	e.about(&millrace.Document{Names: d.Names}, d.Room)
 	e.key, e.dir, e.offer = keyOf(u), dir, 0
 	for _, f := range d.Files {
 		c, _ := codingOf(f.Coding)
 		e.offer |= 1 << c
 		e.reps[c].Store(&rep{
-			coding: c, file: f.Name, size: f.Size, length: [1]string{strconv.FormatInt(f.Size, 10)},
+			coding: c, file: f.Name, size: f.Size, plain: d.Files[0].Size, length: [1]string{strconv.FormatInt(f.Size, 10)},
 			digest: [1]string{"sha-256=:" + base64.StdEncoding.EncodeToString(f.SHA256) + ":"},
 		})
 	}

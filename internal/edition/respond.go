@@ -67,6 +67,9 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		h := w.Header()
 		e.common(h, with)
 		e.tell(h, e.reps[with].Load(), false)
+		if gate != nil {
+			gate.Sends(0, false)
+		}
 		w.WriteHeader(status)
 		return nil
 	case http.StatusPreconditionFailed:
@@ -76,6 +79,9 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	}
 	if r.Method == http.MethodHead {
 		e.head(w.Header(), c)
+		if gate != nil {
+			gate.Sends(0, false)
+		}
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
@@ -184,6 +190,9 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		w.WriteHeader(status)
 		return nil
 	}
+	if gate != nil {
+		gate.Sends(rp.plainPart(n), fresh)
+	}
 	if content == nil {
 		w.WriteHeader(status)
 		_, err := w.Write(rp.body[from : from+n])
@@ -201,6 +210,18 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		defer end()
 	}
 	return sendFile(w, content, from, n, status)
+}
+
+// plainPart gives the size without coding of n bytes of the representation, 0
+// where that is not known.
+func (r *rep) plainPart(n int64) int64 {
+	switch {
+	case r.coding == identity && r.plain == r.size:
+		return n
+	case n == r.size:
+		return r.plain
+	}
+	return 0
 }
 
 // slowest is the rate, in bytes per second, below which a client of a large

@@ -53,6 +53,9 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 	if full := ed.keyed[k]; full != nil && gate != nil && gate.Brings() {
 		e = full
 	}
+	if gate != nil {
+		gate.Of(e.subject())
+	}
 	if !e.public {
 		if err := e.admit(gate); err != nil {
 			return true, err
@@ -90,6 +93,7 @@ func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, gate Gate)
 	if err != nil {
 		return nil, err
 	}
+	e.about(d, room.Name)
 	e.signer = p.sign
 	if d.Variant != "" {
 		// The target is that of another document, or of the site's own page.
@@ -131,8 +135,10 @@ func (p *Press) ask(ed *Edition, r *http.Request, gate Gate) (*millrace.Document
 		case denied != nil && err == nil && d.Variant != "":
 			continue // whoever may not have it has the page
 		case denied != nil && (err != nil || !d.Public):
+			room.failed(gate, false, nil)
 			return nil, nil, denied
 		case err != nil:
+			room.failed(gate, room.works(r), err)
 			return nil, nil, fmt.Errorf("%s of %s: %w", r.URL.Path, room.Name, err)
 		case d.Large:
 			// A large document is served from the edition or not at all.
@@ -145,9 +151,12 @@ func (p *Press) ask(ed *Edition, r *http.Request, gate Gate) (*millrace.Document
 
 // said reports whether a room has words of its own for what is wrong, as for
 // what is gone: then nobody else is asked.
-func said(err error) bool {
-	_, is := errors.AsType[*millrace.RequestError](err)
-	return is
+func said(err error) bool { return requestError(err) != nil }
+
+// requestError gives what an error says to whoever asked, nil if it says nothing.
+func requestError(err error) *millrace.RequestError {
+	said, _ := errors.AsType[*millrace.RequestError](err)
+	return said
 }
 
 // find looks a document up, which may take work.

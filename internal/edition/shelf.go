@@ -59,6 +59,18 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 	return nil
 }
 
+// plainSizes gives how large files are without coding, by their validators,
+// which all codings of one have.
+func (m *manifest) plainSizes() map[string]int64 {
+	sizes := make(map[string]int64)
+	for _, f := range m.Shelf {
+		if f.Coding == "" {
+			sizes[f.ETag] = f.Size
+		}
+	}
+	return sizes
+}
+
 func (m *manifest) shelfPaths() (paths []string) {
 	for _, f := range m.Shelf {
 		paths = append(paths, f.Path)
@@ -107,7 +119,8 @@ func (f *shelved) there(dir string, deep bool) error {
 }
 
 // entry makes the file ready to be answered with.
-func (f *shelved) entry(dir string, guarded bool, now time.Time) (key, *entry, error) {
+// plain is its size without coding, 0 if that is not known.
+func (f *shelved) entry(dir string, guarded bool, plain int64, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("file: %w: %w", millrace.ErrInvalid, err)
@@ -128,9 +141,10 @@ func (f *shelved) entry(dir string, guarded bool, now time.Time) (key, *entry, e
 	if err != nil {
 		return key{}, nil, err
 	}
+	e.about(&millrace.Document{Names: f.Names}, f.Room)
 	e.key, e.dir = keyOf(u), dir
 	e.reps[identity].Store(&rep{
-		coding: identity, file: f.name(), size: f.Size, length: [1]string{strconv.FormatInt(f.Size, 10)},
+		coding: identity, file: f.name(), size: f.Size, plain: plain, length: [1]string{strconv.FormatInt(f.Size, 10)},
 		digest: [1]string{"sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":"},
 	})
 	return e.key, e, nil
@@ -164,7 +178,7 @@ func (s *shelf) Keep(f millrace.File) { s.m.Shelf = append(s.m.Shelf, shelved{s.
 // Put implements [millrace.Shelf].
 func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	next := large{
-		Room: s.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Header: d.Header, Modified: s.view.Site().Time,
+		Room: s.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Names: d.Names, Header: d.Header, Modified: s.view.Site().Time,
 	}
 	if err := s.press.press(ctx, d, &next); err != nil {
 		return err

@@ -106,7 +106,7 @@ func TestSignedTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.signer = n
-	r := newRep(identity, []byte(body))
+	r := newRep(identity, []byte(body), len(body))
 	for _, target := range []string{"/a", "/b?c", "/b", "/b", "/a"} {
 		h := http.Header{}
 		if err := e.sign(h, r, keyOf(httptest.NewRequest(http.MethodGet, target, nil).URL)); err != nil {

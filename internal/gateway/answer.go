@@ -8,6 +8,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -21,6 +22,8 @@ type response struct {
 	status int // 0 = nothing answered yet
 	bytes  int64
 	silent bool // it is the owner's: nothing is said of the policy, and nothing counted
+	start  time.Time
+	what   what
 
 	g       *Gateway
 	r       *http.Request

@@ -14,6 +14,7 @@ func (g *Gateway) fixed(w *response, r *http.Request) bool {
 	}
 	text, ok := g.o.Fixed[inner.URL.Path]
 	if ok {
+		w.what.of.Room = composedRoom
 		plain(w, r, http.StatusOK, text)
 	}
 	return ok

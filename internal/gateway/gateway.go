@@ -53,9 +53,16 @@ type Options struct {
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error)
 
 	// Service answers requests beside the rooms of the press, and before them;
-	// nil = nothing does. ServiceGuarded: it needs a key that may read.
+	// nil = nothing does. ServiceGuarded: it needs a key that may read. ServiceName
+	// is what its protocol is called, such as "mcp".
 	Service        millrace.Server
 	ServiceGuarded bool
+	ServiceName    string
+
+	// Events is told of every answer to a machine, once it is out. It must not wait
+	// for anything. Who is none of Bots is never told of, nor is the site's owner.
+	// nil = nobody is told.
+	Events interface{ Record(e store.Event) }
 
 	// Policy is what the owner says about the use of the content, which answers
 	// and robots.txt say too; nil = nothing. Robots.txt refuses those of Bots who
@@ -125,6 +132,7 @@ type Gateway struct {
 	searches *turns
 	serves   bool // a room answers requests itself
 	guarded  bool // a room's content needs a key
+	timed    bool // somebody wants to know how long requests take
 	ending   context.Context
 	end      context.CancelFunc
 
@@ -143,6 +151,8 @@ type Gateway struct {
 	seals     seals
 	suspected atomic.Bool // a proxy has been told of that is not among Proxies
 	responses sync.Pool
+
+	signatures chan struct{} // holds a token for each that is looked at when its request has been answered
 }
 
 // New makes a gateway of a press; nil = of the Service alone. An error wraps
@@ -151,7 +161,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if o == nil {
 		o = new(Options)
 	}
-	g := &Gateway{press: press, origin: o.Origin, log: o.Log, o: *o}
+	g := &Gateway{press: press, origin: o.Origin, log: o.Log, o: *o, signatures: make(chan struct{}, signing)}
 	g.front, _ = o.Origin.(*Proxy)
 	var err error
 	if g.base, err = pathOf(o.Base); err != nil {
@@ -195,6 +205,7 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
 	}
+	g.timed = g.access != nil || g.o.Events != nil
 	g.ending, g.end = context.WithCancel(context.Background())
 	return g, nil
 }
@@ -215,19 +226,25 @@ func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		w = new(response)
 	}
 	*w = response{ResponseWriter: to, g: g, r: r}
-	var start time.Time
-	if g.access != nil {
-		start = time.Now()
+	if g.timed {
+		w.start = time.Now()
 	}
+	defer func() {
+		if g.access != nil {
+			g.access.line(r, w.from(), w.status, w.bytes, w.start)
+		}
+		if g.o.Events != nil {
+			g.event(w, r)
+		}
+		if !w.what.broken { // somebody may still hold what was broken off
+			*w = response{}
+			g.responses.Put(w)
+		}
+	}()
 	defer func() {
 		if cause := recover(); cause != nil {
 			g.recovered(w, r, cause)
 		}
-		if g.access != nil {
-			g.access.line(r, w.from(), w.status, w.bytes, start)
-		}
-		*w = response{}
-		g.responses.Put(w)
 	}()
 	g.route(w, r)
 }
@@ -242,6 +259,7 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 	if aborted || w.status != 0 {
 		// Nobody is there any more, or half an answer is out: the connection
 		// must not look intact.
+		w.what.broken = true
 		panic(http.ErrAbortHandler)
 	}
 	clear(w.Header())

@@ -419,7 +419,7 @@ func TestProtocolsForm(t *testing.T) {
 			t.Errorf("%s: %d %v %s", target, w.Code, w.Header(), w.Body)
 		}
 	}
-	if _, err := (live{g}).View(); millrace.Status(err) != 503 {
+	if _, err := (live{g: g}).View(); millrace.Status(err) != 503 {
 		t.Errorf("%v", err)
 	}
 }

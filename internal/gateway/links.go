@@ -50,6 +50,12 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		defer done()
 	}
 	origin.ServeHTTP(lw, whole)
+	if _, ours := origin.(welcome); ours && r.URL.Path == "/" {
+		w.its(composedRoom)
+		w.what.page = false
+	} else if lw.adds != nil && lw.adds != nothing {
+		w.what.of.Page = g.identityAt(r, g.front != nil)
+	}
 	if err := lw.close(); err != nil {
 		g.fail(w, r, fmt.Errorf("%w: %w", edition.ErrBroken, err))
 	}

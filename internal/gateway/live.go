@@ -15,9 +15,15 @@ import (
 )
 
 // live is what rooms that answer requests themselves have of the gateway.
-type live struct{ g *Gateway }
+type live struct {
+	g    *Gateway
+	told *hint
+}
 
-var _ millrace.Live = live{}
+var (
+	_ millrace.Live   = live{}
+	_ millrace.Teller = live{}
+)
 
 // View implements [millrace.Live].
 func (l live) View() (millrace.View, error) {
@@ -70,22 +76,26 @@ const maxServed = 2 << 20
 const updateTime = 10 * time.Minute
 
 // server gives who answers a request itself, nil if nobody does, what the
-// request is allowed by, and whether that needs a key.
-func (g *Gateway) server(inner *http.Request) (s millrace.Server, right millrace.Right, guarded bool) {
+// request is allowed by, and whose room it is.
+func (g *Gateway) server(inner *http.Request) (s millrace.Server, right millrace.Right, room edition.Room) {
 	if s = g.o.Service; s != nil {
 		if right, ok := s.Right(inner); ok {
-			return s, right, g.o.ServiceGuarded
+			return s, right, edition.Room{Name: g.o.ServiceName, Guarded: g.o.ServiceGuarded}
 		}
 	}
-	if g.press == nil {
-		return nil, "", false
+	if g.press != nil {
+		if s, right, its := g.press.Server(inner); its != nil {
+			return s, right, *its
+		}
 	}
-	return g.press.Server(inner)
+	return nil, "", edition.Room{}
 }
 
 // serve lets a room answer a request itself. inner is r with its path relative
 // to the documents' base.
-func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Server, right millrace.Right, guarded bool) {
+func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Server, right millrace.Right, room edition.Room) {
+	told := new(hint)
+	defer w.served(told, room.Name, right)
 	// Whoever only listens takes no place away from the others.
 	listens := right == millrace.RightRead && r.Method != http.MethodPost
 	if listens {
@@ -103,7 +113,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Serve
 		defer w.leave()
 	}
 	ctx := r.Context()
-	if guarded || right != millrace.RightRead {
+	if room.Guarded || right != millrace.RightRead {
 		var key *store.Key
 		var err error
 		if key, err = w.may(right); err != nil {
@@ -135,7 +145,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, room millrace.Serve
 		inner.Body = http.MaxBytesReader(w, r.Body, maxServed)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if err := room.Serve(w, inner, live{g}); err != nil {
+	if err := s.Serve(w, inner, live{g, told}); err != nil {
 		switch {
 		case w.status != 0:
 			// What was to be said has been said in the stream itself.

@@ -158,6 +158,7 @@ func small(w *response, r *http.Request, contentType, maxAge string, body []byte
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", maxAge)
 	h.Set("Etag", `"`+canon.SHA256Hex(body)[:32]+`"`)
+	w.composed(len(body))
 	http.ServeContent(sealed{w, body}, r, "", time.Time{}, bytes.NewReader(body))
 }
 

@@ -39,9 +39,11 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 func (g *Gateway) route(w *response, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz":
+		w.what.quiet = true
 		plain(w, r, http.StatusOK, "ok\n")
 		return
 	case "/readyz":
+		w.what.quiet = true
 		if g.press != nil && g.press.Current() == nil {
 			w.Header().Set("Retry-After", "1")
 			plain(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
@@ -60,6 +62,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		}
 	}
 	if g.o.Directory != nil && r.URL.Path == keysPath {
+		w.what.of.Room = composedRoom
 		g.o.Directory.ServeHTTP(w, r)
 		return
 	}
@@ -75,8 +78,8 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	inner := under(r, g.docs)
 	if g.serves && inner != nil {
-		if server, right, guarded := g.server(inner); server != nil {
-			g.serve(w, r, inner, server, right, guarded)
+		if server, right, room := g.server(inner); server != nil {
+			g.serve(w, r, inner, server, right, room)
 			return
 		}
 	}
@@ -88,6 +91,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		notFound(w, r)
 		return
 	}
+	w.what.of.Room = composedRoom
 	if g.composed(w, r, inner) {
 		return
 	}
@@ -97,6 +101,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if g.front != nil {
 		w.leave() // what passes may take any time, and is counted there
 	}
+	w.what = what{page: true}
 	if inner := under(r, g.base); inner != nil {
 		g.page(w, inner)
 		return
@@ -106,10 +111,12 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		return
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
+		w.what.of.Room, w.what.page = composedRoom, false
 		w.Header().Set("Location", g.base+"/")
 		plain(w, r, http.StatusFound, "")
 		return
 	}
+	w.what.page = true
 	notFound(w, r)
 }
 
@@ -133,8 +140,9 @@ func (g *Gateway) document(w *response, r, inner *http.Request) bool {
 	case done:
 		return true
 	}
-	_, _, guarded, its := g.press.Refuse(inner, http.StatusNotFound, nil)
-	if guarded || hidden && !its {
+	_, _, room := g.press.Refuse(inner, http.StatusNotFound, nil)
+	its := room != nil
+	if its && room.Guarded || hidden && !its {
 		// Whoever has no key does not learn what there is.
 		if err := w.Key(); err != nil {
 			g.fail(w, r, err)
@@ -211,6 +219,7 @@ func (g *Gateway) admit(w *response, r *http.Request) bool {
 // fail answers an error. What it says of the inside stays in the log.
 func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	if errors.Is(err, edition.ErrBroken) || r.Context().Err() != nil {
+		w.what.broken = true
 		return // nobody is there to read an answer
 	}
 	status := millrace.Status(err)
@@ -250,7 +259,9 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	if said != nil && said.Code == "" {
 		err = nil // each protocol has words of its own for it
 	}
-	if header, body, guarded, ok := g.form(r, status, err); ok {
+	if header, body, room, ok := g.form(r, status, err); ok {
+		guarded := room.Guarded
+		w.its(room.Name)
 		for name, values := range header {
 			switch name = http.CanonicalHeaderKey(name); {
 			case name == "Content-Length", name == "Transfer-Encoding", name == "Connection", h[name] != nil:
@@ -276,10 +287,10 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 
 // form gives an error in its protocol's own form. A room that fails even at
 // that has none.
-func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, guarded, ok bool) {
+func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, room *edition.Room, ok bool) {
 	inner := under(r, g.docs)
 	if inner == nil || g.press == nil {
-		return nil, nil, false, false
+		return nil, nil, nil, false
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -287,5 +298,6 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 			ok = false
 		}
 	}()
-	return g.press.Refuse(inner, status, err)
+	header, body, room = g.press.Refuse(inner, status, err)
+	return header, body, room, room != nil
 }

@@ -158,7 +158,10 @@ func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (mill
 			return t, fmt.Errorf("%s: page %s: %w", Name, short(u), err)
 		}
 	}
-	return millrace.Tag{}, refuse(http.StatusNotFound, notFound, "The site has no page "+short(relative(v.Site().Base, u))+".")
+	return millrace.Tag{}, &millrace.RequestError{
+		Status: http.StatusNotFound, Code: notFound, Text: "The site has no page " + short(relative(v.Site().Base, u)) + ".",
+		Page: canon.Relative(v.Site().Base, u),
+	}
 }
 
 // pageDocument gives the document of a tag without reading the page.

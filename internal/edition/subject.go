@@ -1,0 +1,50 @@
+package edition
+
+import (
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// Subject is what an answer is of.
+type Subject struct {
+	millrace.Subject
+	Room  string // whose it is
+	Found bool   // there is such a document; false = the answer is an error of its room's
+}
+
+// aside is what few documents have to say of themselves.
+type aside struct {
+	query string
+	names int64
+}
+
+// about notes what a document of a room is of.
+func (e *entry) about(d *millrace.Document, room string) {
+	e.room, e.page = room, d.Page
+	if d.Query != "" || d.Names > 0 {
+		// A question may be a part of a long request.
+		e.rest = &aside{strings.Clone(d.Query), d.Names}
+	}
+}
+
+// subject gives what the entry is of.
+func (e *entry) subject() Subject {
+	s := Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Room: e.room, Found: true}
+	if e.rest != nil {
+		s.Query, s.Names, s.Search = e.rest.query, e.rest.names, e.rest.query != ""
+	}
+	return s
+}
+
+// failed tells whose error an answer is.
+func (room *Room) failed(gate Gate, search bool, err error) {
+	if gate == nil {
+		return
+	}
+	s := Subject{Subject: millrace.Subject{Search: search}, Room: room.Name}
+	if said := requestError(err); said != nil {
+		s.Page = said.Page
+	}
+	gate.Of(s)
+}
