@@ -16,7 +16,11 @@ import (
 type reportCommand struct {
 	common
 	coefficients
-	Store string `required:"" placeholder:"FILE" help:"Mirror that pull has written."`
+	Source string `arg:"" optional:"" help:"What is served, as serve has it, to see what machines took of it and what that saved."`
+	As     string `enum:",crawl,wordpress,markdown,folder,mirror" default:"" placeholder:"KIND" help:"How serve is told to read the source, if it is."`
+	Store  string `placeholder:"FILE" help:"The store, if serve is given one, or a mirror that pull has written."`
+	Since  string `placeholder:"DATE" help:"First day of what is shown of a site that is served, such as 2026-11-01 (default: 30 days). Pulls are shown as they are summed up, all together."`
+	CSV    bool   `name:"csv" help:"Print a table for spreadsheets: a line for each day, machine and protocol."`
 }
 
 // savingsReport is what `millrace report --json` prints.
@@ -25,6 +29,8 @@ type savingsReport struct {
 	Since *time.Time     `json:"since,omitempty"` // nil: nothing was pulled yet
 	Sites []*siteSavings `json:"sites"`
 	Total *savings.Saved `json:"total,omitempty"`
+	// Served is what machines took of sites that are served from the store.
+	Served []*servedReport `json:"served"`
 	// Coefficients are those of the estimates.
 	Coefficients []savings.Coefficient `json:"coefficients"`
 }
@@ -50,13 +56,31 @@ type protocolSavings struct {
 	Saved    *savings.Saved `json:"saved"`
 }
 
-// Run prints what the pulls into a mirror have saved.
+// Run prints what the pulls into a mirror have saved, and what machines took of a
+// site that is served from a store.
 func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
 	if err := c.validate(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.Store); err != nil {
+	if c.CSV && c.JSON {
+		return usageError("--csv and --json: one of them")
+	}
+	now := time.Now()
+	since, err := c.since(now)
+	if err != nil {
+		return err
+	}
+	if c.Store == "" && c.Source == "" {
+		return usageError("a report on what? Name the SOURCE that is served, or a mirror with --store FILE")
+	}
+	if c.Store, err = (&keyStore{Source: c.Source, As: c.As, Store: c.Store}).file(p); err != nil {
+		return err
+	}
+	switch _, err := os.Stat(c.Store); {
+	case err != nil && c.Source != "":
+		return fmt.Errorf("store %s: %w: it is made by millrace serve %s", c.Store, millrace.ErrNotFound, c.Source)
+	case err != nil:
 		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
 	st, err := sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log})
@@ -64,11 +88,21 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	r, err := c.gather(ctx, p, st)
+	if err == nil {
+		var served []*servedReport
+		served, err = c.served(ctx, p, st, since, now)
+		if r != nil {
+			r.Served = append(r.Served, served...)
+		}
+	}
 	if closeErr := st.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
 		return err
+	}
+	if c.CSV {
+		return r.csv(p.stdout)
 	}
 	return p.report(r, r.text)
 }
@@ -79,7 +113,7 @@ func (c *reportCommand) gather(ctx context.Context, p *process, st *sqlite.Store
 	if err != nil {
 		return nil, err
 	}
-	r := &savingsReport{Store: c.Store, Sites: []*siteSavings{}, Coefficients: c.values().List()}
+	r := &savingsReport{Store: c.Store, Sites: []*siteSavings{}, Served: []*servedReport{}, Coefficients: c.values().List()}
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].Site == all[0].Site {
@@ -161,10 +195,29 @@ func (r *savingsReport) text(w io.Writer) error {
 		b = fmt.Appendf(b, "all sites since %s\n", r.Since.Format(time.DateOnly))
 		add("  ", r.Total)
 	}
-	if len(r.Sites) == 0 {
-		b = fmt.Appendf(b, "nothing was pulled into %s yet\n", r.Store)
+	if len(r.Sites) > 0 && len(r.Served) > 0 {
+		b = append(b, '\n')
 	}
-	b = append(b, "\nagainst every page once a pull as HTML, unconditionally, all of it read; estimates are by\n"...)
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	b = b[:0]
+	for _, s := range r.Served {
+		if err := s.text(w); err != nil {
+			return err
+		}
+	}
+	if len(r.Sites) == 0 && len(r.Served) == 0 {
+		b = fmt.Appendf(b, "nothing was pulled into %s yet, and no machine has asked for anything that is served from it\n", r.Store)
+	}
+	b = append(b, '\n')
+	if len(r.Served) > 0 {
+		b = append(b, "served: against each page that was asked for as HTML, unconditionally, all of it read; lists are cost alone\n"...)
+	}
+	if len(r.Sites) > 0 || len(r.Served) == 0 {
+		b = append(b, "pulled: against every page once a pull as HTML, unconditionally, all of it read\n"...)
+	}
+	b = append(b, "estimates are by\n"...)
 	for _, k := range r.Coefficients {
 		b = fmt.Appendf(b, "  %s %v %s: %s\n", k.Name, k.Value, k.Unit, k.Source)
 	}

@@ -56,6 +56,7 @@ type service struct {
 	press   *edition.Press
 	gateway *gateway.Gateway
 	agents  *webauth.Verifier // of signatures; nil = nobody looks at them
+	events  *eventRecorder    // nil = nothing is recorded
 
 	indexNow *push.IndexNow // nil = search engines are not told
 
@@ -89,6 +90,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if was.c.PrivateAgents == c.PrivateAgents {
 			s.agents = was.agents
 		}
+		s.events = was.events
 		o.store = was.origin.store
 		if last := was.origin.last.Load(); last != nil {
 			o.last.Store(last)
@@ -126,6 +128,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	conf := store.Config{Base: o.base, Docs: s.docs, Visibility: c.visibility(), Embedder: l.embedder}
 	c.configure(&conf, false)
 	if s.site, err = o.store.Site(ctx, o.name, conf); err != nil {
+		return nil, err
+	}
+	if s.events, err = c.record(ctx, p, o, s.site, s.events); err != nil {
 		return nil, err
 	}
 	if err := c.declare(ctx, p, s.site); err != nil {
@@ -236,12 +241,14 @@ func (s *service) pause() {
 func (s *service) tend(ctx context.Context) {
 	ctx, s.leave = context.WithCancel(context.WithoutCancel(ctx))
 	s.tending.Go(func() { s.gateway.Tend(ctx) })
+	s.events.enter(ctx, s.site)
 }
 
 // dismiss ends what tend has begun, once nobody is answered any more.
 func (s *service) dismiss() {
 	s.leave()
 	s.tending.Wait()
+	s.events.leave()
 	if err := s.close(); err != nil {
 		s.p.log.Error("closing the site's files", "error", err)
 	}
