@@ -31,6 +31,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+	if path := os.Getenv(usageChild); path != "" {
+		if err := recordForever(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	if path := os.Getenv(indexChild); path != "" {
 		if err := indexForever(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -129,7 +135,7 @@ func TestCrash(t *testing.T) {
 	model := make(map[string]string)
 	done, inFlight := 0, 0
 	for round := range rounds {
-		acked := crashOnce(t, path, time.Duration(rng.IntN(25_000))*time.Microsecond)
+		acked := crashOnce(t, crashChild, path, time.Duration(rng.IntN(25_000))*time.Microsecond)
 		before := done
 		done = verifyCrash(t, path, model, done)
 		if t.Failed() {
@@ -150,10 +156,10 @@ func TestCrash(t *testing.T) {
 
 // crashOnce starts a process, kills it some time after its first batch and
 // gives the last batch that it acknowledged.
-func crashOnce(t *testing.T, path string, after time.Duration) (acked int) {
+func crashOnce(t *testing.T, child, path string, after time.Duration) (acked int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), crashChild+"="+path)
+	cmd.Env = append(os.Environ(), child+"="+path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

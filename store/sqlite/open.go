@@ -35,8 +35,10 @@ type Options struct {
 	// ErrForbidden. Others may write to it all the while.
 	ReadOnly bool
 
-	maxPages  int // of the file, 0 = no limit: how tests fill a disk
-	fillBytes int // 0 = fillBytes: how tests have many segments
+	maxPages    int // of the file, 0 = no limit: how tests fill a disk
+	fillBytes   int // 0 = fillBytes: how tests have many segments
+	blockEvents int // 0 = blockEvents: how tests have many blocks
+	foldEvents  int // 0 = foldEvents: how tests have sums of some events
 }
 
 // Store is one file that keeps sites. Its methods are safe for concurrent use.
@@ -49,7 +51,9 @@ type Store struct {
 	read   *reader
 	coder  coder
 
-	fillBytes int // of words, gathered before they are written
+	fillBytes   int // of words, gathered before they are written
+	blockEvents int // the most of a block
+	foldEvents  int // that are in no sum yet, before they are added
 }
 
 // Open opens the store in a file, which it creates if need be. The folder must
@@ -79,7 +83,10 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	if err := usable(path, opts.ReadOnly); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	s := &Store{path: path, log: opts.Logger, now: opts.Now, fillBytes: cmp.Or(opts.fillBytes, fillBytes)}
+	s := &Store{
+		path: path, log: opts.Logger, now: opts.Now, fillBytes: cmp.Or(opts.fillBytes, fillBytes),
+		blockEvents: cmp.Or(opts.blockEvents, blockEvents), foldEvents: cmp.Or(opts.foldEvents, foldEvents),
+	}
 	if err := s.open(ctx, opts); err != nil {
 		_ = s.Close()
 		return nil, explain(what, err)

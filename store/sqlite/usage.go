@@ -123,7 +123,7 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 	if err != nil {
 		return explain(what, err)
 	}
-	for pending >= foldEvents {
+	for pending >= int64(s.foldEvents) {
 		// They are durable, and counted by whoever asks: that they cannot be added
 		// up just now is nothing that recording them again would mend.
 		if pending, err = s.fold(ctx, id); err != nil {
@@ -138,12 +138,12 @@ const insertBlock = "INSERT INTO usage_event (id, last, count, earliest, latest,
 
 // pack makes blocks of events that are to be recorded.
 func (s *Store) pack(events []store.Event) (blocks []packed) {
-	p := newPacking()
+	p := newPacking(s.blockEvents)
 	for i := range events {
 		p.add(&events[i], 0)
 		if p.full() {
 			blocks = append(blocks, p.pack(&s.coder))
-			p = newPacking()
+			p = newPacking(s.blockEvents)
 		}
 	}
 	if p.count() > 0 {

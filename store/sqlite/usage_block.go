@@ -37,10 +37,11 @@ type packing struct {
 	paths, queries, hints index
 	rows                  []eventRow
 	text                  int // bytes of texts
+	most                  int // events
 }
 
-func newPacking() *packing {
-	p := &packing{kinds: make(map[eventKind]int)}
+func newPacking(most int) *packing {
+	p := &packing{most: most, kinds: make(map[eventKind]int)}
 	for _, x := range []*index{&p.paths, &p.queries, &p.hints} {
 		x.of("")
 	}
@@ -49,7 +50,7 @@ func newPacking() *packing {
 
 func (p *packing) count() int { return len(p.rows) }
 
-func (p *packing) full() bool { return len(p.rows) >= blockEvents || p.text >= blockText }
+func (p *packing) full() bool { return len(p.rows) >= p.most || p.text >= blockText }
 
 // add adds an event, of a number unless the block is to be recorded.
 func (p *packing) add(e *store.Event, number int64) {

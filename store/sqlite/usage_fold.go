@@ -172,7 +172,7 @@ func (s *Store) fold(ctx context.Context, site int64) (left int64, err error) {
 		a := &usageTotals{hours: make(map[int64]map[sumKind]*sumRow), tops: make(map[topDay]tops)}
 		done := summed
 		err = blocksFrom(t, site, summed, minTime, maxTime, func(b *packed) error {
-			if done-summed >= foldEvents {
+			if done-summed >= int64(s.foldEvents) {
 				return errEnough
 			}
 			done = b.last + 1
@@ -186,7 +186,7 @@ func (s *Store) fold(ctx context.Context, site int64) (left int64, err error) {
 		if err != nil {
 			return err
 		}
-		if done-summed < foldEvents {
+		if done-summed < int64(s.foldEvents) {
 			done = next // those between are gone
 		}
 		if err := s.keepSums(t, site, a.hours); err != nil {

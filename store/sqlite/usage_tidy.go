@@ -162,6 +162,7 @@ func (s *Store) dropEvents(ctx context.Context, site, before, future int64) erro
 func (s *Store) joinBlocks(ctx context.Context, site int64) error {
 	var run []extent
 	var total, largest int64
+	most := int64(s.blockEvents)
 	join := func(full bool) error {
 		list := run
 		worth := len(list) > 1 && (full || 4*(total-largest) >= largest)
@@ -172,10 +173,10 @@ func (s *Store) joinBlocks(ctx context.Context, site int64) error {
 		return s.rewrite(ctx, site, list, func(*eventRow) bool { return true })
 	}
 	err := s.extents(ctx, site, false, func(e extent) error {
-		if e.count >= blockEvents/2 || e.size >= wideBlock {
+		if e.count >= most/2 || e.size >= wideBlock {
 			return join(true)
 		}
-		if total+e.count > blockEvents {
+		if total+e.count > most {
 			if err := join(true); err != nil {
 				return err
 			}
@@ -246,7 +247,7 @@ func (s *Store) rewrite(ctx context.Context, site int64, list []extent, keep fun
 
 // repack makes blocks of the events of others that have a number.
 func (s *Store) repack(blocks []block) (out []packed) {
-	p := newPacking()
+	p := newPacking(s.blockEvents)
 	for i := range blocks {
 		b := &blocks[i]
 		for j := range b.rows {
@@ -257,7 +258,7 @@ func (s *Store) repack(blocks []block) (out []packed) {
 			p.add(&e, b.rows[j].number)
 			if p.full() {
 				out = append(out, p.pack(&s.coder))
-				p = newPacking()
+				p = newPacking(s.blockEvents)
 			}
 		}
 	}
