@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/savings"
 )
 
 // Options configure a [Dashboard]. Path and Password are needed.
@@ -55,6 +56,9 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), doors: o.Doors, log: o.Log, now: o.Now,
 		crossing: http.NewCrossOriginProtection(), verdicts: newVerdicts(),
+	}
+	if site.Coefficients == (savings.Coefficients{}) {
+		site.Coefficients = savings.Default()
 	}
 	if !strings.HasPrefix(d.path, "/") {
 		return nil, fmt.Errorf("dashboard: path %q: %w: name a path, such as /dashboard", o.Path, millrace.ErrInvalid)

@@ -22,7 +22,7 @@ import (
 //	dict "name" VALUE …                                    several values for a partial
 func functions(files map[string]*file) template.FuncMap {
 	return template.FuncMap{
-		"count": count, "short": short, "bytes": size, "energy": energyOf, "percent": percent, "took": took, "when": when, "day": day, "ago": ago, "plural": plural,
+		"count": count, "short": short, "bytes": size, "energy": energyOf, "percent": percent, "share": share, "took": took, "when": when, "day": day, "ago": ago, "plural": plural,
 		"plain": printable, "cut": cut,
 		"version": func(name string) (string, error) {
 			if f := files[name]; f != nil {
@@ -111,6 +111,15 @@ func percent(part, all any) string {
 	default:
 		return strconv.FormatFloat(v, 'f', 0, 64) + " %"
 	}
+}
+
+// share gives a part of a whole in per cent, for the width of a bar.
+func share(part, all any) string {
+	p, w := float64(whole(part)), float64(whole(all))
+	if w <= 0 || p <= 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(max(min(100*p/w, 100), .5), 'f', 1, 64)
 }
 
 // took writes a duration with two digits or so.

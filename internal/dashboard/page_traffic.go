@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -84,13 +85,14 @@ func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
 			step, unit = 7, "week"
 		}
 	}
+	by := map[string]string{"bot": "machine", "endpoint": "kind of document"}[p.By]
 	what, form := "Requests", "count"
 	if p.Measure == "bytes" {
 		what, form = "Bytes sent", "bytes"
 		groups = slices.Clone(groups)
 		slices.SortStableFunc(groups, func(a, b *group) int { return int(max(min(b.Bytes-a.Bytes, 1), -1)) })
 	}
-	p.Chart = f.chart(fmt.Sprintf("%s by %s, each %s", what, p.By, unit), form, groups, step)
+	p.Chart = f.chart(fmt.Sprintf("%s by %s, each %s", what, cmp.Or(by, p.By), unit), form, groups, step)
 	if len(f.Bots) > 0 {
 		p.Most = f.Bots[0].Events
 	}

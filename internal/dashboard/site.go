@@ -41,15 +41,16 @@ type Site struct {
 	// Original gives the HTML that a page was made of, with what extraction was
 	// told; nil = the source has no HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
-	// Rules are the corrections in force; nil = the source has no HTML.
-	Rules *extract.RulesOptions
+	// Rules gives the corrections in force, with what was learned of the site;
+	// nil = the source has no HTML.
+	Rules func(ctx context.Context) (*extract.RulesOptions, error)
 	// SaveRules writes other selectors into the configuration file, and has the
 	// server read it again; nil = there is no such file.
 	SaveRules func(ctx context.Context, keep, drop []string) error
 
 	Policy       *millrace.Policy // nil = none
 	Keys         store.Keys
-	Coefficients savings.Coefficients
+	Coefficients savings.Coefficients // zero = those of [savings.Default]
 }
 
 // Look is one look at the source of the site.

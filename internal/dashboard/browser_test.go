@@ -1,0 +1,296 @@
+package dashboard
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+)
+
+// browserPages are looked at in both themes, narrow and wide.
+var browserPages = []struct {
+	name, path string
+	// holds is text that has to be there.
+	holds string
+}{
+	{"overview", "/", "ClaudeBot"},
+	{"traffic", "/traffic", "Protocols"},
+	{"traffic-bot", "/traffic?bot=GPTBot&by=outcome&range=90d", "Only Machine GPTBot"},
+	{"traffic-hours", "/traffic?range=24h&by=bot&measure=bytes", "Requests"},
+	{"traffic-empty", "/traffic?from=2020-01-01&to=2020-01-31", "No requests"},
+	{"missing", "/no-such-page", "That did not work"},
+}
+
+const (
+	boardPath     = "/dashboard"
+	boardPassword = "quiet-water-runs-deep"
+)
+
+// board is a dashboard on loopback.
+type board struct {
+	*Dashboard
+	url string // ends with "/"
+}
+
+// newBoard starts a dashboard of a site.
+func newBoard(t testing.TB, s *Site, now time.Time) *board {
+	t.Helper()
+	hash, err := HashPassword(boardPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(s, &Options{Path: boardPath, Password: hash, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(boardPath+"/", http.StripPrefix(boardPath, d))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return &board{d, srv.URL + boardPath + "/"}
+}
+
+// chromium starts a browser; each call of the function it gives opens a window
+// of its own.
+func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *window {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+			t.Fatal("there is no Chromium")
+		}
+		t.Skip("there is no Chromium (MILLRACE_TEST_REQUIRE=1 makes this a failure)")
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox,
+		chromedp.NoFirstRun, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true))
+	t.Cleanup(cancel)
+	browser, stop := chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	if err := chromedp.Do(browser); err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T, width int64, theme string) *window {
+		t.Helper()
+		w := &window{t: t}
+		var cancel context.CancelFunc
+		w.ctx, cancel = chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+		t.Cleanup(cancel)
+		var late context.CancelFunc
+		w.ctx, late = context.WithTimeout(w.ctx, 2*time.Minute)
+		t.Cleanup(late)
+		w.do(chromedp.EmulateViewport(width, 900))
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}
+		if _, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, media); err != nil {
+			t.Fatal(err)
+		}
+		if err := chromedp.Listen(w.ctx, w.hear); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+}
+
+// window is one of a browser, with what it has complained of.
+type window struct {
+	t   *testing.T
+	ctx context.Context
+	mu  sync.Mutex
+	bad []string
+}
+
+func (w *window) hear(ev any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch ev := ev.(type) {
+	case *log.EventEntryAdded:
+		// A page that is an error is one to look at as well.
+		if ev.Entry.Level == "error" && ev.Entry.Source != "network" {
+			w.bad = append(w.bad, ev.Entry.Text)
+		}
+	case *runtime.EventExceptionThrown:
+		w.bad = append(w.bad, ev.ExceptionDetails.Text)
+	}
+}
+
+func (w *window) do(steps ...chromedp.Action[chromedp.Void]) {
+	w.t.Helper()
+	if err := chromedp.Do(w.ctx, steps...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// open goes to a page, and logIn through the login.
+func (w *window) open(url string) {
+	w.t.Helper()
+	w.do(chromedp.Navigate(url))
+}
+
+func (w *window) logIn(b *board) {
+	w.t.Helper()
+	w.open(b.url)
+	w.do(chromedp.SendKeys(chromedp.CSS("#password"), boardPassword))
+	w.send("form button")
+	if at := w.eval("location.pathname"); at != boardPath+"/" {
+		w.t.Fatalf("the login leads to %s", at)
+	}
+}
+
+// send presses a button of a form, and waits for the page that it leads to.
+func (w *window) send(button string) {
+	w.t.Helper()
+	if _, err := chromedp.RunResponse(w.ctx, chromedp.Click(chromedp.CSS(button))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// eval gives a text that a script of the tools of the browser makes.
+func (w *window) eval(script string) string {
+	w.t.Helper()
+	s, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](script))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// shoot keeps a picture of the whole page.
+func (w *window) shoot(name string) {
+	w.t.Helper()
+	png, err := chromedp.Run(w.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.t.ArtifactDir(), name+".png"), png, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// flaws gives what nobody should see on a page: what is wider than the window,
+// text that is hard to tell from what is behind it, names that are missing, and
+// what the browser has complained of.
+func (w *window) flaws() []string {
+	w.t.Helper()
+	found := strings.Fields("")
+	if s := w.eval(flawsScript); s != "" {
+		found = strings.Split(s, "\n")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found = append(found, w.bad...)
+	w.bad = nil
+	return found
+}
+
+const flawsScript = `(() => {
+	const bad = [];
+	const name = (e) => e.tagName.toLowerCase() + (e.className && e.className.baseVal === undefined ? "." + e.className : "") + " " + JSON.stringify((e.textContent || "").trim().slice(0, 40));
+	if (document.documentElement.scrollWidth > innerWidth) bad.push("the page is " + document.documentElement.scrollWidth + " wide in a window of " + innerWidth);
+	if (document.querySelectorAll("h1").length !== 1) bad.push("not one h1");
+	if (!document.querySelector("main")) bad.push("no main");
+	if (!document.title.trim() || !document.documentElement.lang) bad.push("no title or language");
+	const ids = new Set();
+	for (const e of document.querySelectorAll("[id]")) { if (ids.has(e.id)) bad.push("two of id " + e.id); ids.add(e.id); }
+	for (const e of document.querySelectorAll("input:not([type=hidden]):not([aria-hidden]), select, textarea")) if (!e.labels.length && !e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby")) bad.push("no label: " + name(e) + e.name);
+	for (const e of document.querySelectorAll("button, a[href], summary")) if (!(e.textContent.trim() || e.getAttribute("aria-label"))) bad.push("no text: " + e.outerHTML.slice(0, 80));
+	for (const e of document.querySelectorAll("img:not([alt])")) bad.push("no alt: " + e.src);
+	for (const e of document.querySelectorAll("table")) if (!e.caption) bad.push("no caption: " + name(e));
+	for (const e of document.querySelectorAll("form[method=post]")) if (!e.querySelector("input[name=csrf]").value) bad.push("no token: " + e.action);
+	for (const e of document.querySelectorAll("[style]")) if (!e.closest(".plot")) bad.push("a style of its own: " + name(e));
+	const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+	canvas.canvas.width = canvas.canvas.height = 1;
+	const paint = (layers) => {
+		canvas.clearRect(0, 0, 1, 1);
+		for (const c of layers) { canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); }
+		return canvas.getImageData(0, 0, 1, 1).data;
+	};
+	const light = (c) => { const [r, g, b] = [...c].map((v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+	const told = new Set();
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (walker.nextNode()) {
+		const e = walker.currentNode.parentElement;
+		if (!walker.currentNode.data.trim() || !e.checkVisibility() || e.closest(".hidden, .skip, .plot")) continue;
+		const layers = [];
+		for (let a = e; a; a = a.parentElement) layers.unshift(getComputedStyle(a).backgroundColor);
+		const back = paint(layers), front = paint([...layers, getComputedStyle(e).color]);
+		const [a, b] = [light(back), light(front)].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
+		if (ratio < 4.5 && !told.has(e.className)) { told.add(e.className); bad.push("contrast " + ratio.toFixed(1) + ": " + name(e)); }
+		const box = e.getBoundingClientRect();
+		if ((box.right > innerWidth + 1 || box.left < -1) && !e.closest(".scroll, pre, svg")) bad.push("cut off: " + name(e));
+	}
+	return bad.join("\n");
+})()`
+
+// Every page is whole and readable in both themes, on a phone and on a desk.
+func TestBrowserPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser is slow; -short")
+	}
+	t.Parallel()
+	b := newBoard(t, seeded(t), seedTime)
+	open := chromium(t)
+	for _, view := range []struct {
+		name, theme string
+		width       int64
+	}{
+		{"wide-light", "light", 1280},
+		{"wide-dark", "dark", 1280},
+		{"narrow-light", "light", 390},
+		{"narrow-dark", "dark", 390},
+	} {
+		t.Run(view.name, func(t *testing.T) {
+			w := open(t, view.width, view.theme)
+			w.open(b.url)
+			w.shoot("login-" + view.name)
+			for _, f := range w.flaws() {
+				t.Errorf("login: %s", f)
+			}
+			w.logIn(b)
+			for _, p := range browserPages {
+				w.open(strings.TrimSuffix(b.url, "/") + p.path)
+				w.shoot(p.name + "-" + view.name)
+				for _, f := range w.flaws() {
+					t.Errorf("%s: %s", p.name, f)
+				}
+				if text := w.eval("document.querySelector('main').innerText"); !strings.Contains(text, p.holds) {
+					t.Errorf("%s does not say %q: %s", p.name, p.holds, text)
+				}
+			}
+		})
+	}
+}
+
+// seeded is the handbook after some weeks with machines.
+func seeded(t *testing.T) *Site {
+	t.Helper()
+	h := newHandbook(t, "https://handbook.test/", false)
+	seed(t, h, 35)
+	h.Looked = func() *Look {
+		return &Look{
+			Time: seedTime.Add(-4 * time.Minute), As: "folder", Tally: millrace.Tally{}, Asked: 7, SkippedN: 2,
+			Skipped: []mirror.Skip{{URL: "https://handbook.test/draft.html", Reason: "noindex"}, {URL: "https://handbook.test/<b>x.html", Reason: "no content"}},
+		}
+	}
+	return h.Site
+}
+
