@@ -10,6 +10,9 @@ import "net/http"
 //	POST /theme        light, dark, or as the system has it
 //	GET  /             overview
 //	GET  /traffic      requests by bot, protocol and day
+//	GET  /pages        list of the pages, searched, with the traffic of each
+//	GET  /page         one page as each protocol has it, its HTML, and rules that are tried on it
+//	POST /page/rules   saves rules
 //	GET  /changes      the log of the site
 //	GET  /searches     queries, and those without results
 //	GET  /protocols    what is published, and the checker's verdict; POST asks for one
@@ -30,6 +33,9 @@ func (d *Dashboard) routes() *http.ServeMux {
 	d.show(m, "GET /{$}", "overview", d.overview)
 	d.show(m, "GET /traffic", "traffic", d.traffic)
 
+	d.show(m, "GET /pages", "pages", d.listed)
+	d.show(m, "GET /page", "page", d.page)
+	d.show(m, "POST /page/rules", "page", d.saveRules)
 	d.show(m, "GET /changes", "changes", d.changes)
 	d.show(m, "GET /searches", "searches", d.searches)
 	d.show(m, "GET /protocols", "protocols", d.protocols)
@@ -49,6 +55,7 @@ func navigation() []navGroup {
 	return []navGroup{
 		{"", []navItem{{Page: "overview", To: "/", Label: "Overview"}, {Page: "traffic", To: "/traffic", Label: "Traffic"}}},
 		{"Content", []navItem{
+			{Page: "pages", To: "/pages", Label: "Pages"},
 			{Page: "changes", To: "/changes", Label: "Changes"},
 			{Page: "searches", To: "/searches", Label: "Searches"},
 		}},

@@ -1,0 +1,189 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// alone is a view with one page of another: what a protocol makes of it is that
+// page's part of what it makes of the site.
+type alone struct {
+	millrace.View
+	page *millrace.Page // with its blocks
+	site millrace.Site
+}
+
+func newAlone(v millrace.View, page *millrace.Page) *alone {
+	a := &alone{View: v, page: page, site: v.Site()}
+	a.site.Pages, a.site.Sections = 1, nil
+	if page.Section != "" {
+		a.site.Sections = []millrace.Section{{Name: page.Section, Pages: 1}}
+	}
+	return a
+}
+
+// Site implements [millrace.View].
+func (a *alone) Site() millrace.Site { return a.site }
+
+// Scan implements [millrace.View].
+func (a *alone) Scan(_ context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
+	return func(yield func(*millrace.Page, error) bool) {
+		identity, after := canon.Relative(a.site.Base, a.page.URL), canon.Relative(a.site.Base, s.After)
+		if s.Section != "" && s.Section != a.page.Section || after != "" && (s.Order != millrace.ByURL || identity <= after) {
+			return
+		}
+		p := a.page.Clone()
+		if !s.Bodies {
+			p.Blocks = nil
+		}
+		yield(p, nil)
+	}
+}
+
+// Tags implements [millrace.View].
+func (a *alone) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+	return func(yield func(millrace.Tag, error) bool) {
+		t, err := a.Tag(ctx, room, a.page.URL)
+		if errors.Is(err, millrace.ErrNotFound) || err == nil && canon.Relative(a.site.Base, t.URL) <= canon.Relative(a.site.Base, after) {
+			return
+		}
+		yield(t, err)
+	}
+}
+
+// Changes implements [millrace.Source].
+func (a *alone) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		put := millrace.Change{Ref: millrace.Ref{URL: a.page.URL, Version: a.page.Version}, Page: a.page.Clone(), New: true, Time: a.page.Modified}
+		if since == a.site.At(a.site.Seq) || yield(put, nil) {
+			yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: a.site.At(a.site.Seq), Whole: since == ""}}, nil)
+		}
+	}
+}
+
+// sheaf is a [millrace.Shelf] that keeps the first file that is drafted, and
+// nothing else.
+type sheaf struct {
+	path string
+	body limited
+}
+
+// Held implements [millrace.Shelf].
+func (s *sheaf) Held() []millrace.File { return nil }
+
+// Keep implements [millrace.Shelf].
+func (s *sheaf) Keep(millrace.File) {}
+
+// Draft implements [millrace.Shelf].
+func (s *sheaf) Draft() (millrace.Draft, error) { return &draft{sheaf: s}, nil }
+
+// Put implements [millrace.Shelf].
+func (s *sheaf) Put(context.Context, *millrace.Document) error { return nil }
+
+type draft struct {
+	sheaf *sheaf
+	body  limited
+}
+
+// Write implements [io.Writer].
+func (d *draft) Write(b []byte) (int, error) { return d.body.Write(b) }
+
+// WriteAt implements [io.WriterAt].
+func (d *draft) WriteAt(b []byte, off int64) (int, error) {
+	have := d.body.kept.Bytes()
+	if off < 0 || off > d.body.size-int64(len(b)) {
+		return 0, fmt.Errorf("draft: %w: nothing is there yet", millrace.ErrInvalid)
+	}
+	if off < int64(len(have)) {
+		copy(have[off:], b)
+	}
+	return len(b), nil
+}
+
+// Finish implements [millrace.Draft].
+func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+	var out []millrace.File
+	for _, coding := range codings {
+		f.Coding, f.Size, f.Sum = coding, d.body.size, "0000000000000000000000000000000000000000000000000000000000000000"
+		f.Path = name(coding, f.Sum)
+		out = append(out, f)
+	}
+	if d.sheaf.path == "" && len(out) > 0 {
+		d.sheaf.path, d.sheaf.body = out[0].Path, d.body
+	}
+	return out, nil
+}
+
+// Discard implements [millrace.Draft].
+func (d *draft) Discard() {}
+
+// limited keeps the beginning of what is written, and counts the rest.
+type limited struct {
+	kept bytes.Buffer
+	size int64
+}
+
+// Write implements [io.Writer].
+func (l *limited) Write(b []byte) (int, error) {
+	l.size += int64(len(b))
+	l.kept.Write(b[:min(len(b), max(0, shownBody-l.kept.Len()))])
+	return len(b), nil
+}
+
+// filer is a room that makes files.
+type filer interface {
+	Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (again time.Time, err error)
+}
+
+// documents gives the paths of the documents of the page alone that a room
+// makes, under the documents' base. If there are none, it gives the page's part
+// of what the room makes of many pages.
+func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
+	identity := canon.Relative(a.site.Base, a.page.URL)
+	var large *millrace.Document
+	for doc, err := range room.All(ctx, a) {
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case doc.Page == identity && doc.Variant == "":
+			paths = append(paths, doc.Path)
+		case doc.Large && large == nil:
+			large = doc
+		}
+	}
+	if len(paths) > 0 {
+		return paths, nil, nil
+	}
+	if f, ok := room.(filer); ok {
+		s := new(sheaf)
+		if _, err := f.Files(ctx, a, now, s); err != nil {
+			return nil, nil, err
+		}
+		if s.path != "" {
+			return nil, newFormBody(s.path, http.Header{"Content-Type": {"application/jsonl"}}, &s.body), nil
+		}
+	}
+	if large == nil {
+		return nil, nil, nil
+	}
+	var body limited
+	switch {
+	case large.Group != nil:
+		err = large.Group.Write(ctx, map[string]io.Writer{large.Path: &body})
+	case large.Write != nil:
+		err = large.Write(ctx, &body)
+	}
+	if err != nil || body.size == 0 {
+		return nil, nil, err
+	}
+	return nil, newFormBody(large.Path, large.Header, &body), nil
+}

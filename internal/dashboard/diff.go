@@ -1,0 +1,98 @@
+package dashboard
+
+import "slices"
+
+// diffLine is one line of a text that is shown beside another.
+type diffLine struct {
+	Text  string
+	Other bool // the other text does not have it
+	Alike int  // in place of a line: how many are left out that both texts have
+}
+
+const (
+	// diffAround is how many lines that both texts have are shown around others.
+	diffAround = 3
+	// diffWork bounds the comparison of the lines in the middle of two texts:
+	// beyond it, all of them count as different.
+	diffWork = 4_000_000
+)
+
+// diff gives the lines of two texts, with those marked that the other one does
+// not have, and without long runs of those that both have.
+func diff(before, after []string) (was, is []diffLine) {
+	inBefore, inAfter := common(before, after)
+	return shortened(before, inBefore), shortened(after, inAfter)
+}
+
+// common says which lines of two texts belong to a longest common subsequence.
+func common(a, b []string) (inA, inB []bool) {
+	inA, inB = make([]bool, len(a)), make([]bool, len(b))
+	start := 0
+	for start < min(len(a), len(b)) && a[start] == b[start] {
+		inA[start], inB[start] = true, true
+		start++
+	}
+	end := 0
+	for end < min(len(a), len(b))-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+		inA[len(a)-end], inB[len(b)-end] = true, true
+	}
+	x, y := a[start:len(a)-end], b[start:len(b)-end]
+	if len(x) == 0 || len(y) == 0 || len(x) > diffWork/len(y) {
+		return inA, inB
+	}
+	// length[i][j] is that of the longest one of x[i:] and y[j:].
+	width := len(y) + 1
+	length := make([]int32, (len(x)+1)*width)
+	for i, line := range slices.Backward(x) {
+		for j, other := range slices.Backward(y) {
+			if line == other {
+				length[i*width+j] = length[(i+1)*width+j+1] + 1
+			} else {
+				length[i*width+j] = max(length[(i+1)*width+j], length[i*width+j+1])
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(x) && j < len(y); {
+		switch {
+		case x[i] == y[j]:
+			inA[start+i], inB[start+j] = true, true
+			i, j = i+1, j+1
+		case length[(i+1)*width+j] >= length[i*width+j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return inA, inB
+}
+
+// shortened leaves out what both texts have, but for some lines around others.
+func shortened(lines []string, common []bool) (out []diffLine) {
+	near := make([]bool, len(lines))
+	for i := range lines {
+		if !common[i] {
+			for n := max(0, i-diffAround); n <= min(len(lines)-1, i+diffAround); n++ {
+				near[n] = true
+			}
+		}
+	}
+	if !slices.Contains(near, true) {
+		for n := range min(len(lines), 2*diffAround) {
+			near[n] = true
+		}
+	}
+	for i := 0; i < len(lines); i++ {
+		n := 0
+		for i+n < len(lines) && !near[i+n] {
+			n++
+		}
+		if n > 1 {
+			out = append(out, diffLine{Alike: n})
+			i += n - 1
+			continue
+		}
+		out = append(out, diffLine{Text: sourceText([]byte(lines[i])), Other: !common[i]})
+	}
+	return out
+}

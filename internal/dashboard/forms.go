@@ -1,0 +1,186 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
+)
+
+// shownBody is how many bytes of a text are shown.
+const shownBody = 200_000
+
+// maxBody is how many bytes of an answer are read, to say how large it is.
+const maxBody = 64 << 20
+
+// form is a page as a protocol has it.
+type form struct {
+	Name, Title string
+	Carried     bool     // the protocol has the page at all
+	Lost        []string // what it does not carry of it
+	Bodies      []*formBody
+	Err         error
+}
+
+// formBody is one document, as text that nobody interprets.
+type formBody struct {
+	Path   string      // with the query, from the origin's root; of a file, as it is named on its way
+	Part   bool        // it was made for this page alone, of a document that has many
+	Status int         // of the answer; 0 with Part
+	Type   string      // media type
+	Header [][2]string // all fields of the answer, by name
+	Size   int64       // bytes without coding
+	Text   string
+	Cut    bool // there is more of it
+	Spaced bool // spaces were put in, so that it can be read
+}
+
+func newFormBody(path string, h http.Header, body *limited) *formBody {
+	f := &formBody{Path: path, Part: true, Type: h.Get("Content-Type")}
+	f.set(body)
+	return f
+}
+
+// set takes the bytes in.
+func (f *formBody) set(body *limited) {
+	b := body.kept.Bytes()
+	f.Size, f.Cut = body.size, body.size > int64(len(b))
+	if kind, _, _ := strings.Cut(f.Type, ";"); strings.HasSuffix(kind, "json") && !f.Cut && bytes.Count(b, []byte("\n")) < 3 {
+		var out bytes.Buffer
+		if json.Indent(&out, b, "", "  ") == nil {
+			b, f.Spaced = out.Bytes(), true
+		}
+	}
+	f.Text = sourceText(b)
+}
+
+// sourceText gives bytes as text that shows what it is: with its lines, and
+// "\ufffd" for what has no look, or turns the direction of what follows.
+func sourceText(b []byte) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r':
+			return -1
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(string(b), string(utf8.RuneError)))
+}
+
+// forms gives a page as every protocol serves it: what the gateway answers in
+// this process, and of protocols that have no document of one page, its part of
+// those of many.
+func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.Page) []*form {
+	in := newLoop(d.site.Gateway(), d.site.Key(), d.site.Docs)
+	defer in.Close()
+	a := newAlone(v, page)
+	var out []*form
+	for _, room := range d.site.Press.Rooms() {
+		i := slices.IndexFunc(d.site.Rooms, func(p protocol.Protocol) bool { return p.Name == room.Name })
+		if i < 0 {
+			continue
+		}
+		p := d.site.Rooms[i]
+		f := &form{Name: p.Name, Title: p.Title}
+		out = append(out, f)
+		if p.Carry != nil {
+			carried := p.Carry(v.Site(), page.Clone())
+			f.Carried, f.Lost = carried != nil, lost(page, carried)
+			if carried == nil {
+				continue
+			}
+		}
+		paths, part, err := a.documents(ctx, room.Publisher, d.now())
+		if err != nil {
+			f.Err = err
+			continue
+		}
+		if part != nil {
+			part.Path = strings.TrimSuffix(canon.Absolute(d.site.Docs, part.Path), "/")
+			f.Bodies = append(f.Bodies, part)
+		}
+		for _, path := range paths {
+			b, err := ask(ctx, in, canon.Absolute(d.site.Docs, path))
+			if err != nil {
+				f.Err = errors.Join(f.Err, err)
+				continue
+			}
+			f.Bodies = append(f.Bodies, b)
+		}
+	}
+	return out
+}
+
+// ask asks for one document.
+func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	resp, err := in.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var body limited
+	if _, err := io.Copy(&body, io.LimitReader(resp.Body, maxBody)); err != nil {
+		return nil, err
+	}
+	f := &formBody{Path: address, Status: resp.StatusCode, Type: resp.Header.Get("Content-Type")}
+	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
+		f.Header = append(f.Header, [2]string{name, strings.Join(resp.Header[name], ", ")})
+	}
+	f.set(&body)
+	return f, nil
+}
+
+// lost names what is left out of a page.
+func lost(page, carried *millrace.Page) (out []string) {
+	if carried == nil {
+		return nil
+	}
+	for _, f := range []struct {
+		name     string
+		was, now any
+	}{
+		{"title", page.Title, carried.Title},
+		{"description", page.Description, carried.Description},
+		{"summary", page.Summary, carried.Summary},
+		{"author", page.Author, carried.Author},
+		{"date of publication", page.Published, carried.Published},
+		{"date of change", page.Modified, carried.Modified},
+		{"language", page.Language, carried.Language},
+		{"section", page.Section, carried.Section},
+		{"tags", page.Tags, carried.Tags},
+		{"kind", page.Kind, carried.Kind},
+		{"JSON-LD", page.Schema, carried.Schema},
+	} {
+		was, now := reflect.ValueOf(f.was), reflect.ValueOf(f.now)
+		if !was.IsZero() && (was.Kind() != reflect.Slice || was.Len() > 0) && (now.IsZero() || now.Kind() == reflect.Slice && now.Len() < was.Len()) {
+			out = append(out, f.name)
+		}
+	}
+	switch {
+	case len(page.Blocks) > 0 && len(carried.Blocks) == 0:
+		out = append(out, "content")
+	case page.Detail > carried.Detail:
+		out = append(out, "structure of the text")
+	}
+	return out
+}

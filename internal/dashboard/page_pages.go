@@ -1,0 +1,255 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/store"
+)
+
+const (
+	pagesShown = 50
+	// Of a site with so many pages, each is looked at for what is searched; of a
+	// larger one, the search index is asked.
+	pagesLooked = 20_000
+	// So many pages are known by how often they are read.
+	pagesCounted = 5000
+	// trafficTime is how far back the traffic of pages goes.
+	trafficTime = 30 * 24 * time.Hour
+)
+
+// The orders of the list of pages.
+const (
+	byAddress = ""
+	byChange  = "changed"
+	byDate    = "published"
+	byTraffic = "read"
+)
+
+// pagesPage lists the pages of the site.
+type pagesPage struct {
+	Query   string // what is searched: an address from its beginning on, or words
+	Section string
+	Order   string
+	Orders  []pagesOrder
+	Site    millrace.Site
+	Rows    []pageRow
+	Counted bool   // traffic is recorded
+	First   bool   // it begins at the start
+	Next    string // path and query of what comes after; "" = nothing does
+	Words   bool   // found by the index of words
+	Found   int    // by it, all together
+	Note    string
+}
+
+type pagesOrder struct{ Order, Label string }
+
+// pageRow is one page of the list.
+type pageRow struct {
+	Identity   string
+	Title      string
+	Kind       millrace.PageKind
+	Section    string
+	Modified   time.Time
+	HTML       int64 // bytes, 0 = not known
+	Read       int64 // requests for it, in any protocol
+	Unmodified int64 // of them, those that were answered with 304
+	Gone       bool  // it is there no more
+}
+
+// listed shows the pages of the site: by their addresses, by their dates, by how
+// often they are read, and those that are searched.
+func (d *Dashboard) listed(r *http.Request) (*reply, error) {
+	v, err := d.view(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	q := r.URL.Query()
+	p := &pagesPage{
+		Query: strings.TrimSpace(q.Get("q")), Section: q.Get("section"), Order: q.Get("order"), Site: v.Site(), Counted: d.site.Usage != nil,
+		Orders: []pagesOrder{{byAddress, "By address"}, {byChange, "Last changed"}, {byDate, "Newest"}},
+	}
+	if p.Counted {
+		p.Orders = append(p.Orders, pagesOrder{byTraffic, "Most read"})
+	}
+	if len(p.Site.Sections) > 200 {
+		p.Site.Sections = p.Site.Sections[:200]
+	}
+	skip, _ := strconv.Atoi(q.Get("skip"))
+	skip = min(max(skip, 0), pagesCounted)
+	after := q.Get("after")
+	p.First = after == "" && skip == 0
+	top, err := d.mostRead(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Query != "" && !strings.HasPrefix(p.Query, "/") && p.Site.Pages > pagesLooked:
+		err = p.words(r.Context(), v, skip)
+	case p.Order == byTraffic && p.Counted && p.Query == "" && p.Section == "":
+		err = p.read(r.Context(), v, top, skip)
+	default:
+		err = p.scan(r.Context(), v, after)
+	}
+	if errors.Is(err, millrace.ErrNotFound) && after != "" {
+		return &reply{To: withQuery("/pages", "q", p.Query, "section", p.Section, "order", p.Order), Message: wrong("The page that the list went on from is gone; it begins anew.")}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &reply{Data: p}, d.weighRows(r.Context(), p.Rows, top)
+}
+
+// mostRead gives the pages that were read most, lately.
+func (d *Dashboard) mostRead(ctx context.Context) ([]store.TopItem, error) {
+	if d.site.Usage == nil {
+		return nil, nil
+	}
+	now := d.now()
+	top, err := d.site.Usage.Top(ctx, d.site.Name, store.TopPages, now.Add(-trafficTime), now, pagesCounted)
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		return nil, err
+	}
+	return top, nil
+}
+
+// weighRows adds what is known of the HTML and the traffic of pages.
+func (d *Dashboard) weighRows(ctx context.Context, rows []pageRow, top []store.TopItem) error {
+	at := make(map[string]int, len(rows))
+	urls := make([]string, len(rows))
+	for i, row := range rows {
+		at[row.Identity], urls[i] = i, row.Identity
+	}
+	for _, item := range top {
+		if i, ok := at[item.Name]; ok {
+			rows[i].Read, rows[i].Unmodified = item.Events, item.Empty
+		}
+	}
+	weights, err := d.site.Pages.Weights(ctx, urls)
+	if err != nil {
+		return err
+	}
+	for i, w := range weights {
+		rows[i].HTML = w.Bytes
+	}
+	return nil
+}
+
+// add lists a page.
+func (p *pagesPage) add(page *millrace.Page) {
+	p.Rows = append(p.Rows, pageRow{
+		Identity: canon.Relative(p.Site.Base, page.URL), Title: page.Title, Kind: page.Kind, Section: page.Section, Modified: page.Modified,
+	})
+}
+
+// scan lists the pages that come after one, in the order of the view.
+func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) error {
+	order := map[string]millrace.Order{byChange: millrace.BySeq, byDate: millrace.ByPublished}[p.Order]
+	if order == millrace.ByURL {
+		p.Order = byAddress
+	}
+	scan := millrace.Scan{Section: p.Section, Order: order, After: after}
+	prefix, words := "", strings.ToLower(p.Query)
+	if strings.HasPrefix(p.Query, "/") {
+		prefix = canon.Relative(p.Site.Base, (&url.URL{Path: p.Query}).EscapedPath())
+		if path, query, asks := strings.Cut(p.Query, "?"); asks {
+			prefix = (&url.URL{Path: path}).EscapedPath() + "?" + query
+		}
+		if strings.Contains(p.Query, "%") {
+			prefix = p.Query // it is written as the list has it
+		}
+		p.Order, scan.Order = byAddress, millrace.ByURL
+		if after == "" {
+			switch page, err := v.Page(ctx, millrace.Ref{URL: prefix}); {
+			case err == nil && (p.Section == "" || page.Section == p.Section):
+				p.add(page)
+			case err != nil && !errors.Is(err, millrace.ErrNotFound):
+				return err
+			}
+			scan.After = prefix
+		}
+	}
+	last := after
+	for page, err := range v.Scan(ctx, scan) {
+		if err != nil {
+			return err
+		}
+		identity := canon.Relative(p.Site.Base, page.URL)
+		if prefix != "" && !strings.HasPrefix(identity, prefix) {
+			return nil
+		}
+		if prefix == "" && words != "" && !strings.Contains(strings.ToLower(page.Title), words) && !strings.Contains(strings.ToLower(identity), words) {
+			continue
+		}
+		if len(p.Rows) == pagesShown {
+			p.Next = withQuery("/pages", "q", p.Query, "section", p.Section, "order", p.Order, "after", last)
+			return nil
+		}
+		p.add(page)
+		last = identity
+	}
+	return nil
+}
+
+// read lists the pages that are read most.
+func (p *pagesPage) read(ctx context.Context, v millrace.View, top []store.TopItem, skip int) error {
+	for i, item := range top[min(skip, len(top)):] {
+		if i == pagesShown {
+			p.Next = withQuery("/pages", "order", p.Order, "skip", skip+pagesShown)
+			return nil
+		}
+		page, err := v.Page(ctx, millrace.Ref{URL: item.Name})
+		switch {
+		case errors.Is(err, millrace.ErrNotFound):
+			p.Rows = append(p.Rows, pageRow{Identity: item.Name, Gone: true})
+		case err != nil:
+			return err
+		default:
+			p.add(page)
+		}
+	}
+	return nil
+}
+
+// words lists the pages that the search index finds.
+func (p *pagesPage) words(ctx context.Context, v millrace.View, skip int) error {
+	p.Words, p.Order = true, byAddress
+	s, ok := v.(millrace.Searcher)
+	if !ok {
+		return fmt.Errorf("search: %w", millrace.ErrUnavailable)
+	}
+	found, err := s.Search(ctx, millrace.Query{Text: p.Query, Skip: skip, Limit: pagesShown, PerPage: 1})
+	if errors.Is(err, millrace.ErrUnavailable) {
+		p.Note = "The search index is not ready yet. Until then, addresses can be looked for: begin with a /."
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.Found = found.Total
+	if found.Corrected != "" {
+		p.Note = "Nothing was found for this as it stands; this is what was found for “" + printable(found.Corrected) + "”."
+	}
+	for _, hit := range found.Hits {
+		page, err := v.Page(ctx, millrace.Ref{URL: hit.URL})
+		if errors.Is(err, millrace.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.add(page)
+	}
+	if skip+len(found.Hits) < found.Total && len(found.Hits) > 0 && skip+pagesShown <= pagesCounted {
+		p.Next = withQuery("/pages", "q", p.Query, "skip", skip+pagesShown)
+	}
+	return nil
+}

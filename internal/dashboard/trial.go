@@ -1,0 +1,244 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+const (
+	// trialTime bounds how long rules are tried on other pages.
+	trialTime = 4 * time.Second
+	// trialPages is on how many other pages rules are tried.
+	trialPages = 24
+	// maxSelectors is how many rules of one kind are tried, and saved.
+	maxSelectors = 200
+)
+
+// original gives the HTML that a page was made of, and how it is extracted but
+// for rules. ErrNotFound: none is kept.
+func (s *Site) original(ctx context.Context, page *millrace.Page) (data []byte, o *extract.Options, name string, err error) {
+	if s.Original == nil {
+		return nil, nil, "", millrace.ErrNotFound
+	}
+	abs := canon.Absolute(s.Base, page.URL)
+	// Sources have their own names for pages: their addresses, or paths.
+	for _, name := range []string{abs, canon.Relative(s.Base, abs)} {
+		if data, o, err = s.Original(ctx, millrace.Ref{URL: name}); err == nil {
+			return data, o, name, nil
+		}
+		if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrInvalid) {
+			break
+		}
+	}
+	return nil, nil, "", err
+}
+
+// trial is what other rules would change.
+type trial struct {
+	Keep, Drop []string
+	Page       *compared // this page; nil = its HTML is not there
+	Others     []*compared
+	Missing    int // other pages whose HTML is not there
+	Left       int // other pages that there was no time for
+}
+
+// compared is one page by the rules in force and by others.
+type compared struct {
+	Identity, Title string
+	Now, Then       int // words of the content
+	Same            bool
+	Reason          string // why there is no content with the other rules; "" = there is some
+	Before, After   []diffLine
+	Result          *extract.Result // by the other rules
+
+	now, then []string // lines of Markdown
+}
+
+// Less reports whether a page loses words.
+func (c *compared) Less() bool { return c.Then < c.Now }
+
+// Emptied reports whether a page loses all that it had.
+func (c *compared) Emptied() bool { return c.Reason != "" && c.Now > 0 }
+
+// Changed counts the other pages that would be other ones.
+func (t *trial) Changed() (n int) {
+	for _, c := range t.Others {
+		if !c.Same {
+			n++
+		}
+	}
+	return n
+}
+
+// Emptied counts the pages of which nothing would be left.
+func (t *trial) Emptied() (n int) {
+	for _, c := range t.Others {
+		if c.Emptied() {
+			n++
+		}
+	}
+	return n
+}
+
+// try compares the rules in force with others, on a page and on a sample of the
+// site.
+func (s *Site) try(ctx context.Context, v millrace.View, page *millrace.Page, now *extract.RulesOptions, keep, drop []string) (*trial, error) {
+	other := *now
+	other.Keep, other.Drop = keep, drop
+	is, err := extract.NewRules(now)
+	if err != nil {
+		return nil, err
+	}
+	then, err := extract.NewRules(&other)
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{Keep: keep, Drop: drop}
+	if t.Page, err = s.compare(ctx, page, is, then); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		return nil, err
+	}
+	if t.Page != nil {
+		t.Page.Before, t.Page.After = diff(t.Page.now, t.Page.then)
+	}
+	pages, err := sample(ctx, v, trialPages, page.URL)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	for i, p := range pages {
+		if limited.Err() != nil {
+			t.Left = len(pages) - i
+			break
+		}
+		c, err := s.compare(limited, p, is, then)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case limited.Err() != nil:
+			t.Left = len(pages) - i
+		case err != nil:
+			t.Missing++
+		default:
+			t.Others = append(t.Others, c)
+		}
+		if t.Left > 0 {
+			break
+		}
+	}
+	slices.SortStableFunc(t.Others, func(a, b *compared) int { return b.weight() - a.weight() })
+	return t, nil
+}
+
+// weight is how much a page would change, in words.
+func (c *compared) weight() int {
+	n := c.Now - c.Then
+	if n < 0 {
+		n = -n
+	}
+	if !c.Same {
+		n++
+	}
+	return n
+}
+
+// compare extracts a page twice.
+func (s *Site) compare(ctx context.Context, page *millrace.Page, now, then *extract.Rules) (*compared, error) {
+	data, o, name, err := s.original(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	c := &compared{Identity: canon.Relative(s.Base, canon.Absolute(s.Base, page.URL)), Title: page.Title}
+	for i, rules := range []*extract.Rules{now, then} {
+		o.Rules = rules
+		res, err := extract.HTML(ctx, data, name, o)
+		if err != nil {
+			return nil, err
+		}
+		words, lines := len(strings.Fields(res.Page.Text())), markdownLines(res.Page)
+		if i == 0 {
+			c.Now, c.now = words, lines
+		} else {
+			c.Then, c.then, c.Result, c.Reason = words, lines, res, res.Reason
+		}
+	}
+	c.Same = slices.Equal(c.now, c.then)
+	return c, nil
+}
+
+// markdownLines gives the content of a page as lines that can be compared.
+func markdownLines(p *millrace.Page) []string {
+	text := strings.TrimSpace(p.Markdown())
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// sample chooses pages of a site: those that have changed last, and from each of
+// its folders the first ones. It costs a few look-ups, however large the site is.
+func sample(ctx context.Context, v millrace.View, n int, but string) ([]*millrace.Page, error) {
+	var out []*millrace.Page
+	base := v.Site().Base
+	add := func(p *millrace.Page) bool {
+		if len(out) < n && p.URL != but && !slices.ContainsFunc(out, func(q *millrace.Page) bool { return q.URL == p.URL }) {
+			out = append(out, p)
+		}
+		return len(out) < n
+	}
+	for after, tries := "", 0; tries < n/2; tries++ {
+		var last string
+		for p, err := range v.Scan(ctx, millrace.Scan{After: after, Limit: 2}) {
+			if err != nil {
+				return nil, err
+			}
+			last = canon.Relative(base, p.URL)
+			if !add(p) {
+				return out, nil
+			}
+		}
+		if last == "" {
+			break
+		}
+		after = last
+		if path, ok := strings.CutPrefix(last, "/"); ok {
+			if folder, _, deeper := strings.Cut(path, "/"); deeper {
+				after = "/" + folder + "/\U0010ffff" // after all of that folder
+			}
+		}
+	}
+	for p, err := range v.Scan(ctx, millrace.Scan{Order: millrace.BySeq, Limit: n + 1}) {
+		if err != nil {
+			return nil, err
+		}
+		if !add(p) {
+			break
+		}
+	}
+	return out, nil
+}
+
+// selectors reads what was typed, one selector on each line.
+func selectors(text string) (out []string, err error) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || slices.Contains(out, line) {
+			continue
+		}
+		if err := extract.CheckSelector(line); err != nil {
+			return nil, fmt.Errorf("%w: %q is no CSS selector that is supported: %w", millrace.ErrInvalid, printable(cut(200, line)), err)
+		}
+		if out = append(out, line); len(out) > maxSelectors {
+			return nil, fmt.Errorf("%w: there are more than %d selectors", millrace.ErrInvalid, maxSelectors)
+		}
+	}
+	return out, nil
+}
