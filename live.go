@@ -72,6 +72,7 @@ type Teller interface {
 // Subject is what an answer is of: one page, a search, or what names many pages.
 type Subject struct {
 	Page   string // identity of the page; "" = of none, or of many
+	Rest   bool   // it is but the rest of a page that comes in parts
 	Search bool   // it answers a question
 	Query  string // the question, as far as it is known
 	Names  int64  // how many pages, changes or passages it names; 0 = none, or nobody knows

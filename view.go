@@ -131,8 +131,10 @@ type Document struct {
 	// draft-00); so one client's document is that of all.
 	Alike bool
 	// Page is the identity of the page that this is of: one page, in a form that a
-	// client can take for it; "" = of none, or of many.
+	// client can take for it; "" = of none, or of many. Rest: it is but the rest of
+	// a form that comes in parts.
 	Page string
+	Rest bool
 	// Query is the question of a search that this answers; "" = it answers none.
 	Query string
 	// Names is how many pages it names, or changes of pages, or passages that were

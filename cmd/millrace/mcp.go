@@ -254,5 +254,6 @@ func (c *agents) answer(p *process, policy *millrace.Policy, doors *doors, o *ga
 	if policy != nil {
 		mo.Terms = []mcp.Terms{{Policy: policy}}
 	}
-	o.Service, o.ServiceGuarded = mcp.New(nil, mo), doors.closed(strings.TrimPrefix(mcp.Path, "/"))
+	o.ServiceName = strings.TrimPrefix(mcp.Path, "/")
+	o.Service, o.ServiceGuarded = mcp.New(nil, mo), doors.closed(o.ServiceName)
 }

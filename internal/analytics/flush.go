@@ -111,6 +111,10 @@ func (r *Recorder) fill(ctx context.Context) {
 		if r.o.QueryKey != nil && e.Query != "" {
 			e.Query = hashed(r.o.QueryKey, e.Query)
 		}
+		if e.HTML < 0 { // the rest of a page, whose first part was an event of its own
+			e.HTML = 0
+			continue
+		}
 		if whole(e) {
 			e.Results = 1
 			pages = append(pages, e)

@@ -65,7 +65,9 @@ func TestRecord(t *testing.T) {
 		stands.Status, stands.Bytes, stands.Size = 304, 0, 0
 		gone := page("/gone")
 		gone.Status = 404
-		want := []store.Event{page("/a"), page("/b"), search, head, part, stands, gone}
+		rest := page("/a")
+		rest.HTML = -1
+		want := []store.Event{page("/a"), page("/b"), search, head, part, stands, gone, rest}
 		for _, e := range want {
 			r.Record(e)
 		}
@@ -81,6 +83,7 @@ func TestRecord(t *testing.T) {
 			want[i].HTML, want[i].Received, want[i].Results = 50_000, 9_000, 1
 		}
 		want[1].Results = 1 // of no known weight
+		want[7].HTML = 0    // counted with the first part
 		if d := cmp.Diff(want, m.all()); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}

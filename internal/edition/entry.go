@@ -53,7 +53,7 @@ type entry struct {
 	dir      string          // of the files of a large document
 	room     string          // whose document it is
 	page     string          // see millrace.Document
-	rest     *aside          // nil = there is nothing else to say of it
+	aside    *aside          // nil = there is nothing else to say of it
 
 	mu       sync.Mutex                 // one rendering at a time
 	lent     [codings]weak.Pointer[rep] // what responses under way are made of, kept or not; guarded by mu

@@ -17,22 +17,23 @@ type Subject struct {
 type aside struct {
 	query string
 	names int64
+	rest  bool
 }
 
 // about notes what a document of a room is of.
 func (e *entry) about(d *millrace.Document, room string) {
 	e.room, e.page = room, d.Page
-	if d.Query != "" || d.Names > 0 {
+	if d.Query != "" || d.Names > 0 || d.Rest {
 		// A question may be a part of a long request.
-		e.rest = &aside{strings.Clone(d.Query), d.Names}
+		e.aside = &aside{strings.Clone(d.Query), d.Names, d.Rest}
 	}
 }
 
 // subject gives what the entry is of.
 func (e *entry) subject() Subject {
 	s := Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Room: e.room, Found: true}
-	if e.rest != nil {
-		s.Query, s.Names, s.Search = e.rest.query, e.rest.names, e.rest.query != ""
+	if a := e.aside; a != nil {
+		s.Query, s.Names, s.Search, s.Rest = a.query, a.names, a.query != "", a.rest
 	}
 	return s
 }

@@ -161,6 +161,9 @@ func (g *Gateway) eventOf(w *response, r *http.Request) store.Event {
 	default:
 		e.Endpoint = store.EndpointIndex
 	}
+	if of.Rest {
+		e.HTML = -1 // the page has been counted with its first part
+	}
 	if e.Status == http.StatusOK && r.Method != http.MethodHead || of.Search {
 		e.Results = of.Names
 	}

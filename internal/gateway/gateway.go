@@ -61,6 +61,8 @@ type Options struct {
 
 	// Events is told of every answer to a machine, once it is out. It must not wait
 	// for anything. Who is none of Bots is never told of, nor is the site's owner.
+	// HTML is -1 where the answer is but the rest of a page that comes in parts,
+	// else 0.
 	// nil = nobody is told.
 	Events interface{ Record(e store.Event) }
 

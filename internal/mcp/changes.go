@@ -152,6 +152,7 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	if err != nil {
 		return nil, "", err
 	}
+	c.tell(millrace.Subject{Names: int64(len(out.Changes))})
 	return out, out.text(), nil
 }
 

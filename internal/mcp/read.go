@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // Bounds of a part of a page, in characters of Markdown.
@@ -78,6 +79,7 @@ func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string
 	if err != nil {
 		return nil, "", err
 	}
+	c.tell(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Rest: in.Cursor != ""})
 	return out, out.text(), nil
 }
 
@@ -200,6 +202,7 @@ func (s *Server) addPages() {
 			if err != nil {
 				return nil, err
 			}
+			c.tell(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL)})
 			return partOf(site, p, "", budget{characters: mostPart})
 		})
 		if _, ok := errors.AsType[advice](err); ok {

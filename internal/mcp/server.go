@@ -126,11 +126,13 @@ type call struct {
 	library Library
 	// progress tells the client how far something has come; nil = it has not asked.
 	progress func(ctx context.Context, done, total int, what string)
+	// tell tells the gateway what the call is for.
+	tell func(millrace.Subject)
 }
 
 // begin begins a call: its time, its turn and where it reads. Call end at its end.
 func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end func(), err error) {
-	c = &call{server: s, library: s.library}
+	c = &call{server: s, library: s.library, tell: func(millrace.Subject) {}}
 	of, cancel := context.WithTimeout(ctx, s.o.Time)
 	stop := func() bool { return true }
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
@@ -138,6 +140,9 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 		stop = context.AfterFunc(r.ctx, cancel)
 		if c.library == nil {
 			c.library = published{r.live, s.o.Terms}
+		}
+		if t, ok := r.live.(millrace.Teller); ok {
+			c.tell = t.Tell
 		}
 	}
 	leave := func() { stop(); cancel() }

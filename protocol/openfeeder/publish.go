@@ -168,7 +168,7 @@ func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (mill
 func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("page", t.Value, wireTime(t.Modified), site.Base, site.Language, fmt.Sprint(q.page, q.limit)))
-	d.Page = canon.Relative(site.Base, t.URL)
+	d.Page, d.Rest = canon.Relative(site.Base, t.URL), q.page > 1
 	d.Header["Link"] = []string{millrace.Link{URL: t.URL, Rel: "canonical"}.String()}
 	modified(d.Header, t.Modified)
 	d.Write = func(ctx context.Context, w io.Writer) error {
