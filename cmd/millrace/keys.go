@@ -24,6 +24,7 @@ type keysCommand struct {
 	List      keysListCommand      `cmd:"" help:"List the keys: names, rights and dates, not the keys themselves."`
 	Revoke    keysRevokeCommand    `cmd:"" help:"End a key, for good."`
 	Sign      keysSignCommand      `cmd:"" help:"Make a key that signs requests or answers."`
+	Password  keysPasswordCommand  `cmd:"" help:"Make a password of the dashboard, and show it this once."`
 	Directory keysDirectoryCommand `cmd:"" help:"Write the directory in which keys that sign are published."`
 }
 

@@ -45,6 +45,8 @@ type origin struct {
 	// shown takes the progress bar in place of the mirror's own count.
 	shown *progress
 	last  atomic.Pointer[look]
+	// trouble is why the newest look has failed; nil = it has not.
+	trouble atomic.Pointer[trouble]
 
 	derived atomic.Bool // the pages are in line with the configuration
 	turn    sync.Mutex  // of updates with what they use: looks at a folder, and source
@@ -54,6 +56,13 @@ type origin struct {
 type look struct {
 	as     string // the kind of the origin
 	report *mirror.Report
+	at     time.Time
+}
+
+// trouble is a look that has failed.
+type trouble struct {
+	err error
+	at  time.Time
 }
 
 // ingest keeps the store equal to the source, and tells the press.
@@ -103,6 +112,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			return err
 		case err != nil:
 			failing = true
+			o.trouble.Store(&trouble{err, time.Now()})
 			p.log.Error("the source could not be taken in; what is held of it stays", "error", err)
 			if press.Current() == nil {
 				o.changed(ctx, p, site, press) // an edition of what an earlier run has had wholly
@@ -115,7 +125,8 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			failing = false
 			p.log.Info("the source can be taken in again")
 		}
-		o.last.Store(&look{o.kind, report})
+		o.trouble.Store(nil)
+		o.last.Store(&look{o.kind, report, time.Now()})
 		o.changed(ctx, p, site, press)
 		if report.Doubted > 0 {
 			// The site may be in the middle of a deployment, which tells of

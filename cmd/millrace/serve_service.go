@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"sync"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
@@ -57,6 +59,10 @@ type service struct {
 	gateway *gateway.Gateway
 	agents  *webauth.Verifier // of signatures; nil = nobody looks at them
 	events  *eventRecorder    // nil = nothing is recorded
+	// visitors are logged in to the dashboard; nil = there was none yet.
+	visitors  *dashboard.Doors
+	inside    http.Handler // the gateway, for the owner
+	insideKey string
 
 	indexNow *push.IndexNow // nil = search engines are not told
 
@@ -90,7 +96,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if was.c.PrivateAgents == c.PrivateAgents {
 			s.agents = was.agents
 		}
-		s.events = was.events
+		s.events, s.visitors = was.events, was.visitors
 		o.store = was.origin.store
 		if last := was.origin.last.Load(); last != nil {
 			o.last.Store(last)
@@ -147,7 +153,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if s.press, err = edition.NewPress(s.site, published, o.path+"-files", pressO); err != nil {
 		return nil, err
 	}
-	if err := s.surface(ctx); err != nil {
+	if err := s.surface(ctx, published); err != nil {
 		return nil, err
 	}
 	s.tasks = []func(context.Context) error{
@@ -161,9 +167,12 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 }
 
 // surface makes the gateway.
-func (s *service) surface(ctx context.Context) (err error) {
+func (s *service) surface(ctx context.Context, published []edition.Room) (err error) {
 	c, p, o := s.c, s.p, s.origin
 	gateO := &gateway.Options{Base: o.base, Docs: s.docs, Log: p.log, Streams: p.listening()}
+	if s.events != nil {
+		gateO.Events = s.events
+	}
 	c.speak(gateO)
 	proxy, err := c.pass(p, o.base, s.docs)
 	switch {
@@ -196,8 +205,14 @@ func (s *service) surface(ctx context.Context) (err error) {
 	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error) {
 		return o.update(ctx, p, s.site, s.press, urls, gone)
 	}
-	s.gateway, err = gateway.New(s.press, gateO)
-	return err
+	if err := s.board(published, gateO); err != nil {
+		return err
+	}
+	if s.gateway, err = gateway.New(s.press, gateO); err != nil {
+		return err
+	}
+	s.inside, s.insideKey = s.gateway.Inside()
+	return nil
 }
 
 // closes has something closed with the service; nil = nothing.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"path"
 	"strings"
 
@@ -57,6 +58,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 		notFound(w, r)
 	default:
 		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		inner.RemoteAddr = netip.AddrPortFrom(w.client(), 0).String() // also behind a proxy
 		g.o.Dashboard.ServeHTTP(w, inner)
 	}
 	return true

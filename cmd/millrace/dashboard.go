@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/dashboard"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// boarding are the flags of the owner's dashboard.
+type boarding struct {
+	Dashboard         string `placeholder:"PATH" help:"Where the owner's dashboard is, such as /dashboard, behind a login (default: there is none)."`
+	DashboardPassword string `placeholder:"KEY" help:"The hash of its password, which millrace keys password makes. It belongs in the configuration file, or in the environment."`
+}
+
+// validate refuses values that would be taken for something else.
+func (c *boarding) validate() error {
+	if c.Dashboard != "" && (!strings.HasPrefix(c.Dashboard, "/") || strings.Trim(c.Dashboard, "/") == "") {
+		return usageError(fmt.Sprintf("--dashboard %q: name a path, such as /dashboard", c.Dashboard))
+	}
+	switch {
+	case c.DashboardPassword != "":
+		if err := dashboard.CheckHash(c.DashboardPassword); err != nil {
+			return usageError("--dashboard-password: " + err.Error())
+		}
+	case c.Dashboard != "":
+		return usageError("--dashboard: it has no password; millrace keys password makes one, with the line for millrace.yaml")
+	}
+	return nil
+}
+
+// board makes the dashboard of a service; the gateway that it is a part of is
+// made after it.
+func (s *service) board(published []edition.Room, o *gateway.Options) error {
+	c, p, from := s.c, s.p, s.origin
+	if c.Dashboard == "" {
+		return nil
+	}
+	if s.visitors == nil {
+		s.visitors = dashboard.NewDoors()
+	}
+	site := &dashboard.Site{
+		Name: from.name, Base: from.base, Docs: s.docs, Pages: s.site, Press: s.press,
+		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.store, Coefficients: savings.Default(),
+		Gate: &dashboard.Gate{
+			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.FilesRate, FilesRateTotal: o.FilesRateTotal, Bots: o.Bots,
+		},
+	}
+	site.Gateway = func() http.Handler { return s.inside }
+	site.Key = func() string { return s.insideKey }
+	if s.events != nil {
+		site.Usage, site.Dropped = from.store, s.events.Dropped
+	}
+	for _, rule := range c.Bot {
+		name, gets, _ := strings.Cut(rule, "=")
+		site.Gate.Classes = append(site.Gate.Classes, dashboard.Class{Name: strings.TrimSpace(name), Gets: strings.TrimSpace(gets)})
+	}
+	rooms := all.Protocols()
+	for _, room := range published {
+		if i := slices.IndexFunc(rooms, func(r protocol.Protocol) bool { return r.Name == room.Name }); i >= 0 {
+			site.Rooms = append(site.Rooms, rooms[i])
+		}
+	}
+	for _, room := range rooms {
+		if c.off(room.Name) {
+			site.Off = append(site.Off, dashboard.Off{Protocol: room, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
+		}
+	}
+	if _, ok := from.source.(learner); ok {
+		site.Original, site.Rules = from.original, s.rulesInForce
+	}
+	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Doors: s.visitors, Log: p.log})
+	if err != nil {
+		return err
+	}
+	o.Dashboard, o.DashboardPath = board, c.Dashboard
+	return nil
+}
+
+// original gives the HTML that a page was made of. ErrNotFound: the source has
+// none by now.
+func (o *origin) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
+	o.turn.Lock()
+	pupil, ok := o.source.(learner) // another source may have taken its place
+	o.turn.Unlock()
+	if !ok {
+		return nil, nil, fmt.Errorf("original of %s: %w: the source has no HTML", ref.URL, millrace.ErrNotFound)
+	}
+	return pupil.Original(ctx, ref)
+}
+
+// rulesInForce gives the rules by which pages are extracted.
+func (s *service) rulesInForce(ctx context.Context) (*extract.RulesOptions, error) {
+	r := &extract.RulesOptions{Keep: s.c.Keep, Drop: s.c.Drop, Comments: s.c.Comments}
+	if !s.c.Learn {
+		return r, nil
+	}
+	held, err := loadLesson(ctx, s.site, s.origin.from)
+	if held != nil {
+		r.Template = held.Template
+	}
+	return r, err
+}
+
+// looked gives the last look at the source, and whether the one after it has
+// failed; nil = there was none.
+func (o *origin) looked() *dashboard.Look {
+	last, trouble := o.last.Load(), o.trouble.Load()
+	if last == nil && trouble == nil {
+		return nil
+	}
+	l := &dashboard.Look{As: o.kind}
+	if last != nil {
+		r := last.report
+		l.Time, l.As, l.Tally, l.Asked, l.Skipped, l.SkippedN = last.at, last.as, r.Tally, r.Asked, r.Skipped, r.SkippedN
+	}
+	if trouble != nil {
+		l.Time, l.Err = trouble.at, trouble.err
+	}
+	return l
+}
+
+// keysPasswordCommand makes a password of the dashboard.
+type keysPasswordCommand struct {
+	common
+}
+
+// passwordReport is what `millrace keys password --json` prints.
+type passwordReport struct {
+	Password string `json:"password"` // now, and never again
+	Hash     string `json:"hash"`     // for the key dashboard-password
+}
+
+// newPassword makes a password and its hash.
+func newPassword() (*passwordReport, error) {
+	r := &passwordReport{Password: dashboard.NewPassword()}
+	var err error
+	r.Hash, err = dashboard.HashPassword(r.Password)
+	return r, err
+}
+
+// Run makes one.
+func (c *keysPasswordCommand) Run(p *process) error {
+	p.start(&c.common)
+	r, err := newPassword()
+	if err != nil {
+		return err
+	}
+	return p.report(r, func(w io.Writer) error {
+		if !c.Quiet {
+			fmt.Fprintln(p.stderr, "This is the only time that the password is shown. The line below it belongs in millrace.yaml; a server that runs takes it with SIGHUP, and whoever is logged in has to log in again.")
+		}
+		_, err := fmt.Fprintf(w, "%s\ndashboard-password: '%s'\n", r.Password, r.Hash)
+		return err
+	})
+}
