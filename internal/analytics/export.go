@@ -59,6 +59,7 @@ type Exporter struct {
 	begun bool            // at is known
 
 	doubts map[uint64]int // how often the receiver has failed at one, while it took others
+	stuck  bool           // it has taken nothing, the last time
 
 	mu  sync.Mutex
 	lag Lag

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/internal/fetch"
@@ -33,7 +34,7 @@ func hostile(now time.Time) []store.Event {
 	texts := []string{
 		"/about", "/search?q=a b&c=%zz<script>", "<script>alert(1)</script>", "//evil.example/x", "https://evil.example/\"><img src=x>",
 		"javascript:alert(1)", "http://[::1", "/a\\b\u2028\u202e\"'`{}|^", "/%2e%2e/%2e%2e/etc/passwd", "=HYPERLINK(\"http://evil\")", "/" + long,
-		"", "?", "/%", "/" + strings.Repeat("%", 255), "/a#b?c", "/" + strings.Repeat("\"", 255),
+		"", "?", "/%", "/" + strings.Repeat("%", 255), "/a#b?c", "/%00/%ff/%0d%0a", "/?utm_source=%00", "/?a=%ff", "/" + strings.Repeat("\"", 255),
 	}
 	var out []store.Event
 	for i, text := range texts {
@@ -163,6 +164,12 @@ func plainURL(text string, most int) error {
 		return fmt.Errorf("a URL of %d bytes", len(text))
 	case strings.ContainsAny(text, " <>\"'`{}|^\\#") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Errorf("URL %q is not escaped", text)
+	}
+	for _, part := range []string{u.EscapedPath(), u.RawQuery} {
+		plain, err := url.QueryUnescape(part)
+		if err != nil || !utf8.ValidString(plain) || strings.ContainsFunc(plain, unicode.IsControl) {
+			return fmt.Errorf("URL %q is %q: %v", text, plain, err)
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/internal/canon"
@@ -136,6 +137,13 @@ func (p *provider) page(e *store.Event, most int) *url.URL {
 		u.Path, u.RawPath, u.RawQuery = "/"+strings.TrimLeft(u.Path, "/"), "", query
 	}
 	u.User, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", false
+	// What a receiver unescapes, it may stumble over.
+	if clean := printable(u.Path); clean != u.Path {
+		u.Path, u.RawPath = clean, ""
+	}
+	if plain, err := url.QueryUnescape(u.RawQuery); err != nil || printable(plain) != plain {
+		u.RawQuery = ""
+	}
 	u.RawQuery = escaped(u.RawQuery)
 	if len(u.String()) > most {
 		u.RawQuery = ""
@@ -145,6 +153,16 @@ func (p *provider) page(e *store.Event, most int) *url.URL {
 		u.Path, u.RawPath = u.Path[:len(u.Path)-n], ""
 	}
 	return u
+}
+
+// printable gives a text as valid UTF-8 without control characters.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r // an invalid byte is utf8.RuneError
+	}, s)
 }
 
 // escaped gives a query as a URL has it, whatever somebody has written.

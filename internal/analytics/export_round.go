@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/store"
@@ -39,13 +40,15 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var todo []store.Event
+	var todo, last []store.Event
 	for _, ev := range events {
-		if !e.done[ev.Number] {
+		if _, doubted := e.doubts[ev.Number]; doubted {
+			last = append(last, ev) // or it would be asked for nothing else
+		} else if !e.done[ev.Number] {
 			todo = append(todo, ev)
 		}
 	}
-	if len(todo) > 0 {
+	if todo = append(todo, last...); len(todo) > 0 {
 		err = e.deliver(ctx, e.receiver.group(todo))
 	}
 	// All up to the first one that is not done is done, as is what is lost.
@@ -64,12 +67,16 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 		return false, errors.Join(err, failed)
 	}
 	e.at = to
+	e.note(func(l *Lag) {
+		if l.Events = max(head, to) - to; l.Events == 0 {
+			l.Since = time.Time{}
+		}
+	})
 	lost := to - before
 	for n := range e.done {
 		if n <= to {
 			lost--
 			delete(e.done, n)
-			delete(e.doubts, n)
 		}
 	}
 	if lost > 0 {
@@ -79,29 +86,34 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	return true, err
 }
 
+// begunMark follows the name of a receiver where it is noted that it has begun, if
+// only with the first event.
+const begunMark = " begun"
+
 // begin finds where the exporter is. A receiver that has never been told anything
 // is told of the last day.
 func (e *Exporter) begin(ctx context.Context) error {
-	at, err := e.usage.Exported(ctx, e.site, e.target.Name())
+	name := e.target.Name()
+	at, err := e.usage.Exported(ctx, e.site, name)
 	if err != nil {
 		return err
 	}
-	if at == 0 {
-		head, err := e.newest(ctx)
-		if err != nil {
+	begun, err := e.usage.Exported(ctx, e.site, name+begunMark)
+	if err != nil {
+		return err
+	}
+	if at == 0 && begun == 0 {
+		if at, err = e.newest(ctx); err != nil { // if nothing of it is as young
 			return err
 		}
-		at = head // nothing of it is as young
 		for first, err := range e.usage.Events(ctx, e.site, store.EventQuery{From: e.o.Now().Add(-beforeFirst), Limit: 1}) {
 			if err != nil {
 				return err
 			}
 			at = first.Number - 1
 		}
-		if at > 0 {
-			if err := e.usage.Export(ctx, e.site, e.target.Name(), at); err != nil {
-				return err
-			}
+		if err := errors.Join(e.usage.Export(ctx, e.site, name, at), e.usage.Export(ctx, e.site, name+begunMark, 1)); err != nil {
+			return err
 		}
 	}
 	e.at, e.begun = at, true
@@ -148,8 +160,10 @@ type delivery struct {
 
 	mu      sync.Mutex
 	queue   [][]store.Event
+	flying  int // requests that are under way
 	taken   int
 	refused []store.Event
+	refuses int           // requests that were refused
 	doubted []store.Event // the receiver has stumbled, perhaps over them
 	err     error         // ends it
 	last    error         // of one that is refused or doubted
@@ -164,51 +178,68 @@ type delivery struct {
 func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	d := &delivery{e: e, queue: groups}
 	var posting sync.WaitGroup
-	for range min(e.kind.parallel, len(groups)) {
+	workers := min(e.kind.parallel, len(groups))
+	if e.stuck {
+		workers = 1 // whether it takes anything again
+	}
+	for range workers {
 		posting.Go(func() {
 			for d.step(ctx) {
 			}
 		})
 	}
 	posting.Wait()
+	e.stuck = d.taken == 0
 	if d.ignored != "" {
 		e.o.Logger.WarnContext(ctx, "a receiver takes events and does not count them", "receiver", e.target.String(), "reason", d.ignored)
 	}
-	if d.taken == 0 {
-		return cmp.Or(d.err, d.last)
-	}
 	given := d.refused
 	for _, ev := range d.doubted {
-		if e.doubts[ev.Number]++; e.doubts[ev.Number] >= mostDoubts {
+		n := e.doubts[ev.Number]
+		if d.taken > 0 {
+			n++
+		}
+		if e.doubts[ev.Number] = n; n >= mostDoubts {
 			given = append(given, ev)
 		} else {
 			d.err = cmp.Or(d.err, d.last)
 		}
 	}
+	if d.taken == 0 {
+		return cmp.Or(d.err, d.last)
+	}
 	if len(given) == 0 {
 		return d.err
 	}
 	for _, ev := range given {
-		e.done[ev.Number] = true
+		e.finish(ev)
 	}
 	e.note(func(l *Lag) { l.Refused += uint64(len(given)) })
 	e.o.Logger.WarnContext(ctx, "events are given up that a receiver refuses, as it takes others", "receiver", e.target.String(), "events", len(given), "error", d.last)
 	return d.err
 }
 
+// finish notes that there is nothing more to do for an event.
+func (e *Exporter) finish(ev store.Event) {
+	e.done[ev.Number] = true
+	delete(e.doubts, ev.Number)
+}
+
 // step posts the next group, and reports whether there may be another one.
 func (d *delivery) step(ctx context.Context) bool {
 	d.mu.Lock()
-	if d.err != nil || len(d.queue) == 0 || d.taken == 0 && len(d.refused)+len(d.doubted) >= mostRefused {
+	if d.err != nil || len(d.queue) == 0 || d.taken == 0 && d.refuses+len(d.doubted)+d.flying >= mostRefused {
 		d.mu.Unlock()
 		return false
 	}
 	group := d.queue[0]
 	d.queue = d.queue[1:]
+	d.flying++
 	d.mu.Unlock()
 	ignored, err := d.e.receiver.post(ctx, group)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.flying--
 	code := 0
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 		code = status.Code
@@ -223,10 +254,12 @@ func (d *delivery) step(ctx context.Context) bool {
 	case !refusals[code]:
 		d.err = err
 	case len(group) > 1:
+		d.refuses, d.last = d.refuses+1, err
 		half := len(group) / 2
 		d.queue = append([][]store.Event{group[:half], group[half:]}, d.queue...)
 	default:
-		d.refused, d.last = append(d.refused, group[0]), err
+		d.refuses, d.last = d.refuses+1, err
+		d.refused = append(d.refused, group[0])
 	}
 	return true
 }
@@ -235,7 +268,7 @@ func (d *delivery) step(ctx context.Context) bool {
 func (d *delivery) took(group []store.Event, ignored string) {
 	d.taken += len(group)
 	for _, ev := range group {
-		d.e.done[ev.Number] = true
+		d.e.finish(ev)
 	}
 	d.e.note(func(l *Lag) {
 		if ignored == "" {

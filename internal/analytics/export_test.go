@@ -1,0 +1,488 @@
+package analytics
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/webhook"
+	"github.com/millrace/millrace/store"
+)
+
+// network is a receiver behind a network in memory, so that a day is a moment.
+type network struct {
+	answer func(w http.ResponseWriter, request int, numbers []string)
+
+	mu       sync.Mutex
+	requests int
+	most     int // at once
+	now      int
+	at       []time.Time
+	taken    []string // what answers of 2xx were about, in their order
+
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case n.conns <- b:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-n.done:
+		return nil, errors.New("connection refused")
+	}
+}
+
+func (n *network) Accept() (net.Conn, error) {
+	select {
+	case c := <-n.conns:
+		return c, nil
+	case <-n.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (n *network) Close() error   { n.once.Do(func() { close(n.done) }); return nil }
+func (n *network) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+// ServeHTTP knows the events by their paths, whichever the kind of message is.
+func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var m struct {
+		URL     string `json:"url"`
+		Payload struct {
+			URL string `json:"url"`
+		} `json:"payload"`
+		Data struct {
+			Events []struct {
+				Path string `json:"path"`
+			} `json:"events"`
+		} `json:"data"`
+		Events []struct {
+			Params struct {
+				URL string `json:"page_location"`
+			} `json:"params"`
+		} `json:"events"`
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		panic(err)
+	}
+	var about []string
+	for _, u := range []string{m.URL, m.Payload.URL} {
+		if u != "" {
+			about = append(about, u)
+		}
+	}
+	for _, e := range m.Data.Events {
+		about = append(about, e.Path)
+	}
+	for _, e := range m.Events {
+		about = append(about, e.Params.URL)
+	}
+	for i, u := range about {
+		about[i] = u[strings.LastIndexByte(u, '/')+1:]
+	}
+	n.mu.Lock()
+	n.requests++
+	n.now++
+	n.most = max(n.most, n.now)
+	n.at = append(n.at, time.Now())
+	request := n.requests
+	n.mu.Unlock()
+	rec := &noted{ResponseWriter: w}
+	if n.answer != nil {
+		n.answer(rec, request, about)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.now--
+	if rec.status/100 == 2 || rec.status == 0 {
+		n.taken = append(n.taken, about...)
+	}
+}
+
+// told gives what the receiver has, each once, and in which order it has come.
+func (n *network) told() (all []string, again int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	seen := map[string]bool{}
+	for _, t := range n.taken {
+		if seen[t] {
+			again++
+			continue
+		}
+		seen[t] = true
+		all = append(all, t)
+	}
+	return all, again
+}
+
+type noted struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *noted) WriteHeader(status int) { w.status = status; w.ResponseWriter.WriteHeader(status) }
+
+var targets = map[string]string{
+	Umami:     "umami=https://secret.example/?website=" + websiteID,
+	Plausible: "plausible=https://secret.example/?domain=example.com",
+	GA4:       "ga4=https://secret.example/?measurement_id=G-ABC1234567&api_secret=hunter2",
+	Webhook:   "webhook=https://secret.example/hunter2?t=hunter2",
+}
+
+// exporting makes an exporter to a receiver in memory, within a bubble of fake time.
+func exporting(t *testing.T, n *network, kind string, usage store.Usage, log io.Writer) *Exporter {
+	t.Helper()
+	if n.conns == nil {
+		n.conns, n.done = make(chan net.Conn), make(chan struct{})
+		srv := &http.Server{Handler: n}
+		go func() { _ = srv.Serve(n) }()
+		t.Cleanup(func() { _ = srv.Close() })
+	}
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Timeout: 30 * time.Second, Dial: n.dial})
+	t.Cleanup(client.CloseIdleConnections)
+	target, err := ParseTarget(strings.Replace(targets[kind], "https:", "http:", 1))
+	if kind == GA4 { // whose name of a host has to be this machine's, where there is no TLS
+		target, err = ParseTarget(strings.Replace(targets[kind], "https://secret.example", "http://localhost", 1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := webhook.ParseSecrets(hookSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &ExporterOptions{Base: "https://example.com/", Secrets: secrets, Rand: func() float64 { return 0 }, Every: time.Minute}
+	if log != nil {
+		o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	}
+	e, err := NewExporter(usage, "site", target, client.HTTP(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// run runs an exporter for a time.
+func run(t *testing.T, e *Exporter, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	e.Run(ctx)
+}
+
+// visits makes so many events, whose paths are their numbers.
+func visits(m *memory, n int) {
+	for range n {
+		m.mu.Lock()
+		number := len(m.events) + 1
+		m.mu.Unlock()
+		_ = m.Record(context.Background(), "", []store.Event{{
+			Time: time.Now(), Bot: "GPTBot", Protocol: "tct-01", Endpoint: store.EndpointFetch, Path: fmt.Sprintf("/%d", number), Status: 200,
+		}})
+	}
+}
+
+func numbers(from, to int) (out []string) {
+	for i := from; i <= to; i++ {
+		out = append(out, fmt.Sprint(i))
+	}
+	return out
+}
+
+// sorted sorts numbers as text.
+func sorted(s []string) []string {
+	return slices.SortedFunc(slices.Values(s), func(a, b string) int {
+		return len(a) - len(b) + strings.Compare(a, b)/(1+abs(len(a)-len(b))*1000)
+	})
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// A receiver that is down for a day, or fails slowly for as long, has everything
+// in the end, and each event about once. Meanwhile it is not asked often.
+func TestExportDayOff(t *testing.T) {
+	for kind := range targets {
+		for name, fail := range map[string]func(w http.ResponseWriter){
+			"slow 500":    func(w http.ResponseWriter) { time.Sleep(25 * time.Second); w.WriteHeader(500) },
+			"silent":      func(http.ResponseWriter) { time.Sleep(45 * time.Second) },
+			"503":         func(w http.ResponseWriter) { w.Header().Set("Retry-After", "900"); w.WriteHeader(503) },
+			"wrong setup": func(w http.ResponseWriter) { w.WriteHeader(400) },
+			"moved":       func(w http.ResponseWriter) { w.Header().Set("Location", "http://evil.example/"); w.WriteHeader(307) },
+		} {
+			if kind != Umami && (name == "moved" || testing.Short()) {
+				continue
+			}
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					m, n, log := new(memory), new(network), new(bytes.Buffer)
+					visits(m, 120)
+					up := time.Now().Add(24 * time.Hour)
+					n.answer = func(w http.ResponseWriter, _ int, _ []string) {
+						if time.Now().Before(up) {
+							fail(w)
+						}
+					}
+					e := exporting(t, n, kind, m, log)
+					e.o.Every = 20 * time.Minute
+					ended := make(chan struct{})
+					ctx, cancel := context.WithCancel(t.Context())
+					go func() { defer close(ended); e.Run(ctx) }()
+					time.Sleep(23 * time.Hour)
+					visits(m, 30)
+					time.Sleep(50 * time.Minute)
+					if l := e.Lag(); l.Events != 150 || l.Failing == "" || l.Sent > 0 || time.Since(l.Since) < 23*time.Hour {
+						t.Errorf("after a day: %+v", l)
+					}
+					n.mu.Lock()
+					if n.requests > 400*mostRefused || n.most > 16 { // twice 8, where it has given up waiting
+						t.Errorf("%d requests in a day, %d at once", n.requests, n.most)
+					}
+					n.mu.Unlock()
+					time.Sleep(30 * time.Minute)
+					all, again := n.told()
+					if got, want := sorted(all), numbers(1, 150); !slices.Equal(got, want) {
+						t.Errorf("told %d events: %.200q", len(got), got)
+					}
+					// One that does not answer may have taken what it was sent.
+					if again > 0 && name != "silent" {
+						t.Errorf("%d events were told twice", again)
+					}
+					if l := e.Lag(); l.Events != 0 || !l.Since.IsZero() || l.Failing != "" || l.Sent != 150 || l.Lost+l.Refused > 0 {
+						t.Errorf("at last: %+v", l)
+					}
+					cancel()
+					<-ended
+					if text := log.String(); strings.Contains(text, "hunter2") || strings.Count(text, "\n") > 40 || !strings.Contains(text, "are taken again") {
+						t.Errorf("%d lines of log:\n%.3000s", strings.Count(text, "\n"), text)
+					}
+					time.Sleep(time.Hour) // so that its handlers end
+				})
+			})
+		}
+	}
+}
+
+// Who is stopped goes on where he was, and does nothing twice that was noted.
+func TestExportAgain(t *testing.T) {
+	for kind := range targets {
+		synctest.Test(t, func(t *testing.T) {
+			m, n := new(memory), new(network)
+			for i := range 5 {
+				visits(m, 150)
+				run(t, exporting(t, n, kind, m, nil), time.Minute)
+				all, again := n.told()
+				if want := numbers(1, 150*(i+1)); !slices.Equal(sorted(all), want) || again > 0 {
+					t.Fatalf("%s: told %d events, %d of them twice", kind, len(all), again)
+				}
+				if kind == Webhook && !slices.Equal(all, numbers(1, 150*(i+1))) {
+					t.Errorf("not in their order: %q", all)
+				}
+			}
+		})
+	}
+}
+
+// Events that come while it runs are handed on soon.
+func TestExportLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, n := new(memory), new(network)
+		e := exporting(t, n, Webhook, m, nil)
+		ended := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { defer close(ended); e.Run(ctx) }()
+		for i := range 10 {
+			time.Sleep(time.Minute)
+			visits(m, 1)
+			time.Sleep(time.Minute + time.Second)
+			if all, _ := n.told(); len(all) != i+1 {
+				t.Errorf("after visit %d: told %q", i+1, all)
+			}
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// What a receiver refuses does not keep back what follows, as long as it takes
+// something at all.
+func TestExportRefused(t *testing.T) {
+	for kind, status := range map[string]int{Umami: 400, Plausible: 422, Webhook: 413} {
+		synctest.Test(t, func(t *testing.T) {
+			m, n := new(memory), new(network)
+			n.answer = func(w http.ResponseWriter, _ int, about []string) {
+				if slices.Contains(about, "7") || slices.Contains(about, "120") {
+					w.WriteHeader(status)
+				}
+			}
+			visits(m, 300)
+			e := exporting(t, n, kind, m, nil)
+			run(t, e, time.Hour)
+			all, again := n.told()
+			if l := e.Lag(); len(all) != 298 || again > 0 || l.Refused != 2 || l.Events != 0 || l.Sent != 298 || l.Lost > 0 {
+				t.Errorf("%s: told %d events: %+v", kind, len(all), l)
+			}
+			if n.requests > 300+40 {
+				t.Errorf("%s: %d requests", kind, n.requests)
+			}
+		})
+	}
+}
+
+// A single event that a receiver fails at is given up at last.
+func TestExportStumbles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, n := new(memory), new(network)
+		n.answer = func(w http.ResponseWriter, _ int, about []string) {
+			if slices.Contains(about, "3") {
+				w.WriteHeader(500)
+			}
+		}
+		visits(m, 10)
+		e := exporting(t, n, Umami, m, nil)
+		ended := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { defer close(ended); e.Run(ctx) }()
+		time.Sleep(time.Hour)
+		if all, _ := n.told(); len(all) != 9 || e.Lag().Refused > 0 {
+			t.Errorf("told %d events: %+v", len(all), e.Lag())
+		}
+		for range 20 { // nothing else has come until now
+			visits(m, 1)
+			time.Sleep(10 * time.Minute)
+		}
+		all, again := n.told()
+		if l := e.Lag(); len(all) != 29 || again > 0 || l.Refused != 1 || l.Events != 0 || l.Failing != "" {
+			t.Errorf("told %d events: %+v", len(all), l)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// A webhook that wants no more is not asked any more.
+func TestExportGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, n, log := new(memory), new(network), new(bytes.Buffer)
+		n.answer = func(w http.ResponseWriter, _ int, _ []string) { w.WriteHeader(410) }
+		visits(m, 10)
+		e := exporting(t, n, Webhook, m, log)
+		run(t, e, 24*time.Hour)
+		if l := e.Lag(); n.requests != 1 || l.Events != 10 || !strings.Contains(l.Failing, "410") || !strings.Contains(log.String(), "410") {
+			t.Errorf("%d requests: %+v\n%s", n.requests, l, log)
+		}
+	})
+}
+
+// What the store has dropped meanwhile is lost, and counted.
+func TestExportLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, n := new(memory), new(network)
+		visits(m, 10)
+		run(t, exporting(t, n, Webhook, m, nil), time.Minute)
+		visits(m, 90)
+		m.mu.Lock()
+		m.events = append(m.events[:10:10], m.events[60:]...) // 11 to 60
+		m.mu.Unlock()
+		e := exporting(t, n, Webhook, m, nil)
+		run(t, e, time.Minute)
+		all, _ := n.told()
+		if l := e.Lag(); l.Lost != 50 || l.Sent != 40 || l.Events != 0 || !slices.Equal(all, append(numbers(1, 10), numbers(61, 100)...)) {
+			t.Errorf("%+v: told %q", l, all)
+		}
+	})
+}
+
+// A receiver that has not been told anything is told of the last day, once it is
+// there; those that cannot be told when something was, of what is young enough.
+func TestExportFirst(t *testing.T) {
+	for kind := range targets {
+		synctest.Test(t, func(t *testing.T) {
+			m, n := new(memory), new(network)
+			visits(m, 10)
+			time.Sleep(48 * time.Hour)
+			visits(m, 10)
+			time.Sleep(time.Hour)
+			e := exporting(t, n, kind, m, nil)
+			run(t, e, time.Minute)
+			if all, _ := n.told(); !slices.Equal(sorted(all), numbers(11, 20)) || e.Lag().Lost > 0 {
+				t.Errorf("%s: told %q: %+v", kind, all, e.Lag())
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			m, n := new(memory), new(network)
+			down := true
+			n.answer = func(w http.ResponseWriter, _ int, _ []string) {
+				if down {
+					w.WriteHeader(503)
+				}
+			}
+			visits(m, 10)
+			e := exporting(t, n, kind, m, nil)
+			run(t, e, 70*time.Hour) // the place is kept from now on
+			before := e.Lag().Lost
+			visits(m, 10)
+			time.Sleep(10 * time.Hour)
+			down = false
+			e = exporting(t, n, kind, m, nil)
+			run(t, e, time.Hour)
+			all, _ := n.told()
+			want, lost := numbers(1, 20), uint64(0)
+			if kind == GA4 || kind == Plausible { // they would take the others for new ones
+				want, lost = numbers(11, 20), 10
+			}
+			if l := e.Lag(); !slices.Equal(sorted(all), want) || before+l.Lost != lost || l.Events != 0 {
+				t.Errorf("%s: told %q: %+v", kind, all, l)
+			}
+		})
+	}
+}
+
+// A store that fails is asked again.
+func TestExportStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, n, log := new(memory), new(network), new(bytes.Buffer)
+		visits(m, 10)
+		f := &fullDisk{memory: m, until: time.Now().Add(time.Hour)}
+		e := exporting(t, n, Umami, f, log)
+		run(t, e, 2*time.Hour)
+		if all, _ := n.told(); len(all) != 10 || !strings.Contains(log.String(), "disk") {
+			t.Errorf("told %q: %s", all, log)
+		}
+		if at, err := m.Exported(t.Context(), "site", e.target.Name()); err != nil || at != 10 {
+			t.Errorf("kept %d: %v", at, err)
+		}
+	})
+}
+
+// fullDisk is a usage whose place cannot be kept until a time.
+type fullDisk struct {
+	*memory
+	until time.Time
+}
+
+func (f *fullDisk) Export(ctx context.Context, site, exporter string, number uint64) error {
+	if time.Now().Before(f.until) {
+		return errors.New("disk full")
+	}
+	return f.memory.Export(ctx, site, exporter, number)
+}
