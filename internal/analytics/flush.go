@@ -119,6 +119,7 @@ func (r *Recorder) fill(ctx context.Context) {
 			e.Results = 1
 			pages = append(pages, e)
 		}
+		e.HTML = max(0, e.HTML)
 	}
 	if r.o.Weights == nil || len(pages) == 0 {
 		return
@@ -131,7 +132,7 @@ func (r *Recorder) fill(ctx context.Context) {
 // whole reports whether an answer has told a machine all of one page, or that it
 // stands as the machine has it. A HEAD, a part and a redirect have not.
 func whole(e *store.Event) bool {
-	return e.Endpoint == store.EndpointFetch && e.Path != "" &&
+	return e.Endpoint == store.EndpointFetch && e.Path != "" && e.HTML >= 0 &&
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
 }
 

@@ -101,7 +101,9 @@ func New(usage store.Usage, site string, o *Options) *Recorder {
 
 // Record takes down one answer. It never waits for the store, and copies what it
 // keeps of Path, Query and Intent; the other texts have to be few and short. The
-// number is the store's to say.
+// number is the store's to say. HTML and Received of one page are filled in, if
+// they are not known yet; HTML below 0 = this is the rest of a page, which counts
+// with what came before it.
 func (r *Recorder) Record(e store.Event) {
 	path, query, intent := cut(e.Path), cut(e.Query), cut(e.Intent)
 	e.Path, e.Query, e.Intent = "", "", ""

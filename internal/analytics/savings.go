@@ -52,9 +52,9 @@ type Saved struct {
 }
 
 // ZeroFetch is an estimate of what machines did not have to ask for: the pages
-// that the lists name that a machine has had in a day, each once, less those that
-// it has then asked for that day, by the protocol of the list or as HTML. It is
-// never below 0, and no part of the other figures. Who reads a list for other
+// that the lists name that a machine has had in a day, each once by whatever
+// protocol, less those that it has then asked for that day, by the protocol of
+// the list or as HTML. It is never below 0, and no part of the other figures. Who reads a list for other
 // reasons than to keep pages is counted, too.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
@@ -107,14 +107,9 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 			current *tally
 		)
 		flush := func() bool {
-			var html int64
+			settle(day, pages, c)
 			for _, t := range day {
-				if t.Protocol == asHTML {
-					html = t.fetched
-				}
-			}
-			for _, t := range day {
-				if t.finish(pages, c, html); !yield(t.DaySaved, nil) {
+				if !yield(t.DaySaved, nil) {
 					return false
 				}
 			}
@@ -211,26 +206,40 @@ func (t *tally) estimate(n int64, pages Pages) {
 	t.basis = savings.Estimate
 }
 
-// finish makes the figures; html is how many pages the bot has had as HTML that
-// day.
-func (t *tally) finish(pages Pages, c savings.Coefficients, html int64) {
-	t.read += t.whole
-	if text := pages.HTML.Bytes / c.HTMLPerText; text > 0 {
-		t.Carried = int64(min(t.whole/text, float64(min(t.inWhole, pages.Count))))
-		t.estimate(t.Carried, pages)
+// settle makes the figures of one bot and day. Each page of the site can have come
+// in a collection, or have been needless, but once.
+func settle(day []*tally, pages Pages, c savings.Coefficients) {
+	var html int64
+	for _, t := range day {
+		if t.Protocol == asHTML {
+			html = t.fetched
+		}
 	}
-	t.NotModifiedRate = savings.Share(t.NotModified, t.Answered)
-	t.instead = math.Round(t.instead)
-	t.Bytes = savings.NewFigure(t.sent, t.instead, t.basis)
-	t.Tokens = savings.NewFigure(math.Round(t.read/c.BytesPerToken), math.Round(t.insteadRead/c.BytesPerToken), savings.Estimate)
-	t.KWh = savings.NewFigure(energy(t.sent, c), energy(t.instead, c), savings.Estimate)
-	t.ZeroFetch.Basis = savings.Estimate
-	if t.Protocol == asHTML || t.Protocol == wholeSite {
-		return
+	most := slices.SortedStableFunc(slices.Values(day), func(a, b *tally) int { return cmp.Compare(b.named, a.named) })
+	left := pages.Count
+	for _, t := range most {
+		t.read += t.whole
+		if text := pages.HTML.Bytes / c.HTMLPerText; text > 0 {
+			t.Carried = int64(min(t.whole/text, float64(min(t.inWhole, left))))
+			t.estimate(t.Carried, pages)
+			left -= t.Carried
+		}
 	}
-	n := max(0, min(t.named, pages.Count)-t.fetched-t.Carried-html)
-	wire := math.Round(float64(n) * pages.HTML.Received)
-	t.ZeroFetch = ZeroFetch{n, wire, math.Round(float64(n) * pages.HTML.Bytes / c.BytesPerToken), energy(wire, c), savings.Estimate}
+	for _, t := range most {
+		t.instead = math.Round(t.instead)
+		t.NotModifiedRate = savings.Share(t.NotModified, t.Answered)
+		t.Bytes = savings.NewFigure(t.sent, t.instead, t.basis)
+		t.Tokens = savings.NewFigure(math.Round(t.read/c.BytesPerToken), math.Round(t.insteadRead/c.BytesPerToken), savings.Estimate)
+		t.KWh = savings.NewFigure(energy(t.sent, c), energy(t.instead, c), savings.Estimate)
+		t.ZeroFetch.Basis = savings.Estimate
+		if t.Protocol == asHTML || t.Protocol == wholeSite {
+			continue
+		}
+		n := max(0, min(left, min(t.named, pages.Count)-t.fetched-t.Carried-html))
+		left -= n
+		wire := math.Round(float64(n) * pages.HTML.Received)
+		t.ZeroFetch = ZeroFetch{n, wire, math.Round(float64(n) * pages.HTML.Bytes / c.BytesPerToken), energy(wire, c), savings.Estimate}
+	}
 }
 
 func energy(bytes float64, c savings.Coefficients) float64 { return bytes / 1e9 * c.KWhPerGB }
@@ -239,7 +248,7 @@ func energy(bytes float64, c savings.Coefficients) float64 { return bytes / 1e9 
 type Savings struct {
 	From      time.Time       `json:"from,omitzero"` // zero = since anything is known
 	To        time.Time       `json:"to,omitzero"`   // zero = until now
-	Pages     Pages           `json:"site"`
+	Pages     Pages           `json:"yardstick"`
 	Total     Saved           `json:"total"`
 	Bots      []BotSaved      `json:"bots"`      // that have asked for most first
 	Protocols []ProtocolSaved `json:"protocols"` // in the order of their names

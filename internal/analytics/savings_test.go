@@ -126,6 +126,8 @@ func TestNeverOverstated(t *testing.T) {
 		{"a collection, and its sitemap all day long", hundred, []answers{{24, index("scp", 200, 2_500, 100)}, {1, index("scp", 200, 8_000, 100)}}, savings.NewFigure(68_000, 270_000, savings.Estimate), 27, 73},
 		{"every page in one file of Markdown", hundred, []answers{{2, index("web", 200, 100_000, 100)}}, savings.NewFigure(200_000, 1_000_000, savings.Estimate), 100, 0},
 		{"a list with summaries", hundred, []answers{{2, index("arc", 200, 100_000, 100)}}, savings.NewFigure(200_000, 0, savings.Measured), 0, 100},
+		{"the same by another protocol", hundred, []answers{{1, index("arc", 200, 1_000, 100)}, {1, index("web", 200, 100_000, 60)}}, savings.NewFigure(100_000, 600_000, savings.Estimate), 60, 0},
+		{"the lists of another protocol, too", hundred, []answers{{1, index("arc", 200, 1_000, 100)}, {1, index("tct-01", 200, 1_000, 100)}}, savings.NewFigure(1_000, 0, savings.Measured), 0, 0},
 		{"a site that is gone", Pages{}, []answers{{1, index("scp", 200, 30_000, 30)}}, savings.NewFigure(30_000, 0, savings.Measured), 0, 0},
 		{"a site map", hundred, []answers{{1, index("site", 200, 30_000, 100)}}, savings.NewFigure(30_000, 0, savings.Measured), 0, 0},
 		{"HTML", hundred, []answers{{10, html}, {5, file}}, savings.NewFigure(90_000, 90_000, savings.Measured), 0, 0},

@@ -52,8 +52,9 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 			}
 		}
 		for _, e := range some {
-			weight := c.known[e.Path]
-			e.HTML, e.Received = weight.Bytes, weight.Received
+			if weight := c.known[e.Path]; e.HTML == 0 {
+				e.HTML, e.Received = weight.Bytes, weight.Received
+			}
 		}
 	}
 	return err

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+const gptBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
+
+// eventsIn gives what is recorded in a store, with the hashes of what was searched
+// for if there are any.
+func eventsIn(t *testing.T, file string) (out []store.Event) {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	names, err := st.Sites(t.Context())
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	for e, err := range st.Events(t.Context(), names[0], store.EventQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// What machines have asked for is in the report when serve has ended, and nothing
+// of what people have.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "store.db")
+	s := serve(t, copySite(t, "handbook"), "--store", file, "--events-hash-queries")
+	_, _, html := get(t, s.url+"docs/", "User-Agent", gptBot)
+	_, h, page := get(t, s.url+"docs/llm.json", "User-Agent", gptBot)
+	if page == "" || html == "" {
+		t.Fatal("there is no such page")
+	}
+	status, _, _ := get(t, s.url+"docs/llm.json", "User-Agent", gptBot, "If-None-Match", h.Get("ETag"))
+	if status != 304 {
+		t.Fatal(status)
+	}
+	get(t, s.url+"llm-pages.json", "User-Agent", gptBot)
+	get(t, s.url+"openfeeder?q=private+matters", "User-Agent", "ClaudeBot/1.0")
+	get(t, s.url+"gone/", "User-Agent", "ClaudeBot/1.0")
+	get(t, s.url+"docs/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	if code := s.stop(); code != 0 {
+		t.Fatalf("exit %d: %s", code, s.out)
+	}
+
+	events := eventsIn(t, file)
+	if len(events) != 6 {
+		t.Fatalf("%d events: %+v", len(events), events)
+	}
+	for i, e := range events {
+		if e.HTML != 0 && e.HTML < int64(len(html))/2 || e.Took <= 0 || time.Since(e.Time) > time.Minute {
+			t.Errorf("%+v", e)
+		}
+		if weighed := i < 3; weighed != (e.HTML > 0) || weighed != (e.Path == "/docs/") {
+			t.Errorf("%+v", e)
+		}
+		if e.Endpoint == store.EndpointSearch && (!strings.HasPrefix(e.Query, "#") || e.Query == "#") {
+			t.Errorf("a query in the open: %q", e.Query)
+		}
+	}
+
+	r := report(t, file)
+	if len(r.Served) != 1 || len(r.Sites) != 0 || len(r.Served[0].Rows) < 3 {
+		t.Fatalf("%+v", r)
+	}
+	v := r.Served[0]
+	i := slices.IndexFunc(v.Protocols, func(p analytics.ProtocolSaved) bool { return p.Protocol == "tct-01" })
+	if i < 0 || v.Pages.HTML.From != savings.FromHTML || v.Pages.Count == 0 {
+		t.Fatalf("%+v", v.Savings)
+	}
+	tct := v.Protocols[i]
+	if tct.Pages != 2 || tct.Measured != 2 || tct.NotModified != 1 || tct.Requests != 3 || tct.Tokens.Saved <= 0 ||
+		tct.Bytes.Instead != math.Round(2*float64(events[0].HTML)/savings.Default().HTMLCompression) || tct.Bytes.Spent != float64(events[1].Bytes+events[3].Bytes) {
+		t.Errorf("%+v", tct)
+	}
+	if len(v.Bots) != 2 || v.Bots[0].Bot != "GPTBot" || v.Bots[0].Family != "openai" || v.Total.Requests != 6 {
+		t.Errorf("%+v", v.Bots)
+	}
+	if again := report(t, file, "--since", "2999-01-01"); len(again.Served) != 0 {
+		t.Errorf("%+v", again.Served)
+	}
+
+	code, out, errs := command(t, nil, "report", "--store", file, "--csv")
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if code != 0 || err != nil || len(rows) != len(v.Rows)+1 || rows[1][0] != "served" || rows[1][2] != v.Rows[0].Day.Format(time.DateOnly) {
+		t.Errorf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	code, out, errs = command(t, nil, "report", "--store", file)
+	if code != 0 || !strings.Contains(out, ": 6 requests of 2 machines\n") || !strings.Contains(out, "GPTBot, openai") || !strings.Contains(out, "doi:10.1111") {
+		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	}
+}
+
+// With --events 0, nothing is recorded; and what is wrong with the flags is told.
+func TestNotRecorded(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "store.db")
+	s := serve(t, copySite(t, "handbook"), "--store", file, "--events", "0")
+	get(t, s.url, "User-Agent", gptBot)
+	if code := s.stop(); code != 0 {
+		t.Fatal(code)
+	}
+	if e := eventsIn(t, file); len(e) != 0 {
+		t.Errorf("%+v", e)
+	}
+	for _, wrong := range [][]string{
+		{"serve", ".", "--events", "-1h"}, {"serve", ".", "--events", "5s"}, {"serve", ".", "--events", "30d"},
+		{"report"}, {"report", "--store", file, "--since", "yesterday"}, {"report", "--store", file, "--csv", "--json"},
+	} {
+		if code, _, errs := command(t, nil, wrong...); code != exitUsage || errs == "" {
+			t.Errorf("%v: exit %d: %s", wrong, code, errs)
+		}
+	}
+	code, _, errs := command(t, map[string]string{"HOME": t.TempDir()}, "report", "https://example.com")
+	if code != exitFailure || !strings.Contains(errs, "millrace serve https://example.com") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// What is served from the place that serve has chosen is found there.
+func TestReportOnSource(t *testing.T) {
+	t.Parallel()
+	dir, env := copySite(t, "handbook"), map[string]string{"HOME": t.TempDir()}
+	if code, _, errs := command(t, env, "report", dir); code != exitFailure || !strings.Contains(errs, "millrace serve "+dir) {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	file, err := (&keyStore{Source: dir}).file(&process{lookup: environment(env), log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, dir, "--store", file)
+	get(t, s.url, "User-Agent", gptBot)
+	s.stop()
+	code, out, errs := command(t, env, "report", dir, "--json")
+	var r savingsReport
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || len(r.Served) != 1 || r.Store != file {
+		t.Errorf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+}
