@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -113,7 +114,7 @@ func (d *draft) WriteAt(b []byte, off int64) (int, error) {
 func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
 	var out []millrace.File
 	for _, coding := range codings {
-		f.Coding, f.Size, f.Sum = coding, d.body.size, "0000000000000000000000000000000000000000000000000000000000000000"
+		f.Coding, f.Size, f.Sum = coding, d.body.size, noSum
 		f.Path = name(coding, f.Sum)
 		out = append(out, f)
 	}
@@ -125,6 +126,11 @@ func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, nam
 
 // Discard implements [millrace.Draft].
 func (d *draft) Discard() {}
+
+// noSum stands for a hash that nobody has asked for, and zeros find it in names.
+const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
+
+var zeros = regexp.MustCompile(`0{8,}`)
 
 // limited keeps the beginning of what is written, and counts the rest.
 type limited struct {
@@ -169,7 +175,7 @@ func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time
 			return nil, nil, err
 		}
 		if s.path != "" {
-			return nil, newFormBody(s.path, http.Header{"Content-Type": {"application/jsonl"}}, &s.body), nil
+			return nil, newFormBody(zeros.ReplaceAllString(s.path, "…"), http.Header{"Content-Type": {"application/jsonl"}}, &s.body), nil
 		}
 	}
 	if large == nil {

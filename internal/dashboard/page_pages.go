@@ -157,7 +157,7 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 		p.Order = byAddress
 	}
 	scan := millrace.Scan{Section: p.Section, Order: order, After: after}
-	prefix, words := "", strings.ToLower(p.Query)
+	prefix, words := "", strings.Fields(strings.ToLower(p.Query))
 	if strings.HasPrefix(p.Query, "/") {
 		prefix = canon.Relative(p.Site.Base, (&url.URL{Path: p.Query}).EscapedPath())
 		if path, query, asks := strings.Cut(p.Query, "?"); asks {
@@ -186,7 +186,7 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 		if prefix != "" && !strings.HasPrefix(identity, prefix) {
 			return nil
 		}
-		if prefix == "" && words != "" && !strings.Contains(strings.ToLower(page.Title), words) && !strings.Contains(strings.ToLower(identity), words) {
+		if prefix == "" && !hasAll(strings.ToLower(page.Title)+" "+strings.ToLower(identity), words) {
 			continue
 		}
 		if len(p.Rows) == pagesShown {
@@ -197,6 +197,16 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 		last = identity
 	}
 	return nil
+}
+
+// hasAll reports whether a text has all of some words, or parts of words.
+func hasAll(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
 }
 
 // read lists the pages that are read most.

@@ -1,0 +1,76 @@
+package dashboard
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The pages about pages, and the form in which rules are tried and saved.
+func TestBrowserContent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser is slow; -short")
+	}
+	t.Parallel()
+	o := newOwned(t)
+	seed(t, o.handbook, 20)
+	b := newBoard(t, o.Site, seedTime)
+	open := chromium(t)
+	for _, view := range []struct {
+		name, theme string
+		width       int64
+	}{{"wide-light", "light", 1280}, {"wide-dark", "dark", 1280}, {"narrow-light", "light", 390}, {"narrow-dark", "dark", 390}} {
+		t.Run(view.name, func(t *testing.T) {
+			o.rules.Keep, o.rules.Drop = nil, nil
+			w := open(t, view.width, view.theme)
+			w.logIn(b)
+			at := strings.TrimSuffix(b.url, "/")
+			look := func(name string, holds ...string) {
+				t.Helper()
+				w.shoot(name + "-" + view.name)
+				text := w.eval("document.querySelector('main').innerText")
+				for _, f := range w.flaws() {
+					t.Errorf("%s: %s", name, f)
+				}
+				for _, s := range holds {
+					if !strings.Contains(text, s) {
+						t.Errorf("%s does not say %q: %s", name, s, text)
+					}
+				}
+			}
+			w.open(at + "/pages")
+			look("pages", "Promo", "/hostile.html")
+			w.do(chromedp.SendKeys(chromedp.CSS("#q"), "promo"))
+			w.send("main form button")
+			look("pages-found", "/promo.html")
+			w.open(at + "/pages?order=read")
+			look("pages-read", "gone")
+			w.open(at + "/pages?q=nothing+is+like+this")
+			look("pages-none", "No page is like this")
+			w.open(at + "/page?url=/about/")
+			look("page", "As each protocol has it", "tct-01", "Last requests of bots")
+			w.open(at + "/page?url=/about/&room=scp")
+			look("page-scp", "This protocol has no document of one page")
+			w.open(at + "/page?url=/hostile.html&as=html")
+			look("page-html", "alert(1)", "Where its fields are from")
+			w.open(at + "/page?url=/promo.html&as=rules")
+			look("rules", "Rules for the whole site")
+			w.do(chromedp.SendKeys(chromedp.CSS("#drop"), "a:hover"))
+			w.send("main form button")
+			look("rules-wrong", "is no CSS selector")
+			w.open(at + "/page?url=/promo.html&as=rules")
+			w.do(chromedp.SendKeys(chromedp.CSS("#drop"), ".promo\nh2"))
+			w.send("main form button")
+			look("rules-tried", "Save these rules", "Buy a wheel", "Other pages")
+			if len(o.rules.Drop) != 0 {
+				t.Fatal("trying has saved")
+			}
+			w.send(`form[method=post][action$="/page/rules"] button`)
+			look("rules-saved", "Saved in the configuration file")
+			if strings.Join(o.rules.Drop, " ") != ".promo h2" {
+				t.Errorf("saved: %q", o.rules.Drop)
+			}
+		})
+	}
+}
