@@ -39,11 +39,14 @@ type initReport struct {
 	Hides     []initHidden              `json:"hides"`  // these would be hidden
 	Serves    []initServed              `json:"serves"` // what is going to be served
 	Purposes  map[millrace.Purpose]bool `json:"purposes"`
-	Reasons   []string                  `json:"reasons"` // for the purposes
-	Next      []string                  `json:"next"`    // commands
+	Reasons   []string                  `json:"reasons"`   // for the purposes
+	Next      []string                  `json:"next"`      // commands
+	Dashboard string                    `json:"dashboard"` // its path
+	Password  string                    `json:"password"`  // of the dashboard, now and never again
 	Requests  int64                     `json:"requests"`
 	Seconds   float64                   `json:"seconds"`
 
+	hash     string // of the password
 	private  bool   // the site is at a private address
 	unlisted bool   // it has no sitemap.xml that is not of millrace
 	program  string // that serves it, as far as snippet knows it; "" = another
@@ -124,6 +127,11 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	if err := r.look(ctx, client.HTTP(), site, text); err != nil {
 		return err
 	}
+	made, err := newPassword()
+	if err != nil {
+		return err
+	}
+	r.Dashboard, r.Password, r.hash = initDashboard, made.Password, made.Hash
 	if err := r.write(c); err != nil {
 		return err
 	}
@@ -131,6 +139,10 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	r.Requests, r.Seconds = stats.Requests, time.Since(start).Round(time.Millisecond).Seconds()
 	return p.report(r, r.text)
 }
+
+// initDashboard is where a new configuration has the dashboard. Few sites have
+// something of the name.
+const initDashboard = "/millrace"
 
 // longWait is a Crawl-delay that makes twenty requests long.
 const longWait = 3 * time.Second
@@ -141,7 +153,7 @@ func (r *initReport) write(c *initCommand) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // it has no secrets, and other users' servers read it
+	f, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // the hash of a password of 120 random bits is no secret, and other users' servers read it
 	if err != nil {
 		return err
 	}
@@ -204,6 +216,7 @@ func (r *initReport) text(w io.Writer) error {
 	for _, n := range r.Next {
 		fmt.Fprintf(&b, "  %s\n", printable(n))
 	}
+	fmt.Fprintf(&b, "\nThe dashboard is going to be at %s/, below the host. Its password, which is shown this once:\n  %s\n", r.Dashboard, r.Password)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -102,6 +102,12 @@ func TestInit(t *testing.T) {
 	if code, _, body := get(t, address(s)+"robots.txt"); code != http.StatusOK || !strings.Contains(body, "ai-input=no") {
 		t.Errorf("%d\n%s", code, body)
 	}
+	if code, _, body := get(t, address(s)+"millrace/login"); code != http.StatusOK || !strings.Contains(body, "current-password") {
+		t.Errorf("the dashboard: %d\n%s", code, body)
+	}
+	if text, err := os.ReadFile(file); err != nil || len(r.Password) < 24 || strings.Contains(string(text), r.Password) {
+		t.Errorf("%v: the password %q is none, or is in the file", err, r.Password)
+	}
 }
 
 // A sitemap that the site has stays its own; a robots.txt that leads nowhere says

@@ -25,7 +25,7 @@ func (r *initReport) yaml(now time.Time) (string, error) {
 	}
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
-		"R": r, "Day": now.Format(time.DateOnly), "Exclude": millrace.DefaultExclude, "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
+		"R": r, "Hash": r.hash, "Day": now.Format(time.DateOnly), "Exclude": millrace.DefaultExclude, "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
 	})
 	return b.String(), err
 }
@@ -111,6 +111,11 @@ policy:
 # Who is told when something has changed: hubs of feeds, and search engines.
 # hub: ["https://hub.example.com/"]
 # indexnow: true
+
+# Where you see which machines read the site, and what that costs and saves, behind
+# a login. "millrace keys password" makes another password.
+dashboard: {{quoted .R.Dashboard}}
+dashboard-password: {{quoted .Hash}}
 
 # Whom the operators of machines can ask. It is published.
 # site-contact: "owner@example.com"

@@ -18,11 +18,12 @@ import (
 // snippetCommand prints what other programs need to know of a server.
 type snippetCommand struct {
 	common
-	For     string `arg:"" enum:"nginx,caddy,systemd" help:"Whose: nginx or caddy, to run beside a site that they serve, or systemd."`
-	Source  string `arg:"" optional:"" help:"What serve publishes (default: the base URL)."`
-	Listen  string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where serve listens (default: ${default})."`
-	BaseURL string `name:"base-url" placeholder:"URL" help:"The site's address (default: an example)."`
-	Sitemap bool   `help:"Have millrace serve sitemap.xml, too, with its collections for SCP: for a site that has none of its own."`
+	For       string `arg:"" enum:"nginx,caddy,systemd" help:"Whose: nginx or caddy, to run beside a site that they serve, or systemd."`
+	Source    string `arg:"" optional:"" help:"What serve publishes (default: the base URL)."`
+	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Where serve listens (default: ${default})."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"The site's address (default: an example)."`
+	Dashboard string `placeholder:"PATH" help:"Where the owner's dashboard is, as serve has it (default: there is none)."`
+	Sitemap   bool   `help:"Have millrace serve sitemap.xml, too, with its collections for SCP: for a site that has none of its own."`
 }
 
 //go:embed snippets
@@ -33,6 +34,7 @@ type snippet struct {
 	Source, Base, Listen, Exec string
 	Path, Pattern              string // of the base URL, as such and in a regular expression
 	Links                      string // of the home page, as one field
+	Dashboard                  string // its path in a regular expression; "" = there is none
 	Sitemap                    bool
 	Low                        bool // the port needs a privilege
 }
@@ -66,6 +68,12 @@ func (c *snippetCommand) Run(_ context.Context, p *process) error {
 		return usageError("--base-url: its path has characters that mean something in the snippet: write it by hand: " + s.Path)
 	}
 	s.Pattern = regexp.QuoteMeta(s.Path)
+	if at := strings.TrimRight(c.Dashboard, "/"); at != "" {
+		if !strings.HasPrefix(at, "/") || strings.ContainsFunc(at, special) {
+			return usageError(fmt.Sprintf("--dashboard %q: name a path without special characters, such as /dashboard", c.Dashboard))
+		}
+		s.Dashboard = regexp.QuoteMeta(at)
+	}
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return usageError("--listen: " + err.Error())
