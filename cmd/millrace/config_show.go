@@ -200,12 +200,16 @@ func placeholderOf(node *kong.Node, name string) string {
 }
 
 // hide takes the secrets out of a value: of a key all, of a URL its user and its
-// query, and of a webhook its path.
+// query, and of a webhook its path; of a target of events all but the host.
 func (v *configValue) hide(placeholder string) {
 	each := func(s string) string {
 		if placeholder == "KEY" && s != "" {
 			v.Hidden = true
 			return hiddenText
+		}
+		if placeholder == "KIND=URL" && s != "" {
+			v.Hidden = true
+			return targetText(s)
 		}
 		if !strings.Contains(s, "://") {
 			if placeholder == "URL" && strings.ContainsAny(s, "@?") {

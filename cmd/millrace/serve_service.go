@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
@@ -59,6 +60,8 @@ type service struct {
 	gateway *gateway.Gateway
 	agents  *webauth.Verifier // of signatures; nil = nobody looks at them
 	events  *eventRecorder    // nil = nothing is recorded
+	// exporters hand on what is recorded.
+	exporters []*analytics.Exporter
 	// visitors are logged in to the dashboard; nil = there was none yet.
 	visitors  *dashboard.Doors
 	inside    http.Handler // the gateway, for the owner
@@ -139,6 +142,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if s.events, err = c.record(ctx, p, o, s.site, s.events); err != nil {
 		return nil, err
 	}
+	if err := s.export(); err != nil {
+		return nil, err
+	}
 	if err := c.declare(ctx, p, s.site); err != nil {
 		return nil, err
 	}
@@ -162,6 +168,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		func(ctx context.Context) error { return upkeeping(ctx, p, s.site) },
 		func(ctx context.Context) error { return fitting(ctx, p, s.site, s.press) },
 		s.push,
+		s.tell,
 	}
 	return s, nil
 }

@@ -38,8 +38,11 @@ const (
 	longestAsk  = 24 * time.Hour                 // of a Retry-After
 	beforeFirst = 24 * time.Hour                 // what a receiver is told that has not been told anything
 	tellAgain   = time.Hour                      // of a failure that goes on
-	neutralName = "Mozilla/5.0 (Linux) millrace" // of a program, which no list of bots has
 )
+
+// NeutralName names this program to services that take "millrace/1.0" for a bot,
+// as they do most names of that form, and would not count what it tells.
+const NeutralName = "Mozilla/5.0 (Linux) millrace"
 
 // Exporter hands the events of a site on to one receiver, in their order, at
 // least once, and by itself: whoever is answered does not wait for it. How far it
@@ -91,7 +94,7 @@ func NewExporter(usage store.Usage, site string, t *Target, client *http.Client,
 		e.o = *o
 	}
 	e.o.Every = cmp.Or(e.o.Every, lookEvery)
-	e.o.UserAgent = cmp.Or(e.o.UserAgent, neutralName)
+	e.o.UserAgent = cmp.Or(e.o.UserAgent, NeutralName)
 	if e.o.Now == nil {
 		e.o.Now = time.Now
 	}

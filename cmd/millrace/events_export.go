@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/webhook"
+)
+
+// exporting are the flags that say who is told what machines ask for.
+type exporting struct {
+	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Tell a service of each request of a machine: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL, which gets signed JSON; may be given several times. A URL with a secret belongs in the configuration file (default: nobody is told)."`
+	EventsSecret string   `placeholder:"KEY" help:"Secret that signs what a webhook of --events-to gets, whsec_ and base64; a second one after a space signs too. It belongs in the configuration file, or in the environment."`
+}
+
+// exportLimit is how long one request to a service may take.
+const exportLimit = 30 * time.Second
+
+// validate refuses what cannot be told to anybody.
+func (c *exporting) validate() error {
+	_, _, err := c.targets()
+	return err
+}
+
+// targets reads the flags.
+func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
+	var out []*analytics.Target
+	hooks, names := false, map[string]bool{}
+	for _, text := range c.EventsTo {
+		t, err := analytics.ParseTarget(strings.TrimSpace(text))
+		if err != nil {
+			return nil, nil, usageError("--events-to: " + err.Error())
+		}
+		if names[t.Name()] {
+			return nil, nil, usageError(fmt.Sprintf("--events-to: %s is named twice", t))
+		}
+		names[t.Name()] = true
+		hooks = hooks || t.Kind == analytics.Webhook
+		out = append(out, t)
+	}
+	switch {
+	case c.EventsSecret == "" && hooks:
+		return nil, nil, usageError("--events-secret: a webhook of --events-to has to know from whom it is told; make a secret with: (printf whsec_; openssl rand -base64 32)")
+	case c.EventsSecret == "":
+		return out, nil, nil
+	case !hooks:
+		return nil, nil, usageError("--events-secret: there is no webhook in --events-to to sign for")
+	}
+	secrets, err := webhook.ParseSecrets(strings.Join(strings.Fields(c.EventsSecret), "\n"))
+	if err != nil {
+		return nil, nil, usageError("--events-secret: " + err.Error())
+	}
+	return out, secrets, nil
+}
+
+// targetText gives one of --events-to as it may be seen.
+func targetText(text string) string {
+	t, err := analytics.ParseTarget(strings.TrimSpace(text))
+	if err != nil {
+		return hiddenText
+	}
+	return strings.Replace(t.String(), " ", "=", 1) + "/" + hiddenText
+}
+
+// export makes what hands events on.
+func (s *service) export() error {
+	c, p := s.c, s.p
+	targets, secrets, err := c.exporting.targets()
+	if err != nil || len(targets) == 0 {
+		return err
+	}
+	if s.events == nil {
+		return usageError("--events-to: with --events 0, there is nothing to tell")
+	}
+	agent := c.UserAgent
+	if agent == "" {
+		agent = analytics.NeutralName + "/" + buildVersion()
+	}
+	for _, t := range targets {
+		// A service is asked for what it is there for, which is no crawling. Each has
+		// its own queue, so that none waits for another one. Nothing is logged, since
+		// URLs have secrets in them.
+		client := fetch.New(&fetch.Options{
+			AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: exportLimit, Dial: p.dial,
+		})
+		s.closes(func() error { client.CloseIdleConnections(); return nil })
+		e, err := analytics.NewExporter(s.origin.store, s.origin.name, t, client.HTTP(), &analytics.ExporterOptions{
+			Base: s.origin.base, Secrets: secrets, UserAgent: agent, Logger: p.log,
+		})
+		if err != nil {
+			return usageError("--events-to: " + err.Error())
+		}
+		s.exporters = append(s.exporters, e)
+	}
+	return nil
+}
+
+// tell hands events on.
+func (s *service) tell(ctx context.Context) error {
+	var telling sync.WaitGroup
+	for _, e := range s.exporters {
+		telling.Go(func() { e.Run(ctx) })
+	}
+	telling.Wait()
+	return nil
+}
