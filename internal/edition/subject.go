@@ -1,6 +1,7 @@
 package edition
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -36,6 +37,25 @@ func (e *entry) subject() Subject {
 		s.Query, s.Names, s.Search, s.Rest = a.query, a.names, a.query != "", a.rest
 	}
 	return s
+}
+
+// Known gives what a request is for, as far as that is known without looking it
+// up: false for what nobody has asked for of late. The path of r is relative to
+// the documents' base.
+func (p *Press) Known(r *http.Request) (Subject, bool) {
+	ed := p.current.Load()
+	if ed == nil {
+		return Subject{}, false
+	}
+	k := keyOf(r.URL)
+	e := ed.large[k]
+	if e == nil {
+		e = p.cache.get(k)
+	}
+	if e == nil {
+		return Subject{}, false
+	}
+	return e.subject(), true
 }
 
 // failed tells whose error an answer is.

@@ -286,9 +286,11 @@ func (g *Gateway) let(w *response, r *http.Request) bool {
 		if err == nil {
 			return true
 		}
+		g.guess(w, r)
 		g.fail(w, r, err)
 		return false
 	}
+	g.guess(w, r)
 	g.turnAway(w, r, id, at)
 	return false
 }

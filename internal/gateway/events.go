@@ -47,6 +47,18 @@ func (w *response) its(room string) {
 	}
 }
 
+// guess notes what a request was for that is turned away before anybody looks.
+func (g *Gateway) guess(w *response, r *http.Request) {
+	if g.o.Events == nil || g.press == nil {
+		return
+	}
+	if inner := under(r, g.docs); inner != nil {
+		if of, known := g.press.Known(inner); known {
+			w.what.of = of
+		}
+	}
+}
+
 // composed notes that an answer was composed of what all have.
 func (w *response) composed(size int) {
 	w.what.size, w.what.made, w.what.told = int64(size), true, true
@@ -142,6 +154,9 @@ func (g *Gateway) eventOf(w *response, r *http.Request) store.Event {
 	}
 	if e.Status == http.StatusNotModified {
 		e.Cached, e.Size = true, 0
+	}
+	if holdsKey(e.Query) {
+		e.Query = "(a key)"
 	}
 	if intent := r.Header["X-Openfeeder-Intent"]; len(intent) > 0 && !holdsKey(intent[0]) {
 		e.Intent = intent[0]

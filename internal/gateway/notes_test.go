@@ -72,14 +72,20 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 			}
 			if strings.Contains(millrace.Text(p.Blocks), query.Get("q")) {
 				fmt.Fprintln(&found, p.URL)
+				d.Names++
 			}
 		}
+		d.Query = query.Get("q")
 		d.Write = n.writes(found.String())
 	case r.URL.Path == "/notes" && query.Has("url"):
 		p, err := v.Page(ctx, millrace.Ref{URL: query.Get("url")})
+		if errors.Is(err, millrace.ErrNotFound) {
+			return nil, &millrace.RequestError{Status: 404, Code: "NO_PAGE", Text: "there is no such page", Page: query.Get("url")}
+		}
 		if err != nil {
 			return nil, err
 		}
+		d.Page, d.Rest = query.Get("url"), query.Has("rest")
 		d.Write = n.writes(millrace.Text(p.Blocks))
 	case r.URL.Path == "/notes":
 		d.Write = func(ctx context.Context, w io.Writer) error {
@@ -92,6 +98,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 			}
 			return nil
 		}
+		d.Names = int64(v.Site().Pages)
 	case r.URL.Path == "/notes/gone":
 		return nil, &millrace.RequestError{Status: 410, Code: "GONE", Text: "it was here once"}
 	case r.URL.Path == "/notes/broken":

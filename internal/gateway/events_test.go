@@ -1,0 +1,231 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/store"
+)
+
+// events keeps what it is told of.
+type events struct {
+	mu  sync.Mutex
+	all []store.Event
+	new chan struct{} // nil = nobody waits
+}
+
+func (e *events) Record(one store.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, one)
+	if e.new != nil {
+		e.new <- struct{}{}
+	}
+}
+
+// last gives what it was told of since it was asked last.
+func (e *events) last() []store.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer func() { e.all = nil }()
+	return e.all
+}
+
+const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
+
+func recorded(t *testing.T, o Options) (*Gateway, *events) {
+	t.Helper()
+	kept := new(events)
+	o.Events, o.Bots = kept, known(t)
+	return setup{files: site(), rooms: []edition.Room{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), kept
+}
+
+// What is told of an answer is what it was.
+func TestEvents(t *testing.T) {
+	g, kept := recorded(t, Options{})
+	const tct, notesRoom = "tct-01", "notes"
+	key := store.KeyPrefix + strings.Repeat("a", 40)
+	for _, tt := range []struct {
+		name, method, target string
+		fields               []string
+		want                 store.Event
+	}{
+		{"a page's document", "GET", "/a/llm.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
+		{"again", "GET", "/a/llm.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, Cached: true}},
+		{"its head", "HEAD", "/a/llm.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, Cached: true}},
+		{"a list", "GET", "/llm-pages.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointIndex, Path: "/llm-pages.json", Status: 200, Results: 3, Cached: true}},
+		{"another", "GET", "/notes", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes", Status: 200, Results: 3}},
+		{"a part of a list", "GET", "/notes", []string{"Range", "bytes=0-1"}, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes", Status: 206, Cached: true}},
+		{"discovery", "GET", "/.well-known/notes", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointDiscovery, Path: "/.well-known/notes", Status: 200}},
+		{"a search", "GET", "/notes?q=Home", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointSearch, Path: "/notes", Query: "Home", Results: 1, Status: 200}},
+		{"one that finds nothing", "GET", "/notes?q=nothing", []string{"X-OpenFeeder-Intent", "look"}, store.Event{Protocol: notesRoom, Endpoint: store.EndpointSearch, Path: "/notes", Query: "nothing", Intent: "look", Status: 200}},
+		{"no search", "GET", "/notes?q=", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointSearch, Path: "/notes", Status: 400}},
+		{"a page by query", "GET", "/notes?url=/a/", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
+		{"the rest of it", "GET", "/notes?url=/a/&rest", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, HTML: -1}},
+		{"no page", "GET", "/notes?url=/hidden", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/hidden", Status: 404}},
+		{"no document", "GET", "/notes/none?x=1", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/notes/none", Status: 404}},
+		{"a document that is gone", "GET", "/notes/gone", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointFetch, Path: "/notes/gone", Status: 410}},
+		{"a failure", "GET", "/notes/broken", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes/broken", Status: 500}},
+		{"a panic", "GET", "/notes/panic", nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes/panic", Status: 500}},
+		{"a method that is none", "POST", "/llm-pages.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointIndex, Path: "/llm-pages.json", Status: 405}},
+		{"a page", "GET", "/a/?utm=1", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
+		{"a page that is not there", "GET", "/none?x", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/none", Status: 404}},
+		{"a redirect", "GET", "/a", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/a", Status: 301}},
+		{"a file", "GET", "/style.css", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/style.css", Status: 200}},
+		{"robots.txt", "GET", "/robots.txt", nil, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200}},
+		{"a key in the path", "GET", "/x/" + key, nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/(a key)", Status: 400}},
+		{"a key in the query", "GET", "/notes?q=" + key, nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes", Status: 400}},
+		{"a key as the intent", "GET", "/none.json", []string{"X-OpenFeeder-Intent", key}, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/none.json", Status: 404}},
+	} {
+		before := time.Now()
+		w := ask(g, tt.method, tt.target, append(tt.fields, "User-Agent", gptBot)...)
+		got := kept.last()
+		if len(got) != 1 {
+			t.Errorf("%s: %d events", tt.name, len(got))
+			continue
+		}
+		e := got[0]
+		tt.want.Bot, tt.want.Family = "GPTBot", "openai"
+		tt.want.Verdict = store.Forged // its address is none of OpenAI's
+		if d := cmp.Diff(tt.want, e, cmpopts.IgnoreFields(store.Event{}, "Time", "Took", "Bytes", "Size")); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+		if e.Time.Before(before) || e.Took <= 0 || e.Took > time.Since(before) {
+			t.Errorf("%s: at %v for %v", tt.name, e.Time, e.Took)
+		}
+		if e.Bytes != int64(w.Body.Len()) || e.Status == 200 && tt.method != "HEAD" && e.Size != e.Bytes {
+			t.Errorf("%s: %d bytes, %d without coding, of %d", tt.name, e.Bytes, e.Size, w.Body.Len())
+		}
+		if strings.Contains(e.Path+e.Query+e.Intent, store.KeyPrefix) {
+			t.Errorf("%s: a key is told of: %+v", tt.name, e)
+		}
+	}
+}
+
+// What is sent in a coding, or not at all, is told with its sizes.
+func TestEventSizes(t *testing.T) {
+	g, kept := recorded(t, Options{})
+	size := func(fields ...string) (e store.Event, w *httptest.ResponseRecorder) {
+		t.Helper()
+		w = ask(g, "GET", "/a/llm.json", append(fields, "User-Agent", gptBot)...)
+		return kept.last()[0], w
+	}
+	plain, _ := size()
+	for range 2 {
+		coded, w := size("Accept-Encoding", "gzip")
+		if coded.Bytes >= plain.Bytes || coded.Size != plain.Bytes || w.Header().Get("Content-Encoding") != "gzip" {
+			t.Errorf("plain %d, coded %d of %d", plain.Bytes, coded.Bytes, coded.Size)
+		}
+	}
+	if e, _ := size("If-None-Match", "*"); e.Status != 304 || e.Bytes != 0 || e.Size != 0 || !e.Cached {
+		t.Errorf("%+v", e)
+	}
+	ask(g, "GET", "/llm-pages.json", "Accept-Encoding", "br", "User-Agent", gptBot)
+	list := kept.last()[0]
+	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
+	if whole := kept.last()[0]; list.Bytes >= whole.Bytes || list.Size != whole.Bytes {
+		t.Errorf("a list has %d bytes, coded %d of %d", whole.Bytes, list.Bytes, list.Size)
+	}
+}
+
+// Nobody is told of people, of the owner, and of those who look whether the
+// process lives.
+func TestNoEvents(t *testing.T) {
+	const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+	g, kept := recorded(t, Options{Dashboard: http.NotFoundHandler(), DashboardPath: "/dashboard"})
+	for _, target := range []string{"/", "/a/llm.json", "/llm-pages.json", "/none", "/robots.txt", "/notes?q=Home"} {
+		ask(g, "GET", target, "User-Agent", browser)
+		ask(g, "GET", target)
+	}
+	for _, target := range []string{"/healthz", "/readyz", "/dashboard", "/dashboard/x"} {
+		ask(g, "GET", target, "User-Agent", gptBot)
+	}
+	inside, _ := g.Inside()
+	ask(inside, "GET", "/a/llm.json", "User-Agent", gptBot)
+	if got := kept.last(); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A class that is turned away is told of with what it has asked for, and a
+// signature counts, which is looked at when the answer is out.
+func TestEventsOfClasses(t *testing.T) {
+	g, kept := recorded(t, Options{Rules: rules(t, "training=403")})
+	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
+	ask(g, "GET", "/a/", "User-Agent", gptBot)
+	got := kept.last()
+	if len(got) != 2 || got[0].Status != 403 || got[0].Protocol != "tct-01" || got[0].Endpoint != store.EndpointIndex ||
+		got[1].Status != 403 || got[1].Protocol != "html" || got[1].Path != "/a/" {
+		t.Errorf("%+v", got)
+	}
+
+	signed := &signers{}
+	g, kept = recorded(t, Options{Agents: signed})
+	kept.new = make(chan struct{}, 1)
+	for _, tt := range []struct {
+		signature, agent, bot string
+		verdict               store.Verdict
+	}{
+		{"chatgpt.com", "Mozilla/5.0", "ChatGPT-Agent", store.Verified},
+		{"unknown.example", "Mozilla/5.0", "other", store.Verified},
+		{"wrong", "Mozilla/5.0", "other", store.Forged},
+		{"away", "ClaudeBot/1.0", "ClaudeBot", store.Unverified},
+	} {
+		ask(g, "GET", "/llm-pages.json", "User-Agent", tt.agent, "Signature", tt.signature)
+		<-kept.new
+		got := kept.last()[0]
+		if got.Bot != tt.bot || got.Verdict != tt.verdict || got.Path != "/llm-pages.json" || got.Status != 200 {
+			t.Errorf("%s: %+v", tt.signature, got)
+		}
+	}
+	if signed.asked != 4 {
+		t.Errorf("%d signatures were looked at", signed.asked)
+	}
+}
+
+// An answer that breaks off is told of as one that failed, and one that lasts
+// when it is over.
+func TestEventsOfBrokenAnswers(t *testing.T) {
+	g, kept := recorded(t, Options{})
+	r := httptest.NewRequest("GET", "/llm-pages.json", nil)
+	r.Header.Set("User-Agent", gptBot)
+	g.ServeHTTP(&brief{header: make(http.Header)}, r)
+	got := kept.last()
+	if len(got) != 1 || got[0].Status != 0 || store.OutcomeOf(got[0].Status) != store.Failed || got[0].Protocol != "tct-01" {
+		t.Errorf("%+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/notes/events", nil))
+		r := httptest.NewRequestWithContext(ctx, "GET", "/notes/events", nil)
+		r.Header.Set("User-Agent", gptBot)
+		g.ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	cancel()
+	<-done
+	if got := kept.last(); len(got) != 1 || got[0].Protocol != "notes" || got[0].Endpoint != store.EndpointIndex {
+		t.Errorf("%+v", got)
+	}
+	ask(g, "POST", "/notes/update", "User-Agent", gptBot)
+	if got := kept.last(); len(got) != 0 {
+		t.Errorf("an update is told of: %+v", got)
+	}
+}
+
+// brief is a client that goes in the middle of the body.
+type brief struct{ header http.Header }
+
+func (b *brief) Header() http.Header       { return b.header }
+func (b *brief) WriteHeader(int)           {}
+func (b *brief) Write([]byte) (int, error) { return 1, http.ErrHandlerTimeout }
