@@ -107,10 +107,10 @@ func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
 	err := d.site.Keys.RevokeKey(r.Context(), name)
 	switch {
 	case errors.Is(err, millrace.ErrNotFound):
-		return &reply{To: "/policy#keys", Message: wrong("There is no key of that name that still holds.")}, nil
+		return &reply{To: "/policy", Message: wrong("There is no key of that name that still holds.")}, nil
 	case err != nil:
 		return nil, err
 	}
 	d.log.Info("a key was revoked", "name", name)
-	return &reply{To: "/policy#keys", Message: done("The key of " + printable(name) + " is revoked: nobody is let in by it any more.")}, nil
+	return &reply{To: "/policy", Message: done("The key of " + printable(name) + " is revoked: nobody is let in by it any more.")}, nil
 }

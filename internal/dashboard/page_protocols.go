@@ -189,14 +189,10 @@ func (d *Dashboard) check(r *http.Request) (*reply, error) {
 	}
 	timer := time.NewTimer(checkWait)
 	defer timer.Stop()
-	to := "/protocols"
-	if name != "" {
-		to += "#" + name
-	}
 	select {
 	case <-d.verdicts.make(r.Context(), d.site, rooms):
 	case <-timer.C:
-		return &reply{To: to, Message: done("The check goes on. This page has the verdict once it is there.")}, nil
+		return &reply{To: "/protocols", Message: done("The check goes on. This page has the verdict once it is there.")}, nil
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
@@ -207,7 +203,7 @@ func (d *Dashboard) check(r *http.Request) (*reply, error) {
 		}
 	}
 	if kept == asked {
-		return &reply{To: to, Message: done("Checked: every MUST is kept.")}, nil
+		return &reply{To: "/protocols", Message: done("Checked: every MUST is kept.")}, nil
 	}
-	return &reply{To: to, Message: wrong(fmt.Sprintf("Checked: %d of %s, see below.", asked-kept, plural(asked, "protocol has trouble", "protocols have trouble")))}, nil
+	return &reply{To: "/protocols", Message: wrong(fmt.Sprintf("Checked: %d of %s, see below.", asked-kept, plural(asked, "protocol has trouble", "protocols have trouble")))}, nil
 }

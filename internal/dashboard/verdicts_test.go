@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
@@ -52,7 +53,12 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	rooms := slices.DeleteFunc(all.Protocols(), func(p protocol.Protocol) bool {
 		return guarded && p.Name == scp.Protocol().Name // its files are public by its very design
 	})
-	o := &protocol.PublisherOptions{Auth: guarded}
+	policy := &millrace.Policy{
+		Terms: base + "terms", Contact: "mailto:rights@handbook.test",
+		Purposes:     map[millrace.Purpose]bool{millrace.Search: true, millrace.AITrain: false},
+		Requirements: millrace.Requirements{Attribution: true}, Rate: millrace.RateHints{PerSecond: 0.5, Note: "by night, more"},
+	}
+	o := &protocol.PublisherOptions{Auth: guarded, Policy: policy}
 	for _, room := range rooms {
 		o.Beside = append(o.Beside, room.Name)
 	}
@@ -88,7 +94,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateO := &gateway.Options{Base: base, Docs: base, Origin: files, Log: log, Rate: 1}
+	gateO := &gateway.Options{Base: base, Docs: base, Origin: files, Log: log, Rate: 1, Policy: policy}
 	if guarded {
 		gateO.Keys = h.store
 	}
@@ -96,7 +102,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Press: press, Rooms: rooms}
+	h.Site = &Site{Name: "handbook", Base: base, Docs: base, Pages: site, Press: press, Rooms: rooms, Policy: policy}
 	inside, key := g.Inside()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h

@@ -1,0 +1,97 @@
+package dashboard
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/scp"
+	"github.com/millrace/millrace/store"
+)
+
+// gated is the site of seed with a policy, rules, and a protocol that is off.
+func gated(t *testing.T, s *Site) *Site {
+	t.Helper()
+	table, err := bots.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Gate = &Gate{
+		Rate: 5, FilesRate: 2e6, FilesRateTotal: 1e7, Bots: table,
+		Classes: []Class{{"training", "403"}, {"GPTBot", "2/s"}, {"unverified", "1/s"}},
+	}
+	s.Off = []Off{{Protocol: protocol.Protocol{Name: scp.Name + "-x", Title: "Another one", Version: "1"}, Why: "It is off in this test."}}
+	return s
+}
+
+// The forms of the pages about the service: a check of the protocols, a key that
+// is made, refused, and revoked.
+func TestBrowserService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser is slow; -short")
+	}
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	h.Keys = h.store
+	b := newBoard(t, gated(t, h.Site), time.Now())
+	open := chromium(t)
+	for _, view := range []struct {
+		name, theme string
+		width       int64
+	}{{"wide-light", "light", 1280}, {"narrow-dark", "dark", 390}} {
+		t.Run(view.name, func(t *testing.T) {
+			w := open(t, view.width, view.theme)
+			w.logIn(b)
+			at := strings.TrimSuffix(b.url, "/")
+			look := func(name string, holds ...string) {
+				t.Helper()
+				w.shoot(name + "-" + view.name)
+				text := w.eval("document.querySelector('main').innerText")
+				for _, f := range w.flaws() {
+					t.Errorf("%s: %s", name, f)
+				}
+				for _, s := range holds {
+					if !strings.Contains(text, s) {
+						t.Errorf("%s does not say %q: %s", name, s, text)
+					}
+				}
+			}
+			w.open(at + "/protocols")
+			look("protocols-before", "Check all of them", "It is off in this test.")
+			w.send("form.row button")
+			look("protocols-checked", "every MUST is kept", "conforms")
+			w.send("#openfeeder form button")
+			look("protocols-one", "every MUST is kept")
+
+			w.open(at + "/policy")
+			look("policy", "Refused by the policy", "Attribution", "the same")
+			name := "reader " + view.name + " <b>"
+			w.do(chromedp.SendKeys(chromedp.CSS("#key-name"), name))
+			w.send("form[action$='/policy/keys'] button")
+			look("key-made", "mill_", name)
+			keys, err := h.Keys.Keys(t.Context())
+			if err != nil || !slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
+				t.Fatalf("no key was made: %v, %v", keys, err)
+			}
+			w.open(at + "/policy")
+			look("policy-keys", name)
+			if strings.Contains(w.eval("document.documentElement.outerHTML"), "mill_") {
+				t.Error("the key is shown again")
+			}
+			w.do(chromedp.SendKeys(chromedp.CSS("#key-name"), name))
+			w.send("form[action$='/policy/keys'] button")
+			look("key-refused", "No key was made")
+			w.open(at + "/policy")
+			w.send("#keys table button")
+			look("key-revoked", "is revoked")
+			if keys, err = h.Keys.Keys(t.Context()); err != nil || slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
+				t.Errorf("the key holds: %v, %v", keys, err)
+			}
+		})
+	}
+}
