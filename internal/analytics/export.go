@@ -35,9 +35,9 @@ type ExporterOptions struct {
 const (
 	lookEvery   = 5 * time.Second
 	longestWait = 5 * time.Minute
-	longestAsk  = 24 * time.Hour                 // of a Retry-After
-	beforeFirst = 24 * time.Hour                 // what a receiver is told that has not been told anything
-	tellAgain   = time.Hour                      // of a failure that goes on
+	longestAsk  = 24 * time.Hour // of a Retry-After
+	beforeFirst = 24 * time.Hour // what a receiver is told that has not been told anything
+	tellAgain   = time.Hour      // of a failure that goes on
 )
 
 // NeutralName names this program to services that take "millrace/1.0" for a bot,

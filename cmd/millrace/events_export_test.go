@@ -1,0 +1,121 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	eventsSecret  = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	umamiWebsite  = "3f0f2f62-9a53-4c3f-8a83-3a6c9b4d7c11"
+	exportTimeout = 30 * time.Second
+)
+
+// Services are told what was recorded, also before they were named.
+func TestEventsTo(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	told := map[string][]string{} // bodies, by path
+	all := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		told[r.URL.Path] = append(told[r.URL.Path], r.UserAgent()+" "+r.Header.Get("Webhook-Signature")+" "+string(body))
+		if len(told) == 4 {
+			select {
+			case <-all:
+			default:
+				close(all)
+			}
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer srv.Close()
+	dir := copySite(t, "handbook")
+	file := filepath.Join(t.TempDir(), "store.db")
+	s := serve(t, dir, "--store", file)
+	get(t, s.url+"docs/llm.json", "User-Agent", gptBot, "X-OpenFeeder-Intent", "<script>")
+	if code := s.stop(); code != 0 {
+		t.Fatalf("exit %d: %s", code, s.out)
+	}
+	s = serve(t, dir, "--store", file, "--allow-private", "--events-secret", eventsSecret,
+		"--events-to", "umami="+srv.URL+"/?website="+umamiWebsite,
+		"--events-to", "plausible="+srv.URL+"/?domain=example.com",
+		"--events-to", "ga4="+srv.URL+"/?measurement_id=G-ABC1234567&api_secret=hunter2",
+		"--events-to", "webhook="+srv.URL+"/hunter2")
+	select {
+	case <-all:
+	case <-time.After(exportTimeout):
+		t.Error("not all were told")
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("exit %d: %s", code, s.out)
+	}
+	if text := s.out.String(); strings.Contains(text, "hunter2") || strings.Contains(text, eventsSecret) {
+		t.Errorf("secrets are told:\n%s", text)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for path, want := range map[string]string{
+		"/api/send": `"name":"bot_fetch"`, "/api/event": `"name":"bot_fetch"`, "/mp/collect": `"name":"bot_fetch"`, "/hunter2": `"bot_name":"GPTBot"`,
+	} {
+		if len(told[path]) != 1 || !strings.Contains(told[path][0], want) || !strings.Contains(told[path][0], "/docs/") || strings.HasPrefix(told[path][0], "Go-http-client") {
+			t.Errorf("%s was told %q", path, told[path])
+		}
+		if signed := strings.Contains(told[path][0], " v1,"); signed != (path == "/hunter2") {
+			t.Errorf("%s: signed: %t", path, signed)
+		}
+	}
+}
+
+// What is wrong with the flags is told at once, and nothing of it that is secret.
+func TestEventsToWrong(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"there is ga4, plausible, umami, webhook":   {"--events-to", "matomo=https://a.example/"},
+		"KIND=URL":                                  {"--events-to", "https://a.example/hunter2"},
+		"its query has no website":                  {"--events-to", "umami=https://a.example/"},
+		"named twice":                               {"--events-to", "webhook=https://a.example/", "--events-to", "webhook=https://a.example/", "--events-secret", eventsSecret},
+		"--events-secret: a webhook of --events-to": {"--events-to", "webhook=https://a.example/hunter2"},
+		"no webhook in --events-to":                 {"--events-secret", eventsSecret},
+		"begins with whsec_":                        {"--events-to", "webhook=https://a.example/", "--events-secret", "hunter2"},
+		"with --events 0":                           {"--events", "0", "--events-to", "plausible=https://a.example/?domain=a.example"},
+	} {
+		code, _, errs := command(t, nil, append([]string{"serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "store.db")}, args...)...)
+		if code != 2 || !strings.Contains(errs, want) || strings.Contains(errs, "hunter2") {
+			t.Errorf("%q: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// The configuration is shown without what is secret in it.
+func TestEventsToShown(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "millrace.yaml")
+	err := os.WriteFile(file, []byte(`events-secret: `+eventsSecret+`
+events-to:
+  - ga4=https://www.google-analytics.com/mp/collect?measurement_id=G-ABC1234567&api_secret=hunter2
+  - webhook=https://hooks.example/hunter2
+  - umami=https://stats.example.com/?website=`+umamiWebsite+`
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"config"}, {"config", "--json"}, {"config", "pull", "--json"}} {
+		code, out, errs := command(t, nil, append(args, "--config", file)...)
+		if code != 0 || strings.Contains(out+errs, "hunter2") || strings.Contains(out+errs, eventsSecret[6:]) {
+			t.Errorf("%q: exit %d:\n%s%s", args, code, out, errs)
+		}
+		if args[len(args)-1] == "--json" && !strings.Contains(out, "webhook=https://hooks.example/(hidden)") {
+			t.Errorf("%q:\n%s", args, out)
+		}
+	}
+}
