@@ -33,6 +33,14 @@ var browserPages = []struct {
 	{"traffic-bot", "/traffic?bot=GPTBot&by=outcome&range=90d", "Only Machine GPTBot"},
 	{"traffic-hours", "/traffic?range=24h&by=bot&measure=bytes", "Requests"},
 	{"traffic-empty", "/traffic?from=2020-01-01&to=2020-01-31", "No requests"},
+	{"changes", "/changes", "added"},
+	{"changes-none", "/changes?what=removed", "No changes"},
+	{"searches", "/searches?days=30", "undershot wheel"},
+	{"protocols", "/protocols", "Check all of them"},
+	{"policy", "/policy", "the same"},
+	{"errors", "/errors?days=30", "no content"},
+	{"errors-reason", "/errors?reason=noindex", "Skipped for this reason"},
+	{"unusual", "/unusual?days=30", "Under a false name"},
 	{"missing", "/no-such-page", "That did not work"},
 }
 
@@ -293,4 +301,3 @@ func seeded(t *testing.T) *Site {
 	}
 	return h.Site
 }
-
