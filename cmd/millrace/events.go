@@ -30,6 +30,7 @@ func (c *recording) validate() error {
 type eventRecorder struct {
 	*analytics.Recorder
 	c     recording
+	name  string // of the site
 	pages pageWeights
 
 	mu    sync.Mutex
@@ -49,13 +50,13 @@ func (w *pageWeights) Weights(ctx context.Context, urls []string) ([]millrace.We
 // record makes the recorder of a service, or takes that of the service before;
 // nil = nothing is recorded.
 func (c *recording) record(ctx context.Context, p *process, o *origin, site store.Site, was *eventRecorder) (*eventRecorder, error) {
-	if was != nil && was.c == *c {
+	if was != nil && was.c == *c && was.name == o.name {
 		return was, nil
 	}
 	if c.Events == 0 {
 		return nil, nil
 	}
-	r := &eventRecorder{c: *c}
+	r := &eventRecorder{c: *c, name: o.name}
 	r.pages.site.Store(&site)
 	recO := &analytics.Options{Weights: &r.pages, Keep: c.Events, Logger: p.log}
 	if c.EventsHashQueries {

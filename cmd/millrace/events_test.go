@@ -158,3 +158,60 @@ func TestReportOnSource(t *testing.T) {
 		t.Errorf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}
 }
+
+// Two services that are configured alike, such as those before and after a
+// reload, have one recorder: nothing is lost between them, nor when both are gone.
+func TestRecorderOutlivesReload(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	file := filepath.Join(t.TempDir(), "store.db")
+	st, err := sqlite.Open(ctx, file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	site, err := st.Site(ctx, "site", store.Config{Base: "https://example.com/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, o := &process{log: slog.New(slog.DiscardHandler)}, &origin{name: "site", store: st}
+	record := func(c recording, was *eventRecorder) *eventRecorder {
+		t.Helper()
+		r, err := c.record(ctx, p, o, site, was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	kept := recording{Events: 720 * time.Hour}
+	first := record(kept, nil)
+	first.enter(ctx, site)
+	second := record(kept, first)
+	if second != first {
+		t.Fatal("a reload that changes nothing has another recorder")
+	}
+	second.enter(ctx, site)
+	first.leave()
+	second.Record(store.Event{Time: time.Now(), Bot: "GPTBot", Protocol: "web", Endpoint: store.EndpointIndex, Path: "/llms.txt", Status: 200})
+	second.leave()
+	if e := eventsIn(t, file); len(e) != 1 {
+		t.Errorf("%d events", len(e))
+	}
+	second.enter(ctx, site)
+	second.Record(store.Event{Time: time.Now(), Bot: "GPTBot", Path: "/", Status: 200})
+	second.leave()
+	if e := eventsIn(t, file); len(e) != 2 {
+		t.Errorf("%d events, once it has been stopped and started", len(e))
+	}
+	other := record(recording{Events: 720 * time.Hour, EventsHashQueries: true}, first)
+	if other == first || record(recording{}, first) != nil {
+		t.Error("the recorder is configured as before")
+	}
+	var none *eventRecorder
+	none.enter(ctx, site)
+	none.leave()
+	o.name = "another"
+	if record(kept, first) == first {
+		t.Error("another site is recorded as this one")
+	}
+}

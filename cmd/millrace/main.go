@@ -51,7 +51,7 @@ type commands struct {
 	Extract  extractCommand  `cmd:"" help:"Show what is taken of one page, and why."`
 	Search   searchCommand   `cmd:"" help:"Find passages in a store."`
 	Export   exportCommand   `cmd:"" help:"Hand the pages of a mirror on: JSON Lines, Markdown, Parquet, CSV."`
-	Report   reportCommand   `cmd:"" help:"Show what the pulls into a mirror have saved."`
+	Report   reportCommand   `cmd:"" help:"Show what machines took of a site, and what that saved; and what pulls into a mirror have saved."`
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let agents search and read a mirror by the Model Context Protocol."`
 	Keys     keysCommand     `cmd:"" help:"Give out and revoke keys: add, list, revoke."`
 	SCP      scpCommand      `cmd:"" name:"scp" help:"Look into files of SCP: inspect, verify, cat."`

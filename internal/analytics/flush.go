@@ -37,6 +37,8 @@ func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(r.o.Every)
 	defer tick.Stop()
 	var wait time.Duration // 0 = the store takes events
+	var told uint64        // of those that were dropped
+	var toldAt time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -61,7 +63,11 @@ func (r *Recorder) Run(ctx context.Context) {
 			}
 		case err == nil && wait > 0:
 			wait = 0
-			r.o.Logger.Info("what machines ask for is recorded again", "dropped", r.Dropped())
+			r.o.Logger.Info("what machines ask for is recorded again")
+		}
+		if n := r.Dropped(); n > told && time.Since(toldAt) > tellAgain {
+			r.o.Logger.Warn("more is asked for than can be recorded: what is missing is in no sum", "missing", n-told)
+			told, toldAt = n, time.Now()
 		}
 	}
 }
