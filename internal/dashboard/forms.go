@@ -112,7 +112,7 @@ func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.P
 			continue
 		}
 		if part != nil {
-			part.Path = strings.TrimSuffix(canon.Absolute(d.site.Docs, part.Path), "/")
+			part.Path = pathOf(canon.Absolute(d.site.Docs, part.Path))
 			f.Bodies = append(f.Bodies, part)
 		}
 		for _, path := range paths {
@@ -142,12 +142,21 @@ func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
 	if _, err := io.Copy(&body, io.LimitReader(resp.Body, maxBody)); err != nil {
 		return nil, err
 	}
-	f := &formBody{Path: address, Status: resp.StatusCode, Type: resp.Header.Get("Content-Type")}
+	f := &formBody{Path: pathOf(address), Status: resp.StatusCode, Type: resp.Header.Get("Content-Type")}
 	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
 		f.Header = append(f.Header, [2]string{name, strings.Join(resp.Header[name], ", ")})
 	}
 	f.set(&body)
 	return f, nil
+}
+
+// pathOf gives the path and the query of an address.
+func pathOf(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		return rest[i:]
+	}
+	return "/"
 }
 
 // lost names what is left out of a page.

@@ -48,6 +48,7 @@ type original struct {
 	Cut     bool
 	Err     string // why there is none; "" = there is
 	Result  *extract.Result
+	Content string // as Markdown
 	Fields  []foundField
 	Dropped []droppedPart
 }
@@ -88,17 +89,32 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 		err = d.rules(r.Context(), v, p, q.Has("keep") || q.Has("drop"), q.Get("keep"), q.Get("drop"))
 	default:
 		p.Forms = d.forms(r.Context(), v, p.Page)
-		for _, f := range p.Forms {
-			if p.Shown == nil || f.Name == q.Get("room") {
-				p.Shown = f
-			}
-		}
+		p.Shown = shown(p.Forms, q.Get("room"))
 		err = d.recent(r.Context(), p)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &reply{Data: p}, nil
+}
+
+// shown chooses the form that is shown whole: the one that is named, else the
+// first that has a document of this page.
+func shown(forms []*form, name string) *form {
+	for _, f := range forms {
+		if f.Name == name {
+			return f
+		}
+	}
+	for _, f := range forms {
+		if len(f.Bodies) > 0 && !f.Bodies[0].Part {
+			return f
+		}
+	}
+	if len(forms) > 0 {
+		return forms[0]
+	}
+	return nil
 }
 
 // about finds a page by its identity or its address.
@@ -178,7 +194,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 		out.Err = "The HTML of this page gives none: " + printable(err.Error())
 		return out
 	}
-	out.Fields = fields(out.Result)
+	out.Content, out.Fields = sourceText([]byte(out.Result.Page.Markdown())), fields(out.Result)
 	for _, part := range out.Result.Dropped {
 		dropped := droppedPart{Dropped: part}
 		if part.Reason != "outside of the root" && extract.CheckSelector(part.Selector) == nil {

@@ -68,26 +68,26 @@ func (o *owned) write(t testing.TB, name, text string) {
 	}
 }
 
-// visitor is somebody who is logged in, without a browser.
-type visitor struct {
+// surfer is somebody who is logged in, without a browser.
+type surfer struct {
 	t      *testing.T
 	b      *board
 	client *http.Client
 }
 
-func newVisitor(t *testing.T, b *board) *visitor {
+func newSurfer(t *testing.T, b *board) *surfer {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visitor{t, b, &http.Client{Jar: jar}}
+	v := &surfer{t, b, &http.Client{Jar: jar}}
 	t.Cleanup(v.client.CloseIdleConnections)
 	v.post("login", v.get("login"), "password", boardPassword)
 	return v
 }
 
-func (v *visitor) read(resp *http.Response, err error) (int, string) {
+func (v *surfer) read(resp *http.Response, err error) (int, string) {
 	v.t.Helper()
 	if err != nil {
 		v.t.Fatal(err)
@@ -101,7 +101,7 @@ func (v *visitor) read(resp *http.Response, err error) (int, string) {
 }
 
 // get gives a page; its status is 200.
-func (v *visitor) get(path string, query ...any) string {
+func (v *surfer) get(path string, query ...any) string {
 	v.t.Helper()
 	status, body := v.read(v.client.Get(v.b.url + withQuery(path, query...)))
 	if status != http.StatusOK {
@@ -113,7 +113,7 @@ func (v *visitor) get(path string, query ...any) string {
 var tokenInput = regexp.MustCompile(`name="csrf" value="([^"]*)"`)
 
 // post sends a form of a page.
-func (v *visitor) post(path, page string, values ...string) (int, string) {
+func (v *surfer) post(path, page string, values ...string) (int, string) {
 	v.t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(values); i += 2 {
@@ -125,7 +125,7 @@ func (v *visitor) post(path, page string, values ...string) (int, string) {
 	return v.read(v.client.PostForm(v.b.url+path, form))
 }
 
-func (v *visitor) holds(body string, want ...string) {
+func (v *surfer) holds(body string, want ...string) {
 	v.t.Helper()
 	for _, s := range want {
 		if !strings.Contains(body, s) {
@@ -146,7 +146,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed(t, o.handbook, 3)
-	v := newVisitor(t, newBoard(t, o.Site, seedTime))
+	v := newSurfer(t, newBoard(t, o.Site, seedTime))
 	rows := func(body string) []string {
 		var out []string
 		for _, m := range regexp.MustCompile(`<span class="address">([^<]*)</span>`).FindAllStringSubmatch(body, -1) {
@@ -208,7 +208,7 @@ func TestPageForms(t *testing.T) {
 		if guarded {
 			continue
 		}
-		v := newVisitor(t, b)
+		v := newSurfer(t, b)
 		for _, room := range h.Rooms {
 			v.holds(v.get("page", "url", "/about/", "room", room.Name), "As each protocol has it", room.Name)
 		}
@@ -224,7 +224,7 @@ func TestPageForms(t *testing.T) {
 func TestPageRules(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
-	v := newVisitor(t, newBoard(t, o.Site, seedTime))
+	v := newSurfer(t, newBoard(t, o.Site, seedTime))
 	v.holds(v.get("page", "url", "/hostile.html", "as", asHTML), "&lt;script&gt;alert(1)&lt;/script&gt;", "Where its fields are from")
 	v.holds(v.get("page", "url", "/about/", "as", asHTML), "site-footer", "tag footer", "Try to keep")
 	tried := v.get("page", "url", "/promo.html", "as", asRules, "keep", "", "drop", ".promo\n\n .nowhere ")
