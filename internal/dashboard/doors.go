@@ -25,6 +25,7 @@ type Doors struct {
 	mu       sync.Mutex
 	sessions map[[sha256.Size]byte]*session // by the hash of their ids
 	attempts map[netip.Prefix]*bucket       // of each client that owes something
+	swept    time.Time                      // when those were thrown out of attempts that owe nothing
 	all      bucket                         // of clients that have never been let in
 	known    map[netip.Prefix]time.Time     // clients that were let in, and when
 }
@@ -173,7 +174,8 @@ func (d *Doors) attempt(from netip.Addr, now time.Time) time.Duration {
 	defer d.mu.Unlock()
 	b := d.attempts[client]
 	if b == nil {
-		if len(d.attempts) >= maxClients {
+		if len(d.attempts) >= maxClients && now.Sub(d.swept).Abs() > clientEvery {
+			d.swept = now
 			for c, o := range d.attempts {
 				if o.full.Before(now) {
 					delete(d.attempts, c)

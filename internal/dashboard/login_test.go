@@ -1,0 +1,429 @@
+package dashboard
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// guest is a browser, as far as the doors are concerned.
+type guest struct {
+	t       *testing.T
+	d       *Dashboard
+	host    string // scheme and host
+	from    string
+	cookies map[string]string
+	header  http.Header // of every request
+}
+
+// clock is what a dashboard of a test goes by.
+type clock struct{ now time.Time }
+
+// doorway makes a dashboard without anything to show, and a guest of it.
+func doorway(t *testing.T, doors *Doors, hash string) (*guest, *clock) {
+	t.Helper()
+	c := &clock{seedTime}
+	d, err := New(&Site{Name: "s", Base: "https://example.com/", Docs: "https://example.com/"}, &Options{
+		Path: boardPath, Password: hash, Doors: doors, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &guest{t, d, "https://example.com", "192.0.2.7:0", map[string]string{}, http.Header{}}, c
+}
+
+// cheap is the hash of boardPassword that costs least.
+func cheap() string {
+	p := password{time: 1, memory: 8, threads: 1, salt: []byte("saltsalt"), hash: make([]byte, 16)}
+	return fmt.Sprintf("$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$%s", encode(p.of(boardPassword)))
+}
+
+func (v *guest) ask(method, path string, form url.Values, edit ...func(*http.Request)) *httptest.ResponseRecorder {
+	v.t.Helper()
+	r := httptest.NewRequest(method, v.host+path, strings.NewReader(form.Encode()))
+	r.TLS = nil // as behind a proxy
+	r.RemoteAddr = v.from
+	r.Header = v.header.Clone()
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", v.host)
+	}
+	for name, value := range v.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	for _, e := range edit {
+		e(r)
+	}
+	w := httptest.NewRecorder()
+	v.d.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
+		if v.cookies[c.Name] = c.Value; c.MaxAge < 0 {
+			delete(v.cookies, c.Name)
+		}
+	}
+	return w
+}
+
+var tokenOf = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// token gives the token of the forms of a page.
+func (v *guest) token(path string) string {
+	v.t.Helper()
+	m := tokenOf.FindStringSubmatch(v.ask(http.MethodGet, path, nil).Body.String())
+	if m == nil {
+		v.t.Fatalf("%s has no form with a token", path)
+	}
+	return m[1]
+}
+
+// logIn tries a password.
+func (v *guest) logIn(password string) *httptest.ResponseRecorder {
+	v.t.Helper()
+	return v.ask(http.MethodPost, "/login", url.Values{"password": {password}, "csrf": {v.token("/login")}})
+}
+
+func (v *guest) in() bool {
+	v.t.Helper()
+	return v.ask(http.MethodGet, "/", nil).Code == http.StatusOK
+}
+
+const secureSession = securePrefix + sessionCookie
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	v, _ := doorway(t, nil, cheap())
+	if w := v.ask(http.MethodGet, "/traffic?range=7d", nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/dashboard/login?to=%2Ftraffic%3Frange%3D7d" {
+		t.Fatalf("without a session: %d %v", w.Code, w.Header())
+	}
+	if w := v.logIn("wrong"); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "not the password") || v.in() {
+		t.Errorf("a wrong password: %d", w.Code)
+	}
+	if w := v.logIn(""); w.Code != http.StatusForbidden {
+		t.Errorf("no password: %d", w.Code)
+	}
+
+	// A session that somebody else has planted is not the one that begins.
+	v.cookies[secureSession] = "planted"
+	if w := v.logIn(boardPassword); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/dashboard/" || v.cookies[secureSession] == "planted" {
+		t.Fatalf("the password: %d %v %v", w.Code, w.Header(), v.cookies)
+	}
+	if !v.in() {
+		t.Fatal("nobody is in")
+	}
+	first := v.cookies[secureSession]
+
+	// Nor is that of the login before, which is over.
+	if w := v.ask(http.MethodGet, "/login", nil); w.Code != http.StatusSeeOther {
+		t.Errorf("the login of who is in: %d", w.Code)
+	}
+	stolen := maps.Clone(v.cookies)
+	delete(v.cookies, secureSession)
+	token := v.token("/login")
+	v.cookies[secureSession] = first
+	v.ask(http.MethodPost, "/login", url.Values{"password": {boardPassword}, "csrf": {token}})
+	if v.cookies[secureSession] == first || !v.in() {
+		t.Error("the second login has the first one's session")
+	}
+	thief := *v
+	if thief.cookies = stolen; thief.in() {
+		t.Error("the session from before the second login lives")
+	}
+
+	// After the logout, the cookie opens nothing.
+	stolen = maps.Clone(v.cookies)
+	if w := v.ask(http.MethodPost, "/logout", url.Values{"csrf": {v.token("/")}}); w.Code != http.StatusSeeOther || v.in() {
+		t.Errorf("logout: %d", w.Code)
+	}
+	if thief.cookies = stolen; thief.in() {
+		t.Error("a stolen cookie is good after the logout")
+	}
+}
+
+// Forms that are not this session's do nothing, and neither do those of other
+// sites.
+func TestForeignForms(t *testing.T) {
+	t.Parallel()
+	v, _ := doorway(t, nil, cheap())
+	other, _ := doorway(t, v.d.doors, cheap())
+	for _, x := range []*guest{v, other} {
+		if w := x.logIn(boardPassword); w.Code != http.StatusSeeOther {
+			t.Fatal(w.Code)
+		}
+	}
+	good, theirs := v.token("/"), other.token("/")
+	for _, tt := range []struct {
+		name, token string
+		status      int
+		edit        func(*http.Request)
+	}{
+		{"no token", "", 303, func(*http.Request) {}},
+		{"another session's", theirs, 303, func(*http.Request) {}},
+		{"another site's", good, 403, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }},
+		{"another port's", good, 403, func(r *http.Request) { r.Header.Set("Origin", "https://example.com:8443") }},
+		{"nobody's", good, 403, func(r *http.Request) { r.Header.Set("Origin", "null") }},
+		{"cross-site", good, 403, func(r *http.Request) {
+			r.Header.Set("Origin", "https://evil.example")
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+		}},
+		{"another host of the domain", good, 403, func(r *http.Request) {
+			r.Header.Set("Origin", "https://www.example.com")
+			r.Header.Set("Sec-Fetch-Site", "same-site")
+		}},
+		{"a frame", good, 403, func(r *http.Request) { r.Header.Set("Sec-Fetch-Dest", "iframe") }},
+		{"a script of the site", good, 403, func(r *http.Request) { r.Header.Set("Sec-Fetch-Dest", "empty") }},
+		{"in the query", "", 303, func(r *http.Request) { r.URL.RawQuery = "csrf=" + good }},
+		{"by GET", good, 404, func(r *http.Request) { r.Method = http.MethodGet }},
+	} {
+		if w := v.ask(http.MethodPost, "/logout", url.Values{"csrf": {tt.token}}, tt.edit); w.Code != tt.status {
+			t.Errorf("%s: %d", tt.name, w.Code)
+		}
+		if !v.in() {
+			t.Fatalf("%s: it has logged out", tt.name)
+		}
+	}
+	// A login form of another browser's, or of none.
+	stranger, _ := doorway(t, v.d.doors, cheap())
+	token := stranger.token("/login")
+	clear(stranger.cookies)
+	for _, cookies := range []map[string]string{{}, {securePrefix + formCookie: "planted"}} {
+		stranger.cookies = cookies
+		if w := stranger.ask(http.MethodPost, "/login", url.Values{"password": {boardPassword}, "csrf": {token}}); w.Code != http.StatusForbidden || stranger.cookies[secureSession] != "" {
+			t.Errorf("a form with %v lets in: %d", cookies, w.Code)
+		}
+	}
+}
+
+// What is not asked for by a name of the site's does not get anywhere, and
+// nothing leads out of the dashboard.
+func TestWays(t *testing.T) {
+	t.Parallel()
+	v, _ := doorway(t, nil, cheap())
+	for host, want := range map[string]int{
+		"https://example.com": 200, "https://EXAMPLE.com.:443": 200, "http://127.0.0.1:8080": 200, "http://[::1]:8080": 200, "http://localhost": 200, "http://10.0.0.1": 200,
+		"https://evil.example": 421, "http://127.0.0.1.evil.example": 421, "https://example.com.evil.example": 421, "https://www.example.com": 421,
+	} {
+		v.host = host
+		if w := v.ask(http.MethodGet, "/login", nil); w.Code != want {
+			t.Errorf("%s: %d", host, w.Code)
+		}
+	}
+	for to, want := range map[string]string{
+		"/traffic?a=b": "/traffic?a=b", "": "/", "traffic": "/", "//evil.example": "/", "https://evil.example": "/", `/\evil.example`: "/",
+		"/\t/evil.example": "/", "javascript:alert(1)": "/", "/%0d%0aSet-Cookie:a": "/%0d%0aSet-Cookie:a", "/a\r\nb": "/", "http:/x": "/",
+	} {
+		if got := inside(to); got != want {
+			t.Errorf("inside(%q) = %q, want %q", to, got, want)
+		}
+	}
+	v.host = "https://example.com"
+	w := v.ask(http.MethodGet, "/login", nil)
+	for name, want := range map[string]string{
+		"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Cross-Origin-Opener-Policy": "same-origin",
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") {
+		t.Error(csp)
+	}
+	// Nothing is there for who is not in, whatever it is.
+	for _, path := range []string{"/", "/traffic", "/pages", "/page", "/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual", "/nothing", "/static/../traffic", "/static/", "/static/nothing.css"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			if w := v.ask(method, path, nil); w.Code != http.StatusSeeOther && w.Code != http.StatusMovedPermanently && w.Code != http.StatusTemporaryRedirect || !strings.HasPrefix(w.Header().Get("Location"), "/") {
+				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Header().Get("Location"))
+			}
+		}
+	}
+}
+
+// The cookies are for encrypted connections, or for this machine.
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		host   string
+		header http.Header
+		secure bool
+		in     bool
+	}{
+		{"https://example.com", nil, true, true},
+		{"http://127.0.0.1:8080", nil, false, true},
+		{"http://localhost:8080", nil, false, true},
+		{"http://[::1]:8080", nil, false, true},
+		{"http://192.0.2.1:8080", nil, true, false},
+		{"http://example.com", nil, true, false},
+		{"http://127.0.0.1:8080", http.Header{"Origin": {"https://example.com"}}, true, true}, // a proxy has changed the host
+	} {
+		v, _ := doorway(t, nil, cheap())
+		v.host = tt.host
+		if origin := tt.header.Get("Origin"); origin != "" {
+			v.header.Set("Referer", origin+"/dashboard/login")
+		}
+		page := v.ask(http.MethodGet, "/login", nil)
+		m := tokenOf.FindStringSubmatch(page.Body.String())
+		if m == nil && !tt.in {
+			continue // nobody is asked for a password
+		}
+		if m == nil {
+			t.Errorf("%s: there is no form", tt.host)
+			continue
+		}
+		w := v.ask(http.MethodPost, "/login", url.Values{"password": {boardPassword}, "csrf": {m[1]}}, func(r *http.Request) { maps.Copy(r.Header, tt.header) })
+		cookies := w.Result().Cookies()
+		i := slices.IndexFunc(cookies, func(c *http.Cookie) bool { return strings.HasSuffix(c.Name, sessionCookie) })
+		if i < 0 != !tt.in {
+			t.Errorf("%s %v: %d %v", tt.host, tt.header, w.Code, cookies)
+			continue
+		}
+		if i < 0 {
+			continue
+		}
+		if c := cookies[i]; c.Secure != tt.secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != boardPath || c.Domain != "" || strings.HasPrefix(c.Name, securePrefix) != tt.secure {
+			t.Errorf("%s: %v", tt.host, c)
+		}
+	}
+}
+
+// Attempts are counted for each client and for all; who has been let in before
+// need not wait for strangers.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	v, clock := doorway(t, nil, cheap())
+	for range clientBurst {
+		if w := v.logIn("wrong"); w.Code != http.StatusForbidden {
+			t.Fatal(w.Code)
+		}
+	}
+	if w := v.logIn(boardPassword); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "15" {
+		t.Errorf("one more: %d, again after %q", w.Code, w.Header().Get("Retry-After"))
+	}
+	owner, _ := doorway(t, v.d.doors, cheap())
+	owner.from = "[2001:db8::1]:0"
+	if w := owner.logIn(boardPassword); w.Code != http.StatusSeeOther {
+		t.Errorf("somebody else: %d", w.Code)
+	}
+	clock.now = clock.now.Add(clientEvery)
+	if w := v.logIn("wrong"); w.Code != http.StatusForbidden {
+		t.Errorf("a while later: %d", w.Code)
+	}
+
+	// Many clients, of which each tries once.
+	late := 0
+	for i := range 3 * allBurst {
+		v.from = fmt.Sprintf("[2001:db8:%x::7]:0", i)
+		if v.logIn("wrong").Code == http.StatusTooManyRequests {
+			late++
+		}
+	}
+	if late < allBurst {
+		t.Errorf("%d of %d were let try", 3*allBurst-late, 3*allBurst)
+	}
+	owner.cookies, owner.from = map[string]string{}, "[2001:db8::2]:0" // of the same network
+	if w := owner.logIn(boardPassword); w.Code != http.StatusSeeOther {
+		t.Errorf("the owner, while strangers try: %d", w.Code)
+	}
+
+	// As many as wait for a hash already, nobody else does.
+	for range maxWaiting {
+		v.d.doors.waiting <- struct{}{}
+	}
+	if w := owner.ask(http.MethodGet, "/logout", nil); w.Code == http.StatusTooManyRequests {
+		t.Error("pages wait for hashes")
+	}
+	owner.cookies = map[string]string{}
+	if w := owner.logIn(boardPassword); w.Code != http.StatusTooManyRequests {
+		t.Errorf("one more than wait: %d", w.Code)
+	}
+}
+
+// Attempts by a million addresses take no more memory than by some.
+func TestManyClients(t *testing.T) {
+	t.Parallel()
+	d := NewDoors()
+	now := seedTime
+	for i := range 3 * maxClients {
+		a := [16]byte{0x20, 1, byte(i >> 16), byte(i >> 8), byte(i)}
+		d.attempt(addr(a), now)
+	}
+	if len(d.attempts) > maxClients {
+		t.Errorf("%d clients are kept", len(d.attempts))
+	}
+	for i := range 3 * maxKnown {
+		d.letIn(addr([16]byte{0x20, 1, 9, byte(i)}), now.Add(time.Duration(i)*time.Second))
+	}
+	if len(d.known) > maxKnown {
+		t.Errorf("%d clients are known", len(d.known))
+	}
+	for range 2 * maxSessions {
+		d.begin("hash", now)
+	}
+	if len(d.sessions) > maxSessions {
+		t.Errorf("%d sessions", len(d.sessions))
+	}
+}
+
+// A session ends when nobody uses it, after a day, when the clock is set far
+// back and when there is another password; a new configuration alone does not
+// end it.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	hash := cheap()
+	begin := func() (*guest, *clock) {
+		v, c := doorway(t, nil, hash)
+		if w := v.logIn(boardPassword); w.Code != http.StatusSeeOther {
+			t.Fatal(w.Code)
+		}
+		return v, c
+	}
+	v, c := begin()
+	if c.now = c.now.Add(sessionIdle + time.Second); v.in() {
+		t.Error("it lasts although nobody has used it")
+	}
+	v, c = begin()
+	for range int(sessionMost/time.Hour) - 1 {
+		if c.now = c.now.Add(time.Hour); !v.in() {
+			t.Fatal("it ends although somebody uses it")
+		}
+	}
+	if c.now = c.now.Add(time.Hour + time.Second); v.in() {
+		t.Error("it lasts longer than a day")
+	}
+	v, c = begin()
+	if c.now = c.now.Add(-time.Hour); v.in() {
+		t.Error("it was begun in the future")
+	}
+	v, _ = begin()
+	next, _ := doorway(t, v.d.doors, hash)
+	if next.cookies = v.cookies; !next.in() {
+		t.Error("a new configuration ends it")
+	}
+	hash2, err := HashPassword("another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := doorway(t, v.d.doors, hash2)
+	if other.cookies = v.cookies; other.in() {
+		t.Error("it lasts although the password is another one")
+	}
+}
+
+// The theme is a choice of each browser's.
+func TestTheme(t *testing.T) {
+	t.Parallel()
+	v, _ := doorway(t, nil, cheap())
+	v.logIn(boardPassword)
+	for _, tt := range []struct{ theme, want string }{{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`}, {"auto", `<html lang="en">`}, {`"><script>`, `<html lang="en">`}} {
+		w := v.ask(http.MethodPost, "/theme", url.Values{"csrf": {v.token("/")}, "theme": {tt.theme}, "to": {"//evil.example"}})
+		if body := v.ask(http.MethodGet, "/", nil).Body.String(); w.Header().Get("Location") != "/dashboard/" || !strings.Contains(body, tt.want) {
+			t.Errorf("%s: %v\n%.300s", tt.theme, w.Header(), body)
+		}
+	}
+}
