@@ -26,7 +26,7 @@ type changed struct {
 }
 
 // Clock gives the time of day.
-func (c *changed) Clock() string { return c.Time.UTC().Format("15:04:05") }
+func (c *changed) Clock() string { return c.Time.UTC().Format("15:04") }
 
 // Kind is that of the badge.
 func (c *changed) Kind() string {

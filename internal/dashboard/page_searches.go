@@ -32,7 +32,7 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 		return &reply{Data: p}, nil
 	}
 	ctx, usage, site := r.Context(), d.site.Usage, d.site.Name
-	var asked, failed, found int64
+	var asked, failed, found, empty int64
 	for s, err := range usage.Sums(ctx, site, store.SumQuery{From: p.Span.From, To: p.Span.To, Per: store.Day}) {
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 	}
 	p.Top = top[:min(len(top), searchesShown)]
 	for _, item := range top {
-		if item.Empty > 0 {
+		if empty += item.Empty; item.Empty > 0 {
 			p.Empty = append(p.Empty, item)
 		}
 	}
@@ -59,6 +59,7 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 	p.Empty = p.Empty[:min(len(p.Empty), searchesShown)]
 	p.Tiles = []tile{
 		{Label: "Searches", Figure: count(asked)},
+		{Label: "Without results", Figure: count(empty), Note: "of the queries that come most"},
 		{Label: "Results", Figure: count(found), Note: "of all searches together"},
 		{Label: "Not answered", Figure: count(failed), Note: "refused, wrong or failed"},
 	}

@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,14 +15,15 @@ import (
 type unusualPage struct {
 	Recorded bool
 	Span     lately
-	Found    []unusualRow
+	Found    []*unusualGroup // the one with the most requests first
 	Looked   time.Time
 }
 
-// unusualRow is one pattern in words.
-type unusualRow struct {
-	analytics.Unusual
-	Title string
+// unusualGroup is all that was found of one pattern.
+type unusualGroup struct {
+	Title  string
+	Advice []string // each once
+	Found  []analytics.Unusual
 }
 
 // patternTitles name the patterns.
@@ -69,12 +72,17 @@ func (l *unusualLooks) of(ctx context.Context, d *Dashboard, p *unusualPage) (*u
 	if err != nil {
 		return nil, err
 	}
+	groups := map[analytics.Pattern]*unusualGroup{}
 	for _, u := range found {
-		title := patternTitles[u.Pattern]
-		if title == "" {
-			title = string(u.Pattern)
+		g := groups[u.Pattern]
+		if g == nil {
+			g = &unusualGroup{Title: cmp.Or(patternTitles[u.Pattern], string(u.Pattern))}
+			groups[u.Pattern], p.Found = g, append(p.Found, g)
 		}
-		p.Found = append(p.Found, unusualRow{u, title})
+		g.Found = append(g.Found, u)
+		if !slices.Contains(g.Advice, u.Advice) {
+			g.Advice = append(g.Advice, u.Advice)
+		}
 	}
 	p.Looked = d.now()
 	if l.last == nil {
