@@ -81,7 +81,12 @@ func (s *service) export() error {
 	if agent == "" {
 		agent = analytics.NeutralName + "/" + buildVersion()
 	}
+	alike := map[string]int{}
 	for _, t := range targets {
+		name := t.String()
+		if alike[name]++; alike[name] > 1 {
+			name = fmt.Sprintf("%s (%d)", name, alike[name])
+		}
 		// A service is asked for what it is there for, which is no crawling. Each has
 		// its own queue, so that none waits for another one. Nothing is logged, since
 		// URLs have secrets in them.
@@ -90,7 +95,7 @@ func (s *service) export() error {
 		})
 		s.closes(func() error { client.CloseIdleConnections(); return nil })
 		e, err := analytics.NewExporter(s.origin.store, s.origin.name, t, client.HTTP(), &analytics.ExporterOptions{
-			Base: s.origin.base, Secrets: secrets, UserAgent: agent, Logger: p.log,
+			Name: name, Base: s.origin.base, Secrets: secrets, UserAgent: agent, Logger: p.log,
 		})
 		if err != nil {
 			return usageError("--events-to: " + err.Error())

@@ -18,6 +18,9 @@ import (
 // ExporterOptions configure an [Exporter]. The zero value works for all but a
 // webhook.
 type ExporterOptions struct {
+	// Name names the exporter in its Lag, where two have receivers that look alike;
+	// "" = how the target prints.
+	Name string
 	// Base is the URL of the site, for receivers that want to know pages by theirs.
 	Base string
 	// Secrets sign what a webhook is sent.
@@ -88,11 +91,12 @@ type Lag struct {
 func NewExporter(usage store.Usage, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
 		usage: usage, site: site, target: t, kind: receivers[t.Kind],
-		bell: make(chan struct{}, 1), done: make(map[uint64]bool), doubts: make(map[uint64]int), lag: Lag{Exporter: t.String()},
+		bell: make(chan struct{}, 1), done: make(map[uint64]bool), doubts: make(map[uint64]int),
 	}
 	if o != nil {
 		e.o = *o
 	}
+	e.lag.Exporter = cmp.Or(e.o.Name, t.String())
 	e.o.Every = cmp.Or(e.o.Every, lookEvery)
 	e.o.UserAgent = cmp.Or(e.o.UserAgent, NeutralName)
 	if e.o.Now == nil {
