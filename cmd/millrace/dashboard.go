@@ -91,6 +91,9 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 // original gives the HTML that a page was made of. ErrNotFound: the source has
 // none by now.
 func (o *origin) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
+	if o.folder != nil { // nothing takes its place, and a look at it may take long
+		return o.folder.Original(ctx, ref)
+	}
 	o.turn.Lock()
 	pupil, ok := o.source.(learner) // another source may have taken its place
 	o.turn.Unlock()
