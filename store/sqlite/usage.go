@@ -67,7 +67,7 @@ const (
 	blockText   = 1 << 20
 	// foldEvents is how many events may be in no sum yet before Record adds them:
 	// whoever reads sums reads as many.
-	foldEvents = 1 << 16
+	foldEvents = 1 << 15
 )
 
 var _ store.Usage = (*Store)(nil)
