@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +31,14 @@ func gated(t *testing.T, s *Site) *Site {
 	return s
 }
 
+// withoutTag is a response whose ETag gets lost.
+type withoutTag struct{ http.ResponseWriter }
+
+func (w *withoutTag) WriteHeader(status int) {
+	w.Header().Del("Etag")
+	w.ResponseWriter.WriteHeader(status)
+}
+
 // The forms of the pages about the service: a check of the protocols, a key that
 // is made, refused, and revoked.
 func TestBrowserService(t *testing.T) {
@@ -38,6 +48,16 @@ func TestBrowserService(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Keys = h.store
+	var broken atomic.Bool // no answer has a validator
+	whole := h.Gateway()
+	h.Gateway = func() http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if broken.Load() {
+				w = &withoutTag{w}
+			}
+			whole.ServeHTTP(w, r)
+		})
+	}
 	b := newBoard(t, gated(t, h.Site), time.Now())
 	open := chromium(t)
 	for _, view := range []struct {
@@ -67,6 +87,12 @@ func TestBrowserService(t *testing.T) {
 			look("protocols-checked", "every MUST is kept", "conforms")
 			w.send("#openfeeder form button")
 			look("protocols-one", "every MUST is kept")
+			broken.Store(true)
+			w.send("#tct-01 form button")
+			look("protocols-broken", "1 protocol has trouble", "broken", "MUST")
+			broken.Store(false)
+			w.send("#tct-01 form button")
+			look("protocols-mended", "every MUST is kept")
 
 			w.open(at + "/policy")
 			look("policy", "Refused by the policy", "Attribution", "the same")

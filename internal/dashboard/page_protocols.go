@@ -205,5 +205,5 @@ func (d *Dashboard) check(r *http.Request) (*reply, error) {
 	if kept == asked {
 		return &reply{To: "/protocols", Message: done("Checked: every MUST is kept.")}, nil
 	}
-	return &reply{To: "/protocols", Message: wrong(fmt.Sprintf("Checked: %d of %s, see below.", asked-kept, plural(asked, "protocol has trouble", "protocols have trouble")))}, nil
+	return &reply{To: "/protocols", Message: wrong("Checked: " + plural(asked-kept, "protocol has trouble", "protocols have trouble") + ", as is said below.")}, nil
 }

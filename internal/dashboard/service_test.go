@@ -1,0 +1,157 @@
+package dashboard
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+)
+
+// owner is somebody who is logged in to the dashboard of a site.
+func owner(t *testing.T, s *Site) *guest {
+	t.Helper()
+	d, err := New(s, &Options{Path: boardPath, Password: cheap(), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &guest{t, d, strings.TrimSuffix(s.Base, "/"), "192.0.2.7:0", map[string]string{}, http.Header{}}
+	if v.logIn(boardPassword); !v.in() {
+		t.Fatal("nobody is let in")
+	}
+	return v
+}
+
+var servicePages = []string{"/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual"}
+
+// A site of which nothing is known yet has pages that say so.
+func TestServicePagesOfNothing(t *testing.T) {
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	press, err := edition.NewPress(h.Pages, nil, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Site{Name: h.Name, Base: h.Base, Docs: h.Docs, Pages: h.Pages, Press: press, Gateway: h.Gateway, Key: h.Key}
+	v := owner(t, s)
+	for path, want := range map[string]string{
+		"/changes": "added", "/searches": "Nothing is recorded", "/protocols": "Nothing is published yet", "/policy": "No policy",
+		"/errors": "Not looked at yet", "/unusual": "Nothing is recorded",
+	} {
+		if w := v.ask(http.MethodGet, path, nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d, without %q: %s", path, w.Code, want, w.Body)
+		}
+	}
+	token := v.token("/protocols")
+	for _, path := range []string{"/policy/keys", "/policy/revoke"} {
+		if w := v.ask(http.MethodPost, path, url.Values{"csrf": {token}, "name": {"x"}, "read": {"1"}}); w.Code != http.StatusNotFound {
+			t.Errorf("a site without keys answers %s with %d", path, w.Code)
+		}
+	}
+	if w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}, "protocol": {"gopher"}}); w.Code != http.StatusNotFound {
+		t.Errorf("a protocol that there is not is checked: %d", w.Code)
+	}
+}
+
+// What strangers have sent is shown as text, and what is asked of the pages that
+// makes no sense is refused or left out.
+func TestServicePagesOfStrangers(t *testing.T) {
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	h.Usage, h.Keys = h.store, h.store
+	const evil = `<script>alert(1)</script>"'&{{.}}` + "\u202e\u0007"
+	var events []store.Event
+	for i := range 40 {
+		e := store.Event{
+			Time: seedTime.Add(-time.Duration(i) * time.Minute), Bot: evil, Family: evil, Protocol: evil, Path: "/" + evil, Query: evil, Intent: evil,
+			Status: 200, Bytes: 1000, Size: 1000, Endpoint: store.EndpointFetch, Verdict: store.Forged,
+		}
+		switch i % 4 {
+		case 1:
+			e.Endpoint = store.EndpointSearch
+		case 2:
+			e.Status = 404
+		case 3:
+			e.Status = 0
+		}
+		events = append(events, e)
+	}
+	if err := h.Usage.Record(t.Context(), h.Name, events); err != nil {
+		t.Fatal(err)
+	}
+	look := &Look{Time: seedTime, As: "folder", Err: fmt.Errorf("%s: %w", evil, millrace.ErrUnavailable)}
+	for i := range 250 {
+		u := fmt.Sprintf("https://handbook.test/%d/%s", i, evil)
+		look.Skipped = append(look.Skipped, mirror.Skip{URL: u, Reason: "page " + u + " of " + evil})
+	}
+	look.SkippedN = len(look.Skipped)
+	h.Looked = func() *Look { return look }
+	if _, hash := store.NewKey(); h.store.AddKey(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Rights: []millrace.Right{millrace.RightRead}}) != nil {
+		t.Fatal("no key")
+	}
+	v := owner(t, h.Site)
+	pages := []string{
+		"/changes?what=%3Cscript%3E&before=5", "/searches?days=-1", "/searches?days=zzz", "/protocols?days=99999999999999999999",
+		"/errors?reason=" + url.QueryEscape("<script>"), "/errors?part=999999", "/errors?part=3", "/unusual?days=30", "/policy",
+	}
+	for _, path := range append(pages, servicePages...) {
+		w := v.ask(http.MethodGet, path, nil)
+		body := w.Body.String()
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+		if strings.Contains(body, "<script>alert") || strings.Contains(body, "\u202e") || strings.Contains(body, "\a") || strings.Contains(body, `<script>"`) {
+			t.Errorf("%s shows strangers' text as it came: %s", path, body)
+		}
+	}
+	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
+	if !strings.Contains(body, "part 1 of 3") || strings.Count(body, "Such as") != 2 {
+		t.Errorf("what is wrong with 250 pages is not one reason in three parts: %s", body)
+	}
+	for _, path := range []string{"/changes?before=x", "/changes?before=-1", "/changes?before=99999999999999999999999", "/errors?part=0", "/errors?part=x"} {
+		if w := v.ask(http.MethodGet, path, nil); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	token := v.token("/policy")
+	for name, form := range map[string]url.Values{
+		"no name":            {"read": {"1"}},
+		"no right":           {"name": {"x"}},
+		"a day that is over": {"name": {"x"}, "read": {"1"}, "expires": {"2020-01-01"}},
+		"no day":             {"name": {"x"}, "read": {"1"}, "expires": {"tomorrow"}},
+		"a key for a name":   {"name": {store.KeyPrefix + "abc"}, "read": {"1"}},
+		"control characters": {"name": {"a\x00b"}, "read": {"1"}},
+		"a name too long":    {"name": {strings.Repeat("x", store.MaxKeyName+1)}, "read": {"1"}},
+	} {
+		form.Set("csrf", token)
+		if w := v.ask(http.MethodPost, "/policy/keys", form); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "No key was made") {
+			t.Errorf("a key with %s: %d", name, w.Code)
+		}
+	}
+	if w := v.ask(http.MethodPost, "/policy/keys", url.Values{"name": {"y"}, "read": {"1"}}); w.Code != http.StatusForbidden {
+		t.Errorf("a form without a token makes a key: %d", w.Code)
+	}
+	w := v.ask(http.MethodPost, "/policy/keys", url.Values{"csrf": {token}, "name": {"y"}, "update": {"1"}, "expires": {"2026-12-24"}})
+	if w.Code != http.StatusOK || strings.Count(w.Body.String(), store.KeyPrefix) != 1 {
+		t.Errorf("no key is shown once: %d %s", w.Code, w.Body)
+	}
+	if w := v.ask(http.MethodPost, "/policy/keys", url.Values{"csrf": {token}, "name": {"y"}, "read": {"1"}}); w.Code != http.StatusConflict {
+		t.Errorf("two keys of one name: %d", w.Code)
+	}
+	for range 2 { // the second time there is none
+		if w := v.ask(http.MethodPost, "/policy/revoke", url.Values{"csrf": {token}, "name": {"y"}}); w.Code != http.StatusSeeOther {
+			t.Errorf("revoked: %d", w.Code)
+		}
+	}
+	keys, err := h.Keys.Keys(t.Context())
+	if err != nil || len(keys) != 2 || keys[1].Revoked.IsZero() || keys[1].May(millrace.RightRead) || keys[1].Expires.Day() != 24 {
+		t.Errorf("%+v, %v", keys, err)
+	}
+}
