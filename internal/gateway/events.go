@@ -30,6 +30,8 @@ type what struct {
 	page   bool  // a page or file of the site was asked for; of.Page is its identity, if it is a page
 	broken bool  // the answer broke off
 	quiet  bool  // it is no visit: nothing is recorded
+	// listens: how long it took is how long the client has listened.
+	listens bool
 }
 
 // Of implements [edition.Gate].
@@ -49,7 +51,7 @@ func (w *response) its(room string) {
 
 // guess notes what a request was for that is turned away before anybody looks.
 func (g *Gateway) guess(w *response, r *http.Request) {
-	if g.o.Events == nil || g.press == nil {
+	if !g.timed || g.press == nil {
 		return
 	}
 	if inner := under(r, g.docs); inner != nil {
@@ -100,29 +102,54 @@ const (
 	signTime = 10 * time.Second
 )
 
-// event tells of an answer, if it was one to a machine.
+// event tells of an answer, if it was one to a machine, and counts it.
 func (g *Gateway) event(w *response, r *http.Request) {
-	if w.silent || w.what.quiet || g.o.Bots == nil {
+	if w.silent || w.what.quiet || g.o.Bots == nil && g.o.Metrics == nil {
 		return
 	}
-	if !w.identified && g.signed(r) {
+	wait := !w.identified && g.signed(r)
+	var id identity
+	switch {
+	case g.o.Bots == nil:
+	case wait:
+		id.bot = g.o.Bots.Identify(r.UserAgent())
+	default:
+		id = w.identify()
+	}
+	if id.bot == nil && !wait && g.o.Metrics == nil || isInside(r.Context()) {
+		return
+	}
+	e := g.outline(w, r)
+	if g.o.Metrics != nil {
+		g.o.Metrics.count(&e, family(id.bot), w.what.listens)
+	}
+	if g.o.Events == nil || id.bot == nil && !wait {
+		return
+	}
+	g.complete(&e, w, r)
+	if wait {
 		// A signature may take a while, which no request has to wait for.
-		e := g.eventOf(w, r)
 		select {
 		case g.signatures <- struct{}{}:
 			go g.later(e, r)
 			return
 		default: // many are looked at: nobody can tell of this one
-			w.identified, w.id.bot = true, cmp.Or(g.o.Bots.Identify(r.UserAgent()), bots.Other)
+			id.bot = cmp.Or(id.bot, bots.Other)
 		}
 	}
-	id := w.identify()
-	if id.bot == nil || isInside(r.Context()) {
-		return
-	}
-	e := g.eventOf(w, r)
 	by(&e, id)
 	g.o.Events.Record(e)
+}
+
+// family gives who runs a machine, for metrics.
+func family(b *bots.Bot) string {
+	switch {
+	case b == nil:
+		return nobody
+	case b.Family == "":
+		return others
+	}
+	return label(b.Family)
 }
 
 // by notes who has asked.
@@ -139,34 +166,23 @@ func by(e *store.Event, id identity) {
 	}
 }
 
-// eventOf gives the event of an answer, but for who has asked.
-func (g *Gateway) eventOf(w *response, r *http.Request) store.Event {
+// outline gives what kind of request was answered, and how.
+func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	what := &w.what
-	e := store.Event{
-		Time: w.start, Protocol: what.of.Room, Query: what.of.Query, Status: w.status, Bytes: w.bytes,
-		Took: time.Since(w.start), Cached: what.told && !what.made, Size: what.size,
-	}
+	of := &what.of
+	e := store.Event{Time: w.start, Protocol: of.Room, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
 	switch {
 	case what.broken:
 		e.Status = 0
 	case w.status == 0 && r.Context().Err() == nil:
 		e.Status = http.StatusOK // the server writes an empty answer
 	}
-	if e.Status == http.StatusNotModified {
-		e.Cached, e.Size = true, 0
-	}
-	if holdsKey(e.Query) {
-		e.Query = "(a key)"
-	}
-	if intent := r.Header["X-Openfeeder-Intent"]; len(intent) > 0 && !holdsKey(intent[0]) {
-		e.Intent = intent[0]
-	}
-	if what.page || e.Protocol == "" {
-		g.ofPage(&e, w, r)
-		return e
-	}
-	of := &what.of
-	switch {
+	switch kind := w.Header().Get("Content-Type"); {
+	case what.page || e.Protocol == "":
+		e.Protocol, e.Endpoint = pageRoom, store.EndpointFile
+		if of.Page != "" || isHTML(kind) || mayBePage(r.URL.Path) && (e.Status >= 300 || kind == "") {
+			e.Endpoint = store.EndpointFetch
+		}
 	case of.Search:
 		e.Endpoint = store.EndpointSearch
 	case of.Public, of.Room == composedRoom:
@@ -176,45 +192,42 @@ func (g *Gateway) eventOf(w *response, r *http.Request) store.Event {
 	default:
 		e.Endpoint = store.EndpointIndex
 	}
+	return e
+}
+
+// complete adds to an outline what was asked for.
+func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
+	what, base := &w.what, g.docs
+	of := &what.of
+	e.Query, e.Cached, e.Size = of.Query, what.told && !what.made, what.size
+	if e.Protocol == pageRoom {
+		base, e.Cached, e.Size = g.base, false, 0
+		if e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
+			e.Size = e.Bytes
+		}
+	}
+	if e.Status == http.StatusNotModified {
+		e.Cached, e.Size = true, 0
+	}
 	if of.Rest {
 		e.HTML = -1 // the page has been counted with its first part
 	}
 	if e.Status == http.StatusOK && r.Method != http.MethodHead || of.Search {
 		e.Results = of.Names
 	}
-	switch e.Path = of.Page; {
-	case e.Path != "":
-	case of.Room == composedRoom:
+	if e.Path = of.Page; e.Path == "" {
 		e.Path = r.URL.EscapedPath()
-	default:
-		e.Path = r.URL.EscapedPath()
-		if inner := under(r, g.docs); inner != nil {
+		if inner := under(r, base); inner != nil && e.Protocol != composedRoom {
 			e.Path = inner.URL.EscapedPath()
 		}
 	}
 	e.Path = shown(e.Path)
-	return e
-}
-
-// ofPage completes the event of a request for a page or file of the site's own,
-// or for what nobody has.
-func (g *Gateway) ofPage(e *store.Event, w *response, r *http.Request) {
-	h := w.Header()
-	e.Protocol, e.Endpoint, e.Cached = pageRoom, store.EndpointFile, e.Status == http.StatusNotModified
-	switch kind := h.Get("Content-Type"); {
-	case w.what.of.Page != "", isHTML(kind), mayBePage(r.URL.Path) && (e.Status >= 300 || kind == ""):
-		e.Endpoint = store.EndpointFetch
+	if holdsKey(e.Query) {
+		e.Query = "(a key)"
 	}
-	if e.Size = 0; e.Status == http.StatusOK && h["Content-Encoding"] == nil {
-		e.Size = e.Bytes
+	if intent := r.Header["X-Openfeeder-Intent"]; len(intent) > 0 && !holdsKey(intent[0]) {
+		e.Intent = intent[0]
 	}
-	if e.Path = w.what.of.Page; e.Path == "" {
-		e.Path = r.URL.EscapedPath()
-		if inner := under(r, g.base); inner != nil {
-			e.Path = inner.URL.EscapedPath()
-		}
-	}
-	e.Path = shown(e.Path)
 }
 
 // identityAt gives the identity that a page of the site has by the path and query

@@ -95,6 +95,11 @@ type Options struct {
 	// proves whose the site is. They come before all else at their paths.
 	Fixed map[string]string
 
+	// Metrics count the requests, and are given at /metrics to clients that are
+	// near; nil = nothing is counted.
+	Metrics        *Metrics
+	MetricsOptions MetricsOptions
+
 	// Dashboard answers at and below DashboardPath, a path of the host's such as
 	// "/dashboard"; the paths of its requests are relative to that. It comes before
 	// all else there, for every host, and nothing says that it is there; who may see
@@ -132,9 +137,10 @@ type Gateway struct {
 	classes  *classes // nil = everybody is answered
 	pacing   *pacing  // nil = large documents go as fast as they can
 	searches *turns
-	serves   bool // a room answers requests itself
-	guarded  bool // a room's content needs a key
-	timed    bool // somebody wants to know how long requests take
+	serves   bool         // a room answers requests itself
+	guarded  bool         // a room's content needs a key
+	timed    bool         // somebody wants to know how long requests take
+	measures http.Handler // of Options.Metrics; nil = there are none
 	ending   context.Context
 	end      context.CancelFunc
 
@@ -207,7 +213,10 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
 	}
-	g.timed = g.access != nil || g.o.Events != nil
+	if o.Metrics != nil {
+		g.measures = g.measured()
+	}
+	g.timed = g.access != nil || o.Events != nil || o.Metrics != nil
 	g.ending, g.end = context.WithCancel(context.Background())
 	return g, nil
 }
@@ -235,7 +244,7 @@ func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		if g.access != nil {
 			g.access.line(r, w.from(), w.status, w.bytes, w.start)
 		}
-		if g.o.Events != nil {
+		if g.o.Events != nil || g.o.Metrics != nil {
 			g.event(w, r)
 		}
 		if !w.what.broken { // somebody may still hold what was broken off

@@ -99,6 +99,7 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Server, 
 	// Whoever only listens takes no place away from the others.
 	listens := right == millrace.RightRead && r.Method != http.MethodPost
 	if listens {
+		w.what.listens = true
 		end, err := g.streams.enter(w.who())
 		if err != nil {
 			g.fail(w, r, err)

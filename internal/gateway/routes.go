@@ -11,9 +11,6 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// metricsPath is where Prometheus looks.
-const metricsPath = "/metrics"
-
 // keysPath is where a host publishes the keys that sign for it.
 const keysPath = "/.well-known/http-message-signatures-directory"
 
@@ -21,6 +18,7 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 //
 //	/healthz     200 while the process lives
 //	/readyz      200 once a complete edition is published, 503 before
+//	/metrics     what Prometheus asks for, for those who may
 //	DASHBOARD/…  the owner's, who logs in there, if there is one
 //	             in front of a site, 421 for a host that it does not go by
 //	/.well-known/http-message-signatures-directory  the keys that sign for the host, if it has some here
@@ -52,7 +50,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		plain(w, r, http.StatusOK, "ready\n")
 		return
 	}
-	if g.dashboard(w, r) {
+	if g.metrics(w, r) || g.dashboard(w, r) {
 		return
 	}
 	if g.front != nil {

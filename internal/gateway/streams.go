@@ -91,6 +91,13 @@ func (w *response) leave() {
 	w.g.active.Add(-1)
 }
 
+// now gives how many there are.
+func (s *streams) now() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
 // count adds n streams of a client. The lock is held.
 func (s *streams) count(c client, n int) {
 	s.open += n
