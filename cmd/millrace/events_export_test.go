@@ -80,10 +80,10 @@ func TestEventsTo(t *testing.T) {
 func TestEventsToWrong(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"there is ga4, plausible, umami, webhook":   {"--events-to", "matomo=https://a.example/"},
-		"KIND=URL":                                  {"--events-to", "https://a.example/hunter2"},
-		"its query has no website":                  {"--events-to", "umami=https://a.example/"},
-		"named twice":                               {"--events-to", "webhook=https://a.example/", "--events-to", "webhook=https://a.example/", "--events-secret", eventsSecret},
+		"there is ga4, plausible, umami, webhook": {"--events-to", "matomo=https://a.example/"},
+		"KIND=URL":                 {"--events-to", "https://a.example/hunter2"},
+		"its query has no website": {"--events-to", "umami=https://a.example/"},
+		"named twice":              {"--events-to", "webhook=https://a.example/", "--events-to", "webhook=https://a.example/", "--events-secret", eventsSecret},
 		"--events-secret: a webhook of --events-to": {"--events-to", "webhook=https://a.example/hunter2"},
 		"no webhook in --events-to":                 {"--events-secret", eventsSecret},
 		"begins with whsec_":                        {"--events-to", "webhook=https://a.example/", "--events-secret", "hunter2"},
