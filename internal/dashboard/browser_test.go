@@ -105,13 +105,9 @@ func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *windo
 		w.ctx, cancel = chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 		t.Cleanup(cancel)
 		var late context.CancelFunc
-		w.ctx, late = context.WithTimeout(w.ctx, 2*time.Minute)
+		w.ctx, late = context.WithTimeout(w.ctx, 4*time.Minute)
 		t.Cleanup(late)
-		w.do(chromedp.EmulateViewport(width, 900))
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}
-		if _, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, media); err != nil {
-			t.Fatal(err)
-		}
+		w.dress(width, theme)
 		if err := chromedp.Listen(w.ctx, w.hear); err != nil {
 			t.Fatal(err)
 		}
@@ -256,35 +252,49 @@ func TestBrowserPages(t *testing.T) {
 	}
 	t.Parallel()
 	b := newBoard(t, seeded(t), seedTime)
-	open := chromium(t)
-	for _, view := range []struct {
-		name, theme string
-		width       int64
-	}{
-		{"wide-light", "light", 1280},
-		{"wide-dark", "dark", 1280},
-		{"narrow-light", "light", 390},
-		{"narrow-dark", "dark", 390},
-	} {
-		t.Run(view.name, func(t *testing.T) {
-			w := open(t, view.width, view.theme)
-			w.open(b.url)
-			w.shoot("login-" + view.name)
-			for _, f := range w.flaws() {
-				t.Errorf("login: %s", f)
-			}
-			w.logIn(b)
-			for _, p := range browserPages {
-				w.open(strings.TrimSuffix(b.url, "/") + p.path)
-				w.shoot(p.name + "-" + view.name)
-				for _, f := range w.flaws() {
-					t.Errorf("%s: %s", p.name, f)
-				}
-				if text := w.eval("document.querySelector('main').innerText"); !strings.Contains(text, p.holds) {
-					t.Errorf("%s does not say %q: %s", p.name, p.holds, text)
-				}
-			}
-		})
+	w := chromium(t)(t, views[0].width, views[0].theme)
+	w.open(b.url)
+	w.look("login")
+	w.logIn(b)
+	for _, p := range browserPages {
+		w.open(strings.TrimSuffix(b.url, "/") + p.path)
+		if text := w.eval("document.querySelector('main').innerText"); !strings.Contains(text, p.holds) {
+			t.Errorf("%s does not say %q: %s", p.name, p.holds, text)
+		}
+		w.look(p.name)
+	}
+}
+
+// views are how a page is looked at.
+var views = []struct {
+	name, theme string
+	width       int64
+}{
+	{"wide-light", "light", 1280},
+	{"wide-dark", "dark", 1280},
+	{"narrow-dark", "dark", 390},
+	{"narrow-light", "light", 390},
+}
+
+// look looks at the page that is open from all sides.
+func (w *window) look(name string) {
+	w.t.Helper()
+	for _, v := range views {
+		w.dress(v.width, v.theme)
+		w.shoot(name + "-" + v.name)
+		for _, f := range w.flaws() {
+			w.t.Errorf("%s, %s: %s", name, v.name, f)
+		}
+	}
+}
+
+// dress gives the window a width and the system a theme.
+func (w *window) dress(width int64, theme string) {
+	w.t.Helper()
+	w.do(chromedp.EmulateViewport(width, 900))
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}
+	if _, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

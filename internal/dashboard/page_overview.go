@@ -39,6 +39,7 @@ type notice struct {
 	Word string
 	Text string
 	To   string // where more is said; "" = nowhere
+	Link string // what is there
 }
 
 const (
@@ -124,11 +125,11 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	failed := tile{Label: "Failed", Figure: count(t.Failed), Note: percent(t.Failed, t.Events) + " of requests"}
 	if t.Failed > 0 {
 		failed.Kind = "bad"
-		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors"})
+		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors", "Errors"})
 	}
 	p.Tiles = append(p.Tiles, failed)
 	if t.Forged > 0 {
-		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " under the name of a machine that it was not, in the last 7 days.", "/unusual"})
+		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " under the name of a machine that it was not, in the last 7 days.", "/unusual", "Unusual"})
 	}
 	p.NBots, p.Bots, p.Rooms = len(week.Bots), week.Bots[:min(overviewBots, len(week.Bots))], week.Rooms
 	if len(p.Bots) > 0 {
@@ -140,19 +141,19 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 // notice says what needs a look, beside what the figures tell.
 func (p *overviewPage) notice(d *Dashboard) {
 	if p.Edition == nil {
-		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "There is no edition yet: machines get nothing.", ""})
+		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "There is no edition yet: machines get nothing.", "", ""})
 	}
 	if l := p.Look; l != nil {
 		if l.Err != nil {
-			p.Notices = append(p.Notices, notice{"bad", "Source", "The last look at the source has failed; what is held of it stays published.", "/errors"})
+			p.Notices = append(p.Notices, notice{"bad", "Source", "The last look at the source has failed; what is held of it stays published.", "/errors", "Errors"})
 		}
 		if l.SkippedN > 0 {
-			p.Notices = append(p.Notices, notice{"warn", "Skipped", plural(l.SkippedN, "page was", "pages were") + " left out at the last look at the source.", "/errors"})
+			p.Notices = append(p.Notices, notice{"warn", "Skipped", plural(l.SkippedN, "page was", "pages were") + " left out at the last look at the source.", "/errors", "Errors"})
 		}
 	}
 	if d.site.Dropped != nil {
 		if n := d.site.Dropped(); n > 0 {
-			p.Notices = append(p.Notices, notice{"warn", "Not counted", plural(n, "request", "requests") + " could not be recorded since the server started: the figures are too low.", ""})
+			p.Notices = append(p.Notices, notice{"warn", "Not counted", plural(n, "request", "requests") + " could not be recorded since the server started: the figures are too low.", "", ""})
 		}
 	}
 }

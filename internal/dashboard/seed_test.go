@@ -53,6 +53,9 @@ func seed(t testing.TB, h *handbook, days int) {
 				if e.Protocol == "html" {
 					e.Bytes, e.Size = 12_400, 61_000
 				}
+				if e.Protocol == "site" {
+					e.Endpoint, e.Path, e.Results, e.HTML, e.Received, e.Bytes, e.Size = store.EndpointDiscovery, "/robots.txt", 0, 0, 0, 700, 700
+				}
 				switch n := rng.IntN(100); {
 				case b.verdict == store.Forged && n < 60:
 					e.Status, e.Bytes = 403, 300
@@ -64,10 +67,8 @@ func seed(t testing.TB, h *handbook, days int) {
 					e.Status, e.Bytes = 502, 100
 				case n < 52 && e.Protocol == "openfeeder":
 					e.Endpoint, e.Path, e.Query, e.Results, e.HTML, e.Received = store.EndpointSearch, "/openfeeder", queries[rng.IntN(len(queries))], int64(rng.IntN(3)), 0, 0
-				case n < 55 && e.Protocol != "html":
+				case n < 55 && e.Protocol != "html" && e.Protocol != "site":
 					e.Endpoint, e.Path, e.Results, e.Bytes, e.HTML, e.Received = store.EndpointIndex, "/index.json", 5, 1900, 0, 0
-				case e.Protocol == "site":
-					e.Endpoint, e.Path, e.Results, e.HTML, e.Received = store.EndpointDiscovery, "/robots.txt", 0, 0, 0
 				}
 				events = append(events, e)
 			}
