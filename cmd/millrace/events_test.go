@@ -125,8 +125,12 @@ func TestNotRecorded(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	for _, wrong := range [][]string{
-		{"serve", ".", "--events", "-1h"}, {"serve", ".", "--events", "5s"}, {"serve", ".", "--events", "30d"},
-		{"report"}, {"report", "--store", file, "--since", "yesterday"}, {"report", "--store", file, "--csv", "--json"},
+		{"serve", ".", "--events", "-1h"},
+		{"serve", ".", "--events", "5s"},
+		{"serve", ".", "--events", "30d"},
+		{"report"},
+		{"report", "--store", file, "--since", "yesterday"},
+		{"report", "--store", file, "--csv", "--json"},
 	} {
 		if code, _, errs := command(t, nil, wrong...); code != exitUsage || errs == "" {
 			t.Errorf("%v: exit %d: %s", wrong, code, errs)
