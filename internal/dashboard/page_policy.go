@@ -34,8 +34,14 @@ type policyPage struct {
 // policyField is one thing that a policy says.
 type policyField struct {
 	Name  string
-	Says  string   // "" = nothing
-	Heard []string // by protocol; "" = it does not carry that
+	Says  string // "" = nothing
+	Heard []heardField
+}
+
+// heardField is what machines read of one thing by a protocol.
+type heardField struct {
+	Protocol string
+	Says     string // "" = it does not carry that
 }
 
 // heardPolicy is what a reader of one protocol understands.
@@ -153,7 +159,7 @@ func (p *policyPage) compare() {
 			if h.Policy != nil {
 				says = m.says(h.Policy)
 			}
-			f.Heard = append(f.Heard, says)
+			f.Heard = append(f.Heard, heardField{h.Protocol, says})
 		}
 		if any {
 			p.Fields = append(p.Fields, f)
