@@ -212,7 +212,8 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	if of.Rest {
 		e.HTML = -1 // the page has been counted with its first part
 	}
-	if e.Status == http.StatusOK && r.Method != http.MethodHead || of.Search {
+	stands := e.Status == http.StatusNotModified // with all that it names
+	if (e.Status == http.StatusOK || stands) && r.Method != http.MethodHead || of.Search {
 		e.Results = of.Names
 	}
 	if e.Path = of.Page; e.Path == "" {

@@ -135,6 +135,10 @@ func TestEventSizes(t *testing.T) {
 	if whole := kept.last()[0]; list.Bytes >= whole.Bytes || list.Size != whole.Bytes {
 		t.Errorf("a list has %d bytes, coded %d of %d", whole.Bytes, list.Bytes, list.Size)
 	}
+	ask(g, "GET", "/llm-pages.json", "If-None-Match", "*", "User-Agent", gptBot)
+	if stands := kept.last()[0]; stands.Status != 304 || stands.Results != list.Results || stands.Results == 0 {
+		t.Errorf("a list that stands names its pages: %+v", stands)
+	}
 }
 
 // Nobody is told of people, of the owner, and of those who look whether the
