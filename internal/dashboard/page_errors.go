@@ -83,7 +83,7 @@ func (d *Dashboard) errors(r *http.Request) (*reply, error) {
 		}
 	}
 	if p.Recorded {
-		return &reply{Data: p}, p.requests(r, d.site)
+		return &reply{Data: p}, p.requests(r, d)
 	}
 	return &reply{Data: p}, nil
 }
@@ -123,7 +123,8 @@ func (p *errorsPage) skips(part string) error {
 }
 
 // requests fills in what machines were not given.
-func (p *errorsPage) requests(r *http.Request, s *Site) error {
+func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
+	s := d.site
 	ctx, all, by := r.Context(), int64(0), map[store.Outcome]int64{}
 	for sum, err := range s.Usage.Sums(ctx, s.Name, store.SumQuery{From: p.Span.From, To: p.Span.To, Per: store.Day}) {
 		if err != nil {
@@ -140,9 +141,9 @@ func (p *errorsPage) requests(r *http.Request, s *Site) error {
 	if p.Missing, err = s.Usage.Top(ctx, s.Name, store.TopMissing, p.Span.From, p.Span.To, missingShown); err != nil {
 		return err
 	}
-	p.Failures, err = recent(ctx, s.Usage, s.Name, store.EventQuery{
-		From: p.Span.From, Outcomes: []store.Outcome{store.Failed, store.Mistaken}, Limit: failuresShown,
-	})
+	bad := []store.Outcome{store.Failed, store.Mistaken}
+	p.Failures, err = d.latest(ctx, p.Span, store.EventQuery{Outcomes: bad, Limit: failuresShown},
+		func(s *store.Sum) bool { return slices.Contains(bad, s.Outcome) })
 	return err
 }
 

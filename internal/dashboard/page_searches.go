@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 
@@ -63,19 +62,7 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 		{Label: "Results", Figure: count(found), Note: "of all searches together"},
 		{Label: "Not answered", Figure: count(failed), Note: "refused, wrong or failed"},
 	}
-	p.Recent, err = recent(ctx, usage, site, store.EventQuery{Endpoint: store.EndpointSearch, From: p.Span.From, Limit: searchesRecent})
+	p.Recent, err = d.latest(ctx, p.Span, store.EventQuery{Endpoint: store.EndpointSearch, Limit: searchesRecent},
+		func(s *store.Sum) bool { return s.Endpoint == store.EndpointSearch })
 	return &reply{Data: p}, err
-}
-
-// recent gives the newest events that q asks for.
-func recent(ctx context.Context, usage store.Usage, site string, q store.EventQuery) ([]store.Event, error) {
-	q.Newest = true
-	var out []store.Event
-	for e, err := range usage.Events(ctx, site, q) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
 }
