@@ -1,0 +1,49 @@
+package dashboard
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// latest gives the newest of the events that q asks for, which has a limit.
+// Among millions of others, few may be such: the sums, by which takes knows
+// them, say in which hours there are any.
+func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
+	q.Newest = true
+	var out []store.Event
+	for day := span.To.AddDate(0, 0, -1); !day.Before(span.From); day = day.AddDate(0, 0, -1) {
+		hours := map[time.Time]time.Duration{}
+		for s, err := range d.site.Usage.Sums(ctx, d.site.Name, store.SumQuery{From: day, To: day.AddDate(0, 0, 1), Per: store.Hour}) {
+			if err != nil {
+				return nil, err
+			}
+			if takes(&s) {
+				hours[s.Start.UTC()] = time.Duration(s.Per) // a day, where nothing else is kept
+			}
+		}
+		for _, start := range slices.Backward(slices.SortedFunc(maps.Keys(hours), time.Time.Compare)) {
+			most := q.Limit - len(out)
+			if most <= 0 {
+				break
+			}
+			q := q
+			q.From, q.To, q.Limit = start, start.Add(hours[start]), most
+			for e, err := range d.site.Usage.Events(ctx, d.site.Name, q) {
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, e)
+			}
+		}
+		if len(out) >= q.Limit {
+			break
+		}
+	}
+	// Numbers are in the order in which answers were over.
+	slices.SortStableFunc(out, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
+	return out, nil
+}
