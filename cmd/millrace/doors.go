@@ -80,22 +80,32 @@ func (c *doors) validate() error {
 func (c *doors) networks() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range c.Proxies {
-		p, err := netip.ParsePrefix(s)
-		if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
-			a = a.Unmap()
-			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		p, err := network("proxies", s, "every client could name itself as it likes")
+		if err != nil {
+			return nil, err
 		}
-		switch {
-		case err != nil:
-			return nil, usageError(fmt.Sprintf("--proxies: %q is no address or network, such as 10.0.0.0/8", s))
-		case p.Addr().Is4In6():
-			return nil, usageError(fmt.Sprintf("--proxies: write %q as a network of IPv4", s))
-		case p.Bits() == 0:
-			return nil, usageError(fmt.Sprintf("--proxies: with %q every client could name itself as it likes", s))
-		}
-		out = append(out, p.Masked())
+		out = append(out, p)
 	}
 	return out, nil
+}
+
+// network reads an address or a network that a flag names. all says what would be
+// if it named everybody.
+func network(flag, s, all string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(s)
+	if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
+		a = a.Unmap()
+		p, err = netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	switch {
+	case err != nil:
+		return p, usageError(fmt.Sprintf("--%s: %q is no address or network, such as 10.0.0.0/8", flag, s))
+	case p.Addr().Is4In6():
+		return p, usageError(fmt.Sprintf("--%s: write %q as a network of IPv4", flag, s))
+	case p.Bits() == 0:
+		return p, usageError(fmt.Sprintf("--%s: with %q %s", flag, s, all))
+	}
+	return p.Masked(), nil
 }
 
 // closed reports whether the content of a protocol needs a key. Without doors,

@@ -27,6 +27,7 @@ type serveCommand struct {
 	stamping
 	recording
 	exporting
+	metering
 	boarding
 	Source    string `arg:"" help:"What to publish: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
 	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})."`
@@ -111,7 +112,7 @@ func (c *serveCommand) validate() error {
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
 	}
 	_, err := c.rules(nil)
-	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(), c.boarding.validate(), err)
+	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(), c.metering.validate(), c.boarding.validate(), err)
 }
 
 // accessLog opens what gets a line per request; nil = nothing does, or nothing is

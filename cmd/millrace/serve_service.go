@@ -62,6 +62,7 @@ type service struct {
 	events  *eventRecorder    // nil = nothing is recorded
 	// exporters hand on what is recorded.
 	exporters []*analytics.Exporter
+	metrics   *gateway.Metrics // nil = nothing is counted
 	// visitors are logged in to the dashboard; nil = there was none yet.
 	visitors  *dashboard.Doors
 	inside    http.Handler // the gateway, for the owner
@@ -99,7 +100,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if was.c.PrivateAgents == c.PrivateAgents {
 			s.agents = was.agents
 		}
-		s.events, s.visitors = was.events, was.visitors
+		s.events, s.visitors, s.metrics = was.events, was.visitors, was.metrics
 		o.store = was.origin.store
 		if last := was.origin.last.Load(); last != nil {
 			o.last.Store(last)
@@ -211,6 +212,9 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	c.answer(p, c.policy, &c.doors, gateO)
 	gateO.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Tally, error) {
 		return o.update(ctx, p, s.site, s.press, urls, gone)
+	}
+	if err := s.meter(gateO, s.metrics); err != nil {
+		return err
 	}
 	if err := s.board(published, gateO); err != nil {
 		return err

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What serve does is counted, for who asks from this machine; with off, there is
+// nothing to be had.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	conf := filepath.Join(t.TempDir(), "millrace.yaml")
+	if err := os.WriteFile(conf, []byte("metrics: off\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, copySite(t, "handbook"))
+	get(t, s.url+"docs/llm.json", "User-Agent", gptBot)
+	status, h, said := get(t, s.url+"metrics")
+	for _, line := range []string{
+		`millrace_requests_total{bot="openai",endpoint="fetch",outcome="sent",protocol="tct-01"} 1`,
+		"millrace_events_dropped_total 0", "millrace_source_look_failed 0", "millrace_edition_pages ", "go_goroutines ",
+	} {
+		if !strings.Contains(said, line) {
+			t.Errorf("%d %v: no %q in\n%s", status, h, line, said)
+		}
+	}
+	if status, _, _ := get(t, s.url+"metrics", "X-Forwarded-For", "127.0.0.1"); status != 404 {
+		t.Errorf("for somebody else: %d", status)
+	}
+	if _, _, said := get(t, s.url+"robots.txt"); strings.Contains(said, "metrics") {
+		t.Error(said)
+	}
+	s.stop()
+
+	s = serve(t, copySite(t, "handbook"), "--config", conf)
+	if status, _, _ := get(t, s.url+"metrics"); status != 404 {
+		t.Errorf("off, and %d", status)
+	}
+	s.stop()
+}
+
+func TestMetricsFlag(t *testing.T) {
+	for _, tt := range []struct {
+		values []string
+		off    bool
+		want   string // of the error; "" = none
+	}{
+		{nil, false, ""},
+		{[]string{"198.51.100.7", "2001:db8::/32"}, false, ""},
+		{[]string{"off"}, true, ""},
+		{[]string{"off", "10.0.0.0/8"}, true, "nothing else"},
+		{[]string{"0.0.0.0/0"}, false, "everybody"},
+		{[]string{"everybody"}, false, "no address or network"},
+		{[]string{""}, false, "no address or network"},
+		{[]string{"::ffff:10.0.0.0/104"}, false, "IPv4"},
+	} {
+		from, off, err := (&metering{tt.values}).readers()
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%q: %v", tt.values, err)
+		}
+		if off != tt.off || err == nil && !off && len(from) != len(tt.values) {
+			t.Errorf("%q: %v, off %t", tt.values, from, off)
+		}
+	}
+}
