@@ -127,13 +127,14 @@ func eventName(e *store.Event) string {
 // page gives the URL of what an event is about, of at most most bytes. A path may
 // be anything that somebody has asked for.
 func (p *provider) page(e *store.Event, most int) *url.URL {
-	u, err := url.Parse(canon.Absolute(p.base, e.Path))
+	asked := cut(e.Path)
+	u, err := url.Parse(canon.Absolute(p.base, asked))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		if u, err = url.Parse(p.base); err != nil {
 			u = new(url.URL)
 		}
 		var query string
-		u.Path, query, _ = strings.Cut(e.Path, "?")
+		u.Path, query, _ = strings.Cut(asked, "?")
 		u.Path, u.RawPath, u.RawQuery = "/"+strings.TrimLeft(u.Path, "/"), "", query
 	}
 	u.User, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", false
