@@ -1,0 +1,81 @@
+package analytics
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// again finds who takes what he has, as if he had not.
+func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
+	type subject struct {
+		who
+		path string
+	}
+	type state struct {
+		size   int64 // of all of them; -1 = it has changed
+		asked  int64 // whole answers
+		bytes  int64 // of one
+		stands bool  // a condition was met with a 304
+		first  time.Time
+		last   time.Time
+	}
+	seen := map[subject]*state{}
+	families := map[string]string{}
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		page := e.Endpoint == store.EndpointFetch || e.Endpoint == store.EndpointIndex
+		if !page || e.Status != 304 && (e.Status != 200 || e.Bytes == 0) {
+			continue
+		}
+		k := subject{who{e.Bot, e.Protocol}, e.Path}
+		s := seen[k]
+		if s == nil {
+			if len(seen) == mostPaths {
+				continue // those that come most often are among the first
+			}
+			s = &state{size: cmp.Or(e.Size, e.Bytes), first: e.Time, last: e.Time}
+			seen[k] = s
+		}
+		if e.Time.Before(s.first) {
+			s.first = e.Time
+		}
+		if e.Time.After(s.last) {
+			s.last = e.Time
+		}
+		if e.Status == 304 {
+			s.stands = true
+			continue
+		}
+		if s.asked > 0 && s.size != cmp.Or(e.Size, e.Bytes) {
+			s.size = -1
+		}
+		s.asked, s.bytes = s.asked+1, e.Bytes
+		families[e.Bot] = e.Family
+	}
+	found, most := map[who]*Unusual{}, map[who]int64{}
+	for k, s := range seen {
+		if s.asked < againTimes || s.stands || s.size < 0 {
+			continue
+		}
+		u := of(found, k.who)
+		u.note(s.first, s.last, s.asked-1, (s.asked-1)*s.bytes)
+		u.Against++ // pages and lists
+		if n := most[k.who]; s.asked > n || s.asked == n && k.path < u.Path {
+			most[k.who], u.Path = s.asked, k.path
+		}
+	}
+	return finish(found, Again, func(k who, u *Unusual) bool {
+		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
+		u.Says = fmt.Sprintf("%s has taken %s again and again as a whole, although nothing had changed, %d times too often; most often %s, %d times.",
+			named(u.Bot), counted(u.Against, "document"), u.Requests, u.Path, most[k])
+		u.Advice = "A condition would have been answered with a 304 and no body: tell its operator, or slow it down."
+		u.Flag = slower(u.Bot)
+		return true
+	}), nil
+}

@@ -1,0 +1,95 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/store"
+)
+
+// Savings is what answers to machines have saved in some time, in sums.
+type Savings struct {
+	From      time.Time       `json:"from,omitzero"` // zero = since anything is known
+	To        time.Time       `json:"to,omitzero"`   // zero = until now
+	Pages     Pages           `json:"yardstick"`
+	Total     Saved           `json:"total"`
+	Bots      []BotSaved      `json:"bots"`      // that have asked for most first
+	Protocols []ProtocolSaved `json:"protocols"` // in the order of their names
+	Days      []DateSaved     `json:"days"`      // the oldest first
+}
+
+// BotSaved is what was saved of one bot.
+type BotSaved struct {
+	Bot    string `json:"bot"`
+	Family string `json:"family,omitempty"`
+	Saved
+}
+
+// ProtocolSaved is what was saved by one protocol.
+type ProtocolSaved struct {
+	Protocol string `json:"protocol"`
+	Saved
+}
+
+// DateSaved is what was saved on one day of UTC.
+type DateSaved struct {
+	Day time.Time `json:"day"`
+	Saved
+}
+
+// Sum makes the sums of what was saved from one time to another; each is given,
+// if it is not nil, to look at as well. An error is one of the store.
+func Sum(ctx context.Context, usage store.Usage, site string, from, to time.Time, pages Pages, c savings.Coefficients, each func(DaySaved)) (*Savings, error) {
+	out := &Savings{From: from, To: to, Pages: pages, Bots: []BotSaved{}, Protocols: []ProtocolSaved{}, Days: []DateSaved{}}
+	sums := usage.Sums(ctx, site, store.SumQuery{From: from, To: to, Per: store.Day})
+	var total []*Saved
+	bots, protocols := map[string]*BotSaved{}, map[string]*ProtocolSaved{}
+	for d, err := range ByDay(sums, pages, c) {
+		if err != nil {
+			return nil, err
+		}
+		if each != nil {
+			each(d)
+		}
+		if n := len(out.Days); n == 0 || !out.Days[n-1].Day.Equal(d.Day) {
+			out.Days = append(out.Days, DateSaved{Day: d.Day, Saved: none()})
+		}
+		b, p := bots[d.Bot], protocols[d.Protocol]
+		if b == nil {
+			b = &BotSaved{Bot: d.Bot, Saved: none()}
+			bots[d.Bot] = b
+		}
+		if p == nil {
+			p = &ProtocolSaved{Protocol: d.Protocol, Saved: none()}
+			protocols[d.Protocol] = p
+		}
+		b.Family = cmp.Or(b.Family, d.Family)
+		total = append(total[:0], &b.Saved, &p.Saved, &out.Days[len(out.Days)-1].Saved)
+		for _, s := range total {
+			s.Add(&d.Saved)
+		}
+	}
+	out.Total = none()
+	for _, b := range bots {
+		out.Bots = append(out.Bots, *b)
+		out.Total.Add(&b.Saved)
+	}
+	for _, p := range protocols {
+		out.Protocols = append(out.Protocols, *p)
+	}
+	slices.SortFunc(out.Bots, func(a, b BotSaved) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Bot, b.Bot))
+	})
+	slices.SortFunc(out.Protocols, func(a, b ProtocolSaved) int { return cmp.Compare(a.Protocol, b.Protocol) })
+	return out, nil
+}
+
+// none is what nobody has saved.
+func none() Saved {
+	var s Saved
+	s.Bytes.Basis, s.Tokens.Basis, s.KWh.Basis, s.ZeroFetch.Basis = savings.Measured, savings.Estimate, savings.Estimate, savings.Estimate
+	return s
+}
