@@ -165,6 +165,13 @@ func TestConfigSave(t *testing.T) {
 	if err := readConfig(t, link, nil).save(lists, func() error { return failure }); err != nil {
 		t.Error("what is there already:", err)
 	}
+	if err := readConfig(t, link, nil).save(map[string][]string{"drop": nil}, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	holds("# ours\ndrop: []\n")
+	if got := readConfig(t, link, nil).list("drop"); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
 }
 
 // FuzzConfigEdit edits any file that can be read: it says the same afterwards,

@@ -285,7 +285,7 @@ func TestTrialWithoutOriginals(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	t.Parallel()
-	lines := func(s string) []string { return strings.Fields(s) }
+	lines := strings.Fields
 	write := func(d []diffLine) string {
 		var out []string
 		for _, l := range d {
