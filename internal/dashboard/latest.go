@@ -9,12 +9,17 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// latest gives the newest of the events that q asks for, which has a limit.
-// Among millions of others, few may be such: the sums, by which takes knows
-// them, say in which hours there are any.
+// latestLooks is how many hours are looked through at most: each costs as much
+// as all that was asked for in it.
+const latestLooks = 16
+
+// latest gives the newest of the events that q asks for, which has a limit;
+// fewer, where they lie far apart. Among millions of others, few may be such:
+// the sums, by which takes knows them, say in which hours there are any.
 func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
 	q.Newest = true
 	var out []store.Event
+	looks := 0
 	for day := span.To.AddDate(0, 0, -1); !day.Before(span.From); day = day.AddDate(0, 0, -1) {
 		hours := map[time.Time]time.Duration{}
 		for s, err := range d.site.Usage.Sums(ctx, d.site.Name, store.SumQuery{From: day, To: day.AddDate(0, 0, 1), Per: store.Hour}) {
@@ -27,9 +32,10 @@ func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery,
 		}
 		for _, start := range slices.Backward(slices.SortedFunc(maps.Keys(hours), time.Time.Compare)) {
 			most := q.Limit - len(out)
-			if most <= 0 {
-				break
+			if most <= 0 || looks == latestLooks {
+				return newestFirst(out), nil
 			}
+			looks++
 			q := q
 			q.From, q.To, q.Limit = start, start.Add(hours[start]), most
 			for e, err := range d.site.Usage.Events(ctx, d.site.Name, q) {
@@ -39,11 +45,13 @@ func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery,
 				out = append(out, e)
 			}
 		}
-		if len(out) >= q.Limit {
-			break
-		}
 	}
-	// Numbers are in the order in which answers were over.
-	slices.SortStableFunc(out, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
-	return out, nil
+	return newestFirst(out), nil
+}
+
+// newestFirst orders events by their times, since their numbers are in the order
+// in which answers were over.
+func newestFirst(events []store.Event) []store.Event {
+	slices.SortStableFunc(events, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
+	return events
 }
