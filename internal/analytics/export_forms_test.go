@@ -162,7 +162,7 @@ func plainURL(text string, most int) error {
 		return fmt.Errorf("URL %q", text)
 	case len(text) > most:
 		return fmt.Errorf("a URL of %d bytes", len(text))
-	case strings.ContainsAny(text, " <>\"'`{}|^\\#") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case strings.ContainsAny(text, " <>\"`{}|^\\#") || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Errorf("URL %q is not escaped", text)
 	}
 	for _, part := range []string{u.EscapedPath(), u.RawQuery} {
