@@ -71,6 +71,35 @@ func (v *visitor) event(after time.Duration) store.Event {
 	return e
 }
 
+const (
+	visitDays  = 30
+	visitBatch = 1000
+)
+
+// visit records n events of 30 days, tidied hourly but for the last, and gives
+// the time that the store took.
+func (v *visitor) visit(ctx context.Context, st *sqlite.Store, n int) (spent time.Duration, err error) {
+	tidied := v.now
+	events := make([]store.Event, visitBatch)
+	for i := 0; i < n; i += len(events) {
+		for j := range events {
+			events[j] = v.event(visitDays * 24 * time.Hour / time.Duration(n))
+		}
+		began := time.Now()
+		if err := st.Record(ctx, benchSite, events); err != nil {
+			return 0, err
+		}
+		if v.now.Sub(tidied) >= time.Hour && i < n-len(events)*10 {
+			if err := st.Tidy(ctx, benchSite, v.now.AddDate(0, 0, -visitDays), v.now.AddDate(0, 0, -visitDays)); err != nil {
+				return 0, err
+			}
+			tidied = v.now
+		}
+		spent += time.Since(began)
+	}
+	return spent, nil
+}
+
 // usageStore makes an empty store with one site.
 func (b *bench) usageStore(ctx context.Context, name string, now func() time.Time) (st *sqlite.Store, file string, err error) {
 	file = filepath.Join(b.dir, name+".db")
@@ -97,7 +126,10 @@ func (b *bench) usage(ctx context.Context, large bool) error {
 	if large {
 		n = 10_000_000
 	}
-	return b.usageRead(ctx, n)
+	if err := b.usageRead(ctx, n); err != nil {
+		return err
+	}
+	return b.usageOverview(ctx, n)
 }
 
 // usageSize measures what an event takes before it is rolled up, recorded in
@@ -208,34 +240,19 @@ func (b *bench) usageYear(ctx context.Context) error {
 // usageRead measures how fast what n events of 30 days come to is read, while
 // an hour of them is in no sum yet, and what memory that takes.
 func (b *bench) usageRead(ctx context.Context, n int) error {
-	const days = 30
+	const days = visitDays
 	v := &visitor{rng: rand.New(rand.NewPCG(3, 3)), now: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), scale: 1}
 	st, file, err := b.usageStore(ctx, "usage-read", func() time.Time { return v.now })
 	if err != nil {
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	var spent time.Duration
-	tidied := v.now
-	events := make([]store.Event, 1000)
-	for i := 0; i < n; i += len(events) {
-		for j := range events {
-			events[j] = v.event(days * 24 * time.Hour / time.Duration(n))
-		}
-		began := time.Now()
-		if err := st.Record(ctx, benchSite, events); err != nil {
-			return err
-		}
-		if v.now.Sub(tidied) >= time.Hour && i < n-len(events)*10 {
-			if err := st.Tidy(ctx, benchSite, v.now.AddDate(0, 0, -days), v.now.AddDate(0, 0, -days)); err != nil {
-				return err
-			}
-			tidied = v.now
-		}
-		spent += time.Since(began)
+	spent, err := v.visit(ctx, st, n)
+	if err != nil {
+		return err
 	}
 	b.add(row{
-		what: fmt.Sprintf("recording %d events in batches of %d, tidied hourly", n, len(events)),
+		what: fmt.Sprintf("recording %d events in batches of %d, tidied hourly", n, visitBatch),
 		ours: fmt.Sprintf("%.1f µs an event", float64(spent.Microseconds())/float64(n)),
 	})
 	since := v.now.AddDate(0, 0, -days)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ type usageModel struct {
 	events []store.Event // all that are kept
 	sums   map[store.Sum]store.Counts
 	whole  map[time.Time]bool // days of which no hours are kept
-	tops   map[string]*store.TopItem
+	tops   map[store.Topic]map[string]store.TopItem
 	next   uint64
 }
 
@@ -27,6 +28,7 @@ func (m *usageModel) record(events []store.Event) {
 		m.next++
 		e.Number = m.next
 		m.events = append(m.events, e)
+		m.count(e)
 		day := e.Time.Truncate(24 * time.Hour)
 		per := []store.Period{store.Day, store.Hour}
 		if m.whole[day] {
@@ -54,6 +56,29 @@ func (m *usageModel) record(events []store.Event) {
 			m.sums[key] = c
 		}
 	}
+}
+
+// count counts what an event has asked for.
+func (m *usageModel) count(e store.Event) {
+	of := store.TopPages
+	outcome := store.OutcomeOf(e.Status)
+	switch {
+	case outcome == store.Missing:
+		of = store.TopMissing
+	case outcome != store.Sent && outcome != store.Unmodified:
+		return
+	}
+	if m.tops[of] == nil {
+		m.tops[of] = make(map[string]store.TopItem)
+	}
+	item := m.tops[of][e.Path]
+	item.Name = e.Path
+	item.Events++
+	item.Bytes += e.Bytes
+	if outcome == store.Unmodified {
+		item.Empty++
+	}
+	m.tops[of][e.Path] = item
 }
 
 // tidy is what Tidy does, by its words.
@@ -118,7 +143,7 @@ func randomEvents(rng *rand.Rand, now time.Time) []store.Event {
 func randomUsage(seed uint64) testCase {
 	return testCase{fmt.Sprint("random use ", seed), func(t *testing.T, f *fixture) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := &usageModel{sums: make(map[store.Sum]store.Counts), whole: make(map[time.Time]bool)}
+		m := &usageModel{sums: make(map[store.Sum]store.Counts), whole: make(map[time.Time]bool), tops: make(map[store.Topic]map[string]store.TopItem)}
 		steps := 120
 		if testing.Short() {
 			steps = 40
@@ -151,6 +176,18 @@ func (f *fixture) compareUsage(rng *rand.Rand, m *usageModel) {
 	want(f, "events", f.events("main", store.EventQuery{}), append([]store.Event{}, m.events...))
 	want(f, "hours", f.sums("main", store.SumQuery{Per: store.Hour}), m.list(store.Hour))
 	want(f, "days", f.sums("main", store.SumQuery{Per: store.Day}), m.list(store.Day))
+	for of, items := range m.tops {
+		got := make(map[string]store.TopItem)
+		before := int64(math.MaxInt64)
+		for _, item := range f.top(of, time.Time{}, time.Time{}, 0) {
+			if item.Events > before {
+				f.Errorf("most asked %s: %s comes too late", of, item.Name)
+			}
+			before, item.Last = item.Events, time.Time{}
+			got[item.Name] = item
+		}
+		want(f, "most asked "+string(of), got, items)
+	}
 	q := store.EventQuery{
 		After: uint64(rng.IntN(int(m.next) + 2)), Newest: rng.IntN(2) == 0, Limit: rng.IntN(50),
 		Bot: []string{"", "Bot1"}[rng.IntN(2)], Protocol: []string{"", "scp"}[rng.IntN(2)], Path: []string{"", "/p/7"}[rng.IntN(2)],
