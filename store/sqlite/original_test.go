@@ -91,8 +91,10 @@ func TestFirstVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &millrace.Page{URL: benchBase + "a", Title: "A", Known: millrace.FieldTitle, Version: "p6", Original: []byte("original"),
-		Weight: millrace.Weight{Bytes: 9, Received: 5}}
+	p := &millrace.Page{
+		URL: benchBase + "a", Title: "A", Known: millrace.FieldTitle, Version: "p6", Original: []byte("original"),
+		Weight: millrace.Weight{Bytes: 9, Received: 5},
+	}
 	if _, err := site.Apply(ctx, "crawl", []millrace.Change{{Ref: millrace.Ref{URL: p.URL}, Page: p}}); err != nil {
 		t.Fatal(err)
 	}
