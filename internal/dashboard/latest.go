@@ -20,17 +20,16 @@ func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery,
 	q.Newest = true
 	var out []store.Event
 	looks := 0
-	for day := span.To.AddDate(0, 0, -1); !day.Before(span.From); day = day.AddDate(0, 0, -1) {
-		hours := map[time.Time]time.Duration{}
-		for s, err := range d.site.Usage.Sums(ctx, d.site.Name, store.SumQuery{From: day, To: day.AddDate(0, 0, 1), Per: store.Hour}) {
-			if err != nil {
-				return nil, err
-			}
-			if takes(&s) {
-				hours[s.Start.UTC()] = time.Duration(s.Per) // a day, where nothing else is kept
-			}
+	days, err := d.periods(ctx, store.SumQuery{From: span.From, To: span.To, Per: store.Day}, takes)
+	if err != nil {
+		return nil, err
+	}
+	for _, day := range newest(days) {
+		hours, err := d.periods(ctx, store.SumQuery{From: day, To: day.AddDate(0, 0, 1), Per: store.Hour}, takes)
+		if err != nil {
+			return nil, err
 		}
-		for _, start := range slices.Backward(slices.SortedFunc(maps.Keys(hours), time.Time.Compare)) {
+		for _, start := range newest(hours) {
 			most := q.Limit - len(out)
 			if most <= 0 || looks == latestLooks {
 				return newestFirst(out), nil
@@ -47,6 +46,25 @@ func (d *Dashboard) latest(ctx context.Context, span lately, q store.EventQuery,
 		}
 	}
 	return newestFirst(out), nil
+}
+
+// periods gives the beginnings of the periods with sums that takes knows, and how
+// long they are: a day, where nothing else is kept.
+func (d *Dashboard) periods(ctx context.Context, q store.SumQuery, takes func(*store.Sum) bool) (map[time.Time]time.Duration, error) {
+	out := map[time.Time]time.Duration{}
+	for s, err := range d.site.Usage.Sums(ctx, d.site.Name, q) {
+		if err != nil {
+			return nil, err
+		}
+		if takes(&s) {
+			out[s.Start.UTC()] = time.Duration(s.Per)
+		}
+	}
+	return out, nil
+}
+
+func newest(periods map[time.Time]time.Duration) []time.Time {
+	return slices.SortedFunc(maps.Keys(periods), func(a, b time.Time) int { return b.Compare(a) })
 }
 
 // newestFirst orders events by their times, since their numbers are in the order
