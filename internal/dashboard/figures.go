@@ -50,6 +50,8 @@ type question struct {
 	Protocol string
 	By       string // what the series are: protocol, bot, outcome or endpoint
 	Measure  string // what they count: requests or bytes
+	// Since leaves all that is before it to the cells alone; zero = nothing.
+	Since time.Time
 }
 
 // count adds up what the sums of a question come to.
@@ -57,12 +59,6 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 	f := &figures{From: q.From, To: q.To, Per: q.Per, cells: map[cell]float64{}}
 	bots, rooms, kinds, ends := map[string]*group{}, map[string]*group{}, map[string]*group{}, map[string]*group{}
 	each := func(s *store.Sum) {
-		f.Total.add(s)
-		of(bots, s.Bot).add(s)
-		of(rooms, s.Protocol).add(s)
-		of(kinds, string(s.Endpoint)).add(s)
-		of(ends, string(s.Outcome)).add(s)
-		bots[s.Bot].Family = cmp.Or(bots[s.Bot].Family, s.Family)
 		name := map[string]string{"bot": s.Bot, "outcome": string(s.Outcome), "endpoint": string(s.Endpoint)}[q.By]
 		if name == "" {
 			name = s.Protocol
@@ -72,6 +68,15 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 			n = s.Bytes
 		}
 		f.cells[cell{s.Start.UTC(), name}] += float64(n)
+		if s.Start.Before(q.Since) {
+			return
+		}
+		f.Total.add(s)
+		of(bots, s.Bot).add(s)
+		of(rooms, s.Protocol).add(s)
+		of(kinds, string(s.Endpoint)).add(s)
+		of(ends, string(s.Outcome)).add(s)
+		bots[s.Bot].Family = cmp.Or(bots[s.Bot].Family, s.Family)
 	}
 	if q.Per == store.Hour {
 		// What is saved is of days.
@@ -115,7 +120,9 @@ func (t *tee) Sums(ctx context.Context, site string, q store.SumQuery) iter.Seq2
 				if !t.q.takes(&s) {
 					continue
 				}
-				t.each(&s)
+				if t.each(&s); s.Start.Before(t.q.Since) {
+					continue
+				}
 			}
 			if !yield(s, err) {
 				return
@@ -184,6 +191,15 @@ func (g *group) Mean() time.Duration {
 		return 0
 	}
 	return g.Took / time.Duration(g.Events)
+}
+
+// series gives the series of all cells, the largest first.
+func (f *figures) series() []*group {
+	groups := map[string]*group{}
+	for at, n := range f.cells {
+		of(groups, at.name).Events += int64(n)
+	}
+	return most(groups)
 }
 
 // maxSeries is how many series a chart tells apart; the others are one.

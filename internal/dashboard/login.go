@@ -157,6 +157,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		d.doors.end(old)
 	}
 	d.doors.letIn(from, now)
+	d.prepare(r.Context())
 	d.log.Info("somebody has logged in to the dashboard", "address", from)
 	http.SetCookie(w, d.cookie(r, sessionCookie, d.doors.begin(d.password.text, now)))
 	gone := d.cookie(r, formCookie, "")

@@ -79,18 +79,15 @@ func (d *Dashboard) edition() *editionState {
 
 func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error {
 	tomorrow := midnight(d.now()).AddDate(0, 0, 1)
-	month, err := d.count(ctx, question{From: tomorrow.AddDate(0, 0, -overviewDays), To: tomorrow, Per: store.Day})
+	first := tomorrow.AddDate(0, 0, -overviewWeek)
+	week, err := d.count(ctx, question{From: tomorrow.AddDate(0, 0, -overviewDays), Since: first, To: tomorrow, Per: store.Day})
 	if err != nil {
 		return err
 	}
-	p.Chart = month.chart(fmt.Sprintf("Requests of machines a day, the last %d days", overviewDays), "count", month.Rooms, 1)
-	p.Nobody = month.Total.Events == 0
-	week, err := d.count(ctx, question{From: tomorrow.AddDate(0, 0, -overviewWeek), To: tomorrow, Per: store.Day})
-	if err != nil {
-		return err
-	}
-	before, first := int64(0), tomorrow.AddDate(0, 0, -overviewWeek)
-	for at, n := range month.cells {
+	p.Chart = week.chart(fmt.Sprintf("Requests of machines a day, the last %d days", overviewDays), "count", week.series(), 1)
+	p.Nobody = len(week.cells) == 0
+	before := int64(0)
+	for at, n := range week.cells {
 		if at.start.Before(first) && !at.start.Before(first.AddDate(0, 0, -overviewWeek)) {
 			before += int64(n)
 		}

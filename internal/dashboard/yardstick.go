@@ -25,14 +25,8 @@ const (
 // yardstick gives what the pages of the site are, as it was some minutes ago.
 // The first page to ask waits a moment.
 func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
+	pages, first, making := d.prepare(ctx)
 	y := &d.yard
-	y.mu.Lock()
-	if y.making == nil && d.now().Sub(y.at).Abs() > yardstickAge {
-		y.making = make(chan struct{})
-		go d.measure(context.WithoutCancel(ctx), y.making)
-	}
-	pages, first, making := y.pages, y.at.IsZero(), y.making
-	y.mu.Unlock()
 	if !first || making == nil {
 		return pages
 	}
@@ -44,6 +38,19 @@ func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.pages
+}
+
+// prepare has somebody find out about the pages, if it is time. It gives what is
+// known, and what is closed when more is.
+func (d *Dashboard) prepare(ctx context.Context) (pages analytics.Pages, first bool, making <-chan struct{}) {
+	y := &d.yard
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.making == nil && d.site.Pages != nil && d.now().Sub(y.at).Abs() > yardstickAge {
+		y.making = make(chan struct{})
+		go d.measure(context.WithoutCancel(ctx), y.making)
+	}
+	return y.pages, y.at.IsZero(), y.making
 }
 
 func (d *Dashboard) measure(ctx context.Context, done chan struct{}) {
