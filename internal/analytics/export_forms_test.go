@@ -167,8 +167,11 @@ func plainURL(text string, most int) error {
 	}
 	for _, part := range []string{u.EscapedPath(), u.RawQuery} {
 		plain, err := url.QueryUnescape(part)
-		if err != nil || !utf8.ValidString(plain) || strings.ContainsFunc(plain, unicode.IsControl) {
-			return fmt.Errorf("URL %q is %q: %v", text, plain, err)
+		if err != nil {
+			return err
+		}
+		if !utf8.ValidString(plain) || strings.ContainsFunc(plain, unicode.IsControl) {
+			return fmt.Errorf("URL %q is %q", text, plain)
 		}
 	}
 	return nil

@@ -222,11 +222,11 @@ func abs(n int) int { return max(n, -n) }
 func TestExportDayOff(t *testing.T) {
 	for kind := range targets {
 		for name, fail := range map[string]func(w http.ResponseWriter){
-			"slow 500":    func(w http.ResponseWriter) { time.Sleep(25 * time.Second); w.WriteHeader(500) },
+			"slow 500":    func(w http.ResponseWriter) { time.Sleep(25 * time.Second); w.WriteHeader(http.StatusInternalServerError) },
 			"silent":      func(http.ResponseWriter) { time.Sleep(45 * time.Second) },
-			"503":         func(w http.ResponseWriter) { w.Header().Set("Retry-After", "900"); w.WriteHeader(503) },
-			"wrong setup": func(w http.ResponseWriter) { w.WriteHeader(400) },
-			"moved":       func(w http.ResponseWriter) { w.Header().Set("Location", "http://evil.example/"); w.WriteHeader(307) },
+			"503":         func(w http.ResponseWriter) { w.Header().Set("Retry-After", "900"); w.WriteHeader(http.StatusServiceUnavailable) },
+			"wrong setup": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) },
+			"moved":       func(w http.ResponseWriter) { w.Header().Set("Location", "http://evil.example/"); w.WriteHeader(http.StatusTemporaryRedirect) },
 		} {
 			if kind != Umami && (name == "moved" || testing.Short()) {
 				continue
@@ -354,7 +354,7 @@ func TestExportStumbles(t *testing.T) {
 		m, n := new(memory), new(network)
 		n.answer = func(w http.ResponseWriter, _ int, about []string) {
 			if slices.Contains(about, "3") {
-				w.WriteHeader(500)
+				w.WriteHeader(http.StatusInternalServerError)
 			}
 		}
 		visits(m, 10)
@@ -383,7 +383,7 @@ func TestExportStumbles(t *testing.T) {
 func TestExportGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n, log := new(memory), new(network), new(bytes.Buffer)
-		n.answer = func(w http.ResponseWriter, _ int, _ []string) { w.WriteHeader(410) }
+		n.answer = func(w http.ResponseWriter, _ int, _ []string) { w.WriteHeader(http.StatusGone) }
 		visits(m, 10)
 		e := exporting(t, n, Webhook, m, log)
 		run(t, e, 24*time.Hour)
@@ -433,7 +433,7 @@ func TestExportFirst(t *testing.T) {
 			down := true
 			n.answer = func(w http.ResponseWriter, _ int, _ []string) {
 				if down {
-					w.WriteHeader(503)
+					w.WriteHeader(http.StatusServiceUnavailable)
 				}
 			}
 			visits(m, 10)
