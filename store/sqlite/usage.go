@@ -138,12 +138,12 @@ const insertBlock = "INSERT INTO usage_event (id, last, count, earliest, latest,
 
 // pack makes blocks of events that are to be recorded.
 func (s *Store) pack(events []store.Event) (blocks []packed) {
-	p := newPacking(s.blockEvents)
+	p := newPacking(s.blockEvents, len(events))
 	for i := range events {
 		p.add(&events[i], 0)
 		if p.full() {
 			blocks = append(blocks, p.pack(&s.coder))
-			p = newPacking(s.blockEvents)
+			p = newPacking(s.blockEvents, len(events)-i-1)
 		}
 	}
 	if p.count() > 0 {

@@ -25,7 +25,7 @@ type eventKind struct {
 // into those of its block.
 type eventRow struct {
 	number, time                       int64
-	kind, path, query, intent          int
+	kind, path, query, intent          int32
 	results, bytes, size, html, onWire int64 // never below 0
 	took                               int64 // µs
 }
@@ -40,8 +40,9 @@ type packing struct {
 	most                  int // events
 }
 
-func newPacking(most int) *packing {
-	p := &packing{most: most, kinds: make(map[eventKind]int)}
+// newPacking makes one for so many events at most, of which some are expected.
+func newPacking(most, expected int) *packing {
+	p := &packing{most: most, kinds: make(map[eventKind]int), rows: make([]eventRow, 0, min(most, expected))}
 	for _, x := range []*index{&p.paths, &p.queries, &p.hints} {
 		x.of("")
 	}
@@ -68,21 +69,21 @@ func (p *packing) add(e *store.Event, number int64) {
 		number = int64(len(p.rows)) + 1
 	}
 	p.rows = append(p.rows, eventRow{
-		number: number, time: e.Time.UnixMilli(), kind: at,
+		number: number, time: e.Time.UnixMilli(), kind: int32(at),
 		path: p.indexed(&p.paths, e.Path), query: p.indexed(&p.queries, e.Query), intent: p.indexed(&p.hints, e.Intent),
 		results: max(e.Results, 0), bytes: max(e.Bytes, 0), size: max(e.Size, 0), html: max(e.HTML, 0), onWire: max(e.Received, 0),
 		took: max(e.Took.Microseconds(), 0),
 	})
 }
 
-func (p *packing) indexed(x *index, s string) int {
+func (p *packing) indexed(x *index, s string) int32 {
 	n := len(x.texts)
 	s = clean(s)
 	i := x.of(s)
 	if len(x.texts) > n {
 		p.text += len(s)
 	}
-	return i
+	return int32(i)
 }
 
 // columns are the numbers of a row that are written one below the other.
@@ -101,9 +102,9 @@ func (p *packing) pack(c *coder) packed {
 		first: p.rows[0].number, last: p.rows[len(p.rows)-1].number, count: int64(len(p.rows)),
 		earliest: p.rows[0].time, latest: p.rows[0].time,
 	}
-	var w columnWriter
+	w := columnWriter{make([]byte, 0, p.text+32*len(p.rows)+256)}
 	var names index
-	kinds := columnWriter{}
+	var kinds columnWriter
 	kinds.uint(uint64(len(p.list)))
 	for i := range p.list {
 		k := &p.list[i]
@@ -220,16 +221,16 @@ func (b *block) read(first int64) error {
 		b.rows[i].time = moment
 	}
 	for i := range b.rows {
-		b.rows[i].kind = r.below(len(b.kinds))
+		b.rows[i].kind = int32(r.below(len(b.kinds)))
 	}
 	for i := range b.rows {
-		b.rows[i].path = r.below(len(b.paths))
+		b.rows[i].path = int32(r.below(len(b.paths)))
 	}
 	for i := range b.rows {
-		b.rows[i].query = r.below(len(b.queries))
+		b.rows[i].query = int32(r.below(len(b.queries)))
 	}
 	for i := range b.rows {
-		b.rows[i].intent = r.below(len(b.intent))
+		b.rows[i].intent = int32(r.below(len(b.intent)))
 	}
 	for _, column := range columns {
 		for i := range b.rows {

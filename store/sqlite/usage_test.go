@@ -184,7 +184,7 @@ func FuzzUsage(f *testing.F) {
 	}
 	defer c.close()
 	rng := rand.New(rand.NewPCG(1, 1))
-	p := newPacking(100)
+	p := newPacking(100, 30)
 	a := usageTotals{hours: make(map[int64]map[sumKind]*sumRow), tops: make(map[topDay]tops)}
 	for _, e := range visits(rng, time.Unix(1e9, 0), 0.01, 30) {
 		p.add(&e, 0)
@@ -215,7 +215,7 @@ func FuzzUsage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var b, again block
 		if b.open(&c, data) == nil && b.read(1) == nil {
-			p := newPacking(1 << 20)
+			p := newPacking(1<<20, len(b.rows))
 			for i := range b.rows {
 				b.rows[i].number = int64(i) + 1
 				e := b.event(&b.rows[i])

@@ -247,7 +247,7 @@ func (s *Store) rewrite(ctx context.Context, site int64, list []extent, keep fun
 
 // repack makes blocks of the events of others that have a number.
 func (s *Store) repack(blocks []block) (out []packed) {
-	p := newPacking(s.blockEvents)
+	p := newPacking(s.blockEvents, s.blockEvents)
 	for i := range blocks {
 		b := &blocks[i]
 		for j := range b.rows {
@@ -258,7 +258,7 @@ func (s *Store) repack(blocks []block) (out []packed) {
 			p.add(&e, b.rows[j].number)
 			if p.full() {
 				out = append(out, p.pack(&s.coder))
-				p = newPacking(s.blockEvents)
+				p = newPacking(s.blockEvents, s.blockEvents)
 			}
 		}
 	}
