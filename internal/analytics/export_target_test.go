@@ -55,7 +55,7 @@ func TestParseTarget(t *testing.T) {
 		"umami=https://a.example/%zz?hunter2":                                     "no URL",
 		"umami=https://a.example/":                                                "has no website",
 		"umami=https://a.example/?website=hunter2":                                "id of a website",
-		"umami=https://a.example/?website=" + websiteID + "&site=1":            `has "site"`,
+		"umami=https://a.example/?website=" + websiteID + "&site=1":               `has "site"`,
 		"umami=https://a.example/?website=" + websiteID + "&website=" + websiteID: `has "website"`,
 		"plausible=https://a.example/?domain=a.example,b.example":                 "one site there",
 		"plausible=https://a.example/?domain=https://a.example":                   "one site there",

@@ -222,11 +222,20 @@ func abs(n int) int { return max(n, -n) }
 func TestExportDayOff(t *testing.T) {
 	for kind := range targets {
 		for name, fail := range map[string]func(w http.ResponseWriter){
-			"slow 500":    func(w http.ResponseWriter) { time.Sleep(25 * time.Second); w.WriteHeader(http.StatusInternalServerError) },
-			"silent":      func(http.ResponseWriter) { time.Sleep(45 * time.Second) },
-			"503":         func(w http.ResponseWriter) { w.Header().Set("Retry-After", "900"); w.WriteHeader(http.StatusServiceUnavailable) },
+			"slow 500": func(w http.ResponseWriter) {
+				time.Sleep(25 * time.Second)
+				w.WriteHeader(http.StatusInternalServerError)
+			},
+			"silent": func(http.ResponseWriter) { time.Sleep(45 * time.Second) },
+			"503": func(w http.ResponseWriter) {
+				w.Header().Set("Retry-After", "900")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			},
 			"wrong setup": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) },
-			"moved":       func(w http.ResponseWriter) { w.Header().Set("Location", "http://evil.example/"); w.WriteHeader(http.StatusTemporaryRedirect) },
+			"moved": func(w http.ResponseWriter) {
+				w.Header().Set("Location", "http://evil.example/")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			},
 		} {
 			if kind != Umami && (name == "moved" || testing.Short()) {
 				continue
