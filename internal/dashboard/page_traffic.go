@@ -103,7 +103,7 @@ func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
 // other word that is none the first of its kind.
 func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 	q := r.URL.Query()
-	p := &trafficPage{question: question{Bot: q.Get("bot"), Protocol: q.Get("protocol")}, Range: q.Get("range")}
+	p := &trafficPage{question: question{Bot: printable(q.Get("bot")), Protocol: printable(q.Get("protocol"))}, Range: q.Get("range")}
 	one := func(name string, all ...choice) (string, []choice) {
 		i := max(0, slices.IndexFunc(all, func(c choice) bool { return c.Value == q.Get(name) }))
 		all[i].Here = true
@@ -145,7 +145,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 	}
 	p.First, p.Last = p.From.Format(time.DateOnly), p.To.Add(-time.Second).Format(time.DateOnly)
 	if p.Bot != "" {
-		p.Filters = append(p.Filters, filter{"Machine", printable(p.Bot), p.With("bot", "")})
+		p.Filters = append(p.Filters, filter{"Machine", p.Bot, p.With("bot", "")})
 	}
 	if p.Protocol != "" {
 		p.Filters = append(p.Filters, filter{"Protocol", label(p.Protocol), p.With("protocol", "")})
