@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ type policyPage struct {
 	Policy *millrace.Policy // nil = there is none
 	Fields []policyField    // what it says, and by protocol what machines read of that
 	Heard  []heardPolicy
-	Robots string // robots.txt
+	Texts  []policyText
 	Signal string // Content-Signal of answers; "" = none
 	Gate   *Gate  // nil: not known
 	Refuse []refusedPurpose
@@ -30,6 +31,9 @@ type policyPage struct {
 	Made    *madeKey
 	Form    keyForm
 }
+
+// policyText is what machines get at a path.
+type policyText struct{ Path, Text string }
 
 // policyField is one thing that a policy says.
 type policyField struct {
@@ -60,7 +64,7 @@ type refusedPurpose struct {
 
 const (
 	policyTime = 10 * time.Second
-	maxRobots  = 64 << 10 // bytes that are shown
+	maxSaid    = 64 << 10 // bytes of a text that are shown
 )
 
 // policy shows the policy and the keys.
@@ -99,7 +103,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	if d.site.Press.Guarded() {
 		key = d.site.Key()
 	}
-	l := newLoop(d.site.Gateway(), key, d.site.Docs, d.site.Base)
+	l := newLoop(d.site.Gateway(), key, d.site.Docs)
 	defer l.Close()
 	for _, room := range d.site.Rooms {
 		var at string
@@ -125,12 +129,19 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 		h.URL = at
 		p.Heard = append(p.Heard, h)
 	}
-	p.Robots, p.Signal = robots(ctx, l.client(), d.site.Docs)
+	for _, u := range []string{originOf(d.site.Docs) + "/robots.txt", d.site.Docs + "license.xml"} {
+		text, signal := said(ctx, l.client(), u)
+		if text != "" {
+			p.Texts = append(p.Texts, policyText{strings.TrimPrefix(u, originOf(d.site.Docs)), text})
+		}
+		p.Signal = cmp.Or(p.Signal, signal)
+	}
 }
 
-// robots gives what robots.txt says, and the preferences that go with it.
-func robots(ctx context.Context, client *http.Client, docs string) (text, signal string) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, originOf(docs)+"/robots.txt", nil)
+// said gives the text of a document, "" if there is none, and the preferences
+// that go with it.
+func said(ctx context.Context, client *http.Client, at string) (text, signal string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return "", ""
 	}
@@ -139,7 +150,7 @@ func robots(ctx context.Context, client *http.Client, docs string) (text, signal
 		return "", ""
 	}
 	defer func() { _ = resp.Body.Close() }() // it was only read
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxRobots))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxSaid))
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return "", ""
 	}

@@ -106,7 +106,7 @@ func judge(ctx context.Context, s *Site, room protocol.Protocol) (is *verdict) {
 	if s.Press.Guarded() {
 		key = s.Key()
 	}
-	in := newLoop(s.Gateway(), key, s.Docs, s.Base)
+	in := newLoop(s.Gateway(), key, s.Docs)
 	defer in.Close()
 	target, err := check.NewTarget(s.Docs, in.client(), &check.TargetOptions{
 		MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != "",
