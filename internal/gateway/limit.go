@@ -23,6 +23,7 @@ type limited struct {
 	words   string // of HTTP; "" where the client would not understand them
 	proxy   func(netip.Addr) bool
 	refused atomic.Int64
+	spare   sync.Pool // of *[mostHeld]byte
 
 	mu   sync.Mutex
 	open int
@@ -114,6 +115,9 @@ type counted struct {
 	l    *limited
 	from netip.Addr
 	once sync.Once
+
+	holding bool
+	held    []byte
 }
 
 // Close gives the place back.

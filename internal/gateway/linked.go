@@ -109,10 +109,10 @@ func (lw *linked) WriteHeader(status int) {
 func (lw *linked) change(h http.Header, status int) {
 	if tag := h.Get("Etag"); tag != "" {
 		opaque := strings.TrimSuffix(strings.TrimPrefix(tag, "W/"), `"`)
-		h.Set("Etag", "W/"+opaque+lw.adds.mark+`"`)
+		h["Etag"] = []string{"W/" + opaque + lw.adds.mark + `"`}
 	}
-	for _, name := range []string{"Content-Length", "Accept-Ranges", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
-		h.Del(name)
+	for _, name := range [...]string{"Content-Length", "Accept-Ranges", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
+		delete(h, name)
 	}
 	if status != http.StatusOK || lw.head {
 		return

@@ -130,10 +130,11 @@ type patient struct {
 	slow    bool        // the client takes long
 	kept    http.Header // what was set before; interim answers clear it
 	body    *upload
+	conn    *counted // of the client; nil = pieces go out as the server writes them
 }
 
 func newPatient(w http.ResponseWriter, r *http.Request, each time.Duration) *patient {
-	to := &patient{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1}
+	to := &patient{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1, conn: connOf(r.Context())}
 	if h := w.Header(); len(h) > 0 {
 		to.kept = h.Clone()
 	}
@@ -196,13 +197,23 @@ func (to *patient) Write(b []byte) (n int, err error) {
 		}
 		began := to.moves()
 		var m int
-		m, err = to.ResponseWriter.Write(piece)
+		m, err = to.send(piece)
 		to.rests()
 		if n += m; err != nil || n >= len(b) {
 			to.slow = to.slow || len(piece) > slowPiece && time.Since(began) > to.each/32
 			return n, err
 		}
 	}
+}
+
+// send writes a piece. A large one takes with it what the server has collected.
+func (to *patient) send(piece []byte) (int, error) {
+	if to.conn == nil || len(piece) <= mostHeld {
+		return to.ResponseWriter.Write(piece)
+	}
+	to.conn.hold()
+	n, err := to.ResponseWriter.Write(piece)
+	return n, errors.Join(err, to.conn.release())
 }
 
 // FlushError serves [http.ResponseController].

@@ -145,6 +145,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		IdleTimeout:       cmp.Or(s.o.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnContext:       withConn,
 		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
