@@ -51,7 +51,7 @@ func TestBrowserContent(t *testing.T) {
 			w.open(at + "/page?url=/about/")
 			look("page", "As each protocol has it", "tct-01", "Last requests of bots")
 			w.open(at + "/page?url=/")
-			look("page-home", "GPTBot")
+			look("page-home", "forged", "304")
 			w.open(at + "/page?url=/about/&room=scp")
 			look("page-scp", "This protocol has no document of one page")
 			w.open(at + "/page?url=/hostile.html&as=html")

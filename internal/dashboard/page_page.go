@@ -164,6 +164,8 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 		}
 		break
 	}
+	// They are numbered as they came, whatever the clock said.
+	slices.SortStableFunc(p.Asked, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
 	return nil
 }
 
