@@ -62,6 +62,9 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 	if s.events != nil {
 		site.Usage, site.Dropped = from.store, s.events.Dropped
 	}
+	if len(s.exporters) > 0 {
+		site.Told = s.lags
+	}
 	for _, rule := range c.Bot {
 		name, gets, _ := strings.Cut(rule, "=")
 		site.Gate.Classes = append(site.Gate.Classes, dashboard.Class{Name: strings.TrimSpace(name), Gets: strings.TrimSpace(gets)})

@@ -105,6 +105,15 @@ func (s *service) export() error {
 	return nil
 }
 
+// lags gives how far those are who are told of events.
+func (s *service) lags() []analytics.Lag {
+	var out []analytics.Lag
+	for _, e := range s.exporters {
+		out = append(out, e.Lag())
+	}
+	return out
+}
+
 // tell hands events on.
 func (s *service) tell(ctx context.Context) error {
 	var telling sync.WaitGroup

@@ -68,8 +68,7 @@ func (o *origin) lookedAt() (at time.Time, failed bool) {
 // behind says how far those are behind who are told of events.
 func (s *service) behind() []gateway.Behind {
 	var out []gateway.Behind
-	for _, e := range s.exporters {
-		lag := e.Lag()
+	for _, lag := range s.lags() {
 		b := gateway.Behind{Name: lag.Exporter, Events: lag.Events}
 		if !lag.Since.IsZero() {
 			b.Age = time.Since(lag.Since)

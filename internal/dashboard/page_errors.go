@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
 )
@@ -29,6 +30,8 @@ type errorsPage struct {
 	Outcomes []outcomeCount
 	Missing  []store.TopItem
 	Failures []store.Event // the newest first
+
+	Told []analytics.Lag // those who are told of events
 }
 
 // skipReason is why some pages were skipped.
@@ -81,6 +84,9 @@ func (d *Dashboard) errors(r *http.Request) (*reply, error) {
 		if err := p.skips(r.URL.Query().Get("part")); err != nil {
 			return nil, err
 		}
+	}
+	if d.site.Told != nil {
+		p.Told = d.site.Told()
 	}
 	if p.Recorded {
 		return &reply{Data: p}, p.requests(r, d)

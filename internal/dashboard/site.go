@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/mirror"
@@ -38,6 +39,8 @@ type Site struct {
 	// Dropped counts the events that could not be recorded, since the start; nil =
 	// nobody counts.
 	Dropped func() uint64
+	// Told gives how far those are who are told of events; nil = nobody is.
+	Told func() []analytics.Lag
 	// Original gives the HTML that a page was made of, with what extraction was
 	// told; nil = the source has no HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
