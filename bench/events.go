@@ -18,7 +18,9 @@ func (b *bench) events(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	start := func(args ...string) (*server, error) { return b.startServer(ctx, file, append(args, "--exclude", "/drafts,/account")...) }
+	start := func(args ...string) (*server, error) {
+		return b.startServer(ctx, file, append(args, "--exclude", "/drafts,/account")...)
+	}
 	none, err := start("--events", "0", "--metrics", "off")
 	if err != nil {
 		return err

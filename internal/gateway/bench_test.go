@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 )
 
 // sink is a ResponseWriter that keeps nothing; reset makes it new.
@@ -115,5 +116,42 @@ func BenchmarkCold304(b *testing.B) {
 	}
 	if w.status != 304 {
 		b.Fatal(w.status)
+	}
+}
+
+// nothingKept is told of events for nothing.
+type nothingKept struct{ last store.Event }
+
+func (k *nothingKept) Record(e store.Event) { k.last = e }
+
+// What it takes to tell what a 304 was, and to count it.
+func BenchmarkEvents(b *testing.B) {
+	p := []*millrace.Page{page("/", "Home")}
+	for _, c := range []struct {
+		name, agent string
+		o           Options
+	}{
+		{"none", gptBot, Options{}},
+		{"events", gptBot, Options{Events: new(nothingKept)}},
+		{"events of a browser", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36", Options{Events: new(nothingKept)}},
+		{"metrics", gptBot, Options{Metrics: NewMetrics()}},
+		{"both", gptBot, Options{Events: new(nothingKept), Metrics: NewMetrics()}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			c.o.Bots = known(b)
+			g := setup{pages: []*millrace.Page{{URL: "/", Title: p[0].Title, Known: p[0].Known, Detail: p[0].Detail, Blocks: p[0].Blocks}}, o: c.o}.gateway(b)
+			r := httptest.NewRequest(http.MethodGet, "/llm.json", nil)
+			r.Header.Set("User-Agent", c.agent)
+			r.Header.Set("If-None-Match", ask(g, "HEAD", "/llm.json").Header().Get("ETag"))
+			w := &sink{}
+			b.ReportAllocs()
+			for b.Loop() {
+				w.h = make(http.Header)
+				g.ServeHTTP(w, r)
+			}
+			if w.status != 304 {
+				b.Fatal(w.status)
+			}
+		})
 	}
 }

@@ -107,15 +107,15 @@ func (g *Gateway) event(w *response, r *http.Request) {
 	if w.silent || w.what.quiet || g.o.Bots == nil && g.o.Metrics == nil {
 		return
 	}
-	wait := !w.identified && g.signed(r)
-	var id identity
-	switch {
-	case g.o.Bots == nil:
-	case wait:
-		id.bot = g.o.Bots.Identify(r.UserAgent())
-	default:
-		id = w.identify()
+	wait := false
+	if !w.identified && g.o.Bots != nil {
+		if w.name(); g.signed(r) {
+			wait = true
+		} else {
+			w.locate()
+		}
 	}
+	id := w.id
 	if id.bot == nil && !wait && g.o.Metrics == nil || isInside(r.Context()) {
 		return
 	}
@@ -177,9 +177,10 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	case w.status == 0 && r.Context().Err() == nil:
 		e.Status = http.StatusOK // the server writes an empty answer
 	}
-	switch kind := w.Header().Get("Content-Type"); {
+	switch {
 	case what.page || e.Protocol == "":
 		e.Protocol, e.Endpoint = pageRoom, store.EndpointFile
+		kind := w.Header().Get("Content-Type")
 		if of.Page != "" || isHTML(kind) || mayBePage(r.URL.Path) && (e.Status >= 300 || kind == "") {
 			e.Endpoint = store.EndpointFetch
 		}

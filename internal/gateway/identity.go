@@ -35,16 +35,25 @@ func (w *response) identify() identity {
 	if w.identified || w.g.o.Bots == nil {
 		return w.id
 	}
-	w.identified = true
-	h, table := w.r.Header, w.g.o.Bots
-	if agents := h["User-Agent"]; len(agents) > 0 {
-		w.id.bot = table.Identify(agents[0])
-	}
-	if w.g.o.Agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil) {
+	w.name()
+	if w.g.signed(w.r) {
 		w.signed()
 	}
-	if w.id.bot != nil && w.id.verdict == bots.Unknown {
-		w.id.verdict = table.Verify(w.id.bot, w.client())
+	return w.locate()
+}
+
+// name takes the name into account that a request gives itself.
+func (w *response) name() {
+	if agents := w.r.Header["User-Agent"]; len(agents) > 0 {
+		w.id.bot = w.g.o.Bots.Identify(agents[0])
+	}
+}
+
+// locate takes the address into account, and gives who is there.
+func (w *response) locate() identity {
+	w.identified = true
+	if b := w.id.bot; b != nil && b != bots.Other && w.id.verdict == bots.Unknown && w.g.o.Bots.Located(b) {
+		w.id.verdict = w.g.o.Bots.Verify(b, w.client())
 	}
 	return w.id
 }
