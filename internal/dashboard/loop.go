@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
 )
 
 // loop asks a handler of this process over connections in memory, so that a
 // client sees what one over the network would: the fields that a server adds,
-// and bodies as they are framed. It asks nobody else: a URL of another origin is
-// [millrace.ErrForbidden].
+// and bodies as they are framed. It asks nobody else: a URL of another origin is a
+// [check.ErrLimit], which says nothing of what would be there.
 type loop struct {
 	origins   map[string]bool // such as "https://example.com"
 	key       string          // "" = none is shown
@@ -62,7 +62,7 @@ func (l *loop) client() *http.Client { return &http.Client{Transport: l} }
 // RoundTrip implements [http.RoundTripper].
 func (l *loop) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !l.origins[r.URL.Scheme+"://"+strings.ToLower(r.URL.Host)] {
-		return nil, fmt.Errorf("%s://%s is another site, which is not asked from here: %w", r.URL.Scheme, r.URL.Host, millrace.ErrForbidden)
+		return nil, fmt.Errorf("%s://%s is another site, which is not asked from here: %w", r.URL.Scheme, r.URL.Host, check.ErrLimit)
 	}
 	// What everybody has to see is asked for as a stranger does.
 	if l.key != "" && !strings.HasPrefix(r.URL.Path, "/.well-known/") {
