@@ -13,6 +13,7 @@ import (
 func TestTold(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
+	h.Usage = h.store
 	told := []analytics.Lag{
 		{Exporter: "umami https://stats.example.com", Sent: 12345},
 		{Exporter: "webhook https://hooks.example", Events: 678, Since: seedTime.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: 500 <b>Internal</b>\x1b Server Error", Refused: 3, Lost: 4},
@@ -20,16 +21,48 @@ func TestTold(t *testing.T) {
 	h.Told = func() []analytics.Lag { return told }
 	v := owner(t, h.Site)
 	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
-	for _, want := range []string{"Who is told of requests", "umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", "the oldest that waits"} {
+	for _, want := range []string{"Who is told of requests", "umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", "The oldest that waits"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %q", want)
 		}
 	}
-	if strings.Contains(body, "\x1b") || strings.Count(body, "the oldest that waits") != 1 {
+	if strings.Contains(body, "\x1b") || strings.Count(body, "The oldest that waits") != 1 {
 		t.Error(body)
 	}
 	told = nil
 	if body := v.ask(http.MethodGet, "/errors", nil).Body.String(); strings.Contains(body, "Who is told") {
 		t.Error("nobody is told, and it is shown")
+	}
+}
+
+// They are whole and readable on a phone and on a desk.
+func TestBrowserTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser is slow; -short")
+	}
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	now := time.Now()
+	h.Usage = h.store
+	h.Told = func() []analytics.Lag {
+		return []analytics.Lag{
+			{Exporter: "umami https://stats.example.com", Sent: 1_234_567, Ignored: 12},
+			{Exporter: "plausible https://plausible.a-rather-long-name-of-a-host.example.com:8443", Sent: 98_765},
+			{Exporter: "webhook https://hooks.example", Events: 678_901, Since: now.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: hooks.example is resting after 15 failures in a row; next try in 4m30s", Refused: 3, Lost: 4},
+		}
+	}
+	b := newBoard(t, h.Site, now)
+	open := chromium(t)
+	for _, view := range []struct {
+		name, theme string
+		width       int64
+	}{{"wide-dark", "dark", 1280}, {"narrow-light", "light", 390}} {
+		w := open(t, view.width, view.theme)
+		w.logIn(b)
+		w.open(strings.TrimSuffix(b.url, "/") + "/errors#told")
+		w.shoot("told-" + view.name)
+		for _, f := range w.flaws() {
+			t.Errorf("%s: %s", view.name, f)
+		}
 	}
 }
