@@ -22,23 +22,24 @@ import (
 func (b *bench) usageOverview(ctx context.Context, n int) error {
 	var least float64
 	for i, events := range []int{n / 100, n} {
-		ms, first, idle, peak, err := b.overview(ctx, 1000+i, events)
+		o, err := b.overview(ctx, 1000+i, events)
 		if err != nil {
 			return err
 		}
 		b.add(row{
 			what: fmt.Sprintf("overview page of the dashboard over %d events, without the browser", events), limit: "300 ms",
-			ours: fmt.Sprintf("%.0f ms (the first %.0f)", ms, first), ratio: fmt.Sprintf("%.2f", ms/300), reach: "below 1", good: ms < 300,
+			ours:  fmt.Sprintf("%.0f ms (the first %.0f), %.0f ms of processor time", o.median, o.first, o.processor),
+			ratio: fmt.Sprintf("%.2f", o.median/300), reach: "below 1", good: o.median < 300,
 		})
 		r := row{
 			what: fmt.Sprintf("memory of the server while that page is asked for 20 times, over %d events", events),
-			ours: fmt.Sprintf("%.0f MB at most (%.0f before)", idle+peak, idle),
+			ours: fmt.Sprintf("%.0f MB at most (%.0f before)", o.peak, o.idle),
 		}
 		if i == 0 {
-			least = idle + peak
+			least = o.peak
 		} else {
-			r.limit, r.ratio = fmt.Sprintf("%.0f MB (%d events)", least, n/100), fmt.Sprintf("%.2f", (idle+peak)/least)
-			r.reach, r.good = "at most 1.2", idle+peak <= 1.2*least
+			r.limit, r.ratio = fmt.Sprintf("%.0f MB (%d events)", least, n/100), fmt.Sprintf("%.2f", o.peak/least)
+			r.reach, r.good = "at most 1.2", o.peak <= 1.2*least
 		}
 		b.add(r)
 	}
@@ -50,60 +51,74 @@ var (
 	formField    = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 )
 
+// overviewTimes are in ms, a page each, and sizes of resident memory in MB.
+type overviewTimes struct {
+	median, first, processor float64
+	idle, peak               float64
+}
+
 // overview serves a site of some pages and events, logs in and asks for the
-// overview. It gives the median and the first time in ms, and the resident
-// memory before and how much more it was at most, in MB.
-func (b *bench) overview(ctx context.Context, pages, n int) (ms, first, idle, grown float64, err error) {
+// overview.
+func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, err error) {
 	file, err := b.fill(ctx, pages)
 	if err != nil {
-		return 0, 0, 0, 0, err
+		return o, err
 	}
 	v := &visitor{rng: rand.New(rand.NewPCG(4, 4)), now: time.Now().AddDate(0, 0, -visitDays), scale: 1}
 	st, err := sqlite.Open(ctx, file, &sqlite.Options{Now: func() time.Time { return v.now }})
 	if err != nil {
-		return 0, 0, 0, 0, err
+		return o, err
 	}
 	_, err = v.visit(ctx, st, n)
 	if cerr := st.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {
-		return 0, 0, 0, 0, err
+		return o, err
 	}
 	out, err := exec.CommandContext(ctx, b.binary, "keys", "password").Output()
 	if err != nil {
-		return 0, 0, 0, 0, err
+		return o, err
 	}
 	password, _, _ := strings.Cut(string(out), "\n")
-	hash := passwordHash.FindString(string(out))
-	s, err := b.startServer(ctx, file, "--dashboard", "/owner", "--dashboard-password", hash)
+	s, err := b.startServer(ctx, file, "--dashboard", "/owner", "--dashboard-password", passwordHash.FindString(string(out)))
 	if err != nil {
-		return 0, 0, 0, 0, err
+		return o, err
 	}
 	defer s.stop()
 	client, err := login(ctx, s.url+"owner/login", password)
 	if err != nil {
-		return 0, 0, 0, 0, err
+		return o, err
 	}
-	time.Sleep(2 * time.Second) // until it has tidied
-	if idle, err = residentMB(s.pid); err != nil {
-		return 0, 0, 0, 0, err
+	time.Sleep(5 * time.Second) // until it has tidied
+	if o.idle, err = residentMB(s.pid); err != nil {
+		return o, err
 	}
+	before, err := processorSeconds(s.pid)
+	if err != nil {
+		return o, err
+	}
+	const times = 20
 	var took []float64
-	for range 20 {
+	for range times {
 		began := time.Now()
 		_, body, err := fetch(ctx, client, s.url+"owner/")
 		if err != nil {
-			return 0, 0, 0, 0, err
+			return o, err
 		}
 		took = append(took, float64(time.Since(began).Microseconds())/1e3)
 		if !strings.Contains(string(body), "ExampleBot-1") {
-			return 0, 0, 0, 0, fmt.Errorf("the overview names no bot: %.300s", body)
+			return o, fmt.Errorf("the overview names no bot: %.300s", body)
 		}
 	}
-	peak, err := statusMB(s.pid, "VmHWM:")
-	first = took[0]
-	return median(took), first, idle, max(peak-idle, 0), err
+	after, err := processorSeconds(s.pid)
+	if err != nil {
+		return o, err
+	}
+	o.first, o.processor = took[0], (after-before)*1e3/times
+	o.median = median(took)
+	o.peak, err = statusMB(s.pid, "VmHWM:")
+	return o, err
 }
 
 // login gives a client that has a session.
