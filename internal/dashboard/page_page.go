@@ -51,6 +51,7 @@ type original struct {
 	Content string // as Markdown
 	Fields  []foundField
 	Dropped []droppedPart
+	Drop    string // the selectors in force, one a line
 }
 
 // foundField is a field of a page with the place of the HTML that it is from.
@@ -197,6 +198,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 		return out
 	}
 	out.Content, out.Fields = sourceText([]byte(out.Result.Page.Markdown())), fields(out.Result)
+	out.Drop = strings.Join(rules.Drop, "\n")
 	for _, part := range out.Result.Dropped {
 		dropped := droppedPart{Dropped: part}
 		if part.Reason != "outside of the root" && extract.CheckSelector(part.Selector) == nil {

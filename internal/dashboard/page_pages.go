@@ -17,8 +17,8 @@ import (
 
 const (
 	pagesShown = 50
-	// Of a site with so many pages, each is looked at for what is searched; of a
-	// larger one, the search index is asked.
+	// Of a site with so many pages, each is looked at for what is searched, and for
+	// its section; of a larger one, the search index is asked.
 	pagesLooked = 20_000
 	// So many pages are known by how often they are read.
 	pagesCounted = 5000
@@ -79,6 +79,9 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	}
 	if p.Counted {
 		p.Orders = append(p.Orders, pagesOrder{byTraffic, "Most read"})
+	}
+	if p.Site.Pages > pagesLooked {
+		p.Section, p.Site.Sections = "", nil
 	}
 	if len(p.Site.Sections) > 200 {
 		p.Site.Sections = p.Site.Sections[:200]
