@@ -123,7 +123,7 @@ func (e *Exporter) begin(ctx context.Context) error {
 // window reads the events that are next, and where they end: the number up to
 // which there are no others. head is the newest number.
 func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Event, end uint64, err error) {
-	q := store.EventQuery{After: e.at, Limit: e.kind.window + len(e.done)}
+	q := store.EventQuery{After: e.at, Limit: e.kind.window + min(len(e.done), mostAhead)}
 	if e.kind.patience > 0 {
 		q.From = e.o.Now().Add(-e.kind.patience)
 	}
@@ -143,8 +143,9 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 }
 
 const (
-	mostRefused = 8  // requests of a round of which the receiver has taken none
-	mostDoubts  = 10 // times that an event fails where others are taken
+	mostRefused = 8    // requests of a round of which the receiver has taken none
+	mostDoubts  = 10   // times that an event fails where others are taken
+	mostAhead   = 4096 // events that may be handed on before one that is not
 )
 
 // refusals are the statuses of an answer that mean what was sent, rather than the
