@@ -47,12 +47,11 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
-	switch at := ""; {
+	switch {
 	case r.ContentLength > maxBody:
 		failure(w, r, http.StatusRequestEntityTooLarge, &errBody.err)
 	case inner == nil:
-		at = g.mount + "/"
-		h.Set("Location", at)
+		h.Set("Location", g.mount+"/")
 		plain(w, r, http.StatusFound, "")
 	case !clean(inner.URL.Path):
 		notFound(w, r)

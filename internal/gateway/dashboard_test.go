@@ -62,7 +62,7 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	g.ServeHTTP(w, httptest.NewRequest("POST", "/our/board/x", io.MultiReader(strings.NewReader(strings.Repeat("x", 65<<10)))))
+	g.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/our/board/x", io.MultiReader(strings.NewReader(strings.Repeat("x", 65<<10)))))
 	if w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a long body of unknown length: %d", w.Code)
 	}

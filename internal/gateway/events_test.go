@@ -200,7 +200,7 @@ func TestEventsOfClasses(t *testing.T) {
 // when it is over.
 func TestEventsOfBrokenAnswers(t *testing.T) {
 	g, kept := recorded(t, Options{})
-	r := httptest.NewRequest("GET", "/llm-pages.json", nil)
+	r := httptest.NewRequest(http.MethodGet, "/llm-pages.json", nil)
 	r.Header.Set("User-Agent", gptBot)
 	g.ServeHTTP(&brief{header: make(http.Header)}, r)
 	got := kept.last()
@@ -211,8 +211,8 @@ func TestEventsOfBrokenAnswers(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/notes/events", nil))
-		r := httptest.NewRequestWithContext(ctx, "GET", "/notes/events", nil)
+		g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/notes/events", nil))
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/notes/events", nil)
 		r.Header.Set("User-Agent", gptBot)
 		g.ServeHTTP(httptest.NewRecorder(), r)
 	}()

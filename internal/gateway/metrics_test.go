@@ -39,7 +39,7 @@ func scrape(t *testing.T, g http.Handler) map[string]float64 {
 }
 
 func fromHere(g http.Handler, target string, fields ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest("GET", target, nil)
+	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
@@ -154,7 +154,7 @@ func TestMetricsAreNear(t *testing.T) {
 		{proxy, []string{"Via", "1.1 proxy"}, false},
 		{proxy, []string{"Via", "1.1 proxy", "X-Forwarded-For", "192.168.0.4"}, true},
 	} {
-		r := httptest.NewRequest("GET", "/metrics", nil)
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.RemoteAddr = tt.from + ":1"
 		for i := 0; i < len(tt.fields); i += 2 {
 			r.Header.Set(tt.fields[i], tt.fields[i+1])
@@ -165,7 +165,7 @@ func TestMetricsAreNear(t *testing.T) {
 			t.Errorf("%s with %v: %d", tt.from, tt.fields, w.Code)
 		}
 	}
-	old := httptest.NewRequest("GET", "/metrics", nil)
+	old := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	old.RemoteAddr, old.Proto, old.ProtoMinor = "127.0.0.1:1", "HTTP/1.0", 0
 	w := httptest.NewRecorder()
 	if g.ServeHTTP(w, old); w.Code != 404 {
