@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// owner is somebody with a browser, and perhaps the password of a dashboard.
+type owner struct {
+	t      *testing.T
+	at     string // of the dashboard, with "/" at its end
+	client *http.Client
+}
+
+func newOwner(t *testing.T, at string) *owner {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &owner{t, at, &http.Client{Jar: jar}}
+}
+
+// page gives a page, and where it is.
+func (o *owner) page(path string) (at, text string) {
+	o.t.Helper()
+	res, err := o.client.Get(o.at + path)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return o.got(res)
+}
+
+// got gives what a request has led to.
+func (o *owner) got(res *http.Response) (at, text string) {
+	o.t.Helper()
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return res.Request.URL.Path, string(b)
+}
+
+var ownerToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// send sends a form of a page.
+func (o *owner) send(page, path string, form url.Values) (at, text string) {
+	o.t.Helper()
+	_, text = o.page(page)
+	m := ownerToken.FindStringSubmatch(text)
+	if m == nil {
+		o.t.Fatalf("%s has no form:\n%s", page, text)
+	}
+	form.Set("csrf", m[1])
+	res, err := o.client.PostForm(o.at+path, form)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return o.got(res)
+}
+
+func (o *owner) logIn(password string) (in bool) {
+	o.t.Helper()
+	at, _ := o.send("login", "login", url.Values{"password": {password}})
+	return strings.HasSuffix(o.at, at)
+}
+
+// The owner sees what machines have asked for, and stays logged in when the
+// configuration is read again, unless it has another password.
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
+	made := func() (r passwordReport) {
+		code, out, errs := command(t, nil, "keys", "password", "--json")
+		if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+			t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+		}
+		return r
+	}
+	first, second := made(), made()
+	config := "dashboard: /our/board\ndashboard-password: '" + first.Hash + "'\n"
+	write(t, file, config)
+	for _, v := range configOf(t, file).Values {
+		if v.Key == "dashboard-password" && (!v.Hidden || v.Value != hiddenText) {
+			t.Errorf("the hash is shown: %v", v)
+		}
+	}
+	var out buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	hangups := make(chan os.Signal)
+	p := &process{
+		lookup: environment(map[string]string{"HOME": t.TempDir()}), stderr: &out, stdout: &out,
+		hangups: func() (<-chan os.Signal, func()) { return hangups, func() {} },
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		if code := p.run(ctx, []string{"serve", dir, "--listen", "127.0.0.1:0", "--config", file}); code != 0 {
+			t.Errorf("exit %d:\n%s", code, &out)
+		}
+	})
+	defer served.Wait()
+	defer cancel()
+	eventually(t, "it is ready", func() bool { return readyLine.MatchString(out.String()) })
+	site := readyLine.FindStringSubmatch(out.String())[1]
+
+	get(t, site+"llm-pages.json", "User-Agent", "GPTBot/1.2")
+	o := newOwner(t, site+"our/board/")
+	if at, _ := o.page(""); at != "/our/board/login" {
+		t.Errorf("without a session, it is at %s", at)
+	}
+	if o.logIn(second.Password) || !o.logIn(first.Password) {
+		t.Fatal("the wrong password opens it, or the right one does not")
+	}
+	eventually(t, "the machine is seen", func() bool { _, text := o.page(""); return strings.Contains(text, ">GPTBot</a>") })
+	for _, page := range []string{"traffic", "pages", "changes", "searches", "protocols", "policy", "errors", "unusual"} {
+		if at, text := o.page(page); at != "/our/board/"+page || !strings.Contains(text, `aria-current="page"`) || strings.Contains(text, "did not work") {
+			t.Errorf("%s is at %s:\n%s", page, at, text)
+		}
+	}
+	if code, h, text := get(t, site+"robots.txt"); code != http.StatusOK || strings.Contains(text, "board") || strings.Contains(h.Get("Link"), "board") {
+		t.Errorf("robots.txt: %d\n%s", code, text)
+	}
+
+	change := func(config string) {
+		t.Helper()
+		write(t, file, config)
+		n := strings.Count(out.String(), "configuration is in use")
+		hangups <- syscall.SIGHUP
+		eventually(t, "the configuration is in use", func() bool { return strings.Count(out.String(), "configuration is in use") > n })
+	}
+	change(config + "rate: 100\n")
+	if at, _ := o.page("traffic"); at != "/our/board/traffic" {
+		t.Errorf("another configuration leads to %s", at)
+	}
+	change(strings.Replace(config, first.Hash, second.Hash, 1))
+	if at, _ := o.page("traffic"); at != "/our/board/login" {
+		t.Errorf("with another password, %s is open", at)
+	}
+	if o.logIn(first.Password) || !o.logIn(second.Password) {
+		t.Error("it is not the new password that opens it")
+	}
+}
+
+func TestDashboardUsage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--dashboard", "/board"}, "keys password"},
+		{[]string{"--dashboard", "board", "--dashboard-password", "x"}, "/dashboard"},
+		{[]string{"--dashboard", "/", "--dashboard-password", "x"}, "/dashboard"},
+		{[]string{"--dashboard", "/board", "--dashboard-password", "secret-words"}, "argon2id"},
+	} {
+		code, out, errs := command(t, nil, append([]string{"serve", t.TempDir()}, tt.args...)...)
+		if code != exitUsage || !strings.Contains(errs, tt.want) || strings.Contains(out+errs, "secret-words") {
+			t.Errorf("%q: exit %d:\n%s%s", tt.args, code, out, errs)
+		}
+	}
+}
