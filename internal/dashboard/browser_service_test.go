@@ -113,6 +113,8 @@ func TestBrowserService(t *testing.T) {
 			w.send("form[action$='/policy/keys'] button")
 			look("key-refused", "No key was made")
 			w.open(at + "/policy")
+			w.do(chromedp.Click(chromedp.CSS("#keys table summary")))
+			look("key-revoke", "Revoke it for good")
 			w.send("#keys table button")
 			look("key-revoked", "is revoked")
 			if keys, err = h.Keys.Keys(t.Context()); err != nil || slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {

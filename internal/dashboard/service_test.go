@@ -155,3 +155,39 @@ func TestServicePagesOfStrangers(t *testing.T) {
 		t.Errorf("%+v, %v", keys, err)
 	}
 }
+
+// While a check goes on, the page says so, and nobody takes its absence for a
+// verdict.
+func TestCheckGoesOn(t *testing.T) {
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	whole := h.Gateway()
+	come, leave := make(chan struct{}, 1), make(chan struct{})
+	h.Gateway = func() http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case come <- struct{}{}:
+			default:
+			}
+			<-leave
+			whole.ServeHTTP(w, r)
+		})
+	}
+	v := owner(t, h.Site)
+	token := v.token("/protocols")
+	first := v.d.verdicts.make(t.Context(), h.Site, h.Rooms)
+	<-come
+	w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}})
+	if w.Code != http.StatusSeeOther {
+		t.Errorf("asked while it goes on: %d", w.Code)
+	}
+	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); !strings.Contains(body, "The check goes on") ||
+		!strings.Contains(body, "A check is under way") || strings.Count(body, "not checked yet") != len(h.Rooms) {
+		t.Errorf("the page does not say that a check goes on: %s", body)
+	}
+	close(leave)
+	<-first
+	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Contains(body, "under way") || strings.Contains(body, "not checked yet") {
+		t.Errorf("the page has no verdict: %s", body)
+	}
+}
