@@ -29,7 +29,7 @@ func TestEventsTo(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		told[r.URL.Path] = append(told[r.URL.Path], r.UserAgent()+" "+r.Header.Get("Webhook-Signature")+" "+string(body))
-		if len(told) == 4 {
+		if len(told) == 4 && len(told["/api/send"]) == 2 {
 			select {
 			case <-all:
 			default:
@@ -48,6 +48,7 @@ func TestEventsTo(t *testing.T) {
 	}
 	s = serve(t, dir, "--store", file, "--allow-private", "--events-secret", eventsSecret,
 		"--events-to", "umami="+srv.URL+"/?website="+umamiWebsite,
+		"--events-to", "umami="+srv.URL+"/?website="+strings.Replace(umamiWebsite, "3", "4", 1),
 		"--events-to", "plausible="+srv.URL+"/?domain=example.com",
 		"--events-to", "ga4="+srv.URL+"/?measurement_id=G-ABC1234567&api_secret=hunter2",
 		"--events-to", "webhook="+srv.URL+"/hunter2")
@@ -55,6 +56,11 @@ func TestEventsTo(t *testing.T) {
 	case <-all:
 	case <-time.After(exportTimeout):
 		t.Error("not all were told")
+	}
+	for _, name := range []string{"umami " + srv.URL, "umami " + srv.URL + " (2)", "ga4 " + srv.URL} {
+		if status, _, body := get(t, s.url+"metrics"); status != http.StatusOK || !strings.Contains(body, `millrace_exporter_waiting_events{exporter="`+name+`"}`) {
+			t.Errorf("metrics: %d, without %s: %s", status, name, body)
+		}
 	}
 	if code := s.stop(); code != 0 {
 		t.Errorf("exit %d: %s", code, s.out)
@@ -67,7 +73,11 @@ func TestEventsTo(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/send": `"name":"bot_fetch"`, "/api/event": `"name":"bot_fetch"`, "/mp/collect": `"name":"bot_fetch"`, "/hunter2": `"bot_name":"GPTBot"`,
 	} {
-		if len(told[path]) != 1 || !strings.Contains(told[path][0], want) || !strings.Contains(told[path][0], "/docs/") || strings.HasPrefix(told[path][0], "Go-http-client") {
+		n := 1
+		if path == "/api/send" {
+			n = 2
+		}
+		if len(told[path]) != n || !strings.Contains(told[path][0], want) || !strings.Contains(told[path][0], "/docs/") || strings.HasPrefix(told[path][0], "Go-http-client") {
 			t.Errorf("%s was told %q", path, told[path])
 		}
 		if signed := strings.Contains(told[path][0], " v1,"); signed != (path == "/hunter2") {
