@@ -35,21 +35,26 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 		pages = pages[len(some):]
 		var missing []string
 		for _, e := range some {
-			if _, ok := c.known[e.Path]; !ok {
+			weight, ok := c.known[e.Path]
+			if !ok {
 				c.known[e.Path] = millrace.Weight{} // asked for once
 				missing = append(missing, e.Path)
 			}
+			if e.HTML == 0 {
+				e.HTML, e.Received = weight.Bytes, weight.Received
+			}
 		}
-		if len(missing) > 0 {
-			var found []millrace.Weight
-			if found, err = w.Weights(ctx, missing); err != nil {
-				for _, path := range missing {
-					delete(c.known, path)
-				}
+		if len(missing) == 0 {
+			continue
+		}
+		var found []millrace.Weight
+		if found, err = w.Weights(ctx, missing); err != nil {
+			for _, path := range missing {
+				delete(c.known, path)
 			}
-			for i, weight := range found {
-				c.known[missing[i]] = weight
-			}
+		}
+		for i, weight := range found {
+			c.known[missing[i]] = weight
 		}
 		for _, e := range some {
 			if weight := c.known[e.Path]; e.HTML == 0 {
