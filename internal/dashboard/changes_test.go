@@ -21,12 +21,12 @@ func TestRecall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 130 {
+	for i := range 90 {
 		write("n"+strconv.Itoa(i)+".html", "page "+strconv.Itoa(i))
 	}
 	h.take()
-	for round := range 5 {
-		for i := range 60 { // overtaken again and again
+	for round := range 4 {
+		for i := range 30 { // overtaken again and again
 			write("n"+strconv.Itoa(i)+".html", "again "+strconv.Itoa(round*1000+i))
 		}
 		h.take()
@@ -70,9 +70,9 @@ func TestRecall(t *testing.T) {
 			if v.Site().Pages+10 != len(seen) {
 				t.Errorf("%d pages in the log of a site of %d and 10 that are gone", len(seen), v.Site().Pages)
 			}
-			want[changeUpdated], want[changeAdded] = 60, v.Site().Pages-60
+			want[changeUpdated], want[changeAdded] = 30, v.Site().Pages-30
 		} else if what != changeRemoved {
-			want[what] = map[string]int{changeUpdated: 60, changeAdded: v.Site().Pages - 60}[what]
+			want[what] = map[string]int{changeUpdated: 30, changeAdded: v.Site().Pages - 30}[what]
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", what, diff)
