@@ -291,7 +291,7 @@ func (p *Proxy) tell(r *http.Request, err error) {
 }
 
 // buffers are what answers are copied through. As long as few pass at once, they
-// are large: each piece of a page of unknown length costs the server two writes.
+// are large: each piece costs a read and a write, and most pages are one.
 type buffers struct {
 	large, small sync.Pool
 	out          atomic.Int64 // large ones in use
