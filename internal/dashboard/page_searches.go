@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"slices"
 
 	"github.com/millrace/millrace/store"
@@ -13,6 +14,7 @@ type searchesPage struct {
 	Recorded bool
 	Span     lately
 	Tiles    []tile
+	Hashed   bool // queries are kept as hashes
 	Top      []store.TopItem
 	Empty    []store.TopItem // those that found nothing, by how often
 	Recent   []store.Event   // the newest first
@@ -23,6 +25,9 @@ const (
 	searchesShown  = 50
 	searchesRecent = 30
 )
+
+// hashOfQuery is what a query looks like whose words nobody is to read.
+var hashOfQuery = regexp.MustCompile(`^#[0-9a-f]{24}$`)
 
 // searches shows queries, and those that found nothing.
 func (d *Dashboard) searches(r *http.Request) (*reply, error) {
@@ -48,6 +53,7 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Hashed = len(top) > 0 && hashOfQuery.MatchString(top[0].Name)
 	p.Top = top[:min(len(top), searchesShown)]
 	for _, item := range top {
 		if empty += item.Empty; item.Empty > 0 {

@@ -156,6 +156,36 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	}
 }
 
+// Queries that are hashes are said to be some.
+func TestHashedSearches(t *testing.T) {
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	h.Usage = h.store
+	v := owner(t, h.Site)
+	record := func(queries ...string) {
+		t.Helper()
+		for _, q := range queries {
+			e := store.Event{
+				Time: seedTime.Add(-time.Hour), Bot: "GPTBot", Protocol: "openfeeder", Endpoint: store.EndpointSearch, Query: q, Status: 200,
+			}
+			if err := h.Usage.Record(t.Context(), h.Name, []store.Event{e}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	says := func() bool {
+		return strings.Contains(v.ask(http.MethodGet, "/searches", nil).Body.String(), "Queries are kept as hashes")
+	}
+	record("#fedcba")
+	if says() {
+		t.Error("a query with a # is taken for a hash")
+	}
+	record("#0123456789abcdef01234567", "#0123456789abcdef01234567")
+	if !says() {
+		t.Error("a hash is not said to be one")
+	}
+}
+
 // While a check goes on, the page says so, and nobody takes its absence for a
 // verdict.
 func TestCheckGoesOn(t *testing.T) {
