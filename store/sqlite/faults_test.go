@@ -379,35 +379,45 @@ func TestPlans(t *testing.T) {
 		statements[q.(string)] = true
 		return true
 	})
-	plan := func(q string) {
-		rows, err := site.store.read.db.Query("EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)
-		if err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id, parent, unused int
-			var detail string
-			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasPrefix(detail, "SCAN") && !strings.Contains(detail, "CONSTANT ROW") || strings.Contains(detail, "TEMP B-TREE") && !strings.Contains(q, "GROUP BY section") {
-				t.Errorf("%s\n%s", detail, q)
-			}
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	n := 0
 	for q := range statements {
 		if verb, _, _ := strings.Cut(q, " "); verb == "BEGIN" || verb == "COMMIT" || verb == "ROLLBACK" || verb == "PRAGMA" {
 			continue
 		}
 		n++
-		plan(q)
+		checkPlan(t, site.store, q)
 	}
 	if n < 40 {
 		t.Errorf("only %d statements were looked at", n)
+	}
+}
+
+// checkPlan looks whether a statement reads a whole table, or sorts.
+func checkPlan(t *testing.T, s *Store, q string) {
+	t.Helper()
+	n := strings.Count(q, "?")
+	for i := range n {
+		if !strings.Contains(q, fmt.Sprint("?", i+1)) && strings.Contains(q, "?1") {
+			n = i // they are numbered
+			break
+		}
+	}
+	rows, err := s.read.db.Query("EXPLAIN QUERY PLAN "+q, make([]any, n)...)
+	if err != nil {
+		t.Fatalf("%s: %v", q, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(detail, "SCAN") && !strings.Contains(detail, "CONSTANT ROW") || strings.Contains(detail, "TEMP B-TREE") && !strings.Contains(q, "GROUP BY section") {
+			t.Errorf("%s\n%s", detail, q)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -172,6 +173,44 @@ func TestUsageDamaged(t *testing.T) {
 	}
 	for e, err := range s.Events(ctx, "main", store.EventQuery{}) {
 		t.Errorf("left: %+v, %v", e, err)
+	}
+}
+
+// TestUsagePlans looks at how what is kept of requests is found.
+func TestUsagePlans(t *testing.T) {
+	ctx := t.Context()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }, blockEvents: 64, foldEvents: 50})
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 5 {
+		if err := s.Record(ctx, "main", visits(rng, now, 0.001, 30)); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(24 * time.Hour)
+		if err := s.Tidy(ctx, "main", now.Add(-36*time.Hour), now.Add(-36*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Export(ctx, "main", "umami", 1); err != nil {
+		t.Fatal(err)
+	}
+	statements := []string{daySums, hourSums, eventsOn, eventsBack} // and all that have run
+	for q := range s.writer.stmts {
+		statements = append(statements, q)
+	}
+	s.read.stmts.Range(func(q, _ any) bool {
+		statements = append(statements, q.(string))
+		return true
+	})
+	n := 0
+	for _, q := range statements {
+		if strings.Contains(q, "usage") {
+			checkPlan(t, s, q)
+			n++
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d statements were looked at", n)
 	}
 }
 
