@@ -118,7 +118,7 @@ func TestFormats(t *testing.T) {
 		{percent(0, 0), "–"}, {percent(0, 7), "0.0 %"}, {percent(1, 100_000), "<0.1 %"}, {percent(1, 3), "33 %"}, {percent(9_999, 10_000), ">99 %"}, {percent(5, 5), "100 %"},
 		{share(1, 0), "0"}, {share(1, 1_000_000), "0.5"}, {share(9, 3), "100.0"}, {share(1, 2), "50.0"},
 		{short(12), "12"}, {short(12_345), "12.3 k"}, {short(3.4e7), "34.0 M"}, {short(-2e9), "−2.0 G"},
-		{energyOf(0), "0 Wh"}, {energyOf(.00001), "<0.1 Wh"}, {energyOf(.0123), "12.3 Wh"}, {energyOf(-2), "−2.0 kWh"},
+		{energyOf(0), "0 Wh"}, {energyOf(-.00001), "about 0 Wh"}, {energyOf(.0123), "12.3 Wh"}, {energyOf(-2), "−2.0 kWh"},
 		{took(1500 * time.Nanosecond), "1 µs"}, {took(1500 * time.Microsecond), "1.5 ms"}, {took(90 * time.Minute), "90 min"}, {took(72 * time.Hour), "3 days"},
 		{against(5, 0), "none the week before"}, {against(5, 5), "as the week before"}, {against(15, 10), "+50 % on the week before"}, {against(5, 10), "−50 % on the week before"}, {against(100, 3), "33 times the week before"},
 		{string(ago(seedTime, seedTime.Add(-time.Hour))), `<time datetime="2026-11-20T14:30:00Z" title="Fri 20 Nov 2026 14:30:00 UTC">60 min ago</time>`},

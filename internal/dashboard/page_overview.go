@@ -203,7 +203,7 @@ func energyOf(kwh float64) string {
 	case kwh == 0:
 		return "0 Wh"
 	case kwh < 0.0001:
-		return sign + "<0.1 Wh"
+		return "about 0 Wh"
 	case kwh < 1:
 		return sign + fmt.Sprintf("%.1f Wh", 1000*kwh)
 	}
