@@ -161,7 +161,8 @@ func ago(now, t time.Time) template.HTML {
 	if t.IsZero() {
 		return "never"
 	}
-	d, text := now.Sub(t), ""
+	var text string
+	d := now.Sub(t)
 	switch {
 	case d < -time.Minute:
 		text = "in " + took(-d)
