@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
@@ -233,3 +235,75 @@ type brief struct{ header http.Header }
 func (b *brief) Header() http.Header       { return b.header }
 func (b *brief) WriteHeader(int)           {}
 func (b *brief) Write([]byte) (int, error) { return 1, http.ErrHandlerTimeout }
+
+// In front of a site, its pages are told of as pages, also those that a query
+// names, and what its server fails at as a failure.
+func TestEventsInFront(t *testing.T) {
+	kept := &events{new: make(chan struct{}, 1)}
+	one := page("/?p=7", "Seven")
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/image.png":
+			w.Header().Set("Content-Type", "image/png")
+		case "/cut":
+			w.Header().Set("Content-Length", "1000")
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusOK)
+			_, _ = w.Write([]byte("half"))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "/down":
+			panic(http.ErrAbortHandler)
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("Etag", `"1"`)
+			if strings.Contains(r.Header.Get("If-None-Match"), `"1"`) {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+		_, _ = w.Write([]byte("<html><head></head><p>A page."))
+	}), ProxyOptions{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Bots: known(t)}}, nil)
+	for _, tt := range []struct {
+		target string
+		fields []string
+		path   string
+		kind   store.Endpoint
+		status int
+	}{
+		{"/", nil, "/", store.EndpointFetch, 200},
+		{"/?p=7", nil, "/?p=7", store.EndpointFetch, 200},
+		{"/?p=7&utm=1", nil, "/", store.EndpointFetch, 200},
+		{"/other?x=1", nil, "/other", store.EndpointFetch, 200},
+		{"/other", []string{"If-None-Match", `"1"`}, "/other", store.EndpointFetch, 304},
+		{"/image.png", nil, "/image.png", store.EndpointFile, 200},
+		{"/cut", nil, "/cut", store.EndpointFetch, 0},
+		{"/down", nil, "/down", store.EndpointFetch, 502},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+tt.target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("User-Agent", gptBot)
+		for i := 0; i < len(tt.fields); i += 2 {
+			r.Header.Set(tt.fields[i], tt.fields[i+1])
+		}
+		resp, err := plainClient(t).Do(r)
+		var body []byte
+		switch {
+		case err == nil:
+			body, _ = io.ReadAll(resp.Body) // one is cut off
+			_ = resp.Body.Close()
+		case tt.status != 0:
+			t.Fatal(err)
+		}
+		<-kept.new
+		e := kept.last()[0]
+		if e.Protocol != "html" || e.Path != tt.path || e.Endpoint != tt.kind || e.Status != tt.status || e.Cached != (tt.status == 304) {
+			t.Errorf("%s: %+v", tt.target, e)
+		}
+		if e.Status == 200 && (e.Bytes != int64(len(body)) || e.Size != e.Bytes) {
+			t.Errorf("%s: %d bytes are told of as %+v", tt.target, len(body), e)
+		}
+	}
+}
