@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/store"
 )
 
 // mapper has a sitemap with an element of its own.
@@ -82,6 +83,23 @@ func TestOwnSitemap(t *testing.T) {
 				t.Errorf("aside: %d %s", w.Code, w.Body)
 			}
 		})
+	}
+}
+
+// A sitemap is every crawler's, whichever room writes it: who asks for it does not
+// read by that protocol.
+func TestEventOfSitemap(t *testing.T) {
+	for _, files := range []tree{
+		inMemory("index.html", "<p>home"),
+		inMemory("index.html", "<p>home", "sitemap.xml", "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'></urlset>"),
+	} {
+		kept := new(events)
+		g := setup{files: files, rooms: []edition.Room{{Name: "map", Publisher: mapper{}}}, o: Options{Events: kept, Bots: known(t)}}.gateway(t)
+		w := ask(g, "GET", "/sitemap.xml", "User-Agent", gptBot)
+		got := kept.last()
+		if w.Code != 200 || len(got) != 1 || got[0].Protocol != "site" || got[0].Endpoint != store.EndpointIndex || got[0].Path != "/sitemap.xml" || got[0].Bytes == 0 {
+			t.Errorf("%d, %+v", w.Code, got)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -191,9 +192,17 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	case of.Page != "", !of.Found && store.OutcomeOf(e.Status) == store.Missing:
 		e.Endpoint = store.EndpointFetch
 	default:
-		e.Endpoint = store.EndpointIndex
+		if e.Endpoint = store.EndpointIndex; isSitemap(r.URL.Path) {
+			e.Protocol = composedRoom // every crawler asks for it: it says nothing of the room that writes it
+		}
 	}
 	return e
+}
+
+// isSitemap reports whether a path is that of an XML sitemap.
+func isSitemap(name string) bool {
+	name = path.Base(name)
+	return strings.HasPrefix(name, "sitemap") && strings.HasSuffix(name, ".xml")
 }
 
 // complete adds to an outline what was asked for.
