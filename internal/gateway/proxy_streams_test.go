@@ -24,6 +24,7 @@ import (
 // before it; a stream lives as long as something flows, whatever the limits of
 // the server's other answers are.
 func TestProxyStreams(t *testing.T) {
+	const limit = 400 * time.Millisecond // that a slow machine keeps
 	next := make(chan bool)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/events" {
@@ -38,7 +39,7 @@ func TestProxyStreams(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-next
 		}
-	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
+	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: limit, WriteTimeout: limit})
 	var hints []string
 	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 		hints = append(hints, fmt.Sprint(code, h["Link"]))
@@ -63,7 +64,7 @@ func TestProxyStreams(t *testing.T) {
 			t.Fatalf("%q %v", line, err)
 		}
 		_, _ = lines.ReadString('\n')
-		time.Sleep(100 * time.Millisecond) // longer than both limits
+		time.Sleep(limit + limit/8) // longer than both limits
 		next <- true
 	}
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
