@@ -107,8 +107,40 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("exit %d, %v:\n%s%s", code, err, out, errs)
 	}
 	code, out, errs = command(t, nil, "report", "--store", file)
-	if code != 0 || !strings.Contains(out, ": 6 requests of 2 machines\n") || !strings.Contains(out, "GPTBot, openai") || !strings.Contains(out, "doi:10.1111") {
+	if code != 0 || !strings.Contains(out, ": 6 requests of 2 machines since "+v.From.Format(time.DateOnly)+", the first on "+v.Days[0].Day.Format(time.DateOnly)+"\n") || !strings.Contains(out, "GPTBot, openai") || !strings.Contains(out, "doi:10.1111") {
 		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	}
+	if _, out, _ := command(t, nil, "report", "--store", file, "--since", "2999-01-01"); !strings.Contains(out, "no machine has asked for anything that is served from it since 2999-01-01\n") {
+		t.Errorf("of days to come:\n%s", out)
+	}
+}
+
+// The first lines tell what was saved, what has cost more, and what of it was no
+// page.
+func TestServedText(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	total := analytics.Saved{
+		Requests: 9, Pages: 2, Answered: 8, NotModified: 2, NotModifiedRate: new(0.25), Lists: 3_000_000,
+		Bytes: savings.NewFigure(3_100_000, 200_000, savings.Measured), Tokens: savings.NewFigure(1000, 51_000, savings.Estimate),
+		KWh: savings.NewFigure(0.0003, 0.0001, savings.Estimate), ZeroFetch: analytics.ZeroFetch{Pages: 70, Bytes: 5_000_000},
+	}
+	r := &servedReport{Site: "site", Savings: &analytics.Savings{
+		From: day.AddDate(0, 0, -29), Total: total, Bots: []analytics.BotSaved{{Bot: "GPTBot", Saved: total}}, Days: []analytics.DateSaved{{Day: day, Saved: total}},
+	}}
+	const want = "site: 9 requests of 1 machine since 2026-10-24, the first on 2026-11-22\n" +
+		"  cost 2.9 MB more, saved about 50.0 thousand tokens and cost 200.0 mWh more against the same pages as HTML, measured\n" +
+		"  3.1 MB went out for 2 pages, 3.0 MB of it lists; 2 of 8 answers were a 304 (25 %)\n" +
+		"  beside that, lists named 70 pages that were not asked for that day: at most so many requests were needless, 5.0 MB as HTML, an estimate\n"
+	var out strings.Builder
+	if err := r.text(&out); err != nil || !strings.HasPrefix(out.String(), want) {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	r.Total = analytics.Saved{Requests: 3, Pages: 2, Carried: 5, Lists: 10, Bytes: savings.NewFigure(100, 9100, savings.Estimate)}
+	out.Reset()
+	if err := r.text(&out); err != nil || !strings.Contains(out.String(), "  saved 9.0 kB, about 0 tokens and 0.00 mWh against the same pages as HTML, an estimate\n"+
+		"  100 bytes went out for 2 pages and 5 in collections, 10 bytes of it lists and collections; 0 of 0 answers were a 304\n") {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }
 

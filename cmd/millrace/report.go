@@ -33,6 +33,8 @@ type savingsReport struct {
 	Served []*servedReport `json:"served"`
 	// Coefficients are those of the estimates.
 	Coefficients []savings.Coefficient `json:"coefficients"`
+
+	first time.Time // day of what is shown of Served
 }
 
 // siteSavings is what was saved of one site.
@@ -92,7 +94,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 		var served []*servedReport
 		served, err = c.served(ctx, p, st, since, now)
 		if r != nil {
-			r.Served = append(r.Served, served...)
+			r.Served, r.first = append(r.Served, served...), since
 		}
 	}
 	if closeErr := st.Close(); err == nil {
@@ -208,7 +210,7 @@ func (r *savingsReport) text(w io.Writer) error {
 		}
 	}
 	if len(r.Sites) == 0 && len(r.Served) == 0 {
-		b = fmt.Appendf(b, "nothing was pulled into %s yet, and no machine has asked for anything that is served from it\n", r.Store)
+		b = fmt.Appendf(b, "nothing was pulled into %s yet, and no machine has asked for anything that is served from it since %s\n", r.Store, r.first.Format(time.DateOnly))
 	}
 	b = append(b, '\n')
 	if len(r.Served) > 0 {

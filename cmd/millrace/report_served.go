@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -94,20 +95,21 @@ func (c *reportCommand) yardstick(ctx context.Context, p *process, st *sqlite.St
 // text prints it for a person.
 func (r *servedReport) text(w io.Writer) error {
 	t := &r.Total
-	fmt.Fprintf(w, "%s served since %s: %s of %s\n", printable(r.Site), r.From.Format(time.DateOnly), quantity(t.Requests, "request"), quantity(int64(len(r.Bots)), "machine"))
-	fmt.Fprintf(w, "  saved %s, about %s tokens and %s against the same pages as HTML%s\n",
-		signedBytes(t.Bytes.Saved), countText(t.Tokens.Saved), energyText(t.KWh.Saved), basisText(t.Bytes.Basis))
-	fmt.Fprintf(w, "  %s went out for %s; %s of %d answers were a 304%s\n", bytesText(int64(t.Bytes.Spent)), pagesText(t),
-		strconv.FormatInt(t.NotModified, 10), t.Answered, rateText(t.NotModifiedRate))
+	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", printable(r.Site), quantity(t.Requests, "request"),
+		quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
+	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", gainsText(t), basisText(t.Bytes.Basis))
+	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304%s\n", bytesText(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
+		t.NotModified, t.Answered, rateText(t.NotModifiedRate))
 	if z := &t.ZeroFetch; z.Pages > 0 {
-		fmt.Fprintf(w, "  beside that, lists made %s needless, an estimate: %s as HTML\n", quantity(z.Pages, "request"), bytesText(int64(z.Bytes)))
+		fmt.Fprintf(w, "  beside that, lists named %s that were not asked for that day: at most so many requests were needless, %s as HTML, an estimate\n",
+			quantity(z.Pages, "page"), bytesText(int64(z.Bytes)))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name string, s *analytics.Saved) {
 		fmt.Fprintf(table, "    %s\t%d\t%d\t%s\t%s\t%s\t%d\n", printable(name), s.Requests, s.Pages+s.Carried,
 			shareText(s.NotModifiedRate), bytesText(int64(s.Bytes.Spent)), signedBytes(s.Bytes.Saved), s.ZeroFetch.Pages)
 	}
-	const columns = "\trequests\tpages\t304\tsent\tsaved\tneedless\n"
+	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot asked for\n"
 	fmt.Fprintf(table, "  by protocol"+columns)
 	for i := range r.Protocols {
 		row(r.Protocols[i].Protocol, &r.Protocols[i].Saved)
@@ -139,6 +141,34 @@ func (r *servedReport) text(w io.Writer) error {
 	return nil
 }
 
+// gainsText says what was saved, and of what it was more that was spent.
+func gainsText(s *analytics.Saved) string {
+	bytes, tokens, kwh := s.Bytes.Saved, s.Tokens.Saved, s.KWh.Saved
+	texts := []any{bytesText(int64(math.Abs(bytes))), countText(math.Abs(tokens)), energyText(math.Abs(kwh))}
+	if min(bytes, tokens, kwh) >= 0 {
+		return fmt.Sprintf("saved %s, about %s tokens and %s", texts...)
+	}
+	for i, n := range []float64{bytes, tokens, kwh} {
+		if texts[i] = fmt.Sprintf([]string{"%s", "about %s tokens", "%s"}[i], texts[i]); n < 0 {
+			texts[i] = fmt.Sprintf("cost %s more", texts[i])
+		} else {
+			texts[i] = fmt.Sprintf("saved %s", texts[i])
+		}
+	}
+	return fmt.Sprintf("%s, %s and %s", texts...)
+}
+
+// listsText says how much of what went out was no page.
+func listsText(s *analytics.Saved) string {
+	switch {
+	case s.Lists == 0:
+		return ""
+	case s.Carried > 0:
+		return ", " + bytesText(s.Lists) + " of it lists and collections"
+	}
+	return ", " + bytesText(s.Lists) + " of it lists"
+}
+
 func basisText(b savings.Basis) string {
 	if b == savings.Measured {
 		return ", measured"
@@ -168,7 +198,7 @@ func shareText(r *float64) string {
 var csvColumns = []string{
 	"kind", "site", "day", "bot", "family", "protocol", "requests", "pages", "carried", "measured", "answered", "not_modified",
 	"bytes", "bytes_instead_of", "bytes_saved", "bytes_basis", "tokens", "tokens_instead_of", "tokens_saved",
-	"kwh", "kwh_instead_of", "kwh_saved", "zero_fetch_pages", "zero_fetch_bytes", "zero_fetch_tokens", "zero_fetch_kwh",
+	"kwh", "kwh_instead_of", "kwh_saved", "zero_fetch_pages", "zero_fetch_bytes", "zero_fetch_tokens", "zero_fetch_kwh", "lists_bytes",
 }
 
 // csv prints a row for each site, day, bot and protocol that was served, and one
@@ -193,7 +223,7 @@ func (r *savingsReport) csv(w io.Writer) error {
 				count(d.Pages), count(d.Carried), count(d.Measured), count(d.Answered), count(d.NotModified),
 			}
 			line = append(line, figures(&d.Bytes, &d.Tokens, &d.KWh)...)
-			_ = out.Write(append(line, count(z.Pages), number(z.Bytes), number(z.Tokens), number(z.KWh)))
+			_ = out.Write(append(line, count(z.Pages), number(z.Bytes), number(z.Tokens), number(z.KWh), count(d.Lists)))
 		}
 	}
 	for _, s := range r.Sites {
@@ -201,7 +231,7 @@ func (r *savingsReport) csv(w io.Writer) error {
 			v := q.Saved
 			line := []string{"pulled", s.Site, "", "", "", q.Protocol, number(v.Requests.Spent), count(v.Pages), "", "", "", count(v.NotModified)}
 			line = append(line, figures(&v.Bytes, &v.Tokens, &v.KWh)...)
-			_ = out.Write(append(line, "", "", "", ""))
+			_ = out.Write(append(line, "", "", "", "", ""))
 		}
 	}
 	out.Flush()

@@ -43,7 +43,8 @@ type Saved struct {
 	NotModified     int64    `json:"not_modified"`                // of those, it stands
 	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // of Answered; nil: there are none
 
-	Bytes  savings.Figure `json:"bytes"` // on the wire, without header fields
+	Bytes  savings.Figure `json:"bytes"`       // on the wire, without header fields
+	Lists  int64          `json:"lists_bytes"` // of those that were spent, in indexes and discovery: what names pages or leads to it
 	Tokens savings.Figure `json:"tokens"`
 	KWh    savings.Figure `json:"kwh"`
 
@@ -53,8 +54,9 @@ type Saved struct {
 // ZeroFetch is an estimate of what machines did not have to ask for: the pages
 // that the lists name that a machine has had in a day, each once by whatever
 // protocol, less those that it has then asked for that day, by the protocol of
-// the list or as HTML. It is never below 0, and no part of the other figures. Who reads a list for other
-// reasons than to keep pages is counted, too.
+// the list or as HTML. It is never below 0, and no part of the other figures.
+// It is what may have been needless at most: who reads a list for the first time,
+// or for other reasons than to keep pages, is counted, too.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
 	Bytes  float64       `json:"bytes"` // of them as HTML, on the wire
@@ -68,6 +70,7 @@ func (s *Saved) Add(u *Saved) {
 	s.Requests, s.Pages, s.Measured, s.Carried = s.Requests+u.Requests, s.Pages+u.Pages, s.Measured+u.Measured, s.Carried+u.Carried
 	s.Answered, s.NotModified = s.Answered+u.Answered, s.NotModified+u.NotModified
 	s.NotModifiedRate = savings.Share(s.NotModified, s.Answered)
+	s.Lists += u.Lists
 	s.Bytes, s.Tokens, s.KWh = s.Bytes.Add(u.Bytes), s.Tokens.Add(u.Tokens), s.KWh.Add(u.KWh)
 	z, w := &s.ZeroFetch, &u.ZeroFetch
 	*z = ZeroFetch{z.Pages + w.Pages, z.Bytes + w.Bytes, z.Tokens + w.Tokens, z.KWh + w.KWh, savings.Estimate}
@@ -159,6 +162,9 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 		return
 	}
 	t.sent += float64(s.Bytes)
+	if s.Endpoint == store.EndpointIndex || s.Endpoint == store.EndpointDiscovery {
+		t.Lists += s.Bytes
+	}
 	if t.Protocol == asHTML {
 		t.instead += float64(s.Bytes)
 	}

@@ -84,6 +84,7 @@ func TestSavedByList(t *testing.T) {
 		Day: noon.Truncate(24 * time.Hour), Bot: "GPTBot", Protocol: "tct-01",
 		Saved: Saved{
 			Requests: 24, Pages: 20, Measured: 20, Answered: 22, NotModified: 6, NotModifiedRate: new(6.0 / 22),
+			Lists:     5_000,
 			Bytes:     savings.NewFigure(15_000+5_000+200, 20*12_000, savings.Measured),
 			Tokens:    savings.NewFigure(15*3_000/10, 20*50_000/10, savings.Estimate),
 			KWh:       savings.NewFigure(20_200e-9, 240_000e-9, savings.Estimate),

@@ -18,7 +18,7 @@ type Pattern string
 // The patterns.
 const (
 	Again     Pattern = "again"       // what has not changed, as a whole, again and again
-	AtOnce    Pattern = "all at once" // half of the site or more, in one hour
+	AtOnce    Pattern = "all at once" // as many answers with a page as half of the site has pages, in one hour
 	Forged    Pattern = "forged"      // under a name that is another's
 	NotThere  Pattern = "not there"   // much of what is asked for does not exist
 	ManyTimes Pattern = "many times"  // ten times as much in a day as usual
@@ -175,7 +175,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	}
 	out := finish(whole, AtOnce, func(_ who, u *Unusual) bool {
 		u.Against = pages
-		u.Says = fmt.Sprintf("%s has taken %s by %s within an hour, of a site that has %d.", named(u.Bot), counted(u.Requests, "page"), u.Protocol, pages)
+		u.Says = fmt.Sprintf("%s has taken pages %d times by %s within an hour, of a site that has %d.", named(u.Bot), u.Requests, u.Protocol, pages)
 		u.Advice = "Let it take pages more slowly; what changes it can learn from the lists."
 		u.Flag = slower(u.Bot)
 		return u.Requests >= atOncePages && u.Requests*2 >= pages

@@ -125,6 +125,15 @@ func TestUnusualOfMany(t *testing.T) {
 	}
 }
 
+// One page six hundred times is not said to be six hundred pages.
+func TestUnusualOfOnePage(t *testing.T) {
+	for _, u := range unusual(t, 1000, answers{600, fetched(200, 1_000, 0, 0)}) {
+		if want := "GPTBot has taken pages 600 times by tct-01 within an hour, of a site that has 1000."; u.Pattern == AtOnce && u.Says != want {
+			t.Errorf("%s; want %s", u.Says, want)
+		}
+	}
+}
+
 // However many paths somebody makes up, what is looked at is bounded.
 func TestUnusualBounded(t *testing.T) {
 	events := func(yield func(store.Event, error) bool) {
