@@ -20,11 +20,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// keptLimit is one of a server in tests that a slow machine keeps.
+const keptLimit = 400 * time.Millisecond
+
 // What the site's server sends is passed on as it comes, and interim answers
 // before it; a stream lives as long as something flows, whatever the limits of
 // the server's other answers are.
 func TestProxyStreams(t *testing.T) {
-	const limit = 400 * time.Millisecond // that a slow machine keeps
 	next := make(chan bool)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/events" {
@@ -39,7 +41,7 @@ func TestProxyStreams(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-next
 		}
-	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: limit, WriteTimeout: limit})
+	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
 	var hints []string
 	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 		hints = append(hints, fmt.Sprint(code, h["Link"]))
@@ -64,7 +66,7 @@ func TestProxyStreams(t *testing.T) {
 			t.Fatalf("%q %v", line, err)
 		}
 		_, _ = lines.ReadString('\n')
-		time.Sleep(limit + limit/8) // longer than both limits
+		time.Sleep(keptLimit + keptLimit/8) // longer than both limits
 		next <- true
 	}
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
@@ -81,11 +83,11 @@ func TestProxyUploads(t *testing.T) {
 		}
 		body, err := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %v", body, err)
-	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
+	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
 	pr, pw := io.Pipe()
 	go func() {
 		for _, part := range []string{"slow", "ly", " but surely"} {
-			time.Sleep(80 * time.Millisecond)
+			time.Sleep(keptLimit + keptLimit/8)
 			_, _ = io.WriteString(pw, part)
 		}
 		_ = pw.Close()
@@ -219,7 +221,7 @@ func TestProxyUpgrades(t *testing.T) {
 		defer c.Close()
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: a\r\n\r\n")
 		_, _ = io.Copy(c, rw)
-	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
+	}), ProxyOptions{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +236,7 @@ func TestProxyUpgrades(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for range 3 {
-		time.Sleep(60 * time.Millisecond) // longer than the server's limits
+		time.Sleep(keptLimit + keptLimit/8) // longer than the server's limits
 		said := make([]byte, 1000)
 		_, _ = rand.Read(said)
 		if _, err := c.Write(said); err != nil {
