@@ -38,7 +38,7 @@ type group struct {
 
 // cell is a period of one series.
 type cell struct {
-	start time.Time
+	start int64 // seconds
 	name  string
 }
 
@@ -59,24 +59,30 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 	f := &figures{From: q.From, To: q.To, Per: q.Per, cells: map[cell]float64{}}
 	bots, rooms, kinds, ends := map[string]*group{}, map[string]*group{}, map[string]*group{}, map[string]*group{}
 	each := func(s *store.Sum) {
-		name := map[string]string{"bot": s.Bot, "outcome": string(s.Outcome), "endpoint": string(s.Endpoint)}[q.By]
-		if name == "" {
-			name = s.Protocol
+		name := s.Protocol
+		switch q.By {
+		case "bot":
+			name = s.Bot
+		case "outcome":
+			name = string(s.Outcome)
+		case "endpoint":
+			name = string(s.Endpoint)
 		}
 		n := s.Events
 		if q.Measure == "bytes" {
 			n = s.Bytes
 		}
-		f.cells[cell{s.Start.UTC(), name}] += float64(n)
+		f.cells[cell{s.Start.Unix(), name}] += float64(n)
 		if s.Start.Before(q.Since) {
 			return
 		}
 		f.Total.add(s)
-		of(bots, s.Bot).add(s)
+		bot := of(bots, s.Bot)
+		bot.add(s)
 		of(rooms, s.Protocol).add(s)
 		of(kinds, string(s.Endpoint)).add(s)
 		of(ends, string(s.Outcome)).add(s)
-		bots[s.Bot].Family = cmp.Or(bots[s.Bot].Family, s.Family)
+		bot.Family = cmp.Or(bot.Family, s.Family)
 	}
 	if q.Per == store.Hour {
 		// What is saved is of days.
@@ -228,7 +234,7 @@ func (f *figures) chart(title, unit string, groups []*group, step int) *chart {
 		c.Rows = append(c.Rows, chartRow{Start: f.From.Add(time.Duration(i) * period), Hour: f.Per == store.Hour, Values: make([]float64, len(c.Series))})
 	}
 	for at, n := range f.cells {
-		row := int(at.start.Sub(f.From) / period)
+		row := int(time.Duration(at.start-f.From.Unix()) * time.Second / period)
 		if i, ok := index[at.name]; ok && row >= 0 && row < rows {
 			c.Rows[row].Values[i] += n
 		}

@@ -88,7 +88,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	p.Nobody = len(week.cells) == 0
 	before := int64(0)
 	for at, n := range week.cells {
-		if at.start.Before(first) && !at.start.Before(first.AddDate(0, 0, -overviewWeek)) {
+		if at.start < first.Unix() && at.start >= first.AddDate(0, 0, -overviewWeek).Unix() {
 			before += int64(n)
 		}
 	}
