@@ -113,7 +113,7 @@ func (b *bench) usageStore(ctx context.Context, name string, now func() time.Tim
 // usage measures what is kept of requests: its size, and how fast it is read.
 func (b *bench) usage(ctx context.Context, large bool) error {
 	for _, hourly := range []bool{false, true} {
-		for _, batch := range []int{1, 10, 50, 4000} {
+		for _, batch := range []int{1, 10, 23, 4000} {
 			if err := b.usageSize(ctx, batch, hourly); err != nil {
 				return err
 			}
@@ -135,14 +135,14 @@ func (b *bench) usage(ctx context.Context, large bool) error {
 // usageSize measures what an event takes before it is rolled up, recorded in
 // batches of a size.
 func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
-	n := max(20_000, min(400_000, batch*4000))
+	n := max(20_000, min(400_000, batch*8000)) / batch * batch
 	st, file, err := b.usageStore(ctx, fmt.Sprint("usage-", batch, hourly), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	// A flush every few seconds makes batches of 50 of a million events a day.
-	after := 5 * time.Second / time.Duration(min(batch, 50))
+	// `serve` writes every two seconds: batches of 23, of a million events a day.
+	after := 2 * time.Second / time.Duration(min(batch, 23))
 	v := &visitor{rng: rand.New(rand.NewPCG(1, uint64(batch))), now: time.Now().Add(-time.Duration(n) * after), scale: 1}
 	tidied := v.now
 	events := make([]store.Event, batch)
