@@ -58,6 +58,8 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	if inner := under(r, g.docs); inner != nil {
 		if of, known := g.press.Known(inner); known {
 			w.what.of = of
+		} else if _, _, room := g.press.Refuse(inner, http.StatusForbidden, nil); room != nil {
+			w.what.of = edition.Subject{Room: room.Name}
 		}
 	}
 }

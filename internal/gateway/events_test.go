@@ -168,8 +168,9 @@ func TestEventsOfClasses(t *testing.T) {
 	g, kept := recorded(t, Options{Rules: rules(t, "training=403")})
 	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
 	ask(g, "GET", "/a/", "User-Agent", gptBot)
+	ask(g, "GET", "/notes?q=never+asked", "User-Agent", gptBot)
 	got := kept.last()
-	if len(got) != 2 || got[0].Status != 403 || got[0].Protocol != "tct-01" || got[0].Endpoint != store.EndpointIndex ||
+	if len(got) != 3 || got[2].Status != 403 || got[2].Protocol != "notes" || got[2].Path != "/notes" || got[0].Status != 403 || got[0].Protocol != "tct-01" || got[0].Endpoint != store.EndpointIndex ||
 		got[1].Status != 403 || got[1].Protocol != "html" || got[1].Path != "/a/" {
 		t.Errorf("%+v", got)
 	}
