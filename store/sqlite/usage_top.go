@@ -50,7 +50,13 @@ func (t tops) most(n int) []*topRow {
 		rows = append(rows, r)
 	}
 	slices.SortFunc(rows, func(a, b *topRow) int {
-		return cmp.Or(cmp.Compare(b.events, a.events), cmp.Compare(b.last, a.last), strings.Compare(a.name, b.name))
+		switch { // names are compared only where it is they that decide
+		case a.events != b.events:
+			return cmp.Compare(b.events, a.events)
+		case a.last != b.last:
+			return cmp.Compare(b.last, a.last)
+		}
+		return strings.Compare(a.name, b.name)
 	})
 	return rows[:min(n, len(rows))]
 }
