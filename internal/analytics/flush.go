@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	atOnce    = 2048 // events in one transaction of the store
+	atOnce    = 4096 // events in one transaction of the store
 	firstWait = time.Second
 	maxWait   = time.Minute
 	lastCall  = 10 * time.Second // to store what is left when Run ends
