@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -35,8 +36,18 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	if d.near(r) {
 		return false
 	}
-	u, err := url.Parse(d.site.Docs)
-	return err == nil && u.Scheme == "https"
+	// Browsers say why they ask where nobody can listen, and there alone.
+	if r.Header.Get("Sec-Fetch-Site") != "" {
+		return true
+	}
+	// Old ones never do. Whoever asks at the site's own place, and its port, has
+	// come by way of whatever encrypts there.
+	for _, base := range []string{d.site.Docs, d.site.Base} {
+		if u, err := url.Parse(base); err == nil && u.Scheme == "https" && strings.EqualFold(strings.TrimSuffix(r.Host, ":443"), strings.TrimSuffix(u.Host, ":443")) {
+			return true
+		}
+	}
+	return false
 }
 
 // near reports whether the browser is on this machine, or at the end of a

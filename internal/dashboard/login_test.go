@@ -218,6 +218,7 @@ func TestWays(t *testing.T) {
 	for to, want := range map[string]string{
 		"/traffic?a=b": "/traffic?a=b", "": "/", "traffic": "/", "//evil.example": "/", "https://evil.example": "/", `/\evil.example`: "/",
 		"/\t/evil.example": "/", "javascript:alert(1)": "/", "/%0d%0aSet-Cookie:a": "/%0d%0aSet-Cookie:a", "/a\r\nb": "/", "http:/x": "/",
+		"/../robots.txt": "/", "/%2e%2E/robots.txt": "/", "/.//evil.example": "/", "/pages//": "/", "/pages/": "/pages/",
 	} {
 		if got := inside(to); got != want {
 			t.Errorf("inside(%q) = %q, want %q", to, got, want)
@@ -288,6 +289,34 @@ func TestCookies(t *testing.T) {
 		}
 		if c := cookies[i]; c.Secure != tt.secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != boardPath || c.Domain != "" || strings.HasPrefix(c.Name, securePrefix) != tt.secure {
 			t.Errorf("%s: %v", tt.host, c)
+		}
+	}
+}
+
+// Nobody is asked for a password where somebody could listen, so far as the
+// request tells: without TLS, and at no place that is known to have it.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	v, _ := doorway(t, nil, cheap())
+	for _, tt := range []struct {
+		host, fetch string
+		asked       bool
+	}{
+		{"example.com", "", true}, // behind a proxy
+		{"EXAMPLE.com:443", "none", true},
+		{"example.com:8080", "", false}, // past the proxy
+		{"example.com:8080", "same-origin", true},
+		{"192.0.2.1:8080", "", false},
+		{"192.0.2.1:8080", "none", true}, // a proxy that tells its own name for the server
+		{"127.0.0.1:8080", "", true},
+	} {
+		w := v.ask(http.MethodGet, "/login", nil, func(r *http.Request) {
+			if r.Host = tt.host; tt.fetch != "" {
+				r.Header.Set("Sec-Fetch-Site", tt.fetch)
+			}
+		})
+		if asked := strings.Contains(w.Body.String(), `type="password"`); w.Code != http.StatusOK || asked != tt.asked {
+			t.Errorf("%s, Sec-Fetch-Site %q: %d, asked: %v", tt.host, tt.fetch, w.Code, asked)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -194,6 +195,10 @@ func inside(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(to, "/") ||
 		strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
+		return "/"
+	}
+	// ".." leads out of the dashboard, and so does "%2e%2e" in browsers.
+	if p := path.Clean(u.Path); p != u.Path && p+"/" != u.Path {
 		return "/"
 	}
 	return to
