@@ -214,7 +214,7 @@ func (r *savingsReport) text(w io.Writer) error {
 	}
 	b = append(b, '\n')
 	if len(r.Served) > 0 {
-		b = append(b, "served: against each page that was asked for as HTML, unconditionally, all of it read; lists are cost alone\n"...)
+		b = append(b, "served: against each page that was asked for as HTML, unconditionally, all of it read; lists and feeds are cost alone\n"...)
 	}
 	if len(r.Sites) > 0 || len(r.Served) == 0 {
 		b = append(b, "pulled: against every page once a pull as HTML, unconditionally, all of it read\n"...)

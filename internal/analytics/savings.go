@@ -21,11 +21,11 @@ import (
 //   - for each answer that was a whole page, or that the page stands, that page
 //     as HTML: measured where the page was made of HTML, else an estimate by the
 //     other pages or by their text;
-//   - for collections of whole pages, as SCP and the web have them, as many pages
+//   - for collections of whole pages, as SCP has them, as many pages
 //     as HTML as their bytes can hold, an estimate: of what a machine takes in one
 //     day, each page of the site counts once.
 //
-// Lists that name pages, deltas of summaries, searches, robots.txt and what is no
+// Lists that name pages, feeds and deltas of summaries, searches, robots.txt and what is no
 // page stand against nothing, and pages that were answered in parts neither. What a machine did without because a list told it of the pages is
 // apart, in ZeroFetch. The HTML that machines take has cost what it has cost: of
 // it only a 304 saves something. The site's files are left out on both sides.
@@ -85,9 +85,10 @@ type DaySaved struct {
 	Saved
 }
 
-// wholePages are the protocols where some of the documents that name pages have
-// all of their text, too.
-var wholePages = map[string]bool{"scp": true, "web": true}
+// wholePages is the protocol whose documents that name pages have all of their
+// text, too. The feeds of the web have summaries, and a file of all its Markdown
+// cannot be told from them in sums.
+const wholePages = "scp"
 
 // listEntry is about the most bytes that a list takes to name a page. What a
 // document has beyond is text of its pages.
@@ -194,7 +195,7 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 		t.read += float64(s.Size)
 	case store.EndpointIndex:
 		t.named += s.Results
-		if wholePages[t.Protocol] && s.Outcome == store.Sent {
+		if t.Protocol == wholePages && s.Outcome == store.Sent {
 			t.inWhole += s.Results
 			t.whole += max(0, float64(s.Size-listEntry*s.Results))
 		}
