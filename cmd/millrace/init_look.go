@@ -43,6 +43,9 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 			if web != nil && web.Reason != "" {
 				why = web.Reason
 			}
+			if strings.Contains(why, "robots.txt disallows it") {
+				why += "; a group of its own lets millrace read the site: the lines \"User-agent: millrace\" and \"Allow: /\" in robots.txt"
+			}
 			return fmt.Errorf("%s could not be read, so nothing is written: %s", r.Site, why)
 		}
 	}

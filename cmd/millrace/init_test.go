@@ -219,7 +219,7 @@ func TestInitNothing(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for _, tt := range []struct{ url, want string }{
-		{closed.URL, "Disallow: /"},
+		{closed.URL, "Disallow: /); a group of its own"},
 		{moved.URL, "run init for that address"},
 		{gone.URL, "refused"},
 		{"example.com", "http://"},
