@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"path"
 	"strings"
 
@@ -20,12 +21,44 @@ func mount(at string) (string, error) {
 	case !strings.HasPrefix(at, "/") || p == "" || path.Clean(p) != p || strings.ContainsAny(at, "?#"):
 		return "", fmt.Errorf("dashboard at %q: %w: name a path of the host's, such as /dashboard", at, millrace.ErrInvalid)
 	}
+	// Links and the paths of cookies are the path as it is, and snippets of web
+	// servers have it in a pattern.
+	if i := strings.IndexFunc(at, special); i >= 0 {
+		return "", fmt.Errorf("dashboard at %q: %w: a path of letters, digits and -._~ is the same to everybody", at, millrace.ErrInvalid)
+	}
 	for _, taken := range []string{"/healthz", "/readyz", metricsPath, robotsPath, "/.well-known"} {
 		if p == taken || strings.HasPrefix(p, taken+"/") {
 			return "", fmt.Errorf("dashboard at %q: %w: %s is for others", at, millrace.ErrInvalid, taken)
 		}
 	}
 	return p, nil
+}
+
+// special reports whether a character of a path means something to somebody.
+func special(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-._~/", c)
+}
+
+// covered gives an error if the dashboard stands where the whole site is, or
+// where a protocol answers by itself.
+func (g *Gateway) covered() error {
+	for _, base := range []string{g.base, g.docs} {
+		if strings.HasPrefix(base+"/", g.mount+"/") {
+			return fmt.Errorf("dashboard at %q: %w: the whole site is at %s/", g.mount, millrace.ErrInvalid, base)
+		}
+	}
+	if !g.serves {
+		return nil
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		r := &http.Request{Method: method, URL: &url.URL{Path: g.mount}, Header: http.Header{}}
+		if inner := under(r, g.docs); inner != nil {
+			if s, _, room := g.server(inner); s != nil {
+				return fmt.Errorf("dashboard at %q: %w: %s answers there", g.mount, millrace.ErrInvalid, room.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // dashboard answers for the owner's dashboard, false if the path is not one of
@@ -49,7 +82,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) bool {
 	h.Set("X-Robots-Tag", "noindex, nofollow")
 	switch {
 	case r.ContentLength > maxBody:
-		failure(w, r, http.StatusRequestEntityTooLarge, &errBody.err)
+		failure(w, r, http.StatusRequestEntityTooLarge, &errLarge.err)
 	case inner == nil:
 		h.Set("Location", g.mount+"/")
 		plain(w, r, http.StatusFound, "")

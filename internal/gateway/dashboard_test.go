@@ -69,9 +69,34 @@ func TestDashboard(t *testing.T) {
 }
 
 func TestDashboardPath(t *testing.T) {
-	for _, path := range []string{"", "/", "dashboard", "//x", "/a/../b", "/healthz", "/metrics", "/robots.txt", "/.well-known/x", "/a?b", "https://example.com/x"} {
+	for _, path := range []string{"", "/", "dashboard", "//x", "/a/../b", "/healthz", "/metrics", "/robots.txt", "/.well-known/x", "/a?b", "https://example.com/x", "/é", "/a b", "/a%20b", "/a;b", `/a\b`, "/<b>"} {
 		if _, err := gateway.New(nil, &gateway.Options{Dashboard: http.NotFoundHandler(), DashboardPath: path}); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
+
+// service answers at one path.
+type service string
+
+func (s service) Right(r *http.Request) (millrace.Right, bool) {
+	return millrace.RightRead, r.URL.Path == string(s) && r.Method == http.MethodPost
+}
+
+func (s service) Serve(http.ResponseWriter, *http.Request, millrace.Live) error { return nil }
+
+// The dashboard hides neither the whole site nor what answers by itself.
+func TestDashboardCovers(t *testing.T) {
+	for at, want := range map[string]bool{
+		"/docs": false, "/docs/machines/": false, "/docs/machines/mcp": false, "/sites": false, "/sites/docs": false,
+		"/mcp": true, "/docs/machines/mcp2": true, "/docs/board": true, "/doc": true, "/sites/docs/board": true,
+	} {
+		_, err := gateway.New(nil, &gateway.Options{
+			Base: "https://example.com/sites/docs/", Docs: "https://example.com/docs/machines/",
+			Service: service("/mcp"), ServiceName: "mcp", Dashboard: http.NotFoundHandler(), DashboardPath: at,
+		})
+		if err == nil != want || err != nil && !errors.Is(err, millrace.ErrInvalid) {
+			t.Errorf("%s: %v", at, err)
 		}
 	}
 }

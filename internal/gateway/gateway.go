@@ -213,6 +213,11 @@ func New(press *edition.Press, o *Options) (*Gateway, error) {
 	if press != nil {
 		g.serves, g.guarded = g.serves || press.Serves(), press.Guarded()
 	}
+	if g.mount != "" {
+		if err := g.covered(); err != nil {
+			return nil, err
+		}
+	}
 	if o.Metrics != nil {
 		g.measures = g.measured()
 	}
