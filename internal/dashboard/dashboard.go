@@ -117,9 +117,12 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A script of the site, which may be somebody else's, shares the origin: it
-	// can neither fetch a page nor frame one, only lead the browser to it.
-	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" && dest != "document" {
-		plain(w, http.StatusForbidden, "The pages of the dashboard are for a browser's own window.\n")
+	// can neither fetch a page nor frame one, only lead the browser to it. A
+	// service worker would be given what the browser asks for ahead of it, and
+	// what it asks for itself is for no document.
+	dest := r.Header.Get("Sec-Fetch-Dest")
+	if dest != "" && dest != "document" || r.Header["Service-Worker-Navigation-Preload"] != nil {
+		plain(w, http.StatusForbidden, "The pages of the dashboard are for a browser's own window. If this is one, a service worker of the site stands between: open the dashboard by another host, such as through a tunnel.\n")
 		return
 	}
 	if err := d.crossing.Check(r); err != nil {

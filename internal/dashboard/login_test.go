@@ -179,6 +179,10 @@ func TestForeignForms(t *testing.T) {
 		}},
 		{"a frame", good, 403, func(r *http.Request) { r.Header.Set("Sec-Fetch-Dest", "iframe") }},
 		{"a script of the site", good, 403, func(r *http.Request) { r.Header.Set("Sec-Fetch-Dest", "empty") }},
+		{"what a service worker of the site's is given", good, 403, func(r *http.Request) {
+			r.Header.Set("Sec-Fetch-Dest", "document")
+			r.Header.Set("Service-Worker-Navigation-Preload", "true")
+		}},
 		{"in the query", "", 303, func(r *http.Request) { r.URL.RawQuery = "csrf=" + good }},
 		{"by GET", good, 404, func(r *http.Request) { r.Method = http.MethodGet }},
 	} {
