@@ -142,6 +142,11 @@ func TestServedText(t *testing.T) {
 		"  100 bytes went out for 2 pages and 5 in collections, 10 bytes of it lists and collections; 0 of 0 answers were a 304\n") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
+	r.Total.Bytes, r.Total.Tokens, r.Total.KWh = savings.NewFigure(9, 0, savings.Measured), savings.NewFigure(5, 0, savings.Estimate), savings.NewFigure(1, 0, savings.Estimate)
+	out.Reset()
+	if err := r.text(&out); err != nil || !strings.Contains(out.String(), "  cost 9 bytes, about 5 tokens and 1.0 kWh more against the same pages as HTML, measured\n") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
 }
 
 // With --events 0, nothing is recorded; and what is wrong with the flags is told.

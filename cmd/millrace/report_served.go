@@ -145,8 +145,11 @@ func (r *servedReport) text(w io.Writer) error {
 func gainsText(s *analytics.Saved) string {
 	bytes, tokens, kwh := s.Bytes.Saved, s.Tokens.Saved, s.KWh.Saved
 	texts := []any{bytesText(int64(math.Abs(bytes))), countText(math.Abs(tokens)), energyText(math.Abs(kwh))}
-	if min(bytes, tokens, kwh) >= 0 {
+	switch {
+	case min(bytes, tokens, kwh) >= 0:
 		return fmt.Sprintf("saved %s, about %s tokens and %s", texts...)
+	case max(bytes, tokens, kwh) < 0:
+		return fmt.Sprintf("cost %s, about %s tokens and %s more", texts...)
 	}
 	for i, n := range []float64{bytes, tokens, kwh} {
 		if texts[i] = fmt.Sprintf([]string{"%s", "about %s tokens", "%s"}[i], texts[i]); n < 0 {
