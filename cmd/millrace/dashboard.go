@@ -91,6 +91,17 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 	return nil
 }
 
+// overlook says in the log what the dashboard stands before, if it does.
+func (s *service) overlook(ctx context.Context) {
+	path, err := s.gateway.Hides(ctx)
+	switch {
+	case err != nil:
+		s.p.log.Warn("whether the dashboard hides anything of the site is not known", "error", err)
+	case path != "":
+		s.p.log.Warn("the dashboard stands where the site has something, which nobody gets", "dashboard", s.c.Dashboard, "path", path)
+	}
+}
+
 // original gives the HTML that a page was made of. ErrNotFound: the source has
 // none by now.
 func (o *origin) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {

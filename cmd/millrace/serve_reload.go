@@ -93,6 +93,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			return err
 		case <-first:
 			told = true
+			r.now.overlook(ctx)
 			r.now.p.notify("STATUS=serving " + r.now.docs)
 			if err := r.ready(r.now); err != nil {
 				return err
@@ -106,6 +107,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			done <- r.reload(ctx)
 		case <-follows:
 			r.take()
+			r.now.overlook(ctx)
 		case err := <-stumbles:
 			r.drop(ctx, err)
 		}

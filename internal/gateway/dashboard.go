@@ -1,14 +1,17 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // mount gives the percent-encoded path below which the dashboard is, without
@@ -60,6 +63,53 @@ func (g *Gateway) covered() error {
 	}
 	return nil
 }
+
+// Hides gives the path of something that is published where the dashboard
+// stands before it; "" = there is nothing.
+func (g *Gateway) Hides(ctx context.Context) (string, error) {
+	if g.mount == "" || g.press == nil || g.press.Current() == nil {
+		return "", nil
+	}
+	ed := g.press.Current()
+	hides := func(p string) bool { return p == g.mount || strings.HasPrefix(p, g.mount+"/") }
+	for _, p := range slices.Concat(ed.Large(), ed.Files()) {
+		if p = g.docs + p; hides(p) {
+			return p, nil
+		}
+	}
+	for _, p := range []string{g.mount, g.mount + "/"} {
+		r := &http.Request{Method: http.MethodHead, URL: &url.URL{Path: p}, Header: http.Header{}}
+		if inner := under(r.WithContext(ctx), g.docs); inner != nil {
+			if there, err := g.press.Serve(unread{}, inner); there || err != nil {
+				return p, err
+			}
+		}
+	}
+	in, ok := strings.CutPrefix(g.mount, g.base)
+	if site := ed.View.Site(); ok && canon.Origin(site.Base) == canon.Origin(site.Docs) {
+		last := len(in) - 1
+		// The path itself, and "/" at its end and all below: the first that come
+		// after what is just before them.
+		for _, before := range []string{in[:last] + string(in[last]-1), in + "."} {
+			for page, err := range ed.View.Scan(ctx, millrace.Scan{After: canon.Absolute(site.Base, before+"\x7f"), Limit: 1}) {
+				if err != nil {
+					return "", err
+				}
+				if p := g.base + canon.Relative(site.Base, page.URL); hides(p) {
+					return p, nil
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+// unread is an answer that nobody reads.
+type unread struct{}
+
+func (unread) Header() http.Header         { return http.Header{} }
+func (unread) Write(b []byte) (int, error) { return len(b), nil }
+func (unread) WriteHeader(int)             {}
 
 // dashboard answers for the owner's dashboard, false if the path is not one of
 // its own. What is there is nobody else's to see, keep or list.

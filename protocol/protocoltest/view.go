@@ -228,7 +228,13 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 		})
 	}
 	if s.After != "" {
-		ids = ids[1+slices.Index(ids, canon.Relative(v.site.Base, s.After)):]
+		after := canon.Relative(v.site.Base, s.After)
+		at := slices.Index(ids, after)
+		if at < 0 && s.Order == millrace.ByURL { // the page is gone meanwhile
+			at, _ = slices.BinarySearch(ids, after)
+			at--
+		}
+		ids = ids[1+at:]
 	}
 	return func(yield func(*millrace.Page, error) bool) {
 		n := 0
