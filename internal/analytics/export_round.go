@@ -91,7 +91,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 const begunMark = " begun"
 
 // begin finds where the exporter is. A receiver that has never been told anything
-// is told of the last day.
+// is told of the last day. Before the first event there is nothing to begin with.
 func (e *Exporter) begin(ctx context.Context) error {
 	name := e.target.Name()
 	at, err := e.usage.Exported(ctx, e.site, name)
@@ -103,7 +103,7 @@ func (e *Exporter) begin(ctx context.Context) error {
 		return err
 	}
 	if at == 0 && begun == 0 {
-		if at, err = e.newest(ctx); err != nil { // if nothing of it is as young
+		if at, err = e.newest(ctx); err != nil || at == 0 { // if nothing of it is as young
 			return err
 		}
 		for first, err := range e.usage.Events(ctx, e.site, store.EventQuery{From: e.o.Now().Add(-beforeFirst), Limit: 1}) {

@@ -314,11 +314,12 @@ func TestExportAgain(t *testing.T) {
 	}
 }
 
-// Events that come while it runs are handed on soon.
+// Events that come while it runs are handed on soon, the first one too: that there
+// was none is no failure.
 func TestExportLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, n := new(memory), new(network)
-		e := exporting(t, n, Webhook, m, nil)
+		m, n, log := new(memory), new(network), new(bytes.Buffer)
+		e := exporting(t, n, Webhook, m, log)
 		e.o.Every = time.Minute
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -333,6 +334,9 @@ func TestExportLive(t *testing.T) {
 		}
 		cancel()
 		<-ended
+		if log.Len() > 0 {
+			t.Errorf("logged %s", log)
+		}
 	})
 }
 

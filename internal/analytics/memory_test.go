@@ -3,12 +3,14 @@ package analytics
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 )
 
@@ -93,6 +95,9 @@ func (m *memory) Sums(_ context.Context, _ string, q store.SumQuery) iter.Seq2[s
 			if e.HTML > 0 {
 				c.Weighed++
 			}
+			if e.Received > 0 {
+				c.Wired += e.HTML
+			}
 			c.Results, c.Bytes, c.Size = c.Results+e.Results, c.Bytes+e.Bytes, c.Size+e.Size
 			c.HTML, c.Received, c.Took = c.HTML+e.HTML, c.Received+e.Received, c.Took+e.Took
 			sums[k] = c
@@ -124,6 +129,9 @@ func (m *memory) Exported(_ context.Context, _, exporter string) (uint64, error)
 func (m *memory) Export(_ context.Context, _, exporter string, number uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if n := len(m.events); number > 0 && (n == 0 || number > m.events[n-1].Number) {
+		return fmt.Errorf("%w: there is no event %d", millrace.ErrInvalid, number)
+	}
 	if m.exported == nil {
 		m.exported = map[string]uint64{}
 	}
