@@ -172,6 +172,7 @@ func (d *Doors) attempt(from netip.Addr, now time.Time) time.Duration {
 	client := network(from)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	_, known := d.known[client] // at most maxKnown, and the limit of all is none for them
 	b := d.attempts[client]
 	if b == nil {
 		if len(d.attempts) >= maxClients && now.Sub(d.swept).Abs() > clientEvery {
@@ -183,14 +184,14 @@ func (d *Doors) attempt(from netip.Addr, now time.Time) time.Duration {
 			}
 		}
 		b = new(bucket)
-		if len(d.attempts) < maxClients {
+		if known || len(d.attempts) < maxClients {
 			d.attempts[client] = b
 		} // else the limit of all is left
 	}
 	if wait := b.take(now, clientBurst, clientEvery); wait > 0 {
 		return wait
 	}
-	if _, ok := d.known[client]; ok {
+	if known {
 		return 0
 	}
 	return d.all.take(now, allBurst, allEvery)

@@ -395,6 +395,12 @@ func TestManyClients(t *testing.T) {
 	if len(d.known) > maxKnown {
 		t.Errorf("%d clients are known", len(d.known))
 	}
+	// However many there are, one that was let in has its own limit.
+	for i := range clientBurst + 1 {
+		if wait := d.attempt(addr([16]byte{0x20, 1, 9, 3*maxKnown - 1}), now); wait > 0 != (i == clientBurst) {
+			t.Errorf("attempt %d of a client that is known waits %s", i+1, wait)
+		}
+	}
 	for range 2 * maxSessions {
 		d.begin("hash", now)
 	}
