@@ -271,3 +271,13 @@ func label(name string) string {
 
 // Label names the group for people.
 func (g *group) Label() string { return label(g.Name) }
+
+// Known is the name that commands and the configuration have for what Label
+// calls otherwise; "" = the same.
+func (g *group) Known() string {
+	switch g.Name {
+	case "site", "web":
+		return g.Name
+	}
+	return ""
+}

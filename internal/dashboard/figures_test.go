@@ -155,6 +155,8 @@ func TestFormats(t *testing.T) {
 		{string(ago(seedTime, seedTime.Add(-time.Hour))), `<time datetime="2026-11-20T14:30:00Z" title="Fri 20 Nov 2026 14:30:00 UTC">60 min ago</time>`},
 		{cut(3, "Wehre"), "Weh…"},
 		{cut(5, "Wehre"), "Wehre"},
+		{readable(99, "/%D8%B7%D8%A7/%E6%B0%B4-%c3%a9%20%2F%3Cb%3E%80%E2%80%AE%41.html?q=%"), "/طا/水-é%20%2F%3Cb%3E%80%E2%80%AE%41.html?q=%"},
+		{readable(3, "/%E6%B0%B4%E6%B0%B4%E6%B0%B4"), "/水水…"},
 		{printable("a\x00b\u202ec\nd\xff"), "a\ufffdb\ufffdc d\ufffd"},
 	} {
 		if tt.got != tt.want {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,13 +19,15 @@ import (
 //	when TIME, day TIME, ago NOW TIME                      times, as elements that say them exactly
 //	plural N "page" "pages"                                N with its noun
 //	plain TEXT                                             text of strangers: one line, no control characters
+//	path N PATH                                            a path in its letters, at most so many of them
+//	protocol NAME                                          what people call it
 //	cut N TEXT                                             at most so many characters of it
 //	version "style.css"                                    which one it is
 //	dict "name" VALUE …                                    several values for a partial
 func functions(files map[string]*file) template.FuncMap {
 	return template.FuncMap{
 		"count": count, "short": short, "bytes": size, "energy": energyOf, "percent": percent, "share": share, "took": took, "when": when, "day": day, "ago": ago, "plural": plural,
-		"plain": printable, "cut": cut,
+		"plain": printable, "path": readable, "protocol": label, "cut": cut,
 		"version": func(name string) (string, error) {
 			if f := files[name]; f != nil {
 				return f.version, nil
@@ -196,6 +200,36 @@ func printable(s string) string {
 		return r
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
+
+// readable writes a path, or a URL, for people: letters and digits that are
+// coded stand as themselves, all else as it is.
+func readable(n int, path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); {
+		coded := path[i:]
+		coded = coded[:len(codedBytes.FindString(coded))]
+		if coded == "" {
+			b.WriteByte(path[i])
+			i++
+			continue
+		}
+		i += len(coded)
+		raw, _ := url.PathUnescape(coded) // it is nothing but %XX
+		for raw != "" {
+			r, size := utf8.DecodeRuneInString(raw)
+			if r >= utf8.RuneSelf && r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) {
+				b.WriteRune(r)
+			} else {
+				b.WriteString(coded[:3*size])
+			}
+			raw, coded = raw[size:], coded[3*size:]
+		}
+	}
+	return printable(cut(n, b.String()))
+}
+
+// codedBytes is what readable decodes.
+var codedBytes = regexp.MustCompile(`^(?:%[0-9A-Fa-f]{2})+`)
 
 // cut gives at most n characters of a text.
 func cut(n int, s string) string {

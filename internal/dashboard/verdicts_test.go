@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -36,6 +37,9 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	t.Helper()
 	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
 	h := &handbook{dir: t.TempDir()}
+	// All of it was some hours before seedTime, which is now for the pages.
+	began := time.Now()
+	now := func() time.Time { return seedTime.Add(time.Since(began) - 3*time.Hour) }
 	state := t.TempDir()
 	if err := os.CopyFS(h.dir, os.DirFS("../../testdata/sites/handbook")); err != nil {
 		t.Fatal(err)
@@ -45,7 +49,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	if h.store, err = sqlite.Open(ctx, filepath.Join(state, "store.db"), &sqlite.Options{Logger: log}); err != nil {
+	if h.store, err = sqlite.Open(ctx, filepath.Join(state, "store.db"), &sqlite.Options{Logger: log, Now: now}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
@@ -77,12 +81,15 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err := site.Derive(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	press, err := edition.NewPress(site, published, filepath.Join(state, "files"), &edition.Options{Log: log})
+	press, err := edition.NewPress(site, published, filepath.Join(state, "files"), &edition.Options{Log: log, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.take = func() {
 		t.Helper()
+		if err := backdate(h.dir, now()); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := mirror.Sync(ctx, "folder", f, site, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -107,6 +114,21 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	inside, key := g.Inside()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h
+}
+
+// backdate gives the files of a folder that were written since seedTime a time of
+// the handbook's own.
+func backdate(dir string, now time.Time) error {
+	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil || info.ModTime().Before(seedTime) {
+			return err
+		}
+		return os.Chtimes(name, now, now)
+	})
 }
 
 // Every room of a site is checked in process, and keeps what its specification
