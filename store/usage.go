@@ -175,6 +175,7 @@ type Counts struct {
 	HTML     int64
 	Received int64
 	Weighed  int64         // events whose HTML is known
+	Wired    int64         // HTML of the events whose Received is known
 	Took     time.Duration // all together
 }
 

@@ -133,6 +133,9 @@ func (r *Recorder) fill(ctx context.Context) {
 	if err := r.weights.fill(ctx, r.o.Weights, pages, r.o.Now()); err != nil && ctx.Err() == nil {
 		r.o.Logger.Warn("what pages are as HTML is not known for some requests", "error", err)
 	}
+	for _, e := range pages {
+		e.Received = max(0, e.Received)
+	}
 }
 
 // whole reports whether an answer has told a machine all of one page, or that it

@@ -67,7 +67,11 @@ func TestRecord(t *testing.T) {
 		gone.Status = 404
 		rest := page("/a")
 		rest.HTML = -1
-		want := []store.Event{page("/a"), page("/b"), search, head, part, stands, gone, rest}
+		plain := page("/a") // for who takes no coding
+		plain.Received = -1
+		unknown := page("/b")
+		unknown.Received = -1
+		want := []store.Event{page("/a"), page("/b"), search, head, part, stands, gone, rest, plain, unknown}
 		for _, e := range want {
 			r.Record(e)
 		}
@@ -82,7 +86,8 @@ func TestRecord(t *testing.T) {
 		for _, i := range []int{0, 5} {
 			want[i].HTML, want[i].Received, want[i].Results = 50_000, 9_000, 1
 		}
-		want[7].HTML = 0
+		want[8].HTML, want[8].Received, want[8].Results = 50_000, 50_000, 1
+		want[9].Received, want[9].Results = 0, 1
 		want[1].Results = 1 // of no known weight
 		want[7].HTML = 0    // counted with the first part
 		if d := cmp.Diff(want, m.all()); d != "" {

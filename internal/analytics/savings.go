@@ -185,11 +185,11 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 		weighed := min(s.Weighed, s.Results)
 		t.Measured += weighed
 		t.insteadRead += float64(s.HTML)
-		if s.HTML > 0 && s.Received == 0 {
-			t.instead += float64(s.HTML) / c.HTMLCompression
+		t.instead += float64(s.Received)
+		if unknown := s.HTML - s.Wired; unknown > 0 {
+			t.instead += float64(unknown) / c.HTMLCompression
 			t.basis = savings.Estimate
 		}
-		t.instead += float64(s.Received)
 		t.estimate(s.Results-weighed, pages)
 	case store.EndpointSearch:
 		t.read += float64(s.Size)

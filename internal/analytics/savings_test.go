@@ -96,6 +96,15 @@ func TestSavedByList(t *testing.T) {
 	}
 }
 
+// Of some pages the size on the wire is known, of others not.
+func TestSavedMixed(t *testing.T) {
+	got := byDay(t, hundred, answers{3, fetched(200, 1_000, 50_000, 12_000)}, answers{2, fetched(200, 1_000, 50_000, 0)})
+	want := savings.NewFigure(5_000, 3*12_000+2*50_000/4, savings.Estimate)
+	if len(got) != 1 || got[0].Bytes != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 // What is said to be saved is never more than a machine would have taken.
 func TestNeverOverstated(t *testing.T) {
 	head := fetched(200, 0, 0, 0)

@@ -41,7 +41,7 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 				missing = append(missing, e.Path)
 			}
 			if e.HTML == 0 {
-				e.HTML, e.Received = weight.Bytes, weight.Received
+				weigh(e, weight)
 			}
 		}
 		if len(missing) == 0 {
@@ -58,9 +58,21 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 		}
 		for _, e := range some {
 			if weight := c.known[e.Path]; e.HTML == 0 {
-				e.HTML, e.Received = weight.Bytes, weight.Received
+				weigh(e, weight)
 			}
 		}
 	}
 	return err
+}
+
+// weigh says what the page of an event is as HTML. Who takes no coding would have
+// had that without one, too.
+func weigh(e *store.Event, w millrace.Weight) {
+	if w.Bytes == 0 {
+		return
+	}
+	if e.Received < 0 {
+		w.Received = w.Bytes
+	}
+	e.HTML, e.Received = w.Bytes, w.Received
 }

@@ -201,6 +201,16 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	return e
 }
 
+// takesPlain reports whether a client takes no coding that is worth something.
+func takesPlain(r *http.Request) bool {
+	for _, v := range r.Header["Accept-Encoding"] {
+		if strings.Contains(v, "gzip") || strings.Contains(v, "br") || strings.Contains(v, "zstd") || strings.Contains(v, "*") {
+			return false
+		}
+	}
+	return true
+}
+
 // isSitemap reports whether a path is that of an XML sitemap.
 func isSitemap(name string) bool {
 	name = path.Base(name)
@@ -218,8 +228,16 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 			e.Size = e.Bytes
 		}
 	}
-	if e.Status == http.StatusNotModified {
+	switch {
+	case e.Status == http.StatusNotModified:
 		e.Cached, e.Size = true, 0
+	case e.Bytes == 0:
+		e.Size = 0
+	case e.Status == http.StatusPartialContent && w.Header()["Content-Encoding"] == nil:
+		e.Size = e.Bytes
+	}
+	if of.Page != "" && takesPlain(r) {
+		e.Received = -1 // its HTML would have come without coding, too
 	}
 	if of.Rest {
 		e.HTML = -1 // the page has been counted with its first part

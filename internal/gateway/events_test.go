@@ -98,7 +98,7 @@ func TestEvents(t *testing.T) {
 		e := got[0]
 		tt.want.Bot, tt.want.Family = "GPTBot", "openai"
 		tt.want.Verdict = store.Forged // its address is none of OpenAI's
-		if d := cmp.Diff(tt.want, e, cmpopts.IgnoreFields(store.Event{}, "Time", "Took", "Bytes", "Size")); d != "" {
+		if d := cmp.Diff(tt.want, e, cmpopts.IgnoreFields(store.Event{}, "Time", "Took", "Bytes", "Size", "Received")); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
 		if e.Time.Before(before) || e.Took <= 0 || e.Took > time.Since(before) {
@@ -126,6 +126,10 @@ func TestEventSizes(t *testing.T) {
 		coded, w := size("Accept-Encoding", "gzip")
 		if coded.Bytes >= plain.Bytes || coded.Size != plain.Bytes || w.Header().Get("Content-Encoding") != "gzip" {
 			t.Errorf("plain %d, coded %d of %d", plain.Bytes, coded.Bytes, coded.Size)
+		}
+		// Whoever takes no coding would have had the page's HTML without one.
+		if plain.Received != -1 || coded.Received != 0 {
+			t.Errorf("HTML on the wire: plain %d, coded %d", plain.Received, coded.Received)
 		}
 	}
 	if e, _ := size("If-None-Match", "*"); e.Status != 304 || e.Bytes != 0 || e.Size != 0 || !e.Cached {

@@ -120,6 +120,9 @@ func (r *sumRow) count(k *eventKind, e *eventRow) {
 	if e.html > 0 {
 		r.Weighed++
 	}
+	if e.onWire > 0 {
+		add(&r.Wired, e.html)
+	}
 	add(&r.Results, e.results)
 	add(&r.Bytes, e.bytes)
 	add(&r.Size, e.size)

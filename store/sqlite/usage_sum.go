@@ -53,9 +53,12 @@ func addCounts(to *store.Counts, c *store.Counts) {
 	to.Took = time.Duration(took)
 }
 
-// countColumns are the numbers of counts, but for the time.
-func countColumns(c *store.Counts) [8]*int64 {
-	return [8]*int64{&c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.Weighed}
+// counters is how many numbers there are in counts, but for the time.
+const counters = 9
+
+// countColumns are these numbers.
+func countColumns(c *store.Counts) [counters]*int64 {
+	return [counters]*int64{&c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.Weighed, &c.Wired}
 }
 
 // sums are those of one period.
@@ -125,7 +128,7 @@ func (s *sums) encode(c *coder) []byte {
 	}
 	w.uint(uint64(len(s.rows)))
 	w.b = append(w.b, rows.b...)
-	for n := range 8 {
+	for n := range counters {
 		for i := range s.rows {
 			w.uint(uint64(*countColumns(&s.rows[i].Counts)[n]))
 		}
@@ -158,7 +161,7 @@ func (s *sums) decode(c *coder, data, buffer []byte) ([]byte, error) {
 			*s.rows[i].names()[column] = names[r.below(len(names))]
 		}
 	}
-	for column := range 8 {
+	for column := range counters {
 		for i := range s.rows {
 			*countColumns(&s.rows[i].Counts)[column] = int64(r.uint() & math.MaxInt64)
 		}

@@ -47,6 +47,9 @@ func (m *usageModel) record(events []store.Event) {
 			if e.HTML > 0 {
 				c.Weighed++
 			}
+			if e.Received > 0 {
+				c.Wired += e.HTML
+			}
 			c.Results += e.Results
 			c.Bytes += e.Bytes
 			c.Size += e.Size
