@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
@@ -68,7 +69,15 @@ func (w *response) Write(b []byte) (int, error) {
 	}
 	n, err := w.ResponseWriter.Write(b)
 	w.bytes += int64(n)
+	w.out(err)
 	return n, err
+}
+
+// out notes an answer that does not go out to its end. Who listens ends it so.
+func (w *response) out(err error) {
+	if err != nil && !w.what.listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
+		w.what.broken = true
+	}
 }
 
 // ReadFrom lets the server send a file without copying it.
@@ -84,6 +93,7 @@ func (w *response) ReadFrom(r io.Reader) (int64, error) {
 		n, err = io.Copy(w.ResponseWriter, r)
 	}
 	w.bytes += n
+	w.out(err)
 	return n, err
 }
 

@@ -84,6 +84,8 @@ func TestEvents(t *testing.T) {
 		{"a redirect", "GET", "/a", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/a", Status: 301}},
 		{"a file", "GET", "/style.css", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/style.css", Status: 200}},
 		{"robots.txt", "GET", "/robots.txt", nil, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200}},
+		{"its head alone", "HEAD", "/robots.txt", nil, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200}},
+		{"a part of it", "GET", "/robots.txt", []string{"Range", "bytes=0-9"}, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 206}},
 		{"a key in the path", "GET", "/x/" + key, nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/(a key)", Status: 400}},
 		{"a key in the query", "GET", "/notes?q=" + key, nil, store.Event{Protocol: notesRoom, Endpoint: store.EndpointIndex, Path: "/notes", Status: 400}},
 		{"a key as the intent", "GET", "/none.json", []string{"X-OpenFeeder-Intent", key}, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/none.json", Status: 404}},
@@ -104,7 +106,7 @@ func TestEvents(t *testing.T) {
 		if e.Time.Before(before) || e.Took <= 0 || e.Took > time.Since(before) {
 			t.Errorf("%s: at %v for %v", tt.name, e.Time, e.Took)
 		}
-		if e.Bytes != int64(w.Body.Len()) || e.Status == 200 && tt.method != "HEAD" && e.Size != e.Bytes {
+		if e.Bytes != int64(w.Body.Len()) || (e.Status == 200 || e.Status == 206) && e.Size != e.Bytes {
 			t.Errorf("%s: %d bytes, %d without coding, of %d", tt.name, e.Bytes, e.Size, w.Body.Len())
 		}
 		if strings.Contains(e.Path+e.Query+e.Intent, store.KeyPrefix) {
@@ -213,6 +215,14 @@ func TestEventsOfBrokenAnswers(t *testing.T) {
 	got := kept.last()
 	if len(got) != 1 || got[0].Status != 0 || store.OutcomeOf(got[0].Status) != store.Failed || got[0].Protocol != "tct-01" {
 		t.Errorf("%+v", got)
+	}
+	for _, target := range []string{"/a/", "/style.css", "/robots.txt", "/notes?url=/a/"} {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Header.Set("User-Agent", gptBot)
+		g.ServeHTTP(&brief{header: make(http.Header)}, r)
+		if got := kept.last(); len(got) != 1 || got[0].Status != 0 {
+			t.Errorf("%s: %+v", target, got)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
