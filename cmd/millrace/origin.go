@@ -299,13 +299,12 @@ func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror
 			return report, err
 		}
 	}
+	if v, err := site.Head(ctx); err == nil { // sources name more than pages
+		report.Unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
+	}
 	if report.Added+report.Updated+report.Deleted > 0 {
-		unchanged := report.Unchanged
-		if v, err := site.Head(ctx); err == nil { // sources name more than pages
-			unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
-		}
 		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
-			"unchanged", unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
+			"unchanged", report.Unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
 		for i, s := range report.Skipped {
 			if i == shownSkips {
 				p.log.Warn("and more were skipped; --log-level debug names them", "count", report.SkippedN-i)

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// twice is a source that names each of its pages two times, as a crawl does
+// that comes upon a page by its sitemap and by a link.
+type twice struct{ millrace.Source }
+
+func (s twice) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		for c, err := range s.Source.Changes(ctx, since) {
+			if !yield(c, err) || err == nil && c.Page != nil && !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+// What a look has found is told of pages, however often the source names them.
+func TestLooked(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const base = "https://www.example.com/"
+	f, err := folder.New(copySite(t, "handbook"), &folder.Options{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "x.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	site, err := db.Site(ctx, "folder", store.Config{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
+	o := &origin{kind: "folder", from: "folder", base: base, store: db, source: twice{f}}
+	var pages int
+	for i, known := range []bool{false, true} {
+		r, err := o.sync(ctx, p, site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !known {
+			pages = r.Added
+		}
+		if got, want := r.Tally, (map[bool]millrace.Tally{false: {Added: pages}, true: {Unchanged: pages}})[known]; pages == 0 || got != want {
+			t.Errorf("look %d: %+v, want %+v", i, got, want)
+		}
+	}
+}
