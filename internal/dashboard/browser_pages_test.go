@@ -49,7 +49,7 @@ func TestBrowserContent(t *testing.T) {
 			w.open(at + "/pages?q=nothing+is+like+this")
 			look("pages-none", "No page is like this")
 			w.open(at + "/page?url=/about/")
-			look("page", "As each protocol has it", "tct-01", "Last requests of bots")
+			look("page", "As each protocol has it", "tct-01", "Last requests of machines")
 			w.open(at + "/page?url=/")
 			look("page-home", "forged", "304")
 			w.open(at + "/page?url=/about/&room=scp")

@@ -219,7 +219,7 @@ const flawsScript = `(() => {
 	for (const e of document.querySelectorAll("button, a[href], summary")) if (!(e.textContent.trim() || e.getAttribute("aria-label"))) bad.push("no text: " + e.outerHTML.slice(0, 80));
 	for (const e of document.querySelectorAll("img:not([alt])")) bad.push("no alt: " + e.src);
 	for (const e of document.querySelectorAll("table")) if (!e.caption) bad.push("no caption: " + name(e));
-	for (const e of document.querySelectorAll(".scroll")) if (e.scrollWidth > e.clientWidth + 1 && !e.closest(".figures")) bad.push("scrolls sideways: " + (e.querySelector("caption") || e).textContent.trim());
+	for (const e of document.querySelectorAll(".scroll")) if (e.checkVisibility({ contentVisibilityAuto: true }) && e.scrollWidth > e.clientWidth + 1 && !e.closest(".figures")) bad.push("scrolls sideways: " + (e.querySelector("caption") || e).textContent.trim());
 	for (const e of document.querySelectorAll("time")) if (e.textContent.startsWith("in ")) bad.push("not yet: " + name(e));
 	for (const e of document.querySelectorAll("form[method=post]")) if (!e.querySelector("input[name=csrf]").value) bad.push("no token: " + e.action);
 	for (const e of document.querySelectorAll("[style]")) if (!e.closest(".plot")) bad.push("a style of its own: " + name(e));
