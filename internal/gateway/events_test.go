@@ -205,6 +205,31 @@ func TestEventsOfClasses(t *testing.T) {
 	}
 }
 
+// fields is told of the fields of requests whose signatures are looked at.
+type fields chan http.Header
+
+func (f fields) Verify(_ context.Context, r *http.Request) (string, error) {
+	f <- r.Header.Clone()
+	return "", nil
+}
+
+// A signature is looked at with the fields that it was made over, whatever a page
+// with links has made of them.
+func TestEventsOfSignedFields(t *testing.T) {
+	seen := make(fields, 1)
+	g, _ := recorded(t, Options{Agents: seen})
+	sent := []string{"User-Agent", gptBot, "Signature", "x", "Range", "bytes=0-1", "If-None-Match", `"a", "b"`}
+	if w := ask(g, "GET", "/a/", sent...); w.Code != 200 {
+		t.Fatalf("%d", w.Code) // of what is sent with elements there are no parts
+	}
+	got := <-seen
+	for i := 0; i < len(sent); i += 2 {
+		if got.Get(sent[i]) != sent[i+1] {
+			t.Errorf("%s is %q", sent[i], got[sent[i]])
+		}
+	}
+}
+
 // An answer that breaks off is told of as one that failed, and one that lasts
 // when it is over.
 func TestEventsOfBrokenAnswers(t *testing.T) {

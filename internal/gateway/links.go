@@ -27,6 +27,13 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		origin.ServeHTTP(w, whole)
 		return
 	}
+	if g.signed(r) {
+		// Fields are changed here, and what they were is looked at afterwards.
+		inner, outer := *r, *whole
+		inner.Header = r.Header.Clone()
+		outer.Header = inner.Header
+		r, whole = &inner, &outer
+	}
 	at := g.homeOf(ed, r)
 	if r.URL.Path == "/" && at.none {
 		origin = welcome{g}
