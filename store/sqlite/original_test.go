@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -103,6 +104,18 @@ func TestFirstVersion(t *testing.T) {
 	}
 	if w, err := site.Weights(ctx, []string{"/a"}); err != nil || w[0] != p.Weight {
 		t.Errorf("weight %v, %v", w, err)
+	}
+	if err := s.Record(ctx, "v1", []store.Event{{Time: time.Now(), Bot: "GPTBot", Path: "/a", Status: 200}}); err != nil {
+		t.Fatal(err)
+	}
+	n := int64(0)
+	for sum, err := range s.Sums(ctx, "v1", store.SumQuery{}) {
+		if n += sum.Events; err != nil {
+			t.Error(err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d events", n)
 	}
 }
 
