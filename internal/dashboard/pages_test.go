@@ -36,6 +36,7 @@ func newOwned(t testing.TB) *owned {
 	o.write(t, "promo.html", `<!DOCTYPE html><html lang="en"><title>Promo &lt;b&gt;</title><main><h1>Promo</h1><p>What is in this page is about the mill, and is long enough to be taken for content.</p>
 <div class="promo"><p>Buy a wheel of ours today, and get a second one for nothing at all.</p></div><p>The wheel turns again, and the mill goes on with its work.</p></main></html>`)
 	o.write(t, "hostile.html", "<!DOCTYPE html><html lang=en><title>A <script>alert(1)</script> \u202e page</title><main><h1>Hostile</h1><p>&lt;img src=x onerror=alert(1)&gt; \u202e What stands here is long enough to be content, and is to be seen as it is.</p></main>")
+	o.write(t, strings.Repeat("overshot", 14)+".html", "<!DOCTYPE html><html lang=de><title>"+strings.Repeat("Muehlrad", 20)+"</title><main><p>Ein Name ohne Ende steht in einer Tabelle, und was daneben steht, soll doch zu sehen sein.</p></main>")
 	f, err := folder.New(o.dir, &folder.Options{Base: o.Base})
 	if err != nil {
 		t.Fatal(err)
