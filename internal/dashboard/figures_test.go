@@ -95,6 +95,17 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// A site that nobody has come to yet has an overview that says so, and no share
+// of nothing.
+func TestOverviewOfNobody(t *testing.T) {
+	t.Parallel()
+	v := counted(t, nil)
+	v.logIn(boardPassword)
+	if body := v.ask(http.MethodGet, "/", nil).Body.String(); !strings.Contains(body, "No machine has come yet") || strings.Contains(body, "– of requests") {
+		t.Error(body)
+	}
+}
+
 // What strangers say is shown as text, whatever is in it.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()

@@ -119,7 +119,10 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 			tile{Label: "Tokens saved", Figure: short(s.Tokens.Saved), Note: "an estimate"},
 			tile{Label: "Energy saved", Figure: energyOf(s.KWh.Saved), Note: "of the network, an estimate"})
 	}
-	failed := tile{Label: "Failed", Figure: count(t.Failed), Note: percent(t.Failed, t.Events) + " of requests"}
+	failed := tile{Label: "Failed", Figure: count(t.Failed)}
+	if t.Events > 0 {
+		failed.Note = percent(t.Failed, t.Events) + " of requests"
+	}
 	if t.Failed > 0 {
 		failed.Kind = "bad"
 		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors", "Errors"})
