@@ -2,6 +2,7 @@ package scp
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -16,15 +17,17 @@ func TestGoneInTheSameSecond(t *testing.T) {
 	p.put(t, handbook()...)
 	p.publish(t)
 	last, lastDelta := time.Time{}, time.Time{}
+	var was element
 	check := func() {
 		t.Helper()
 		text := p.publish(t)
 		for _, c := range elements(text, "collection", "all") {
 			at, err := time.Parse(time.RFC3339, c["generated"])
-			if err != nil || !at.After(last) {
+			same := maps.Equal(c, was) // a machine that takes long to make one rests before the next
+			if err != nil || !same && !at.After(last) {
 				t.Errorf("a snapshot of %v, after one of %v: %v", at, last, err)
 			}
-			last = at
+			last, was = at, c
 		}
 		for _, d := range elements(text, "delta", "all") {
 			at, err := time.Parse(time.RFC3339, d["generated"])
