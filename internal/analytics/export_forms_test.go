@@ -416,6 +416,9 @@ func TestWebhook(t *testing.T) {
 		}
 		for _, e := range m.Data.Events {
 			want := events[e.Number-1]
+			if want.Status != http.StatusOK && want.Status != http.StatusNotModified {
+				want.Path = "" // nobody outside learns what is not there for everybody
+			}
 			if e.Number != next || e.Bot != want.Bot || e.Path != want.Path || e.Query != want.Query || e.Status != want.Status || !e.Time.Equal(want.Time) || e.Response != float64(want.Took.Microseconds())/1000 {
 				return 0, fmt.Errorf("event %+v, want number %d and %+v", e, next, want)
 			}

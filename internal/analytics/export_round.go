@@ -131,6 +131,9 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 		if err != nil {
 			return nil, 0, err
 		}
+		if o := store.OutcomeOf(ev.Status); o != store.Sent && o != store.Unmodified {
+			ev.Path = "" // it may be that of a hidden page, which is the owner's to see
+		}
 		events = append(events, ev)
 	}
 	if len(events) < q.Limit { // those after the last one, up to head, are lost
