@@ -2,7 +2,7 @@
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... github.com/andybalholm/brotli/... golang.org/x/net/html/...
 
-.PHONY: check test test-real race lint fuzz bench bench-large bench-extract bench-search
+.PHONY: check test test-real race lint fuzz screenshots bench bench-large bench-extract bench-search
 
 check: test race lint
 
@@ -30,6 +30,11 @@ fuzz:
 			echo "$$pkg $$f"; go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime 5s || exit 1; \
 		done; \
 	done
+
+# Every page of the dashboard in Chromium, narrow and wide, light and dark, as pictures below screenshots/.
+screenshots:
+	mkdir -p screenshots
+	go test ./internal/dashboard -run Browser -count 1 -artifacts -outputdir "$(CURDIR)/screenshots"
 
 bench:
 	cd bench && go run . 
