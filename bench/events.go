@@ -19,7 +19,11 @@ func (b *bench) events(ctx context.Context, n int) error {
 		return err
 	}
 	start := func(args ...string) (*server, error) {
-		return b.startServer(ctx, file, append(args, "--exclude", "/drafts,/account")...)
+		own, err := b.twin(file)
+		if err != nil {
+			return nil, err
+		}
+		return b.startServer(ctx, own, append(args, "--exclude", "/drafts,/account")...)
 	}
 	none, err := start("--events", "0", "--metrics", "off")
 	if err != nil {
@@ -77,14 +81,14 @@ func (b *bench) recording(ctx context.Context, n int, script string, none *serve
 	}
 	clear(spent)
 	lost, noCount := metric(ctx, s.url, dropped)
-	theirs, ours, err := alternate(rate(none), rate(s))
+	theirs, ours, ratio, err := b.paired(rate(none), rate(s))
 	if err != nil {
 		return err
 	}
 	b.add(row{
 		what:  fmt.Sprintf("M-URL 304 to a bot, warm, %d pages, with %s, wrk -t1 -c16", n, name),
 		limit: fmt.Sprintf("%.0f requests/s (the same without)", theirs), ours: fmt.Sprintf("%.0f requests/s", ours),
-		ratio: fmt.Sprintf("%.2f", ours/theirs), reach: reach, good: ours/theirs >= 0.95,
+		ratio: fmt.Sprintf("%.2f", ratio), reach: reach, good: ratio >= 0.95,
 	})
 	micros := func(of *server) float64 { return 1e6 * spent[of][0] / spent[of][1] }
 	b.add(row{

@@ -97,6 +97,7 @@ type bench struct {
 	binary  string // of millrace
 	wrk     time.Duration
 	manual  string
+	twins   int // stores that were copied
 	results []row
 }
 
@@ -206,4 +207,37 @@ func alternate(peer, ours func() (float64, error)) (p, o float64, err error) {
 	slices.Sort(ps)
 	slices.Sort(os)
 	return ps[1], os[1], nil
+}
+
+// paired runs the peer and ours in turns, often and shortly, so that a machine
+// that is slower for a while is so for both: medians of both, and of the ratios of
+// two that stand beside each other.
+func (b *bench) paired(peer, ours func() (float64, error)) (p, o, ratio float64, err error) {
+	whole := b.wrk
+	defer func() { b.wrk = whole }()
+	b.wrk = max(whole/3, time.Second)
+	const rounds = 11
+	var ps, os, ratios []float64
+	for i := range rounds {
+		first, second := peer, ours
+		if i%2 == 1 {
+			first, second = ours, peer
+		}
+		v, err := first()
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		w, err := second()
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		if i%2 == 1 {
+			v, w = w, v
+		}
+		ps, os, ratios = append(ps, v), append(os, w), append(ratios, w/v)
+	}
+	for _, list := range [][]float64{ps, os, ratios} {
+		slices.Sort(list)
+	}
+	return ps[rounds/2], os[rounds/2], ratios[rounds/2], nil
 }

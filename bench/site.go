@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -52,6 +53,18 @@ func (b *bench) fill(ctx context.Context, n int) (string, error) {
 		}
 	}
 	return file, nil
+}
+
+// twin copies a store that nobody has open: two servers over one, each with an
+// address of its own, would make its pages again and again, in turns.
+func (b *bench) twin(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	b.twins++
+	to := fmt.Sprintf("%s-%d.db", strings.TrimSuffix(file, ".db"), b.twins)
+	return to, os.WriteFile(to, data, 0o600)
 }
 
 func synthetic(i int, url string) *millrace.Page {
