@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/pipenet"
 	"github.com/millrace/millrace/internal/webhook"
 	"github.com/millrace/millrace/store"
 )
@@ -33,34 +33,8 @@ type network struct {
 	at       []time.Time
 	taken    []string // what answers of 2xx were about, in their order
 
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
+	listener *pipenet.Listener // nil until somebody exports
 }
-
-func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case n.conns <- b:
-		return a, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-n.done:
-		return nil, errors.New("connection refused")
-	}
-}
-
-func (n *network) Accept() (net.Conn, error) {
-	select {
-	case c := <-n.conns:
-		return c, nil
-	case <-n.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (n *network) Close() error   { n.once.Do(func() { close(n.done) }); return nil }
-func (n *network) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
 // ServeHTTP knows the events by their paths, whichever the kind of message is.
 func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -151,13 +125,12 @@ var targets = map[string]string{
 // exporting makes an exporter to a receiver in memory, within a bubble of fake time.
 func exporting(t *testing.T, n *network, kind string, usage store.Usage, log io.Writer) *Exporter {
 	t.Helper()
-	if n.conns == nil {
-		n.conns, n.done = make(chan net.Conn), make(chan struct{})
+	if n.listener == nil {
 		srv := &http.Server{Handler: n}
-		go func() { _ = srv.Serve(n) }()
+		n.listener = pipenet.Serve(srv)
 		t.Cleanup(func() { _ = srv.Close() })
 	}
-	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Timeout: 30 * time.Second, Dial: n.dial})
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Timeout: 30 * time.Second, Dial: n.listener.Dial})
 	t.Cleanup(client.CloseIdleConnections)
 	target, err := ParseTarget(strings.Replace(targets[kind], "https:", "http:", 1))
 	if kind == GA4 { // whose name of a host has to be this machine's, where there is no TLS

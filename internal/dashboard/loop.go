@@ -1,19 +1,16 @@
 package dashboard
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/pipenet"
 )
 
 // loop asks a handler of this process over connections in memory, so that a
@@ -30,23 +27,22 @@ type loop struct {
 // newLoop makes one for the origins of these URLs. key is shown wherever
 // machines show theirs. Close it.
 func newLoop(h http.Handler, key string, urls ...string) *loop {
-	ln := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	l := &loop{
 		origins: make(map[string]bool), key: key,
 		server: &http.Server{
 			Handler: h, ReadHeaderTimeout: 10 * time.Second,
 			ErrorLog: log.New(io.Discard, "", 0), // the handler tells of its own failures
 		},
-		transport: &http.Transport{
-			DialContext: ln.dial,
-			// What is https to the client is plain to the handler, as behind a proxy.
-			DialTLSContext: ln.dial, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
-		},
+	}
+	dial := pipenet.Serve(l.server).Dial // until Close
+	l.transport = &http.Transport{
+		DialContext: dial,
+		// What is https to the client is plain to the handler, as behind a proxy.
+		DialTLSContext: dial, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
 	}
 	for _, u := range urls {
 		l.origins[originOf(u)] = true
 	}
-	go func() { _ = l.server.Serve(ln) }() // until Close
 	return l
 }
 
@@ -80,52 +76,3 @@ func originOf(raw string) string {
 	}
 	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
-
-// pipes is a listener in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-var errClosed = errors.New("the server in this process is closed")
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return ours, nil
-	case <-p.closed:
-		return nil, errClosed
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// Accept implements [net.Listener].
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, http.ErrServerClosed
-	}
-}
-
-// Close implements [net.Listener].
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-// Addr implements [net.Listener].
-func (p *pipes) Addr() net.Addr { return memory{} }
-
-// memory is the address of who is in this process.
-type memory struct{}
-
-// Network implements [net.Addr].
-func (memory) Network() string { return "memory" }
-
-// String implements [net.Addr].
-func (memory) String() string { return "memory" }

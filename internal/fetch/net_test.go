@@ -9,47 +9,18 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/pipenet"
 )
 
 // memory is a network without a network: every connection reaches handler.
 // It works with fake time.
 func memory(t *testing.T, handler http.HandlerFunc) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
-	l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
 	srv := &http.Server{Handler: handler}
-	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
-	return l.dial
+	return pipenet.Serve(srv).Dial
 }
-
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case l.conns <- b:
-		return a, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.done:
-		return nil, errors.New("connection refused")
-	}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error   { close(l.done); return nil }
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
 // raw is a network whose servers answer each request with whatever answer
 // writes; the connection closes when it returns.

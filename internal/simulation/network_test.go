@@ -6,59 +6,18 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/millrace/millrace/internal/pipenet"
 )
-
-// listener is a place in the network in memory.
-type listener struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newListener() *listener {
-	return &listener{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-// Accept gives the next connection.
-func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close refuses what comes from now on.
-func (l *listener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-// Addr gives an address that says nothing.
-func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
-
-func (l *listener) connect(ctx context.Context, wrap func(net.Conn) net.Conn) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- wrap(server):
-		return client, nil
-	case <-l.done:
-		return nil, fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // network is everything between the clients and the replicas: connections
 // that break and are slow, and the load balancer.
 type network struct {
 	w      *world
-	front  *listener
+	front  *pipenet.Listener
 	server *http.Server
 	served chan struct{}
 	cuts   atomic.Int64
@@ -66,7 +25,8 @@ type network struct {
 }
 
 func newNetwork(w *world) *network {
-	n := &network{w: w, front: newListener(), served: make(chan struct{}), rng: w.rand("network")}
+	n := &network{w: w, front: pipenet.Listen(), served: make(chan struct{}), rng: w.rand("network")}
+	n.front.Wrap = n.wire
 	n.server = &http.Server{Handler: &balancer{n}}
 	go func() {
 		defer close(n.served)
@@ -81,11 +41,11 @@ func (n *network) close() {
 }
 
 // dial connects a client with the site.
-func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if addr != host+":80" {
 		return nil, fmt.Errorf("no such host: %s", addr)
 	}
-	return n.front.connect(ctx, n.wire)
+	return n.front.Dial(ctx, network, addr)
 }
 
 // wire makes one end of a connection as unreliable as the network is.

@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/pipenet"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
@@ -95,14 +96,10 @@ func (w *world) replica(i int) func(l *life) error {
 		if err != nil {
 			return err
 		}
-		ln := newListener()
+		ln := pipenet.Listen()
 		var conns killer
-		g.transport = &http.Transport{
-			DisableCompression: true,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return ln.connect(ctx, func(c net.Conn) net.Conn { return conns.add(w.net.wire(c)) })
-			},
-		}
+		ln.Wrap = func(c net.Conn) net.Conn { return conns.add(w.net.wire(c)) }
+		g.transport = &http.Transport{DisableCompression: true, DialContext: ln.Dial}
 		w.mu.Lock()
 		l.gate = g
 		w.mu.Unlock()

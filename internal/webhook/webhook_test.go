@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/pipenet"
 )
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -98,10 +98,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // sender gives a sender to a server, within a bubble of fake time.
 func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
 	t.Helper()
-	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	srv := &http.Server{Handler: s}
-	go func() { _ = srv.Serve(l) }()
-	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Dial: l.dial})
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Dial: pipenet.Serve(srv).Dial})
 	t.Cleanup(func() { client.CloseIdleConnections(); _ = srv.Close() })
 	out, err := New(client.HTTP(), "http://hooks.example/hunter2/in?token=hunter2", secrets(t, secret), &Options{Rand: func() float64 { return 0 }, Logger: log})
 	if err != nil {
@@ -109,36 +107,6 @@ func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
 	}
 	return out
 }
-
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case l.conns <- b:
-		return a, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.done:
-		return nil, errors.New("connection refused")
-	}
-}
-
-func (l *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipes) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
-func (l *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
 // A message is sent again until it is taken: the same message, signed anew,
 // after ever longer waits.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/pipenet"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -56,10 +56,8 @@ func (s *eventSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // error.
 func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken []string, err error) {
 	t.Helper()
-	l := &eventPipes{conns: make(chan net.Conn), done: make(chan struct{})}
 	srv := &http.Server{Handler: s}
-	go func() { _ = srv.Serve(l) }()
-	client := fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1, Dial: l.dial, Rand: func() float64 { return 0 }})
+	client := fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1, Dial: pipenet.Serve(srv).Dial, Rand: func() float64 { return 0 }})
 	s.began = time.Now()
 	if s.about == "" {
 		s.about = eventsAbout
@@ -73,36 +71,6 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken 
 	synctest.Wait() // for what has still been connecting
 	return woken, err
 }
-
-type eventPipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (l *eventPipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case l.conns <- b:
-		return a, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.done:
-		return nil, errors.New("connection refused")
-	}
-}
-
-func (l *eventPipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *eventPipes) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
-func (l *eventPipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
 func tell(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text)
