@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -194,35 +193,6 @@ func mine(ctx context.Context, site store.Site) error {
 			"start this one again, and give each its own --store FILE: %w", err)
 	}
 	return nil // anything else comes up again, where it can be told better
-}
-
-// follow publishes what others put into a mirror.
-func (o *origin) follow(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
-	seq := uint64(math.MaxUint64) // none
-	for {
-		start := time.Now()
-		v, err := site.Head(ctx)
-		if errors.Is(err, millrace.ErrConflict) {
-			// Whoever pulls knows nothing of what this server hides.
-			if err = site.Derive(ctx, nil); err == nil {
-				v, err = site.Head(ctx)
-			}
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil //nolint:nilerr // stopping is no failure
-		case err != nil:
-			p.log.Error("looking for changes of the mirror; what was published stays", "error", err)
-		case v.Site().Seq != seq:
-			seq = v.Site().Seq
-			o.changed(ctx, p, site, press)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(max(peek, 20*time.Since(start))):
-		}
-	}
 }
 
 // notify wakes the other side, once for any number of calls.

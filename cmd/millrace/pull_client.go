@@ -36,9 +36,14 @@ func (c *pullCommand) sealedClient(p *process, site store.Site, check *webauth.S
 // mirrored opens a site of a mirror, which keeps what the site made public:
 // nothing is hidden a second time.
 func mirrored(ctx context.Context, st *sqlite.Store, name string) (store.Site, error) {
-	site, err := st.Site(ctx, name, store.Config{Base: name, Visibility: millrace.Visibility{Exclude: []string{}}})
+	site, err := st.Site(ctx, name, mirrorConfig(name))
 	if err != nil {
 		return nil, err
 	}
 	return site, site.Derive(ctx, nil)
+}
+
+// mirrorConfig is what a site of a mirror is pulled under, by every command.
+func mirrorConfig(name string) store.Config {
+	return store.Config{Base: name, Visibility: millrace.Visibility{Exclude: []string{}}}
 }
