@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 func newMemo(t *testing.T, h http.HandlerFunc) (m *memo, client *http.Client, sent *atomic.Int64) {
@@ -197,7 +198,7 @@ func TestMemoRetries(t *testing.T) {
 		asked := map[string]int{}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		m := &memo{ctx: ctx, answers: map[string]*answer{}, maxRequests: 100, maxBytes: 1 << 20, maxBody: 1 << 19, next: roundTrip(func(r *http.Request) (*http.Response, error) {
+		m := &memo{ctx: ctx, answers: map[string]*answer{}, maxRequests: 100, maxBytes: 1 << 20, maxBody: 1 << 19, next: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[r.URL.Path]++
@@ -238,7 +239,3 @@ func TestMemoRetries(t *testing.T) {
 		m.close()
 	})
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // seen is a site's own server that notes what it is asked for.
@@ -358,7 +360,7 @@ func TestProxyLoop(t *testing.T) {
 func TestProxyPlaces(t *testing.T) {
 	const most = 16
 	begun, wait := make(chan struct{}, most), make(chan struct{})
-	p, err := NewProxy("http://127.0.0.1:1", &ProxyOptions{MaxOpen: most, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	p, err := NewProxy("http://127.0.0.1:1", &ProxyOptions{MaxOpen: most, Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		begun <- struct{}{}
 		<-wait
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // behind is a site's own server in a test, and the gateway in front of it.
@@ -357,7 +359,7 @@ func TestProxyForwards(t *testing.T) {
 	var got http.Header
 	p, err := NewProxy("http://127.0.0.1:1", &ProxyOptions{
 		Base: "https://x.test/", Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 			got = r.Header
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 		}),
@@ -406,7 +408,3 @@ func TestProxyForwards(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -185,7 +185,7 @@ func FuzzCheck(f *testing.F) {
 				_, _ = w.Write(doc)
 			}
 		})
-		target, err := check.NewTarget("https://example.com/", &http.Client{Transport: handlerTransport{h}}, nil)
+		target, err := check.NewTarget("https://example.com/", &http.Client{Transport: protocoltest.Answer(h)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,17 +193,6 @@ func FuzzCheck(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
-}
-
-// handlerTransport answers requests from a handler, without a network.
-type handlerTransport struct{ http.Handler }
-
-func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	rec := httptest.NewRecorder()
-	t.ServeHTTP(rec, r)
-	resp := rec.Result()
-	resp.Request = r
-	return resp, nil
 }
 
 // The list of those who have a key is not the public one, whose rules are about
@@ -221,7 +210,7 @@ func TestCheckPartners(t *testing.T) {
 		_, _ = w.Write([]byte(list))
 	})
 	for keyed, want := range map[bool]check.State{true: check.NotApplicable, false: check.Failed} {
-		target, err := check.NewTarget("https://example.com/", &http.Client{Transport: handlerTransport{h}}, &check.TargetOptions{Keyed: keyed})
+		target, err := check.NewTarget("https://example.com/", &http.Client{Transport: protocoltest.Answer(h)}, &check.TargetOptions{Keyed: keyed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // Pages without a snapshot are bare: the list says no more than that they are.
@@ -55,8 +55,7 @@ func numbered(line string, n int) string {
 
 // oneFile is a network in which there is one file, in YAML.
 func oneFile(at, text string) *http.Client {
-	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		w := httptest.NewRecorder()
+	return &http.Client{Transport: protocoltest.Answer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.String() == at {
 			w.Header().Set("Content-Type", yamlType)
 			w.Header().Set("Content-Length", strconv.Itoa(len(text)))
@@ -64,15 +63,8 @@ func oneFile(at, text string) *http.Client {
 		} else {
 			http.NotFound(w, r)
 		}
-		resp := w.Result()
-		resp.Request = r
-		return resp, nil
-	})}
+	}))}
 }
-
-type roundTripper func(r *http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Where the delta of the last day has most of the pages, as on the day when a site
 // is published first, the figures are those of the days after, and say so.
@@ -82,8 +74,7 @@ func TestLookAtFirstDay(t *testing.T) {
 	list.WriteString(numbered(`{"url":"https://x.test/%d","ai_indexable":true,"ai_summary":"A page of which not much is known, but that it is there."},`, 1000))
 	list.WriteString(`{"url":"https://x.test/end","ai_indexable":true}]}`)
 	for delta, want := range map[int]bool{list.Len() / 100: false, list.Len() - 1: true} {
-		client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			w := httptest.NewRecorder()
+		client := &http.Client{Transport: protocoltest.Answer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", contentType)
 			switch r.URL.Path {
 			case pathList:
@@ -96,10 +87,7 @@ func TestLookAtFirstDay(t *testing.T) {
 			default:
 				http.NotFound(w, r)
 			}
-			resp := w.Result()
-			resp.Request = r
-			return resp, nil
-		})}
+		}))}
 		offer, err := Protocol().Look(t.Context(), client, "https://x.test/", nil)
 		if err != nil {
 			t.Fatal(err)

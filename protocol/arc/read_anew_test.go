@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // A site whose store was made anew does not know what it had before: a reader
@@ -77,7 +78,7 @@ func TestReadBackup(t *testing.T) {
 	read := func(since millrace.Cursor) (m *millrace.Milestone) {
 		t.Helper()
 		asked = nil
-		src := NewReader(&http.Client{Transport: handlerTransport{h}}, livedBase, &ReaderOptions{Deltas: 1, Now: func() time.Time { return now }})
+		src := NewReader(&http.Client{Transport: protocoltest.Answer(h)}, livedBase, &ReaderOptions{Deltas: 1, Now: func() time.Time { return now }})
 		for c, err := range src.Changes(t.Context(), since) {
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 func TestPointers(t *testing.T) {
@@ -91,7 +92,7 @@ func FuzzChanges(f *testing.F) {
 			w.Header().Set("Content-Type", map[bool]string{true: yamlType, false: contentType}[yaml])
 			_, _ = w.Write(list)
 		})
-		src := NewReader(&http.Client{Transport: handlerTransport{h}}, "https://example.com/", nil)
+		src := NewReader(&http.Client{Transport: protocoltest.Answer(h)}, "https://example.com/", nil)
 		seen, marks := map[string]bool{}, 0
 		for c, err := range src.Changes(t.Context(), "") {
 			skip := (*millrace.SkipError)(nil)

@@ -30,7 +30,7 @@ type lived struct {
 
 // RoundTrip answers as the site does.
 func (l *lived) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := handlerTransport{l.server}.RoundTrip(r)
+	resp, err := protocoltest.Answer(l.server).RoundTrip(r)
 	if err == nil {
 		l.asked = append(l.asked, fmt.Sprintf("%s %s %d", r.Method, r.URL.Path, resp.StatusCode))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 var _ protocol.PolicyReader = (*Reader)(nil)
@@ -59,7 +60,7 @@ func TestPolicyOption(t *testing.T) {
 				}
 				return c.refuse
 			}}}
-			puts, _, marks, err := read(t, NewReader(&http.Client{Transport: handlerTransport{h}}, "https://example.com/", o))
+			puts, _, marks, err := read(t, NewReader(&http.Client{Transport: protocoltest.Answer(h)}, "https://example.com/", o))
 			if !errors.Is(err, c.want) || (c.want == nil) != (puts == 3 && marks == 1) || told != c.told {
 				t.Errorf("%d pages, told %d times, %v", puts, told, err)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // stranger is a site of somebody else's making: what it answers, by its path
@@ -381,7 +382,7 @@ func TestReadKey(t *testing.T) {
 	s := &stranger{answers: map[string]string{
 		discovery: discoveryOf(`{"endpoint":"https://other.example/openfeeder"}`), "/openfeeder": list(1, 1, "/a"),
 	}}
-	spy := roundTripper(func(r *http.Request) (*http.Response, error) {
+	spy := protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		seen = append(seen, r.URL.Host+" "+r.Header.Get("Authorization"))
 		return s.RoundTrip(r)
 	})
@@ -397,10 +398,6 @@ func TestReadKey(t *testing.T) {
 	}
 }
 
-type roundTripper func(r *http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // Whatever a stranger answers, the reader ends, and gives no page of others.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
@@ -413,7 +410,7 @@ func FuzzRead(f *testing.F) {
 		s := &stranger{answers: map[string]string{discovery: about, pageURL(1): index, "/openfeeder": sync, "/": ""}}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		calm := roundTripper(func(r *http.Request) (*http.Response, error) {
+		calm := protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 			if len(s.asked) > 50 {
 				stop() // a stranger may go on for long
 			}

@@ -292,20 +292,21 @@ func FuzzLook(f *testing.F, p protocol.Protocol, bodies ...string) {
 	}
 	kinds := []string{"application/json", "application/xml", "text/html", "application/yaml"}
 	f.Fuzz(func(t *testing.T, body []byte, kind uint8, length int64) {
-		client := &http.Client{Transport: sameAlways(func(r *http.Request) *http.Response {
+		client := &http.Client{Transport: Transport(func(r *http.Request) (*http.Response, error) {
 			w := httptest.NewRecorder()
 			if r.URL.Path == "/robots.txt" {
 				http.NotFound(w, r)
-				return w.Result()
+			} else {
+				w.Header().Set("Content-Type", kinds[int(kind)%len(kinds)])
+				w.Header().Set("Link", `</x.json>; rel="index"; type="application/json"`)
+				_, _ = w.Write(body)
 			}
-			w.Header().Set("Content-Type", kinds[int(kind)%len(kinds)])
-			w.Header().Set("Link", `</x.json>; rel="index"; type="application/json"`)
-			_, _ = w.Write(body)
 			resp := w.Result()
-			if resp.ContentLength = -1; length > int64(len(body)) {
+			resp.Request = r
+			if w.Code == http.StatusOK && length > int64(len(body)) {
 				resp.ContentLength = length
 			}
-			return resp
+			return resp, nil
 		})}
 		o, err := p.Look(t.Context(), client, "https://x.test/", nil)
 		if err != nil {
@@ -320,12 +321,4 @@ func FuzzLook(f *testing.F, p protocol.Protocol, bodies ...string) {
 			t.Errorf("%+v", *o)
 		}
 	})
-}
-
-type sameAlways func(r *http.Request) *http.Response
-
-func (f sameAlways) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp := f(r)
-	resp.Request = r
-	return resp, nil
 }

@@ -41,7 +41,7 @@ func TestCheckPublisher(t *testing.T) {
 			examined := func(when string) {
 				t.Helper()
 				p.publish(t)
-				target, err := check.NewTarget("https://x.test/", &http.Client{Transport: handlerTransport{atPress{p, t}}}, &check.TargetOptions{
+				target, err := check.NewTarget("https://x.test/", clientOf(atPress{p, t}), &check.TargetOptions{
 					Decode: fetch.Decode, Now: func() time.Time { return p.now },
 				})
 				if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // goodSite is where the site of these tests lives, in memory.
@@ -20,18 +21,9 @@ const goodSite = "https://site.example"
 // checkedAt is the time of these tests.
 var checkedAt = time.Date(2026, 1, 16, 13, 0, 0, 0, time.UTC)
 
-// handlerTransport answers requests from a handler, without a network.
-type handlerTransport struct{ http.Handler }
-
-func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if h := r.URL.Hostname(); h != "site.example" && h != "cdn.example" && h != "x.test" {
-		return nil, fmt.Errorf("%s is not of the site", r.URL)
-	}
-	rec := httptest.NewRecorder()
-	t.ServeHTTP(rec, r)
-	resp := rec.Result()
-	resp.Request = r
-	return resp, nil
+// clientOf gives a client whose requests to the site h answers.
+func clientOf(h http.Handler) *http.Client {
+	return &http.Client{Transport: protocoltest.Answer(h, "site.example", "cdn.example", "x.test")}
 }
 
 // attrs are the attributes of an element, names and values.

@@ -25,7 +25,7 @@ func checked(t *testing.T, h http.Handler, o *check.TargetOptions) (*check.Repor
 	if o.Decode = fetch.Decode; o.Now == nil {
 		o.Now = func() time.Time { return checkedAt }
 	}
-	target, err := check.NewTarget(goodSite, &http.Client{Transport: handlerTransport{h}}, o)
+	target, err := check.NewTarget(goodSite, clientOf(h), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestCheckLongLines(t *testing.T) {
 	} {
 		s := good()
 		onLine(2, c.old, c.new)(s)
-		target, err := check.NewTarget(goodSite, &http.Client{Transport: handlerTransport{s.handler()}}, &check.TargetOptions{
+		target, err := check.NewTarget(goodSite, clientOf(s.handler()), &check.TargetOptions{
 			Decode: fetch.Decode, Now: func() time.Time { return checkedAt },
 		})
 		if err != nil {

@@ -2,7 +2,6 @@ package scp
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ func TestReadNamesRules(t *testing.T) {
 			h = c.breaks(h)
 		}
 		var rules []string
-		src := NewReader(&http.Client{Transport: handlerTransport{h}}, goodSite, &ReaderOptions{
+		src := NewReader(clientOf(h), goodSite, &ReaderOptions{
 			ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { rules = append(rules, strings.TrimPrefix(n.Rule, Name+"/")) }},
 			Now:           func() time.Time { return checkedAt },
 		})

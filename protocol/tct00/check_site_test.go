@@ -18,20 +18,6 @@ import (
 // goodSite is where the site of these tests lives, in memory.
 const goodSite = "https://site.example"
 
-// handlerTransport answers requests from a handler, without a network.
-type handlerTransport struct{ http.Handler }
-
-func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Hostname() != "site.example" {
-		return nil, fmt.Errorf("%s is not of the site", r.URL)
-	}
-	rec := httptest.NewRecorder()
-	t.ServeHTTP(rec, r)
-	resp := rec.Result()
-	resp.Request = r
-	return resp, nil
-}
-
 // goodPages are the pages of a site that keeps every rule.
 var goodPages = []struct{ path, title, content string }{
 	{"/", "Home", "Home\n\nWelcome."},

@@ -21,7 +21,7 @@ import (
 // checked runs all rules against a handler at a URL.
 func checked(t *testing.T, h http.Handler, site string) *check.Report {
 	t.Helper()
-	target, err := check.NewTarget(site, &http.Client{Transport: handlerTransport{h}}, nil)
+	target, err := check.NewTarget(site, &http.Client{Transport: protocoltest.Answer(h, "site.example")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // checked runs all rules against a handler at a URL.
 func checked(t *testing.T, h http.Handler, site string, o *check.TargetOptions) (*check.Report, *check.Target) {
 	t.Helper()
-	target, err := check.NewTarget(site, &http.Client{Transport: handlerTransport{h}}, o)
+	target, err := check.NewTarget(site, &http.Client{Transport: protocoltest.Answer(h, "site.example")}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,11 +241,11 @@ func TestCheckBusySite(t *testing.T) {
 // What a list names on other hosts is left alone.
 func TestCheckStaysOnSite(t *testing.T) {
 	h := replaceBody(listPath, `"mUrl":"BASE/post/`, `"mUrl":"https://victim.example/post/`)(goodHandler())
-	target, err := check.NewTarget(goodSite, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	target, err := check.NewTarget(goodSite, &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Host != "site.example" {
 			t.Errorf("asked %s", r.URL)
 		}
-		return handlerTransport{h}.RoundTrip(r)
+		return protocoltest.Answer(h, "site.example").RoundTrip(r)
 	})}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -255,14 +255,10 @@ func TestCheckStaysOnSite(t *testing.T) {
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // An M-URL that cannot be had is a finding; the rest is still checked.
 func TestCheckBrokenConnection(t *testing.T) {
-	good := handlerTransport{goodHandler()}
-	target, err := check.NewTarget(goodSite, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	good := protocoltest.Answer(goodHandler(), "site.example")
+	target, err := check.NewTarget(goodSite, &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == pagePath {
 			return nil, errors.New("connection reset")
 		}

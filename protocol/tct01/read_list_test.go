@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // answers is a transport that answers each URL with one body.
@@ -144,7 +145,7 @@ func TestTooManyLists(t *testing.T) {
 	for i := range maxLists + 1 {
 		links = append(links, fmt.Sprintf(`</%d>; rel=index; type=application/json`, i))
 	}
-	transport := transportFunc(func(r *http.Request) (*http.Response, error) {
+	transport := protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		h := http.Header{"Link": {strings.Join(links, ", ")}}
 		return &http.Response{StatusCode: http.StatusOK, Header: h, Body: http.NoBody, Request: r}, nil
 	})
@@ -152,7 +153,3 @@ func TestTooManyLists(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

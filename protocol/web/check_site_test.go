@@ -131,17 +131,6 @@ func quality(r *http.Request, mediaType string) float64 {
 	return best
 }
 
-// handlerTransport is a handler as a network.
-type handlerTransport struct{ http.Handler }
-
-func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	rec := httptest.NewRecorder()
-	t.ServeHTTP(rec, r)
-	resp := rec.Result()
-	resp.Request = r
-	return resp, nil
-}
-
 // breaker makes a worse site of a good one.
 type breaker func(good http.Handler) http.Handler
 

@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // checked runs all rules against a handler.
 func checked(t *testing.T, h http.Handler, o *check.TargetOptions) (*check.Report, *check.Target) {
 	t.Helper()
-	target, err := check.NewTarget(goodSite+"/", &http.Client{Transport: handlerTransport{h}}, o)
+	target, err := check.NewTarget(goodSite+"/", &http.Client{Transport: protocoltest.Answer(h)}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,12 +144,12 @@ func TestCheckStaysOnSite(t *testing.T) {
 		setHeader("/", "Link", `<https://victim.example/feed>; rel="alternate"; type="application/atom+xml", <https://victim.example/x.md>; rel="alternate"; type="text/markdown"`),
 		replaceBody("/sitemap.xml", "https://site.example/post/", "https://victim.example/post/"),
 	)(goodHandler())
-	target, err := check.NewTarget(goodSite, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	target, err := check.NewTarget(goodSite, &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Host != "site.example" {
 			t.Errorf("asked %s", r.URL)
 			return nil, errors.New("no")
 		}
-		return handlerTransport{h}.RoundTrip(r)
+		return protocoltest.Answer(h).RoundTrip(r)
 	})}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -157,10 +158,6 @@ func TestCheckStaysOnSite(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestLLMs(t *testing.T) {
 	doc := decodeLLMs([]byte("\uFEFF# Mill #\n> One.\n> Two.\n\n```\n# no heading\n```\n> Later.\n\n## A\n### B\n* [x \\[y\\]](u(1)) : z\n  more\n+ [](a)\n\n## Optional\n- x\n# C\n"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // otherSite is a site with Markdown that somebody else has made.
@@ -181,7 +182,7 @@ type copied struct {
 }
 
 func (c *copied) reader() *reader {
-	return newReader(&http.Client{Transport: handlerTransport{c.site}}, goodSite, &ReaderOptions{
+	return newReader(&http.Client{Transport: protocoltest.Answer(c.site)}, goodSite, &ReaderOptions{
 		ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { c.notes = append(c.notes, n.Rule+" "+n.Text) }},
 		Now:           func() time.Time { return c.now },
 	})

@@ -1,0 +1,29 @@
+package protocoltest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+)
+
+// Transport is a function as a RoundTripper.
+type Transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// Answer gives a transport without a network, that has h answer what is for these
+// hosts; without any, what is for whichever. Requests to others fail.
+func Answer(h http.Handler, hosts ...string) Transport {
+	return func(r *http.Request) (*http.Response, error) {
+		if len(hosts) > 0 && !slices.Contains(hosts, r.URL.Hostname()) {
+			return nil, fmt.Errorf("%s is not of the site", r.URL)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		resp := w.Result()
+		resp.Request = r
+		return resp, nil
+	}
+}
