@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -304,14 +303,9 @@ func TestKillBuild(t *testing.T) {
 	const base = "https://handbook.example/"
 	whole := filepath.Join(t.TempDir(), "whole")
 	built(t, src, whole, base, "--store", file)
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	half := 0
 	for n := range 20 {
-		c := exec.CommandContext(t.Context(), exe, "build", src, "--store", file, "--out", out, "--base-url", base, "--quiet")
-		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		c := asProcess(t.Context(), t, "build", src, "--store", file, "--out", out, "--base-url", base, "--quiet")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 )
 
@@ -97,26 +93,11 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("the hash is shown: %v", v)
 		}
 	}
-	var out buffer
-	ctx, cancel := context.WithCancel(t.Context())
-	hangups := make(chan os.Signal)
-	p := &process{
-		lookup: environment(map[string]string{"HOME": t.TempDir()}), stderr: &out, stdout: &out,
-		hangups: func() (<-chan os.Signal, func()) { return hangups, func() {} },
-	}
-	var served sync.WaitGroup
-	served.Go(func() {
-		if code := p.run(ctx, []string{"serve", dir, "--listen", "127.0.0.1:0", "--config", file}); code != 0 {
-			t.Errorf("exit %d:\n%s", code, &out)
-		}
-	})
-	defer served.Wait()
-	defer cancel()
-	eventually(t, "it is ready", func() bool { return readyLine.MatchString(out.String()) })
-	site := readyLine.FindStringSubmatch(out.String())[1]
+	s := serve(t, dir, "--config", file)
+	defer s.ended(t)
 
-	get(t, site+"llm-pages.json", "User-Agent", "GPTBot/1.2")
-	o := newOwner(t, site+"our/board/")
+	get(t, s.url+"llm-pages.json", "User-Agent", "GPTBot/1.2")
+	o := newOwner(t, s.url+"our/board/")
 	if at, _ := o.page(""); at != "/our/board/login" {
 		t.Errorf("without a session, it is at %s", at)
 	}
@@ -129,22 +110,15 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("%s is at %s:\n%s", page, at, text)
 		}
 	}
-	if code, h, text := get(t, site+"robots.txt"); code != http.StatusOK || strings.Contains(text, "board") || strings.Contains(h.Get("Link"), "board") {
+	if code, h, text := get(t, s.url+"robots.txt"); code != http.StatusOK || strings.Contains(text, "board") || strings.Contains(h.Get("Link"), "board") {
 		t.Errorf("robots.txt: %d\n%s", code, text)
 	}
 
-	change := func(config string) {
-		t.Helper()
-		write(t, file, config)
-		n := strings.Count(out.String(), "configuration is in use")
-		hangups <- syscall.SIGHUP
-		eventually(t, "the configuration is in use", func() bool { return strings.Count(out.String(), "configuration is in use") > n })
-	}
-	change(config + "rate: 100\n")
+	s.reload(t, file, config+"rate: 100\n")
 	if at, _ := o.page("traffic"); at != "/our/board/traffic" {
 		t.Errorf("another configuration leads to %s", at)
 	}
-	change(strings.Replace(config, first.Hash, second.Hash, 1))
+	s.reload(t, file, strings.Replace(config, first.Hash, second.Hash, 1))
 	if at, _ := o.page("traffic"); at != "/our/board/login" {
 		t.Errorf("with another password, %s is open", at)
 	}

@@ -2,16 +2,12 @@ package main
 
 import (
 	"compress/gzip"
-	"context"
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 )
 
@@ -24,23 +20,8 @@ func TestHiddenEverywhere(t *testing.T) {
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
 	public := "markdown-public: true\nllms-full: true\n"
 	write(t, file, public)
-	var out buffer
-	ctx, cancel := context.WithCancel(t.Context())
-	hangups := make(chan os.Signal)
-	p := &process{
-		lookup: environment(map[string]string{"HOME": t.TempDir()}), stderr: &out, stdout: &out,
-		hangups: func() (<-chan os.Signal, func()) { return hangups, func() {} },
-	}
-	var served sync.WaitGroup
-	served.Go(func() {
-		if code := p.run(ctx, []string{"serve", dir, "--listen", "127.0.0.1:0", "--config", file}); code != 0 {
-			t.Errorf("exit %d:\n%s", code, &out)
-		}
-	})
-	defer served.Wait()
-	defer cancel()
-	eventually(t, "it is ready", func() bool { return readyLine.MatchString(out.String()) })
-	url := readyLine.FindStringSubmatch(out.String())[1]
+	s := serve(t, dir, "--config", file)
+	defer s.ended(t)
 
 	// Every address that is there, or may be: of documents, and of questions.
 	ways := []string{
@@ -48,7 +29,7 @@ func TestHiddenEverywhere(t *testing.T) {
 		"openfeeder?url=/about/", "openfeeder?q=overshot+wheel", "openfeeder?q=society+of+nineteen+people", "openfeeder?page=1", "openfeeder?since=2000-01-01T00:00:00Z",
 	}
 	folder := filepath.Join(t.TempDir(), "out")
-	built(t, dir, folder, url, "--config", file)
+	built(t, dir, folder, s.url, "--config", file)
 	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(folder, name)
 		if err == nil && !d.IsDir() && !strings.HasPrefix(rel, ".millrace") && !slices.Contains([]string{".html", ".css", ".svg", ".png"}, filepath.Ext(rel)) {
@@ -61,8 +42,8 @@ func TestHiddenEverywhere(t *testing.T) {
 	}
 	says := func() (found []string) {
 		list := func() { // files of SCP have other names with other contents
-			_, _, sitemap := get(t, url+"sitemap.xml")
-			for part := range strings.SplitSeq(sitemap, url) {
+			_, _, sitemap := get(t, s.url+"sitemap.xml")
+			for part := range strings.SplitSeq(sitemap, s.url) {
 				if end := strings.IndexAny(part, "<\" "); end > 0 && strings.HasPrefix(part, "scp/") && !slices.Contains(ways, part[:end]) {
 					ways = append(ways, part[:end])
 				}
@@ -74,7 +55,7 @@ func TestHiddenEverywhere(t *testing.T) {
 			if path, ok := strings.CutSuffix(way, " as Markdown"); ok {
 				way, fields = path, append(fields, "Accept", "text/markdown")
 			}
-			code, h, body := get(t, url+way, fields...)
+			code, h, body := get(t, s.url+way, fields...)
 			body = plainText(t, h.Get("Content-Encoding"), body)
 			if code == http.StatusOK && strings.Contains(body, phrase) && !strings.Contains(h.Get("Content-Type"), "html") {
 				found = append(found, way)
@@ -89,23 +70,16 @@ func TestHiddenEverywhere(t *testing.T) {
 	}
 	t.Logf("%d of %d ways say it: %q", len(before), len(ways), before)
 
-	change := func(config string) {
-		t.Helper()
-		write(t, file, config)
-		n := strings.Count(out.String(), "configuration is in use")
-		hangups <- syscall.SIGHUP
-		eventually(t, "the configuration is in use", func() bool { return strings.Count(out.String(), "configuration is in use") > n })
-	}
-	_, _, list := get(t, url+"llm-pages.json")
-	change(public + "exclude: [/about]\n")
-	eventually(t, "the list is another one", func() bool { _, _, now := get(t, url+"llm-pages.json"); return now != list })
+	_, _, list := get(t, s.url+"llm-pages.json")
+	s.reload(t, file, public+"exclude: [/about]\n")
+	eventually(t, "the list is another one", func() bool { _, _, now := get(t, s.url+"llm-pages.json"); return now != list })
 	for round := range 3 { // a cache does not bring it back
 		if found := says(); len(found) > 0 {
 			t.Fatalf("round %d: %q say what is hidden", round, found)
 		}
 	}
-	change(public)
-	eventually(t, "the list is the one from before", func() bool { _, _, now := get(t, url+"llm-pages.json"); return strings.Contains(now, "/about/") })
+	s.reload(t, file, public)
+	eventually(t, "the list is the one from before", func() bool { _, _, now := get(t, s.url+"llm-pages.json"); return strings.Contains(now, "/about/") })
 	if after := says(); len(after) < len(before) {
 		t.Errorf("shown again, %q say it, and %q did before", after, before)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,6 +85,10 @@ func TestInit(t *testing.T) {
 		if got["base-url"] != site.URL+"/" || got["allow-private"] != true || got["policy.purposes.ai-train"] != false || got["policy.purposes.search"] != true || len(r.Other) != 0 {
 			t.Errorf("%v", got)
 		}
+	}
+
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("others than the owner may read it: %v, %v", info, err)
 	}
 
 	// A file that is there stays.

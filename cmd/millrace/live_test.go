@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,14 +138,9 @@ func TestKillCrawl(t *testing.T) {
 	}
 	url, requests := liveSite(t, dir, 10*time.Millisecond)
 	file := filepath.Join(t.TempDir(), "mirror.db")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := exec.CommandContext(ctx, exe, "pull", url, "--via", "crawl", "--store", file, "--allow-private", "--quiet")
-		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		c := asProcess(ctx, t, "pull", url, "--via", "crawl", "--store", file, "--allow-private", "--quiet")
 		before := requests.Load()
 		if err := c.Start(); err != nil {
 			t.Fatal(err)

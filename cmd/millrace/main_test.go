@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -67,50 +65,6 @@ func command(t *testing.T, env map[string]string, args ...string) (code int, std
 	var out, errs buffer
 	code = run(t.Context(), args, environment(env), strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
-}
-
-// served is a running `millrace serve`.
-type served struct {
-	url    string
-	out    *buffer // standard error
-	stop   func() int
-	stdout *buffer
-}
-
-var readyLine = regexp.MustCompile(`(?m)^ready (https?://\S+)$`)
-
-// serve starts `millrace serve` on a free port and waits until it is ready.
-func serve(t *testing.T, args ...string) *served {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := &served{out: &buffer{}, stdout: &buffer{}}
-	done := make(chan int, 1)
-	go func() {
-		done <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), environment(map[string]string{"HOME": t.TempDir()}),
-			strings.NewReader(""), s.stdout, s.out)
-	}()
-	var once sync.Once
-	var code int
-	s.stop = func() int {
-		once.Do(func() { cancel(); code = <-done })
-		return code
-	}
-	t.Cleanup(func() { s.stop() })
-	deadline := time.After(60 * time.Second)
-	for {
-		if m := readyLine.FindStringSubmatch(s.out.String()); m != nil {
-			s.url = m[1]
-			return s
-		}
-		select {
-		case code := <-done:
-			done <- code // for stop
-			t.Fatalf("serve ended with %d:\n%s", code, s.out.String())
-		case <-deadline:
-			t.Fatalf("serve was not ready in time:\n%s", s.out.String())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
 
 // get fetches a URL.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -99,8 +97,7 @@ func TestMCPAsChild(t *testing.T) {
 	s := serve(t, dir, "--store", filepath.Join(t.TempDir(), "store.db"))
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	pull(t, s.url, file)
-	child := exec.CommandContext(t.Context(), os.Args[0], "mcp", "--store", file)
-	child.Env = append(os.Environ(), "MILLRACE_TEST_COMMAND=1", "HOME="+t.TempDir())
+	child := asProcess(t.Context(), t, "mcp", "--store", file)
 	var errs buffer
 	child.Stderr = &errs
 	a := agentOf(t, &sdk.CommandTransport{Command: child})

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,17 +191,12 @@ func TestKillPullDeletions(t *testing.T) {
 	}
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, header, _ := get(t, address(b.served)+"llm-pages.json")
 	list := header.Get("Etag")
 	killed := 0
 	for i := range 10 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(30+(i*37)%120)*time.Millisecond)
-		c := exec.CommandContext(ctx, exe, "pull", b.url, "--store", mirror, "--allow-private", "--quiet", "--delay", "2ms")
-		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		c := asProcess(ctx, t, "pull", b.url, "--store", mirror, "--allow-private", "--quiet", "--delay", "2ms")
 		if out, err := c.CombinedOutput(); err != nil && ctx.Err() == nil {
 			t.Fatalf("pull %d: %v\n%s", i, err, out)
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -35,16 +33,11 @@ func TestKillLedger(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	booked := int64(0)
 	for range 2 {
 		before := asked.Load()
-		c := exec.CommandContext(t.Context(), exe, "pull", site.URL, "--store", file, "--via", "crawl", "--allow-private", "--quiet", "--delay", "100ms")
-		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		c := asProcess(t.Context(), t, "pull", site.URL, "--store", file, "--via", "crawl", "--allow-private", "--quiet", "--delay", "100ms")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +56,7 @@ func TestKillLedger(t *testing.T) {
 		if err := c.Wait(); err == nil {
 			t.Fatal("the pull has ended before it was killed")
 		}
+		var err error
 		if booked, err = accounts(t, file); err != nil || booked > asked.Load() || before == asked.Load() {
 			t.Fatalf("%d requests are booked of %d; %v", booked, asked.Load(), err)
 		}

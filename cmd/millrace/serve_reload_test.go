@@ -36,14 +36,9 @@ func TestReload(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, file, "listen: 127.0.0.1:0\n")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out buffer
 	ctx, cancel := context.WithCancel(t.Context())
-	child := exec.CommandContext(ctx, exe, "serve", dir, "--config", file)
-	child.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+	child := asProcess(ctx, t, "serve", dir, "--config", file)
 	child.Stderr = &out
 	child.Cancel = func() error { return child.Process.Signal(syscall.SIGTERM) }
 	if err := child.Start(); err != nil {

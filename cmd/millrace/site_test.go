@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -411,15 +410,10 @@ func TestKillPull(t *testing.T) {
 	}
 	s := serve(t, copySite(t, "handbook"), "--log-level", "error")
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	killed := 0
 	for i := range 30 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+i*15)*time.Millisecond)
-		c := exec.CommandContext(ctx, exe, "pull", s.url, "--store", mirror, "--allow-private", "--quiet", "--delay", "3ms")
-		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+		c := asProcess(ctx, t, "pull", s.url, "--store", mirror, "--allow-private", "--quiet", "--delay", "3ms")
 		if out, err := c.CombinedOutput(); err != nil && ctx.Err() == nil {
 			t.Fatalf("pull %d: %v\n%s", i, err, out)
 		}

@@ -321,16 +321,12 @@ func TestKillWatch(t *testing.T) {
 	}
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, dir, "--log-level", "error")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	start := func(out *os.File, args ...string) *exec.Cmd {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), exe, append([]string{
+		c := asProcess(t.Context(), t, append([]string{
 			"watch", s.url, "--store", mirror, "--allow-private", "--content", "text", "--min-interval", "1s", "--max-interval", "1s", "--quiet",
 		}, args...)...)
-		c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir(), "MILLRACE_WEBHOOK_SECRET=" + hookSecret}
+		c.Env = append(c.Env, "MILLRACE_WEBHOOK_SECRET="+hookSecret)
 		c.Stdout = out
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
@@ -423,18 +419,13 @@ func TestKillWatch(t *testing.T) {
 // says so.
 func TestWatchPipe(t *testing.T) {
 	s := serve(t, copySite(t, "handbook"))
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = r.Close()
 	var errs bytes.Buffer
-	c := exec.CommandContext(t.Context(), exe, "watch", s.url, "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private")
-	c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+	c := asProcess(t.Context(), t, "watch", s.url, "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private")
 	c.Stdout, c.Stderr = w, &errs
 	if err := c.Run(); err == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(errs.String(), "changes cannot be written any more") || !strings.Contains(errs.String(), "broken pipe") {
 		t.Errorf("%v:\n%s", err, errs.String())

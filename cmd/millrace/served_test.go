@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// served is a running `millrace serve`.
+type served struct {
+	url     string
+	out     *buffer // standard error
+	stdout  *buffer
+	stop    func() int
+	hangups chan os.Signal
+}
+
+var readyLine = regexp.MustCompile(`(?m)^ready (https?://\S+)$`)
+
+// serve starts `millrace serve` on a free port and waits until it is ready.
+func serve(t *testing.T, args ...string) *served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &served{out: &buffer{}, stdout: &buffer{}, hangups: make(chan os.Signal)}
+	p := &process{
+		lookup: environment(map[string]string{"HOME": t.TempDir()}), stdin: strings.NewReader(""), stdout: s.stdout, stderr: s.out,
+		hangups: func() (<-chan os.Signal, func()) { return s.hangups, func() {} },
+	}
+	done := make(chan int, 1)
+	go func() { done <- p.run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)) }()
+	s.stop = sync.OnceValue(func() int { cancel(); return <-done })
+	t.Cleanup(func() { s.stop() })
+	deadline := time.After(60 * time.Second)
+	for {
+		if m := readyLine.FindStringSubmatch(s.out.String()); m != nil {
+			s.url = m[1]
+			return s
+		}
+		select {
+		case code := <-done:
+			done <- code // for stop
+			t.Fatalf("serve ended with %d:\n%s", code, s.out.String())
+		case <-deadline:
+			t.Fatalf("serve was not ready in time:\n%s", s.out.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// reload writes another configuration, and has it read.
+func (s *served) reload(t *testing.T, file, config string) {
+	t.Helper()
+	write(t, file, config)
+	const taken = "configuration is in use"
+	n := strings.Count(s.out.String(), taken)
+	s.hangups <- syscall.SIGHUP
+	eventually(t, taken, func() bool { return strings.Count(s.out.String(), taken) > n })
+}
+
+// ended stops it, which has to end well.
+func (s *served) ended(t *testing.T) {
+	t.Helper()
+	if code := s.stop(); code != 0 {
+		t.Errorf("exit %d:\n%s", code, s.out)
+	}
+}
+
+// asProcess gives a command as a process of its own, which is killed when ctx ends.
+// It is not started.
+func asProcess(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(ctx, exe, args...)
+	c.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir()}
+	return c
+}
