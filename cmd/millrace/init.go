@@ -153,7 +153,8 @@ func (r *initReport) write(c *initCommand) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // the hash of a password of 120 random bits is no secret, and other users' servers read it
+	// It has the hash of a password, and is where secrets go.
+	f, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,9 @@ type Store struct {
 	foldEvents  int // that are in no sum yet, before they are added
 }
 
-// Open opens the store in a file, which it creates if need be. The folder must
-// exist. ErrInvalid: the file is no store, damaged, or of a newer millrace;
+// Open opens the store in a file, which it creates if need be, for its owner
+// alone to read. The folder must exist.
+// ErrInvalid: the file is no store, damaged, or of a newer millrace;
 // ErrUnavailable: another process keeps it locked; ErrForbidden: it cannot be
 // written. With ReadOnly, ErrNotFound: there is no such file; ErrInvalid: it is
 // of an older millrace too, which the next one that writes to it mends. nil
@@ -101,6 +102,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	}
 	if o.maxPages == 0 {
 		o.maxPages = 4294967294 // SQLite's own limit
+	}
+	if err := private(s.path); err != nil {
+		return err
 	}
 	db, err := connect(s.path, 1, wait)
 	if err != nil {
