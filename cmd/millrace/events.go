@@ -22,6 +22,9 @@ func (c *recording) validate() error {
 	if c.Events < 0 || c.Events > 0 && c.Events < time.Hour {
 		return usageError("--events " + c.Events.String() + ": write how long requests are kept, an hour or more, such as 720h; 0 = nothing is recorded")
 	}
+	if c.EventsHashQueries && c.Events == 0 {
+		return usageError("--events-hash-queries: with --events 0, no query is kept; leave one of them out")
+	}
 	return nil
 }
 

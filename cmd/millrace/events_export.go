@@ -21,9 +21,12 @@ type exporting struct {
 // exportLimit is how long one request to a service may take.
 const exportLimit = 30 * time.Second
 
-// validate refuses what cannot be told to anybody.
-func (c *exporting) validate() error {
-	_, _, err := c.targets()
+// validate refuses what cannot be told to anybody, also since nothing is recorded.
+func (c *exporting) validate(recorded bool) error {
+	targets, _, err := c.targets()
+	if err == nil && len(targets) > 0 && !recorded {
+		return usageError("--events-to: with --events 0, there is nothing to tell")
+	}
 	return err
 }
 
@@ -73,9 +76,6 @@ func (s *service) export() error {
 	targets, secrets, err := c.exporting.targets()
 	if err != nil || len(targets) == 0 {
 		return err
-	}
-	if s.events == nil {
-		return usageError("--events-to: with --events 0, there is nothing to tell")
 	}
 	agent := c.UserAgent
 	if agent == "" {

@@ -173,6 +173,20 @@ func TestNotRecorded(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", wrong, code, errs)
 		}
 	}
+	// Wherever it is said, and by config as by serve.
+	yaml, other := filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "other.yaml")
+	write(t, yaml, "events: 0s\nevents-hash-queries: true\n")
+	write(t, other, "events: 0\nevents-to: plausible=https://a.example/?domain=a.example\n")
+	for _, wrong := range [][]string{
+		{"serve", ".", "--events", "0", "--events-hash-queries"},
+		{"serve", ".", "--config", yaml},
+		{"config", "--config", yaml},
+		{"config", "--config", other},
+	} {
+		if code, out, errs := command(t, nil, wrong...); code != exitUsage || !strings.Contains(out+errs, "with --events 0") {
+			t.Errorf("%v: exit %d: %s%s", wrong, code, out, errs)
+		}
+	}
 	code, _, errs := command(t, map[string]string{"HOME": t.TempDir()}, "report", "https://example.com")
 	if code != exitFailure || !strings.Contains(errs, "millrace serve https://example.com") {
 		t.Errorf("exit %d: %s", code, errs)

@@ -112,7 +112,7 @@ func (c *serveCommand) validate() error {
 		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
 	}
 	_, err := c.rules(nil)
-	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(), c.metering.validate(), c.boarding.validate(), err)
+	return errors.Join(c.remote.validate(), c.crawling.validate(), c.publishing.validate(), c.doors.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
 // accessLog opens what gets a line per request; nil = nothing does, or nothing is
