@@ -17,7 +17,10 @@ type Usage interface {
 	// [MaxEventText] bytes. ErrNotFound: the store has no site of the name.
 	Record(ctx context.Context, site string, events []Event) error
 	// Events yields the events of a site that q asks for. Those of a site that
-	// is not there are none; so with sums and the most asked.
+	// is not there are none; so with sums and the most asked. What is kept and
+	// cannot be read any more, because the disk has damaged it, is left out of all
+	// three, and the log tells of it; its numbers are missing, like those of what
+	// was dropped.
 	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
 	// Sums yields what the events of a site come to, in the order of Start, Bot,
 	// Protocol, Endpoint, Outcome and Verdict. Of a time that is kept by days

@@ -80,7 +80,7 @@ type Lag struct {
 
 	// Since the exporter was made:
 	Sent    uint64
-	Lost    uint64 // too old: the store does not have them any more, or the receiver would take them for new
+	Lost    uint64 // the store does not have them any more, or cannot read them, or the receiver would take them for new
 	Refused uint64 // that the receiver takes in no case
 	Ignored uint64 // that it has taken and not counted
 }

@@ -72,16 +72,17 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 			l.Since = time.Time{}
 		}
 	})
-	lost := to - before
-	for n := range e.done {
-		if n <= to {
-			lost--
-			delete(e.done, n)
+	var lost, lowest, highest uint64
+	for n := before + 1; n <= to; n++ {
+		if !e.done[n] {
+			lost, lowest, highest = lost+1, cmp.Or(lowest, n), n
 		}
+		delete(e.done, n)
 	}
 	if lost > 0 {
 		e.note(func(l *Lag) { l.Lost += lost })
-		e.o.Logger.WarnContext(ctx, "events are lost to a receiver: they are too old", "receiver", e.target.String(), "events", lost)
+		e.o.Logger.WarnContext(ctx, "events are lost to a receiver: they are too old, or damaged in the store",
+			"receiver", e.target.String(), "events", lost, "first", lowest, "last", highest)
 	}
 	return true, err
 }

@@ -384,7 +384,7 @@ func TestExportGone(t *testing.T) {
 	})
 }
 
-// What the store has dropped meanwhile is lost, and counted.
+// What the store has dropped meanwhile, or cannot read, is lost, told of and counted.
 func TestExportLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n := new(memory), new(network)
@@ -394,8 +394,12 @@ func TestExportLost(t *testing.T) {
 		m.mu.Lock()
 		m.events = append(m.events[:10:10], m.events[60:]...) // 11 to 60
 		m.mu.Unlock()
-		e := exporting(t, n, Webhook, m, nil)
+		var log bytes.Buffer
+		e := exporting(t, n, Webhook, m, &log)
 		run(t, e, time.Minute)
+		if !strings.Contains(log.String(), "events=50 first=11 last=60") {
+			t.Errorf("logged %s", &log)
+		}
 		all, _ := n.told()
 		if l := e.Lag(); l.Lost != 50 || l.Sent != 40 || l.Events != 0 || !slices.Equal(all, append(numbers(1, 10), numbers(61, 100)...)) {
 			t.Errorf("%+v: told %q", l, all)

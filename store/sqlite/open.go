@@ -54,6 +54,8 @@ type Store struct {
 	fillBytes   int // of words, gathered before they are written
 	blockEvents int // the most of a block
 	foldEvents  int // that are in no sum yet, before they are added
+
+	told toldDamage
 }
 
 // Open opens the store in a file, which it creates if need be, for its owner

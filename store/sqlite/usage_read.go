@@ -63,19 +63,22 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 			return err
 		}
 		for _, p := range list {
-			if err := b.open(&s.coder, p.data); err != nil {
-				return err
-			}
 			next := p.last + 1
 			if q.Newest {
 				next = p.first - 1
 			}
-			kinds := b.wanted(q, outcomes)
-			if kinds == nil {
+			var kinds []bool
+			err := b.open(&s.coder, p.data)
+			if err == nil {
+				kinds = b.wanted(q, outcomes)
+			}
+			if kinds != nil {
+				err = b.read(p.first)
+			}
+			if s.passed(ctx, id, err, eventsDamaged, "first", p.first, "last", p.last) || err == nil && kinds == nil {
 				number = next
 				continue
-			}
-			if err := b.read(p.first); err != nil {
+			} else if err != nil {
 				return err
 			}
 			if q.Newest {
@@ -106,6 +109,9 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 	}
 	return nil
 }
+
+// eventsDamaged is what the log says of a block that cannot be read.
+const eventsDamaged = "events cannot be read and are left out"
 
 // wanted says which kinds of events of a block are asked for; nil = none, or it
 // has nothing of the path.
@@ -181,7 +187,8 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 		more = first < end
 		for i := range list {
 			p := &list[i]
-			if buffer, err = sum.decode(&s.coder, p.data, buffer); err != nil {
+			buffer, err = sum.decode(&s.coder, p.data, buffer)
+			if !s.passed(ctx, id, err, "sums cannot be read and are left out", "hours since 1970", p.start, "hours", p.per) && err != nil {
 				return err
 			}
 			if len(p.more) > 0 {
@@ -241,7 +248,7 @@ func (s *Store) periods(ctx context.Context, id int64, per int, first, end int64
 			next = list[len(list)-1].start + 1
 		}
 		a := &usageTotals{hours: make(map[int64]map[sumKind]*sumRow)}
-		if err := s.pending(q, id, a, first, next); err != nil || len(a.hours) == 0 {
+		if err := s.pending(ctx, q, id, a, first, next); err != nil || len(a.hours) == 0 {
 			return err
 		}
 		return s.addPending(q, id, per, a, first, next, &list)
@@ -250,7 +257,7 @@ func (s *Store) periods(ctx context.Context, id int64, per int, first, end int64
 }
 
 // pending adds the events that are in no sum yet, of the days of two hours.
-func (s *Store) pending(q querier, id int64, a *usageTotals, first, end int64) error {
+func (s *Store) pending(ctx context.Context, q querier, id int64, a *usageTotals, first, end int64) error {
 	next, summed, err := usageState(q, id)
 	if err != nil || next == summed {
 		return err
@@ -262,7 +269,13 @@ func (s *Store) pending(q querier, id int64, a *usageTotals, first, end int64) e
 	if end < maxTime/hourMillis {
 		latest = (floorDiv(end, dayHours) + 1) * dayMillis
 	}
-	return blocksFrom(q, id, summed, earliest, latest, func(b *packed) error { return a.add(&s.coder, b, summed) })
+	return blocksFrom(q, id, summed, earliest, latest, func(b *packed) error {
+		err := a.add(&s.coder, b, summed)
+		if s.passed(ctx, id, err, eventsDamaged, "first", b.first, "last", b.last) {
+			return nil
+		}
+		return err
+	})
 }
 
 // addPending adds what is in no sum yet to the periods of it, from first to
@@ -335,7 +348,7 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 					return err
 				}
 				rows, err := decodeTops(&s.coder, data, day*dayMillis)
-				if err != nil {
+				if !s.passed(ctx, id, err, "what was asked for most cannot be read and is left out", "days since 1970", day, "topic", string(of)) && err != nil {
 					return err
 				}
 				for i := range rows {
@@ -350,7 +363,7 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 			return err
 		}
 		a := &usageTotals{tops: make(map[topDay]tops), only: topic}
-		if err := s.pending(q, id, a, first*dayHours, end*dayHours); err != nil {
+		if err := s.pending(ctx, q, id, a, first*dayHours, end*dayHours); err != nil {
 			return err
 		}
 		for d, more := range a.tops {

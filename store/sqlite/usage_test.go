@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 )
 
@@ -129,16 +127,12 @@ func TestUsageDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for e, err := range s.Events(ctx, "main", store.EventQuery{}) {
-		if !errors.Is(err, millrace.ErrInvalid) {
-			t.Errorf("%+v, %v", e, err)
-		}
+		t.Errorf("%+v, %v", e, err)
 	}
 	for e, err := range s.Sums(ctx, "main", store.SumQuery{}) {
-		if !errors.Is(err, millrace.ErrInvalid) {
-			t.Errorf("%+v, %v", e, err)
-		}
+		t.Errorf("%+v, %v", e, err)
 	}
-	if list, err := s.Top(ctx, "main", store.TopPages, time.Time{}, time.Time{}, 0); !errors.Is(err, millrace.ErrInvalid) {
+	if list, err := s.Top(ctx, "main", store.TopPages, time.Time{}, time.Time{}, 0); len(list) > 0 || err != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	record()
