@@ -87,17 +87,6 @@ func checkReturned(ctx context.Context, s *survey, fail check.Fail) error {
 	})(ctx, s, fail)
 }
 
-// scripted is markup that loads or runs something. Code may be about it.
-var scripted = regexp.MustCompile(`(?i)<script[\s>]|</script>|<iframe\s|<img\s[^>]*(width|height)=["']?1["'\s>]`)
-
-func checkScripts(ctx context.Context, s *survey, fail check.Fail) error {
-	return onChunks(func(p *said, i int, c object, fail check.Fail) {
-		if found := scripted.FindString(text(c["text"])); found != "" && text(c["type"]) != "code" {
-			fail(p.url, fmt.Sprintf("chunks/%d/text has %s", i, found), "the content alone")
-		}
-	})(ctx, s, fail)
-}
-
 // address is an e-mail address.
 var address = regexp.MustCompile(`[^\s@<>]+@[^\s@<>]+\.[A-Za-z]{2,}`)
 

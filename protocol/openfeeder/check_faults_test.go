@@ -332,6 +332,8 @@ var checkFaults = []struct {
 	{"3.4/deleted-tracking", "a string", set(theSync, "no", "sync", "deleted_tracking")},
 
 	{"4/no-scripts", "a script", inList(aPlainPage, "chunks", "text", "A heading <script src=x.js></script>")},
+	{"4/no-scripts", "a script of its own", inList(aPlainPage, "chunks", "text", "A heading <script async>\nif (1 < 2) track('page')\n</script>")},
+	{"4/no-scripts", "a frame", inList(aPlainPage, "chunks", "text", "<IFRAME hidden SRC='https://t.example/'></IFRAME>")},
 	{"4/no-scripts", "a pixel", inList(aPlainPage, "chunks", "text", `<img src="/p.gif" width="1" height="1">`)},
 	{"6/cached", "missing", set(aPage, none{}, "meta", "cached")},
 	{"6/cache-age-seconds", "a string", set(aPage, "10", "meta", "cache_age_seconds")},
