@@ -236,3 +236,30 @@ func BenchmarkLarge(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRecord records what one machine asks for of 10,000 pages, as a server
+// under load hands it over: an operation is an event, its share of sums and of the
+// disk with it.
+func BenchmarkRecord(b *testing.B) {
+	ctx, now := b.Context(), time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+	s := usageStore(b, filepath.Join(b.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
+	rng := rand.New(rand.NewPCG(1, 2))
+	events := make([]store.Event, blockEvents)
+	b.ReportAllocs()
+	for done := 0; done < b.N; done += len(events) {
+		b.StopTimer()
+		for i := range events {
+			now = now.Add(25 * time.Microsecond)
+			page := rng.IntN(10_000)
+			events[i] = store.Event{
+				Time: now, Bot: "GPTBot", Family: "openai", Protocol: "tct-01", Endpoint: store.EndpointFetch,
+				Path: fmt.Sprintf("http://bench.example/p/%d/", page), Results: 1, Status: 304, Cached: true,
+				HTML: int64(20_000 + page), Received: int64(6000 + page), Took: time.Duration(10+rng.IntN(100)) * time.Microsecond,
+			}
+		}
+		b.StartTimer()
+		if err := s.Record(ctx, "main", events); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -43,13 +43,14 @@ type Options struct {
 
 // Store is one file that keeps sites. Its methods are safe for concurrent use.
 type Store struct {
-	path   string
-	epoch  string
-	log    *slog.Logger
-	now    func() time.Time
-	writer *writer
-	read   *reader
-	coder  coder
+	path    string
+	epoch   string
+	log     *slog.Logger
+	now     func() time.Time
+	writer  *writer
+	read    *reader
+	coder   coder
+	running runnings
 
 	fillBytes   int // of words, gathered before they are written
 	blockEvents int // the most of a block

@@ -67,7 +67,9 @@ const (
 	blockText   = 1 << 20
 	// foldEvents is how many events may be in no sum yet before Record adds them:
 	// whoever reads sums reads as many.
-	foldEvents = 1 << 15
+	foldEvents = 1 << 16
+	// foldApart is how many rows of sums they may come to.
+	foldApart = 1 << 14
 )
 
 var _ store.Usage = (*Store)(nil)
@@ -98,16 +100,17 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 	if err := s.coder.open(); err != nil {
 		return explain(what, err)
 	}
-	blocks := s.pack(events)
-	var id, pending int64
+	packings, blocks := s.pack(events)
+	defer s.running.done(packings)
+	var id, first, summed, pending int64
 	err := s.writer.do(ctx, func(t *tx) (err error) {
 		if id, err = usageSite(t, site); err != nil || len(events) == 0 {
 			return err
 		}
-		next, summed, err := usageState(t, id)
-		if err != nil {
+		if first, summed, err = usageState(t, id); err != nil {
 			return err
 		}
+		next := first
 		if next+int64(len(events)) > forever {
 			return fmt.Errorf("%w: there is no number left for an event", millrace.ErrTooLarge)
 		}
@@ -123,7 +126,11 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 	if err != nil {
 		return explain(what, err)
 	}
-	for pending >= int64(s.foldEvents) {
+	if len(events) == 0 {
+		return nil
+	}
+	apart := s.running.recorded(id, first, summed, packings)
+	for ; pending >= int64(s.foldEvents) || apart >= foldApart; apart = 0 {
 		// They are durable, and counted by whoever asks: that they cannot be added
 		// up just now is nothing that recording them again would mend.
 		if pending, err = s.fold(ctx, id); err != nil {
@@ -137,19 +144,15 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 const insertBlock = "INSERT INTO usage_event (id, last, count, earliest, latest, data) VALUES (?, ?, ?, ?, ?, ?)"
 
 // pack makes blocks of events that are to be recorded.
-func (s *Store) pack(events []store.Event) (blocks []packed) {
-	p := newPacking(s.blockEvents, len(events))
-	for i := range events {
-		p.add(&events[i], 0)
-		if p.full() {
-			blocks = append(blocks, p.pack(&s.coder))
-			p = newPacking(s.blockEvents, len(events)-i-1)
+func (s *Store) pack(events []store.Event) (packings []*packing, blocks []packed) {
+	for i := 0; i < len(events); {
+		p := s.running.packing(s.blockEvents, len(events)-i)
+		for ; i < len(events) && !p.full(); i++ {
+			p.add(&events[i], 0)
 		}
+		packings, blocks = append(packings, p), append(blocks, p.pack(&s.coder))
 	}
-	if p.count() > 0 {
-		blocks = append(blocks, p.pack(&s.coder))
-	}
-	return blocks
+	return packings, blocks
 }
 
 // clean makes a text of an event what is kept of it: [store.Usage] says how.

@@ -32,21 +32,34 @@ type eventRow struct {
 
 // packing gathers the events of a block.
 type packing struct {
-	kinds                 map[eventKind]int
+	kinds                 map[eventKind]int32
 	list                  []eventKind
 	paths, queries, hints index
 	rows                  []eventRow
 	text                  int // bytes of texts
 	most                  int // events
+
+	said eventKind // by the event before, and where that is in list; its texts may be unclean
+	at   int32
 }
 
 // newPacking makes one for so many events at most, of which some are expected.
 func newPacking(most, expected int) *packing {
-	p := &packing{most: most, kinds: make(map[eventKind]int), rows: make([]eventRow, 0, min(most, expected))}
+	p := &packing{kinds: make(map[eventKind]int32), rows: make([]eventRow, 0, min(most, expected))}
+	p.reset(most)
+	return p
+}
+
+// reset empties a packing, for so many events at most, and leaves its memory.
+func (p *packing) reset(most int) {
+	clear(p.kinds)
+	clear(p.list)
+	p.list, p.rows, p.text, p.most = p.list[:0], p.rows[:0], 0, most
+	p.said, p.at = eventKind{status: -1}, 0
 	for _, x := range []*index{&p.paths, &p.queries, &p.hints} {
+		x.reset()
 		x.of("")
 	}
-	return p
 }
 
 func (p *packing) count() int { return len(p.rows) }
@@ -55,28 +68,45 @@ func (p *packing) full() bool { return len(p.rows) >= p.most || p.text >= blockT
 
 // add adds an event, of a number unless the block is to be recorded.
 func (p *packing) add(e *store.Event, number int64) {
-	k := eventKind{
-		bot: clean(e.Bot), family: clean(e.Family), verdict: clean(string(e.Verdict)), protocol: clean(e.Protocol),
-		endpoint: clean(string(e.Endpoint)), status: max(e.Status, 0), cached: e.Cached,
-	}
-	at, ok := p.kinds[k]
-	if !ok {
-		at = len(p.list)
-		p.kinds[k], p.list = at, append(p.list, k)
-		p.text += len(k.bot) + len(k.family) + len(k.verdict) + len(k.protocol) + len(k.endpoint)
-	}
 	if number == 0 {
 		number = int64(len(p.rows)) + 1
 	}
 	p.rows = append(p.rows, eventRow{
-		number: number, time: e.Time.UnixMilli(), kind: int32(at),
+		number: number, time: e.Time.UnixMilli(), kind: p.kind(e),
 		path: p.indexed(&p.paths, e.Path), query: p.indexed(&p.queries, e.Query), intent: p.indexed(&p.hints, e.Intent),
 		results: max(e.Results, 0), bytes: max(e.Bytes, 0), size: max(e.Size, 0), html: max(e.HTML, 0), onWire: max(e.Received, 0),
 		took: max(e.Took.Microseconds(), 0),
 	})
 }
 
+// kind gives the place of an event's kind. That is mostly the one of the event
+// before.
+func (p *packing) kind(e *store.Event) int32 {
+	k := eventKind{
+		bot: e.Bot, family: e.Family, verdict: string(e.Verdict), protocol: e.Protocol, endpoint: string(e.Endpoint),
+		status: max(e.Status, 0), cached: e.Cached,
+	}
+	if k == p.said {
+		return p.at
+	}
+	p.said = k
+	for _, s := range []*string{&k.bot, &k.family, &k.verdict, &k.protocol, &k.endpoint} {
+		*s = clean(*s)
+	}
+	at, ok := p.kinds[k]
+	if !ok {
+		at = int32(len(p.list))
+		p.kinds[k], p.list = at, append(p.list, k)
+		p.text += len(k.bot) + len(k.family) + len(k.verdict) + len(k.protocol) + len(k.endpoint)
+	}
+	p.at = at
+	return at
+}
+
 func (p *packing) indexed(x *index, s string) int32 {
+	if s == "" {
+		return 0
+	}
 	n := len(x.texts)
 	s = clean(s)
 	i := x.of(s)
@@ -96,7 +126,8 @@ var columns = []func(e *eventRow) *int64{
 	func(e *eventRow) *int64 { return &e.took },
 }
 
-// pack gives the block. The number of its first event is kept beside it.
+// pack gives the block. The number of its first event is kept beside it. From
+// then on the texts are in their order, and nothing can be added.
 func (p *packing) pack(c *coder) packed {
 	b := packed{
 		first: p.rows[0].number, last: p.rows[len(p.rows)-1].number, count: int64(len(p.rows)),
@@ -122,12 +153,14 @@ func (p *packing) pack(c *coder) packed {
 		w.text(s)
 	}
 	w.b = append(w.b, kinds.b...)
-	paths, pathAt := p.paths.sort()
-	queries, queryAt := p.queries.sort()
-	hints, hintAt := p.hints.sort()
-	w.sorted(paths)
-	w.sorted(queries)
-	w.sorted(hints)
+	paths, queries, hints := p.paths.sort(), p.queries.sort(), p.hints.sort()
+	for i := range p.rows {
+		e := &p.rows[i]
+		e.path, e.query, e.intent = paths[e.path], queries[e.query], hints[e.intent]
+	}
+	w.sorted(p.paths.texts)
+	w.sorted(p.queries.texts)
+	w.sorted(p.hints.texts)
 	w.uint(uint64(len(p.rows)))
 	number, moment := b.first-1, int64(0)
 	for i := range p.rows {
@@ -144,13 +177,13 @@ func (p *packing) pack(c *coder) packed {
 		w.uint(uint64(p.rows[i].kind))
 	}
 	for i := range p.rows {
-		w.uint(uint64(pathAt[p.rows[i].path]))
+		w.uint(uint64(p.rows[i].path))
 	}
 	for i := range p.rows {
-		w.uint(uint64(queryAt[p.rows[i].query]))
+		w.uint(uint64(p.rows[i].query))
 	}
 	for i := range p.rows {
-		w.uint(uint64(hintAt[p.rows[i].intent]))
+		w.uint(uint64(p.rows[i].intent))
 	}
 	for _, column := range columns {
 		for i := range p.rows {

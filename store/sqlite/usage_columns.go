@@ -143,7 +143,8 @@ func (r *columnReader) texts() []string {
 // fill the memory.
 const maxSorted = 4 << 20
 
-// sorted reads what sorted has written. They share their memory.
+// sorted reads what sorted has written, each text once and in their order. They
+// share their memory.
 func (r *columnReader) sorted() []string {
 	n := r.length()
 	ends := make([]int, 0, n)
@@ -170,6 +171,10 @@ func (r *columnReader) sorted() []string {
 	for i, end := range ends {
 		out[i] = text[start:end]
 		start = end
+		if i > 0 && out[i] <= out[i-1] {
+			r.bad = true
+			return nil
+		}
 	}
 	return out
 }
@@ -203,16 +208,25 @@ func (x *index) of(s string) int {
 	return i
 }
 
-// sort gives the texts in their order, and the place of each that was numbered.
-func (x *index) sort() (texts []string, place []int) {
-	order := make([]int, len(x.texts))
+// reset empties an index, and leaves its memory.
+func (x *index) reset() {
+	clear(x.at)
+	clear(x.texts)
+	x.texts = x.texts[:0]
+}
+
+// sort brings the texts into their order, and gives the place of each that was
+// numbered. No more can be added.
+func (x *index) sort() (place []int32) {
+	order := make([]int32, len(x.texts))
 	for i := range order {
-		order[i] = i
+		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(x.texts[a], x.texts[b]) })
-	texts, place = make([]string, len(order)), make([]int, len(order))
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(x.texts[a], x.texts[b]) })
+	texts, place := make([]string, len(order)), make([]int32, len(order))
 	for i, o := range order {
-		texts[i], place[o] = x.texts[o], i
+		texts[i], place[o] = x.texts[o], int32(i)
 	}
-	return texts, place
+	x.texts = texts
+	return place
 }

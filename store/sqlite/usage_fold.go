@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/store"
@@ -52,10 +53,14 @@ type topDay struct {
 // usageTotals is what events come to that are in no sum yet.
 type usageTotals struct {
 	hours map[int64]map[sumKind]*sumRow // by the hour since 1970; nil = not wanted
-	tops  map[topDay]tops               // nil = not wanted
+	apart int                           // how many rows there are in them
+	tops  map[topDay][]tops             // of each block; nil = not wanted
 	only  int                           // the one topic that is wanted, 0 = all
 
-	block block
+	block  block
+	byKind []*sumRow             // of an hour, by the kinds of a block
+	asked  [len(topics)][]topRow // of a day, by the texts of a block
+	times  [len(topics)]int      // events in them
 }
 
 // add adds the events of a block from a number on.
@@ -67,15 +72,22 @@ func (a *usageTotals) add(c *coder, p *packed, number int64) error {
 	if err := b.read(p.first); err != nil {
 		return err
 	}
-	var hour int64
+	a.count(b.kinds, b.paths, b.queries, b.rows, number)
+	return nil
+}
+
+// count adds rows of a block from a number on. Its texts are in their order.
+func (a *usageTotals) count(kinds []eventKind, paths, queries []string, rows []eventRow, number int64) {
+	var hour, day int64
 	var sum map[sumKind]*sumRow
-	byKind := make([]*sumRow, len(b.kinds)) // of the hour
-	for i := range b.rows {
-		e := &b.rows[i]
+	a.byKind = slices.Grow(a.byKind[:0], len(kinds))[:len(kinds)]
+	texts := [len(topics)][]string{1: paths, 2: queries, 3: paths}
+	for i := range rows {
+		e := &rows[i]
 		if e.number < number {
 			continue
 		}
-		k := &b.kinds[e.kind]
+		k := &kinds[e.kind]
 		if a.hours != nil {
 			if h := floorDiv(e.time, hourMillis); h != hour || sum == nil {
 				hour, sum = h, a.hours[h]
@@ -83,31 +95,41 @@ func (a *usageTotals) add(c *coder, p *packed, number int64) error {
 					sum = make(map[sumKind]*sumRow)
 					a.hours[h] = sum
 				}
-				clear(byKind)
+				clear(a.byKind)
 			}
-			r := byKind[e.kind]
+			r := a.byKind[e.kind]
 			if r == nil {
-				r = sumOf(sum, k)
-				byKind[e.kind] = r
+				r = a.sumOf(sum, k)
+				a.byKind[e.kind] = r
 			}
 			r.count(k, e)
 		}
 		if a.tops != nil {
-			a.addTop(b, e, k)
+			if d := floorDiv(e.time, dayMillis); d != day {
+				a.keepAsked(&texts, day)
+				day = d
+			}
+			a.ask(&texts, k, e)
 		}
 	}
-	return nil
+	a.keepAsked(&texts, day)
+	clear(a.byKind)
 }
 
 // sumOf gives the row that an event of a kind is counted in.
-func sumOf(sum map[sumKind]*sumRow, k *eventKind) *sumRow {
+func (a *usageTotals) sumOf(sum map[sumKind]*sumRow, k *eventKind) *sumRow {
 	of := sumKind{k.bot, k.protocol, k.endpoint, string(store.OutcomeOf(k.status)), k.verdict}
 	r := sum[of]
 	if r == nil {
+		// A text may be a piece of all those of its block.
+		of = sumKind{strings.Clone(of.bot), strings.Clone(of.protocol), strings.Clone(of.endpoint), of.outcome, strings.Clone(of.verdict)}
 		r = &sumRow{sumKind: of}
 		sum[of] = r
+		a.apart++
 	}
-	r.family = k.family
+	if r.family != k.family {
+		r.family = strings.Clone(k.family)
+	}
 	return r
 }
 
@@ -133,64 +155,84 @@ func (r *sumRow) count(k *eventKind, e *eventRow) {
 	r.Took = time.Duration(took)
 }
 
-// addTop counts what was asked for.
-func (a *usageTotals) addTop(b *block, e *eventRow, k *eventKind) {
-	topic, r := 0, topRow{events: 1, bytes: e.bytes, last: e.time}
+// ask counts what was asked for.
+func (a *usageTotals) ask(texts *[len(topics)][]string, k *eventKind, e *eventRow) {
+	topic, at, empty := 0, e.path, false
 	outcome := store.OutcomeOf(k.status)
 	answered := outcome == store.Sent || outcome == store.Unmodified
 	switch {
 	case outcome == store.Missing:
-		topic, r.name = 3, b.paths[e.path]
+		topic = 3
 	case answered && k.endpoint == string(store.EndpointFetch):
-		topic, r.name = 1, b.paths[e.path]
-		if outcome == store.Unmodified {
-			r.empty = 1
-		}
+		topic, empty = 1, outcome == store.Unmodified
 	case answered && k.endpoint == string(store.EndpointSearch):
-		topic, r.name = 2, b.queries[e.query]
-		if outcome == store.Sent && e.results == 0 {
-			r.empty = 1
-		}
-	}
-	if r.name == "" || a.only != 0 && topic != a.only {
+		topic, at, empty = 2, e.query, outcome == store.Sent && e.results == 0
+	default:
 		return
 	}
-	d := topDay{topic, floorDiv(e.time, dayMillis)}
-	t := a.tops[d]
-	if t == nil {
-		t = make(tops)
-		a.tops[d] = t
+	if a.only != 0 && topic != a.only || texts[topic][at] == "" {
+		return
 	}
-	t.add(&r)
+	if len(a.asked[topic]) == 0 {
+		n := len(texts[topic])
+		a.asked[topic] = slices.Grow(a.asked[topic], n)[:n]
+	}
+	r := &a.asked[topic][at]
+	if r.events == 0 {
+		r.last = e.time
+		a.times[topic]++
+	}
+	r.events++
+	if empty {
+		r.empty++
+	}
+	add(&r.bytes, e.bytes)
+	r.last = max(r.last, e.time)
+}
+
+// keepAsked makes tops of what was asked for on a day, and forgets it.
+func (a *usageTotals) keepAsked(texts *[len(topics)][]string, day int64) {
+	for topic, asked := range a.asked {
+		if len(asked) == 0 {
+			continue
+		}
+		list := make(tops, 0, a.times[topic])
+		var names strings.Builder // a text may be a piece of what is much larger
+		for i := range asked {
+			if asked[i].events > 0 {
+				names.WriteString(texts[topic][i])
+			}
+		}
+		rest := names.String()
+		for i := range asked {
+			if r := &asked[i]; r.events > 0 {
+				n := len(texts[topic][i])
+				r.name, rest = rest[:n], rest[n:]
+				list = append(list, *r)
+			}
+		}
+		clear(asked)
+		a.asked[topic], a.times[topic] = asked[:0], 0
+		d := topDay{topic, day}
+		a.tops[d] = append(a.tops[d], list)
+	}
 }
 
 // fold adds events that are in no sum yet to the sums and tops, and gives the
 // number of those that are left.
 func (s *Store) fold(ctx context.Context, site int64) (left int64, err error) {
+	run := s.running.take(site)
 	err = s.writer.do(ctx, func(t *tx) error {
 		next, summed, err := usageState(t, site)
 		if err != nil || next == summed {
 			return err
 		}
-		a := &usageTotals{hours: make(map[int64]map[sumKind]*sumRow), tops: make(map[topDay]tops)}
-		done := summed
-		err = blocksFrom(t, site, summed, minTime, maxTime, func(b *packed) error {
-			if done-summed >= int64(s.foldEvents) {
-				return errEnough
-			}
-			done = b.last + 1
-			if err := a.add(&s.coder, b, summed); damaged(err) {
-				s.log.ErrorContext(ctx, "events cannot be read and are not counted", "first", b.first, "last", b.last)
-			} else if err != nil {
-				return err
-			}
-			return nil
-		})
-		if err != nil {
+		var a *usageTotals
+		var done int64
+		if run != nil && run.first == summed && run.next <= next {
+			a, done = &run.usageTotals, run.next
+		} else if a, done, err = s.unsummed(ctx, t, site, next, summed); err != nil {
 			return err
-		}
-		if done-summed < int64(s.foldEvents) {
-			done = next // those between are gone
 		}
 		if err := s.keepSums(t, site, a.hours); err != nil {
 			return err
@@ -202,6 +244,28 @@ func (s *Store) fold(ctx context.Context, site int64) (left int64, err error) {
 		return t.exec("UPDATE usage SET summed = ? WHERE site = ?", done, site)
 	})
 	return left, err
+}
+
+// unsummed reads what events come to that are in no sum yet, and gives the
+// number of the first that it has not read.
+func (s *Store) unsummed(ctx context.Context, q querier, site, next, summed int64) (*usageTotals, int64, error) {
+	a, done, enough := newTotals(), summed, false
+	err := blocksFrom(q, site, summed, minTime, maxTime, func(b *packed) error {
+		if enough = done-summed >= int64(s.foldEvents) || a.apart >= foldApart; enough {
+			return errEnough
+		}
+		done = b.last + 1
+		err := a.add(&s.coder, b, summed)
+		if damaged(err) {
+			s.log.ErrorContext(ctx, "events cannot be read and are not counted", "first", b.first, "last", b.last)
+			return nil
+		}
+		return err
+	})
+	if !enough {
+		done = next // those between are gone
+	}
+	return a, done, err
 }
 
 const (
@@ -272,7 +336,7 @@ func (s *Store) keepSum(t *tx, site int64, per int, start int64, rows []*sumRow)
 }
 
 // keepTops adds to the tops of days.
-func (s *Store) keepTops(t *tx, site int64, days map[topDay]tops) error {
+func (s *Store) keepTops(t *tx, site int64, days map[topDay][]tops) error {
 	for d, more := range days {
 		var data []byte
 		var over bool
@@ -286,16 +350,13 @@ func (s *Store) keepTops(t *tx, site int64, days map[topDay]tops) error {
 		} else if err != nil {
 			return err
 		}
-		for i := range old {
-			more.add(&old[i])
-		}
+		most := liveTops
 		if over {
-			more.cut(keptTops)
-		} else {
-			more.cut(liveTops)
+			most = keptTops
 		}
+		all := old.with(together(more)).cut(most)
 		err = t.exec("INSERT INTO usage_top (site, topic, day, over, data) VALUES (?1, ?2, ?3, 0, ?4) ON CONFLICT DO UPDATE SET data = ?4",
-			site, d.topic, d.day, more.encode(&s.coder, d.day*dayMillis, over))
+			site, d.topic, d.day, all.encode(&s.coder, d.day*dayMillis, over))
 		if err != nil {
 			return err
 		}

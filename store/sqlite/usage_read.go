@@ -329,7 +329,7 @@ func sortedHours(m map[int64]map[sumKind]*sumRow) []int64 {
 // Top implements [store.Usage].
 func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to time.Time, limit int) ([]store.TopItem, error) {
 	what := fmt.Sprintf("most asked %s of %s", of, site)
-	topic := slices.Index(topics, of)
+	topic := slices.Index(topics[:], of)
 	if topic < 1 {
 		return nil, fmt.Errorf("%s: %w: there is no such topic", what, millrace.ErrInvalid)
 	}
@@ -338,7 +338,15 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 		return nil, explain(what, err)
 	}
 	first, end := span(from, to, dayMillis)
-	all := make(tops)
+	var lists []tops
+	gathered := 0 // rows
+	gather := func(t tops) {
+		lists = append(lists, t)
+		if gathered += len(t); gathered > 2*maxTops {
+			lists = []tops{together(lists).cut(maxTops)}
+			gathered = len(lists[0])
+		}
+	}
 	err = s.read.snapshot(ctx, func(q querier) error {
 		err := q.rows("SELECT day, data FROM usage_top WHERE site = ? AND topic = ? AND day >= ? AND day < ?",
 			[]any{id, topic, first, end}, func(scan scanner) error {
@@ -351,18 +359,13 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 				if !s.passed(ctx, id, err, "what was asked for most cannot be read and is left out", "days since 1970", day, "topic", string(of)) && err != nil {
 					return err
 				}
-				for i := range rows {
-					all.add(&rows[i])
-				}
-				if len(all) > maxTops {
-					all.cut(maxTops / 2)
-				}
+				gather(rows)
 				return ctx.Err()
 			})
 		if err != nil {
 			return err
 		}
-		a := &usageTotals{tops: make(map[topDay]tops), only: topic}
+		a := &usageTotals{tops: make(map[topDay][]tops), only: topic}
 		if err := s.pending(ctx, q, id, a, first*dayHours, end*dayHours); err != nil {
 			return err
 		}
@@ -370,15 +373,14 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 			if d.day < first || d.day >= end {
 				continue
 			}
-			for _, r := range more {
-				all.add(r)
-			}
+			gather(together(more))
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, explain(what, err)
 	}
+	all := together(lists)
 	if limit <= 0 {
 		limit = len(all)
 	}

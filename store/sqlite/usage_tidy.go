@@ -324,13 +324,8 @@ func (s *Store) cutTops(ctx context.Context, site int64, now time.Time) error {
 			} else if err != nil {
 				return err
 			}
-			all := make(tops, len(rows))
-			for i := range rows {
-				all.add(&rows[i])
-			}
-			all.cut(keptTops)
 			return t.exec("UPDATE usage_top SET over = 1, data = ? WHERE site = ? AND topic = ? AND day = ?",
-				append([]any{all.encode(&s.coder, d.day*dayMillis, true)}, where...)...)
+				append([]any{rows.cut(keptTops).encode(&s.coder, d.day*dayMillis, true)}, where...)...)
 		})
 		if err != nil {
 			return err

@@ -19,7 +19,7 @@ const (
 )
 
 // topics are the numbers of the topics in the store, from 1.
-var topics = []store.Topic{"", store.TopPages, store.TopQueries, store.TopMissing}
+var topics = [...]store.Topic{"", store.TopPages, store.TopQueries, store.TopMissing}
 
 // topRow is what was asked for, and how often.
 type topRow struct {
@@ -28,78 +28,128 @@ type topRow struct {
 	last                 int64 // Unix ms
 }
 
-// tops are what was asked for, by name.
-type tops map[string]*topRow
+func (r *topRow) add(more *topRow) {
+	add(&r.events, more.events)
+	add(&r.empty, more.empty)
+	add(&r.bytes, more.bytes)
+	r.last = max(r.last, more.last)
+}
 
-func (t tops) add(r *topRow) {
-	old := t[r.name]
-	if old == nil {
-		old = &topRow{name: r.name, last: math.MinInt64}
-		t[r.name] = old
+// tops are what was asked for, in the order of names, each once. To bring two of
+// them together reads both from the front to the end, which is far quicker than
+// to look up every name.
+type tops []topRow
+
+// together makes one of several, which it uses up.
+func together(lists []tops) tops {
+	if len(lists) == 0 {
+		return nil
 	}
-	add(&old.events, r.events)
-	add(&old.empty, r.empty)
-	add(&old.bytes, r.bytes)
-	old.last = max(old.last, r.last)
+	for len(lists) > 1 { // each with its neighbour, so that a row moves few times
+		n := 0
+		for i := 0; i < len(lists); i += 2 {
+			lists[n] = lists[i]
+			if i+1 < len(lists) {
+				lists[n] = lists[i].with(lists[i+1])
+			}
+			n++
+		}
+		clear(lists[n:])
+		lists = lists[:n]
+	}
+	return lists[0]
+}
+
+// with gives both.
+func (t tops) with(u tops) tops {
+	out := make(tops, 0, len(t)+len(u))
+	for len(t) > 0 && len(u) > 0 {
+		switch c := strings.Compare(t[0].name, u[0].name); {
+		case c < 0:
+			out, t = append(out, t[0]), t[1:]
+		case c > 0:
+			out, u = append(out, u[0]), u[1:]
+		default:
+			out = append(out, t[0])
+			out[len(out)-1].add(&u[0])
+			t, u = t[1:], u[1:]
+		}
+	}
+	return append(append(out, t...), u...)
 }
 
 // most gives those that were asked for most, at most n of them, most first.
-func (t tops) most(n int) []*topRow {
-	rows := make([]*topRow, 0, len(t))
-	for _, r := range t {
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b *topRow) int {
-		switch { // names are compared only where it is they that decide
-		case a.events != b.events:
-			return cmp.Compare(b.events, a.events)
-		case a.last != b.last:
-			return cmp.Compare(b.last, a.last)
+func (t tops) most(n int) []topRow {
+	rows := slices.Clone(t)
+	slices.SortFunc(rows, func(a, b topRow) int {
+		if c := b.rank().compare(a.rank()); c != 0 {
+			return c // names are compared only where it is they that decide
 		}
 		return strings.Compare(a.name, b.name)
 	})
 	return rows[:min(n, len(rows))]
 }
 
-// cut leaves those that were asked for most.
-func (t tops) cut(n int) {
+// topRank says which of two was asked for more.
+type topRank struct{ events, last int64 }
+
+func (r *topRow) rank() topRank { return topRank{r.events, r.last} }
+
+func (a topRank) compare(b topRank) int {
+	if a.events != b.events {
+		return cmp.Compare(a.events, b.events)
+	}
+	return cmp.Compare(a.last, b.last)
+}
+
+// cut gives those that [tops.most] gives, in the order of names.
+func (t tops) cut(n int) tops {
 	if len(t) <= n {
-		return
+		return t
 	}
-	rows := t.most(n)
-	clear(t)
-	for _, r := range rows {
-		t[r.name] = r
+	ranks := make([]topRank, len(t))
+	for i := range t {
+		ranks[i] = t[i].rank()
 	}
+	slices.SortFunc(ranks, func(a, b topRank) int { return b.compare(a) })
+	least, ties := ranks[n-1], 0 // how many that are the least stay: the first by name
+	for ; ties < n && ranks[n-1-ties] == least; ties++ {
+	}
+	out := make(tops, 0, n)
+	for i := range t {
+		c := t[i].rank().compare(least)
+		if c == 0 && ties > 0 {
+			c, ties = 1, ties-1
+		}
+		if c > 0 {
+			out = append(out, t[i])
+		}
+	}
+	return out
 }
 
 // encode gives what is kept of the tops of a day that begins at a time, in Unix
 // ms. Of one that is over, times are not kept.
 func (t tops) encode(c *coder, day int64, over bool) []byte {
-	rows := make([]*topRow, 0, len(t))
-	for _, r := range t {
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b *topRow) int { return strings.Compare(a.name, b.name) })
-	names := make([]string, len(rows))
-	for i, r := range rows {
-		names[i] = r.name
+	names := make([]string, len(t))
+	for i := range t {
+		names[i] = t[i].name
 	}
 	var w columnWriter
 	w.sorted(names)
-	for _, r := range rows {
-		w.uint(uint64(r.events))
+	for i := range t {
+		w.uint(uint64(t[i].events))
 	}
-	for _, r := range rows {
-		w.uint(uint64(r.empty))
+	for i := range t {
+		w.uint(uint64(t[i].empty))
 	}
-	for _, r := range rows {
-		w.uint(uint64(r.bytes))
+	for i := range t {
+		w.uint(uint64(t[i].bytes))
 	}
-	for _, r := range rows {
+	for i := range t {
 		last := uint64(0)
 		if !over {
-			last = uint64(min(max(r.last-day, 0), dayMillis-1))
+			last = uint64(min(max(t[i].last-day, 0), dayMillis-1))
 		}
 		w.uint(last)
 	}
@@ -107,7 +157,7 @@ func (t tops) encode(c *coder, day int64, over bool) []byte {
 }
 
 // decodeTops is the inverse of encode.
-func decodeTops(c *coder, data []byte, day int64) ([]topRow, error) {
+func decodeTops(c *coder, data []byte, day int64) (tops, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
@@ -116,7 +166,7 @@ func decodeTops(c *coder, data []byte, day int64) ([]topRow, error) {
 		return nil, err
 	}
 	names := r.sorted()
-	rows := make([]topRow, len(names))
+	rows := make(tops, len(names))
 	for i := range rows {
 		rows[i].name = names[i]
 	}
@@ -132,5 +182,8 @@ func decodeTops(c *coder, data []byte, day int64) ([]topRow, error) {
 	for i := range rows {
 		rows[i].last = day + int64(r.uint()%uint64(dayMillis))
 	}
-	return rows, r.done()
+	if err := r.done(); err != nil {
+		return nil, err
+	}
+	return rows, nil
 }
