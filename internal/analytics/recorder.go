@@ -67,16 +67,66 @@ type Recorder struct {
 }
 
 // buffer holds events in the order in which they came. Their texts lie together
-// in one piece of memory: those of a request would keep all of it.
+// in one piece of memory: those of a request would keep all of it. What many have
+// in common is there once. So an event is little to write down, and has nothing
+// in it that the garbage collector would have to follow.
 type buffer struct {
 	records []record
 	text    []byte
+	kinds   []kind
+	at      map[kind]int32 // where they are
 }
 
-// record is an event whose texts are the next bytes of its buffer's.
+// kind is what many events have in common.
+type kind struct {
+	bot, family, protocol string
+	verdict               store.Verdict
+	endpoint              store.Endpoint
+	status                int
+	cached                bool
+}
+
+// record is an event. Its texts are the next bytes of its buffer's.
 type record struct {
-	event               store.Event
-	path, query, intent uint16
+	time                               int64 // Unix ms
+	results, bytes, size, html, onWire int64
+	took                               time.Duration
+	kind                               int32
+	path, query, intent                uint16
+}
+
+// add takes down an event.
+func (b *buffer) add(e *store.Event, path, query, intent string) {
+	k := kind{e.Bot, e.Family, e.Protocol, e.Verdict, e.Endpoint, e.Status, e.Cached}
+	at := int32(len(b.kinds)) - 1
+	if at < 0 || b.kinds[at] != k {
+		at = b.kindAt(k)
+	}
+	b.records = append(b.records, record{
+		e.Time.UnixMilli(), e.Results, e.Bytes, e.Size, e.HTML, e.Received, e.Took,
+		at, uint16(len(path)), uint16(len(query)), uint16(len(intent)),
+	})
+	b.text = append(append(append(b.text, path...), query...), intent...)
+}
+
+// kindAt gives the place of a kind, which it makes.
+func (b *buffer) kindAt(k kind) int32 {
+	at, ok := b.at[k]
+	if !ok {
+		if b.at == nil {
+			b.at = make(map[kind]int32)
+		}
+		at = int32(len(b.kinds))
+		b.at[k], b.kinds = at, append(b.kinds, k)
+	}
+	return at
+}
+
+// reset empties the buffer, and leaves its memory.
+func (b *buffer) reset() {
+	clear(b.kinds)
+	clear(b.at)
+	b.records, b.text, b.kinds = b.records[:0], b.text[:0], b.kinds[:0]
 }
 
 // New makes a recorder of a site in a store. o may be nil. Whoever makes it has
@@ -106,18 +156,15 @@ func New(usage store.Usage, site string, o *Options) *Recorder {
 // with what came before it.
 func (r *Recorder) Record(e store.Event) {
 	path, query, intent := cut(e.Path), cut(e.Query), cut(e.Intent)
-	e.Path, e.Query, e.Intent = "", "", ""
 	r.mu.Lock()
 	if len(r.coming.records) >= r.o.Buffer {
 		r.dropped++
 		r.mu.Unlock()
 		return
 	}
-	b := &r.coming
-	b.records = append(b.records, record{e, uint16(len(path)), uint16(len(query)), uint16(len(intent))})
-	b.text = append(append(append(b.text, path...), query...), intent...)
+	r.coming.add(&e, path, query, intent)
 	r.recorded++
-	n := len(b.records)
+	n := len(r.coming.records)
 	r.mu.Unlock()
 	if n == r.batch {
 		select {
@@ -175,10 +222,14 @@ func (r *Recorder) take() {
 	}
 	for i := range full.records {
 		rec := &full.records[i]
-		e := rec.event
-		e.Path, e.Query, e.Intent = next(rec.path), next(rec.query), next(rec.intent)
-		r.taken = append(r.taken, e)
+		k := &full.kinds[rec.kind]
+		r.taken = append(r.taken, store.Event{
+			Time: time.UnixMilli(rec.time), Bot: k.bot, Family: k.family, Verdict: k.verdict, Protocol: k.protocol, Endpoint: k.endpoint,
+			Path: next(rec.path), Query: next(rec.query), Intent: next(rec.intent),
+			Results: rec.results, Status: k.status, Cached: k.cached, Bytes: rec.bytes, Size: rec.size,
+			HTML: rec.html, Received: rec.onWire, Took: rec.took,
+		})
 	}
-	clear(full.records)
-	r.spare = buffer{full.records[:0], full.text[:0]}
+	full.reset()
+	r.spare = full
 }

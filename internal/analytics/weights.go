@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"hash/maphash"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -14,13 +15,17 @@ const (
 	askedAtOnce  = 512
 )
 
-// weightCache remembers the weights of the pages that are asked for.
+// weightCache remembers the weights of the pages that are asked for, by a hash of
+// their paths: it keeps none of these, and should two ever have the same, one is
+// taken to weigh what the other does.
 type weightCache struct {
-	known map[string]millrace.Weight
+	seed  maphash.Seed
+	known map[uint64]millrace.Weight
 	since time.Time // when the oldest of them came
+	keys  []uint64  // of the events that are being looked at
 }
 
-func (c *weightCache) init() { c.known = make(map[string]millrace.Weight) }
+func (c *weightCache) init() { c.seed, c.known = maphash.MakeSeed(), make(map[uint64]millrace.Weight) }
 
 // fill gives events that are of one page what that is as HTML. After an error
 // some have nothing.
@@ -34,11 +39,15 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 		some := pages[:min(len(pages), askedAtOnce)]
 		pages = pages[len(some):]
 		var missing []string
+		var keys []uint64 // of these
+		c.keys = c.keys[:0]
 		for _, e := range some {
-			weight, ok := c.known[e.Path]
+			key := maphash.String(c.seed, e.Path)
+			c.keys = append(c.keys, key)
+			weight, ok := c.known[key]
 			if !ok {
-				c.known[e.Path] = millrace.Weight{} // asked for once
-				missing = append(missing, e.Path)
+				c.known[key] = millrace.Weight{} // asked for once
+				missing, keys = append(missing, e.Path), append(keys, key)
 			}
 			if e.HTML == 0 {
 				weigh(e, weight)
@@ -49,16 +58,16 @@ func (c *weightCache) fill(ctx context.Context, w Weights, pages []*store.Event,
 		}
 		var found []millrace.Weight
 		if found, err = w.Weights(ctx, missing); err != nil {
-			for _, path := range missing {
-				delete(c.known, path)
+			for _, key := range keys {
+				delete(c.known, key)
 			}
 		}
 		for i, weight := range found {
-			c.known[missing[i]] = weight
+			c.known[keys[i]] = weight
 		}
-		for _, e := range some {
-			if weight := c.known[e.Path]; e.HTML == 0 {
-				weigh(e, weight)
+		for i, e := range some {
+			if e.HTML == 0 {
+				weigh(e, c.known[c.keys[i]])
 			}
 		}
 	}
