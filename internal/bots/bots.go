@@ -9,6 +9,7 @@ package bots
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"log/slog"
 	"os"
@@ -87,6 +88,9 @@ type Table struct {
 	agents  map[string]*Bot // by the hosts of signatures
 	log     *slog.Logger
 
+	seed  maphash.Seed
+	known [remembered]atomic.Pointer[known] // by a hash of the user agent
+
 	ranges []atomic.Pointer[spans] // by the index of a bot; nil = not known
 	files  []*rangeFile
 }
@@ -97,7 +101,7 @@ func New(o *Options) (*Table, error) {
 	if o == nil {
 		o = new(Options)
 	}
-	t := &Table{tokens: make(map[string]*Bot), agents: make(map[string]*Bot), log: o.Log}
+	t := &Table{seed: maphash.MakeSeed(), tokens: make(map[string]*Bot), agents: make(map[string]*Bot), log: o.Log}
 	if t.log == nil {
 		t.log = slog.Default()
 	}
@@ -199,11 +203,36 @@ const (
 	longestToken = 48      // bytes of a token
 )
 
+// known is what is remembered of a user agent.
+type known struct {
+	agent string
+	bot   *Bot
+}
+
+// remembered is how many user agents are remembered: a site has few at a time.
+const remembered = 1024
+
 // Identify gives the bot that a user agent names, [Other] for one that says in
 // another way that it is no browser of a person's, nil for everybody else. Of
 // several the first counts, but not one that somebody says to be like. What
-// a device with Android is called says nothing. It allocates nothing.
+// a device with Android is called says nothing. It remembers some of the last.
 func (t *Table) Identify(userAgent string) *Bot {
+	if userAgent == "" {
+		return nil
+	}
+	at := &t.known[maphash.String(t.seed, userAgent)%remembered]
+	if k := at.Load(); k != nil && k.agent == userAgent {
+		return k.bot
+	}
+	b := t.identify(userAgent)
+	if len(userAgent) <= longestAgent {
+		at.Store(&known{strings.Clone(userAgent), b}) // else it keeps a whole request
+	}
+	return b
+}
+
+// identify is Identify without memory.
+func (t *Table) identify(userAgent string) *Bot {
 	if len(userAgent) > longestAgent {
 		userAgent = userAgent[:longestAgent]
 	}
