@@ -155,7 +155,9 @@ func TestTops(t *testing.T) {
 		for _, r := range want {
 			sorted = append(sorted, r)
 		}
-		byName := func(a, b topRow) int { return int(a.name[0])*256 + int(a.name[1]) - int(b.name[0])*256 - int(b.name[1]) }
+		byName := func(a, b topRow) int {
+			return int(a.name[0])*256 + int(a.name[1]) - int(b.name[0])*256 - int(b.name[1])
+		}
 		slices.SortFunc(sorted, byName)
 		got := together(lists)
 		if !slices.Equal(got, sorted) {
