@@ -48,7 +48,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 		return nil
 	}
 	if s.visitors == nil {
-		s.visitors = dashboard.NewDoors()
+		s.visitors, s.verdicts = dashboard.NewDoors(), dashboard.NewVerdicts()
 	}
 	site := &dashboard.Site{
 		Name: from.name, Base: from.base, Docs: s.docs, Pages: s.site, Press: s.press,
@@ -83,7 +83,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 	if _, ok := from.source.(learner); ok {
 		site.Original, site.Rules = from.original, s.rulesInForce
 	}
-	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Doors: s.visitors, Log: p.log})
+	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Doors: s.visitors, Verdicts: s.verdicts, Log: p.log})
 	if err != nil {
 		return err
 	}

@@ -114,9 +114,10 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("robots.txt: %d\n%s", code, text)
 	}
 
+	o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}})
 	s.reload(t, file, config+"rate: 100\n")
-	if at, _ := o.page("traffic"); at != "/our/board/traffic" {
-		t.Errorf("another configuration leads to %s", at)
+	if at, text := o.page("protocols"); at != "/our/board/protocols" || !strings.Contains(text, "before the configuration was read again") {
+		t.Errorf("another configuration leads to %s, without the verdict from before:\n%s", at, text)
 	}
 	s.reload(t, file, strings.Replace(config, first.Hash, second.Hash, 1))
 	if at, _ := o.page("traffic"); at != "/our/board/login" {

@@ -63,8 +63,10 @@ type service struct {
 	// exporters hand on what is recorded.
 	exporters []*analytics.Exporter
 	metrics   *gateway.Metrics // nil = nothing is counted
-	// visitors are logged in to the dashboard; nil = there was none yet.
+	// visitors are logged in to the dashboard, and verdicts are what it shows of
+	// the checker; nil = there was none yet.
 	visitors  *dashboard.Doors
+	verdicts  *dashboard.Verdicts
 	inside    http.Handler // the gateway, for the owner
 	insideKey string
 
@@ -100,7 +102,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if was.c.PrivateAgents == c.PrivateAgents {
 			s.agents = was.agents
 		}
-		s.events, s.visitors, s.metrics = was.events, was.visitors, was.metrics
+		s.events, s.visitors, s.verdicts, s.metrics = was.events, was.visitors, was.verdicts, was.metrics
 		o.store = was.origin.store
 		if last := was.origin.last.Load(); last != nil {
 			o.last.Store(last)

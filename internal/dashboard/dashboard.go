@@ -26,6 +26,9 @@ type Options struct {
 	// Doors has the sessions and counts attempts; nil = new ones. Given to the
 	// next dashboard of the same site, it keeps people logged in.
 	Doors *Doors
+	// Verdicts are the checker's; nil = new ones. Given to the next dashboard of
+	// the same site, they are shown as those of the configuration before.
+	Verdicts *Verdicts
 	// Log is told of logins and failures; nil = slog.Default().
 	Log *slog.Logger
 	// Now tells the time; nil = the system's.
@@ -47,7 +50,8 @@ type Dashboard struct {
 	pages    templates
 	files    map[string]*file
 	yard     yardsticks
-	verdicts *verdicts
+	verdicts *Verdicts
+	config   int // of verdicts
 	looks    unusualLooks
 }
 
@@ -55,7 +59,7 @@ type Dashboard struct {
 func New(site *Site, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), doors: o.Doors, log: o.Log, now: o.Now,
-		crossing: http.NewCrossOriginProtection(), verdicts: newVerdicts(),
+		crossing: http.NewCrossOriginProtection(), verdicts: o.Verdicts,
 	}
 	if site.Coefficients == (savings.Coefficients{}) {
 		site.Coefficients = savings.Default()
@@ -70,6 +74,10 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 	if d.doors == nil {
 		d.doors = NewDoors()
 	}
+	if d.verdicts == nil {
+		d.verdicts = NewVerdicts()
+	}
+	d.config = d.verdicts.configured()
 	if d.log == nil {
 		d.log = slog.Default()
 	}

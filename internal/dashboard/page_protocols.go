@@ -42,6 +42,7 @@ type roomStatus struct {
 	Counts  store.Counts     // lately
 	Fresh   int64            // of those, the ones that were told that nothing has changed
 	Verdict *verdict         // nil = it was not checked
+	Before  bool             // it was checked with the configuration from before
 	Old     bool             // another edition was checked
 	Since   time.Time        // another verdict is being made; zero = it is not
 	Broken  []*brokenRule
@@ -83,6 +84,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 		at := &roomStatus{Protocol: room}
 		rooms[room.Name], p.Rooms = at, append(p.Rooms, at)
 		at.judged(d.verdicts.of(room.Name))
+		at.Before = at.Verdict != nil && at.Verdict.Config != d.config
 		p.Checking = p.Checking || !at.Since.IsZero()
 	}
 	if ed := d.site.Press.Current(); ed != nil {
@@ -195,7 +197,7 @@ func (d *Dashboard) check(r *http.Request) (*reply, error) {
 	timer := time.NewTimer(checkWait)
 	defer timer.Stop()
 	select {
-	case <-d.verdicts.make(r.Context(), d.site, rooms):
+	case <-d.verdicts.make(r.Context(), d.config, d.site, rooms):
 	case <-timer.C:
 	case <-r.Context().Done():
 		return nil, r.Context().Err()

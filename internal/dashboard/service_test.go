@@ -205,7 +205,7 @@ func TestCheckGoesOn(t *testing.T) {
 	}
 	v := owner(t, h.Site)
 	token := v.token("/protocols")
-	first := v.d.verdicts.make(t.Context(), h.Site, h.Rooms)
+	first := v.d.verdicts.make(t.Context(), v.d.config, h.Site, h.Rooms)
 	<-come
 	w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}})
 	if w.Code != http.StatusSeeOther {
@@ -219,5 +219,37 @@ func TestCheckGoesOn(t *testing.T) {
 	<-first
 	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Contains(body, "under way") || strings.Contains(body, "not checked yet") {
 		t.Errorf("the page has no verdict: %s", body)
+	}
+}
+
+// A dashboard that takes the place of another one has its verdicts, and says of
+// each that it is from before until the protocol is checked again.
+func TestVerdictsOutliveConfiguration(t *testing.T) {
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	h.Rooms = h.Rooms[:2]
+	v := owner(t, h.Site)
+	<-v.d.verdicts.make(t.Context(), v.d.config, h.Site, h.Rooms)
+	const before = "before the configuration was read again"
+	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Contains(body, "not checked yet") || strings.Contains(body, before) {
+		t.Fatalf("the page has no verdict, or an old one: %s", body)
+	}
+	next, err := New(h.Site, &Options{
+		Path: boardPath, Password: cheap(), Doors: v.d.doors, Verdicts: v.d.verdicts,
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.d = next
+	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Contains(body, "not checked yet") || strings.Count(body, before) != 2 {
+		t.Errorf("the page has no verdicts from before: %s", body)
+	}
+	token := v.token("/protocols")
+	if w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}, "protocol": {h.Rooms[0].Name}}); w.Code != http.StatusSeeOther {
+		t.Errorf("asked for a verdict: %d", w.Code)
+	}
+	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Count(body, before) != 1 {
+		t.Errorf("one of two is from now: %s", body)
 	}
 }

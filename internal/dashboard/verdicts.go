@@ -26,6 +26,7 @@ var errSlow = fmt.Errorf("the check has taken more than %s", checkTime)
 type verdict struct {
 	At       time.Time // when it began
 	Took     time.Duration
+	Config   int           // which configuration was in use, counted by Verdicts
 	Edition  uint64        // sequence number of what was published then
 	Report   *check.Report // nil: it could not look
 	Result   *check.Result // of the protocol; nil: it could not look
@@ -33,31 +34,42 @@ type verdict struct {
 	Requests int
 }
 
-// verdicts checks the protocols of a site, one at a time, and remembers the
-// last verdict of each.
-type verdicts struct {
+// Verdicts checks the protocols of a site, one at a time, and remembers the last
+// verdict of each. They are kept in memory alone, and outlive a dashboard that a
+// new configuration replaces.
+type Verdicts struct {
 	mu      sync.Mutex
 	turn    chan struct{} // held by whoever checks
 	last    map[string]*verdict
 	running map[string]time.Time // since when, or since when it waits
+	configs int                  // dashboards that have had them
 }
 
-func newVerdicts() *verdicts {
-	return &verdicts{turn: make(chan struct{}, 1), last: make(map[string]*verdict), running: make(map[string]time.Time)}
+// NewVerdicts makes verdicts of which there is none yet.
+func NewVerdicts() *Verdicts {
+	return &Verdicts{turn: make(chan struct{}, 1), last: make(map[string]*verdict), running: make(map[string]time.Time)}
+}
+
+// configured counts one more configuration, and gives its number.
+func (v *Verdicts) configured() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.configs++
+	return v.configs
 }
 
 // of gives the last verdict of a protocol, nil if there is none, and since when
 // another is being made, zero if none is.
-func (v *verdicts) of(room string) (*verdict, time.Time) {
+func (v *Verdicts) of(room string) (*verdict, time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.last[room], v.running[room]
 }
 
-// make has rooms checked, one after the other, but for those that are being
-// checked already. The channel is closed when all of them have been. It goes on
+// make has rooms checked, one after the other, by the configuration that is in
+// use, but for those that are being checked already. The channel is closed when all of them have been. It goes on
 // when whoever has asked for it is gone.
-func (v *verdicts) make(ctx context.Context, s *Site, rooms []protocol.Protocol) <-chan struct{} {
+func (v *Verdicts) make(ctx context.Context, config int, s *Site, rooms []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol
 	v.mu.Lock()
@@ -74,6 +86,7 @@ func (v *verdicts) make(ctx context.Context, s *Site, rooms []protocol.Protocol)
 		for _, room := range mine {
 			v.turn <- struct{}{}
 			is := judge(ctx, s, room)
+			is.Config = config
 			<-v.turn
 			v.mu.Lock()
 			v.last[room.Name] = is

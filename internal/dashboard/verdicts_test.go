@@ -145,9 +145,9 @@ func TestVerdicts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHandbook(t, tt.base, tt.guarded)
-			v := newVerdicts()
+			v := NewVerdicts()
 			start := time.Now()
-			<-v.make(t.Context(), h.Site, h.Rooms)
+			<-v.make(t.Context(), 0, h.Site, h.Rooms)
 			t.Logf("all took %s", time.Since(start).Round(time.Millisecond))
 			for _, room := range h.Rooms {
 				is, running := v.of(room.Name)
