@@ -19,9 +19,9 @@ func (o *origin) follow(ctx context.Context, p *process, site store.Site, press 
 	var r retaking
 	for {
 		start := time.Now()
+		again := false
 		v, err := site.Head(ctx)
 		if errors.Is(err, millrace.ErrConflict) {
-			var again bool
 			if again, err = r.due(ctx, o, site, start); errors.Is(err, millrace.ErrConflict) {
 				return err
 			}
@@ -29,7 +29,6 @@ func (o *origin) follow(ctx context.Context, p *process, site store.Site, press 
 				if err = site.Derive(ctx, nil); err == nil {
 					v, err = site.Head(ctx)
 				}
-				r.done(time.Now(), time.Since(start))
 			}
 		} else if err == nil {
 			r.seen = sqlite.Derivation{}
@@ -42,6 +41,9 @@ func (o *origin) follow(ctx context.Context, p *process, site store.Site, press 
 		case v != nil && v.Site().Seq != seq:
 			seq = v.Site().Seq
 			o.changed(ctx, p, site, press)
+		}
+		if again {
+			r.done(time.Now(), time.Since(start))
 		}
 		select {
 		case <-ctx.Done():
@@ -62,8 +64,8 @@ type retaking struct {
 }
 
 // contested is how long pages that were taken from somebody who does not pull
-// have to stay taken, at least.
-const contested = time.Hour
+// have to stay taken, at least: longer than two servers need for a turn each.
+const contested = 5 * time.Minute
 
 // due says whether the pages are to be made now. Somebody else who is at it is
 // let finish: two who derive at once have each other begin anew. ErrConflict:
@@ -94,7 +96,8 @@ func (r *retaking) due(ctx context.Context, o *origin, site store.Site, now time
 	return true, nil
 }
 
-// done says that the pages have been made again, and how long that took.
+// done says that the pages have been made again, and how long that took with
+// what is made of them.
 func (r *retaking) done(at time.Time, took time.Duration) {
 	if r.other {
 		// Another server takes as long, and looks as seldom after it.
