@@ -14,10 +14,10 @@ import (
 
 // usageTables is the migration that brings what machines have asked for.
 //
-// Events lie in blocks, as many in one as were recorded at once until Tidy joins
-// them. Sums and tops are of whole blocks: what has come since is added by
-// whoever reads them, so that an event costs one small row, whatever it is
-// counted in.
+// Events lie in blocks: those that were recorded at once, where they are few with
+// some that came before, until Tidy joins them. Sums and tops are of whole blocks:
+// what has come since is added by whoever reads them, so that recording writes
+// one row, whatever that is counted in.
 const usageTables = `
 CREATE TABLE usage (
 	site   INTEGER PRIMARY KEY,
@@ -65,6 +65,9 @@ const (
 	// texts.
 	blockEvents = 4096
 	blockText   = 1 << 20
+	// joinEvents is how many events a block may have to which others are joined that
+	// are recorded: a row for each would take far more room than they do.
+	joinEvents = 256
 	// foldEvents is how many events may be in no sum yet before Record adds them:
 	// whoever reads sums reads as many.
 	foldEvents = 1 << 16
@@ -100,8 +103,12 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 	if err := s.coder.open(); err != nil {
 		return explain(what, err)
 	}
-	packings, blocks := s.pack(events)
-	defer s.running.done(packings)
+	var packings []*packing
+	var blocks []packed
+	if len(events) > joinEvents/2 {
+		packings, blocks = s.pack(events)
+	}
+	defer func() { s.running.done(packings) }()
 	var id, first, summed, pending int64
 	err := s.writer.do(ctx, func(t *tx) (err error) {
 		if id, err = usageSite(t, site); err != nil || len(events) == 0 {
@@ -114,8 +121,16 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 		if next+int64(len(events)) > forever {
 			return fmt.Errorf("%w: there is no number left for an event", millrace.ErrTooLarge)
 		}
+		if blocks == nil {
+			var p *packing
+			if p, err = s.join(t, id, next, summed, events); err != nil {
+				return err
+			}
+			packings, blocks = []*packing{p}, []packed{p.pack(&s.coder)}
+			next -= int64(p.joined)
+		}
 		for _, b := range blocks {
-			if err := t.exec(insertBlock, id<<siteBits|next, next+b.count-1, b.count, b.earliest, b.latest, b.data); err != nil {
+			if err := t.exec(recordBlock, id<<siteBits|next, next+b.count-1, b.count, b.earliest, b.latest, b.data); err != nil {
 				return err
 			}
 			next += b.count
@@ -141,7 +156,37 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 	return nil
 }
 
-const insertBlock = "INSERT INTO usage_event (id, last, count, earliest, latest, data) VALUES (?, ?, ?, ?, ?, ?)"
+const (
+	insertBlock = "INSERT INTO usage_event (id, last, count, earliest, latest, data) VALUES (?, ?, ?, ?, ?, ?)"
+	recordBlock = "INSERT OR REPLACE INTO usage_event (id, last, count, earliest, latest, data) VALUES (?, ?, ?, ?, ?, ?)"
+)
+
+// join gathers events that are to be recorded from a number on, with those of
+// the last block before them if it is small and in no sum yet.
+func (s *Store) join(t *tx, site, next, summed int64, events []store.Event) (*packing, error) {
+	p := s.running.packing(s.blockEvents, joinEvents)
+	var b packed
+	err := t.row("SELECT id, last, count, data FROM usage_event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
+		[]any{site << siteBits, site<<siteBits | forever}, &b.first, &b.last, &b.count, &b.data)
+	if err != nil && !absent(err) {
+		return nil, err
+	}
+	b.first &= forever
+	if err == nil && b.last == next-1 && b.first >= summed && b.count == next-b.first && b.count+int64(len(events)) <= int64(min(joinEvents, s.blockEvents)) {
+		var old block
+		if old.open(&s.coder, b.data) == nil && old.read(b.first) == nil { // else it is left as it is
+			for i := range old.rows {
+				e := old.event(&old.rows[i])
+				p.add(&e, 0)
+			}
+			p.joined = len(old.rows)
+		}
+	}
+	for i := range events {
+		p.add(&events[i], 0)
+	}
+	return p, nil
+}
 
 // pack makes blocks of events that are to be recorded.
 func (s *Store) pack(events []store.Event) (packings []*packing, blocks []packed) {

@@ -38,6 +38,7 @@ type packing struct {
 	rows                  []eventRow
 	text                  int // bytes of texts
 	most                  int // events
+	joined                int // events that were there: the first ones
 
 	said eventKind // by the event before, and where that is in list; its texts may be unclean
 	at   int32
@@ -54,7 +55,7 @@ func newPacking(most, expected int) *packing {
 func (p *packing) reset(most int) {
 	clear(p.kinds)
 	clear(p.list)
-	p.list, p.rows, p.text, p.most = p.list[:0], p.rows[:0], 0, most
+	p.list, p.rows, p.text, p.most, p.joined = p.list[:0], p.rows[:0], 0, most, 0
 	p.said, p.at = eventKind{status: -1}, 0
 	for _, x := range []*index{&p.paths, &p.queries, &p.hints} {
 		x.reset()

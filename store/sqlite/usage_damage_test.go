@@ -19,7 +19,7 @@ func TestUsageAround(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var log bytes.Buffer
-	o := &Options{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	o := &Options{Now: func() time.Time { return now }, blockEvents: 10, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	file := filepath.Join(t.TempDir(), "x.db")
 	s := usageStore(t, file, o)
 	rng := rand.New(rand.NewPCG(1, 1))

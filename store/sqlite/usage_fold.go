@@ -157,7 +157,8 @@ func (r *sumRow) count(k *eventKind, e *eventRow) {
 
 // ask counts what was asked for.
 func (a *usageTotals) ask(texts *[len(topics)][]string, k *eventKind, e *eventRow) {
-	topic, at, empty := 0, e.path, false
+	var topic int
+	at, empty := e.path, false
 	outcome := store.OutcomeOf(k.status)
 	answered := outcome == store.Sent || outcome == store.Unmodified
 	switch {

@@ -338,15 +338,7 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 		return nil, explain(what, err)
 	}
 	first, end := span(from, to, dayMillis)
-	var lists []tops
-	gathered := 0 // rows
-	gather := func(t tops) {
-		lists = append(lists, t)
-		if gathered += len(t); gathered > 2*maxTops {
-			lists = []tops{together(lists).cut(maxTops)}
-			gathered = len(lists[0])
-		}
-	}
+	var all topCounter
 	err = s.read.snapshot(ctx, func(q querier) error {
 		err := q.rows("SELECT day, data FROM usage_top WHERE site = ? AND topic = ? AND day >= ? AND day < ?",
 			[]any{id, topic, first, end}, func(scan scanner) error {
@@ -359,7 +351,7 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 				if !s.passed(ctx, id, err, "what was asked for most cannot be read and is left out", "days since 1970", day, "topic", string(of)) && err != nil {
 					return err
 				}
-				gather(rows)
+				all.add(rows)
 				return ctx.Err()
 			})
 		if err != nil {
@@ -373,19 +365,20 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 			if d.day < first || d.day >= end {
 				continue
 			}
-			gather(together(more))
+			for _, rows := range more {
+				all.add(rows)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, explain(what, err)
 	}
-	all := together(lists)
 	if limit <= 0 {
-		limit = len(all)
+		limit = len(all.rows)
 	}
-	items := make([]store.TopItem, 0, min(limit, len(all)))
-	for _, r := range all.most(limit) {
+	items := make([]store.TopItem, 0, min(limit, len(all.rows)))
+	for _, r := range all.rows.most(limit) {
 		items = append(items, store.TopItem{Name: r.name, Events: r.events, Empty: r.empty, Bytes: r.bytes, Last: time.UnixMilli(r.last).UTC()})
 	}
 	return items, nil

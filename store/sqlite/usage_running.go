@@ -51,8 +51,8 @@ func (s *runnings) recorded(site, next, summed int64, packings []*packing) int {
 		return 0
 	}
 	for _, p := range packings {
-		a.count(p.list, p.paths.texts, p.queries.texts, p.rows, 0)
-		a.next += int64(len(p.rows))
+		a.count(p.list, p.paths.texts, p.queries.texts, p.rows[p.joined:], 0)
+		a.next += int64(len(p.rows) - p.joined)
 	}
 	return a.apart
 }

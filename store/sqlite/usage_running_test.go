@@ -50,10 +50,14 @@ func TestUsageTogether(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "x.db")
 		both := []*Store{usageStore(t, file, o), usageStore(t, file, o)}
 		one := usageStore(t, filepath.Join(t.TempDir(), "x.db"), o)
+		turn := 0
 		for round := range 30 {
-			s := both[rng.IntN(2)]
-			switch n := rng.IntN(10); {
-			case n == 0:
+			if rng.IntN(4) == 0 {
+				turn = 1 - turn
+			}
+			s := both[turn]
+			switch rng.IntN(10) {
+			case 0:
 				id, err := usageSite(bound{t.Context(), s.read}, "main")
 				if err != nil {
 					t.Fatal(err)
@@ -66,7 +70,7 @@ func TestUsageTogether(t *testing.T) {
 				if _, err := s.fold(t.Context(), id); err != nil {
 					t.Fatal(err)
 				}
-			case n == 1:
+			case 1:
 				if err := s.Tidy(t.Context(), "main", time.Time{}, time.Time{}); err != nil {
 					t.Fatal(err)
 				}

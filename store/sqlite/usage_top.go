@@ -128,6 +128,34 @@ func (t tops) cut(n int) tops {
 	return out
 }
 
+// topCounter adds up tops of many days, most of which have the same names.
+type topCounter struct {
+	rows tops // in no order
+	at   map[string]int
+}
+
+func (c *topCounter) add(t tops) {
+	if c.at == nil {
+		c.at = make(map[string]int)
+	}
+	for i := range t {
+		at, ok := c.at[t[i].name]
+		if !ok {
+			c.at[t[i].name] = len(c.rows)
+			c.rows = append(c.rows, t[i])
+			continue
+		}
+		c.rows[at].add(&t[i])
+	}
+	if len(c.rows) > maxTops {
+		c.rows = c.rows.most(maxTops / 2)
+		clear(c.at)
+		for i := range c.rows {
+			c.at[c.rows[i].name] = i
+		}
+	}
+}
+
 // encode gives what is kept of the tops of a day that begins at a time, in Unix
 // ms. Of one that is over, times are not kept.
 func (t tops) encode(c *coder, day int64, over bool) []byte {
