@@ -104,13 +104,13 @@ type Press struct {
 	verified bool         // the files found at start have been read
 }
 
-// NewPress makes a press that keeps its files in dir, which it creates. It
-// serves nothing before [Press.Refresh] or [Press.Publish].
+// NewPress makes a press that keeps its files in dir, which it creates for its
+// owner alone: what needs a key is among them. It serves nothing before [Press.Refresh] or [Press.Publish].
 func NewPress(site store.Site, rooms []Room, dir string, o *Options) (*Press, error) {
 	if o == nil {
 		o = new(Options)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("directory of large documents: %w", err)
 	}
 	p := &Press{
