@@ -137,7 +137,10 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
 	e.standing.Store(&standing{number, d.Write})
-	quoted := `"` + d.ETag + `"`
+	// What the page is called lies beside what every condition is compared with, so
+	// that whoever takes it down does not wait for the memory.
+	quoted := `"` + d.ETag + `"` + d.Page
+	quoted, e.page = quoted[:len(quoted)-len(d.Page)], quoted[len(quoted)-len(d.Page):]
 	e.tag = quoted[1 : len(quoted)-1]
 	for c := range codings {
 		e.tags[c] = quoted

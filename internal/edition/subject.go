@@ -21,9 +21,9 @@ type aside struct {
 	rest  bool
 }
 
-// about notes what a document of a room is of.
+// about notes what a document of a room is of, beside the page.
 func (e *entry) about(d *millrace.Document, room string) {
-	e.room, e.page = room, d.Page
+	e.room = room
 	if d.Query != "" || d.Names > 0 || d.Rest {
 		// A question may be a part of a long request.
 		e.aside = &aside{strings.Clone(d.Query), d.Names, d.Rest}

@@ -34,6 +34,7 @@ type response struct {
 	key     *store.Key
 	keyErr  error
 
+	owned      bool   // the owner asks, in this process: no limit counts it, and nothing is recorded
 	inside     bool   // it is counted among those that are answered
 	crowded    func() // gives back a place among the last ones; nil = it has none
 	located    bool   // address is known

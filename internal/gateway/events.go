@@ -119,7 +119,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 		}
 	}
 	id := w.id
-	if id.bot == nil && !wait && g.o.Metrics == nil || isInside(r.Context()) {
+	if id.bot == nil && !wait && g.o.Metrics == nil || w.owned {
 		return
 	}
 	e := g.outline(w, r)
@@ -288,7 +288,7 @@ func (g *Gateway) later(e store.Event, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), signTime)
 	defer cancel()
 	w := &response{g: g, r: r.WithContext(ctx)}
-	if id := w.identify(); id.bot != nil && !isInside(ctx) {
+	if id := w.identify(); id.bot != nil {
 		by(&e, id)
 		g.o.Events.Record(e)
 	}

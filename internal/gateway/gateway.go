@@ -236,12 +236,15 @@ func pathOf(base string) (string, error) {
 }
 
 // ServeHTTP answers one request. A panic of anything below becomes a 500.
-func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) { g.answer(to, r, false) }
+
+// answer is ServeHTTP. owned: the request is the owner's, in this process.
+func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	w, _ := g.responses.Get().(*response)
 	if w == nil {
 		w = new(response)
 	}
-	*w = response{ResponseWriter: to, g: g, r: r}
+	*w = response{ResponseWriter: to, g: g, r: r, owned: owned}
 	if g.timed {
 		w.start = time.Now()
 	}

@@ -23,7 +23,7 @@ func (g *Gateway) Inside() (h http.Handler, key string) {
 		g.keys.own.Store(own)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), inside{}, true)))
+		g.answer(w, r.WithContext(context.WithValue(r.Context(), inside{}, true)), true)
 	}), key
 }
 

@@ -295,7 +295,7 @@ func tooMany(text string, wait time.Duration) error {
 
 // charge counts a request for content, once.
 func (w *response) charge() error {
-	if w.g.rate == nil || w.charged || isInside(w.r.Context()) {
+	if w.g.rate == nil || w.charged || w.owned {
 		return nil
 	}
 	w.charged = true
