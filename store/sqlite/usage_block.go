@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/store"
@@ -39,6 +40,7 @@ type packing struct {
 	text                  int // bytes of texts
 	most                  int // events
 	joined                int // events that were there: the first ones
+	buffer                []byte
 
 	said eventKind // by the event before, and where that is in list; its texts may be unclean
 	at   int32
@@ -134,7 +136,7 @@ func (p *packing) pack(c *coder) packed {
 		first: p.rows[0].number, last: p.rows[len(p.rows)-1].number, count: int64(len(p.rows)),
 		earliest: p.rows[0].time, latest: p.rows[0].time,
 	}
-	w := columnWriter{make([]byte, 0, p.text+32*len(p.rows)+256)}
+	w := columnWriter{slices.Grow(p.buffer[:0], p.text+32*len(p.rows)+256)}
 	var names index
 	var kinds columnWriter
 	kinds.uint(uint64(len(p.list)))
@@ -191,7 +193,7 @@ func (p *packing) pack(c *coder) packed {
 			w.uint(uint64(*column(&p.rows[i])))
 		}
 	}
-	b.data = w.compress(c)
+	b.data, p.buffer = w.compress(c), w.b
 	return b
 }
 

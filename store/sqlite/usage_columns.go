@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/millrace/millrace"
 )
@@ -218,14 +216,9 @@ func (x *index) reset() {
 // sort brings the texts into their order, and gives the place of each that was
 // numbered. No more can be added.
 func (x *index) sort() (place []int32) {
-	order := make([]int32, len(x.texts))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(x.texts[a], x.texts[b]) })
-	texts, place := make([]string, len(order)), make([]int32, len(order))
-	for i, o := range order {
-		texts[i], place[o] = x.texts[o], int32(i)
+	texts, place := make([]string, len(x.texts)), make([]int32, len(x.texts))
+	for i, o := range inOrder(x.texts) {
+		texts[i], place[o.at] = x.texts[o.at], int32(i)
 	}
 	x.texts = texts
 	return place

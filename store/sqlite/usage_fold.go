@@ -197,8 +197,14 @@ func (a *usageTotals) keepAsked(texts *[len(topics)][]string, day int64) {
 		if len(asked) == 0 {
 			continue
 		}
-		list := make(tops, 0, a.times[topic])
+		list, size := make(tops, 0, a.times[topic]), 0
+		for i := range asked {
+			if asked[i].events > 0 {
+				size += len(texts[topic][i])
+			}
+		}
 		var names strings.Builder // a text may be a piece of what is much larger
+		names.Grow(size)
 		for i := range asked {
 			if asked[i].events > 0 {
 				names.WriteString(texts[topic][i])
@@ -355,7 +361,7 @@ func (s *Store) keepTops(t *tx, site int64, days map[topDay][]tops) error {
 		if over {
 			most = keptTops
 		}
-		all := old.with(together(more)).cut(most)
+		all := together(append(more, old)).cut(most)
 		err = t.exec("INSERT INTO usage_top (site, topic, day, over, data) VALUES (?1, ?2, ?3, 0, ?4) ON CONFLICT DO UPDATE SET data = ?4",
 			site, d.topic, d.day, all.encode(&s.coder, d.day*dayMillis, over))
 		if err != nil {

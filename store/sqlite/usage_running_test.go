@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,5 +174,34 @@ func TestTops(t *testing.T) {
 		if cut := got.cut(n); !slices.Equal(cut, tops(most)) {
 			t.Fatalf("seed %d: the %d asked most: %v, want %v", seed, n, cut, most)
 		}
+	}
+}
+
+// TestInOrder holds the order of texts against that of a slow sort.
+func TestInOrder(t *testing.T) {
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		texts := []string{""}
+		start := strings.Repeat("/a", rng.IntN(4))
+		for range rng.IntN(40) {
+			b := []byte(start)
+			for range rng.IntN(12) {
+				b = append(b, "ab\x00\xff"[rng.IntN(4)])
+			}
+			texts = append(texts, string(b))
+		}
+		slices.Sort(texts)
+		want := slices.Clone(texts)
+		rng.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+		got := []string{}
+		for _, o := range inOrder(texts) {
+			got = append(got, texts[o.at])
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %q, want %q", seed, got, want)
+		}
+	}
+	if got := inOrder(nil); len(got) != 0 {
+		t.Errorf("%v of nothing", got)
 	}
 }

@@ -42,40 +42,47 @@ type tops []topRow
 
 // together makes one of several, which it uses up.
 func together(lists []tops) tops {
-	if len(lists) == 0 {
+	switch len(lists) {
+	case 0:
 		return nil
+	case 1:
+		return lists[0]
 	}
-	for len(lists) > 1 { // each with its neighbour, so that a row moves few times
-		n := 0
+	n := 0
+	for _, t := range lists {
+		n += len(t)
+	}
+	for from, to := make(tops, 0, n), make(tops, 0, n); len(lists) > 1; from, to = to, from {
+		to = to[:0] // each with its neighbour, so that a row moves few times
 		for i := 0; i < len(lists); i += 2 {
-			lists[n] = lists[i]
+			at := len(to)
 			if i+1 < len(lists) {
-				lists[n] = lists[i].with(lists[i+1])
+				to = merged(to, lists[i], lists[i+1])
+			} else {
+				to = append(to, lists[i]...)
 			}
-			n++
+			lists[i/2] = to[at:]
 		}
-		clear(lists[n:])
-		lists = lists[:n]
+		lists = lists[:(len(lists)+1)/2]
 	}
 	return lists[0]
 }
 
-// with gives both.
-func (t tops) with(u tops) tops {
-	out := make(tops, 0, len(t)+len(u))
+// merged adds both to a list.
+func merged(to, t, u tops) tops {
 	for len(t) > 0 && len(u) > 0 {
 		switch c := strings.Compare(t[0].name, u[0].name); {
 		case c < 0:
-			out, t = append(out, t[0]), t[1:]
+			to, t = append(to, t[0]), t[1:]
 		case c > 0:
-			out, u = append(out, u[0]), u[1:]
+			to, u = append(to, u[0]), u[1:]
 		default:
-			out = append(out, t[0])
-			out[len(out)-1].add(&u[0])
+			to = append(to, t[0])
+			to[len(to)-1].add(&u[0])
 			t, u = t[1:], u[1:]
 		}
 	}
-	return append(append(out, t...), u...)
+	return append(append(to, t...), u...)
 }
 
 // most gives those that were asked for most, at most n of them, most first.
