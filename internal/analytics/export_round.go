@@ -72,12 +72,19 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 			l.Since = time.Time{}
 		}
 	})
-	var lost, lowest, highest uint64
-	for n := before + 1; n <= to; n++ {
-		if !e.done[n] {
-			lost, lowest, highest = lost+1, cmp.Or(lowest, n), n
+	// There may be many years of those that are lost; of those that are done, few.
+	lost, lowest, highest := to-before, before+1, to
+	for e.done[lowest] {
+		lowest++
+	}
+	for e.done[highest] {
+		highest--
+	}
+	for n := range e.done {
+		if n <= to {
+			lost--
+			delete(e.done, n)
 		}
-		delete(e.done, n)
 	}
 	if lost > 0 {
 		e.note(func(l *Lag) { l.Lost += lost })

@@ -407,6 +407,29 @@ func TestExportLost(t *testing.T) {
 	})
 }
 
+// However many are lost, they are counted at once.
+func TestExportLostMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, n := new(memory), new(network)
+		visits(m, 2)
+		run(t, exporting(t, n, Webhook, m, nil), time.Minute)
+		const last = 1 << 38
+		visits(m, 1)
+		m.mu.Lock()
+		m.events[2].Number = last
+		m.mu.Unlock()
+		var log bytes.Buffer
+		e := exporting(t, n, Webhook, m, &log)
+		run(t, e, time.Minute)
+		if want := fmt.Sprintf("events=%d first=3 last=%d", last-3, last-1); !strings.Contains(log.String(), want) {
+			t.Errorf("logged %s", &log)
+		}
+		if l := e.Lag(); l.Lost != last-3 || l.Sent != 1 || len(e.done) != 0 {
+			t.Errorf("%+v, %d done", l, len(e.done))
+		}
+	})
+}
+
 // A receiver that has not been told anything is told of the last day, once it is
 // there; those that cannot be told when something was, of what is young enough.
 func TestExportFirst(t *testing.T) {
