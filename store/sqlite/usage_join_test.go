@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// TestUsageJoin has two processes record single events at once, each joined to
+// those before, while one of them tidies up and another reads what comes: every
+// event is there once, has the next number, and is seen once.
+func TestUsageJoin(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.db")
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	o := &Options{Now: func() time.Time { return now }, foldEvents: 30}
+	both := []*Store{usageStore(t, file, o), usageStore(t, file, o)}
+	reader := usageStore(t, file, o)
+	const each = 150
+	var recording sync.WaitGroup
+	var ended atomic.Bool
+	for i, s := range both {
+		recording.Go(func() {
+			for n := range each {
+				e := store.Event{Time: now, Bot: "GPTBot", Endpoint: store.EndpointFetch, Path: fmt.Sprintf("/%d/%d", i, n), Status: 200}
+				if err := s.Record(t.Context(), "main", []store.Event{e}); err != nil {
+					t.Error(err)
+				}
+				if i == 0 && n%10 == 9 {
+					if err := s.Tidy(t.Context(), "main", time.Time{}, time.Time{}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	go func() { recording.Wait(); ended.Store(true) }()
+	var last uint64
+	seen := make(map[string]int)
+	for more := true; more; {
+		more = !ended.Load()
+		for e, err := range reader.Events(t.Context(), "main", store.EventQuery{After: last}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Number != last+1 {
+				t.Fatalf("event %d comes after %d", e.Number, last)
+			}
+			last = e.Number
+			seen[e.Path]++
+		}
+		var sum uint64
+		for e, err := range reader.Sums(t.Context(), "main", store.SumQuery{Per: store.Hour}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += uint64(e.Events)
+		}
+		if sum < last || !more && sum != last {
+			t.Fatalf("%d events in the sums, and %d were seen before", sum, last)
+		}
+	}
+	if last != 2*each || len(seen) != 2*each {
+		t.Errorf("%d events of %d paths, not %d", last, len(seen), 2*each)
+	}
+	for i, s := range both {
+		if n, err := s.Top(t.Context(), "main", store.TopPages, time.Time{}, time.Time{}, 0); err != nil || len(n) != 2*each || n[0].Events != 1 {
+			t.Errorf("process %d: %d pages, %v", i, len(n), err)
+		}
+	}
+}
