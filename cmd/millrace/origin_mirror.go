@@ -55,16 +55,24 @@ func (o *origin) follow(ctx context.Context, p *process, site store.Site, press 
 
 // retaking is when a server makes the pages of a mirror again, because others
 // have made them by a configuration of theirs. Whoever pulls does so in every
-// run, and knows nothing of what this server hides; a build does once. Another
-// server would do so again and again, as often as this one.
+// run, and knows nothing of what this server hides; a build does once, and the
+// next one may follow soon. Another server would do so again and again, as often
+// as this one.
 type retaking struct {
 	seen  sqlite.Derivation // that was under way at the last look
 	other bool              // it is no pull that the pages are taken from now
-	until time.Time         // a second time until then, and it is a server
+	times int               // they were taken from one that does not pull, each soon after the last
+	until time.Time         // how long that is
 }
 
+// patience is how often pages are taken from somebody who does not pull before
+// that is another server: what was there before the server read its rules again,
+// and two tries of a build, are not.
+const patience = 3
+
 // contested is how long pages that were taken from somebody who does not pull
-// have to stay taken, at least: longer than two servers need for a turn each.
+// have to stay taken for the count to begin anew, at least: longer than two
+// servers need for a turn each.
 const contested = 5 * time.Minute
 
 // due says whether the pages are to be made now. Somebody else who is at it is
@@ -89,7 +97,10 @@ func (r *retaking) due(ctx context.Context, o *origin, site store.Site, now time
 		return false, nil
 	}
 	r.other = d.By != "" && d.By != own.Fingerprint() && d.By != pulls.Fingerprint()
-	if r.other && now.Before(r.until) {
+	if !now.Before(r.until) {
+		r.times = 0
+	}
+	if r.other && r.times == patience {
 		return false, fmt.Errorf("another millrace publishes this mirror with another --base-url, --listen or rule of what to hide, "+
 			"so that each makes its pages again after the other: give each the same, or a copy of the file: %w", millrace.ErrConflict)
 	}
@@ -101,6 +112,6 @@ func (r *retaking) due(ctx context.Context, o *origin, site store.Site, now time
 func (r *retaking) done(at time.Time, took time.Duration) {
 	if r.other {
 		// Another server takes as long, and looks as seldom after it.
-		r.until = at.Add(max(contested, 100*took))
+		r.times, r.until = r.times+1, at.Add(max(contested, 100*took))
 	}
 }

@@ -123,7 +123,8 @@ func TestFollowers(t *testing.T) {
 	})
 }
 
-// A build takes the pages once, and whoever is at it is let finish.
+// Builds take the pages now and then, twice in a row as well, and whoever is at it
+// is let finish.
 func TestRetaking(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "m.db")
@@ -148,16 +149,17 @@ func TestRetaking(t *testing.T) {
 		}
 	}
 
-	due(true) // from whoever has pulled
-	derive(two, t.Context())
-	due(true)
-	now = now.Add(1001 * time.Minute)
-	derive(two, t.Context()) // another build, the day after
-	due(true)
+	due(true)     // from whoever has pulled
+	for range 2 { // the day after, too
+		for range 3 {
+			derive(two, t.Context())
+			due(true)
+		}
+		now = now.Add(1001 * time.Minute)
+	}
 
 	// One that ends in the middle.
 	half, stop := context.WithCancel(t.Context())
-	now = now.Add(1001 * time.Minute)
 	err := two.site.Derive(half, func(done, total int) { stop() })
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("it has ended with %v", err)
@@ -165,6 +167,10 @@ func TestRetaking(t *testing.T) {
 	due(false)
 	due(true)
 
+	for range 2 {
+		derive(two, t.Context())
+		due(true)
+	}
 	derive(two, t.Context())
 	if got, err := r.due(t.Context(), one.o, one.site, now.Add(999*time.Minute)); got || !errors.Is(err, millrace.ErrConflict) {
 		t.Errorf("due: %t, %v, want an error", got, err)
