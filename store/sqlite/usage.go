@@ -15,9 +15,9 @@ import (
 // usageTables is the migration that brings what machines have asked for.
 //
 // Events lie in blocks: those that were recorded at once, where they are few with
-// some that came before, until Tidy joins them. Sums and tops are of whole blocks:
-// what has come since is added by whoever reads them, so that recording writes
-// one row, whatever that is counted in.
+// some that came before, until Tidy joins them. Sums and tops are of the events
+// before a number: what has come since is added by whoever reads them, so that
+// recording writes one row, whatever that is counted in.
 const usageTables = `
 CREATE TABLE usage (
 	site   INTEGER PRIMARY KEY,

@@ -127,7 +127,7 @@ func (r *columnReader) text() string {
 	return s
 }
 
-// texts reads what text has written several times. They share their memory.
+// texts reads what text has written several times.
 func (r *columnReader) texts() []string {
 	n := r.length()
 	out := make([]string, n)

@@ -121,7 +121,7 @@ func (a *usageTotals) sumOf(sum map[sumKind]*sumRow, k *eventKind) *sumRow {
 	of := sumKind{k.bot, k.protocol, k.endpoint, string(store.OutcomeOf(k.status)), k.verdict}
 	r := sum[of]
 	if r == nil {
-		// A text may be a piece of all those of its block.
+		// A text may be a piece of what is much larger.
 		of = sumKind{strings.Clone(of.bot), strings.Clone(of.protocol), strings.Clone(of.endpoint), of.outcome, strings.Clone(of.verdict)}
 		r = &sumRow{sumKind: of}
 		sum[of] = r

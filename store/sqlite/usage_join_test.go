@@ -2,11 +2,14 @@ package sqlite
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/store"
 )
@@ -72,5 +75,39 @@ func TestUsageJoin(t *testing.T) {
 		if n, err := s.Top(t.Context(), "main", store.TopPages, time.Time{}, time.Time{}, 0); err != nil || len(n) != 2*each || n[0].Events != 1 {
 			t.Errorf("process %d: %d pages, %v", i, len(n), err)
 		}
+	}
+}
+
+// TestUsageSingly holds what events take that come one by one, as on a quiet site.
+func TestUsageSingly(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
+	const n = 2*joinEvents + 10
+	events := visits(rand.New(rand.NewPCG(1, 1)), now, 0.1, n)
+	for i := range events {
+		if err := s.Record(t.Context(), "main", events[i:i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var blocks, size int64
+	if err := s.read.row(t.Context(), "SELECT count(*), sum(length(data)) FROM usage_event", nil, &blocks, &size); err != nil {
+		t.Fatal(err)
+	}
+	if blocks != 3 || size > 50*n {
+		t.Errorf("%d events have %d blocks, and take %d bytes", n, blocks, size)
+	}
+	for e, err := range s.Events(t.Context(), "main", store.EventQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := events[0]
+		want.Number, want.Time, events = e.Number, want.Time.Truncate(time.Millisecond), events[1:]
+		if diff := cmp.Diff(want, e); diff != "" || e.Number != uint64(n-len(events)) {
+			t.Fatalf("event %d (-recorded +kept):\n%s", e.Number, diff)
+		}
+	}
+	if len(events) > 0 {
+		t.Errorf("%d events are missing", len(events))
 	}
 }

@@ -85,7 +85,7 @@ func TestUsageSize(t *testing.T) {
 		}
 		t.Logf("%s: %d bytes an event, %d blocks", what, pages*4096/n, rows)
 	}
-	measure("recorded", 60, n/batch)
+	measure("recorded", 60, n/(joinEvents-batch)+1)
 	if err := s.Tidy(t.Context(), "main", time.Time{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
