@@ -111,3 +111,49 @@ func TestUsageSingly(t *testing.T) {
 		t.Errorf("%d events are missing", len(events))
 	}
 }
+
+// TestUsageFoldFails has the store fail halfway as it adds events to the sums and
+// tops, some times: nothing is lost by that, and nothing counted twice.
+func TestUsageFoldFails(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	o := &Options{Now: func() time.Time { return now }, foldEvents: 40}
+	s, one := usageStore(t, filepath.Join(t.TempDir(), "x.db"), o), usageStore(t, filepath.Join(t.TempDir(), "x.db"), o)
+	exec := func(query string) {
+		t.Helper()
+		if err := s.writer.do(t.Context(), func(t *tx) error { return t.exec(query) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 40 {
+		switch i % 20 {
+		case 3:
+			exec("CREATE TRIGGER full BEFORE INSERT ON usage_top WHEN NEW.topic = 1 BEGIN SELECT RAISE(ABORT, 'it is full'); END")
+		case 14:
+			if next, summed, err := usageState(bound{t.Context(), s.read}, 1); err != nil || next-summed < 80 {
+				t.Fatalf("it has not failed: %d events are in no sum, %v", next-summed, err)
+			}
+			exec("DROP TRIGGER full")
+		}
+		events := visits(rng, now, 1, 10)
+		for _, s := range []*Store{s, one} {
+			if err := s.Record(t.Context(), "main", events); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%5 == 0 {
+			if diff := cmp.Diff(told(t, one), told(t, s)); diff != "" {
+				t.Fatalf("batch %d (-never failed +failed):\n%s", i, diff)
+			}
+		}
+	}
+	for _, s := range []*Store{s, one} {
+		if err := s.Tidy(t.Context(), "main", time.Time{}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(told(t, one), told(t, s)); diff != "" {
+		t.Fatalf("in the end (-never failed +failed):\n%s", diff)
+	}
+}
