@@ -220,22 +220,18 @@ func (t *Table) Identify(userAgent string) *Bot {
 	if userAgent == "" {
 		return nil
 	}
+	userAgent = userAgent[:min(len(userAgent), longestAgent)]
 	at := &t.known[maphash.String(t.seed, userAgent)%remembered]
 	if k := at.Load(); k != nil && k.agent == userAgent {
 		return k.bot
 	}
 	b := t.identify(userAgent)
-	if len(userAgent) <= longestAgent {
-		at.Store(&known{strings.Clone(userAgent), b}) // else it keeps a whole request
-	}
+	at.Store(&known{strings.Clone(userAgent), b}) // else it keeps a whole request
 	return b
 }
 
 // identify is Identify without memory.
 func (t *Table) identify(userAgent string) *Bot {
-	if len(userAgent) > longestAgent {
-		userAgent = userAgent[:longestAgent]
-	}
 	var found *Bot
 	var word [longestToken]byte
 	var device, like bool

@@ -105,7 +105,7 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 	}
 	var packings []*packing
 	var blocks []packed
-	if len(events) > joinEvents/2 {
+	if len(events) > min(joinEvents/2, s.blockEvents) {
 		packings, blocks = s.pack(events)
 	}
 	defer func() { s.running.done(packings) }()
