@@ -28,6 +28,7 @@ type Target struct {
 
 	sample  int
 	keyed   bool
+	beside  func(url string) bool
 	maxBody int64
 	sent    int // requests, redirects included
 	limit   int // of sent
@@ -44,6 +45,9 @@ type TargetOptions struct {
 	MaxRequests int   // most requests, redirects included; 0 = 1,000
 	MaxBody     int64 // most bytes of a body, coded and decoded; 0 = 64 MiB. All bodies together: eight times that
 	Keyed       bool  // the client shows a key: what is private may be for those alone who have one
+	// Beside says of a page's URL that another server answers it than the one that
+	// is asked here, so that nothing can be said of that page; nil = none does.
+	Beside func(url string) bool
 	// Decode undoes the content codings of a response; nil knows gzip.
 	Decode func(*http.Response) (io.ReadCloser, error)
 	Now    func() time.Time // the clock; nil = time.Now
@@ -72,7 +76,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	}
 	t := &Target{
 		site: u, now: o.Now, decode: o.Decode,
-		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
+		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, beside: o.Beside, maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
 		answers: map[string]answer{}, memo: map[string]any{}, bodies: map[[sha256.Size]byte][]byte{},
 	}
 	if t.now == nil {
@@ -96,6 +100,9 @@ func (t *Target) Root() string {
 
 // Now gives the time of the target's clock.
 func (t *Target) Now() time.Time { return t.now() }
+
+// Beside reports whether a page's URL is another server's, which is not asked.
+func (t *Target) Beside(url string) bool { return t.beside != nil && t.beside(url) }
 
 // Requests gives how many requests the site has seen, redirects included.
 func (t *Target) Requests() int { return t.sent }

@@ -21,6 +21,9 @@ type Site struct {
 	Name string // of the site in the store
 	Base string // base URL of the site's pages
 	Docs string // base URL of the machine documents
+	// Beside: another server answers for the pages, and passes on what machines ask
+	// for.
+	Beside bool
 
 	Pages store.Site  // the site in its store
 	Usage store.Usage // what machines have asked for; nil = nothing is recorded

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
@@ -121,9 +122,14 @@ func judge(ctx context.Context, s *Site, room protocol.Protocol) (is *verdict) {
 	}
 	in := newLoop(s.Gateway(), key, s.Docs)
 	defer in.Close()
-	target, err := check.NewTarget(s.Docs, in.client(), &check.TargetOptions{
-		MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != "",
-	})
+	o := &check.TargetOptions{MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != ""}
+	if s.Beside {
+		o.Beside = func(pageURL string) bool {
+			_, err := ed.View.Page(ctx, millrace.Ref{URL: pageURL})
+			return err == nil
+		}
+	}
+	target, err := check.NewTarget(s.Docs, in.client(), o)
 	if err != nil {
 		is.Err = err
 		return is

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/protocol/arc"
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
@@ -166,6 +168,38 @@ func TestVerdicts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where another server answers for the pages, it is no fault of theirs that they
+// are not here. What is here is held to its rules as ever.
+func TestVerdictsBeside(t *testing.T) {
+	t.Parallel()
+	h := newHandbook(t, "https://handbook.test/", false)
+	g, err := gateway.New(h.Press, &gateway.Options{Base: h.Base, Docs: h.Docs, Log: slog.New(slog.DiscardHandler), Policy: h.Policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, _ := g.Inside()
+	h.Gateway = func() http.Handler { return inside }
+	for _, h.Beside = range []bool{false, true} {
+		v := NewVerdicts()
+		<-v.make(t.Context(), 0, h.Site, h.Rooms)
+		for _, room := range h.Rooms {
+			is, _ := v.of(room.Name)
+			if is == nil || is.Err != nil || !is.Result.Found || is.Result.Must.Pass == 0 {
+				t.Errorf("%s: %+v", room.Name, is)
+				continue
+			}
+			if missed := room.Name == arc.Name && !h.Beside; is.Report.Failed() != missed {
+				t.Errorf("%s, beside: %t: %+v", room.Name, h.Beside, is.Report.Findings)
+			}
+			for _, f := range is.Report.Findings {
+				if h.Beside && (strings.Contains(f.Rule, "/E.4/") || strings.Contains(f.Rule, "/E.11/")) {
+					t.Errorf("%+v", f)
+				}
+			}
+		}
 	}
 }
 

@@ -214,7 +214,7 @@ func (s *survey) samplePages(ctx context.Context) error {
 	var open []*seenEntry
 	seen := map[string]bool{}
 	for _, e := range s.list.entries {
-		if e.open() && e.url != "" && !seen[e.url] && s.near(e.url) && s.allows(e.url) {
+		if e.open() && e.url != "" && !seen[e.url] && s.near(e.url) && s.allows(e.url) && !s.t.Beside(e.url) {
 			seen[e.url] = true
 			open = append(open, e)
 		}
