@@ -58,7 +58,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 // weigh adds what the collections of sections cost.
 func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protocol.Offer) error {
 	var size, deltas, deltaPages, deltaBytes int64
-	told, unsized, asked := true, 0, 0
+	told, there, unsized, asked := true, false, 0, 0
 	for _, name := range names {
 		snapshot, all := o.of(name)
 		for _, c := range append([]*offered{snapshot}, later(all, snapshot.generated)...) {
@@ -80,10 +80,11 @@ func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protoco
 			told = false
 		}
 		into.Pages += snapshot.pages
+		there = there || len(all) > 0
 		for _, d := range all {
-			if d.pages > 0 && d.size() > deltaHead {
+			if d.pages > 0 && d.size() > 0 {
 				deltaPages += int64(d.pages)
-				deltaBytes += d.size() - deltaHead
+				deltaBytes += max(d.size()-deltaHead, 0)
 			}
 		}
 		if len(all) > 0 || o.frequency {
@@ -110,7 +111,7 @@ func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protoco
 	switch {
 	case unsized > 0:
 		into.Basis = fmt.Sprintf("the sitemap, which does not say how long %d of its collections are", unsized)
-	case deltas == int64(len(names)) && deltaPages == 0:
+	case deltas == int64(len(names)) && !there:
 		into.Basis = "the sizes that the sitemap says; it promises deltas and has none now"
 	default:
 		into.Basis = "the sizes that the sitemap says"
