@@ -1,0 +1,91 @@
+package static
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a _headers file says of any path is what should be said of it.
+func TestRules(t *testing.T) {
+	s := mill()
+	for i := range 40 {
+		for _, kind := range []string{"snapshot", "delta"} {
+			d := data(fmt.Sprint(kind, i), fmt.Sprint(kind, i), "Content-Type", "application/scp", "Content-Encoding", "zstd", "Cache-Control", "of a "+kind)
+			s[fmt.Sprintf("/scp/%s%d.scp.zst", kind, i)] = d
+		}
+		s[fmt.Sprintf("/p%d/doc.json", i)] = data("{}", "p", "Link", fmt.Sprintf("<%sp%d/>; rel=\"canonical\"", base, i))
+		s[fmt.Sprintf("/q%d.html/doc.json", i)] = data("{}", "q", "Link", fmt.Sprintf("<%sq%d.html>; rel=\"canonical\"", base, i))
+		s[fmt.Sprintf("/twin%d.md", i)] = data("#", "m", "Content-Type", "text/markdown")
+	}
+	s["/own.md"] = page("own.md", "# own")
+	s["/_headers"] = page("_headers", "# ours\n/own.md\n  X-Own: yes")
+	for _, host := range []string{"", netlify, cloudflare} {
+		dir := t.TempDir()
+		b, err := begun(t, dir, s, &Options{HeadersFor: host})
+		if err == nil {
+			err = b.Finish(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		unsaid := 0
+		err = b.each(func(l *line) error {
+			want := b.sayable(l.Set)
+			if l.Link != "" {
+				want = append(want, field{"Link", l.Link})
+			}
+			var got []field
+			for _, r := range b.rules {
+				if r.matches(l.Path) {
+					got = append(got, r.said(l.Path, host == cloudflare)...)
+				}
+			}
+			for i, f := range got {
+				if !slices.Contains(want, f) || slices.Contains(got[i+1:], f) {
+					t.Errorf("for %q: %s says %v, wanted %v", host, l.Path, got, want)
+				}
+			}
+			if len(got) < len(want) && l.Room != "" {
+				unsaid++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := maxRules - 1
+		if host == netlify {
+			most = maxRulesNetlify
+		}
+		if unsaid != b.Report.Unsaid || len(b.rules) > most || (unsaid == 0) != (host == netlify) {
+			t.Errorf("for %q: %d rules, %d documents unsaid, reported %d", host, len(b.rules), unsaid, b.Report.Unsaid)
+		}
+		text := files(t, dir)["_headers"]
+		if !strings.Contains(text, "# ours\n/own.md\n  X-Own: yes\n\n# By") || !strings.Contains(text, "/*.scp.zst\n  Content-Type: application/scp\n") {
+			t.Errorf("for %q:\n%.800s", host, text)
+		}
+	}
+}
+
+// What a host has elsewhere is not touched by the rules of a folder.
+func TestRulesBelow(t *testing.T) {
+	s := site{"/m/a/doc.json": data("{}", "a"), "/m/b/doc.json": data("{}", "b"), "/m/doc.json": data("{}", "c")}
+	b, err := Open(t.TempDir(), base+"m/", s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, p := range []string{"/a/doc.json", "/b/doc.json", "/doc.json"} {
+		if err := b.Add(t.Context(), Item{Path: p, Room: "room"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.rules) != 1 || b.rules[0].path != "/m/*.json" || b.Report.Unchanged+b.Report.LeftOutCount != 0 {
+		t.Errorf("%+v %+v", b.rules, b.Report)
+	}
+}
