@@ -83,7 +83,7 @@
 				legend: { show: false }, tzDate: (t) => uPlot.tzDate(new Date(t * 1000), "Etc/UTC"),
 				cursor: { points: { show: lines }, drag: { x: false, y: false }, y: false },
 				scales: { x: { time: true, range: (_, min, max) => [min - gap / 2, max + gap / 2] }, y: { range: (_, min, max) => [0, Math.max(max, unit === "percent" ? 1 : 4) * 1.06] } },
-				axes: [{ ...axis, grid: { show: false }, space: 64, size: gap < 86400 ? 42 : 28, values: [
+				axes: [{ ...axis, grid: { show: false }, space: 64, size: (_, ticks) => ticks && ticks.some((t) => t && t.includes("\n")) ? 42 : 28, values: [
 					[86400 * 365, "{YYYY}", null, null, null, null, null, null, 1],
 					[86400 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
 					[86400, "{D} {MMM}", null, null, null, null, null, null, 1],
