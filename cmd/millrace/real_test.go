@@ -73,6 +73,7 @@ func TestRealWordPress(t *testing.T) {
 // A MediaWiki is crawled without its histories and editors, whether robots.txt
 // keeps them away or not.
 func TestRealMediaWiki(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{nil, {"--no-robots"}} {
 		url, folder := realSite(t, "mediawiki", args...)
 		file := filepath.Join(t.TempDir(), "mirror.db")
