@@ -37,6 +37,14 @@ func TestLook(t *testing.T) {
 			Pages: 10, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 2, Bytes: 1}, Each: protocol.Cost{Bytes: 1},
 			Basis: "the sizes that the sitemap says",
 		}},
+		"a delta of few bytes": {func(h *host) []string {
+			snapshot := h.collection("all.scp.gz", at(-5), time.Time{}, pages(10)...)
+			h.put("/all-delta.scp.gz", []byte("delta"))
+			return []string{snapshot, h.element("all-delta.scp.gz", at(-2), at(-6), 2)}
+		}, protocol.Offer{
+			Pages: 10, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 2, Bytes: 1}, Each: protocol.Cost{Bytes: 1},
+			Basis: "the sizes that the sitemap says",
+		}},
 		"deltas that are to come": {func(h *host) []string {
 			return []string{`<scp:section name="all" updateFreq="daily" pages="10"/>`, h.collection("all.scp.gz", at(-5), time.Time{}, pages(10)...)}
 		}, protocol.Offer{
