@@ -15,10 +15,9 @@ test:
 test-real:
 	MILLRACE_TEST_REQUIRE=1 MILLRACE_TEST_REAL=1 go test ./... -run Real -count 1
 
-# Not the data base, the coders and the parser of HTML, which share nothing and compute most of the time, nor the
-# tests that read the source alone.
+# Not the data base, the coders and the parser of HTML, which share nothing and compute most of the time.
 race:
-	go test -race -short $(UNWATCHED:%=-gcflags=%=-race=false) $$(go list ./... | grep -v /internal/arch)
+	go test -race -short $(UNWATCHED:%=-gcflags=%=-race=false) ./...
 
 lint:
 	go run $(GOLANGCI) run ./...
