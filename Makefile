@@ -1,23 +1,37 @@
-# make check is what CI runs; the other targets are its parts, and the benchmarks.
+# make check is what CI runs; the other targets are its parts, the long tier and the benchmarks.
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# Not under the race detector: the data base, the coders and the parser of HTML share nothing and compute most of the time.
 UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... github.com/andybalholm/brotli/... golang.org/x/net/html/...
+RACE = go test -race $(UNWATCHED:%=-gcflags=%=-race=false)
+# Where goroutines meet; of the command, the tests in which servers, pulls and watches run side by side.
+CONCURRENT = ./discover ./internal/analytics ./internal/edition ./internal/fetch ./internal/gateway ./internal/mcp ./internal/outbox \
+	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror ./origin/crawl ./store/sqlite
+TOGETHER = Reload|TwoServers|Follows|WhileServing|PullWaits|PullBound|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
+# The packages that have tests over programs from outside the module.
+REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench .)))
+FUZZTIME = 5s
 
-.PHONY: check test test-real race lint fuzz screenshots bench bench-large bench-extract bench-search
+.PHONY: check test test-real race soak lint fuzz screenshots bench bench-large bench-extract bench-search
 
-check: test race lint
+check: test test-real race lint
 
 test:
-	go build ./...
 	go test ./...
 	cd bench && go vet ./... && go test ./...
 
-# The tests over real servers, all of them; testdata/real/*.sh say what each needs.
+# With MILLRACE_TEST_REQUIRE=1, what is not installed fails; testdata/real/*.sh say what each needs.
 test-real:
-	MILLRACE_TEST_REQUIRE=1 MILLRACE_TEST_REAL=1 go test ./... -run Real -count 1
+	MILLRACE_TEST_REAL=1 go test -count 1 -run '^TestReal' $(REAL)
 
-# Not the data base, the coders and the parser of HTML, which share nothing and compute most of the time.
 race:
-	go test -race -short $(UNWATCHED:%=-gcflags=%=-race=false) ./...
+	$(RACE) -short $(CONCURRENT)
+	$(RACE) -short -run '$(TOGETHER)' ./cmd/millrace
+
+# The long tier: all seeds, many kills, large data. It takes hours.
+soak:
+	MILLRACE_TEST_SOAK=1 MILLRACE_TEST_REAL=1 go test -count 1 -timeout 6h ./...
+	$(RACE) -count 1 -timeout 3h ./...
+	$(MAKE) fuzz FUZZTIME=1m
 
 lint:
 	go run $(GOLANGCI) run ./...
@@ -27,14 +41,14 @@ lint:
 fuzz:
 	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$pkg/*_test.go | cut -c6-); do \
-			echo "$$pkg $$f"; go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime 5s || exit 1; \
+			echo "$$pkg $$f"; go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) || exit 1; \
 		done; \
 	done
 
 # Every page of the dashboard in Chromium, narrow and wide, light and dark, as pictures below screenshots/.
 screenshots:
 	mkdir -p screenshots
-	go test ./internal/dashboard -run Browser -count 1 -artifacts -outputdir "$(CURDIR)/screenshots"
+	MILLRACE_TEST_REAL=1 go test ./internal/dashboard -run TestRealBrowser -count 1 -artifacts -outputdir "$(CURDIR)/screenshots"
 
 bench:
 	cd bench && go run . 

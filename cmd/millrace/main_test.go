@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +17,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // TestMain lets the test binary stand in for the command, so that tests can
@@ -30,7 +35,7 @@ func TestMain(m *testing.M) {
 	if !asked {
 		_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
 	}
-	os.Exit(m.Run())
+	testkit.Main(m)
 }
 
 // buffer is a bytes.Buffer that a command and a test share.
@@ -181,6 +186,34 @@ func TestUsage(t *testing.T) {
 				t.Errorf("a stack trace for a person:\n%s", errs)
 			}
 		})
+	}
+}
+
+// What fails says so in JSON, too, with a code.
+func TestErrorCodes(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none")
+	for _, tt := range []struct {
+		code string
+		exit int
+		args []string
+	}{
+		{"usage", 2, []string{"pull", "--no-such-flag"}},
+		{"usage", 2, []string{"pull", "http://127.0.0.1:1/", "--parallel", "0"}},
+		{"address-loopback", 1, []string{"check", "http://127.0.0.1:1/"}},
+		{"address-loopback", 1, []string{"pull", "http://127.0.0.1:1/", "--store", missing + ".db"}},
+		{"file-not-found", 1, []string{"scp", "verify", missing}},
+		{"file-not-found", 1, []string{"extract", missing}},
+	} {
+		exit, out, errs := command(t, nil, append(tt.args, "--json")...)
+		var r struct{ Error, Code string }
+		if err := json.Unmarshal([]byte(out), &r); err != nil || exit != tt.exit || r.Code != tt.code || r.Error == "" {
+			t.Errorf("%v: exit %d, %v, code %q, want %q\n%s%s", tt.args, exit, err, r.Code, tt.code, out, errs)
+		}
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withCode})).Info("x", "error", fmt.Errorf("y: %w", millrace.ErrConflict), "n", 1)
+	if !strings.Contains(log.String(), " code=conflict n=1") {
+		t.Error(log.String())
 	}
 }
 

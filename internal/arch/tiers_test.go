@@ -1,0 +1,153 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+const (
+	kit          = "internal/testkit" // its functions put a test in a tier
+	contributing = "CONTRIBUTING.md"
+)
+
+// calls maps each function of the module, as folder and name, to those that it
+// calls. Methods go by their names alone.
+func (t *tree) calls() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, p := range t.sorted() {
+		for _, f := range p.files {
+			for _, d := range f.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok || fn.Body == nil || p.path == kit {
+					continue
+				}
+				key := p.path + "." + fn.Name.Name
+				if out[key] == nil {
+					out[key] = map[string]bool{}
+				}
+				ast.Inspect(fn.Body, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.SelectorExpr:
+						at := p.path
+						if from, _ := f.selected(n); from != "" {
+							i := slices.IndexFunc(f.imports, func(i imported) bool { return i.path == from })
+							at = f.imports[i].local
+						}
+						out[key][at+"."+n.Sel.Name] = true
+						return true
+					case *ast.Ident:
+						out[key][p.path+"."+n.Name] = true
+					}
+					return true
+				})
+			}
+		}
+	}
+	return out
+}
+
+// reaching returns the functions that call one of the given functions,
+// themselves or through others of test files and suites.
+func reaching(calls map[string]map[string]bool, names ...string) map[string]bool {
+	found := map[string]bool{}
+	for _, n := range names {
+		found[kit+"."+n] = true
+	}
+	for grown := true; grown; {
+		grown = false
+		for caller, callees := range calls {
+			if found[caller] {
+				continue
+			}
+			for c := range callees {
+				if found[c] {
+					found[caller], grown = true, true
+					break
+				}
+			}
+		}
+	}
+	return found
+}
+
+// tiers lists the tests that the fast tier leaves out or shortens.
+func tiers(t *tree) string {
+	calls := t.calls()
+	columns := []map[string]bool{reaching(calls, "Real"), reaching(calls, "Soak"), reaching(calls, "Size", "Soaking")}
+	var out strings.Builder
+	out.WriteString("| package | over real programs | at full length only | longer at full length |\n|---|---|---|---|\n")
+	for _, p := range t.sorted() {
+		cells, any := make([]string, len(columns)), false
+		for _, name := range p.tests() {
+			for i, c := range columns {
+				if c[p.path+"."+name] && p.path != kit {
+					cells[i] += " `" + strings.TrimPrefix(name, "Test") + "`"
+					any = true
+					break // a test stands in the first column that it belongs to
+				}
+			}
+		}
+		if any {
+			fmt.Fprintf(&out, "| `%s` |%s |\n", p.path, strings.Join(cells, " |"))
+		}
+	}
+	return out.String()
+}
+
+// tests returns the names of the tests of a package, sorted.
+func (p *folder) tests() []string {
+	var out []string
+	for _, f := range p.files {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.test && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") && fn.Name.Name != "TestMain" {
+				out = append(out, fn.Name.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (t *tree) regenerateTiers() (string, error) {
+	return regenerate(t.text[contributing], func(kind, _ string) (string, error) {
+		if kind != "tiers" {
+			return "", fmt.Errorf("no part %q here", kind)
+		}
+		return tiers(t), nil
+	})
+}
+
+// checkTiers finds tests over real programs that -run Real does not select,
+// packages whose files and processes nobody cleans up, and a list of tiers that
+// is out of date.
+func checkTiers(t *tree) []string {
+	var problems []string
+	calls := t.calls()
+	overReal, kept := reaching(calls, "Real"), reaching(calls, "Main")
+	for _, p := range t.sorted() {
+		if p.path == kit {
+			continue
+		}
+		for _, name := range p.tests() {
+			if isReal := strings.HasPrefix(name, "TestReal"); isReal != overReal[p.path+"."+name] {
+				problems = append(problems, fmt.Sprintf("%s: %s: the name of a test that calls testkit.Real starts with TestReal, and no other", p.path, name))
+			}
+		}
+		writes := slices.ContainsFunc(p.files, func(f *goFile) bool {
+			return f.test && (strings.Contains(t.text[f.path], ".TempDir"+"()") || slices.ContainsFunc(f.imports, func(i imported) bool { return i.path == "os/exec" }))
+		})
+		if writes && !kept[p.path+".TestMain"] {
+			problems = append(problems, fmt.Sprintf("%s: tests that use files or processes need a TestMain that calls testkit.Main", p.path))
+		}
+	}
+	want, err := t.regenerateTiers()
+	if err != nil {
+		return append(problems, contributing+": "+err.Error())
+	}
+	if !strings.Contains(want, "<!-- tiers -->") {
+		return append(problems, contributing+": no part <!-- tiers -->")
+	}
+	return append(problems, stale(contributing, t.text[contributing], want, "go test ./internal/arch -run Tiers -update")...)
+}

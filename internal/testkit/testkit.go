@@ -1,0 +1,99 @@
+// Package testkit holds what the tests of several packages share: the tier that
+// a test belongs to, the data that it needs, and a scratch folder that is
+// removed in every case, with the processes that a test leaves behind.
+//
+// There are two tiers. The fast tier is `go test ./...`; it needs Go alone.
+// Two variables of the environment add to it: MILLRACE_TEST_REAL=1 runs the
+// tests over programs from outside the module, MILLRACE_TEST_SOAK=1 runs
+// everything at full length. With MILLRACE_TEST_REQUIRE=1, a program or a
+// folder that is missing fails a test instead of skipping it.
+package testkit
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Real skips a test that needs programs from outside the module, unless
+// MILLRACE_TEST_REAL is 1. Each program is a name to look up in PATH and
+// /usr/sbin, an absolute path of a file, or several of these, separated by "|",
+// one of which is enough. Real returns the path of the first program.
+// The name of a test that calls it starts with TestReal.
+func Real(tb testing.TB, programs ...string) string {
+	tb.Helper()
+	if os.Getenv("MILLRACE_TEST_REAL") != "1" {
+		tb.Skipf("needs %s; MILLRACE_TEST_REAL=1 runs it", strings.Join(programs, ", "))
+	}
+	first := ""
+	for i, p := range programs {
+		path := find(p)
+		if path == "" {
+			Missing(tb, p)
+		}
+		if i == 0 {
+			first = path
+		}
+	}
+	return first
+}
+
+func find(program string) string {
+	for name := range strings.SplitSeq(program, "|") {
+		for _, at := range []string{name, "/usr/sbin/" + name} {
+			if path, err := exec.LookPath(at); err == nil {
+				return path
+			}
+		}
+		if _, err := os.Stat(name); err == nil && strings.HasPrefix(name, "/") {
+			return name
+		}
+	}
+	return ""
+}
+
+// Missing skips a test because something is not installed or not named by the
+// environment. It fails the test if MILLRACE_TEST_REQUIRE is 1.
+func Missing(tb testing.TB, what string) {
+	tb.Helper()
+	if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
+		tb.Fatalf("%s is missing", what)
+	}
+	tb.Skipf("%s is missing; MILLRACE_TEST_REQUIRE=1 makes that a failure", what)
+}
+
+// Data returns the folder or file that a variable of the environment names;
+// CONTRIBUTING.md lists the variables. If the variable is empty, the test is
+// [Missing] it.
+func Data(tb testing.TB, variable string) string {
+	tb.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		Missing(tb, variable)
+	}
+	return path
+}
+
+// Soaking reports whether tests run at full length: MILLRACE_TEST_SOAK is 1.
+func Soaking() bool { return os.Getenv("MILLRACE_TEST_SOAK") == "1" }
+
+// Soak skips a test that only runs at full length.
+func Soak(tb testing.TB) {
+	tb.Helper()
+	if !Soaking() {
+		tb.Skip("takes long; MILLRACE_TEST_SOAK=1 runs it")
+	}
+}
+
+// Size returns how much a test does: the first number with -short, the second
+// in the fast tier, the third at full length.
+func Size(short, fast, soak int) int {
+	switch {
+	case Soaking():
+		return soak
+	case testing.Short():
+		return short
+	}
+	return fast
+}
