@@ -372,6 +372,9 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		o.w.fail("%s", where)
 		return
 	}
+	if path, _, _ := strings.Cut(uri, "?"); x.lo < 0 && (strings.HasPrefix(path, "/.well-known/") || path == "/llm-policy.json" || path == "/llm-manifest.json") {
+		return // discovery, which does not wait for an edition
+	}
 	if hi < 0 || !slices.ContainsFunc(o.editions[max(0, x.lo):hi+1], fits) {
 		o.w.fail("%s %s is of no edition from number %d to %d", where, etag, x.lo, hi)
 	}

@@ -87,7 +87,7 @@ func (w *world) replica(i int) func(l *life) error {
 			w.lose(l, dir)
 		}
 		g := &gate{}
-		via := &publishing{Site: site, w: w, l: l, g: g, views: make(map[uint64]millrace.View)}
+		via := &publishing{Site: site, w: w, l: l, g: g}
 		o := &edition.Options{Key: fmt.Sprint(w.items), Grace: time.Minute, Log: w.logger(l.name)}
 		if g.press, err = edition.NewPress(via, w.published(l, g), dir, o); err != nil {
 			return err
@@ -268,21 +268,22 @@ func (d *watchedDraft) Finish(ctx context.Context, f millrace.File, codings []st
 }
 
 // publishing is a site whose editions are written down, with what may happen
-// to a process that publishes one. Only the goroutine of Press.Run is in it,
-// so that it may wait.
+// to a process that publishes one. Head is also called by requests for
+// discovery; only the goroutine of Press.Run is in the other methods, so that
+// they may wait.
 type publishing struct {
 	store.Site
 	w     *world
 	l     *life
 	g     *gate
-	views map[uint64]millrace.View
+	views sync.Map // sequence number to millrace.View
 }
 
 // Head gives the newest view.
 func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
 	v, err := p.Site.Head(ctx)
 	if err == nil {
-		p.views[v.Site().Seq] = v
+		p.views.Store(v.Site().Seq, v)
 	}
 	return v, err
 }
@@ -295,7 +296,7 @@ func (p *publishing) Published(ctx context.Context) (millrace.View, []byte, erro
 	}
 	v, manifest, err := p.Site.Published(ctx)
 	if err == nil {
-		p.views[v.Site().Seq] = v
+		p.views.Store(v.Site().Seq, v)
 	}
 	return v, manifest, err
 }
@@ -311,7 +312,9 @@ func (p *publishing) Publish(ctx context.Context, from, to uint64, manifest []by
 		p.l.kill()
 		return ctx.Err()
 	}
-	ed, err := w.oracle.describe(ctx, p.views[to], p.l)
+	head, _ := p.views.Load(to)
+	view, _ := head.(millrace.View)
+	ed, err := w.oracle.describe(ctx, view, p.l)
 	if err != nil {
 		return err
 	}

@@ -4,27 +4,25 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 var (
 	simSeed = flag.Uint64("sim.seed", 1, "the first seed to run")
-	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 16, 2 with -short, or 1 with -sim.seed")
+	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 4, 2 with -short, 64 at full length, or 1 with -sim.seed")
 )
 
 // TestSimulation runs the seeds.
 func TestSimulation(t *testing.T) {
 	n := *simN
 	if n == 0 {
-		n = 16
-		if testing.Short() {
-			n = 2
-		}
+		n = uint64(testkit.Size(2, 4, 64))
 		flag.Visit(func(f *flag.Flag) {
 			if f.Name == "sim.seed" {
 				n = 1
@@ -56,9 +54,7 @@ type broken struct {
 // TestBroken breaks one part at a time, and expects the invariant to trip
 // that watches over it. A run may be lucky: one of several seeds will do.
 func TestBroken(t *testing.T) {
-	if testing.Short() {
-		t.Skip("testing.Short: ten runs and more")
-	}
+	testkit.Soak(t)
 	for name, c := range map[string]struct {
 		broken
 		want string // in the violation
@@ -92,7 +88,7 @@ const runFor = 40 * time.Second
 func simulate(t *testing.T, seed uint64, b broken) *world {
 	t.Helper()
 	var w *world
-	dir := workplace(t)
+	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t.Context(), dir, seed, b)
 		defer w.end()
@@ -111,19 +107,6 @@ func simulate(t *testing.T, seed uint64, b broken) *world {
 		w.settle()
 	})
 	return w
-}
-
-// workplace gives a folder for the files of a run, in memory if there is a
-// place for such: syncing a disk is most of the time of a run, and no file
-// outlives it.
-func workplace(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "millrace-simulation-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // sleep waits on the bubble's clock, or until the run ends.
