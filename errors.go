@@ -1,8 +1,11 @@
 package millrace
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 )
@@ -19,20 +22,89 @@ var (
 	ErrTooLarge    = errors.New("over a size limit") // raise the limit, or do without
 )
 
-// statuses is the one table between errors and HTTP status codes, in the
-// order in which an error is tried.
-var statuses = []struct {
-	err  error
-	code int
+// ErrGone is the [ErrNotFound] of something that was published before.
+var ErrGone = Coded("gone", fmt.Errorf("%w any more", ErrNotFound))
+
+// sentinels is the one table of the sentinels with their codes and HTTP
+// statuses, in the order in which an error is tried.
+var sentinels = []struct {
+	err    error
+	code   string
+	status int
 }{
-	{ErrUnmodified, http.StatusNotModified},
-	{ErrNotFound, http.StatusNotFound},
-	{ErrInvalid, http.StatusBadRequest},
-	{ErrConflict, http.StatusConflict},
-	{ErrForbidden, http.StatusForbidden},
-	{ErrTooLarge, http.StatusRequestEntityTooLarge},
-	{ErrUnavailable, http.StatusServiceUnavailable},
+	{ErrUnmodified, "unmodified", http.StatusNotModified},
+	{ErrNotFound, "not-found", http.StatusNotFound},
+	{ErrInvalid, "invalid", http.StatusBadRequest},
+	{ErrConflict, "conflict", http.StatusConflict},
+	{ErrForbidden, "forbidden", http.StatusForbidden},
+	{ErrTooLarge, "too-large", http.StatusRequestEntityTooLarge},
+	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
 }
+
+// others are the codes of errors of the standard library.
+var others = []struct {
+	err  error
+	code string
+}{
+	{context.Canceled, "canceled"},
+	{context.DeadlineExceeded, "timeout"},
+	{fs.ErrNotExist, "file-not-found"},
+	{fs.ErrExist, "file-exists"},
+	{fs.ErrPermission, "file-permission"},
+}
+
+// ErrorCode returns the code of err, by which scripts and tests tell errors
+// apart, whatever their wording: that of the first error in its tree with a code
+// of its own (see [Coded]), else that of its sentinel, such as "not-found", or of
+// the error of the standard library, such as "canceled". It returns "internal"
+// for any other error, "" for nil. docs/errors.md lists the codes.
+func ErrorCode(err error) string {
+	if code := ownCode(err); code != "" || err == nil {
+		return code
+	}
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			return s.code
+		}
+	}
+	for _, s := range others {
+		if errors.Is(err, s.err) {
+			return s.code
+		}
+	}
+	return "internal"
+}
+
+// ownCode returns the first code in the tree of err, outermost first, or "".
+func ownCode(err error) string {
+	if e, ok := err.(interface{ ErrorCode() string }); ok && e.ErrorCode() != "" {
+		return e.ErrorCode()
+	}
+	switch e := any(err).(type) { // the errors are walked one by one
+	case interface{ Unwrap() error }:
+		return ownCode(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if code := ownCode(err); code != "" {
+				return code
+			}
+		}
+	}
+	return ""
+}
+
+// Coded returns err with a code: lower-case words with hyphens, such as
+// "robots-disallow", or the ID of the rule that is broken. Types of errors with
+// a code of their own have a method ErrorCode() string instead.
+func Coded(code string, err error) error { return &codedError{err, code} }
+
+type codedError struct {
+	error
+	code string
+}
+
+func (e *codedError) ErrorCode() string { return e.code }
+func (e *codedError) Unwrap() error     { return e.error }
 
 // Status gives the HTTP status code that an error stands for: 200 for nil,
 // that of a [RequestError], 500 for an error that wraps no sentinel.
@@ -43,9 +115,9 @@ func Status(err error) int {
 	if request := (*RequestError)(nil); errors.As(err, &request) {
 		return request.Status
 	}
-	for _, s := range statuses {
+	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
-			return s.code
+			return s.status
 		}
 	}
 	return http.StatusInternalServerError
@@ -85,6 +157,11 @@ type RequestError struct {
 // Error implements error.
 func (e *RequestError) Error() string { return e.Code + ": " + e.Text }
 
+// ErrorCode returns Code as [ErrorCode] has codes: "INVALID_PARAM" is "invalid-param".
+func (e *RequestError) ErrorCode() string {
+	return strings.ReplaceAll(strings.ToLower(e.Code), "_", "-")
+}
+
 // Unwrap gives the sentinel that the status stands for.
 func (e *RequestError) Unwrap() error { return StatusErr(e.Status) }
 
@@ -95,6 +172,7 @@ type FormatError struct {
 	URL      string // the document; "" when the caller knows it better
 	Position string // line and column, or a JSON Pointer such as "/items/3/etag"; "" for the whole
 	Section  string // of the specification, such as "1.5.2"; "" when no rule has a number
+	Code     string // of the error; "" = the code of Err, or PROTOCOL/SECTION, or "invalid"
 	Reason   string // what is wrong, in words
 	Err      error  // the cause, if there is one
 }
@@ -123,6 +201,15 @@ func (e *FormatError) Error() string {
 		reason += " (section " + e.Section + ")"
 	}
 	return reason
+}
+
+// ErrorCode returns Code, the code of Err, or the section as "tct-01/1.7.1".
+func (e *FormatError) ErrorCode() string {
+	code := cmp.Or(e.Code, ownCode(e.Err))
+	if code == "" && e.Protocol != "" && e.Section != "" {
+		code = e.Protocol + "/" + strings.ReplaceAll(strings.ToLower(e.Section), " ", "-")
+	}
+	return code
 }
 
 // Unwrap gives [ErrInvalid] and the cause.

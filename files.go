@@ -29,6 +29,8 @@ type Shelf interface {
 	Held() []File
 	// Keep puts a held file again.
 	Keep(f File)
+	// Withdraw takes a held file away for good: until a time, its path is 410 Gone.
+	Withdraw(f File, until time.Time)
 	// Draft starts the bytes of new files.
 	Draft() (Draft, error)
 	// Put builds a large document, whose bytes may depend on the files.
@@ -42,7 +44,8 @@ type Draft interface {
 	io.WriterAt
 	// Finish puts one file for each coding, in their order, all with the
 	// members of f; name gives the path of each, by its coding and the
-	// lower-case hex SHA-256 of its bytes. They are durable when it returns.
+	// lower-case hex SHA-256 of its bytes. Without an ETag, each gets "sha256:" and
+	// that hash. They are durable when it returns.
 	Finish(ctx context.Context, f File, codings []string, name func(coding, sum string) string) ([]File, error)
 	// Discard gives up what was not finished. It may be called after Finish.
 	Discard()

@@ -31,7 +31,8 @@ type Server interface {
 	// ok is false for others. The path of r is relative to the documents' base.
 	Right(r *http.Request) (right Right, ok bool)
 	// Serve answers a request that has the right. An error means that nothing
-	// has been answered yet. The request's context ends with the cause
+	// has been answered yet; the error of a method comes with the field Allow, by
+	// which an OPTIONS is answered. The request's context ends with the cause
 	// ErrForbidden when the right is taken away meanwhile.
 	Serve(w http.ResponseWriter, r *http.Request, live Live) error
 }

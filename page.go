@@ -40,6 +40,9 @@ type Page struct {
 
 	Known  Fields `json:"known"`            // which fields the source speaks for
 	Detail Detail `json:"detail,omitempty"` // how rich Blocks is
+	// Unconfirmed: the content came with a hash of itself that it does not match.
+	// It belongs to FieldContent, and no protocol publishes it.
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
 	// Version is the source's own validator of the page, verbatim. It is
 	// about the transfer, not about the page: no part of [Page.Revision].
@@ -228,6 +231,7 @@ func Merge(held, in *Page) (*Page, bool) {
 		}
 	}
 	if in.Known.Has(FieldContent) {
+		out.Unconfirmed = in.Unconfirmed
 		thin := in.Detail < held.Detail && held.Known.Has(FieldContent)
 		if !thin || in.Detail == DetailText && in.Text() != held.Text() {
 			out.Blocks, out.Detail = in.Blocks, in.Detail

@@ -1,6 +1,7 @@
 package millrace_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,12 +218,6 @@ func TestScrub(t *testing.T) {
 func TestErrors(t *testing.T) {
 	cause := errors.New("cause")
 	f := &millrace.FormatError{Protocol: "tct-01", URL: "https://example.com/llm-pages.json", Position: "/items/3/etag", Section: "1.7.1", Reason: "no string", Err: cause}
-	if got, want := f.Error(), "tct-01 https://example.com/llm-pages.json at /items/3/etag: no string: cause (section 1.7.1)"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if got := (&millrace.FormatError{Reason: "bad"}).Error(); got != "bad" {
-		t.Error(got)
-	}
 	if !errors.Is(f, millrace.ErrInvalid) || !errors.Is(f, cause) {
 		t.Error("a FormatError is not what it wraps")
 	}
@@ -234,12 +229,50 @@ func TestErrors(t *testing.T) {
 			t.Errorf("Status(%v) = %d, want %d", err, got, code)
 		}
 	}
+	for want, err := range map[string]error{
+		"":                  nil,
+		"internal":          io.EOF,
+		"canceled":          fmt.Errorf("x: %w", context.Canceled),
+		"timeout":           context.DeadlineExceeded,
+		"not-found":         fmt.Errorf("x: %w", millrace.ErrNotFound),
+		"unavailable":       fmt.Errorf("x: %w", errors.Join(cause, millrace.ErrUnavailable, context.Canceled)),
+		"invalid":           &millrace.FormatError{Reason: "bad"},
+		"tct-01/1.7.1":      f,
+		"tct-01/1.7.1/etag": fmt.Errorf("x: %w", &millrace.FormatError{Protocol: "tct-01", Section: "1.7.1", Code: "tct-01/1.7.1/etag", Err: millrace.Coded("inner", cause)}),
+		"inner":             &millrace.SkipError{Err: &millrace.FormatError{Protocol: "tct-01", Section: "1.7.1", Err: millrace.Coded("inner", cause)}},
+		"outer":             fmt.Errorf("%w: %w", millrace.ErrForbidden, millrace.Coded("outer", millrace.Coded("inner", millrace.ErrInvalid))),
+		"no-page":           &millrace.RequestError{Status: 404, Code: "NO_PAGE"},
+		"forbidden":         &millrace.RequestError{Status: 402},
+	} {
+		if got := millrace.ErrorCode(err); got != want {
+			t.Errorf("ErrorCode(%v) = %q, want %q", err, got, want)
+		}
+	}
+	if err := millrace.Coded("word", millrace.ErrConflict); !errors.Is(err, millrace.ErrConflict) || millrace.Status(err) != 409 || err.Error() != millrace.ErrConflict.Error() {
+		t.Errorf("%v is not what it wraps", err)
+	}
 	for code, want := range map[int]error{
 		200: nil, 206: nil, 304: millrace.ErrUnmodified, 404: millrace.ErrNotFound, 410: millrace.ErrNotFound, 401: millrace.ErrForbidden,
 		429: millrace.ErrUnavailable, 503: millrace.ErrUnavailable, 400: millrace.ErrInvalid, 302: millrace.ErrInvalid,
 	} {
 		if got := millrace.StatusErr(code); !errors.Is(got, want) || (got == nil) != (want == nil) {
 			t.Errorf("StatusErr(%d) = %v, want %v", code, got, want)
+		}
+	}
+}
+
+// Mail addresses are in no summary, whoever publishes it.
+func TestSummaryMail(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                       "",
+		"The mill  turns.":                       "The mill  turns.",
+		"Write to mill@mill.example, or call.":   "Write to or call.",
+		"By A <a@mill.example> mailto:b@c.d, 1@": "By A 1@",
+		"root@localhost is no address":           "root@localhost is no address",
+	} {
+		p, ok := millrace.Visibility{}.Apply(&millrace.Page{URL: "/a", Summary: in, Description: in})
+		if !ok || p.Summary != want || p.Description != want {
+			t.Errorf("%q: %q, %q", in, p.Summary, p.Description)
 		}
 	}
 }

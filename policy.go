@@ -134,6 +134,7 @@ func (v Visibility) Apply(p *Page) (*Page, bool) {
 	if v.Authors == AuthorHidden {
 		out.Author = ""
 	}
+	out.Summary, out.Description = withoutMail(p.Summary), withoutMail(p.Description)
 	out.Schema = scrub(p.Schema, v.Authors == AuthorHidden)
 	return &out, true
 }
@@ -143,13 +144,26 @@ func (v Visibility) Fingerprint() string {
 	if v.Exclude == nil {
 		v.Exclude = DefaultExclude
 	}
-	const format = "visibility 4\n" // moves when Apply does
+	const format = "visibility 5\n" // moves when Apply does
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("millrace: strings do not encode: " + err.Error())
 	}
 	sum := sha256.Sum256(append([]byte(format), b...))
 	return hex.EncodeToString(sum[:8])
+}
+
+// withoutMail drops the words of a text that are mail addresses.
+func withoutMail(s string) string {
+	if !strings.Contains(s, "@") {
+		return s
+	}
+	return strings.Join(slices.DeleteFunc(strings.Fields(s), isMail), " ")
+}
+
+func isMail(word string) bool {
+	name, host, ok := strings.Cut(word, "@")
+	return ok && name != "" && strings.Contains(strings.TrimRight(host, ".,;:!?)"), ".") || strings.HasPrefix(word, "mailto:")
 }
 
 // displayName drops what identifies more than a name does: mail addresses and

@@ -54,11 +54,12 @@ type RateHints struct {
 
 // Validate says what no document could say: a member that is no URL, a purpose
 // that nobody knows, a number below zero, a time that has no four-digit year,
-// text that is not one line. It names every such member; errors are ErrInvalid.
+// text that is not one line. It names every such member; errors are
+// [FormatError] with the member as Position, joined.
 func (p *Policy) Validate() error {
 	var errs []error
 	wrong := func(member, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("policy: %s: %s: %w", member, fmt.Sprintf(format, args...), ErrInvalid))
+		errs = append(errs, fmt.Errorf("policy: %w", &FormatError{Position: member, Reason: fmt.Sprintf(format, args...)}))
 	}
 	for _, m := range []struct {
 		name, value string

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,8 +12,9 @@ import (
 
 func ExamplePolicy_Validate() {
 	p := millrace.Policy{Terms: "/terms/", Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}
-	fmt.Println(p.Validate())
-	// Output: policy: terms: "/terms/" is no absolute http or https URL: invalid
+	fault, _ := errors.AsType[*millrace.FormatError](p.Validate())
+	fmt.Println(fault.Position)
+	// Output: terms
 }
 
 func TestPolicyValidate(t *testing.T) {
@@ -59,13 +59,13 @@ func TestPolicyValidate(t *testing.T) {
 		p := full
 		c.change(&p)
 		err := p.Validate()
-		if !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(fmt.Sprint(err), "policy: "+c.member+": ") {
+		if fault, ok := errors.AsType[*millrace.FormatError](err); !ok || !errors.Is(err, millrace.ErrInvalid) || fault.Position != c.member {
 			t.Errorf("%s: %v", c.member, err)
 		}
 	}
 	// Every fault is named at once.
 	bad := millrace.Policy{Terms: "x", Revision: -1}
-	if err := bad.Validate(); !strings.Contains(fmt.Sprint(err), "terms") || !strings.Contains(fmt.Sprint(err), "revision") {
+	if err := bad.Validate(); len(err.(interface{ Unwrap() []error }).Unwrap()) != 2 {
 		t.Error(err)
 	}
 }

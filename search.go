@@ -17,7 +17,8 @@ type Searcher interface {
 type Query struct {
 	// Text is what a person types: words, "phrases", -without, title:word and
 	// url:part. What has no meaning in this little language is words. Only the
-	// first MaxQuery characters count.
+	// first MaxQuery characters count, and of many words the rarest; Found.Note
+	// reports either.
 	Text  string
 	Page  string  // only in the page with this URL, absolute or an identity; "" = everywhere
 	Skip  int     // leave out so many hits, the best ones
@@ -29,7 +30,7 @@ type Query struct {
 }
 
 // MaxQuery is how many characters of a question count, in code points.
-const MaxQuery = 1000
+const MaxQuery = 4000
 
 // Found is the answer to a [Query].
 type Found struct {
@@ -41,9 +42,9 @@ type Found struct {
 	// Corrected is the question as it was read, when nothing was found for it
 	// as it stood and words that are spelled nearly alike were; else "".
 	Corrected string
-	// Note says why the answer is less than it could be, such as an embedder
-	// that does not answer; else "".
-	Note string
+	// Note is why the answer is less than it could be, such as an embedder that
+	// does not answer or a question of too many words; else nil.
+	Note error
 }
 
 // Hit is one passage of a [Found].
@@ -51,8 +52,8 @@ type Hit struct {
 	URL      string   // of the page, absolute
 	Title    string   // of the page
 	Chunk    string   // id of the passage, unique in its page; an edit elsewhere leaves it as it is
-	Type     string   // of its content: "paragraph", "list", "code" or "quote"
-	Headings []string // that stand above it, the outermost first, without the page's title
+	Type     string   // of its content: "paragraph", "list", "code" or "quote"; "heading" if it has nothing else
+	Headings []string // the path to its first text, the outermost first, without the page's title
 	Text     string
 	// Snippet is the part of Text that shows best why it was found, with "…"
 	// where something is left out; Marks are the matched words in it, as pairs

@@ -3,19 +3,35 @@ package millrace
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
 )
 
 // Ref names a page at a source, and one state of it.
 type Ref struct {
 	URL     string // as the source names it; [Page.URL] may say a better one
-	Version string // opaque validator, compared for equality only; "" = unknown, ask
+	Version string // validator, verbatim; see [SameVersion]; "" = unknown, ask
 	// Location is where the source keeps its form of the page, when that is
 	// not URL (TCT's M-URL). A validator belongs to its Location.
 	Location string
 	// Section is the part of the source that names the page (one shard of a
 	// list, one collection); "" when the source has no parts.
 	Section string
+}
+
+// SameVersion reports whether two validators name one state of a page. Entity
+// tags compare weakly (RFC 9110, section 8.8.3.2). Quotes do not count, nor do the
+// name of a hash, "sha256-", and the suffix of a content coding, such as "-gzip":
+// servers and proxies add them. It is false for "".
+func SameVersion(a, b string) bool { return a != "" && b != "" && opaque(a) == opaque(b) }
+
+// opaque gives what a validator has beside marks that do not count.
+func opaque(v string) string {
+	v = strings.TrimPrefix(strings.Trim(strings.TrimPrefix(v, "W/"), `"`), "sha256-")
+	for _, coding := range [...]string{"-gzip", "-br", "-zstd"} {
+		v = strings.TrimSuffix(v, coding)
+	}
+	return v
 }
 
 // Kind says what a change does.

@@ -24,7 +24,9 @@ type View interface {
 	// Scan yields pages in the order that s asks for.
 	Scan(ctx context.Context, s Scan) iter.Seq2[*Page, error]
 	// Tag gives what a room has computed of one page, once, on write.
-	// ErrNotFound: there is no such page, or the room does not publish it.
+	// ErrNotFound: the view has no such page, or the protocol does not publish it.
+	// ErrGone, which is an ErrNotFound: an edition before this view had a tag of
+	// the page. A page that came and went between two editions was never public.
 	Tag(ctx context.Context, room, url string) (Tag, error)
 	// Tags yields every tag of a room with a URL after the given one, in the
 	// order of the identities.
@@ -37,6 +39,7 @@ type View interface {
 type Site struct {
 	Base     string    // of the C-URLs: absolute, ends with "/"
 	Docs     string    // of the machine documents: absolute, ends with "/"
+	Home     string    // identity of the home page: "/", or the page that "/" redirects to; "" = none is visible
 	Title    string    // of the home page, else the host
 	Language string    // of the home page, else ""
 	Epoch    string    // random, one per store: cursors of another epoch mean nothing
@@ -192,6 +195,9 @@ type Notice struct {
 	// Robots are lines of the origin's robots.txt that stand for themselves,
 	// such as "Sitemap: https://example.com/sitemap.xml".
 	Robots []string
+	// Allow are patterns of robots.txt (RFC 9309, section 2.2.2), under the
+	// documents' base, of all that clients of the protocol fetch.
+	Allow []string
 	// Public names the documents that are, by their paths under the documents'
 	// base: whoever has no key may ask for those, and learns of no others.
 	Public []string

@@ -22,7 +22,7 @@ type check struct {
 
 // rewritable are the checks that -update can satisfy: they have tests of
 // their own.
-var rewritable = []check{{"Guide", checkGuide}, {"Costs", checkCosts}}
+var rewritable = []check{{"Guide", checkGuide}, {"Costs", checkCosts}, {"Tiers", checkTiers}}
 
 // checks are all the others.
 var checks = []check{
@@ -39,6 +39,7 @@ var checks = []check{
 	{"Examples", checkExamples},
 	{"Corpora", checkCorpora},
 	{"Readme", checkReadme},
+	{"Codes", checkCodes},
 }
 
 func readModule(t *testing.T) (string, *tree) {
@@ -96,6 +97,21 @@ func TestCosts(t *testing.T) {
 		return
 	}
 	for _, p := range checkCosts(tr) {
+		t.Error(p)
+	}
+}
+
+func TestTiers(t *testing.T) {
+	root, tr := readModule(t)
+	if *update {
+		want, err := tr.regenerateTiers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, root, contributing, want)
+		return
+	}
+	for _, p := range checkTiers(tr) {
 		t.Error(p)
 	}
 }

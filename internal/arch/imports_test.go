@@ -20,7 +20,7 @@ func checkImports(t *tree) []string {
 		for _, f := range p.files {
 			for _, i := range f.imports {
 				switch {
-				case i.local == "" || i.local == p.path:
+				case i.local == "" || i.local == p.path || i.local == kit && (f.test || strings.HasSuffix(p.path, "test")): // every test may
 				case f.test:
 					tests[i.local] = true
 					if !slices.Contains(row.imports, i.local) && !slices.Contains(row.testOnly, i.local) {

@@ -97,7 +97,7 @@ func owners(md string) (map[string]owner, []string) {
 }
 
 // marker opens a generated part of a page; "<!-- end -->" closes it.
-var marker = regexp.MustCompile(`^<!-- (example|costs)\b *(.*?) *-->$`)
+var marker = regexp.MustCompile(`^<!-- (example|costs|tiers)\b *(.*?) *-->$`)
 
 // regenerate gives a page with each generated part made anew.
 func regenerate(md string, part func(kind, argument string) (string, error)) (string, error) {

@@ -30,13 +30,21 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("JSON at byte %d: %v", e.Offset, e.Err)
 }
 
+// ErrorCode returns the code of Err, "json-syntax" if it has none.
+func (e *SyntaxError) ErrorCode() string {
+	if r, ok := errors.AsType[*reason](e.Err); ok {
+		return r.code
+	}
+	return "json-syntax"
+}
+
 // Unwrap gives the cause.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 var (
-	errBOM       = errors.New("it starts with a byte order mark")
-	errSurrogate = errors.New("it escapes half of a surrogate pair")
-	errDepth     = fmt.Errorf("it nests deeper than %d levels", MaxDepth)
+	errBOM       = error(&reason{"json-bom", "it starts with a byte order mark"})
+	errSurrogate = error(&reason{"json-surrogate", "it escapes half of a surrogate pair"})
+	errDepth     = error(&reason{"json-depth", fmt.Sprintf("it nests deeper than %d levels", MaxDepth)})
 )
 
 // JCS gives the canonical form (RFC 8785) of one JSON value from a stranger.

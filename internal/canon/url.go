@@ -2,7 +2,6 @@ package canon
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -19,15 +18,21 @@ const MaxURL = 8000
 
 const maxHost = 254 // a DNS name of 253 bytes and its final dot
 
+// reason is an error with a code, as millrace.ErrorCode has codes.
+type reason struct{ code, text string }
+
+func (r *reason) Error() string     { return r.text }
+func (r *reason) ErrorCode() string { return r.code }
+
 var (
-	errScheme      = errors.New("the scheme is not http or https")
-	errHost        = errors.New("there is no valid host")
-	errCredentials = errors.New("it carries credentials")
-	errPort        = errors.New("the port is not a number from 1 to 65535")
-	errControl     = errors.New("it has a control character")
-	errUTF8        = errors.New("it is not valid UTF-8")
-	errLength      = fmt.Errorf("it is longer than %d bytes", MaxURL)
-	errSpace       = errors.New("white space surrounds it")
+	errScheme      = error(&reason{"bad-scheme", "the scheme is not http or https"})
+	errHost        = error(&reason{"bad-host", "there is no valid host"})
+	errCredentials = error(&reason{"url-credentials", "it carries credentials"})
+	errPort        = error(&reason{"bad-port", "the port is not a number from 1 to 65535"})
+	errControl     = error(&reason{"url-control", "it has a control character"})
+	errUTF8        = error(&reason{"utf-8", "it is not valid UTF-8"})
+	errLength      = error(&reason{"url-size", fmt.Sprintf("it is longer than %d bytes", MaxURL)})
+	errSpace       = error(&reason{"url-space", "white space surrounds it"})
 )
 
 // urlHost makes a host name of any script ASCII, as browsers do (UTS 46, not

@@ -21,7 +21,7 @@ func Decode(r io.Reader, limits *Limits, v any) error {
 	src := newSource(r, l.Size)
 	data, err := io.ReadAll(src)
 	if errors.Is(err, errSize) {
-		return limitError(place{line: src.lines + 1, offset: src.n}, "the input is longer than %d bytes", l.Size)
+		return limitError(place{line: src.lines + 1, offset: src.n}, "json-size", "the input is longer than %d bytes", l.Size)
 	}
 	if err != nil {
 		return fmt.Errorf("read JSON: %w", err)
@@ -33,14 +33,14 @@ func Decode(r io.Reader, limits *Limits, v any) error {
 func Unmarshal(data []byte, limits *Limits, v any) error {
 	l := limits.resolve(16 << 20)
 	if int64(len(data)) > l.Size {
-		return limitError(place{line: 1}, "the input is longer than %d bytes", l.Size)
+		return limitError(place{line: 1}, "json-size", "the input is longer than %d bytes", l.Size)
 	}
 	return unmarshal(place{line: 1}, data, l.Depth, v)
 }
 
 func unmarshal(base place, data []byte, depth int, v any) error {
 	if at := tooDeep(data, depth); at >= 0 {
-		return limitError(base.in(data, int64(at), ""), "it nests deeper than %d levels", depth)
+		return limitError(base.in(data, int64(at), ""), "json-depth", "it nests deeper than %d levels", depth)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return decodeError(base, data, err)

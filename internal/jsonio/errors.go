@@ -17,6 +17,10 @@ import (
 var (
 	errSize  = errors.New("the input is too long")
 	errValue = errors.New("a value is too long")
+
+	errBOM   = millrace.Coded("json-bom", errors.New("it starts with a byte order mark"))
+	errCut   = millrace.Coded("json-cut", errors.New("it ends too early"))
+	errTwice = millrace.Coded("json-duplicate", errors.New("the name is there twice"))
 )
 
 const bom = "\uFEFF"
@@ -49,41 +53,50 @@ func (p place) in(data []byte, offset int64, pointer jsontext.Pointer) place {
 	}
 }
 
-func formatError(at place, reason string, err error) error {
-	return &millrace.FormatError{Position: at.String(), Reason: reason, Err: err}
+func formatError(at place, code, reason string, err error) error {
+	return &millrace.FormatError{Position: at.String(), Code: code, Reason: reason, Err: err}
 }
 
-func limitError(at place, format string, args ...any) error {
-	return fmt.Errorf("JSON at %s: %s: %w", at, fmt.Sprintf(format, args...), millrace.ErrTooLarge)
+func limitError(at place, code, format string, args ...any) error {
+	return &overLimit{at.String(), code, fmt.Sprintf(format, args...)}
 }
+
+// overLimit is a limit that is reached: ErrTooLarge.
+type overLimit struct{ at, code, reason string }
+
+func (e *overLimit) Error() string {
+	return fmt.Sprintf("JSON at %s: %s: %v", e.at, e.reason, millrace.ErrTooLarge)
+}
+func (e *overLimit) ErrorCode() string { return e.code }
+func (e *overLimit) Unwrap() error     { return millrace.ErrTooLarge }
 
 // decodeError turns an error of json.Unmarshal over data, which starts at
 // base, into one of ours.
 func decodeError(base place, data []byte, err error) error {
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "", syntaxCause(e, data))
+		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "", "", syntaxCause(e, data))
 	}
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		reason := "the value does not fit"
 		if e.GoType != nil && e.JSONKind != 0 {
 			reason = fmt.Sprintf("want %s, have %s", kindOf(e.GoType), kindNames[e.JSONKind])
 		}
-		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), reason, e.Err)
+		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "json-type", reason, e.Err)
 	}
-	return formatError(base, "", err)
+	return formatError(base, "json-syntax", "", err)
 }
 
 // syntaxCause says in words what two causes are that the decoder gives badly.
 func syntaxCause(e *jsontext.SyntacticError, head []byte) error {
 	switch {
 	case e.ByteOffset == 0 && len(head) > 0 && strings.HasPrefix(bom, string(head[:min(len(head), len(bom))])):
-		return errors.New("it starts with a byte order mark")
+		return errBOM
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
-		return errors.New("it ends too early")
+		return errCut
 	case errors.Is(e.Err, jsontext.ErrDuplicateName):
-		return errors.New("the name is there twice")
+		return errTwice
 	}
-	return e.Err
+	return millrace.Coded("json-syntax", e.Err)
 }
 
 var kindNames = map[jsontext.Kind]string{

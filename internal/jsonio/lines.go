@@ -45,17 +45,17 @@ func Lines(r io.Reader, limits *Limits) iter.Seq2[Line, error] {
 			at := place{line: line.Number, offset: line.Offset}
 			switch {
 			case errors.Is(src.err, errSize) && err != nil:
-				err = limitError(at, "the input is longer than %d bytes", l.Size)
+				err = limitError(at, "json-size", "the input is longer than %d bytes", l.Size)
 			case errors.Is(err, errValue) || len(line.Data) > l.Value:
-				err = limitError(at, "the line is longer than %d bytes", l.Value)
+				err = limitError(at, "json-value", "the line is longer than %d bytes", l.Value)
 			case err != nil && err != io.EOF:
 				err = fmt.Errorf("read JSON line %d: %w", line.Number, err)
 			case line.Number > int64(l.Count):
-				err = limitError(at, "there are more than %d lines", l.Count)
+				err = limitError(at, "json-lines", "there are more than %d lines", l.Count)
 			case len(bytes.TrimSpace(line.Data)) == 0:
-				err = formatError(at, "the line is blank", nil)
+				err = formatError(at, "json-blank", "the line is blank", nil)
 			case bytes.HasPrefix(line.Data, []byte(bom)):
-				err = formatError(at, "", errors.New("it starts with a byte order mark"))
+				err = formatError(at, "", "", errBOM)
 			default:
 				if !yield(line, nil) {
 					return

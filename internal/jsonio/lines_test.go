@@ -47,21 +47,21 @@ func TestLinesRefuses(t *testing.T) {
 		name, in string
 		limits   *Limits
 		kind     error
-		says     string
+		says     []string
 		lines    int
 	}{
-		{"blank", "1\n\n2\n", nil, millrace.ErrInvalid, "line 2, byte 2: the line is blank", 1},
-		{"blank with CR", "1\r\n\r\n", nil, millrace.ErrInvalid, "line 2, byte 3", 1},
-		{"white space only", "1\n \t", nil, millrace.ErrInvalid, "line 2, byte 2", 1},
-		{"blank at the end", "1\n2\n\n", nil, millrace.ErrInvalid, "line 3, byte 4", 2},
-		{"byte order mark", "\ufeff1\n", nil, millrace.ErrInvalid, "byte order mark", 0},
-		{"long", "1\n12345\n", &Limits{Value: 4}, millrace.ErrTooLarge, "line 2, byte 2: the line is longer than 4", 1},
-		{"very long", "1\n" + strings.Repeat("x", 4*slack), &Limits{Value: slack}, millrace.ErrTooLarge, "line 2", 1},
-		{"many", "1\n2\n3\n", &Limits{Count: 2}, millrace.ErrTooLarge, "line 3, byte 4: there are more than 2 lines", 2},
-		{"size", "1\n2\n3\n", &Limits{Size: 5}, millrace.ErrTooLarge, "longer than 5 bytes", 2},
+		{"blank", "1\n\n2\n", nil, millrace.ErrInvalid, []string{"line 2, byte 2", "json-blank"}, 1},
+		{"blank with CR", "1\r\n\r\n", nil, millrace.ErrInvalid, []string{"line 2, byte 3"}, 1},
+		{"white space only", "1\n \t", nil, millrace.ErrInvalid, []string{"line 2, byte 2"}, 1},
+		{"blank at the end", "1\n2\n\n", nil, millrace.ErrInvalid, []string{"line 3, byte 4"}, 2},
+		{"byte order mark", "\ufeff1\n", nil, millrace.ErrInvalid, []string{"json-bom"}, 0},
+		{"long", "1\n12345\n", &Limits{Value: 4}, millrace.ErrTooLarge, []string{"line 2, byte 2", "json-value"}, 1},
+		{"very long", "1\n" + strings.Repeat("x", 4*slack), &Limits{Value: slack}, millrace.ErrTooLarge, []string{"line 2"}, 1},
+		{"many", "1\n2\n3\n", &Limits{Count: 2}, millrace.ErrTooLarge, []string{"line 3, byte 4", "json-lines"}, 2},
+		{"size", "1\n2\n3\n", &Limits{Size: 5}, millrace.ErrTooLarge, []string{"json-size"}, 2},
 	} {
 		got, err := readLines(c.in, c.limits)
-		refused(t, c.name, err, c.kind, c.says)
+		refused(t, c.name, err, c.kind, c.says...)
 		if len(got) != c.lines {
 			t.Errorf("%s: %d lines before the error, want %d", c.name, len(got), c.lines)
 		}
@@ -88,9 +88,9 @@ func TestLineDecode(t *testing.T) {
 		err = line.Decode(&it)
 		switch line.Number {
 		case 2:
-			refused(t, "misfit", err, millrace.ErrInvalid, "line 2, byte 21 (/etag)", "want a string, have a number")
+			refused(t, "misfit", err, millrace.ErrInvalid, "line 2, byte 21 (/etag)", "json-type")
 		case 3:
-			refused(t, "duplicate", err, millrace.ErrInvalid, "line 3, byte 37 (/etag)", "twice")
+			refused(t, "duplicate", err, millrace.ErrInvalid, "line 3, byte 37 (/etag)", "json-duplicate")
 		case 4:
 			refused(t, "two values", err, millrace.ErrInvalid, "line 4, byte 62")
 		default:

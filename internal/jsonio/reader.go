@@ -108,7 +108,7 @@ func (r *Reader) Elements() iter.Seq2[int, error] {
 				return
 			}
 			if i >= r.limits.Count {
-				yield(i, r.limit(r.next(), "the array has more than %d elements", r.limits.Count))
+				yield(i, r.limit(r.next(), "json-count", "the array has more than %d elements", r.limits.Count))
 				return
 			}
 			r.waiting = true
@@ -173,16 +173,16 @@ func (r *Reader) value() ([]byte, error) {
 	if err != nil && errors.Is(r.src.err, errValue) {
 		// The decoder has taken nothing of it: it can still be skipped.
 		r.src.err, r.waiting = nil, true
-		return nil, limitError(r.next(), "the value is longer than %d bytes", r.limits.Value)
+		return nil, limitError(r.next(), "json-value", "the value is longer than %d bytes", r.limits.Value)
 	}
 	if err != nil {
 		return nil, r.fail(err)
 	}
 	if len(data) > r.limits.Value {
-		return data, limitError(r.start(data), "the value is longer than %d bytes", r.limits.Value)
+		return data, limitError(r.start(data), "json-value", "the value is longer than %d bytes", r.limits.Value)
 	}
 	if i := tooDeep(data, r.limits.Depth-depth); i >= 0 {
-		return nil, r.limit(r.start(data).in(data, int64(i), ""), "it nests deeper than %d levels", r.limits.Depth)
+		return nil, r.limit(r.start(data).in(data, int64(i), ""), "json-depth", "it nests deeper than %d levels", r.limits.Depth)
 	}
 	return data, nil
 }
@@ -205,13 +205,13 @@ func (r *Reader) open(want jsontext.Kind) error {
 	have := r.dec.PeekKind()
 	if have != want && kindNames[have] != "" {
 		r.waiting = true
-		return formatError(r.next(), fmt.Sprintf("want %s, have %s", kindNames[want], kindNames[have]), nil)
+		return formatError(r.next(), "json-type", fmt.Sprintf("want %s, have %s", kindNames[want], kindNames[have]), nil)
 	}
 	if err := r.token(); err != nil {
 		return err
 	}
 	if r.dec.StackDepth() > r.limits.Depth {
-		return r.limit(r.last(), "it nests deeper than %d levels", r.limits.Depth)
+		return r.limit(r.last(), "json-depth", "it nests deeper than %d levels", r.limits.Depth)
 	}
 	return nil
 }
@@ -237,10 +237,10 @@ func (r *Reader) name() (string, bool, error) {
 // bounded checks the object that is open, after a name of n bytes.
 func (r *Reader) bounded(n int) error {
 	if n > maxName {
-		return r.limit(r.last(), "a name is longer than %d bytes", maxName)
+		return r.limit(r.last(), "json-name", "a name is longer than %d bytes", maxName)
 	}
 	if _, length := r.dec.StackIndex(r.dec.StackDepth()); length > 2*maxMembers {
-		return r.limit(r.last(), "an object has more than %d members", maxMembers)
+		return r.limit(r.last(), "json-members", "an object has more than %d members", maxMembers)
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (r *Reader) skip(depth int) error {
 		}
 		open := r.dec.StackDepth()
 		if open > r.limits.Depth {
-			return r.limit(r.last(), "it nests deeper than %d levels", r.limits.Depth)
+			return r.limit(r.last(), "json-depth", "it nests deeper than %d levels", r.limits.Depth)
 		}
 		if open <= depth {
 			break
@@ -305,7 +305,7 @@ func (r *Reader) close() error {
 	}
 	r.budget()
 	if r.dec.PeekKind() != 0 {
-		r.err = formatError(r.next(), "there is data after the value", nil)
+		r.err = formatError(r.next(), "json-trailing", "there is data after the value", nil)
 	} else if _, err := r.dec.ReadToken(); err != io.EOF {
 		return r.fail(err)
 	}
@@ -361,8 +361,8 @@ func (r *Reader) next() place {
 }
 
 // limit ends the walk at a limit.
-func (r *Reader) limit(at place, format string, args ...any) error {
-	r.err = limitError(at, format, args...)
+func (r *Reader) limit(at place, code, format string, args ...any) error {
+	r.err = limitError(at, code, format, args...)
 	return r.err
 }
 
@@ -370,17 +370,17 @@ func (r *Reader) limit(at place, format string, args ...any) error {
 func (r *Reader) fail(err error) error {
 	switch e, ok := errors.AsType[*jsontext.SyntacticError](err); {
 	case errors.Is(r.src.err, errSize):
-		return r.limit(r.next(), "the input is longer than %d bytes", r.limits.Size)
+		return r.limit(r.next(), "json-size", "the input is longer than %d bytes", r.limits.Size)
 	case errors.Is(r.src.err, errValue):
-		return r.limit(r.next(), "a value is longer than %d bytes", r.limits.Value)
+		return r.limit(r.next(), "json-value", "a value is longer than %d bytes", r.limits.Value)
 	case r.src.err != nil:
 		r.err = fmt.Errorf("read JSON: %w", r.src.err)
 	case ok:
 		at := r.at(e.ByteOffset)
 		at.pointer = e.JSONPointer
-		r.err = formatError(at, "", syntaxCause(e, r.src.head))
+		r.err = formatError(at, "", "", syntaxCause(e, r.src.head))
 	case err == io.EOF:
-		r.err = formatError(r.at(r.dec.InputOffset()), "it ends too early", nil)
+		r.err = formatError(r.at(r.dec.InputOffset()), "", "", errCut)
 	default:
 		r.err = err
 	}

@@ -34,7 +34,7 @@ func TestTooLong(t *testing.T) {
 					var it item
 					err = r.Decode(&it)
 					if i == 1 {
-						refused(t, fmt.Sprint(n), err, millrace.ErrTooLarge, "line 2, byte 24 (/items/1): the value is longer than 100 bytes")
+						refused(t, fmt.Sprint(n), err, millrace.ErrTooLarge, "line 2, byte 24 (/items/1)", "json-value")
 					} else if err != nil {
 						t.Fatal(n, err)
 					}

@@ -63,7 +63,7 @@ func (c Coefficients) List() []Coefficient {
 func (c Coefficients) Validate() error {
 	for _, k := range c.List() {
 		if k.Value < 0 || math.IsNaN(k.Value) || math.IsInf(k.Value, 0) || k.Value == 0 && k.Name != "kwh-per-gb" {
-			return fmt.Errorf("%s %v: %w: want a number above 0, in %s", k.Name, k.Value, millrace.ErrInvalid, k.Unit)
+			return millrace.Coded("bad-coefficient", fmt.Errorf("%s %v: %w: want a number above 0, in %s", k.Name, k.Value, millrace.ErrInvalid, k.Unit))
 		}
 	}
 	return nil

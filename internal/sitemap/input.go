@@ -20,9 +20,9 @@ import (
 const sniffSize = 1024
 
 var (
-	errSize  = errors.New("it is too long")
-	errRatio = fmt.Errorf("it unpacks to more than %d times its size", maxRatio)
-	errToken = errors.New("a tag or a text is too long")
+	errSize  = millrace.Coded("list-size", errors.New("it is too long"))
+	errRatio = millrace.Coded("gzip-ratio", fmt.Errorf("it unpacks to more than %d times its size", maxRatio))
+	errToken = millrace.Coded("xml-size", errors.New("a tag or a text is too long"))
 )
 
 // counter counts what is read and remembers why it failed.
@@ -116,7 +116,7 @@ func (in *input) charset(label string, r io.Reader) (io.Reader, error) {
 		return r, nil // it could be read up to here, so it is no UTF-16 any more
 	}
 	if e, _ := charset.Lookup(label); e == nil {
-		return nil, fmt.Errorf("the character set %.40q is unknown", label)
+		return nil, millrace.Coded("charset", fmt.Errorf("the character set %.40q is unknown", label))
 	}
 	return charset.NewReaderLabel(label, r)
 }
@@ -128,19 +128,23 @@ func (in *input) fail(line int, err error) error {
 	case in.raw.err != nil:
 		return fmt.Errorf("sitemap at line %d: %w", line, in.raw.err)
 	case errors.Is(in.err, errSize), errors.Is(in.err, errRatio), errors.Is(in.err, errToken):
-		return limitError(line, "%v", in.err)
+		return limitError(line, millrace.ErrorCode(in.err), "%v", in.err)
 	case errors.Is(in.err, io.ErrUnexpectedEOF):
-		return formatError(line, "the gzip data end too early", nil)
+		return formatError(line, "gzip-cut", "the gzip data end too early", nil)
 	case in.err != nil:
-		return formatError(line, "the gzip data are broken", in.err)
+		return formatError(line, "gzip-broken", "the gzip data are broken", in.err)
 	}
 	if e, ok := errors.AsType[*millrace.FormatError](err); ok {
 		return e
 	}
-	return formatError(line, "", err)
+	return formatError(line, "", "", err)
 }
 
-const errLong = "its URL is too long"
+var (
+	errLong  = millrace.Coded("url-size", errors.New("its URL is too long"))
+	errURL   = millrace.Coded("bad-url", errors.New("it is no URL"))
+	errNoURL = millrace.Coded("no-url", errors.New("it has no URL"))
+)
 
 // isURL reports whether a line of text is an absolute http or https URL.
 func isURL(s []byte) bool {

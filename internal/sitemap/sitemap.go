@@ -60,8 +60,8 @@ const (
 // The two kinds of documents that are often met in place of a list. They are
 // the cause in a *millrace.FormatError.
 var (
-	ErrHTML = errors.New("it is HTML, not a sitemap") // such as an error page that is sent with status 200
-	ErrFeed = errors.New("it is a feed, not a sitemap")
+	ErrHTML = millrace.Coded("html", errors.New("it is HTML, not a sitemap")) // such as an error page that is sent with status 200
+	ErrFeed = millrace.Coded("feed", errors.New("it is a feed, not a sitemap"))
 )
 
 // Parse yields the entries of a list in their order, while it reads r. It can
@@ -107,7 +107,7 @@ type parser struct {
 	count   int // entries yielded
 	left    int // entries left out
 	line    int // of the first of them
-	because string
+	because error
 }
 
 func (p *parser) run() error {
@@ -121,12 +121,12 @@ func (p *parser) run() error {
 	case bytes.HasPrefix(head, []byte("<")):
 		err = p.markup(r)
 	case bytes.IndexByte(head, 0) >= 0:
-		return formatError(1, "it is binary", nil)
+		return formatError(1, "binary", "it is binary", nil)
 	default:
 		err = p.lines(r)
 	}
 	if err == nil && p.left > 0 {
-		err = formatError(p.line, fmt.Sprintf("entries were left out, %d in all, this one first: %s", p.left, p.because), nil)
+		err = formatError(p.line, "", fmt.Sprintf("entries were left out, %d in all, this one first", p.left), p.because)
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func (p *parser) run() error {
 // emit yields an entry, or the error that ends the stream.
 func (p *parser) emit(e Entry) error {
 	if p.count == p.most {
-		return limitError(e.Line, "more than %d entries, the rest is not read", p.most)
+		return limitError(e.Line, "list-count", "more than %d entries, the rest is not read", p.most)
 	}
 	p.count++
 	if !p.yield(e, nil) {
@@ -144,18 +144,18 @@ func (p *parser) emit(e Entry) error {
 }
 
 // leave notes an entry that is left out.
-func (p *parser) leave(line int, because string) {
+func (p *parser) leave(line int, because error) {
 	if p.left++; p.left == 1 {
 		p.line, p.because = line, because
 	}
 }
 
-func formatError(line int, reason string, err error) error {
-	return &millrace.FormatError{Position: fmt.Sprintf("line %d", line), Reason: reason, Err: err}
+func formatError(line int, code, reason string, err error) error {
+	return &millrace.FormatError{Position: fmt.Sprintf("line %d", line), Code: code, Reason: reason, Err: err}
 }
 
-func limitError(line int, format string, args ...any) error {
-	return fmt.Errorf("sitemap at line %d: %s: %w", line, fmt.Sprintf(format, args...), millrace.ErrTooLarge)
+func limitError(line int, code, format string, args ...any) error {
+	return millrace.Coded(code, fmt.Errorf("sitemap at line %d: %s: %w", line, fmt.Sprintf(format, args...), millrace.ErrTooLarge))
 }
 
 // lines reads a list in plain text.
@@ -176,7 +176,7 @@ func (p *parser) lines(r *bufio.Reader) error {
 		case long || len(s) > maxURL:
 			p.leave(line, errLong)
 		case !isURL(s):
-			p.leave(line, "it is no URL")
+			p.leave(line, errURL)
 		default:
 			if err := p.emit(Entry{URL: string(s), Priority: 0.5, Line: line}); err != nil {
 				return err
@@ -187,10 +187,10 @@ func (p *parser) lines(r *bufio.Reader) error {
 		}
 	}
 	if p.count == 0 && p.left > 0 {
-		return formatError(p.line, "it is neither XML nor a list of URLs", nil)
+		return formatError(p.line, "unknown-format", "it is neither XML nor a list of URLs", nil)
 	}
 	if p.count == 0 {
-		return formatError(1, "it is empty", nil)
+		return formatError(1, "empty", "it is empty", nil)
 	}
 	return nil
 }

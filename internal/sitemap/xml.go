@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace"
 )
 
 // element is one that is open.
@@ -50,9 +52,9 @@ func (p *parser) markup(r io.Reader) error {
 			e, broken := errors.AsType[*xml.SyntaxError](err)
 			switch {
 			case errors.Is(err, io.EOF), broken && e.Msg == "unexpected EOF":
-				err = errors.New("it ends before its root does")
+				err = millrace.Coded("xml-cut", errors.New("it ends before its root does"))
 			case broken:
-				err = errors.New(e.Msg) // the line is said already
+				err = millrace.Coded("xml-syntax", errors.New(e.Msg)) // the line is said already
 			}
 			return p.in.fail(line, err)
 		}
@@ -67,7 +69,7 @@ func (p *parser) markup(r io.Reader) error {
 			m.text(t)
 		case xml.Directive:
 			if f := strings.Fields(strings.ToLower(string(t[:min(len(t), 100)]))); len(m.open) == 0 && len(f) > 1 && f[0] == "doctype" && f[1] == "html" {
-				err = formatError(line, "", ErrHTML)
+				err = formatError(line, "", "", ErrHTML)
 			}
 		}
 		if err != nil {
@@ -79,7 +81,7 @@ func (p *parser) markup(r io.Reader) error {
 func (m *markup) start(t xml.StartElement, line int) error {
 	depth := len(m.open)
 	if depth == maxDepth {
-		return limitError(line, "elements nest deeper than %d", maxDepth)
+		return limitError(line, "xml-depth", "elements nest deeper than %d", maxDepth)
 	}
 	e := element{name: t.Name, bindings: len(m.bindings)}
 	for _, a := range t.Attr {
@@ -125,13 +127,13 @@ func (m *markup) root(name xml.Name, space string, ours bool, line int) error {
 	case (name.Local == "urlset" || name.Local == "sitemapindex") && ours:
 		return nil
 	case name.Local == "urlset" || name.Local == "sitemapindex":
-		return formatError(line, fmt.Sprintf("its namespace is %.100q, which is not that of sitemaps", space), nil)
+		return formatError(line, "xml-namespace", fmt.Sprintf("its namespace is %.100q, which is not that of sitemaps", space), nil)
 	case local == "html" || local == "head" || local == "body":
-		return formatError(line, "", ErrHTML)
+		return formatError(line, "", "", ErrHTML)
 	case local == "rss" || local == "feed" || local == "rdf":
-		return formatError(line, "", ErrFeed)
+		return formatError(line, "", "", ErrFeed)
 	}
-	return formatError(line, fmt.Sprintf("its root is <%.100s>, not <urlset> or <sitemapindex>", name.Local), nil)
+	return formatError(line, "xml-root", fmt.Sprintf("its root is <%.100s>, not <urlset> or <sitemapindex>", name.Local), nil)
 }
 
 // namespace gives what a prefix stands for, and whether that is a namespace
@@ -165,11 +167,11 @@ func (m *markup) text(t []byte) {
 func (m *markup) end(t xml.EndElement, line int) error {
 	depth := len(m.open) - 1
 	if depth < 0 {
-		return formatError(line, fmt.Sprintf("</%.100s> ends nothing", t.Name.Local), nil)
+		return formatError(line, "xml-syntax", fmt.Sprintf("</%.100s> ends nothing", t.Name.Local), nil)
 	}
 	e := m.open[depth]
 	if e.name != t.Name {
-		return formatError(line, fmt.Sprintf("</%.100s> ends <%.100s>", t.Name.Local, e.name.Local), nil)
+		return formatError(line, "xml-syntax", fmt.Sprintf("</%.100s> ends <%.100s>", t.Name.Local, e.name.Local), nil)
 	}
 	m.open, m.bindings = m.open[:depth], m.bindings[:e.bindings]
 	field := m.field
@@ -184,7 +186,7 @@ func (m *markup) end(t xml.EndElement, line int) error {
 	case depth == 1 && e.counts && m.long:
 		m.p.leave(m.entry.Line, errLong)
 	case depth == 1 && e.counts && m.entry.URL == "":
-		m.p.leave(m.entry.Line, "it has no URL")
+		m.p.leave(m.entry.Line, errNoURL)
 	case depth == 1 && e.counts:
 		return m.p.emit(m.entry)
 	}

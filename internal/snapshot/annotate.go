@@ -67,7 +67,7 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 	}
 	a.inputs(d.Tree)
 	if a.many {
-		return nil, nil, fmt.Errorf("annotate: %w: it would have more than %d attributes", millrace.ErrTooLarge, maxAdditions)
+		return nil, nil, millrace.Coded("snapshot-attributes", fmt.Errorf("annotate: %w: it would have more than %d attributes", millrace.ErrTooLarge, maxAdditions))
 	}
 	for i, n := range a.at {
 		add := &a.added[i]

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrNoFolder says that a name is not that of a folder.
-var ErrNoFolder = errors.New("it is not a folder")
+var ErrNoFolder = millrace.Coded("no-folder", errors.New("it is not a folder"))
 
 // MaxURL is the most bytes of a page's identity: what the longest canonical
 // URL leaves beside scheme, host and path of a base.

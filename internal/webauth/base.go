@@ -57,7 +57,7 @@ func normalBase(base string) string {
 
 // invalid is an error that names a section of RFC 9421.
 func invalid(section, format string, args ...any) error {
-	return fmt.Errorf("%w: %s (RFC 9421, section %s)", millrace.ErrInvalid, fmt.Sprintf(format, args...), section)
+	return millrace.Coded("rfc9421/"+section, fmt.Errorf("%w: %s (RFC 9421, section %s)", millrace.ErrInvalid, fmt.Sprintf(format, args...), section))
 }
 
 // signatureBase gives the bytes that are signed (RFC 9421, section 2.5).

@@ -60,7 +60,7 @@ func newDirectories(client *http.Client, now func() time.Time) *directories {
 }
 
 // errBusy is for a directory that nobody has time to ask for.
-var errBusy = fmt.Errorf("%w: too many key directories are being asked for", millrace.ErrUnavailable)
+var errBusy = fmt.Errorf("%w: too many key directories are being asked for", millrace.Coded("busy", millrace.ErrUnavailable))
 
 // key gives a key of the directory at a URL. [millrace.ErrNotFound]: it has not
 // that key. [millrace.ErrUnavailable]: nobody knows.
@@ -137,7 +137,7 @@ func (h *held) find(id string, now time.Time) (ed25519.PublicKey, error) {
 	case !known:
 		return nil, errBusy
 	}
-	return nil, fmt.Errorf("%w: the key directory has no key %q that holds", millrace.ErrNotFound, clip(id))
+	return nil, millrace.Coded("no-key", fmt.Errorf("%w: the key directory has no key %q that holds", millrace.ErrNotFound, clip(id)))
 }
 
 // begin starts a look at a directory, if there is room for one. The lock is held.

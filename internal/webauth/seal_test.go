@@ -185,8 +185,8 @@ func TestSealSwapped(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := seal.Err(); !strings.Contains(err.Error(), "/docs/a") || !strings.Contains(err.Error(), "and 2 more") {
-		t.Errorf("Err = %v", err)
+	if no, ok := errors.AsType[*SealError](seal.Err()); !ok || no.URL != s.URL+"/docs/a" {
+		t.Errorf("Err = %v", seal.Err())
 	}
 }
 

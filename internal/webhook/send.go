@@ -57,13 +57,13 @@ func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sen
 	u, err := url.Parse(target)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is no URL: %w", millrace.ErrInvalid) // the error repeats it, with what is secret in it
+		return nil, fmt.Errorf("it is no URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid)) // the error repeats it, with what is secret in it
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, fmt.Errorf("%q is no URL of a webhook; write http:// or https:// in front of a host: %w", named(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("%q is no URL of a webhook; write http:// or https:// in front of a host: %w", named(u), millrace.Coded("bad-scheme", millrace.ErrInvalid))
 	case u.User != nil:
-		return nil, fmt.Errorf("%s: a URL that carries credentials is not posted to: %w", named(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s: a URL that carries credentials is not posted to: %w", named(u), millrace.Coded("url-credentials", millrace.ErrInvalid))
 	case len(secrets) == 0:
-		return nil, fmt.Errorf("%s: no secret: %w", named(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s: no secret: %w", named(u), millrace.Coded("no-secret", millrace.ErrInvalid))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	s := &Sender{client: fetch.NoRedirects(client), url: u.String(), name: named(u), secrets: secrets}

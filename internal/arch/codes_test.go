@@ -1,0 +1,47 @@
+package arch
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// codesPage lists the codes of errors.
+const codesPage = "docs/errors.md"
+
+var (
+	// codeGiven is where an error gets its code.
+	codeGiven  = regexp.MustCompile(`\b(?:Coded\(|Code: +|(?:reason|limitError|unpublished|slowError)\{|(?:limitError|formatError|tooLarge|invalid)\([^"\n]*)"([a-z0-9]+(?:-[a-z0-9]+)*)"`)
+	codeListed = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+)
+
+// checkCodes finds codes of errors that the page of codes does not list, and
+// codes in it that nothing has.
+func checkCodes(t *tree) []string {
+	page := t.text[codesPage]
+	listed := map[string]bool{}
+	for _, m := range codeListed.FindAllStringSubmatch(page, -1) {
+		listed[m[1]] = true
+	}
+	var problems []string
+	all := ""
+	for name, text := range t.sources() {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		all += text
+		for _, m := range codeGiven.FindAllStringSubmatch(text, -1) {
+			if !listed[m[1]] {
+				problems = append(problems, fmt.Sprintf("%s: the code %s is not in %s", name, m[1], codesPage))
+			}
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(listed)) {
+		if !strings.Contains(all, `"`+code+`"`) {
+			problems = append(problems, fmt.Sprintf("%s: nothing has the code %s", codesPage, code))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,97 @@
+package canon
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+var mail = regexp.MustCompile(`[^\s@<>()]+@[^\s@<>()]+\.\pL{2,}`)
+
+// HasMail reports whether a text has a mail address.
+func HasMail(text string) bool { return strings.Contains(text, "@") && mail.MatchString(text) }
+
+// prose is the length in characters from which a text without a sentence's end
+// is no byline, date or postal address.
+const prose = 100
+
+// Summary returns the beginning of a page, on one line, from its texts in
+// document order: at most so many sentences and characters. Short texts without
+// the end of a sentence, such as bylines and addresses, count only if nothing
+// else is there, and texts with a mail address never.
+func Summary(texts []string, sentences, characters int) string {
+	for _, any := range []bool{false, true} {
+		var b strings.Builder
+		for _, text := range texts {
+			text = strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), 16*characters)], ""))
+			if text == "" || HasMail(text) || !any && !isProse(text) {
+				continue
+			}
+			b.WriteString(text + " ")
+			if utf8.RuneCountInString(b.String()) > prose {
+				break
+			}
+		}
+		if b.Len() > 0 {
+			return Sentences(b.String(), sentences, characters)
+		}
+	}
+	return ""
+}
+
+func isProse(text string) bool {
+	r, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, `"')]}”’»›」』）`))
+	return strings.ContainsRune(".!?…。！？।؟:：", r) || utf8.RuneCountInString(text) > prose
+}
+
+// Sentences returns the first sentences of a text on one line, as many as fit; if
+// none ends in time, its first words and "…". Its result stays what it is.
+func Sentences(text string, sentences, characters int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	end, space, size, found := 0, 0, 0, 0
+	for i, r := range text {
+		if size++; size > characters {
+			break
+		}
+		next := i + utf8.RuneLen(r)
+		if next == len(text) {
+			return text
+		}
+		if size < characters && r == ' ' || size == characters && space == 0 {
+			space = i
+		}
+		if endsSentence(text[:next], r, text[next:]) {
+			end = next
+			if found++; found == sentences {
+				break
+			}
+		}
+	}
+	if end > 0 || text == "" {
+		return text[:end]
+	}
+	return text[:space] + "…"
+}
+
+// endsSentence reports whether a sentence ends with the last character of
+// before, which is r.
+func endsSentence(before string, r rune, after string) bool {
+	switch r {
+	case '。', '！', '？', '।':
+		return true
+	case '!', '?', '…', '؟':
+		return strings.HasPrefix(after, " ")
+	case '.':
+	default:
+		return false
+	}
+	rest, ok := strings.CutPrefix(after, " ")
+	if next, _ := utf8.DecodeRuneInString(rest); !ok || unicode.IsLower(next) {
+		return false
+	}
+	// What is as short as an initial is an abbreviation, or a number of a list.
+	word := strings.TrimSuffix(before, ".")
+	word = word[strings.LastIndexAny(word, " .(")+1:]
+	return utf8.RuneCountInString(word) > 2
+}
