@@ -8,43 +8,37 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// MaxChunk is how many characters the text of a chunk has at most, in code
-// points. A heading is cut there; everything else is divided.
-const MaxChunk = 2000
+// maxPart is the maximum number of characters in a part, in code points. A
+// heading is cut there; everything else is divided. With a heading above it, a
+// part still fits in a passage.
+const maxPart = 1800
 
-// The types of chunks and passages.
+// The types of parts and passages.
 const (
 	Paragraph = "paragraph"
-	Heading   = "heading" // of a chunk only
-	List      = "list"    // one item or row a line
+	Heading   = "heading"
+	List      = "list" // one item or row a line
 	Code      = "code"
 	Quote     = "quote"
 )
 
-// Chunk is a piece of a page at the level of blocks.
-type Chunk struct {
-	// ID is unique in the page: 13 letters and digits, made of Type, Text and a
-	// counter among equal chunks of the page.
-	ID    string
+// Part is a piece of a page at the level of blocks.
+type Part struct {
 	Type  string // Paragraph, Heading, List, Code or Quote
 	Text  string // plain text, neither empty nor with white space at its ends; code keeps its first indent
 	Level int    // of a heading, 1 to 6; else 0
 }
 
-// Chunks gives the content of a page as chunks, in document order.
-func Chunks(page *millrace.Page) []Chunk {
-	pieces := walk(page.Blocks)
-	if len(pieces) == 0 {
-		return nil
-	}
-	out := make([]Chunk, len(pieces))
-	for i, p := range pieces {
-		out[i] = p.Chunk
+// Parts returns the content of a page as parts, in document order.
+func Parts(page *millrace.Page) []Part {
+	var out []Part
+	for _, p := range walk(page.Blocks) {
+		out = append(out, p.Part)
 	}
 	return out
 }
 
-// namer gives ids to the pieces of one page.
+// namer gives ids to the passages of one page.
 type namer struct {
 	count map[string]int
 	used  map[string]bool
@@ -52,7 +46,7 @@ type namer struct {
 
 var alphabet = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// name gives the id of the next piece with this type and text. The first of
+// name returns the id of the next passage with this type and text. The first of
 // several equal ones has the same id whether or not others follow.
 func (n *namer) name(kind, text string) string {
 	if n.used == nil {

@@ -2,35 +2,31 @@ package chunk
 
 import "unicode/utf8"
 
-// How long parts become, in code points. Two cuts are never closer than reach,
-// so parts come out at about twice that; see cuts.
 const (
-	reach  = MaxChunk * 3 / 10
-	least  = reach / 2 // of a part, where something must be cut
-	gap    = reach / 2 // between two places where a text may be cut
-	nearby = 24        // how much of the text before a place stands for it, in bytes
+	gap    = 300 // between two places where a text may be cut, in code points
+	nearby = 24  // how much of the text before a place its hash covers, in bytes
 )
 
-// place is one where a text may be cut.
+// place is one where a text, or a list of parts, may be cut.
 type place struct {
-	at   int    // offset in bytes, of the first byte after the cut
+	at   int    // offset of the first byte, or part, after the cut
 	size int    // code points before it
-	key  uint64 // the least is the best place: its class, then a hash of what stands near it
+	key  uint64 // the least is the best place: its class, then a hash of the text near it
 }
 
-// divide gives the ends of the parts of a text, the last of which is its
-// length. A text that fits is one part. Others are cut at the ends of lines
-// where these bear the structure, else at the ends of sentences; where there
-// are none, between clauses, words, or characters.
+// divide returns the ends of the parts of a text, the last of which is its
+// length. A text of up to maxPart is one part. Others are cut at the ends of
+// lines if byLine is set, else at the ends of sentences; where these are
+// missing, between clauses, words, or characters.
 func divide(text string, byLine bool) []int {
-	if len(text) <= MaxChunk {
+	if len(text) <= maxPart {
 		return []int{len(text)}
 	}
 	size := utf8.RuneCountInString(text)
-	if size <= MaxChunk {
+	if size <= maxPart {
 		return []int{len(text)}
 	}
-	return append(cuts(places(text, byLine), size, MaxChunk), len(text))
+	return append(pack(places(text, byLine), size, maxPart), len(text))
 }
 
 // The classes of places, the best first.
@@ -97,7 +93,7 @@ func places(text string, byLine bool) []place {
 	return out
 }
 
-// near hashes the last bytes of what stands before a place.
+// near hashes the last bytes before a place.
 func near(before string) uint64 {
 	before = before[max(0, len(before)-nearby):]
 	return mix(fnv(offset64, before))
@@ -122,99 +118,49 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// cuts chooses among places, in their order, so that no part is longer than
-// most: first each place that has the least key as far as reach to both sides,
-// then, where that leaves a part too long, the place with the least key in it,
-// and so on. The ends of the text count as places that nothing beats. What is
-// chosen first depends on the text as far as reach only, and what is chosen
-// next on that part; so an edit moves the cuts near it, and seldom others.
-func cuts(ps []place, size, most int) []int {
-	c := cutter{most: most}
-	from := 0
-	for _, p := range append(minima(ps, size), place{at: -1, size: size}) {
-		for len(ps) > 0 && ps[0].size <= from {
-			ps = ps[1:]
-		}
-		n := 0
-		for n < len(ps) && ps[n].size < p.size {
-			n++
-		}
-		c.cut(ps[:n], from, p.size, 0)
-		if p.at >= 0 {
-			c.out = append(c.out, p.at)
-		}
-		from, ps = p.size, ps[n:]
+// never is the class of a place that is cut only if nothing else is there.
+const never = 12
+
+// pack chooses among places, in their order, where to cut, so that no part is
+// longer than most and there are few parts: each ends at the best place in its
+// last quarter, and at the last place that fits if that quarter has none. The
+// last two parts share what is left, and a long text is cut in the last half of
+// a part, so that the cuts after an edit soon are those from before it.
+func pack(ps []place, size, most int) []int {
+	early := most * 3 / 4
+	if size > long*most {
+		early = most / 2
 	}
-	return c.out
-}
-
-type cutter struct {
-	most int
-	out  []int
-}
-
-// maxHalving bounds the work for a text that is made to be cut unevenly.
-const maxHalving = 40
-
-// cut divides the part from from to to, which has these places inside.
-func (c *cutter) cut(ps []place, from, to, depth int) {
-	for len(ps) > 0 && to-from > c.most {
-		if depth < maxHalving {
-			if i, ok := middle(ps, from, to); ok {
-				c.cut(ps[:i], from, ps[i].size, depth+1)
-				c.out = append(c.out, ps[i].at)
-				from, ps = ps[i].size, ps[i+1:]
-				depth++
-				continue
+	var out []int
+	for from := 0; size-from > most; {
+		low, high := from+early, from+most
+		if size-from <= 2*most {
+			low, high = min(low, max(size-most, from+2*gap)), min(high, size-2*gap)
+		}
+		best, last, n := -1, 0, 0
+		for ; n < len(ps) && ps[n].size <= from+most; n++ {
+			switch p := ps[n]; {
+			case p.key>>60 >= never:
+			case p.size < low || p.size > high:
+				last = n
+			case best < 0 || p.key < ps[best].key:
+				best = n
 			}
 		}
-		// No place leaves enough on both sides: as much as fits.
-		i := 0
-		for i+1 < len(ps) && ps[i+1].size <= from+c.most {
-			i++
+		switch {
+		case best >= 0:
+			last = best
+		case n > 0 && ps[last].key>>60 >= never:
+			last = n - 1
 		}
-		c.out = append(c.out, ps[i].at)
-		from, ps = ps[i].size, ps[i+1:]
-	}
-}
-
-// middle gives the place with the least key that leaves enough on both sides,
-// of equal ones the one that is nearest to the middle.
-func middle(ps []place, from, to int) (best int, ok bool) {
-	off := func(i int) int { return max(2*ps[i].size-from-to, from+to-2*ps[i].size) }
-	for i, p := range ps {
-		if p.size < from+least || p.size > to-least {
-			continue
-		}
-		if !ok || p.key < ps[best].key || p.key == ps[best].key && off(i) < off(best) {
-			best, ok = i, true
-		}
-	}
-	return best, ok
-}
-
-// minima gives the places with the least key within reach to both sides, the
-// first of equal ones.
-func minima(ps []place, size int) []place {
-	var out []place
-	var queue []int // indices of places within reach, with rising keys
-	next := 0
-	for i, p := range ps {
-		for ; next < len(ps) && ps[next].size < p.size+reach; next++ {
-			for len(queue) > 0 && ps[queue[len(queue)-1]].key > ps[next].key {
-				queue = queue[:len(queue)-1]
-			}
-			queue = append(queue, next)
-		}
-		for ps[queue[0]].size <= p.size-reach {
-			queue = queue[1:]
-		}
-		if queue[0] == i && p.size >= reach && p.size <= size-reach {
-			out = append(out, p)
-		}
+		out = append(out, ps[last].at)
+		from, ps = ps[last].size, ps[last+1:]
 	}
 	return out
 }
+
+// long is how many parts long a text is whose parts need not be few.
+const long = 10
 
 // runeOffset gives the offset of the code point with a number, or the length
 // of a text that is shorter.

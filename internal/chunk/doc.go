@@ -1,14 +1,14 @@
 // Package chunk divides the content of a page into pieces of bounded size:
-// chunks, as protocols hand them out, and passages, as a search finds them.
-// Both come from one walk over the page's blocks, so a passage can be found
-// among the chunks of its page by its id.
+// parts, each of which comes from one block, and passages, which protocols
+// publish and searches find.
 //
-//   - [Chunks]: block level, in document order. A heading is a chunk of its own.
-//   - [Passages]: consecutive chunks under one heading.
+//   - [Parts]: block level, in document order. A heading is a part of its own.
+//   - [Passages]: consecutive parts, as few passages as their size allows. A
+//     heading is in the passage of the text below it.
 //
-// The id of a piece is made of what it says, and where a text is cut depends
-// on the text near the cut only. So an edit renames the pieces that it touches
-// and leaves the others as they are, however long the page is.
+// The id of a passage is made of its text, and where a text is cut depends on
+// the text near the cut. So an edit renames the passages that it touches and
+// some that follow, and leaves the others as they are, however long the page is.
 //
 // The package is pure. It takes time linear in the content, also for one
 // paragraph of megabytes.

@@ -1,7 +1,6 @@
 package chunk
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -9,48 +8,42 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// MaxPassage is how many characters the text of a passage has at most, in code
-// points. A section that is longer is divided into passages of about 1,200.
+// MaxPassage is the maximum number of characters in the text of a passage, in
+// code points.
 const MaxPassage = 2000
 
-// tiny is how many characters a section may have to share a passage with those
-// beside it. It holds a heading with next to nothing under it.
-const tiny = 100
-
-// Passage is what a search finds: consecutive chunks under one heading.
+// Passage is the unit that is read and found: consecutive parts of a page.
 type Passage struct {
-	// ID is that of the first chunk that is no heading, or of the heading of a
-	// passage of nothing else: so the passage is found among the chunks.
-	ID       string
-	Type     string   // of most of its text: Paragraph, List, Code or Quote
-	Headings []string // that stand above it, the outermost first, without the page's title
-	// Text is the text of its chunks, an empty line between two blocks. It is
-	// empty where a heading or the title is all there is.
-	Text string
+	// ID is unique in the page: 13 letters and digits, made of Type, Text and a
+	// counter among equal passages of the page.
+	ID   string
+	Type string // of most of its text, headings not counted; Heading if it has nothing else
+	// Headings is the path of headings to its first text, the outermost first,
+	// without the page's title; Inside are those further down in it.
+	Headings, Inside []string
+	// Text is the text of its parts: the headings too, a line end after a
+	// heading and an empty line between two other parts.
+	Text  string
+	Parts []Part // nil: Text is a summary
+	Start []int  // offset in Text of each part, in bytes
 }
 
-// Passages gives the content of a page as passages, in document order. Short
-// sections under one heading share a passage; their own headings are lines of
-// its text then. A page with fields only gives one passage, of its summary or
-// description, else with an empty text; a page without even a title, none.
+// Passages returns the content of a page as passages, in document order. A page
+// without content is one passage of its summary or description, else with an
+// empty text; a page that has no title either has no passages.
 func Passages(page *millrace.Page) []Passage {
-	pieces := walk(page.Blocks)
-	if len(pieces) == 0 {
+	parts := walk(page.Blocks)
+	if len(parts) == 0 {
 		return fieldsOnly(page)
 	}
 	var out []Passage
-	sections := sections(pieces, page.Title)
-	for i := 0; i < len(sections); {
-		j := i + 1
-		for j < len(sections) && sections[i].joins(&sections[j]) {
-			j++
-		}
-		if run := sections[i:j]; len(run) > 1 {
-			out = append(out, together(run)...)
-		} else {
-			out = append(out, run[0].passages()...)
-		}
-		i = j
+	var names namer
+	path := outline{title: canon.Normalize(page.Title)}
+	for run := range runs(parts) {
+		p := compose(run)
+		p.ID = names.name(p.Type, p.Text)
+		path.head(&p)
+		out = append(out, p)
 	}
 	return out
 }
@@ -69,171 +62,123 @@ func fieldsOnly(page *millrace.Page) []Passage {
 	return []Passage{{ID: n.name(Paragraph, text), Type: Paragraph, Text: text}}
 }
 
-// section is a heading with the pieces up to the next one.
-type section struct {
-	above   []string // the headings above its own
-	heading *piece   // its own; nil before the first heading, and where it is the page's title
-	body    []piece
-	size    int  // of the body, in code points
-	parent  bool // what follows stands under its heading too
+// outline holds the headings above a place of the page.
+type outline struct {
+	title string
+	open  []Part
+	begun bool // a heading was found
 }
 
-func sections(pieces []piece, title string) []section {
-	title = canon.Normalize(title)
-	var out []section
-	var open []piece // the headings that stand above
-	current := section{}
-	for i := range pieces {
-		p := &pieces[i]
-		if p.Type != Heading {
-			current.body = append(current.body, *p)
-			current.size += p.size
+// head sets the headings of the next passage.
+func (o *outline) head(p *Passage) {
+	leading := true
+	for _, part := range p.Parts {
+		if part.Type != Heading {
+			if leading {
+				p.Headings = o.path()
+			}
+			leading = false
 			continue
 		}
-		for len(open) > 0 && open[len(open)-1].Level >= p.Level {
-			open = open[:len(open)-1]
-		}
-		current.parent = current.heading != nil && current.heading.Level < p.Level
-		if current.heading != nil || len(current.body) > 0 {
-			out = append(out, current)
-		}
-		current = section{heading: p}
-		for _, h := range open {
-			current.above = append(current.above, h.Text)
-		}
-		// The title of a page, once more above its content, heads everything
-		// and says nothing. A page of nothing else keeps it.
-		if len(open) == 0 && i < len(pieces)-1 && canon.Normalize(p.Text) == title {
-			current.heading = nil
+		// The title above the content is the path of everything.
+		title := !o.begun && canon.Normalize(part.Text) == o.title
+		o.begun = true
+		if title && len(p.Parts) > 1 {
 			continue
 		}
-		open = append(open, *p)
+		for len(o.open) > 0 && o.open[len(o.open)-1].Level >= part.Level {
+			o.open = o.open[:len(o.open)-1]
+		}
+		o.open = append(o.open, part)
+		if !leading {
+			p.Inside = append(p.Inside, part.Text)
+		}
 	}
-	if current.heading != nil || len(current.body) > 0 {
-		out = append(out, current)
+	if leading {
+		p.Headings = o.path()
 	}
-	// A heading with nothing of its own is found with what it heads.
-	return slices.DeleteFunc(out, func(s section) bool { return s.parent && len(s.body) == 0 })
 }
 
-func (s *section) headings() []string {
-	if s.heading == nil {
-		return s.above
-	}
-	return append(slices.Clone(s.above), s.heading.Text)
-}
-
-// joins reports whether two sections may share a passage: both tiny, both
-// under the same headings, and neither with sections of its own.
-func (s *section) joins(next *section) bool {
-	return s.isTiny() && next.isTiny() && s.heading.Level == next.heading.Level && slices.Equal(s.above, next.above)
-}
-
-func (s *section) isTiny() bool { return s.heading != nil && !s.parent && s.size <= tiny }
-
-// passages divides one section.
-func (s *section) passages() []Passage {
-	headings := s.headings()
-	if len(s.body) == 0 {
-		return []Passage{{ID: s.heading.ID, Type: Paragraph, Headings: headings}}
-	}
-	var out []Passage
-	for part := range parts(s.body) {
-		out = append(out, compose(part, headings))
+func (o *outline) path() []string {
+	var out []string
+	for _, h := range o.open {
+		out = append(out, h.Text)
 	}
 	return out
 }
 
-// together gives the passages of consecutive tiny sections.
-func together(run []section) []Passage {
-	var pieces []piece
-	for _, s := range run {
-		pieces = append(pieces, *s.heading)
-		pieces = append(pieces, s.body...)
-	}
-	var out []Passage
-	for part := range parts(pieces) {
-		out = append(out, compose(part, run[0].above))
-	}
-	return out
-}
-
-// parts divides consecutive pieces into those of one passage each. Where they
-// are cut depends on the pieces near the cut: see cuts.
-func parts(pieces []piece) func(yield func([]piece) bool) {
+// runs divides the parts of a page into those of one passage each: few
+// passages, cut above headings where that is possible.
+func runs(parts []piece) func(yield func([]piece) bool) {
 	return func(yield func([]piece) bool) {
 		size := 0
-		ps := make([]place, 0, len(pieces))
-		for i := range pieces {
+		ps := make([]place, 0, len(parts))
+		for i := range parts {
 			if i > 0 {
-				ps = append(ps, place{at: i, size: size, key: between(&pieces[i-1], &pieces[i])})
+				ps = append(ps, place{at: i, size: size, key: between(&parts[i-1], &parts[i])})
 				size += len("\n\n")
 			}
-			size += pieces[i].size
+			size += parts[i].size
 		}
 		from := 0
 		if size > MaxPassage {
-			for _, at := range cuts(ps, size, MaxPassage-len("\n\n")) {
-				if !yield(pieces[from:at]) {
+			for _, at := range pack(ps, size, MaxPassage) {
+				if !yield(parts[from:at]) {
 					return
 				}
 				from = at
 			}
 		}
-		yield(pieces[from:])
+		yield(parts[from:])
 	}
 }
 
-// between gives the key of the place between two pieces: what belongs together
-// is cut last.
+// between returns the key of the place between two parts: parts that belong
+// together are cut last.
 func between(a, b *piece) uint64 {
-	class := uint64(2)
+	class := uint64(7)
 	switch last, _ := utf8.DecodeLastRuneInString(a.Text); {
 	case a.Type == Heading:
-		class = 5 // never from what it heads
+		class = never
 	case b.Type == Heading:
-		class = 0
-	case last == ':' || last == '：':
-		class = 4 // it announces what follows
+		class = uint64(b.Level - 1)
+	case last == ':' || last == '：': // it announces what follows
+		class = 9
 	case b.Type == Code || b.Type == List && a.Type == Paragraph:
-		class = 3
+		class = 8
 	case b.Type == Paragraph && !b.cont:
-		class = 1
+		class = 6
 	}
 	return class<<60 | mix(a.hash^b.hash>>1)>>4
 }
 
-// compose makes a passage of pieces.
-func compose(pieces []piece, headings []string) Passage {
-	p := Passage{Headings: headings}
+// compose makes a passage of parts.
+func compose(parts []piece) Passage {
+	p := Passage{Type: Heading}
 	var text strings.Builder
 	sizes := map[string]int{}
-	for i := range pieces {
-		piece := &pieces[i]
+	for i := range parts {
+		part := &parts[i]
 		if i > 0 {
 			switch {
-			case piece.cont && pieces[i-1].Type == piece.Type:
-				text.WriteString(piece.glue)
-			case pieces[i-1].Type == Heading:
+			case part.cont && parts[i-1].Type == part.Type:
+				text.WriteString(part.glue)
+			case parts[i-1].Type == Heading:
 				text.WriteByte('\n')
 			default:
 				text.WriteString("\n\n")
 			}
 		}
-		text.WriteString(piece.Text)
-		if piece.Type == Heading {
+		p.Parts = append(p.Parts, part.Part)
+		p.Start = append(p.Start, text.Len())
+		text.WriteString(part.Text)
+		if part.Type == Heading {
 			continue
 		}
-		if p.ID == "" {
-			p.ID = piece.ID
+		sizes[part.Type] += part.size
+		if p.Type == Heading || sizes[part.Type] > sizes[p.Type] {
+			p.Type = part.Type
 		}
-		sizes[piece.Type] += piece.size
-		if p.Type == "" || sizes[piece.Type] > sizes[p.Type] {
-			p.Type = piece.Type
-		}
-	}
-	if p.ID == "" { // nothing but headings
-		p.ID, p.Type = pieces[0].ID, Paragraph
 	}
 	p.Text = text.String()
 	return p

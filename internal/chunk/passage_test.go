@@ -10,61 +10,62 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// passages writes those of a page: headings, type and text.
+// passages writes those of a page: headings, those inside, type and text.
 func passages(page *millrace.Page) []string {
 	var out []string
 	for _, p := range Passages(page) {
-		out = append(out, strings.Join(p.Headings, " > ")+"|"+p.Type+"|"+p.Text)
+		out = append(out, strings.Join(p.Headings, " > ")+"|"+strings.Join(p.Inside, " ")+"|"+p.Type+"|"+p.Text)
 	}
 	return out
 }
 
 func TestPassages(t *testing.T) {
-	long := strings.TrimSpace(strings.Repeat("A text that is not tiny has some words. ", 4))
+	long := strings.TrimSpace(strings.Repeat("A text that is long has some words. ", 40))
+	half := long[:700]
 	for _, c := range []struct {
 		name string
 		page millrace.Page
 		want []string
 	}{
 		{"nothing", millrace.Page{}, nil},
-		{"a title only", millrace.Page{Title: "T"}, []string{"|paragraph|"}},
-		{"fields only", millrace.Page{Title: "T", Description: "D", Summary: " S\n"}, []string{"|paragraph|S"}},
-		{"a description", millrace.Page{Description: "D"}, []string{"|paragraph|D"}},
+		{"a title only", millrace.Page{Title: "T"}, []string{"||paragraph|"}},
+		{"fields only", millrace.Page{Title: "T", Description: "D", Summary: " S\n"}, []string{"||paragraph|S"}},
+		{"a description", millrace.Page{Description: "D"}, []string{"||paragraph|D"}},
 		{
-			"one section",
+			"one passage",
 			millrace.Page{Title: "T", Blocks: []block{text("one"), code("two"), text("three")}},
-			[]string{"|paragraph|one\n\ntwo\n\nthree"},
+			[]string{"||paragraph|one\n\ntwo\n\nthree"},
 		},
 		{
-			"headings go with what they head, and the title does not",
+			"headings go with the text below, and the title is not above it",
 			millrace.Page{Title: "The  title", Blocks: []block{
-				heading(1, "the TITLE"), text("lead"), heading(2, "A"), text(long), heading(3, "B"), code(long), heading(2, "C"), text(long),
+				heading(1, "the TITLE"), text(long), heading(2, "A"), heading(3, "B"), text(long), heading(3, "C"), text("x"), heading(2, "D"), code("y"),
 			}},
-			[]string{"|paragraph|lead", "A|paragraph|" + long, "A > B|code|" + long, "C|paragraph|" + long},
+			[]string{"||paragraph|the TITLE\n" + long, "A > B|C D|paragraph|A\nB\n" + long + "\n\nC\nx\n\nD\ny"},
 		},
 		{
-			"a heading with nothing of its own",
-			millrace.Page{Blocks: []block{heading(1, "A"), heading(2, "B"), text(long), heading(1, "C")}},
-			[]string{"A > B|paragraph|" + long, "C|paragraph|"},
+			"the path to a text in the middle of a section",
+			millrace.Page{Blocks: []block{heading(1, "A"), heading(2, "B"), text(long), text(long), heading(2, "C"), text(long)}},
+			[]string{"A > B||paragraph|A\nB\n" + long, "A > B||paragraph|" + long, "A > C||paragraph|C\n" + long},
 		},
 		{
-			"tiny sections share a passage",
+			"short sections share a passage",
+			millrace.Page{Blocks: []block{heading(1, "Terms"), heading(2, "race"), text("a channel"), heading(2, "mill"), text("a machine")}},
+			[]string{"Terms > race|mill|paragraph|Terms\nrace\na channel\n\nmill\na machine"},
+		},
+		{
+			"a higher heading is a better place than a lower one, and than the end of a paragraph",
 			millrace.Page{Blocks: []block{
-				heading(1, "Terms"), heading(2, "race"), text("a channel"), heading(2, "mill"), text("a machine"), heading(2, "stone"), text(long),
+				text(half), heading(3, "a"), text(half), heading(2, "b"), text("x"), heading(3, "c"), text(half), text(half),
 			}},
-			[]string{"Terms|paragraph|race\na channel\n\nmill\na machine", "Terms > stone|paragraph|" + long},
+			[]string{"|a|paragraph|" + half + "\n\na\n" + half, "b|c|paragraph|b\nx\n\nc\n" + half + "\n\n" + half},
 		},
-		{
-			"but not those under other headings",
-			millrace.Page{Blocks: []block{heading(1, "A"), heading(2, "a"), text("x"), heading(1, "B"), heading(2, "b"), text("y")}},
-			[]string{"A > a|paragraph|x", "B > b|paragraph|y"},
-		},
-		{"headings only", millrace.Page{Title: "T", Blocks: []block{heading(1, "A"), heading(1, "B")}}, []string{"|paragraph|A\nB"}},
-		{"the title as the only heading", millrace.Page{Title: "T", Blocks: []block{heading(1, "T")}}, []string{"T|paragraph|"}},
+		{"headings only", millrace.Page{Title: "T", Blocks: []block{heading(1, "A"), heading(1, "B")}}, []string{"B||heading|A\nB"}},
+		{"the title as the only heading", millrace.Page{Title: "T", Blocks: []block{heading(1, "T")}}, []string{"T||heading|T"}},
 		{
 			"the type of most",
-			millrace.Page{Blocks: []block{text("see"), {Type: millrace.ListBlock, Items: []millrace.Item{{Text: long}}}}},
-			[]string{"|list|see\n\n- " + long},
+			millrace.Page{Blocks: []block{heading(1, long), text("see"), {Type: millrace.ListBlock, Items: []millrace.Item{{Text: "some more"}}}}},
+			[]string{long + "||list|" + long + "\nsee\n\n- some more"},
 		},
 	} {
 		if d := cmp.Diff(c.want, passages(&c.page)); d != "" {
@@ -111,11 +112,12 @@ func TestPassagesLong(t *testing.T) {
 	}
 }
 
-// The id of a chunk stays when an equal one comes after it.
+// The id of a passage stays when an equal one comes after it.
 func TestIDs(t *testing.T) {
-	one := Chunks(&millrace.Page{Blocks: []block{text("a"), text("b")}})
-	two := Chunks(&millrace.Page{Blocks: []block{text("a"), text("a"), code("a"), text("b")}})
-	if one[0] != two[0] || one[1] != two[3] || two[0].ID == two[1].ID || two[0].ID == two[2].ID {
+	a, b := text(strings.Repeat("a", 1500)), text(strings.Repeat("b", 1500))
+	one := Passages(&millrace.Page{Blocks: []block{a, b}})
+	two := Passages(&millrace.Page{Blocks: []block{a, a, code(a.Text), b}})
+	if one[0].ID != two[0].ID || one[1].ID != two[3].ID || two[0].ID == two[1].ID || two[0].ID == two[2].ID {
 		t.Errorf("ids %v and %v", one, two)
 	}
 }
@@ -126,15 +128,9 @@ func Example() {
 		{Type: millrace.TextBlock, Text: "A race carries water to the wheel."},
 		{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "wheel"}, {Text: "stones"}}},
 	}}
-	for _, c := range Chunks(page) {
-		fmt.Printf("%s %s %q\n", c.ID, c.Type, c.Text)
-	}
 	for _, p := range Passages(page) {
-		fmt.Printf("%s %v %q\n", p.ID, p.Headings, p.Text)
+		fmt.Printf("%s %s %v %q\n", p.ID, p.Type, p.Headings, p.Text)
 	}
 	// Output:
-	// idrd2s3m9cpvi heading "Parts"
-	// l7uov6ce222e4 paragraph "A race carries water to the wheel."
-	// siv89nmjp4620 list "- wheel\n- stones"
-	// l7uov6ce222e4 [Parts] "A race carries water to the wheel.\n\n- wheel\n- stones"
+	// 6opm57hgc3fpe paragraph [Parts] "Parts\nA race carries water to the wheel.\n\n- wheel\n- stones"
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// piece is a chunk with what the passages need to know of it.
+// piece is a part with the facts that passages need.
 type piece struct {
-	Chunk
+	Part
 	size int    // of Text, in code points
 	hash uint64 // of Type and Text, the same wherever it stands
 	glue string // what joins it to the piece before, when both come from one block; else ""
@@ -20,7 +20,6 @@ type piece struct {
 // walker gathers the pieces of a page.
 type walker struct {
 	pieces []piece
-	names  namer
 	lead   string // what the next text begins with: the title of a call-out, the label of a footnote
 	inside string // the type of texts here: Paragraph, or Quote inside of a quotation
 	nested int    // how many blocks are open around; headings count in none
@@ -91,11 +90,11 @@ func (w *walker) heading(b *millrace.Block) {
 		return
 	}
 	text := strings.Join(strings.Fields(b.Text), " ")
-	if cut := runeOffset(text, MaxChunk); cut < len(text) {
+	if cut := runeOffset(text, maxPart); cut < len(text) {
 		text = strings.TrimSpace(text[:cut])
 	}
 	if text != "" {
-		w.put(piece{Chunk: Chunk{Type: Heading, Text: text, Level: min(max(b.Level, 1), 6)}})
+		w.put(piece{Part: Part{Type: Heading, Text: text, Level: min(max(b.Level, 1), 6)}})
 	}
 }
 
@@ -170,7 +169,7 @@ func (w *walker) add(kind, text string) {
 	start := 0
 	for i, cut := range divide(text, kind == Code || kind == List) {
 		part := trim(kind, text[start:cut])
-		p := piece{Chunk: Chunk{Type: kind, Text: part}, cont: i > 0}
+		p := piece{Part: Part{Type: kind, Text: part}, cont: i > 0}
 		if i > 0 {
 			p.glue = glue(text[:start])
 		}
@@ -197,7 +196,6 @@ func glue(before string) string {
 func (w *walker) put(p piece) {
 	p.size = utf8.RuneCountInString(p.Text)
 	p.hash = mix(fnv(fnv(fnv(offset64, p.Type), "\n"), p.Text))
-	p.ID = w.names.name(p.Type, p.Text)
 	w.pieces = append(w.pieces, p)
 }
 

@@ -45,7 +45,9 @@ func (r *refused) Error() string {
 	return text + ": " + r.err.Error()
 }
 
-func (r *refused) Unwrap() error { return r.err }
+// ErrorCode returns the status, as that of fetch.StatusError.
+func (r *refused) ErrorCode() string { return "http-" + strconv.Itoa(r.status) }
+func (r *refused) Unwrap() error     { return r.err }
 
 // tooLarge says whether less input may help. Servers say 413, 400 or 422 for
 // a text over their context as well as for too many texts.
@@ -104,7 +106,7 @@ func (e *Embedder) attempts(ctx context.Context, j *job, input []string) ([][]fl
 			return nil, err
 		}
 		if after > maxEmbedRetryAfter {
-			return nil, fmt.Errorf("it wants to be left alone for %s: %w", after, err)
+			return nil, millrace.Coded("retry-after", fmt.Errorf("it wants to be left alone for %s: %w", after, err))
 		}
 		// Less up to a half, so that several clients do not come back at once.
 		pause := wait - time.Duration(rand.Int64N(int64(wait/2)+1))
@@ -167,12 +169,12 @@ func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) e
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
-			return fmt.Errorf("no answer in %s: %w", timeout, millrace.ErrUnavailable)
+			return fmt.Errorf("no answer in %s: %w", timeout, millrace.Coded("timeout-answer", millrace.ErrUnavailable))
 		}
 		err = u.Err // it repeats the URL, with all that is secret in it
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no whole answer in %s: %w", timeout, millrace.ErrUnavailable)
+		return fmt.Errorf("no whole answer in %s: %w", timeout, millrace.Coded("timeout-whole", millrace.ErrUnavailable))
 	}
 	return fmt.Errorf("%s: %w", e.hide(err.Error()), millrace.ErrUnavailable)
 }

@@ -175,39 +175,39 @@ func TestEmbedFaults(t *testing.T) {
 		says     string
 		requests int
 	}{
-		"too few":         {answer(200, data(vector(0, "1,2"))), millrace.ErrInvalid, "1 vectors for 2 texts", 1},
-		"too many":        {answer(200, data(vector(0, "1"), vector(1, "1"), vector(2, "1"))), millrace.ErrInvalid, "3 vectors", 1},
-		"none":            {answer(200, `{}`), millrace.ErrInvalid, "0 vectors", 1},
-		"twice":           {answer(200, data(vector(1, "1,2"), vector(1, "1,2"))), millrace.ErrInvalid, "index 1", 1},
-		"outside":         {answer(200, data(vector(0, "1,2"), vector(2, "1,2"))), millrace.ErrInvalid, "index 2", 1},
-		"negative":        {answer(200, data(vector(0, "1,2"), vector(-1, "1,2"))), millrace.ErrInvalid, "index -1", 1},
-		"half indexed":    {answer(200, data(vector(0, "1,2"), `{"embedding":[1,2]}`)), millrace.ErrInvalid, "no index", 1},
-		"two sizes":       {answer(200, data(vector(0, "1,2"), vector(1, "1"))), millrace.ErrInvalid, "1 dimensions, not 2", 1},
-		"empty vector":    {answer(200, data(vector(0, ""), vector(1, ""))), millrace.ErrInvalid, "0 dimensions", 1},
-		"zero vector":     {answer(200, data(vector(0, "1,0"), vector(1, "0,0"))), millrace.ErrInvalid, "vector 1 is zero", 1},
-		"NaN":             {answer(200, data(vector(0, "1,NaN"), vector(1, "1,2"))), millrace.ErrInvalid, "line 1, byte", 1},
-		"null":            {answer(200, data(vector(0, "1,null"), vector(1, "1,2"))), millrace.ErrInvalid, "null is no number", 1},
-		"text":            {answer(200, data(vector(0, `1,"2"`), vector(1, "1,2"))), millrace.ErrInvalid, "is no number", 1},
-		"infinite":        {answer(200, data(vector(0, "1,1e39"), vector(1, "1,2"))), millrace.ErrInvalid, "1e39 is no number", 1},
-		"base64":          {answer(200, `{"data":[{"index":0,"embedding":"AAAA"},{"index":1,"embedding":"AAAA"}]}`), millrace.ErrInvalid, "want an array", 1},
-		"HTML":            {answer(200, "<html>"), millrace.ErrInvalid, "line 1", 1},
-		"cut off":         {answer(200, `{"data":[`), millrace.ErrInvalid, "ends too early", 1},
-		"huge":            {answer(200, `{"data":[{"index":0,"embedding":[`+strings.Repeat("1.25,", 200_000)+"1]}]}"), millrace.ErrTooLarge, "longer than", 1},
-		"no content":      {answer(204, ""), millrace.ErrInvalid, "status 204", 1},
-		"redirect":        {answer(307, "", "Location", "/elsewhere"), millrace.ErrInvalid, "status 307", 1},
-		"no such model":   {answer(404, `{"error":{"message":"model \"m\" not found"}}`), millrace.ErrNotFound, `model \"m\" not found`, 1},
-		"wrong key":       {answer(401, `{"error":"bad key `+testKey+`"}`), millrace.ErrForbidden, "bad key …", 1},
-		"refused":         {answer(400, `{"error":{"message":"no"}}`), millrace.ErrInvalid, `("no")`, 2},
-		"busy":            {answer(429, "slow down"), millrace.ErrUnavailable, "gave up after 3 attempts", 3},
-		"broken":          {answer(500, strings.Repeat(testKey, 100)), millrace.ErrUnavailable, "status 500", 3},
-		"busy for an age": {answer(503, "", "Retry-After", "3600"), millrace.ErrUnavailable, "1h0m0s", 1},
+		"too few":         {answer(200, data(vector(0, "1,2"))), millrace.ErrInvalid, "vector-count", 1},
+		"too many":        {answer(200, data(vector(0, "1"), vector(1, "1"), vector(2, "1"))), millrace.ErrInvalid, "vector-count", 1},
+		"none":            {answer(200, `{}`), millrace.ErrInvalid, "vector-count", 1},
+		"twice":           {answer(200, data(vector(1, "1,2"), vector(1, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
+		"outside":         {answer(200, data(vector(0, "1,2"), vector(2, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
+		"negative":        {answer(200, data(vector(0, "1,2"), vector(-1, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
+		"half indexed":    {answer(200, data(vector(0, "1,2"), `{"embedding":[1,2]}`)), millrace.ErrInvalid, "vector-index", 1},
+		"two sizes":       {answer(200, data(vector(0, "1,2"), vector(1, "1"))), millrace.ErrInvalid, "vector-size", 1},
+		"empty vector":    {answer(200, data(vector(0, ""), vector(1, ""))), millrace.ErrInvalid, "vector-size", 1},
+		"zero vector":     {answer(200, data(vector(0, "1,0"), vector(1, "0,0"))), millrace.ErrInvalid, "vector-zero", 1},
+		"NaN":             {answer(200, data(vector(0, "1,NaN"), vector(1, "1,2"))), millrace.ErrInvalid, "json-syntax", 1},
+		"null":            {answer(200, data(vector(0, "1,null"), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
+		"text":            {answer(200, data(vector(0, `1,"2"`), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
+		"infinite":        {answer(200, data(vector(0, "1,1e39"), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
+		"base64":          {answer(200, `{"data":[{"index":0,"embedding":"AAAA"},{"index":1,"embedding":"AAAA"}]}`), millrace.ErrInvalid, "json-type", 1},
+		"HTML":            {answer(200, "<html>"), millrace.ErrInvalid, "json-syntax", 1},
+		"cut off":         {answer(200, `{"data":[`), millrace.ErrInvalid, "json-cut", 1},
+		"huge":            {answer(200, `{"data":[{"index":0,"embedding":[`+strings.Repeat("1.25,", 200_000)+"1]}]}"), millrace.ErrTooLarge, "json-size", 1},
+		"no content":      {answer(204, ""), millrace.ErrInvalid, "http-204", 1},
+		"redirect":        {answer(307, "", "Location", "/elsewhere"), millrace.ErrInvalid, "http-307", 1},
+		"no such model":   {answer(404, `{"error":{"message":"model \"m\" not found"}}`), millrace.ErrNotFound, "http-404", 1},
+		"wrong key":       {answer(401, `{"error":"bad key `+testKey+`"}`), millrace.ErrForbidden, "http-401", 1},
+		"refused":         {answer(400, `{"error":{"message":"no"}}`), millrace.ErrInvalid, "http-400", 2},
+		"busy":            {answer(429, "slow down"), millrace.ErrUnavailable, "http-429", 3},
+		"broken":          {answer(500, strings.Repeat(testKey, 100)), millrace.ErrUnavailable, "http-500", 3},
+		"busy for an age": {answer(503, "", "Retry-After", "3600"), millrace.ErrUnavailable, "retry-after", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveModel(t, c.first)
 			e := embedder(t, s, &EmbedderOptions{Retries: 2})
 			got, err := e.Embed(t.Context(), false, []string{"one", "two"})
-			if !errors.Is(err, c.is) || got != nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), s.URL) {
-				t.Errorf("%v, %v; want %v with %q", got, err, c.is, c.says)
+			if !errors.Is(err, c.is) || got != nil || millrace.ErrorCode(err) != c.says {
+				t.Errorf("%v, %v, %v: code %q, want %q", got, err, c.is, millrace.ErrorCode(err), c.says)
 			}
 			if err != nil && (strings.Contains(err.Error(), testKey) || len(err.Error()) > 1000) {
 				t.Errorf("it shows too much: %v", err)
@@ -252,7 +252,7 @@ func TestEmbedQuestion(t *testing.T) {
 	slow := serveModel(t, func(int, embeddingsRequest, http.ResponseWriter) bool { <-end; return true })
 	defer close(end)
 	e := embedder(t, slow, &EmbedderOptions{QueryTimeout: 20 * time.Millisecond})
-	if _, err := e.Embed(t.Context(), true, []string{"q"}); !errors.Is(err, millrace.ErrUnavailable) || !strings.Contains(err.Error(), "20ms") {
+	if _, err := e.Embed(t.Context(), true, []string{"q"}); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "timeout-answer" {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -266,7 +266,7 @@ func TestEmbedDown(t *testing.T) {
 	s := serveModel(t, nil)
 	e := embedder(t, s, &EmbedderOptions{Retries: -1})
 	s.Close()
-	if _, err := e.Embed(t.Context(), false, []string{"a"}); !errors.Is(err, millrace.ErrUnavailable) || !strings.Contains(err.Error(), "refused") {
+	if _, err := e.Embed(t.Context(), false, []string{"a"}); !errors.Is(err, millrace.ErrUnavailable) {
 		t.Error(err)
 	}
 }

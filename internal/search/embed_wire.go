@@ -47,11 +47,11 @@ func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	if err := jsonio.Decode(r, limits, &a); err != nil {
 		return nil, err
 	}
-	broken := func(format string, args ...any) error {
-		return &millrace.FormatError{Position: "/data", Reason: fmt.Sprintf(format, args...)}
+	broken := func(code, format string, args ...any) error {
+		return &millrace.FormatError{Position: "/data", Code: code, Reason: fmt.Sprintf(format, args...)}
 	}
 	if len(a.Data) != n {
-		return nil, broken("%d vectors for %d texts", len(a.Data), n)
+		return nil, broken("vector-count", "%d vectors for %d texts", len(a.Data), n)
 	}
 	out := make([][]float32, n)
 	for i, d := range a.Data {
@@ -59,19 +59,19 @@ func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 		if d.Index != nil {
 			at = *d.Index
 		} else if a.Data[0].Index != nil {
-			return nil, broken("vector %d has no index, but the first has one", i)
+			return nil, broken("vector-index", "vector %d has no index, but the first has one", i)
 		}
 		if at < 0 || at >= n || out[at] != nil {
-			return nil, broken("the index %d of vector %d is there twice, or of no text", at, i)
+			return nil, broken("vector-index", "the index %d of vector %d is there twice, or of no text", at, i)
 		}
 		if *size == 0 {
 			*size = len(d.Embedding)
 		}
 		if len(d.Embedding) != *size || *size == 0 {
-			return nil, broken("vector %d has %d dimensions, not %d", i, len(d.Embedding), *size)
+			return nil, broken("vector-size", "vector %d has %d dimensions, not %d", i, len(d.Embedding), *size)
 		}
 		if out[at] = unitVector(d.Embedding); out[at] == nil {
-			return nil, broken("vector %d is zero", i)
+			return nil, broken("vector-zero", "vector %d is zero", i)
 		}
 	}
 	return out, nil

@@ -2,9 +2,12 @@ package search
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/millrace/millrace"
 )
 
 // Phrase is terms that stand one after the other.
@@ -74,9 +77,11 @@ type plan struct {
 	terms  []string
 	total  float64 // of the weights
 	trial  Trial
+	note   error // a part of the question that is not looked for; nil = all is
 }
 
-// maxAsked of a question are looked for, the rarest.
+// maxAsked is how many words of a question are looked for: the rarest of those
+// that the site has, where a word counts as often as the question repeats it.
 const maxAsked = 64
 
 // common is the share of the passages from which a word on the stop list of a
@@ -110,8 +115,17 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 		}
 	}
 	slices.SortStableFunc(p.words, func(x, y *wanted) int { return cmp.Compare(x.n, y.n) })
-	if len(p.words) > maxAsked {
+	if n := len(p.words); n > maxAsked {
+		p.note = millrace.Coded("query-words", fmt.Errorf("the question has %d words: the %d rarest count", n, maxAsked))
+		weight := func(w *wanted) float64 {
+			if w.n == 0 {
+				return 0
+			}
+			return float64(w.times) * rarity(w.n, st.Passages)
+		}
+		slices.SortStableFunc(p.words, func(x, y *wanted) int { return cmp.Compare(weight(y), weight(x)) })
 		p.words = p.words[:maxAsked]
+		slices.SortStableFunc(p.words, func(x, y *wanted) int { return cmp.Compare(x.n, y.n) })
 	}
 	for _, w := range p.words {
 		w.weight = float64(w.times) * rarity(w.n, st.Passages)

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -44,7 +45,7 @@ type Meaning struct {
 	Vector Vector  // nil: meaning is not looked at
 	Weight float64 // of similarity beside words, from 0 to 1
 	Short  int     // a passage with fewer words has no direction of its own
-	Note   string  // why meaning is not looked at, if the user should know
+	Note   error   // why meaning is not looked at, if the user should know
 }
 
 // Statistics are about the passages that are current.
@@ -74,6 +75,14 @@ const (
 	defaultLimit   = 10
 	defaultPerPage = 3
 )
+
+// cutNote returns why the end of a question does not count, nil if it does.
+func cutNote(text string) error {
+	if head(text, millrace.MaxQuery) == text {
+		return nil
+	}
+	return millrace.Coded("query-cut", fmt.Errorf("the first %d characters of the question count", millrace.MaxQuery))
+}
 
 // Run answers a question. See the package's comment for what relevance is.
 func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrace.Found, error) {
@@ -113,7 +122,15 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 	if err != nil {
 		return nil, err
 	}
-	found.Note = meaning.Note
+	found.Note = cutNote(q.Text)
+	for _, note := range []error{p.note, meaning.Note} {
+		switch {
+		case found.Note == nil:
+			found.Note = note
+		case note != nil:
+			found.Note = fmt.Errorf("%w; %w", found.Note, note)
+		}
+	}
 	if trial.Meaning != 0 {
 		meaning.Weight = min(1, meaning.Weight*trial.Meaning)
 	}
