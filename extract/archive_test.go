@@ -78,6 +78,10 @@ func TestArchives(t *testing.T) {
 		{"/forum/a-thread?page=2", posts, millrace.Forum},
 		{"/collections/stones?page=2", links, millrace.Archive},
 		{"/collections/stones", links, millrace.Collection},
+		{"/blog/", posts, millrace.Listing},
+		{"/en/News", links, millrace.Listing},
+		{"/news/", prose, millrace.Article}, // a page of that name
+		{"/docs/blog/", links, millrace.Documentation},
 		{"/docs/category/theory.html", chapters, millrace.Documentation},
 		{"/docs/category-theory/", prose, millrace.Documentation},
 		{"/x", "<body class='archive category'>" + prose, millrace.Archive},

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 func benchPages(b *testing.B) (pages [][]byte) {
@@ -18,7 +20,7 @@ func benchPages(b *testing.B) (pages [][]byte) {
 		}
 		return pages
 	}
-	names, _ := filepath.Glob(filepath.Join(dataDir(b, "MILLRACE_TEST_PGDOC"), "s*.html"))
+	names, _ := filepath.Glob(filepath.Join(testkit.Data(b, "MILLRACE_TEST_PGDOC"), "s*.html"))
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 var (
@@ -34,7 +35,7 @@ func flattenBlocks(blocks []millrace.Block) []millrace.Block {
 
 // TestBlocks prints how much of the structure of the gold pages is kept.
 func TestBlocks(t *testing.T) {
-	dir := filepath.Join(dataDir(t, "MILLRACE_TEST_DATA"), "blocks")
+	dir := filepath.Join(testkit.Data(t, "MILLRACE_TEST_DATA"), "blocks")
 	names, _ := filepath.Glob(filepath.Join(dir, "html", "*.html"))
 	if len(names) == 0 {
 		t.Fatal("no gold pages in ", dir)

@@ -107,7 +107,7 @@ func TestCharsetBinary(t *testing.T) {
 		res, err := HTML(t.Context(), []byte(data), "https://example.com/", nil)
 		if !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("%s: %v, %+v", name, err, res)
-		} else if !strings.Contains(err.Error(), "binary") {
+		} else if millrace.ErrorCode(err) != "binary" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -169,7 +169,7 @@ func (m *meta) declaredDate(key string, names []string) (sure, weak claim) {
 	for _, n := range names {
 		if t := m.namedTime(n); !t.IsZero() {
 			c := claim{t, "meta " + n}
-			if m.guess != millrace.Documentation && m.url.Path != "/" && (m.guess == millrace.Article || m.guess == millrace.Forum || m.page.Author != "") {
+			if m.guess != millrace.Documentation && m.url.Path != "/" && (m.guess == millrace.Article || m.guess == millrace.Forum || m.guess == "" || m.page.Author != "") {
 				return c, weak
 			}
 			if weak.IsZero() {

@@ -99,6 +99,8 @@ func TestDates(t *testing.T) {
 	for _, c := range []struct{ name, url, doc, published, source, modified string }{
 		{"declared", "/a", article(`"datePublished":"2020-03-05","dateModified":"2021-01-01"`) + `<h1>Corn</h1>` + text, "2020-03-05", "json-ld datePublished", "2021-01-01"},
 		{"open graph", "/a", og + `<h1>Corn</h1>` + text, "2020-03-05", "meta article:published_time", ""},
+		{"open graph without a type", "/a", `<meta property=article:published_time content=2020-03-05T10:00:00Z><h1>Corn</h1>` + text, "2020-03-05", "meta article:published_time", ""},
+		{"of Dublin Core", "/a", `<meta name=DC.date.issued content=2020-03-05><h1>Corn</h1>` + text, "2020-03-05", "meta dc.date.issued", ""},
 		{"by a name of its own", "/a", `<meta name=x-published-date content=2020-03-05><h1>Corn</h1>` + text, "2020-03-05", "meta x-published-date", ""},
 		{"below the title", "/a", `<h1>Corn</h1><div>By Ann Bee • <span>March 5, 2020</span> • 4 min read</div>` + text, "2020-03-05", "text near title", ""},
 		{"above the title", "/a", `<header><p>5. März 2020</p><h1>Corn</h1></header>` + text, "2020-03-05", "text near title", ""},

@@ -38,4 +38,4 @@ package extract
 
 // Version is the version of the extractor. It rises whenever the same HTML
 // may give another page, and is a part of fingerprints.
-const Version = 4
+const Version = 5

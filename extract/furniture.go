@@ -72,6 +72,9 @@ func (l *located) furniture(b *box) string {
 		l.consent = l.consent || b.words > 0 && l.total.words-b.words < 30
 		return "consent"
 	}
+	if b.words > 0 && b.words <= maxAdvert && b.flags&(hasTop|hasHeading) == 0 && b.plain() < l.total.plain() && isAdvert(n) {
+		return "advertisement"
+	}
 	if l.total.plain()-b.plain() >= 30 {
 		if small && hasAttr(n, "data-nosnippet") {
 			return "data-nosnippet"
@@ -146,6 +149,28 @@ var consentTools = map[string]bool{
 	"didomi-host": true, "cookie-law-info-bar": true, "cookie-notice": true, "qc-cmp2-container": true, "iubenda-cs-banner": true,
 	"cmplz-cookiebanner-container": true, "truste-consent-track": true, "BorlabsCookieBox": true, "moove_gdpr_cookie_info_bar": true,
 	"cliSettingsPopup": true, "termsfeed-com---nb": true, "hs-eu-cookie-confirmation": true, "tarteaucitronRoot": true,
+}
+
+// maxAdvert is the number of words of the longest advertisement: what is longer
+// is a text that some theme calls so.
+const maxAdvert = 60
+
+// isAdvert reports whether an element is a place for advertisements: its class is
+// one that themes give those, or an ad server has marked it.
+func isAdvert(n *html.Node) bool {
+	class := strings.ToLower(attr(n, "class"))
+	if class == "ad" || class == "ads" { // beside others they are words of programs, too
+		return true
+	}
+	for t := range strings.FieldsSeq(class) {
+		switch strings.ReplaceAll(t, "_", "-") {
+		case "advert", "adverts", "advertisement", "advertising", "adsbygoogle", "ad-slot", "ad-unit", "ad-container", "ad-wrapper", "ad-banner",
+			"ad-block", "ad-box", "advert-box", "banner-ad", "google-ad", "google-ads", "dfp-ad", "sponsored-content":
+			return true
+		}
+	}
+	id := attr(n, "id")
+	return strings.HasPrefix(id, "google_ads_") || strings.HasPrefix(id, "div-gpt-ad") || hasAttr(n, "data-ad-slot") || hasAttr(n, "data-google-query-id")
 }
 
 // isComments reports whether an element holds the comments of readers: its

@@ -21,20 +21,8 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 )
-
-// dataDir gives the folder that a variable names, or skips the test.
-func dataDir(t testing.TB, variable string) string {
-	t.Helper()
-	dir := os.Getenv(variable)
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatalf("%s is not set", variable)
-		}
-		t.Skipf("%s is not set", variable)
-	}
-	return dir
-}
 
 func gunzip(t testing.TB, name string) []byte {
 	t.Helper()
@@ -121,7 +109,7 @@ const (
 )
 
 func TestGold(t *testing.T) {
-	dir := dataDir(t, "MILLRACE_TEST_DATA")
+	dir := testkit.Data(t, "MILLRACE_TEST_DATA")
 	type tally struct {
 		f1                                                 float64
 		n, with, withN, without, withoutN, title, titleN   int
@@ -276,7 +264,7 @@ func share(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 // their navigation: no word may be lost, none may leak, by each page alone and
 // by the template of all.
 func TestManual(t *testing.T) {
-	dir := dataDir(t, "MILLRACE_TEST_PGDOC")
+	dir := testkit.Data(t, "MILLRACE_TEST_PGDOC")
 	names, err := filepath.Glob(filepath.Join(dir, "*.html"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no pages in %s: %v", dir, err)

@@ -128,6 +128,9 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 		return nil, err
 	}
 	res.Root, res.Dropped, res.Kept, res.Login = l.selector(), l.dropped, l.kept, alone.login
+	if alone.protected {
+		res.Page.Access.Auth = true
+	}
 	w := newWalker(ctx, l.c, l, m.base, m.own)
 	if l.why == "" || l.keeps {
 		if res.Page.Blocks, err = w.run(l.root); err != nil {

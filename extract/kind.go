@@ -161,11 +161,19 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 	if m.list == isList {
 		return millrace.Archive, "declared"
 	}
-	if m.list == likeList || m.guess == millrace.Archive {
+	index := false // of a blog, or of news
+	if name := path.Base(strings.ToLower(m.url.Path)); m.list == noList && (m.guess == "" || m.guess == millrace.Article) {
+		index = name == "blog" || name == "news"
+	}
+	if index || m.list == likeList || m.guess == millrace.Archive {
 		// A list of links, or of texts with links; with less than three of
 		// them only if there is hardly anything else.
 		long := root.anchors >= 3 && (root.links*4 > root.words || root.prose < 40*root.anchors)
-		if long || root.anchors > 0 && root.words < 60*root.anchors || listsPosts(l.c, l.root) {
+		switch {
+		case !long && (root.anchors == 0 || root.words >= 60*root.anchors) && !listsPosts(l.c, l.root):
+		case index:
+			return millrace.Listing, "structure"
+		default:
 			return millrace.Archive, "structure"
 		}
 	}

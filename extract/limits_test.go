@@ -18,6 +18,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // ordinary is a page of the usual mix, about n bytes long.
@@ -146,8 +147,9 @@ var hostile = map[string]func() string{
 // work on these sizes is beyond it by orders of magnitude.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
-		t.Skip("testing.Short: documents of some megabytes")
+		t.Skip("testing.Short: long documents")
 	}
+	const slow, short = 200 * time.Millisecond, 300_000
 	rules, err := NewRules(&RulesOptions{
 		Keep:     []string{"td td:nth-child(2)", "ul ul ul > li", "div div div b", "i:only-child", "[class~=nav]", "p:last-of-type", ":is(cite, code):not(.x)", "span + span ~ span"},
 		Drop:     []string{"li li:first-child", "blockquote:has(> blockquote) p", "div:has(b)", "a:nth-last-child(3n+1)", "dd ~ dd", "h1 + h1", "p ~ p ~ p ~ p:empty", "figure:has(img):nth-of-type(even)", "div div div div div div nosuch", "table"},
@@ -160,21 +162,26 @@ func TestLinear(t *testing.T) {
 	for kind, o := range map[string]*Options{"alone": nil, "by rules": {Rules: rules}} {
 		perByte := func(doc string) (time.Duration, float64) {
 			best := time.Hour
-			for range 2 {
+			for range 3 { // another load of the machine may slow one down
 				start := time.Now()
 				if _, err := HTML(t.Context(), []byte(doc), "https://example.com/", o); err != nil {
 					t.Fatal(err)
 				}
-				best = min(best, time.Since(start))
+				if best = min(best, time.Since(start)); best <= slow {
+					break
+				}
 			}
 			return best, float64(best) / float64(len(doc))
 		}
 		_, usual := perByte(ordinary(1 << 20))
 		for name, make := range hostile {
 			doc := make()
+			if !testkit.Soaking() {
+				doc = doc[:min(len(doc), short)]
+			}
 			took, per := perByte(doc)
 			t.Logf("%-8s %-22s %8d bytes %10s, %.2f of ordinary", kind, name, len(doc), took.Round(time.Millisecond), per/usual)
-			if per > 12*usual && took > 200*time.Millisecond {
+			if per > 12*usual && took > slow {
 				t.Errorf("%s, %s: %.1f times the time per byte of an ordinary page", kind, name, per/usual)
 			}
 		}

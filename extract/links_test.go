@@ -163,6 +163,8 @@ func TestLogin(t *testing.T) {
 		{"protected post", "/2024/05/a/", menu + `<div id=side>` + strings.Repeat("<a href=/x>one more entry</a> ", 40) + `</div><article><h1>Protected: A</h1><form class=post-password-form>` +
 			`<p>This content is password protected. To view it please enter your password below:</p><input type=password></form></article>`, true},
 		{"second field", "/login", `<div class=modal><form><input type=password></form></div><main>` + form + `</main>`, true},
+		{"protected post beside others", "/a/", `<body class="single postid-7"><form action=/wp-login.php?action=postpass><input type=password></form>` + prose, true},
+		{"protected post of a list", "/blog/", `<body class="blog archive"><form class=post-password-form><input type=password></form>` + prose, false},
 		{"list with a protected post", "/", `<form class=post-password-form><input type=password></form>` + prose, false},
 		{"in the header", "/", `<header>` + form + `</header><main><h1>Shop</h1></main>`, false},
 		{"small box", "/", `<div>` + form + `</div><ul>` + goods + `</ul>`, false},
@@ -174,8 +176,12 @@ func TestLogin(t *testing.T) {
 		{"new account", "/", `<form><input type=password autocomplete=new-password></form>`, false},
 		{"no field", "/login", `<title>Log in</title><p>Use your key.</p>`, false},
 	} {
-		if res := extractPage(t, "https://example.com"+c.url, c.doc); res.Login != c.want {
+		res := extractPage(t, "https://example.com"+c.url, c.doc)
+		if res.Login != c.want {
 			t.Errorf("%s: %t", c.name, res.Login)
+		}
+		if want := c.want && strings.HasPrefix(c.name, "protected post"); res.Page.Access.Auth != want {
+			t.Errorf("%s: Access.Auth is %t", c.name, res.Page.Access.Auth)
 		}
 	}
 }

@@ -20,16 +20,18 @@ type located struct {
 	dropped []Dropped
 	kind    millrace.PageKind
 	login   bool
-	consent bool   // there is hardly more than a consent tool's elements
-	why     string // there is no content; "" = there may be some
-	thread  bool   // the page lives of its comments
-	stages  map[*html.Node]bool
-	own     *html.Node          // the root as it was located, if the walk begins at another
-	keeps   bool                // rules keep something
-	thin    map[*html.Node]bool // subtrees that the walk leaves out but for what a rule keeps
-	kept    []Kept
-	carded  int32 // the box behind the last card of a writer
-	total   box   // the body before anything was left out
+	// protected: the page is a post with a password (WordPress).
+	protected bool
+	consent   bool   // there is hardly more than a consent tool's elements
+	why       string // there is no content; "" = there may be some
+	thread    bool   // the page lives of its comments
+	stages    map[*html.Node]bool
+	own       *html.Node          // the root as it was located, if the walk begins at another
+	keeps     bool                // rules keep something
+	thin      map[*html.Node]bool // subtrees that the walk leaves out but for what a rule keeps
+	kept      []Kept
+	carded    int32 // the box behind the last card of a writer
+	total     box   // the body before anything was left out
 }
 
 // minDropped is the number of words from which a dropped subtree is reported.

@@ -44,10 +44,21 @@ func (l *located) asks(password *html.Node, m *meta) bool {
 		}
 		i++
 	}
-	if hasClass(form, "post-password-form") || saysLogin(m.page.Title) || saysLogin(m.c.title) || loginPath(m.url.Path) {
+	if isPostForm(form) {
+		// The other text of a page of one post is of other posts.
+		l.protected = words < 200 && prose < 60 || !m.isHome() && hasClass(l.c.body, "single", "page", "singular")
+		return l.protected
+	}
+	if saysLogin(m.page.Title) || saysLogin(m.c.title) || loginPath(m.url.Path) {
 		return words < 200 && prose < 60
 	}
 	return words < 60 && prose < 25
+}
+
+// isPostForm reports whether a form is the one that WordPress shows in place of
+// the content of a post with a password.
+func isPostForm(form *html.Node) bool {
+	return form != nil && (hasClass(form, "post-password-form") || strings.HasSuffix(strings.ToLower(attr(form, "action")), "wp-login.php?action=postpass"))
 }
 
 // isCorner reports whether an element is a part of a page that has another

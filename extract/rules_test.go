@@ -121,11 +121,11 @@ func TestRulesErrors(t *testing.T) {
 		strings.Repeat("a", 1001), strings.Repeat("a ", 300) + "a", strings.Repeat(":has(a)", 9),
 	} {
 		_, err := NewRules(&RulesOptions{Drop: []string{text}})
-		if !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), fmt.Sprintf("drop %.200q", text)) {
+		if !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != "bad-selector" {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := NewRules(&RulesOptions{Keep: []string{"a", "b::c"}}); err == nil || !strings.Contains(err.Error(), `keep "b::c"`) {
+	if _, err := NewRules(&RulesOptions{Keep: []string{"a", "b::c"}}); millrace.ErrorCode(err) != "bad-selector" {
 		t.Error(err)
 	}
 	if r, err := NewRules(nil); err != nil || r.Fingerprint() != "" {
