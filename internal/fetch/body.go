@@ -47,7 +47,8 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 // zstd). What it gives before io.EOF is not verified yet: only io.EOF says
 // that the body was whole, within the limits of the client that fetched it
 // (the defaults, or those of a [Download], for a response from elsewhere), and
-// as its Content-Digest says, which is over the coded bytes.
+// as its Content-Digest says, which is over the coded bytes, or over the content
+// as some proxies leave it.
 //
 // The first bytes have the last word about a coding: a body that claims any
 // coding but is plain text is taken as it is, as from a proxy that decodes
@@ -85,7 +86,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	}
 	codings, err := contentCodings(resp)
 	if err != nil {
-		return nil, c.invalid(err.Error(), nil)
+		return nil, c.invalid("coding", err.Error(), nil)
 	}
 	c.src = &source{r: body, url: c.url, want: -1, broken: broken}
 	if hasBody(resp) && !resp.Uncompressed {
@@ -106,6 +107,11 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 		}
 		c.stops = append(c.stops, stop)
 		c.top = bufio.NewReader(&meter{r: r, url: c.url, limits: lim, src: c.src})
+	}
+	if len(c.stops) == 0 {
+		for i, d := range c.src.digests {
+			c.src.digests[i].content = d.hash
+		}
 	}
 	c.out = meter{r: c.top, url: c.url, limits: limits{body: lim.body}}
 	return c, nil
@@ -158,6 +164,14 @@ func (c *content) Read(p []byte) (int, error) {
 		return 0, c.err
 	}
 	n, err := c.out.Read(p)
+	for _, d := range c.src.digests {
+		if d.content != d.hash {
+			d.content.Write(p[:n])
+		}
+	}
+	if ended(err) {
+		err = c.src.verify()
+	}
 	switch w, _ := c.body.(*wireBody); {
 	case err == nil:
 	case !ended(err):
@@ -198,16 +212,16 @@ func (c *content) explain(err error) error {
 		return err
 	}
 	if e, ok := errors.AsType[codingError](err); ok {
-		return c.invalid(e.Error(), nil)
+		return c.invalid("coding", e.Error(), nil)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return c.invalid("the content coding ends too early", nil)
+		return c.invalid("coding-cut", "the content coding ends too early", nil)
 	}
-	return c.invalid("the content coding is broken", err)
+	return c.invalid("coding-broken", "the content coding is broken", err)
 }
 
-func (c *content) invalid(reason string, err error) error {
-	return &BodyError{URL: c.url, Reason: reason, Kind: millrace.ErrInvalid, Err: err}
+func (c *content) invalid(code, reason string, err error) error {
+	return &BodyError{URL: c.url, Code: code, Reason: reason, Kind: millrace.ErrInvalid, Err: err}
 }
 
 // ended is true for the proper end of a stream alone. A wrapped io.EOF is a
@@ -217,7 +231,7 @@ func ended(err error) bool {
 }
 
 // source reads the coded bytes, counts and hashes them, and gives io.EOF only
-// when they are what the header promised.
+// when there are as many as the header promised.
 type source struct {
 	r       io.Reader
 	url     string
@@ -237,24 +251,22 @@ func (s *source) Read(p []byte) (int, error) {
 	for _, d := range s.digests {
 		d.hash.Write(p[:n])
 	}
-	if ended(err) {
-		err = s.verify()
+	if ended(err) && s.n < s.want {
+		err = &BodyError{URL: s.url, Code: "body-cut", Reason: fmt.Sprintf("cut short after %d of %d bytes", s.n, s.want), Kind: millrace.ErrUnavailable}
 	}
 	s.err = err
 	return n, err
 }
 
-// verify gives io.EOF if the body is what the header promised.
+// verify gives io.EOF if the body, which was read to its end, has the digests that
+// the header promised.
 func (s *source) verify() error {
-	if s.n < s.want {
-		return &BodyError{URL: s.url, Reason: fmt.Sprintf("cut short after %d of %d bytes", s.n, s.want), Kind: millrace.ErrUnavailable}
-	}
 	for _, d := range s.digests {
 		if !d.ok() {
 			if s.broken != nil {
 				s.broken()
 			}
-			return &BodyError{URL: s.url, Reason: "Content-Digest " + d.name + " does not match", Kind: millrace.ErrInvalid}
+			return &BodyError{URL: s.url, Code: "digest", Reason: "Content-Digest " + d.name + " does not match", Kind: millrace.ErrInvalid}
 		}
 	}
 	return io.EOF
@@ -274,10 +286,10 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	if m.n > m.limits.body {
-		return 0, tooLarge(m.url, "longer than %d bytes", m.limits.body)
+		return 0, tooLarge(m.url, "body-size", "longer than %d bytes", m.limits.body)
 	}
 	if m.src != nil && m.n > ratioFloor && m.n/m.limits.ratio > m.src.n {
-		return 0, tooLarge(m.url, "decodes to more than %d times its coded size", m.limits.ratio)
+		return 0, tooLarge(m.url, "coding-ratio", "decodes to more than %d times its coded size", m.limits.ratio)
 	}
 	return n, err
 }

@@ -97,21 +97,21 @@ func TestReadBody(t *testing.T) {
 		"short br":               {resp: response(encode(t, "x", "br"), ce, "br"), want: "x"},
 
 		"a charset as coding": {resp: response(prose, ce, "UTF-8"), want: prose},
-		"three codings":       {resp: response(gz, ce, "gzip, br, gzip"), kind: millrace.ErrInvalid, text: "3 content codings"},
-		"unknown coding":      {resp: response(gz, ce, "lzma"), kind: millrace.ErrInvalid, text: `unknown content coding "lzma"`},
-		"binary, not gzip":    {resp: response(zs, ce, "gzip"), kind: millrace.ErrInvalid, text: "claims to be gzip but is not"},
-		"binary, not zstd":    {resp: response(gz, ce, "zstd"), kind: millrace.ErrInvalid, text: "claims to be zstd but is not"},
-		"binary, not br":      {resp: response("\x00\xff\x00\xff\x01", ce, "br"), kind: millrace.ErrInvalid, text: "coding"},
-		"one byte of gzip":    {resp: response("\x1f", ce, "gzip"), kind: millrace.ErrInvalid, text: "claims to be gzip"},
-		"truncated header":    {resp: response(gz[:5], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated gzip":      {resp: response(gz[:len(gz)/2], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated trailer":   {resp: response(gz[:len(gz)-1], ce, "gzip"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated br":        {resp: response(br[:len(br)-1], ce, "br"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"truncated zstd":      {resp: response(zs[:len(zs)-1], ce, "zstd"), kind: millrace.ErrInvalid, text: "ends too early"},
-		"bad gzip checksum":   {resp: response(gz[:len(gz)-8]+"xxxx"+gz[len(gz)-4:], ce, "gzip"), kind: millrace.ErrInvalid, text: "broken"},
-		"rest after gzip":     {resp: response(gz+"rest of it", ce, "gzip"), kind: millrace.ErrInvalid, text: "broken"},
-		"rest after br":       {resp: response(br+"rest", ce, "br"), kind: millrace.ErrInvalid, text: "broken"},
-		"rest after zstd":     {resp: response(zs+"rest", ce, "zstd"), kind: millrace.ErrInvalid, text: "coding"},
+		"three codings":       {resp: response(gz, ce, "gzip, br, gzip"), kind: millrace.ErrInvalid, text: "coding"},
+		"unknown coding":      {resp: response(gz, ce, "lzma"), kind: millrace.ErrInvalid, text: "coding"},
+		"binary, not gzip":    {resp: response(zs, ce, "gzip"), kind: millrace.ErrInvalid, text: "coding"},
+		"binary, not zstd":    {resp: response(gz, ce, "zstd"), kind: millrace.ErrInvalid, text: "coding"},
+		"binary, not br":      {resp: response("\x00\xff\x00\xff\x01", ce, "br"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"one byte of gzip":    {resp: response("\x1f", ce, "gzip"), kind: millrace.ErrInvalid, text: "coding"},
+		"truncated header":    {resp: response(gz[:5], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"truncated gzip":      {resp: response(gz[:len(gz)/2], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"truncated trailer":   {resp: response(gz[:len(gz)-1], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"truncated br":        {resp: response(br[:len(br)-1], ce, "br"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"truncated zstd":      {resp: response(zs[:len(zs)-1], ce, "zstd"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"bad gzip checksum":   {resp: response(gz[:len(gz)-8]+"xxxx"+gz[len(gz)-4:], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-broken"},
+		"rest after gzip":     {resp: response(gz+"rest of it", ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-broken"},
+		"rest after br":       {resp: response(br+"rest", ce, "br"), kind: millrace.ErrInvalid, text: "coding-broken"},
+		"rest after zstd":     {resp: response(zs+"rest", ce, "zstd"), kind: millrace.ErrInvalid, text: "coding-broken"},
 
 		"digest":                  {resp: response(prose, cd, sha256Digest(prose)), want: prose},
 		"digest of coded bytes":   {resp: response(gz, ce, "gzip", cd, sha256Digest(gz)), want: long},
@@ -122,12 +122,14 @@ func TestReadBody(t *testing.T) {
 		"last of a name counts":   {resp: response(prose, cd, sha256Digest("x"), cd, sha256Digest(prose)), want: prose},
 		"malformed digest":        {resp: response(prose, cd, "sha-256=AAAA"), want: prose},
 		"digest of wrong length":  {resp: response(prose, cd, "sha-256=:AAAA:"), want: prose},
-		"wrong sha-256":           {resp: response(prose, cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "Content-Digest sha-256 does not match"},
-		"wrong sha-512":           {resp: response(prose, cd, sha256Digest(prose)+","+sha512Digest("x")), kind: millrace.ErrInvalid, text: "Content-Digest sha-512 does not match"},
-		"digest of decoded bytes": {resp: response(gz, ce, "gzip", cd, sha256Digest(long)), kind: millrace.ErrInvalid, text: "does not match"},
-		"digest, br":              {resp: response(br, ce, "br", cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "does not match"},
-		"digest, zstd":            {resp: response(zs, ce, "zstd", cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "does not match"},
-		"digest of empty":         {resp: response("", cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "does not match"},
+		"wrong sha-256":           {resp: response(prose, cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "digest"},
+		"wrong sha-512":           {resp: response(prose, cd, sha256Digest(prose)+","+sha512Digest("x")), kind: millrace.ErrInvalid, text: "digest"},
+		"digest of decoded bytes": {resp: response(gz, ce, "gzip", cd, sha256Digest(long)), want: long},
+		"digest of nothing":       {resp: response(gz, ce, "gzip", cd, sha256Digest("")), kind: millrace.ErrInvalid, text: "digest"},
+		"nothing, uncoded":        {resp: response(prose, cd, sha256Digest("")), kind: millrace.ErrInvalid, text: "digest"},
+		"digest, br":              {resp: response(br, ce, "br", cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "digest"},
+		"digest, zstd":            {resp: response(zs, ce, "zstd", cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "digest"},
+		"digest of empty":         {resp: response("", cd, sha256Digest("x")), kind: millrace.ErrInvalid, text: "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ReadBody(c.resp, 0)
@@ -179,7 +181,7 @@ func TestReadBodyWithout(t *testing.T) {
 	resp = response("short")
 	resp.ContentLength = 6
 	_, err := ReadBody(resp, 0)
-	wantErr(t, err, millrace.ErrUnavailable, "cut short after 5 of 6 bytes")
+	wantErr(t, err, millrace.ErrUnavailable, "body-cut")
 }
 
 func TestBodyLimits(t *testing.T) {
@@ -214,18 +216,18 @@ func TestBodyLimits(t *testing.T) {
 		"/kilo":                    {limit: 1000, n: 1000},
 		"/kilo?length":             {limit: 0, n: 1000},
 		"/kilo?coding=br":          {limit: 1000, n: 1000},
-		"/kilo?":                   {limit: 999, text: "longer than 999 bytes"},
-		"/kilo?coding=zstd":        {limit: 999, text: "longer than 999 bytes"},
+		"/kilo?":                   {limit: 999, text: "body-size"},
+		"/kilo?coding=zstd":        {limit: 999, text: "body-size"},
 		"/mega?coding=gzip":        {n: 1 << 20}, // no ratio below the floor
 		"/noise":                   {n: 2 << 20},
 		"/noise?coding=gzip":       {n: 2 << 20},
 		"/noise?limit":             {limit: 1 << 40, n: 2 << 20},
 		"/zeros":                   {n: 3 << 20},
-		"/zeros?coding=gzip":       {text: "decodes to more than 100 times its coded size"},
-		"/zeros?coding=br":         {text: "decodes to more than 100 times"},
-		"/zeros?coding=zstd":       {text: "decodes to more than 100 times"},
-		"/zeros?coding=gzip,+zstd": {text: "decodes to more than 100 times"},
-		"/?coding=nothing":         {text: "decodes to more than 100 times"},
+		"/zeros?coding=gzip":       {text: "coding-ratio"},
+		"/zeros?coding=br":         {text: "coding-ratio"},
+		"/zeros?coding=zstd":       {text: "coding-ratio"},
+		"/zeros?coding=gzip,+zstd": {text: "coding-ratio"},
+		"/?coding=nothing":         {text: "coding-ratio"},
 	} {
 		resp, err := Do(t.Context(), c.HTTP(), get(t, url+path))
 		if err != nil {
@@ -234,7 +236,9 @@ func TestBodyLimits(t *testing.T) {
 		got, err := ReadBody(resp, want.limit)
 		if want.text != "" {
 			wantErr(t, err, millrace.ErrTooLarge, want.text)
-			wantErr(t, err, millrace.ErrTooLarge, url)
+			if e, ok := errors.AsType[*BodyError](err); !ok || !strings.HasPrefix(e.URL, url) {
+				t.Errorf("%s: %v", path, err)
+			}
 		} else if err != nil || len(got) != want.n {
 			t.Errorf("%s: %d bytes, %v", path, len(got), err)
 		}
@@ -242,7 +246,7 @@ func TestBodyLimits(t *testing.T) {
 
 	// The client's limit is on coded bytes too, and for raw readers.
 	c.limits.body = 1 << 20
-	for path, text := range map[string]string{"/zeros": "more than the limit of 1048576 bytes", "/zeros?length": "Content-Length 3145728 is over the limit"} {
+	for path, text := range map[string]string{"/zeros": "body-size", "/zeros?length": "body-size"} {
 		resp, err := Do(t.Context(), c.HTTP(), get(t, url+path))
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +279,7 @@ func TestZstdWindow(t *testing.T) {
 	}
 	_ = w.Close()
 	_, err := ReadBody(response(buf.String(), "Content-Encoding", "zstd"), 0)
-	wantErr(t, err, millrace.ErrInvalid, "window")
+	wantErr(t, err, millrace.ErrInvalid, "coding-broken")
 }
 
 func TestDecodeStreams(t *testing.T) {
@@ -325,9 +329,9 @@ func TestLyingLength(t *testing.T) {
 			}
 		})})
 		for path, text := range map[string]string{
-			"/short":   "body of http://site.example/short: broken off after 5 bytes: the connection was closed too early",
-			"/chunked": "broken off after 5 bytes",
-			"/coded":   "broken off after 30 bytes",
+			"/short":   "connection-closed",
+			"/chunked": "connection-closed",
+			"/coded":   "connection-closed",
 		} {
 			_, err := fetchBody(t, c, "http://site.example"+path)
 			wantErr(t, err, millrace.ErrUnavailable, text)

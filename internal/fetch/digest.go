@@ -16,10 +16,15 @@ import (
 type digest struct {
 	name string
 	want []byte
-	hash hash.Hash
+	hash hash.Hash // of the coded bytes
+	// content is the hash of the decoded bytes, the same as hash if there is no
+	// coding: a proxy that compresses a body often leaves the field as it was.
+	content hash.Hash
 }
 
-func (d digest) ok() bool { return bytes.Equal(d.hash.Sum(nil), d.want) }
+func (d digest) ok() bool {
+	return bytes.Equal(d.hash.Sum(nil), d.want) || bytes.Equal(d.content.Sum(nil), d.want)
+}
 
 // digests reads Content-Digest (RFC 9530, section 2), a dictionary of byte
 // sequences. Other algorithms than sha-256 and sha-512 are passed over. A
@@ -31,9 +36,9 @@ func digests(h http.Header) []digest {
 		d := digest{name: name}
 		switch name {
 		case "sha-256":
-			d.hash = sha256.New()
+			d.hash, d.content = sha256.New(), sha256.New()
 		case "sha-512":
-			d.hash = sha512.New()
+			d.hash, d.content = sha512.New(), sha512.New()
 		default:
 			continue
 		}

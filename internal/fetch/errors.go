@@ -14,6 +14,7 @@ import (
 // BodyError is a body that cannot be used.
 type BodyError struct {
 	URL    string // without credentials; "" when the response does not tell
+	Code   string // as [millrace.ErrorCode] has it; "" = that of Err
 	Reason string
 	// Kind is ErrUnavailable for a body that the network cut short,
 	// ErrTooLarge for one over a limit, ErrInvalid for one that is wrong.
@@ -29,6 +30,9 @@ func (e *BodyError) Error() string {
 	}
 	return s
 }
+
+// ErrorCode returns Code.
+func (e *BodyError) ErrorCode() string { return e.Code }
 
 // BrokenOff reports whether the body has begun to come and did not end, for
 // another reason than that it took too long: the same request may well be
@@ -46,8 +50,8 @@ func (e *BodyError) Unwrap() []error {
 	return []error{e.Kind}
 }
 
-func tooLarge(url, format string, args ...any) *BodyError {
-	return &BodyError{URL: url, Reason: fmt.Sprintf(format, args...), Kind: millrace.ErrTooLarge}
+func tooLarge(url, code, format string, args ...any) *BodyError {
+	return &BodyError{URL: url, Code: code, Reason: fmt.Sprintf(format, args...), Kind: millrace.ErrTooLarge}
 }
 
 // StatusError is a response whose status code is not a success. It wraps the
@@ -70,6 +74,9 @@ func (e *StatusError) Error() string {
 	}
 	return s
 }
+
+// ErrorCode returns the status code, such as "http-503".
+func (e *StatusError) ErrorCode() string { return "http-" + strconv.Itoa(e.Code) }
 
 // Unwrap gives the sentinel of the code.
 func (e *StatusError) Unwrap() error { return millrace.StatusErr(e.Code) }

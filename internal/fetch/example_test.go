@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -29,6 +30,6 @@ func ExampleAddressError() {
 	client := fetch.New(nil).HTTP()
 	req, _ := http.NewRequest(http.MethodGet, "http://127.0.0.1:9", nil)
 	_, err := fetch.Do(context.Background(), client, req)
-	fmt.Println(err)
-	// Output: fetch http://127.0.0.1:9: refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it
+	fmt.Println(millrace.ErrorCode(err))
+	// Output: address-loopback
 }

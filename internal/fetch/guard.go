@@ -19,17 +19,20 @@ import (
 // [millrace.ErrForbidden].
 type AddressError struct {
 	Addr  netip.Addr // the address of the connection, after DNS
-	Class string     // what it is, such as "a loopback address"
+	Class string     // what it is, such as "loopback"
 }
 
 // Error gives "refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it",
 // without the advice where nothing allows it.
 func (e *AddressError) Error() string {
 	if forbidden(e.Addr) {
-		return fmt.Sprintf("refused: %s is %s", e.Addr, e.Class)
+		return fmt.Sprintf("refused: %s is a %s address", e.Addr, e.Class)
 	}
-	return fmt.Sprintf("refused: %s is %s; pass --allow-private to allow it", e.Addr, e.Class)
+	return fmt.Sprintf("refused: %s is a %s address; pass --allow-private to allow it", e.Addr, e.Class)
 }
+
+// ErrorCode returns "address-" and the class.
+func (e *AddressError) ErrorCode() string { return "address-" + strings.ToLower(e.Class) }
 
 // Unwrap gives [millrace.ErrForbidden].
 func (e *AddressError) Unwrap() error { return millrace.ErrForbidden }
@@ -105,7 +108,7 @@ func newGuard(allowPrivate bool) guard {
 func (g guard) check(addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return fmt.Errorf("refused: %q is not an address and a port: %w", addr, millrace.ErrForbidden)
+		return fmt.Errorf("refused: %q is not an address and a port: %w", addr, millrace.Coded("bad-address", millrace.ErrForbidden))
 	}
 	ip := ap.Addr().Unmap().WithZone("") // with a zone it is in no prefix and in no list
 	if g.rules.SafeAddr(ip) == nil || g.allowPrivate && !forbidden(ip) {
@@ -117,21 +120,21 @@ func (g guard) check(addr string) error {
 func class(ip netip.Addr) string {
 	switch {
 	case ip.IsLoopback():
-		return "a loopback address"
+		return "loopback"
 	case ip.IsUnspecified():
-		return "the unspecified address"
+		return "unspecified"
 	case slices.Contains(metadata, ip):
-		return "a cloud metadata address"
+		return "metadata"
 	case ip.IsLinkLocalUnicast():
-		return "a link-local address"
+		return "link-local"
 	case ip.IsPrivate():
-		return "a private address"
+		return "private"
 	case ip.IsMulticast():
-		return "a multicast address"
+		return "multicast"
 	case ssrf.IPv6NAT64Prefix.Contains(ip):
-		return "a NAT64 address"
+		return "NAT64"
 	}
-	return "not a public address"
+	return "special"
 }
 
 // checkURL refuses what cannot or must not be fetched. Credentials in a URL
@@ -139,13 +142,13 @@ func class(ip netip.Addr) string {
 func checkURL(u *url.URL) error {
 	switch {
 	case u == nil:
-		return fmt.Errorf("no URL: %w", millrace.ErrInvalid)
+		return fmt.Errorf("no URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("scheme %q is not http or https: %w", u.Scheme, millrace.ErrInvalid)
+		return fmt.Errorf("scheme %q is not http or https: %w", u.Scheme, millrace.Coded("bad-scheme", millrace.ErrInvalid))
 	case u.User != nil:
-		return fmt.Errorf("%s: a URL with a user name or password is not fetched: %w", cleanURL(u), millrace.ErrInvalid)
+		return fmt.Errorf("%s: a URL with a user name or password is not fetched: %w", cleanURL(u), millrace.Coded("url-credentials", millrace.ErrInvalid))
 	case u.Hostname() == "":
-		return fmt.Errorf("%q has no host: %w", cleanURL(u), millrace.ErrInvalid)
+		return fmt.Errorf("%q has no host: %w", cleanURL(u), millrace.Coded("bad-url", millrace.ErrInvalid))
 	}
 	return nil
 }

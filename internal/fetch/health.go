@@ -34,6 +34,14 @@ func (e *RestError) Error() string {
 	return fmt.Sprintf("%s is resting after %d failures in a row; next try in %s", e.Host, e.Failures, wait)
 }
 
+// ErrorCode returns "host-resting", or "retry-after" if Asked.
+func (e *RestError) ErrorCode() string {
+	if e.Asked {
+		return "retry-after"
+	}
+	return "host-resting"
+}
+
 // Unwrap gives [millrace.ErrUnavailable].
 func (e *RestError) Unwrap() error { return millrace.ErrUnavailable }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/pipenet"
 )
 
@@ -88,12 +89,13 @@ func fetchBody(t *testing.T, c *Client, url string) (string, error) {
 	return string(b), err
 }
 
-func wantErr(t *testing.T, err, kind error, text string) {
+// wantErr fails unless err is of the kind and has the code, if one is given.
+func wantErr(t *testing.T, err, kind error, code string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
 		t.Errorf("error %v is not %v", err, kind)
 	}
-	if err != nil && !strings.Contains(err.Error(), text) {
-		t.Errorf("error %q does not say %q", err, text)
+	if got := millrace.ErrorCode(err); code != "" && got != code {
+		t.Errorf("error %v has the code %q, want %q", err, got, code)
 	}
 }

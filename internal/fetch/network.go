@@ -13,45 +13,47 @@ import (
 	"time"
 )
 
-// networkText says in words for a person what is wrong with a connection. What
-// has none is given as it is.
-func networkText(err error) string {
+// networkText returns the code and the text of what is wrong with a connection.
+// The text of what is not known is the error's own.
+func networkText(err error) (code, text string) {
 	if text := certificateText(err); text != "" {
-		return text
+		return "certificate", text
 	}
-	text := err.Error()
+	text = err.Error()
 	if no, ok := errors.AsType[*net.DNSError](err); ok {
 		if no.IsNotFound {
-			return fmt.Sprintf("there is no host %s: DNS does not know the name", no.Name)
+			return "dns-unknown", fmt.Sprintf("there is no host %s: DNS does not know the name", no.Name)
 		}
-		return fmt.Sprintf("the address of %s could not be found out: %s", no.Name, no.Err)
+		return "dns", fmt.Sprintf("the address of %s could not be found out: %s", no.Name, no.Err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "what answers there does not speak TLS, as https needs it: is it a site of http?"
+		return "no-tls", "what answers there does not speak TLS, as https needs it: is it a site of http?"
 	}
 	if alert, ok := strings.CutPrefix(text, "remote error: tls: "); ok {
-		return "the server does not agree to TLS: " + alert
+		return "tls", "the server does not agree to TLS: " + alert
 	}
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return "what answers there speaks http, not https"
+		return "no-tls", "what answers there speaks http, not https"
 	case strings.Contains(text, "timeout awaiting response headers"):
-		return fmt.Sprintf("no answer for %s", firstByteTimeout)
+		return "timeout-answer", fmt.Sprintf("no answer for %s", firstByteTimeout)
 	case strings.Contains(text, "TLS handshake timeout"):
-		return fmt.Sprintf("TLS was not agreed on for %s", tlsTimeout)
+		return "timeout-tls", fmt.Sprintf("TLS was not agreed on for %s", tlsTimeout)
 	case strings.Contains(text, "response headers exceeded"):
 		var n int64
 		_, rest, _ := strings.Cut(text, "exceeded ")
 		_, _ = fmt.Sscan(rest, &n)
-		return fmt.Sprintf("the header of the answer is longer than %d bytes", n)
+		return "header-size", fmt.Sprintf("the header of the answer is longer than %d bytes", n)
 	case strings.Contains(text, "malformed"), strings.Contains(text, "readLoopPeekFailLocked"), strings.Contains(text, "unsolicited response"):
-		return "what answers there does not speak HTTP"
+		return "no-http", "what answers there does not speak HTTP"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), strings.Contains(text, "server closed idle connection"):
-		return "the connection was closed too early"
+		return "connection-closed", "the connection was closed too early"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the connection was broken off"
+		return "connection-closed", "the connection was broken off"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection-refused", text
 	}
-	return text
+	return "", text
 }
 
 // certificateText says what is wrong with a certificate, and what to do; "" if

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/millrace/millrace"
 )
 
 const (
@@ -104,7 +106,7 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 	}
 	wait = max(0, wait) + time.Duration(h.waiting)*delay
 	if end, ok := ctx.Deadline(); ok && now.Add(wait).After(end) {
-		return nil, fmt.Errorf("the turn of %s comes too late: %w", h.name, context.DeadlineExceeded)
+		return nil, millrace.Coded("turn-late", fmt.Errorf("the turn of %s comes too late: %w", h.name, context.DeadlineExceeded))
 	}
 	h.users++
 	h.waiting++

@@ -38,7 +38,7 @@ func TestDelayContext(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := begin(ctx, p, "a.example")
-		wantErr(t, err, context.DeadlineExceeded, "the turn of a.example comes too late")
+		wantErr(t, err, context.DeadlineExceeded, "turn-late")
 		if time.Since(began) != 0 {
 			t.Error("waited for nothing")
 		}
@@ -58,7 +58,7 @@ func TestDelayContext(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 150*time.Second)
 		defer cancel()
 		began = time.Now()
-		wantErr(t, begin(ctx, p, "a.example"), context.DeadlineExceeded, "comes too late")
+		wantErr(t, begin(ctx, p, "a.example"), context.DeadlineExceeded, "turn-late")
 		if time.Since(began) != 0 {
 			t.Error("waited for nothing")
 		}
@@ -248,10 +248,10 @@ func TestRetryAfterOfDays(t *testing.T) {
 		})})
 		began := time.Now()
 		_, err := fetchBody(t, c, "http://site.example/1")
-		wantErr(t, err, millrace.ErrUnavailable, "429 Too Many Requests (retry after 240h0m0s)")
+		wantErr(t, err, millrace.ErrUnavailable, "http-429")
 		for range 20 {
 			_, err := fetchBody(t, c, "http://site.example/2")
-			wantErr(t, err, millrace.ErrUnavailable, "site.example has asked to be left alone (Retry-After); next try in 24h0m0s")
+			wantErr(t, err, millrace.ErrUnavailable, "retry-after")
 		}
 		if s := c.Stats(); s.Requests != 1 || time.Since(began) != 0 {
 			t.Errorf("%d requests in %s", s.Requests, time.Since(began))
@@ -327,7 +327,7 @@ func TestHostRests(t *testing.T) {
 		down, asked := true, 0
 		c := newClient(t, Options{Rand: zero, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if asked++; down {
-				return nil, errors.New("connection refused")
+				return nil, errors.New("unavailable")
 			}
 			return raw(t, func(c net.Conn, _ *http.Request) {
 				say(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -335,29 +335,29 @@ func TestHostRests(t *testing.T) {
 		}})
 		for i := range 8 {
 			_, err := fetchBody(t, c, "http://site.example/")
-			wantErr(t, err, millrace.ErrUnavailable, "connection refused")
+			wantErr(t, err, millrace.ErrUnavailable, "unavailable")
 			if asked != i+1 {
 				t.Fatalf("%d asked after %d", asked, i+1)
 			}
 		}
-		rest := func(text string) {
+		rest := func(failures int, wait time.Duration) {
 			t.Helper()
 			began := time.Now()
 			_, err := fetchBody(t, c, "http://site.example/")
-			wantErr(t, err, millrace.ErrUnavailable, text)
-			if r, ok := errors.AsType[*RestError](err); !ok || r.Host != "site.example" || time.Since(began) != 0 {
+			wantErr(t, err, millrace.ErrUnavailable, "host-resting")
+			if r, ok := errors.AsType[*RestError](err); !ok || r.Host != "site.example" || r.Failures != failures || r.Wait != wait || time.Since(began) != 0 {
 				t.Errorf("after %s: %v", time.Since(began), err)
 			}
 		}
 		fails := 8
 		for _, d := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
 			for range 10 {
-				rest(fmt.Sprintf("fetch http://site.example/: site.example is resting after %d failures in a row; next try in %s", fails, d))
+				rest(fails, d)
 			}
 			time.Sleep(d - time.Second)
-			rest("next try in 1s")
+			rest(fails, time.Second)
 			time.Sleep(time.Second)
-			if _, err := fetchBody(t, c, "http://site.example/"); err == nil || !strings.Contains(err.Error(), "refused") {
+			if _, err := fetchBody(t, c, "http://site.example/"); millrace.ErrorCode(err) != "unavailable" {
 				t.Error(err)
 			}
 			if fails++; asked != fails {
@@ -397,7 +397,7 @@ func TestProbe(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Millisecond)
-			wantErr(t, begin(t.Context(), p, "a.example"), millrace.ErrUnavailable, "8 failures in a row; next try in 1s")
+			wantErr(t, begin(t.Context(), p, "a.example"), millrace.ErrUnavailable, "host-resting")
 			probe.done(unknown)
 		}
 		if err := begin(t.Context(), p, "a.example"); err != nil {
@@ -424,18 +424,18 @@ func TestRepeatedFailures(t *testing.T) {
 		ask := func(path, text string, want time.Duration) {
 			t.Helper()
 			_, err := fetchBody(t, c, "http://site.example"+path)
-			if err == nil != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
-				t.Error(err)
+			if millrace.ErrorCode(err) != text {
+				t.Errorf("%v: code %q, want %q", err, millrace.ErrorCode(err), text)
 			}
 			if took := time.Since(began); took != want*time.Second {
 				t.Errorf("%s after %s, want %s", path, took, want*time.Second)
 			}
 		}
-		ask("/1", "the connection was closed too early, gave up after 4 attempts", 7)
+		ask("/1", "connection-closed", 7)
 		ask("/fine", "", 8)
-		ask("/1", "the connection was closed too early, gave up after 4 attempts", 8+7)
-		ask("/2", "the connection was closed too early, gave up after 4 attempts", 15+1+2+2+4)
-		ask("/3", "resting after 9 failures in a row; next try in 29s", 24+2+1)
+		ask("/1", "connection-closed", 8+7)
+		ask("/2", "connection-closed", 15+1+2+2+4)
+		ask("/3", "host-resting", 24+2+1)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 // [millrace.ErrInvalid].
 type RedirectError struct {
 	From, To string // absolute URLs, without credentials
+	Code     string // as [millrace.ErrorCode] has it, such as "redirect-loop"
 	Reason   string
 }
 
@@ -26,14 +27,17 @@ func (e *RedirectError) Error() string {
 	return fmt.Sprintf("redirect from %s to %s not followed: %s", e.From, to, e.Reason)
 }
 
+// ErrorCode returns Code.
+func (e *RedirectError) ErrorCode() string { return e.Code }
+
 // Unwrap gives [millrace.ErrInvalid].
 func (e *RedirectError) Unwrap() error { return millrace.ErrInvalid }
 
 // exists reports whether the target may well be there: it is not asked for
 // because the way to it is not safe.
-func (e *RedirectError) exists() bool { return e.Reason == noDowngrade }
+func (e *RedirectError) exists() bool { return e.Code == noDowngrade }
 
-const noDowngrade = "it leaves https for http"
+const noDowngrade = "redirect-downgrade"
 
 // NoRedirects gives a copy of client that follows no redirect: the caller
 // gets the response itself, and [RedirectTarget] says where it leads. All that
@@ -62,7 +66,7 @@ func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	from := resp.Request.URL
 	to, err := from.Parse(location)
 	if err != nil {
-		return nil, &RedirectError{From: cleanURL(from), To: "(no URL)", Reason: "its Location cannot be read"}
+		return nil, &RedirectError{From: cleanURL(from), To: "(no URL)", Code: "redirect-target", Reason: "its Location cannot be read"}
 	}
 	if err := checkHop(from, to); err != nil {
 		return nil, err
@@ -72,18 +76,18 @@ func RedirectTarget(resp *http.Response) (*url.URL, error) {
 
 // checkHop refuses a redirect for what its two ends are.
 func checkHop(from, to *url.URL) error {
-	var reason string
+	var code, reason string
 	switch {
 	case to.Scheme != "http" && to.Scheme != "https":
-		reason = "not an http or https URL"
+		code, reason = "redirect-target", "not an http or https URL"
 	case to.User != nil:
-		reason = "the target has a user name or password"
+		code, reason = "redirect-target", "the target has a user name or password"
 	case from.Scheme == "https" && to.Scheme == "http":
-		reason = noDowngrade
+		code, reason = noDowngrade, "it leaves https for http"
 	default:
 		return nil
 	}
-	return &RedirectError{From: cleanURL(from), To: cleanURL(to), Reason: reason}
+	return &RedirectError{From: cleanURL(from), To: cleanURL(to), Code: code, Reason: reason}
 }
 
 // checkRedirect does the work of an [http.Client.CheckRedirect] that follows a
@@ -91,11 +95,11 @@ func checkHop(from, to *url.URL) error {
 // copied anew at every hop.
 func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 	last := via[len(via)-1].URL
-	refuse := func(reason string) error {
-		return &RedirectError{From: cleanURL(last), To: cleanURL(req.URL), Reason: reason}
+	refuse := func(code, reason string) error {
+		return &RedirectError{From: cleanURL(last), To: cleanURL(req.URL), Code: code, Reason: reason}
 	}
 	if len(via) > limit {
-		return refuse(fmt.Sprintf("more than %d redirects", limit))
+		return refuse("redirect-limit", fmt.Sprintf("more than %d redirects", limit))
 	}
 	if err := checkHop(last, req.URL); err != nil {
 		return err
@@ -106,7 +110,7 @@ func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 		away = away || origin(r.URL) != first
 		// Without cookies the same request gets the same answer again.
 		if r.Method == req.Method && cleanURL(r.URL) == cleanURL(req.URL) {
-			return refuse("it is a loop")
+			return refuse("redirect-loop", "it is a loop")
 		}
 	}
 	// Another origin stays another one for good: it chose where the chain
@@ -137,7 +141,7 @@ func unwrapURL(err error, from *url.URL) error {
 		err = ue.Err
 	}
 	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
-		return &RedirectError{From: cleanURL(from), To: "(no URL)", Reason: "its Location cannot be read"}
+		return &RedirectError{From: cleanURL(from), To: "(no URL)", Code: "redirect-target", Reason: "its Location cannot be read"}
 	}
 	return err
 }

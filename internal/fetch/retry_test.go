@@ -33,22 +33,22 @@ func TestDo(t *testing.T) {
 		"at once":             {answers: []string{ok}, asked: 1},
 		"once busy":           {answers: []string{busy, ok}, asked: 2, took: time.Second},
 		"thrice busy":         {answers: []string{busy, busy, busy, ok}, asked: 4, took: 7 * time.Second},
-		"always busy":         {answers: []string{busy}, asked: 4, took: 7 * time.Second, text: "503 Service Unavailable, gave up after 4 attempts"},
+		"always busy":         {answers: []string{busy}, asked: 4, took: 7 * time.Second, text: "http-503"},
 		"502, 504":            {answers: []string{strings.Replace(busy, "503", "502", 1), strings.Replace(busy, "503", "504", 1), ok}, asked: 3, took: 3 * time.Second},
-		"500 is final":        {answers: []string{strings.Replace(busy, "503", "500", 1), ok}, asked: 1, text: "500 Internal Server Error"},
+		"500 is final":        {answers: []string{strings.Replace(busy, "503", "500", 1), ok}, asked: 1, text: "http-500"},
 		"broken":              {answers: []string{"", ok}, asked: 2, took: time.Second},
 		"broken in header":    {answers: []string{"HTTP/1.1 200 OK\r\n", ok}, asked: 2, took: time.Second},
-		"always broken":       {answers: []string{""}, asked: 4, took: 7 * time.Second, text: "the connection was closed too early, gave up after 4 attempts"},
+		"always broken":       {answers: []string{""}, asked: 4, took: 7 * time.Second, text: "connection-closed"},
 		"HEAD":                {method: "HEAD", answers: []string{busy, ok}, asked: 2, took: time.Second},
-		"POST":                {method: "POST", body: "x", answers: []string{busy, ok}, asked: 1, text: "503"},
+		"POST":                {method: "POST", body: "x", answers: []string{busy, ok}, asked: 1, text: "http-503"},
 		"Retry-After":         {answers: []string{fmt.Sprintf(slow, "20"), ok}, asked: 2, took: 20 * time.Second},
 		"Retry-After, date":   {answers: []string{fmt.Sprintf(slow, date(25*time.Second)), ok}, asked: 2, took: 25 * time.Second},
 		"Retry-After, past":   {answers: []string{fmt.Sprintf(slow, date(-time.Hour)), ok}, asked: 2, took: time.Second},
 		"Retry-After, none":   {answers: []string{fmt.Sprintf(slow, "soon"), ok}, asked: 2, took: time.Second},
 		"Retry-After, minus":  {answers: []string{fmt.Sprintf(slow, "-5"), ok}, asked: 2, took: time.Second},
-		"Retry-After, long":   {answers: []string{fmt.Sprintf(slow, "120"), ok}, asked: 1, text: "429 Too Many Requests (retry after 2m0s), gave up: longer than 30s", after: 2 * time.Minute},
+		"Retry-After, long":   {answers: []string{fmt.Sprintf(slow, "120"), ok}, asked: 1, text: "http-429", after: 2 * time.Minute},
 		"Retry-After, absurd": {answers: []string{fmt.Sprintf(slow, "99999999999999999999"), ok}, asked: 2, took: time.Second},
-		"deadline":            {deadline: 2500 * time.Millisecond, answers: []string{busy}, asked: 2, took: time.Second, text: "gave up: no time to wait 2s"},
+		"deadline":            {deadline: 2500 * time.Millisecond, answers: []string{busy}, asked: 2, took: time.Second, text: "http-503"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,6 @@ func TestDo(t *testing.T) {
 					return
 				}
 				wantErr(t, err, millrace.ErrUnavailable, c.text)
-				wantErr(t, err, millrace.ErrUnavailable, "http://site.example/x")
 				if status, ok := errors.AsType[*StatusError](err); c.after > 0 && (!ok || status.RetryAfter != c.after) {
 					t.Errorf("%#v", err)
 				}
@@ -109,7 +108,7 @@ func TestDoCancelledWhileWaiting(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, cancel)
 		began := time.Now()
 		_, err := Do(ctx, c.HTTP(), get(t, "http://site.example/"))
-		wantErr(t, err, context.Canceled, "fetch http://site.example/")
+		wantErr(t, err, context.Canceled, "")
 		if took := time.Since(began); took != 100*time.Millisecond {
 			t.Errorf("took %s", took)
 		}
@@ -142,7 +141,7 @@ func TestDoGivesUpAtOnce(t *testing.T) {
 	}
 	_ = l.Close()
 	_, err = Do(t.Context(), c.HTTP(), get(t, "http://"+l.Addr().String()))
-	wantErr(t, err, millrace.ErrUnavailable, "connection refused")
+	wantErr(t, err, millrace.ErrUnavailable, "connection-refused")
 	if s := c.Stats(); s.Requests != 1 {
 		t.Errorf("stats %+v", s)
 	}
@@ -183,6 +182,9 @@ func TestCheckStatus(t *testing.T) {
 			}
 			continue
 		}
-		wantErr(t, err, want, fmt.Sprintf("http://site.example/page: %d %s (retry after 7s)", code, http.StatusText(code)))
+		wantErr(t, err, want, fmt.Sprint("http-", code))
+		if e, ok := errors.AsType[*StatusError](err); !ok || e.URL != "http://site.example/page" || e.RetryAfter != 7*time.Second {
+			t.Errorf("%d: %+v", code, e)
+		}
 	}
 }

@@ -48,6 +48,9 @@ func (e *RobotsError) Error() string {
 	return fmt.Sprintf("%s: robots.txt disallows it (line %d: %s)", e.URL, e.Line, e.Rule)
 }
 
+// ErrorCode returns "robots-disallow".
+func (e *RobotsError) ErrorCode() string { return "robots-disallow" }
+
 // Unwrap gives [millrace.ErrForbidden].
 func (e *RobotsError) Unwrap() error { return millrace.ErrForbidden }
 
@@ -64,7 +67,8 @@ func (e *robotsFailure) Error() string {
 	return fmt.Sprintf("robots.txt of %s://%s could not be had: %s", e.file.Scheme, e.file.Host, cause)
 }
 
-func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
+func (e *robotsFailure) ErrorCode() string { return "robots-unavailable" }
+func (e *robotsFailure) Unwrap() error     { return millrace.ErrUnavailable }
 
 // Robots gives what the robots.txt of u's origin says to the product that the
 // client's User-Agent names, also if the client ignores it. It is asked for
@@ -167,7 +171,7 @@ func (c *Client) obey(ctx context.Context, u *url.URL) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if line, rule := r.Rule(u.RequestURI()); line > 0 {
+	if line, rule := r.Rule(u.RequestURI()); line > 0 && !Permitted(ctx, u) {
 		return 0, &RobotsError{URL: cleanURL(u), Robots: robotsFile(u).String(), Line: line, Rule: rule}
 	}
 	return r.CrawlDelay(), nil

@@ -27,6 +27,7 @@ type Robots struct {
 	delay    time.Duration
 	sitemaps []string
 	others   []RobotsRecord
+	comments []string
 }
 
 // RobotsRecord is a record of a robots.txt that is no rule of who may ask for
@@ -82,9 +83,10 @@ func ParseRobots(data []byte, token string) *Robots {
 	}
 	group := &p.groups[others]
 	if p.named {
-		group = &p.groups[own]
+		group, p.comments = &p.groups[own], nil
 	}
 	out.rules, out.delay, out.sitemaps = group.rules, group.delay, p.sitemaps
+	out.comments = p.comments
 	for _, r := range p.records {
 		if r.global || p.named && r.to[own] || !p.named && r.to[others] {
 			out.others = append(out.others, r.RobotsRecord)
@@ -121,6 +123,7 @@ type robotsParser struct {
 	ruled    bool    // it has a rule, so that the next User-agent starts another
 	sitemaps []string
 	records  []robotsOther
+	comments []string
 }
 
 // robotsOther is a record of another kind, and to whom it speaks.
@@ -131,6 +134,7 @@ type robotsOther struct {
 }
 
 func (p *robotsParser) line(n int, s string) {
+	p.comment(s)
 	s, _, _ = strings.Cut(s, "#")
 	name, value, ok := strings.Cut(s, ":")
 	if !ok {

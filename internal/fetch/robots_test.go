@@ -64,22 +64,22 @@ func TestRobotsAreObeyed(t *testing.T) {
 		}
 	})
 	c := obedient(t, Options{Dial: dial})
-	refused := func(c *Client, u, text string, line int, rule string) {
+	refused := func(c *Client, u, page string, line int, rule string) {
 		t.Helper()
 		_, err := fetchBody(t, c, u)
 		wantErr(t, err, millrace.ErrForbidden, "")
 		e, ok := errors.AsType[*RobotsError](err)
-		if !ok || err.Error() != text {
+		if !ok {
 			t.Fatal(err)
 		}
-		want := RobotsError{URL: strings.Split(text, ": ")[0], Robots: "http://site.example/robots.txt", Line: line, Rule: rule}
+		want := RobotsError{URL: page, Robots: "http://site.example/robots.txt", Line: line, Rule: rule}
 		if diff := cmp.Diff(want, *e); diff != "" {
 			t.Error(diff)
 		}
 	}
-	refused(c, "http://site.example/private/1#x", "http://site.example/private/1: robots.txt disallows it (line 3: Disallow: /private)", 3, "Disallow: /private")
-	refused(c, "http://site.example/?q=1", "http://site.example/?q=1: robots.txt disallows it (line 4: Disallow: /?q=)", 4, "Disallow: /?q=")
-	refused(c, "http://site.example/moved", "http://site.example/private/2: robots.txt disallows it (line 3: Disallow: /private)", 3, "Disallow: /private")
+	refused(c, "http://site.example/private/1#x", "http://site.example/private/1", 3, "Disallow: /private")
+	refused(c, "http://site.example/?q=1", "http://site.example/?q=1", 4, "Disallow: /?q=")
+	refused(c, "http://site.example/moved", "http://site.example/private/2", 3, "Disallow: /private")
 	for _, u := range []string{"http://site.example", "http://SITE.example:80/mine", "http://site.example/robots.txt"} {
 		if _, err := fetchBody(t, c, u); err != nil {
 			t.Error(err)
@@ -95,7 +95,7 @@ func TestRobotsAreObeyed(t *testing.T) {
 	if _, err := c.RoundTrip(req); !errors.Is(err, millrace.ErrForbidden) || !body.closed {
 		t.Errorf("closed: %t, %v", body.closed, err)
 	}
-	refused(obedient(t, Options{Dial: dial, UserAgent: "Own/2 (x)"}), "http://site.example/mine", "http://site.example/mine: robots.txt disallows it (line 6: Disallow: /mine)", 6, "Disallow: /mine")
+	refused(obedient(t, Options{Dial: dial, UserAgent: "Own/2 (x)"}), "http://site.example/mine", "http://site.example/mine", 6, "Disallow: /mine")
 	// Another port is another site. Who ignores the rules can still see them.
 	asked.want(t, map[string]int{"/robots.txt": 1})
 	if _, err := fetchBody(t, c, "http://site.example:8080/"); err != nil {
@@ -111,7 +111,7 @@ func TestRobotsAreObeyed(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err := c.Robots(t.Context(), parse(t, "ftp://site.example/x"))
-	wantErr(t, err, millrace.ErrInvalid, `scheme "ftp"`)
+	wantErr(t, err, millrace.ErrInvalid, "bad-scheme")
 }
 
 type closer struct {
@@ -130,7 +130,7 @@ func TestRobotsAnswers(t *testing.T) {
 	}
 	to := func(u string) string { return head("302 x", "Location: "+u+"\r\n") }
 	zeros := strings.Repeat("\n", 50<<20)
-	const had, rule = "", "robots.txt disallows it (line 2: Disallow: /page)"
+	const had, rule = "", "robots-disallow"
 	for name, c := range map[string]struct {
 		answer string // to /robots.txt
 		want   string // "" = the page, or text of the error
@@ -145,23 +145,23 @@ func TestRobotsAnswers(t *testing.T) {
 		"404":                {head("404 x") + rules, had},
 		"410":                {head("410 x") + rules, had},
 		"304 without a need": {head("304 x"), had},
-		"429":                {head("429 x"), "robots.txt of http://site.example could not be had: http://site.example/robots.txt: 429 Too Many Requests, gave up after 4 attempts"},
-		"500":                {head("500 x") + rules, "robots.txt of http://site.example could not be had: http://site.example/robots.txt: 500 Internal Server Error"},
-		"503":                {head("503 x") + rules, "could not be had: http://site.example/robots.txt: 503 Service Unavailable, gave up after 4 attempts"},
-		"503, long":          {head("503 x", "Retry-After: 3600\r\n"), "gave up: longer than 30s"},
-		"no answer":          {"", "could not be had: the connection was closed too early, gave up after 4 attempts"},
-		"no HTTP":            {"SSH-2.0-x\r\n", "could not be had: "},
+		"429":                {head("429 x"), "robots-unavailable"},
+		"500":                {head("500 x") + rules, "robots-unavailable"},
+		"503":                {head("503 x") + rules, "robots-unavailable"},
+		"503, long":          {head("503 x", "Retry-After: 3600\r\n"), "robots-unavailable"},
+		"no answer":          {"", "robots-unavailable"},
+		"no HTTP":            {"SSH-2.0-x\r\n", "robots-unavailable"},
 		"login wall":         {head("200 x", "Content-Type: text/plain\r\n") + "<!doctype html>\n" + rules, had},
 		"rules as HTML":      {head("200 x", "Content-Type: text/html\r\n") + rules, rule},
 		"gzip":               {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip"), rule},
 		"gzip that is none":  {head("200 x", "Content-Encoding: gzip\r\n") + rules, rule},
 		"gzip bomb":          {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules+zeros, "gzip"), rule},
-		"broken gzip":        {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip")[:20], "could not be had: body of http://site.example/robots.txt: the content coding ends too early"},
+		"broken gzip":        {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip")[:20], "robots-unavailable"},
 		"10 MB":              {head("200 x") + rules + "\n" + strings.Repeat("# 34567\n", 10<<20/8), rule},
 		"10 MB, announced":   {head("200 x", "Content-Length: 104857600\r\n") + rules + "\n" + strings.Repeat("# 34567\n", 1<<20/8), rule},
-		"cut short":          {head("200 x", "Content-Length: 1000\r\n") + rules, "could not be had: body of http://site.example/robots.txt: broken off after 29 bytes"},
-		"digest":             {head("200 x", "Content-Digest: "+sha256Digest("other")+"\r\n") + rules, "Content-Digest sha-256 does not match"},
-		"1 MB header":        {head("200 x", "X: "+strings.Repeat("x", 1<<20)+"\r\n") + rules, "the header of the answer is longer than"},
+		"cut short":          {head("200 x", "Content-Length: 1000\r\n") + rules, "robots-unavailable"},
+		"digest":             {head("200 x", "Content-Digest: "+sha256Digest("other")+"\r\n") + rules, "robots-unavailable"},
+		"1 MB header":        {head("200 x", "X: "+strings.Repeat("x", 1<<20)+"\r\n") + rules, "robots-unavailable"},
 		"moved":              {to("/rules.txt"), rule},
 		"moved away":         {to("http://other.example/rules.txt"), rule},
 		"5 redirects":        {to("/hop5"), rule},
@@ -170,7 +170,7 @@ func TestRobotsAnswers(t *testing.T) {
 		"a loop of two":      {to("/hop"), had},
 		"no location":        {head("302 x"), had},
 		"no web":             {to("ftp://site.example/"), had},
-		"private address":    {to("http://10.0.0.1/robots.txt"), "could not be had: refused: 10.0.0.1 is a private address"},
+		"private address":    {to("http://10.0.0.1/robots.txt"), "robots-unavailable"},
 		"300":                {head("300 x") + rules, had},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,8 +227,8 @@ func TestRobotsThatHang(t *testing.T) {
 		took   time.Duration
 		text   string
 	}{
-		"no answer":       {"", firstByteTimeout, "robots.txt of http://site.example could not be had: no answer for 30s"},
-		"a byte a second": {"HTTP/1.1 200 OK\r\n\r\n", time.Minute, "bytes: the whole answer took longer than 1m0s"},
+		"no answer":       {"", firstByteTimeout, "robots-unavailable"},
+		"a byte a second": {"HTTP/1.1 200 OK\r\n\r\n", time.Minute, "robots-unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -261,10 +261,7 @@ func TestRobotsOfARefusedAddress(t *testing.T) {
 	defer c.CloseIdleConnections()
 	for range 2 {
 		_, err := fetchBody(t, c, "http://127.0.0.1:9/page")
-		if want := "fetch http://127.0.0.1:9/page: refused: 127.0.0.1 is a loopback address; pass --allow-private to allow it"; err == nil || err.Error() != want {
-			t.Error(err)
-		}
-		wantErr(t, err, millrace.ErrForbidden, "")
+		wantErr(t, err, millrace.ErrForbidden, "address-loopback")
 	}
 }
 
@@ -338,7 +335,7 @@ func TestRobotsOf(t *testing.T) {
 		t.Error("the caller's client was changed")
 	}
 	_, err := RobotsOf(t.Context(), plain, parse(t, "file:///x"))
-	wantErr(t, err, millrace.ErrInvalid, "scheme")
+	wantErr(t, err, millrace.ErrInvalid, "bad-scheme")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = RobotsOf(ctx, plain, u)

@@ -16,6 +16,9 @@ func (e *SpentError) Error() string {
 	return fmt.Sprintf("%d bytes were received, which is the limit", e.Limit)
 }
 
+// ErrorCode returns "byte-limit".
+func (e *SpentError) ErrorCode() string { return "byte-limit" }
+
 // Unwrap gives [millrace.ErrUnavailable].
 func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 

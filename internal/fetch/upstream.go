@@ -117,7 +117,7 @@ func (c *Client) send(out *http.Request) (*http.Response, error) {
 	case b == nil:
 		return c.transport.RoundTrip(out)
 	case b.transport == nil:
-		return nil, fmt.Errorf("%s: there is no server to ask for it: %w", origin(out.URL), millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s: there is no server to ask for it: %w", origin(out.URL), millrace.Coded("no-upstream", millrace.ErrInvalid))
 	}
 	u := *out.URL
 	u.Scheme, u.Host = b.at.Scheme, b.at.Host

@@ -14,13 +14,26 @@ import (
 // networkError is a failure of the network, which may pass.
 type networkError struct{ err error }
 
-func (e *networkError) Error() string   { return networkText(e.err) }
+func (e *networkError) Error() string {
+	_, text := networkText(e.err)
+	return text
+}
+
+// ErrorCode returns what is wrong with the connection, such as "dns-unknown".
+func (e *networkError) ErrorCode() string {
+	if slow, ok := errors.AsType[slowError](e.err); ok {
+		return slow.code
+	}
+	code, _ := networkText(e.err)
+	return code
+}
+
 func (e *networkError) Unwrap() []error { return []error{millrace.ErrUnavailable, e.err} }
 
 // slowError is a time limit of ours that a server has run into.
-type slowError string
+type slowError struct{ code, text string }
 
-func (e slowError) Error() string { return string(e) }
+func (e slowError) Error() string { return e.text }
 func (e slowError) Timeout() bool { return true }
 
 // watch ends an exchange that takes too long.
@@ -39,11 +52,11 @@ func startWatch(parent context.Context, timeout time.Duration, late func()) *wat
 	w := &watch{patience: bodyIdleTimeout}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
 	w.whole = time.AfterFunc(timeout, func() {
-		w.cancel(slowError(fmt.Sprintf("the whole answer took longer than %s", timeout)))
+		w.cancel(slowError{"timeout-whole", fmt.Sprintf("the whole answer took longer than %s", timeout)})
 		late()
 	})
 	w.idle = time.AfterFunc(bodyIdleTimeout, func() {
-		w.cancel(slowError(fmt.Sprintf("no byte of the body for %s", w.patience)))
+		w.cancel(slowError{"timeout-idle", fmt.Sprintf("no byte of the body for %s", w.patience)})
 	})
 	w.idle.Stop()
 	return w
@@ -104,7 +117,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	if b.want > b.limits.body {
-		return 0, b.end(tooLarge(b.url, "Content-Length %d is over the limit of %d bytes", b.want, b.limits.body))
+		return 0, b.end(tooLarge(b.url, "body-size", "Content-Length %d is over the limit of %d bytes", b.want, b.limits.body))
 	}
 	spent := b.spent()
 	b.watch.idle.Reset(b.watch.patience)
@@ -116,10 +129,10 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	b.count.Add(int64(n))
 	switch {
 	case err == nil && b.stalls(wait):
-		slow := slowError(fmt.Sprintf("less than %d bytes in %s", leastFile, fileWindow))
+		slow := slowError{"timeout-rate", fmt.Sprintf("less than %d bytes in %s", leastFile, fileWindow)}
 		return 0, b.end(&BodyError{URL: b.url, Reason: fmt.Sprintf("broken off after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: &networkError{slow}})
 	case b.n > b.limits.body:
-		return 0, b.end(tooLarge(b.url, "more than the limit of %d bytes", b.limits.body))
+		return 0, b.end(tooLarge(b.url, "body-size", "more than the limit of %d bytes", b.limits.body))
 	case err == nil && spent != nil: // what was at its end all the same is whole
 		return 0, b.end(spent)
 	case err == nil:
