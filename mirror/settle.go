@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/millrace/millrace"
 )
@@ -122,8 +121,7 @@ func (r *run) end(ctx context.Context, doubt bool) error {
 // as long as the list does. A site whose pages never have the versions of its
 // lists is believed when a second run finds exactly the same.
 func (r *run) oddity(url, named, got string) {
-	named, got = strings.TrimPrefix(named, "W/"), strings.TrimPrefix(got, "W/")
-	if named == "" || got == "" || named == got {
+	if named == "" || got == "" || millrace.SameVersion(named, got) {
 		return
 	}
 	h := fnv.New64a()

@@ -174,10 +174,11 @@ func (rd *reader) compare() error {
 	for _, c := range rd.waiting {
 		have, ok := held[c.URL]
 		switch {
-		case ok && c.Version != "" && c.Version == have.Version && c.Location == have.Location:
+		case ok && millrace.SameVersion(c.Version, have.Version) && c.Location == have.Location:
 			if c.Section == have.Section {
 				rd.send(step{same: true, named: rd.named})
 			} else { // the page moved to another part of the list
+				c.Version = have.Version
 				rd.send(step{change: c, named: rd.named})
 			}
 			continue

@@ -38,21 +38,25 @@ type Progress struct {
 // Report says what a run did.
 type Report struct {
 	millrace.Tally
-	Asked     int            // pages asked of the source
-	Stand     int            // of those, the ones of which it said that they stand as they are
-	Brought   int            // pages that came, asked for or by themselves, and speak for something
-	Text      int64          // bytes of text in those, titles included
-	Skipped   []Skip         // at most 100,000 of them
-	SkippedN  int            // all of them
-	Missed    int            // of those, the pages that could not be had for now: the next run asks again
-	Fallbacks map[string]int // pages that came by another protocol, by its name
-	Fallback  error          // why the first of those was needed
-	Doubted   int            // pages whose absence is not believed yet; see Sync
+	Asked   int   // pages asked of the source
+	Stand   int   // of those, the ones of which it said that they stand as they are
+	Brought int   // pages that came, asked for or by themselves, and speak for something
+	Text    int64 // bytes of text in those, titles included
+	// Unconfirmed counts the pages that came, and do not match the hash that they
+	// came with ([millrace.Page].Unconfirmed).
+	Unconfirmed int
+	Skipped     []Skip         // at most 100,000 of them
+	SkippedN    int            // all of them
+	Missed      int            // of those, the pages that could not be had for now: the next run asks again
+	Fallbacks   map[string]int // pages that came by another protocol, by its name
+	Fallback    error          // why the first of those was needed
+	Doubted     int            // pages whose absence is not believed yet; see Sync
 }
 
 // Skip is one page that was left as it is, and why.
 type Skip struct {
 	URL    string `json:"url"`
+	Code   string `json:"code"` // as millrace.ErrorCode has it
 	Reason string `json:"reason"`
 }
 
@@ -226,7 +230,7 @@ func (r *run) skip(url string, why error) {
 		r.report.Missed++
 	}
 	if len(r.report.Skipped) < maxSkips {
-		r.report.Skipped = append(r.report.Skipped, Skip{url, why.Error()})
+		r.report.Skipped = append(r.report.Skipped, Skip{url, millrace.ErrorCode(why), why.Error()})
 	}
 }
 
@@ -237,7 +241,7 @@ func (r *run) miss(s step) error {
 	r.failed = true
 	r.skip(s.change.URL, s.err)
 	if int(r.row.Load()) >= r.o.Failures {
-		return fmt.Errorf("gave up after %d pages in a row: %w", r.o.Failures, s.err)
+		return millrace.Coded("gave-up", fmt.Errorf("gave up after %d pages in a row: %w", r.o.Failures, s.err))
 	}
 	return nil
 }
@@ -253,6 +257,9 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 		if c.Page.Known != 0 { // else it only says which page a name belongs to
 			_, text := weigh(c.Page.Blocks)
 			r.report.Brought++
+			if c.Page.Unconfirmed {
+				r.report.Unconfirmed++
+			}
 			r.report.Text += int64(len(c.Page.Title) + text)
 		}
 	}

@@ -44,8 +44,9 @@ type Key struct {
 	Revoked time.Time // zero = it is not
 }
 
-// KeyHash is the SHA-256 of a key's random bytes. They are too many to be
-// guessed, so a hash that is quick to compute tells nothing about them.
+// KeyHash is the SHA-256 of a key's random bytes, or of a key that its owner has
+// brought. They are too many to be guessed, so a hash that is quick to compute
+// tells nothing about them.
 type KeyHash [sha256.Size]byte
 
 // Holds reports whether a key holds at a time.
@@ -102,13 +103,36 @@ func writeKey(b [keySize]byte) (string, KeyHash) {
 	return text, sha256.Sum256(b[:])
 }
 
-// ReadKey gives the hash of a key as it was shown. ErrInvalid: it is none; the
-// error says what is wrong, and nothing of the key.
+// The bounds of a key that an owner brings, in characters. An owner's key is a
+// random string of another program: the hash of a word could be guessed.
+const (
+	minOwnKey      = 32
+	maxOwnKey      = 256
+	minOwnDistinct = 10
+)
+
+// ownKey gives the hash of a key that an owner brings.
+func ownKey(key string) (KeyHash, error) {
+	distinct := map[rune]bool{}
+	for _, r := range key {
+		if distinct[r] = true; r <= ' ' || r > '~' || r == ',' {
+			return KeyHash{}, fmt.Errorf("%w: the key has a character that no key has", millrace.ErrInvalid)
+		}
+	}
+	if len(key) < minOwnKey || len(key) > maxOwnKey || len(distinct) < minOwnDistinct {
+		return KeyHash{}, fmt.Errorf("%w: a key starts with %s, or has %d to %d characters, %d of them different", millrace.ErrInvalid, KeyPrefix, minOwnKey, maxOwnKey, minOwnDistinct)
+	}
+	return sha256.Sum256([]byte("own key\n" + key)), nil
+}
+
+// ReadKey gives the hash of a key, as [NewKey] has made it or as its owner brings
+// it. ErrInvalid: it is none; the error says what is wrong, and nothing of the
+// key.
 func ReadKey(key string) (KeyHash, error) {
 	body, ok := strings.CutPrefix(key, KeyPrefix)
 	switch {
 	case !ok:
-		return KeyHash{}, fmt.Errorf("%w: a key starts with %s", millrace.ErrInvalid, KeyPrefix)
+		return ownKey(key)
 	case len(key) != keyLength:
 		return KeyHash{}, fmt.Errorf("%w: the key has %d characters, not %d", millrace.ErrInvalid, len(key), keyLength)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 )
 
@@ -121,16 +121,12 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkLarge measures a store of a million pages, which it makes in the
-// folder that MILLRACE_TEST_LARGE names, once.
+// BenchmarkLarge measures a store of a million pages, which it makes first.
 func BenchmarkLarge(b *testing.B) {
-	dir := os.Getenv("MILLRACE_TEST_LARGE")
-	if dir == "" {
-		b.Skip("MILLRACE_TEST_LARGE names no folder for a store of a million pages")
-	}
+	testkit.Soak(b)
 	const total = 1_000_000
 	path := func(i int) string { return fmt.Sprintf("docs/%03d/page-%06d.html", i%997, i) }
-	file := filepath.Join(dir, "large.db")
+	file := filepath.Join(b.TempDir(), "large.db")
 	site := benchSite(b, file)
 	ctx := b.Context()
 	v, err := site.Head(ctx)

@@ -92,10 +92,13 @@ func (w *work) strip() (more bool, err error) {
 	return len(rows) == compactRows, nil
 }
 
+// dropTags drops tags that have ended. The last one of a page stays as long as
+// the log, if it was published: it says that the page is gone.
 func (w *work) dropTags() (more bool, err error) {
 	n, err := w.count(`DELETE FROM tag WHERE (site, room, url, seq) IN
-		(SELECT site, room, url, seq FROM tag WHERE site = ? AND until < 1099511627775 AND until <= ? LIMIT ?)`,
-		w.id, w.floor, compactRows)
+		(SELECT site, room, url, seq FROM tag AS t WHERE site = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
+			OR EXISTS (SELECT 1 FROM tag WHERE site = t.site AND room = t.room AND url = t.url AND seq > t.seq)) LIMIT ?)`,
+		w.id, w.floor, w.state.horizon, compactRows)
 	return n == compactRows, err
 }
 

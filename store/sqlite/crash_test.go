@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 )
 
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	testkit.Main(m)
 }
 
 var crashConfig = store.Config{Base: benchBase, Taggers: []millrace.Tagger{hashTagger()}}
@@ -126,10 +127,7 @@ func crashModel(pages map[string]string, k int) {
 // whether what it acknowledged is there and what it did not is there wholly or
 // not at all.
 func TestCrash(t *testing.T) {
-	rounds := 100
-	if testing.Short() {
-		rounds = 10
-	}
+	rounds := testkit.Size(10, 20, 300)
 	path := filepath.Join(t.TempDir(), "crash.db")
 	rng := rand.New(rand.NewPCG(7, 11))
 	model := make(map[string]string)

@@ -13,19 +13,20 @@ import (
 // advice says what an error of SQLite means for whoever runs the store.
 var advice = map[int]struct {
 	sentinel error
+	code     string
 	text     string
 }{
-	sqlite3.SQLITE_BUSY:     {millrace.ErrUnavailable, "another process is writing to the store: try again, or stop it"},
-	sqlite3.SQLITE_LOCKED:   {millrace.ErrUnavailable, "another process is writing to the store: try again, or stop it"},
-	sqlite3.SQLITE_FULL:     {millrace.ErrUnavailable, "the disk is full: nothing of this was kept, what was there is intact; make room and try again"},
-	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "the disk cannot be read or written, because it is full, over a quota or broken: nothing of this was kept, what was there is intact"},
-	sqlite3.SQLITE_NOMEM:    {millrace.ErrUnavailable, "out of memory: nothing of this was kept"},
-	sqlite3.SQLITE_CANTOPEN: {millrace.ErrInvalid, "it cannot be opened or created: look at the folder and its permissions"},
-	sqlite3.SQLITE_READONLY: {millrace.ErrForbidden, "it is read-only: make the file and its folder writable"},
-	sqlite3.SQLITE_PERM:     {millrace.ErrForbidden, "access is denied: make the file and its folder writable"},
-	sqlite3.SQLITE_CORRUPT:  {millrace.ErrInvalid, "it is damaged: restore a backup, or remove it and ingest again"},
-	sqlite3.SQLITE_NOTADB:   {millrace.ErrInvalid, "it is not a store, or its head is damaged: choose another file, or restore a backup"},
-	sqlite3.SQLITE_TOOBIG:   {millrace.ErrTooLarge, "a page is larger than a row can be (1 GB)"},
+	sqlite3.SQLITE_BUSY:     {millrace.ErrUnavailable, "store-busy", "another process is writing to the store: try again, or stop it"},
+	sqlite3.SQLITE_LOCKED:   {millrace.ErrUnavailable, "store-busy", "another process is writing to the store: try again, or stop it"},
+	sqlite3.SQLITE_FULL:     {millrace.ErrUnavailable, "disk-full", "the disk is full: nothing of this was kept, what was there is intact; make room and try again"},
+	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "disk-error", "the disk cannot be read or written, because it is full, over a quota or broken: nothing of this was kept, what was there is intact"},
+	sqlite3.SQLITE_NOMEM:    {millrace.ErrUnavailable, "no-memory", "out of memory: nothing of this was kept"},
+	sqlite3.SQLITE_CANTOPEN: {millrace.ErrInvalid, "store-open", "it cannot be opened or created: look at the folder and its permissions"},
+	sqlite3.SQLITE_READONLY: {millrace.ErrForbidden, "store-read-only", "it is read-only: make the file and its folder writable"},
+	sqlite3.SQLITE_PERM:     {millrace.ErrForbidden, "store-read-only", "access is denied: make the file and its folder writable"},
+	sqlite3.SQLITE_CORRUPT:  {millrace.ErrInvalid, "store-damaged", "it is damaged: restore a backup, or remove it and ingest again"},
+	sqlite3.SQLITE_NOTADB:   {millrace.ErrInvalid, "no-store", "it is not a store, or its head is damaged: choose another file, or restore a backup"},
+	sqlite3.SQLITE_TOOBIG:   {millrace.ErrTooLarge, "row-size", "a page is larger than a row can be (1 GB)"},
 }
 
 // explain wraps an error with what was done to what, and SQLite's errors with
@@ -38,7 +39,7 @@ func explain(what string, err error) error {
 	if errors.As(err, &e) {
 		if a, ok := advice[e.Code()&0xFF]; ok {
 			// Only its text: an error that is wrapped again is explained once.
-			return fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, e.Error())
+			return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, e.Error()))
 		}
 	}
 	return fmt.Errorf("%s: %w", what, err)

@@ -145,7 +145,7 @@ func (s *Site) texts(q querier, g *generation, after int64, limit int) (list []i
 			if err != nil {
 				return err
 			}
-			t.Headings, t.Text.Text = p.Headings, p.Text
+			t.Headings, t.Text.Text = slices.Concat(p.Headings, p.Inside), p.Text
 			list = append(list, t)
 			if size += len(data); size > indexBytes {
 				return errEnough
@@ -361,7 +361,6 @@ func (x *searching) Meaning(terms []string) (m search.Meaning, err error) {
 	if err := x.row("SELECT name, size FROM model WHERE id = ?", []any{x.generation.model}, &name, &size); err != nil {
 		return m, err
 	}
-	const byWords = ": found by words alone"
 	switch {
 	case name == "":
 		model, err := x.site.loadModel(x.snapshot, x.generation.model)
@@ -371,11 +370,11 @@ func (x *searching) Meaning(terms []string) (m search.Meaning, err error) {
 		m.Vector, _ = model.Vector(terms)
 		m.Weight, m.Short = fittedWeight, fittedShort
 	case x.question.model != name:
-		m.Note = "the vectors of the index are of a model that is not asked now" + byWords
+		m.Note = millrace.Coded("other-model", errors.New("the vectors of the index are of a model that is not asked now: found by words alone"))
 	case x.question.err != nil:
-		m.Note = "the embedder does not answer" + byWords
+		m.Note = millrace.Coded("no-embedder", errors.New("the embedder does not answer: found by words alone"))
 	case len(x.question.vector) != size:
-		m.Note = "the embedder answers with a vector of another size" + byWords
+		m.Note = millrace.Coded("vector-size", errors.New("the embedder answers with a vector of another size: found by words alone"))
 	default:
 		m.Vector, m.Weight = search.NewVector(x.question.vector), embeddedWeight
 	}

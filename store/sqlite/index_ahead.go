@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -51,13 +52,13 @@ func (s *sheaf) cut() {
 
 // text gives what is searched of a passage.
 func (s *sheaf) text(l *leaf) search.Text {
-	return search.Text{Title: s.page.Title, Language: s.page.Language, Headings: l.Headings, Text: l.Text}
+	return search.Text{Title: s.page.Title, Language: s.page.Language, Headings: slices.Concat(l.Headings, l.Inside), Text: l.Text}
 }
 
 // analyse makes what is written of a passage.
 func (l *leaf) analyse(x *search.Indexer, t search.Text) (err error) {
 	l.entry, l.print = x.Entry(t), int64(search.Fingerprint(t.Text))
-	l.data, err = json.Marshal(passageText{l.Type, l.Headings, l.Text})
+	l.data, err = json.Marshal(passageText{l.Type, l.Headings, l.Inside, l.Text})
 	l.ready = err == nil
 	return err
 }
@@ -70,7 +71,7 @@ func (s *sheaf) whole(x *search.Indexer) {
 		if s.err == nil {
 			s.err = l.analyse(x, s.text(l))
 		}
-		l.Headings, l.Text = nil, ""
+		l.Passage = passages.Passage{ID: l.ID}
 	}
 	s.meta, s.blocks = nil, nil
 	if s.page != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 )
 
@@ -84,10 +85,7 @@ func indexPage(i, text int) *millrace.Page {
 // each time whether what is published is found, and no less when the index has
 // been brought up to date.
 func TestIndexCrash(t *testing.T) {
-	rounds := 12
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := testkit.Size(3, 3, 36)
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "crash.db")
 	s, err := Open(ctx, path, nil)
@@ -122,7 +120,7 @@ func TestIndexCrash(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills, %d indexes", rounds, builds)
-	if builds < 2 && !testing.Short() {
+	if builds < 2 && rounds > 10 {
 		t.Errorf("only %d indexes were begun in %d rounds", builds, rounds)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // segments counts the segments that the words of a site are looked up in.
@@ -80,9 +81,7 @@ func TestIndexSegments(t *testing.T) {
 // An index is filled with more segments than FTS5 has numbers for, 2,000, when
 // nobody merges them.
 func TestFillSegments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes thousands of segments")
-	}
+	testkit.Soak(t) // writes thousands of segments
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), &Options{fillBytes: 1})
 	if err != nil {
 		t.Fatal(err)

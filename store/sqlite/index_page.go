@@ -20,6 +20,7 @@ type kept struct {
 type passageText struct {
 	Type     string   `json:"type"`
 	Headings []string `json:"headings,omitempty"`
+	Inside   []string `json:"inside,omitempty"`
 	Text     string   `json:"text"`
 }
 
@@ -198,7 +199,7 @@ func (x *indexing) text(id, sheet int64) (search.Text, error) {
 	}
 	var p passageText
 	err = json.Unmarshal(data, &p)
-	t.Headings, t.Text = p.Headings, p.Text
+	t.Headings, t.Text = slices.Concat(p.Headings, p.Inside), p.Text
 	return t, err
 }
 

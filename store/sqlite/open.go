@@ -193,9 +193,9 @@ func (s *Store) inspect(ctx context.Context) error {
 	case err != nil:
 		return err
 	case version == 0:
-		return fmt.Errorf("%w: nothing is in the file; what was written last may lie beside it, in %s-wal", millrace.ErrNotFound, filepath.Base(s.path))
+		return millrace.Coded("store-wal", fmt.Errorf("%w: nothing is in the file; what was written last may lie beside it, in %s-wal", millrace.ErrNotFound, filepath.Base(s.path)))
 	case version < len(migrations):
-		return fmt.Errorf("%w: it was written by an older millrace (version %d of the store, this one wants %d): pull or serve into it once", millrace.ErrInvalid, version, len(migrations))
+		return millrace.Coded("store-older", fmt.Errorf("%w: it was written by an older millrace (version %d of the store, this one wants %d): pull or serve into it once", millrace.ErrInvalid, version, len(migrations)))
 	}
 	return c.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch)
 }
@@ -220,7 +220,7 @@ func connect(path string, size int, pragmas ...string) (*sql.DB, error) {
 // usable finds early what SQLite has only numbers for.
 func usable(path string, readOnly bool) error {
 	if path == "" {
-		return fmt.Errorf("%w: the path is empty", millrace.ErrInvalid)
+		return fmt.Errorf("%w: the path is empty", millrace.Coded("no-path", millrace.ErrInvalid))
 	}
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist) && readOnly:
@@ -228,15 +228,15 @@ func usable(path string, readOnly bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		dir := filepath.Dir(path)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("%w: there is no folder %s: create it first", millrace.ErrInvalid, dir)
+			return millrace.Coded("no-folder", fmt.Errorf("%w: there is no folder %s: create it first", millrace.ErrInvalid, dir))
 		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w: %w", millrace.ErrForbidden, err)
 	case info.IsDir():
-		return fmt.Errorf("%w: it is a folder: name a file in it", millrace.ErrInvalid)
+		return fmt.Errorf("%w: it is a folder: name a file in it", millrace.Coded("is-folder", millrace.ErrInvalid))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: it is not a regular file", millrace.ErrInvalid)
+		return fmt.Errorf("%w: it is not a regular file", millrace.Coded("no-file", millrace.ErrInvalid))
 	}
 	flag := os.O_RDWR
 	if readOnly {
@@ -254,7 +254,7 @@ func usable(path string, readOnly bool) error {
 	// SQLite takes a file that is shorter than its head for an empty one.
 	head := make([]byte, 16)
 	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
-		return fmt.Errorf("%w: it is not a store: choose another file, or restore a backup", millrace.ErrInvalid)
+		return fmt.Errorf("%w: it is not a store: choose another file, or restore a backup", millrace.Coded("no-store", millrace.ErrInvalid))
 	}
 	return nil
 }

@@ -78,6 +78,11 @@ func (s *Site) Publish(ctx context.Context, from, to uint64, manifest []byte) er
 		if err != nil {
 			return err
 		}
+		// Tags that have ended while the edition was made are in it all the same.
+		err = w.exec("UPDATE tag SET named = 1 WHERE site = ? AND until < 1099511627775 AND until > ? AND seq <= ? AND named = 0", s.id, to, to)
+		if err != nil {
+			return err
+		}
 		// Compact needs to know of the older ones, but not what they said.
 		err = w.exec("UPDATE published SET state = x'', manifest = NULL WHERE site = ? AND number = ?", s.id, number)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/millrace/millrace"
@@ -107,7 +106,7 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(ctx, alone, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) || !strings.Contains(err.Error(), "alone.db-wal") {
+	if _, err := Open(ctx, alone, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) || millrace.ErrorCode(err) != "store-wal" {
 		t.Error(err)
 	}
 	// As a writer that is killed leaves it.

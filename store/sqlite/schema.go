@@ -196,8 +196,15 @@ CREATE INDEX model_generation ON model (generation);
 
 CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- model << 32 | number of the passage
 `,
-	keyTable, trafficTable, weightColumns, usageTables,
+	keyTable, trafficTable, weightColumns, usageTables, namedColumn,
 }
+
+// namedColumn: an edition has shown the tag, or an earlier one of the page. Of
+// an older file, each tag that ended counts as shown.
+const namedColumn = `
+ALTER TABLE tag ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
+UPDATE tag SET named = 1 WHERE until < 1099511627775;
+`
 
 // prepareFile makes a new file a store, brings an older one up to date and
 // refuses what is neither. A file that is up to date needs no lock.
@@ -218,8 +225,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 		_, err := c.ExecContext(ctx, m)
 		if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
 			// A statement that is right does not fit what is there.
-			return fmt.Errorf("%w: its tables are not those of version %d of the store, which it says that it is: restore a backup, or remove it and ingest again (step %d: %s)",
-				millrace.ErrInvalid, version, version+i+1, e.Error())
+			return millrace.Coded("store-tables", fmt.Errorf("%w: its tables are not those of version %d of the store, which it says that it is: restore a backup, or remove it and ingest again (step %d: %s)",
+				millrace.ErrInvalid, version, version+i+1, e.Error()))
 		} else if err != nil {
 			return err
 		}
@@ -245,10 +252,10 @@ func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	case err != nil:
 		return 0, err
 	case app != applicationID && (app != 0 || version != 0 || tables != 0):
-		return 0, fmt.Errorf("%w: it is a database of something else: choose another file", millrace.ErrInvalid)
+		return 0, fmt.Errorf("%w: it is a database of something else: choose another file", millrace.Coded("no-store", millrace.ErrInvalid))
 	case version > len(migrations):
-		return 0, fmt.Errorf("%w: it was written by a newer millrace (version %d of the store, this one knows %d): use that millrace, or another file",
-			millrace.ErrInvalid, version, len(migrations))
+		return 0, millrace.Coded("store-newer", fmt.Errorf("%w: it was written by a newer millrace (version %d of the store, this one knows %d): use that millrace, or another file",
+			millrace.ErrInvalid, version, len(migrations)))
 	}
 	return version, nil
 }

@@ -12,12 +12,13 @@ import (
 type tagRow struct {
 	seq, until, modified int64
 	n                    int
+	named                bool // an edition has shown it, or an earlier one of the page
 	value                string
 }
 
 func (w *work) tagOf(room, url string) (t tagRow, ok bool, err error) {
-	err = w.row("SELECT seq, until, n, modified, value FROM tag WHERE site = ? AND room = ? AND url = ? ORDER BY seq DESC LIMIT 1",
-		[]any{w.id, room, url}, &t.seq, &t.until, &t.n, &t.modified, &t.value)
+	err = w.row("SELECT seq, until, n, modified, named, value FROM tag WHERE site = ? AND room = ? AND url = ? ORDER BY seq DESC LIMIT 1",
+		[]any{w.id, room, url}, &t.seq, &t.until, &t.n, &t.modified, &t.named, &t.value)
 	if absent(err) {
 		return t, false, nil
 	}
@@ -42,16 +43,25 @@ func (w *work) setTag(room, url string, t tagRow) error {
 		return w.exec("UPDATE tag SET until = 1099511627775, n = ?, modified = ?, value = ? WHERE site = ? AND room = ? AND url = ? AND seq = ?",
 			t.n, t.modified, t.value, w.id, room, url, old.seq)
 	case ok:
-		err := w.exec("UPDATE tag SET until = ? WHERE site = ? AND room = ? AND url = ? AND seq = ?", t.seq, w.id, room, url, old.seq)
-		if err != nil || t.value == "" {
+		if err := w.endTag(room, url, t.seq); err != nil || t.value == "" {
+			return err
+		}
+		if old, _, err = w.tagOf(room, url); err != nil {
 			return err
 		}
 	}
 	if !strings.Contains(" "+w.state.rooms+" ", " "+room+" ") {
 		w.state.rooms = strings.TrimSpace(w.state.rooms + " " + room)
 	}
-	return w.exec("INSERT INTO tag (site, room, url, seq, until, n, modified, value) VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?)",
-		w.id, room, url, t.seq, t.n, t.modified, t.value)
+	return w.exec("INSERT INTO tag (site, room, url, seq, until, n, modified, named, value) VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?)",
+		w.id, room, url, t.seq, t.n, t.modified, old.named, t.value)
+}
+
+// endTag ends the tag of a page, which the published view has shown if it had
+// begun by then. Publish notes it for views that are published later.
+func (w *work) endTag(room, url string, seq int64) error {
+	return w.exec(`UPDATE tag SET until = ?1, named = named OR seq <= coalesce((SELECT seq FROM published WHERE site = ?2 ORDER BY number DESC LIMIT 1), 0)
+		WHERE site = ?2 AND room = ?3 AND url = ?4 AND until = 1099511627775`, seq, w.id, room, url)
 }
 
 // tag computes the tags of a page, given without its effective date, from the

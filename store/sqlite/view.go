@@ -95,23 +95,45 @@ func (s *Site) describe(q querier, st state, seq int64) (millrace.Site, error) {
 	if u, err := url.Parse(s.config.Base); err == nil {
 		info.Title = u.Host
 	}
-	var meta []byte
-	err = q.row(`SELECT meta FROM entry WHERE site = ? AND url = '/' AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1`,
-		[]any{s.id, seq, s.entryID(seq)}, &meta)
-	if absent(err) {
-		return info, nil
-	} else if err != nil {
+	page, meta, err := s.home(q, seq)
+	if page == "" || err != nil {
 		return info, err
 	}
 	home, err := decode(meta, nil)
 	if err != nil {
 		return info, err
 	}
+	info.Home = page
 	if home.Title != "" {
 		info.Title = home.Title
 	}
 	info.Language = home.Language
 	return info, nil
+}
+
+// maxRedirects is how many redirects in a row lead to a home page.
+const maxRedirects = 5
+
+// home finds the home page at a sequence number: that at "/", or the one that a
+// source has found where "/" redirects to. The identity "" means none.
+func (s *Site) home(q querier, seq int64) (identity string, meta []byte, err error) {
+	identity = "/"
+	for range maxRedirects {
+		err = q.row(`SELECT meta FROM entry WHERE site = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1`,
+			[]any{s.id, identity, seq, s.entryID(seq)}, &meta)
+		if !absent(err) {
+			return identity, meta, err
+		}
+		err = q.row(`SELECT identity FROM memory WHERE source IN (SELECT id FROM source WHERE site = ?)
+			AND url IN (?, ?) AND identity IS NOT NULL AND mute = 1 LIMIT 1`,
+			[]any{s.id, identity, s.absolute(identity)}, &identity)
+		if absent(err) {
+			return "", nil, nil
+		} else if err != nil {
+			return "", nil, err
+		}
+	}
+	return "", nil, nil
 }
 
 // Site implements [millrace.View].
@@ -214,13 +236,16 @@ func (v *view) Tag(ctx context.Context, room, url string) (millrace.Tag, error) 
 	var t tagRow
 	err := errNoRow
 	if v.site.rooms[room] {
-		err = v.site.store.read.row(ctx, `SELECT until, n, modified, value FROM tag
+		err = v.site.store.read.row(ctx, `SELECT until, n, modified, named, value FROM tag
 			WHERE site = ? AND room = ? AND url = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
-			[]any{v.site.id, room, identity, v.seq}, &t.until, &t.n, &t.modified, &t.value)
+			[]any{v.site.id, room, identity, v.seq}, &t.until, &t.n, &t.modified, &t.named, &t.value)
 	}
 	if absent(err) || err == nil && t.until <= v.seq {
 		if err = v.whole(ctx); err == nil {
 			err = millrace.ErrNotFound
+			if t.named {
+				err = millrace.ErrGone
+			}
 		}
 	}
 	if err != nil {

@@ -256,8 +256,7 @@ func (w *work) hide(url string, old entry) (kind int, err error) {
 		return 0, err
 	}
 	for room := range strings.FieldsSeq(w.state.rooms) {
-		err := w.exec("UPDATE tag SET until = ? WHERE site = ? AND room = ? AND url = ? AND until = 1099511627775", e.seq, w.id, room, url)
-		if err != nil {
+		if err := w.endTag(room, url, e.seq); err != nil {
 			return 0, err
 		}
 	}

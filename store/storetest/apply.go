@@ -31,6 +31,18 @@ func applyCases() []testCase {
 				t.Error("a page of a view has no version")
 			}
 		}},
+		{"a page that is unconfirmed says so until it is confirmed", func(t *testing.T, f *fixture) {
+			in := article("/a", "same")
+			in.Unconfirmed = true
+			f.apply(put(in))
+			want(f, "the mark", f.page(f.head(), "/a").Unconfirmed, true)
+			title := article("/a", "")
+			title.Title, title.Known = "Another", millrace.FieldTitle
+			f.apply(put(title))
+			want(f, "the mark after a page without content", f.page(f.head(), "/a").Unconfirmed, true)
+			want(f, "tally", f.apply(put(article("/a", "same"))), millrace.Tally{Updated: 1})
+			want(f, "the mark of the confirmed page", f.page(f.head(), "/a").Unconfirmed, false)
+		}},
 		{"a page without a date gets the time of its arrival", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			p := f.page(f.head(), "/a")

@@ -204,12 +204,35 @@ func searchCases() []testCase {
 			want(f, "an operator is a word", f.search(v, "text AND"), set("/a", "/b"))
 			want(f, "nothing", f.ask(v, millrace.Query{Text: "🦆 !"}), &millrace.Found{})
 		}},
+		{"of many words the rarest count, and the answer says so", func(t *testing.T, f *fixture) {
+			f.searchable()
+			f.apply(put(article("/a", "A wheel of oak.")), put(article("/b", "Some grain and a wheel.")))
+			f.publish(0)
+			v := f.published()
+			var unknown, long strings.Builder
+			for i := range 300 {
+				fmt.Fprintf(&unknown, "qx%dz ", i)
+			}
+			for long.Len() < millrace.MaxQuery {
+				long.WriteString("wheel ")
+			}
+			for _, c := range []struct{ question, code, url string }{
+				{"wheel grain", "", base + "b"},
+				{unknown.String() + "wheel grain", "query-words", base + "b"},
+				{long.String() + "grain", "query-cut", base + "a"},
+			} {
+				found := f.ask(v, millrace.Query{Text: c.question})
+				if got := millrace.ErrorCode(found.Note); got != c.code || len(found.Hits) != 2 || found.Hits[0].URL != c.url {
+					t.Errorf("%.20q: note %q, want %q; hits %v", c.question, got, c.code, found.Hits)
+				}
+			}
+		}},
 		{"pages of a hit are limited, and may be left out", func(t *testing.T, f *fixture) {
 			f.searchable()
 			p := article("/long", "")
 			for i := range 12 {
 				p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: fmt.Sprint("Part ", i)},
-					millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprintf("The wheel of part %d has %d buckets of oak%d. ", i, i*i, i), 12)})
+					millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprintf("The wheel of part %d has %d buckets of oak%d. ", i, i*i, i), 36)})
 			}
 			f.apply(put(p), put(article("/short", "One wheel.")))
 			f.publish(0)
@@ -232,7 +255,7 @@ func searchCases() []testCase {
 			p := article("/a", "")
 			for i := range 9 {
 				p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: fmt.Sprint("Part ", i)},
-					millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprintf("Wheel part%d. ", i), 20)})
+					millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprintf("Wheel part%d. ", i), 100)})
 			}
 			f.apply(put(p))
 			first := f.publish(0)
@@ -337,5 +360,5 @@ func questionLanguage(t *testing.T, f *fixture) {
 	h := found.Hits[0]
 	want(f, "snippet", h.Snippet[h.Marks[0][0]:h.Marks[0][1]], "stand")
 	want(f, "hit", millrace.Hit{URL: h.URL, Title: h.Title, Type: h.Type, Headings: h.Headings, Text: h.Text},
-		millrace.Hit{URL: base + "doc/herons", Title: "Herons and otters", Type: "paragraph", Headings: []string{"Heading"}, Text: "They stand still."})
+		millrace.Hit{URL: base + "doc/herons", Title: "Herons and otters", Type: "paragraph", Headings: []string{"Heading"}, Text: "Heading\nThey stand still."})
 }

@@ -145,8 +145,8 @@ func embedding(t *testing.T, f *fixture) {
 	ask := func(what, text, note string, first ...string) {
 		t.Helper()
 		found := f.ask(f.published(), millrace.Query{Text: text})
-		if !strings.Contains(found.Note, note) || (note == "") != (found.Note == "") {
-			t.Errorf("%s: note %q", what, found.Note)
+		if millrace.ErrorCode(found.Note) != note {
+			t.Errorf("%s: note %v", what, found.Note)
 		}
 		for i, url := range first {
 			if i >= len(found.Hits) || relative(found.Hits[i].URL) != url {
@@ -169,22 +169,22 @@ func embedding(t *testing.T, f *fixture) {
 	ask("by meaning", "bird", "", "/heron")
 	ask("by words", "otter", "", "/otter")
 	model.set(func(s *shades) { s.err = millrace.ErrUnavailable })
-	ask("it is down", "otter", "does not answer", "/otter")
+	ask("it is down", "otter", "no-embedder", "/otter")
 	f.apply(put(article("/owl", "A bird calls.")))
 	f.publish(first)
 	fit(millrace.ErrUnavailable)
 	model.set(func(s *shades) { s.err, s.size = nil, 32 })
 	fit(millrace.ErrInvalid)
-	ask("another size", "otter", "another size", "/otter")
+	ask("another size", "otter", "vector-size", "/otter")
 	model.set(func(s *shades) { s.size = 64 })
 	fit(nil)
 	want(f, "asked for what is new", model.asked, 3+1+1)
 	ask("what is new", "bird", "", "/owl", "/heron")
 	f.reopen(func(c *store.Config) { c.Embedder = nil })
-	ask("without the embedder", "otter", "not asked now", "/otter")
+	ask("without the embedder", "otter", "other-model", "/otter")
 	other := &shades{name: "shades-2", size: 16}
 	f.reopen(func(c *store.Config) { c.Embedder = other })
-	ask("another model", "otter", "not asked now", "/otter")
+	ask("another model", "otter", "other-model", "/otter")
 	fit(nil)
 	want(f, "asked anew", other.asked, 4)
 	ask("by another model", "bird", "", "/owl")

@@ -109,6 +109,64 @@ func tagCases() []testCase {
 			f.untagged(third, "one", "/a")
 			want(f, "tags at last", f.tags(f.head(), "one", ""), set("/a 1"))
 		}},
+		{"a tag that an edition has shown is gone, any other is not found", func(t *testing.T, f *fixture) {
+			f.reopen(with(tagger("one")))
+			f.derive()
+			publish := func(v millrace.View) {
+				t.Helper()
+				from := uint64(0)
+				if last, _, err := f.site.Published(t.Context()); err == nil {
+					from = last.Site().Seq
+				}
+				if err := f.site.Publish(t.Context(), from, v.Site().Seq, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			archive := article("/archive", "t")
+			archive.Kind = millrace.Archive
+			archive.Known |= millrace.FieldKind
+			f.puts("/shown", "/edited", "/retired")
+			f.apply(put(archive))
+			publish(f.head())
+			f.pass(time.Hour)
+			f.apply(put(article("/edited", "edited")), put(article("/unseen", "no edition has it")), put(article("/late", "late")))
+			late := f.head()
+			retired := archive.Clone()
+			retired.URL = base + "retired"
+			f.apply(gone("/shown"), gone("/edited"), gone("/unseen"), gone("/archive"), gone("/late"), put(retired))
+			want := map[string]bool{"/shown": true, "/edited": true, "/retired": true, "/unseen": false, "/archive": false, "/late": false, "/other": false}
+			all := func(when string) {
+				t.Helper()
+				for url, exp := range want {
+					if _, err := f.head().Tag(t.Context(), "one", url); !errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrGone) != exp {
+						t.Errorf("%s: tag of %s: %v", when, url, err)
+					}
+				}
+			}
+			all("at once")
+			publish(late) // what has ended meanwhile is in it
+			want["/late"], want["/unseen"] = true, true
+			all("after an edition that was under way")
+			publish(f.head())
+			f.pass(2 * time.Hour)
+			if err := f.site.Compact(t.Context(), time.Minute, 24*time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			all("after Compact")
+			f.puts("/shown")
+			f.apply(gone("/shown"))
+			all("after it came and went again")
+			f.pass(48 * time.Hour)
+			f.puts("/more")
+			publish(f.head())
+			f.pass(48 * time.Hour)
+			if err := f.site.Compact(t.Context(), time.Minute, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			clear(want)
+			want["/retired"], want["/edited"] = false, false
+			all("beyond the horizon")
+		}},
 		{"a room may have nothing for a page", func(t *testing.T, f *fixture) {
 			f.reopen(with(tagger("one")))
 			f.derive()

@@ -183,7 +183,7 @@ func viewCases() []testCase {
 			f.apply(put(home))
 			got := f.head().Site()
 			want(f, "site", got, millrace.Site{
-				Base: base, Docs: base, Title: "Example", Language: "fr", Epoch: got.Epoch, Seq: 8, Time: got.Time, Pages: 8,
+				Base: base, Docs: base, Home: "/", Title: "Example", Language: "fr", Epoch: got.Epoch, Seq: 8, Time: got.Time, Pages: 8,
 				Sections: []millrace.Section{{Name: "blog", Pages: 3}, {Name: "docs", Pages: 2}},
 			})
 			if len(got.Epoch) < 16 || got.Time.Before(f.clock()) {
@@ -194,6 +194,23 @@ func viewCases() []testCase {
 			moved.Known |= millrace.FieldSection
 			f.apply(put(moved), gone("/b"))
 			want(f, "sections", f.head().Site().Sections, []millrace.Section{{Name: "blog", Pages: 4}})
+		}},
+		{"the page that the home page redirects to describes the site", func(t *testing.T, f *fixture) {
+			f.puts("/en/", "/de/")
+			f.apply(alias(base, &millrace.Page{URL: base + "en/", Version: "r1"}))
+			site := f.head().Site()
+			want(f, "home", []string{site.Home, site.Title}, []string{"/en/", f.page(f.head(), "/en/").Title})
+			f.apply(alias(base, &millrace.Page{URL: base + "en", Version: "r2"}), alias(base+"en", &millrace.Page{URL: base + "de/", Version: "r1"}))
+			want(f, "after two redirects", f.head().Site().Home, "/de/")
+			f.apply(gone("/de/"))
+			want(f, "without its page", f.head().Site().Home, "")
+			f.puts("/")
+			want(f, "a home page of its own", f.head().Site().Home, "/")
+		}},
+		{"a home page that redirects may go by its path", func(t *testing.T, f *fixture) {
+			f.puts("/en/")
+			f.apply(alias("/", &millrace.Page{URL: "/en/", Version: "r1"}))
+			want(f, "home", f.head().Site().Home, "/en/")
 		}},
 		{"the time of the site rises with its number", func(t *testing.T, f *fixture) {
 			last := f.head().Site()
