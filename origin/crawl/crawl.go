@@ -179,7 +179,7 @@ func (c *Crawl) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 
 func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if _, v := c.scope.clean(have.URL); v == outside {
-		return nil, fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, c.scope.base)
+		return nil, millrace.Coded("outside", fmt.Errorf("%w: it is not in %s", millrace.ErrNotFound, c.scope.base))
 	}
 	rules := c.correct.Load()
 	t := task{url: have.URL, held: have.Version, version: parseVersion(have.Version, rules.by)}
@@ -193,7 +193,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	case moved:
 		return c.muted(res, res.to)
 	case nothing:
-		return nil, fmt.Errorf("%w: it is no HTML", millrace.ErrInvalid)
+		return nil, fmt.Errorf("%w: it is no HTML", millrace.Coded("no-html", millrace.ErrInvalid))
 	default:
 		return nil, res.err
 	}
@@ -218,7 +218,7 @@ func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {
 	case v != inside:
-		return nil, fmt.Errorf("%w: it leads to %s, which is no page of this site", millrace.ErrNotFound, to)
+		return nil, millrace.Coded("leads-away", fmt.Errorf("%w: it leads to %s, which is no page of this site", millrace.ErrNotFound, to))
 	case u == res.url:
 		return nil, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop)
 	case isLogin(u) && !isLogin(res.url):
@@ -229,9 +229,9 @@ func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 
 // Why an address has no page.
 var (
-	errLogin = fmt.Errorf("%w: it wants a login", millrace.ErrForbidden)
-	errSoft  = fmt.Errorf("%w: it looks like the page that the site gives for an address that cannot exist", millrace.ErrNotFound)
-	errLoop  = errors.New("it redirects to itself")
+	errLogin = fmt.Errorf("%w: it wants a login", millrace.Coded("login", millrace.ErrForbidden))
+	errSoft  = fmt.Errorf("%w: it looks like the page that the site gives for an address that cannot exist", millrace.Coded("soft-404", millrace.ErrNotFound))
+	errLoop  = millrace.Coded("redirect-loop", errors.New("it redirects to itself"))
 )
 
 // today counts the days since 1970.

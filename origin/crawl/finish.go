@@ -67,25 +67,25 @@ func (r *run) rootError(res *result) error {
 		to, v := r.scope.clean(res.to)
 		switch {
 		case v == outside || canon.Origin(res.to) != r.scope.origin:
-			return fmt.Errorf("%w: the site is at %s: crawl that", millrace.ErrInvalid, res.to)
+			return millrace.Coded("site-moved", fmt.Errorf("%w: the site is at %s: crawl that", millrace.ErrInvalid, res.to))
 		case v == inside && key(to) == key(res.url):
-			return fmt.Errorf("%w: %w; it may want cookies, which a crawl does not keep", millrace.ErrInvalid, errLoop)
+			return millrace.Coded("redirect-loop", fmt.Errorf("%w: %w; it may want cookies, which a crawl does not keep", millrace.ErrInvalid, errLoop))
 		case v == inside && isLogin(to):
-			return fmt.Errorf("%w: the site wants a login for its home page, at %s", millrace.ErrForbidden, to)
+			return millrace.Coded("login", fmt.Errorf("%w: the site wants a login for its home page, at %s", millrace.ErrForbidden, to))
 		}
 		return nil
 	case nothing:
-		return fmt.Errorf("%w: the root is no HTML page", millrace.ErrInvalid)
+		return fmt.Errorf("%w: the root is no HTML page", millrace.Coded("no-html", millrace.ErrInvalid))
 	case empty:
 		return fmt.Errorf("the root cannot be read: %w", res.err)
 	}
 	switch status, _ := errors.AsType[*fetch.StatusError](res.err); {
 	case errors.Is(res.err, errLogin):
-		return fmt.Errorf("the site wants a login: %w", res.err)
+		return millrace.Coded("login", fmt.Errorf("the site wants a login: %w", res.err))
 	case status == nil:
 		return fmt.Errorf("the site cannot be had: %w", res.err)
 	case errors.Is(res.err, millrace.ErrNotFound):
-		return fmt.Errorf("there is no page at the root, name the folder that the site lives in: %w", res.err)
+		return millrace.Coded("no-root", fmt.Errorf("there is no page at the root, name the folder that the site lives in: %w", res.err))
 	case errors.Is(res.err, millrace.ErrForbidden):
 		return fmt.Errorf("the site does not let this program in, ask its owner: %w", res.err)
 	}
@@ -112,9 +112,9 @@ func (r *run) finish() error {
 		r.log.Info("the crawl was cut off by a limit; the next run goes on", "site", r.scope.base, "asked", r.asked)
 	}
 	if r.pages == 0 {
-		err := fmt.Errorf("%w: no page was found", millrace.ErrInvalid)
+		err := fmt.Errorf("%w: no page was found", millrace.Coded("no-page", millrace.ErrInvalid))
 		if r.last != nil {
-			err = fmt.Errorf("no page was found, the last problem: %w", r.last)
+			err = millrace.Coded("no-page", fmt.Errorf("no page was found, the last problem: %w", r.last))
 		}
 		return err
 	}

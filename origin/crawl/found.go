@@ -21,12 +21,12 @@ func (r *run) found(t task) error {
 	}
 	if r.known+len(r.flights) >= knownFactor*r.o.MaxPages {
 		r.met.Pages = r.by.Pages
-		return r.refuse(t, k, "", limitError(fmt.Sprintf("beyond --max-pages %d: one of more than %d addresses", r.o.MaxPages, knownFactor*r.o.MaxPages)))
+		return r.refuse(t, k, "", limitError{"max-pages", fmt.Sprintf("beyond --max-pages %d: one of more than %d addresses", r.o.MaxPages, knownFactor*r.o.MaxPages)})
 	}
 	if !r.allowed(t.url) {
 		r.met.Robots = r.by.Robots
 		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
-		return r.refuse(t, k, rule, fmt.Errorf("%w: robots.txt says %q", millrace.ErrForbidden, rule))
+		return r.refuse(t, k, rule, millrace.Coded("robots-disallow", fmt.Errorf("%w: robots.txt says %q", millrace.ErrForbidden, rule)))
 	}
 	if !t.listed {
 		_, v := r.scope.clean(t.url)
@@ -36,7 +36,7 @@ func (r *run) found(t task) error {
 			return r.refuse(t, k, shape, errTangled)
 		case t.depth > r.o.MaxDepth:
 			r.met.Depth = r.by.Depth
-			return r.refuse(t, k, shape, limitError(fmt.Sprintf("beyond --max-depth: more than %d links away", r.o.MaxDepth)))
+			return r.refuse(t, k, shape, limitError{"max-depth", fmt.Sprintf("beyond --max-depth: more than %d links away", r.o.MaxDepth)})
 		case wantsLogin(t.url):
 			return r.refuse(t, k, shape, errLogin)
 		}
@@ -56,9 +56,9 @@ func (r *run) found(t task) error {
 
 // Why addresses are not asked for.
 var (
-	errHidden  = errors.New("it asks not to be indexed (noindex in a meta element or an X-Robots-Tag): it is in no public document")
-	errTangled = limitError("the address is too long, or the same names come again and again in it")
-	errBarren  = limitError("the pages of this shape bring nothing new")
+	errHidden  = millrace.Coded("noindex", errors.New("it asks not to be indexed (noindex in a meta element or an X-Robots-Tag): it is in no public document"))
+	errTangled = limitError{"trap", "the address is too long, or the same names come again and again in it"}
+	errBarren  = limitError{"nothing-new", "the pages of this shape bring nothing new"}
 )
 
 // withdraw leaves out an address that has waited while the budget of its shape

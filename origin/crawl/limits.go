@@ -80,9 +80,12 @@ func (r *run) limits(next *cursor) {
 
 // limitError is why an address is not asked for that may well have a page. It
 // is a [millrace.ErrTooLarge].
-type limitError string
+type limitError struct{ code, text string }
 
-func (e limitError) Error() string { return string(e) }
+func (e limitError) Error() string { return e.text }
+
+// ErrorCode returns the code.
+func (e limitError) ErrorCode() string { return e.code }
 
 // Unwrap gives [millrace.ErrTooLarge].
 func (limitError) Unwrap() error { return millrace.ErrTooLarge }

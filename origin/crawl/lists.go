@@ -85,7 +85,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		done[key(l.URL)] = true
 		if len(r.lists) == maxLists {
 			r.missed = true
-			return r.skip(l.URL, false, fmt.Errorf("%w: the site has more than %d lists; the rest is not read", millrace.ErrTooLarge, maxLists))
+			return r.skip(l.URL, false, millrace.Coded("list-count", fmt.Errorf("%w: the site has more than %d lists; the rest is not read", millrace.ErrTooLarge, maxLists)))
 		}
 		old := before[l.URL]
 		l.Validators, l.Absent = old.Validators, old.Absent
@@ -123,7 +123,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		}
 		for _, c := range children {
 			if l.depth+1 >= maxListDepth {
-				if err := r.skip(c, false, fmt.Errorf("%w: sitemap indexes inside each other more than %d deep", millrace.ErrTooLarge, maxListDepth)); err != nil {
+				if err := r.skip(c, false, millrace.Coded("list-depth", fmt.Errorf("%w: sitemap indexes inside each other more than %d deep", millrace.ErrTooLarge, maxListDepth))); err != nil {
 					return err
 				}
 				break
@@ -177,7 +177,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 	}
 	final := resp.Request.URL
 	if at := canon.Origin(final.String()); !r.trusted[at] {
-		return nil, fmt.Errorf("%w: the list leads to another site, %s", millrace.ErrForbidden, at)
+		return nil, millrace.Coded("list-elsewhere", fmt.Errorf("%w: the list leads to another site, %s", millrace.ErrForbidden, at))
 	}
 	l.changed = true
 	validators := fetch.ValidatorsOf(resp)

@@ -110,6 +110,6 @@ func (r *run) sane(ctx context.Context, res *result) error {
 const maxOthers = 3
 
 func (r *run) sameEverywhere(res *result) error {
-	return fmt.Errorf("%w: the site answers every address with the same page, %q: it may be out of order; nothing was changed, run it again later",
-		millrace.ErrUnavailable, cutTitle(res.page.Title))
+	return millrace.Coded("same-page", fmt.Errorf("%w: the site answers every address with the same page, %q: it may be out of order; nothing was changed, run it again later",
+		millrace.ErrUnavailable, cutTitle(res.page.Title)))
 }

@@ -99,7 +99,7 @@ func TestLimits(t *testing.T) {
 	}
 	deep := newMill(t, s.URL+"/")
 	rep := deep.run(deep.open(Options{MaxDepth: 2}))
-	if got := len(deep.pages()); got != 7 || rep.SkippedN != 1 || !strings.Contains(rep.Skipped[0].Reason, "more than 2 links away, as 7 more like it") {
+	if got := len(deep.pages()); got != 7 || rep.SkippedN != 1 || rep.Skipped[0].Code != "max-depth" {
 		t.Errorf("%d pages, skipped: %v", got, rep.Skipped)
 	}
 	var clock atomic.Int64

@@ -55,7 +55,7 @@ func (r *run) count(res *result) {
 		return
 	}
 	if r.row++; r.row == maxFailures {
-		r.giveUp = fmt.Errorf("gave up after %d pages in a row, the last one: %w; run it again: it goes on where it was", r.row, res.err)
+		r.giveUp = millrace.Coded("gave-up", fmt.Errorf("gave up after %d pages in a row, the last one: %w; run it again: it goes on where it was", r.row, res.err))
 	}
 }
 
@@ -105,10 +105,10 @@ func (r *run) moved(res *result) error {
 		return r.absent(res, errLogin)
 	case v != inside:
 		if res.state == had {
-			return r.absent(res, fmt.Errorf("%w: it leads to %s now, which is no page of this site", millrace.ErrNotFound, res.to))
+			return r.absent(res, millrace.Coded("leads-away", fmt.Errorf("%w: it leads to %s now, which is no page of this site", millrace.ErrNotFound, res.to)))
 		}
 		if v == outside {
-			r.remark(res.task, "away", "", fmt.Errorf("it leads to %s, which is no page of this site", res.to))
+			r.remark(res.task, "away", "", millrace.Coded("leads-away", fmt.Errorf("it leads to %s, which is no page of this site", res.to)))
 		}
 		return r.mute(res, res.url, k, false)
 	}
@@ -119,7 +119,7 @@ func (r *run) moved(res *result) error {
 	if res.state == had {
 		// By absence, not by another meaning of its name: all pages of a site
 		// that suddenly lead to one are not believed at once.
-		return r.absent(res, fmt.Errorf("%w: it leads to %s now", millrace.ErrNotFound, to))
+		return r.absent(res, millrace.Coded("moved", fmt.Errorf("%w: it leads to %s now", millrace.ErrNotFound, to)))
 	}
 	leads := false
 	if r.known > known {
@@ -152,7 +152,7 @@ func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 func (r *run) nothing(res *result) error {
 	why := res.err
 	if res.outcome == nothing {
-		why = fmt.Errorf("%w: it is no HTML", millrace.ErrInvalid)
+		why = fmt.Errorf("%w: it is no HTML", millrace.Coded("no-html", millrace.ErrInvalid))
 		r.last = fmt.Errorf("%s: %w", res.url, why)
 	}
 	switch {

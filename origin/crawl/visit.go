@@ -201,7 +201,7 @@ func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *b
 		last := release
 		release = func() { last(); <-c.heavy }
 		if n, err = io.CopyN(buf, body, maxPage-large); n == maxPage-large {
-			return nil, release, fmt.Errorf("%w: a page of more than %d bytes", millrace.ErrTooLarge, maxPage)
+			return nil, release, millrace.Coded("page-size", fmt.Errorf("%w: a page of more than %d bytes", millrace.ErrTooLarge, maxPage))
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -92,7 +92,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	var err error
 	if o.Base != "" {
 		if f.base, err = canon.URL(o.Base); err != nil {
-			return nil, fmt.Errorf("folder %s: base: %w: %w", dir, millrace.ErrInvalid, err)
+			return nil, millrace.Coded("bad-base", fmt.Errorf("folder %s: base: %w: %w", dir, millrace.ErrInvalid, err))
 		}
 		f.base = asBase(f.base)
 	}
@@ -112,7 +112,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if w.Failed != nil {
 		return nil, fmt.Errorf("folder %s: no page of it can be read: %w", dir, w.Failed)
 	}
-	return nil, fmt.Errorf("folder %s: %w: there is no HTML page in it (.html, .htm, .xhtml)", dir, millrace.ErrInvalid)
+	return nil, fmt.Errorf("folder %s: %w: there is no HTML page in it (.html, .htm, .xhtml)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
 // Close gives the open folder back. No other method may be called after it.

@@ -37,18 +37,18 @@ func TestNewRefuses(t *testing.T) {
 		want      error
 		says      string
 	}{
-		{"absent", "", millrace.ErrNotFound, "absent"},
-		{"file.html", "", millrace.ErrInvalid, "not a folder"},
-		{"empty", "", millrace.ErrInvalid, "no HTML page"},
-		{"none", "", millrace.ErrInvalid, "no HTML page"},
-		{"hidden", "", millrace.ErrInvalid, "no HTML page"},
-		{"drafts", "", millrace.ErrInvalid, "no HTML page"},
-		{"good", "ftp://mill.example/", millrace.ErrInvalid, "base"},
-		{"good", "mill.example", millrace.ErrInvalid, "base"},
+		{"absent", "", millrace.ErrNotFound, "not-found"},
+		{"file.html", "", millrace.ErrInvalid, "no-folder"},
+		{"empty", "", millrace.ErrInvalid, "no-page"},
+		{"none", "", millrace.ErrInvalid, "no-page"},
+		{"hidden", "", millrace.ErrInvalid, "no-page"},
+		{"drafts", "", millrace.ErrInvalid, "no-page"},
+		{"good", "ftp://mill.example/", millrace.ErrInvalid, "bad-base"},
+		{"good", "mill.example", millrace.ErrInvalid, "bad-base"},
 	} {
 		_, err := New(filepath.Join(dir, tt.dir), &Options{Base: tt.base})
-		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("New(%s, base %q) = %v, want %v with %q", tt.dir, tt.base, err, tt.want, tt.says)
+		if !errors.Is(err, tt.want) || millrace.ErrorCode(err) != tt.says {
+			t.Errorf("New(%s, base %q) = %v, want %v: code %q, want %q", tt.dir, tt.base, err, tt.want, millrace.ErrorCode(err), tt.says)
 		}
 	}
 }

@@ -53,6 +53,11 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, err
 	}
 	id, duplicate := t.identity(file, have.URL, res.Canonical)
+	if res.Refresh != "" && len(res.Page.Blocks) <= 1 && !duplicate { // a redirect in all but name
+		if to, other := t.identity(file, have.URL, res.Refresh); other {
+			id, duplicate = to, true
+		}
+	}
 	if duplicate {
 		return &millrace.Page{URL: id, Version: state.version}, nil
 	}

@@ -143,7 +143,7 @@ func load(dir string, kind Kind, force bool) (*site, string, error) {
 		return s, p.file, nil
 	}
 	if kind != "" && force {
-		return nil, "", fmt.Errorf("%w: there is no kind %q", millrace.ErrInvalid, kind)
+		return nil, "", millrace.Coded("bad-kind", fmt.Errorf("%w: there is no kind %q", millrace.ErrInvalid, kind))
 	}
 	return nil, "", nil
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/origin/folder"
 )
 
-// TestGenerators builds sites with the real generators, and compares where
+// TestRealGenerators builds sites with the real generators, and compares where
 // their pages are and what they say with what is read without them.
-func TestGenerators(t *testing.T) {
+func TestRealGenerators(t *testing.T) {
 	for _, g := range []struct {
 		site    string
 		command []string
@@ -32,12 +33,7 @@ func TestGenerators(t *testing.T) {
 		{"md-mkdocs", []string{"mkdocs", "build", "-q", "-d", "OUT"}, []string{"/attic/a/", "/guide/x.old/"}, nil},
 	} {
 		t.Run(g.site, func(t *testing.T) {
-			if _, err := exec.LookPath(g.command[0]); err != nil {
-				if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-					t.Fatal(err)
-				}
-				t.Skipf("%s is not installed (MILLRACE_TEST_REQUIRE=1 makes this a failure)", g.command[0])
-			}
+			testkit.Real(t, g.command[0])
 			src, out := t.TempDir(), t.TempDir()
 			must(t, os.CopyFS(src, os.DirFS(filepath.Join(sites, g.site))))
 			if g.site == "md-hugo" { // the name of the file before Hugo 0.110

@@ -218,7 +218,7 @@ func (x *index) find(stem string) (string, bool) {
 // file is read if that is not known of its present state.
 func (s *snapshot) address(e tree.Entry) (known, error) {
 	if winner := s.index.lost[e.File]; winner != "" {
-		return known{}, unpublished("another file has its URL: " + winner)
+		return known{}, unpublished{"same-url", "another file has its URL: " + winner}
 	}
 	now := s.now()
 	version := tree.Version("", e.Info, now)

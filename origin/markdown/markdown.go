@@ -98,7 +98,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	var err error
 	if o.Base != "" {
 		if f.base, err = canon.URL(o.Base); err != nil {
-			return nil, fmt.Errorf("markdown %s: base: %w: %w", dir, millrace.ErrInvalid, err)
+			return nil, millrace.Coded("bad-base", fmt.Errorf("markdown %s: base: %w: %w", dir, millrace.ErrInvalid, err))
 		}
 		f.base = asFolder(f.base)
 	}
@@ -119,7 +119,7 @@ func New(dir string, o *Options) (*Folder, error) {
 	if w.failed != nil {
 		return nil, fmt.Errorf("markdown %s: no page of it can be read: %w", dir, w.failed)
 	}
-	return nil, fmt.Errorf("markdown %s: %w: there is no page in it (.md, .markdown, .mdx)", dir, millrace.ErrInvalid)
+	return nil, fmt.Errorf("markdown %s: %w: there is no page in it (.md, .markdown, .mdx)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
 // Kind gives the convention by which the folder is read.

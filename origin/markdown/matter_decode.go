@@ -62,7 +62,7 @@ func shallow(src []byte) error {
 			line++
 		case '[', '{':
 			if depth++; depth > maxNested {
-				return &millrace.FormatError{Position: position(line, 1), Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
+				return &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
 			}
 		case ']', '}':
 			depth = max(depth-1, 0)
@@ -79,7 +79,7 @@ func decodeYAML(src []byte) (matter, error) {
 	}
 	if at := compact.FindIndex(src); at != nil {
 		line := 1 + bytes.Count(src[:at[0]], []byte("\n"))
-		return nil, &millrace.FormatError{Position: position(line, 1), Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
+		return nil, &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("it nests deeper than %d levels", maxNested)}
 	}
 	f, err := parseYAML(tagged(src))
 	if err != nil {

@@ -40,7 +40,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, err
 	}
 	if winner := s.index.lost[file]; winner != "" {
-		return nil, unpublished("another file has its URL: " + winner)
+		return nil, unpublished{"same-url", "another file has its URL: " + winner}
 	}
 	version := func(info fs.FileInfo) string { return tree.Version(s.index.rules, info, s.now()) }
 	if have.Version != "" {

@@ -68,16 +68,19 @@ type site struct {
 
 // unpublished is a file that is no page by the will of its owner or by the
 // convention. The source is sure of it.
-type unpublished string
+type unpublished struct{ code, why string }
 
-func (u unpublished) Error() string { return string(u) }
+func (u unpublished) Error() string { return u.why }
+
+// ErrorCode returns the code.
+func (u unpublished) ErrorCode() string { return u.code }
 
 // Unwrap gives [millrace.ErrNotFound].
 func (u unpublished) Unwrap() error { return millrace.ErrNotFound }
 
-const (
-	errPrivate  = unpublished("a name that starts with an underscore is a draft's or a part's")
-	errNoMatter = unpublished("it has no front matter, and Jekyll makes no page of such a file")
+var (
+	errPrivate  = unpublished{"underscore", "a name that starts with an underscore is a draft's or a part's"}
+	errNoMatter = unpublished{"no-matter", "it has no front matter, and Jekyll makes no page of such a file"}
 )
 
 // within reports whether a name is that of a folder or of something in it.
@@ -153,18 +156,18 @@ func baseOf(s string) string {
 // timed is true for a page that time alone may show or hide.
 func (s *site) release(m matter, date, now time.Time) (timed bool, err error) {
 	if !s.drafts && (m.is("draft") || m.isNot("published") || strings.EqualFold(m.text("status"), "draft")) {
-		return false, unpublished("it is a draft")
+		return false, unpublished{"draft", "it is a draft"}
 	}
 	from := m.date("publishdate", "publish_date")
 	if from.IsZero() && (s.kind == Hugo || s.kind == Jekyll) {
 		from = cmp.Or(m.date("date"), date)
 	}
 	if !s.future && from.After(now) {
-		return true, unpublished("it is to be published at " + from.UTC().Format(time.RFC3339))
+		return true, unpublished{"future", "it is to be published at " + from.UTC().Format(time.RFC3339)}
 	}
 	until := m.date("expirydate", "expiry_date", "unpublishdate", "expires")
 	if !s.expired && !until.IsZero() && !until.After(now) {
-		return true, unpublished("it has expired at " + until.UTC().Format(time.RFC3339))
+		return true, unpublished{"expired", "it has expired at " + until.UTC().Format(time.RFC3339)}
 	}
 	return !until.IsZero(), nil
 }

@@ -31,7 +31,7 @@ func loadMkDocs(p *project) (*site, error) {
 		m.docs = "."
 	}
 	if !p.isFolder(m.docs) {
-		return nil, fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, m.docs, p.file)
+		return nil, millrace.Coded("folder-outside", fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, m.docs, p.file))
 	}
 	m.navigation(c["nav"])
 	return &site{convention: m, base: baseOf(c.text("site_url")), language: c.under("theme").text("language", "locale")}, nil
@@ -77,9 +77,9 @@ func (m *mkdocsSite) entry(name string, folder bool, has func(string) bool) (boo
 	case !isMarkdown(rel) || path.Ext(rel) == ".mdx":
 		return false, nil
 	case ignored(m.exclude, rel):
-		return true, unpublished("the configuration excludes it")
+		return true, unpublished{"excluded", "the configuration excludes it"}
 	case ignored(m.drafts, rel):
-		return true, unpublished("it is a draft")
+		return true, unpublished{"draft", "it is a draft"}
 	}
 	return true, nil
 }

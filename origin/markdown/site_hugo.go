@@ -79,7 +79,7 @@ func loadHugo(p *project) (*site, error) {
 	}
 	for _, r := range h.folders {
 		if !p.isFolder(r.name) {
-			return nil, fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, r.name, p.file)
+			return nil, millrace.Coded("folder-outside", fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, r.name, p.file))
 		}
 	}
 	if h.codes[h.main] == "" || len(h.languages) == 0 {
@@ -132,7 +132,7 @@ func (h *hugoSite) entry(name string, folder bool, has func(string) bool) (bool,
 		return false, nil
 	}
 	if stem, _ := h.language(stemOf(base), ""); leaf && stem != "index" {
-		return true, unpublished("it is a part of a page's bundle")
+		return true, unpublished{"bundle", "it is a part of a page's bundle"}
 	}
 	return true, nil
 }
@@ -162,7 +162,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	section, _, _ := strings.Cut(dir, "/")
 	sp := spot{section: section, language: h.codes[lang]}
 	if m.is("headless") || hides(m.under("build")) || hides(m.under("_build")) {
-		return sp, unpublished("its front matter says that it makes no page")
+		return sp, unpublished{"no-page", "its front matter says that it makes no page"}
 	}
 	list := stem == "_index"
 	bundle := stem == "index" && dir != ""

@@ -44,7 +44,7 @@ func loadJekyll(p *project) (*site, error) {
 		include: c.list("include", false), zone: c.text("timezone"),
 	}
 	if !p.isFolder(j.source) {
-		return nil, fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, j.source, p.file)
+		return nil, millrace.Coded("folder-outside", fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, j.source, p.file))
 	}
 	j.collections = path.Join(j.source, c.text("collections_dir"))
 	collections := c.under("collections")
@@ -157,17 +157,17 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 	var template string
 	switch {
 	case draft && !j.drafts:
-		return sp, unpublished("it is a draft")
+		return sp, unpublished{"draft", "it is a draft"}
 	case post || draft:
 		sp.kind = millrace.Article
 		if post {
 			d := postName.FindStringSubmatch(stem)
 			if d == nil {
-				return sp, unpublished("the name of a post starts with its date, such as 2024-06-30-")
+				return sp, unpublished{"post-date", "the name of a post starts with its date, such as 2024-06-30-"}
 			}
 			t, err := time.Parse("2006-1-2", d[1]+"-"+d[2]+"-"+d[3])
 			if err != nil {
-				return sp, unpublished("the name of a post starts with its date, and this is none")
+				return sp, unpublished{"post-date", "the name of a post starts with its date, and this is none"}
 			}
 			sp.date = t
 			if v.date.IsZero() {
@@ -183,7 +183,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 		template = jekyllStyle(cmp.Or(j.permalinks["posts"], j.style))
 	case collection != "":
 		if !j.output[collection] {
-			return sp, unpublished("its collection is not put out")
+			return sp, unpublished{"collection", "its collection is not put out"}
 		}
 		if !h.any {
 			return sp, errNoMatter

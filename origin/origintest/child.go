@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/mirror"
 )
 
@@ -91,10 +92,7 @@ func (f *fixture) kill(path string, step int, later time.Duration) bool {
 }
 
 func runKilled(f *fixture) {
-	rounds := 6
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := testkit.Size(2, 2, 6)
 	rng := rand.New(rand.NewPCG(11, 4))
 	path := f.place()
 	for _, c := range []struct {

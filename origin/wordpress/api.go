@@ -40,7 +40,9 @@ func (e *apiError) Error() string {
 	return s
 }
 
-func (e *apiError) Unwrap() error { return e.status }
+// ErrorCode returns the code of WordPress, such as "rest-forbidden".
+func (e *apiError) ErrorCode() string { return strings.ReplaceAll(e.code, "_", "-") }
+func (e *apiError) Unwrap() error     { return e.status }
 
 // do sends a request without credentials. The body of the answer is the
 // caller's to close.
@@ -80,11 +82,11 @@ func (s *Site) get(ctx context.Context, target string, v any) (reply, error) {
 func decode(target string, body []byte, limit int64, v any) error {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\uFEFF")))
 	if len(body) > 0 && body[0] != '{' && body[0] != '[' {
-		what := "it does not start with JSON, but with %q"
+		code, what := "no-json", "it does not start with JSON, but with %q"
 		if body[0] == '<' && !bytes.HasPrefix(body, []byte("<br")) {
-			what = "it is HTML instead of JSON: %q"
+			code, what = "html", "it is HTML instead of JSON: %q"
 		}
-		return &millrace.FormatError{URL: target, Reason: fmt.Sprintf(what, start(string(body)))}
+		return &millrace.FormatError{URL: target, Code: code, Reason: fmt.Sprintf(what, start(string(body)))}
 	}
 	err := jsonio.Unmarshal(body, &jsonio.Limits{Size: limit, Depth: 128}, v)
 	if fe, ok := errors.AsType[*millrace.FormatError](err); ok {

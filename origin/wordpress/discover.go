@@ -68,7 +68,7 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 			return nil, status
 		}
 		if sure && !said.wordpress {
-			return nil, fmt.Errorf("%w: %s does not say that it is of WordPress", millrace.ErrNotFound, at)
+			return nil, millrace.Coded("no-wordpress", fmt.Errorf("%w: %s does not say that it is of WordPress", millrace.ErrNotFound, at))
 		}
 		root := at.ResolveReference(&url.URL{Path: "./"})
 		candidates = []string{root.String() + "wp-json/", root.String() + "?rest_route=/"}
@@ -93,7 +93,7 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 		if forbidden {
 			kind = millrace.ErrForbidden
 		}
-		return nil, fmt.Errorf("%w: no REST API of WordPress is open here; tried %s", kind, strings.Join(tried, "; "))
+		return nil, millrace.Coded(millrace.ErrorCode(err), fmt.Errorf("%w: no REST API of WordPress is open here; tried %s", kind, strings.Join(tried, "; ")))
 	}
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %d %q %q %q %q %t%s", format, extract.Version, s.root, f.api, f.home, f.lang, f.noindex, s.rules.Fingerprint())
@@ -114,7 +114,7 @@ func apiAt(page *url.URL, ref string) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Hostname() != page.Hostname() {
-		return nil, fmt.Errorf("%s: that is another host", abs)
+		return nil, millrace.Coded("other-host", fmt.Errorf("%s: that is another host", abs))
 	}
 	u.Scheme = page.Scheme
 	if u.Query().Get("rest_route") == "" && !strings.HasSuffix(u.Path, "/") {
@@ -139,7 +139,7 @@ func (s *Site) index(ctx context.Context, f *site, was cursor) error {
 		return err
 	}
 	if !slices.Contains(index.Namespaces, "wp/v2") {
-		return fmt.Errorf("%s: it has no wp/v2", at)
+		return millrace.Coded("no-wp-v2", fmt.Errorf("%s: it has no wp/v2", at))
 	}
 	home, err := parseRoot(index.Home)
 	if err != nil {

@@ -68,7 +68,7 @@ func (l *lister) page(ctx context.Context, offset, size int, full bool) ([]item,
 	var items []item
 	r, err := l.s.get(ctx, l.f.route(l.t.route, q), &items)
 	if err == nil && len(items) > size {
-		err = fmt.Errorf("%w: %s: %d items, %d were asked for", millrace.ErrInvalid, l.f.route(l.t.route, q), len(items), size)
+		err = millrace.Coded("too-many-items", fmt.Errorf("%w: %s: %d items, %d were asked for", millrace.ErrInvalid, l.f.route(l.t.route, q), len(items), size))
 	}
 	return items, r, err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -22,6 +21,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/wordpress"
 	"github.com/millrace/millrace/store"
@@ -59,17 +59,7 @@ func (p post) public() bool {
 
 func startReal(t *testing.T, args ...string) *real {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("testing.Short: a real WordPress takes its time")
-	}
-	for _, need := range []string{"/usr/share/wordpress/wp-load.php", "/usr/sbin/mariadbd", "/usr/bin/php"} {
-		if _, err := os.Stat(need); errors.Is(err, fs.ErrNotExist) {
-			if os.Getenv("MILLRACE_TEST_REQUIRE") != "" {
-				t.Fatalf("there is no %s", need)
-			}
-			t.Skipf("there is no %s; MILLRACE_TEST_REQUIRE=1 makes that an error", need)
-		}
-	}
+	testkit.Real(t, "mariadbd", "php", "/usr/share/wordpress/wp-load.php")
 	r := &real{T: t, dir: filepath.Join(t.TempDir(), "s")}
 	// The data base is nobody's, and has to get there.
 	for d := filepath.Dir(r.dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
@@ -252,7 +242,7 @@ func TestRealWordPress(t *testing.T) {
 		t.Errorf("the first run took %d requests", n)
 	}
 	// A ledger has no page. An errand has one, and no place in the API.
-	if log := r.log.String(); !strings.Contains(log, "--as crawl") || !strings.Contains(log, "types=errand\n") {
+	if log := r.log.String(); !strings.Contains(log, "types=errand\n") {
 		t.Errorf("nothing warns of errands: %s", log)
 	}
 	r.unchanged(10)
@@ -406,11 +396,11 @@ func TestRealWordPressElsewhere(t *testing.T) {
 // A site whose API is closed is none for this package, and says so.
 func TestRealWordPressClosed(t *testing.T) {
 	r := startReal(t, "--no-rest", "--pages", "1")
-	if _, err := wordpress.Find(t.Context(), r.client.HTTP(), r.root); !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), "rest_disabled") {
+	if _, err := wordpress.Find(t.Context(), r.client.HTTP(), r.root); !errors.Is(err, millrace.ErrForbidden) || millrace.ErrorCode(err) != "rest-disabled" {
 		t.Errorf("Find: %v", err)
 	}
 	for _, err := range r.src.Changes(t.Context(), "") {
-		if !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), "rest_disabled") {
+		if !errors.Is(err, millrace.ErrForbidden) || millrace.ErrorCode(err) != "rest-disabled" {
 			t.Errorf("Changes: %v", err)
 		}
 	}

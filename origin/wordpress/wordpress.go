@@ -28,6 +28,9 @@ type Options struct {
 	// Rules correct the extraction of the content: those that drop count, and
 	// those that keep a part of what they drop. nil = none.
 	Rules *extract.Rules
+	// ExcludeTypes are the slugs of the types that are not read, such as "page" or
+	// "product". Pages of theirs that were read before are absent from then on.
+	ExcludeTypes []string
 	// Now tells the time when the server does not; nil = time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger // nil = discard
@@ -39,6 +42,7 @@ type Site struct {
 	root   *url.URL // canonical; the path ends in "/"
 	max    int64
 	rules  *extract.Rules
+	not    []string // types that are not read
 	now    func() time.Time
 	log    *slog.Logger
 	known  atomic.Pointer[site]   // what was found last; nil = nothing yet
@@ -59,7 +63,7 @@ func New(client *http.Client, root string, o *Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{client: client, root: u, max: o.MaxBody, rules: o.Rules, now: o.Now, log: o.Logger}
+	s := &Site{client: client, root: u, max: o.MaxBody, rules: o.Rules, not: o.ExcludeTypes, now: o.Now, log: o.Logger}
 	if s.max <= 0 {
 		s.max = 32 << 20
 	}

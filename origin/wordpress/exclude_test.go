@@ -1,0 +1,50 @@
+package wordpress
+
+import (
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/sqlite"
+)
+
+// A type that is excluded is not read, and its pages are gone once it is.
+func TestExcludeTypes(t *testing.T) {
+	f := newFake(t)
+	f.fill(3)
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	read := func(name string, not ...string) *mirror.Report {
+		t.Helper()
+		site, err := st.Site(t.Context(), name, store.Config{Base: f.Base(), Visibility: millrace.Visibility{Exclude: []string{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := New(&http.Client{}, f.Place(), &Options{ExcludeTypes: not})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := mirror.Sync(t.Context(), "wordpress", src, site, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	all := read("a")
+	if without := read("b", "post"); all.Added < 3 || without.Added != all.Added-3 {
+		t.Errorf("%d pages without posts, %d with them", without.Added, all.Added)
+	}
+	first := read("a", "post") // a sudden loss of all pages is believed when it is seen twice
+	if second := read("a", "post"); first.Deleted+second.Deleted != 3 {
+		t.Errorf("excluded later: %+v, then %+v", first, second)
+	}
+	if r := read("a"); r.Added != 3 {
+		t.Errorf("no longer excluded: %+v", r)
+	}
+}
