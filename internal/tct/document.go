@@ -44,13 +44,14 @@ var ErrRequired = errors.New("the member is required")
 // Decode reads a document and gives its hash member as it is. A member that is
 // not required and not of its type counts as absent. Errors are
 // [*millrace.FormatError] without protocol, URL and section, with [ErrRequired]
-// for a member that is missing, or ErrTooLarge.
+// for a member that is missing or a [*DraftError], or ErrTooLarge.
 func Decode(body []byte) (d *Document, hash string, err error) {
 	var w struct {
-		CanonicalURL *string `json:"canonical_url"`
-		Title        *string `json:"title"`
-		Content      *string `json:"content"`
-		Hash         *string `json:"hash"`
+		CanonicalURL *string    `json:"canonical_url"`
+		Title        *string    `json:"title"`
+		Content      *string    `json:"content"`
+		Hash         *string    `json:"hash"`
+		Profile      jsonio.Raw `json:"profile"`
 
 		Language       jsonio.Raw `json:"language"`
 		Published      jsonio.Raw `json:"published"`
@@ -60,6 +61,9 @@ func Decode(body []byte) (d *Document, hash string, err error) {
 		StructuredData jsonio.Raw `json:"structured_data"`
 	}
 	if err := jsonio.Unmarshal(body, &Limits, &w); err != nil {
+		return nil, "", err
+	}
+	if err := checkDraft(rawString(w.Profile), ""); err != nil {
 		return nil, "", err
 	}
 	for _, m := range []struct {

@@ -51,8 +51,10 @@ func (it *Item) Version() string {
 // Walk walks a list in flat memory and gives each item to visit with its index,
 // or the reason why it is no item; visit may end the walk. version is the list's
 // own, nil if it has none, and items whether there is such a member: what was
-// visited counts only if these will do. Errors are those of [jsonio.Reader].
+// visited counts only if these will do. Errors are those of [jsonio.Reader], or a
+// [*millrace.FormatError] with a [*DraftError].
 func Walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (version jsonio.Raw, items bool, err error) {
+	var profile string
 	for name, err := range r.Members() {
 		if err != nil {
 			return version, items, err
@@ -62,6 +64,12 @@ func Walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (versio
 			if version, err = r.Raw(); err != nil {
 				return version, items, err
 			}
+		case "profile":
+			raw, err := r.Raw()
+			if err != nil {
+				return version, items, err
+			}
+			profile = rawString(raw)
 		case "items":
 			items = true
 			for i, err := range r.Elements() {
@@ -75,7 +83,7 @@ func Walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (versio
 			}
 		}
 	}
-	return version, items, nil
+	return version, items, checkDraft(profile, string(version))
 }
 
 // Check gives the item with its URLs in canonical form, or says what is wrong

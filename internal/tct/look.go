@@ -34,8 +34,9 @@ type Look struct {
 	Documents int             // that were got
 	Document  int64           // bytes of one as it is sent, on average
 	Known     millrace.Fields // that they speak for
+	Odd       int             // of the documents, those with another validator than the list names: each is asked for whenever the list changes
 
-	murls []string // of the first list that has some
+	items []Item // of the first list that has some
 }
 
 // Scan walks a list and gives its items to visit, as the scanners of both
@@ -51,12 +52,12 @@ func (l *Look) List(resp *http.Response, origins []string, scan Scan) error {
 		return err
 	}
 	n := 0
-	var murls []string
+	var items []Item
 	err = scan(bytes.NewReader(b.Content), func(_ int, it *Item, err error) bool {
 		if err == nil {
 			if is, bad := it.Check(origins); bad == nil {
 				n++
-				murls = append(murls, is.MURL)
+				items = append(items, Item{MURL: is.MURL, ETag: is.Version()})
 			}
 		}
 		return true
@@ -80,8 +81,8 @@ func (l *Look) List(resp *http.Response, origins []string, scan Scan) error {
 	if fetch.ValidatorsOf(resp) != (fetch.Validators{}) {
 		l.Free++
 	}
-	if len(l.murls) == 0 {
-		l.murls = murls
+	if len(l.items) == 0 {
+		l.items = items
 	}
 	return nil
 }
@@ -89,12 +90,12 @@ func (l *Look) List(resp *http.Response, origins []string, scan Scan) error {
 // Sample gets a few documents of the first list. The error is that of the first
 // of them, if none can be had or is one.
 func (l *Look) Sample(get func(murl string) (*http.Response, error), page func(body []byte) (*millrace.Page, error)) error {
-	n := len(l.murls)
+	n := len(l.items)
 	at := []int{n / 2, 0, n - 1}[:min(n, samples)]
 	var first error
 	var size int64
 	for _, i := range at {
-		b, err := l.document(l.murls[i], get)
+		b, tag, err := l.document(l.items[i].MURL, get)
 		if err == nil && b.Whole {
 			var p *millrace.Page
 			if p, err = page(b.Content); err == nil {
@@ -111,9 +112,12 @@ func (l *Look) Sample(get func(murl string) (*http.Response, error), page func(b
 			continue
 		}
 		l.Documents++
+		if tag != "" && !millrace.SameVersion(tag, l.items[i].ETag) {
+			l.Odd++
+		}
 		size += min(max(b.Size, b.Read), 4<<30)
 	}
-	l.murls = nil
+	l.items = nil
 	if l.Documents == 0 {
 		return first
 	}
@@ -124,19 +128,26 @@ func (l *Look) Sample(get func(murl string) (*http.Response, error), page func(b
 	return nil
 }
 
-func (l *Look) document(murl string, get func(murl string) (*http.Response, error)) (*fetch.Beginning, error) {
+func (l *Look) document(murl string, get func(murl string) (*http.Response, error)) (b *fetch.Beginning, tag string, err error) {
 	resp, err := get(murl)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
 	if err := fetch.CheckStatus(resp); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
-		return nil, fmt.Errorf("%s: it redirects to another origin: %w", murl, millrace.ErrInvalid)
+		return nil, "", fmt.Errorf("%s: it redirects to another origin: %w", murl, millrace.ErrInvalid)
 	}
-	return fetch.ReadBeginning(resp, headBytes)
+	b, err = fetch.ReadBeginning(resp, headBytes)
+	return b, resp.Header.Get("ETag"), err
+}
+
+// Asked gives how many requests of pages a refresh takes for which the list has
+// changed: those for documents that never have the validators of the list.
+func (l *Look) Asked(pages int64) int64 {
+	return pages * int64(l.Odd) / int64(max(1, l.Documents))
 }
 
 // Basis says in words what a look rests on.

@@ -19,14 +19,14 @@ const (
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// Of gives the document of a page of a View, nil for an archive and for a page
-// whose URL is no URL.
-func Of(p *millrace.Page) *Document {
-	if p.Kind == millrace.Archive {
+// Of returns the document of a page of a View of site, nil for a page whose URL is
+// no URL, and for archives and listings other than the home page.
+func Of(site millrace.Site, p *millrace.Page) *Document {
+	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
+	if err != nil {
 		return nil
 	}
-	u, err := canon.URL(p.URL)
-	if err != nil {
+	if (p.Kind == millrace.Archive || p.Kind == millrace.Listing) && canon.Relative(site.Base, u) != "/" {
 		return nil
 	}
 	d := &Document{

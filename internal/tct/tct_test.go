@@ -114,11 +114,11 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		once := Of(d.Page())
+		once := Of(millrace.Site{}, d.Page())
 		if once == nil || strings.TrimSpace(once.Title) == "" {
 			return // its URL is none
 		}
-		if diff := cmp.Diff(once, Of(once.Page())); diff != "" {
+		if diff := cmp.Diff(once, Of(millrace.Site{}, once.Page())); diff != "" {
 			t.Fatalf("%q (-once +twice):\n%s", body, diff)
 		}
 	})

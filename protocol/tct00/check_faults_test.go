@@ -93,7 +93,7 @@ var checkFaults = []checkFault{
 	{"6.1/sitemap", "no JSON", replaceBody(listName, "]}", "],}")},
 	{"6.1/sitemap", "something else", onBody(listName, func(string) string { return `{"a":1}` })},
 	{"6.1/version", "string", replaceBody(listName, `"version":1`, `"version":"1"`)},
-	{"6.1/version", "2", replaceBody(listName, `"version":1`, `"version":2`)},
+	{"6.1/version", "7", replaceBody(listName, `"version":1`, `"version":7`)},
 	{"6.1/version", "missing", replaceBody(listName, `"version":1,`, ``)},
 	{"6.1/profile", "missing", replaceBody(listName, `"profile":"tct-1",`, ``)},
 	{"6.1/items", "missing", replaceBody(listName, `"items"`, `"pages"`)},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 func checkTag(p *seenPage, fail check.Fail) bool {
@@ -20,7 +21,7 @@ func checkTag(p *seenPage, fail check.Fail) bool {
 // wanted gives the tag that the page should have, as far as it is known.
 func (p *seenPage) wanted() string {
 	if content, ok := jsonText(p.fields["content"]); ok {
-		return hashPrefix + fingerprint(content)
+		return hashPrefix + tct.Fingerprint(content)
 	}
 	return hashPrefix + "…"
 }
@@ -76,9 +77,9 @@ func checkHashEqualsTag(p *seenPage, fail check.Fail) bool {
 	if !strings.EqualFold(hashPrefix+p.digits(), p.tag) {
 		want := "one value for both"
 		switch content, _ := jsonText(p.fields["content"]); {
-		case hashHolds(content, p.hash):
+		case tct.IsFingerprint(content, p.hash):
 			want += ": the hash is the right one"
-		case hashHolds(content, p.tag):
+		case tct.IsFingerprint(content, p.tag):
 			want += ": the ETag is the right one"
 		}
 		fail(p.murl, "hash "+p.hash+", ETag "+p.tag, want)
@@ -104,7 +105,7 @@ func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	if got == "" {
 		got = p.tag
 	}
-	fail(p.murl, got, fingerprint(content)+", of the normalized content")
+	fail(p.murl, got, tct.Fingerprint(content)+", of the normalized content")
 	return true
 }
 

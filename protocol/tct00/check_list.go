@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -75,8 +76,8 @@ func checkCURL(_ context.Context, s *survey, fail check.Fail) error {
 
 func checkMURL(_ context.Context, s *survey, fail check.Fail) error {
 	if !s.list.each(func(i int, it *seenItem) {
-		if _, err := canon.URL(it.mURL); err != nil {
-			fail(s.list.url, fmt.Sprintf("items/%d/mUrl: %s", i, shown(it.fields["mUrl"])), "an absolute http or https URL")
+		if m, err := canon.URL(it.mURL); err != nil || !s.near(m) {
+			fail(s.list.url, fmt.Sprintf("items/%d/mUrl: %s", i, shown(it.fields["mUrl"])), "an absolute http or https URL of the site")
 		}
 	}) {
 		return check.ErrNotApplicable
@@ -130,6 +131,9 @@ func checkContentHash(l *seenList, fail check.Fail) {
 	})
 }
 
+// refreshes finds a redirect in the HTML of a page.
+var refreshes = regexp.MustCompile(`(?i)<meta[^>]+http-equiv\s*=\s*["']?refresh`)
+
 func checkHomeFirst(_ context.Context, s *survey, fail check.Fail) error {
 	if s.list == nil || len(s.list.items) == 0 {
 		return check.ErrNotApplicable
@@ -138,6 +142,9 @@ func checkHomeFirst(_ context.Context, s *survey, fail check.Fail) error {
 	u, err := canon.URL(first.cURL)
 	if err != nil {
 		return check.ErrNotApplicable // c-url
+	}
+	if refreshes.Match(s.home.Body) {
+		return check.ErrNotApplicable // where it leads to, a browser finds out
 	}
 	if tct.Compare(u, s.folder) == tct.Different && tct.Compare(u, s.home.URL) == tct.Different {
 		fail(s.list.url, "items/0/cUrl: "+first.cURL, s.folder)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // goodSite is where the site of these tests lives, in memory.
@@ -33,7 +34,7 @@ func goodHandler() http.Handler {
 	var items []string
 	for _, p := range goodPages {
 		curl, murl := goodSite+p.path, goodSite+mPath(p.path)
-		hash := fingerprint(p.content)
+		hash := tct.Fingerprint(p.content)
 		body := encoded(map[string]any{
 			"profile": "tct-1", "canonical_url": curl, "title": p.title, "content": p.content, "hash": hash, "n": 1.5e300,
 		})

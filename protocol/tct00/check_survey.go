@@ -28,6 +28,7 @@ type survey struct {
 	folder string // where the list is, or else should be; ends with "/"
 	list   *seenList
 	why    string      // why there is no list
+	draft  string      // that the list is of, if it is not judged here
 	pages  []*seenPage // the sample
 }
 
@@ -106,6 +107,9 @@ func (s *survey) run(ctx context.Context) error {
 	for _, door := range doors {
 		s.addAlternates(ctx, door)
 	}
+	if s.list == nil && len(s.pages) == 0 && s.draft != "" {
+		return &check.VersionError{Version: s.draft}
+	}
 	if s.list == nil && len(s.pages) == 0 {
 		return fmt.Errorf("%s has no %s, and no page leads to an M-URL: %w", root.URL, listName, check.ErrAbsent)
 	}
@@ -133,7 +137,9 @@ func (s *survey) findList(ctx context.Context, folder string) error {
 	default:
 		l.items = jsonArray(l.fields["items"])
 		profile, _ := jsonText(l.fields["profile"])
-		if l.fields["items"] != nil || l.fields["version"] != nil && strings.HasPrefix(profile, "tct") {
+		if draft := tct.OtherDraft(profile, string(l.fields["version"])); draft != "" {
+			s.draft, why = draft, "a list of "+draft
+		} else if l.fields["items"] != nil || l.fields["version"] != nil && strings.HasPrefix(profile, "tct") {
 			s.list, s.folder = l, folder
 			return nil
 		}
@@ -189,7 +195,7 @@ func (s *survey) addAlternates(ctx context.Context, door *check.Response) {
 		}
 		p.fetch(ctx, s.t)
 		content, _ := jsonText(p.fields["content"])
-		if isDigits(p.hash) || isHash(p.hash) && hashHolds(content, p.hash) {
+		if isDigits(p.hash) || isHash(p.hash) && tct.IsFingerprint(content, p.hash) {
 			s.addPage(p)
 		}
 	}

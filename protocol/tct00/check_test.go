@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -87,6 +88,25 @@ func TestCheckFaults(t *testing.T) {
 	}
 }
 
+// Which page a home page leads on to by its HTML is not judged.
+func TestCheckHomeRefreshes(t *testing.T) {
+	last := onMembers(listName, func(m map[string]any) {
+		items := m["items"].([]any)
+		m["items"] = append(items[1:], items[0])
+	})
+	for part, want := range map[string]int{"": 1, `<META content="0; url=/post/" http-equiv=refresh>`: 0} {
+		found := 0
+		for _, f := range checked(t, onBody("/", func(s string) string { return s + part })(last(goodHandler())), goodSite+"/").Findings {
+			if f.Rule == Name+"/6.1/homepage-first" {
+				found++
+			}
+		}
+		if found != want {
+			t.Errorf("%q: %d findings, want %d", part, found, want)
+		}
+	}
+}
+
 // withPolicy is the protocol of a publisher with something to say.
 func withPolicy() protocol.Protocol {
 	p := Protocol()
@@ -125,13 +145,7 @@ func TestRules(t *testing.T) {
 
 // The numbers of sections are those of the draft's headings, in their order.
 func TestRuleSections(t *testing.T) {
-	dir := os.Getenv("MILLRACE_TEST_SPECS")
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_SPECS is empty")
-		}
-		t.Skip("MILLRACE_TEST_SPECS is empty")
-	}
+	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	draft, err := os.ReadFile(filepath.Join(dir, "tct-draft-00.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -221,4 +235,22 @@ func FuzzCheck(f *testing.F) {
 		})
 		checked(t, h, goodSite+"/")
 	})
+}
+
+func TestCross(t *testing.T) {
+	var faults []protocoltest.Fault
+	for _, f := range checkFaults {
+		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
+	}
+	protocoltest.Crossing{
+		Protocol: Protocol(), Good: goodHandler, Faults: faults,
+		Unread: map[string]string{
+			"6.1/content-hash#bare digits": "validators are compared without the name of the hash",
+			"3.1/alternate-element":        "the list names the document; Handshake asks pages",
+			"3.3/manifest":                 "the list names each document, whatever its pattern",
+			"5.*":                          "what a 304 spares; a new reader sends no condition",
+			"6.1/version#missing":          "there is one version, and the items are as it wants them",
+			"6.1/content-hash#draft-01":    "items are read by either draft's member",
+		},
+	}.Run(t)
 }

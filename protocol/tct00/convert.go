@@ -4,14 +4,13 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
 )
 
 // carry gives what a reader makes of the page's document, nil for a page that
 // has none.
-func carry(_ millrace.Site, p *millrace.Page) *millrace.Page {
-	d := documentOf(p)
+func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
+	d := documentOf(site, p)
 	if d == nil {
 		return nil
 	}
@@ -20,22 +19,17 @@ func carry(_ millrace.Site, p *millrace.Page) *millrace.Page {
 
 // tag gives the ETag of the page's document, "" for a page that has none.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
-	if strings.HasPrefix(p.URL, "/") {
-		c := *p
-		c.URL = canon.Absolute(site.Base, p.URL)
-		p = &c
-	}
-	d := documentOf(p)
+	d := documentOf(site, p)
 	if d == nil {
 		return "", nil
 	}
-	return hashPrefix + fingerprint(d.Content), nil
+	return hashPrefix + tct.Fingerprint(d.Content), nil
 }
 
 // documentOf gives the document of a page of a View, nil for one that has none.
 // Its content starts with the title, which the fingerprint would not know of.
-func documentOf(p *millrace.Page) *document {
-	d := (*document)(tct.Of(p))
+func documentOf(site millrace.Site, p *millrace.Page) *document {
+	d := (*document)(tct.Of(site, p))
 	if d != nil {
 		d.Content = headed(d.Title, d.Content)
 	}

@@ -15,7 +15,8 @@ const mediaType = "application/json"
 func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	docs := strings.TrimSuffix(v.Site().Docs, "/")
 	entries := []millrace.Entry{{URL: docs + listName, Type: mediaType, Spec: source}}
-	return millrace.Notice{Public: []string{policyName, manifestName}, Entries: entries, Page: func(ctx context.Context, identity string) ([]millrace.Link, error) {
+	allow := []string{listName, policyName, manifestName, docName + "$", "/*" + docName + "$"}
+	return millrace.Notice{Public: []string{policyName, manifestName}, Allow: allow, Entries: entries, Page: func(ctx context.Context, identity string) ([]millrace.Link, error) {
 		path, err := p.path(ctx, v, identity)
 		if errors.Is(err, millrace.ErrNotFound) {
 			return nil, nil

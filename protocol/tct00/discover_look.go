@@ -51,7 +51,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		Entry: entry, Pages: seen.Items, Detail: millrace.DetailText, Fields: seen.Known, Deletes: true, Basis: seen.Basis(),
 		First: protocol.Cost{Requests: 1 + tries, Bytes: seen.Bytes}, // with the policy
 		Still: protocol.Cost{Requests: 1},
-		Moved: protocol.Cost{Requests: 1, Bytes: seen.Bytes},
+		Moved: protocol.Cost{Requests: 1 + seen.Asked(int64(seen.Items)), Bytes: seen.Bytes},
 		Each:  protocol.Cost{Requests: 1, Bytes: seen.Document},
 	}
 	if r.o.Handshake {

@@ -23,15 +23,18 @@
 //   - A last segment of tildes and digits gets one more tilde, so that no name
 //     means two pages: /post/~2/ has /post/~~2/llm/.
 //
-// A site that publishes no page at / has a synthesised overview as that
-// page's document: title, sections with their sizes, newest pages (6.1).
+// A site whose / redirects to a page of it has no other document for it: that
+// page is the first of the list (6.1). One
+// that publishes no home page at all has a synthesised overview as that page's
+// document: title, description, and the sections, each with a page of it.
 //
 // # What is carried
 //
 // URL, title, language, published, modified, description, author and JSON-LD
 // whole; content as plain text. Lost are the structure of blocks, summary,
 // section, tags, kind and what other rooms keep. Archives (tag, date and
-// search lists) have no document (3.4). A page without a title goes by its
+// search lists) and listings (/blog/, /news/) have no document, unless they are the
+// home page (3.4). A page without a title goes by its
 // first heading, else by the last segment of its URL. JSON-LD travels in the
 // canonical form of RFC 8785; an element that has none is dropped. Bytes that
 // are not UTF-8 become U+FFFD, and other line ends become line feeds.
@@ -59,6 +62,13 @@
 //     then stand for nothing.
 //   - hash is read with and without its "sha256-": the draft says that it
 //     matches the ETag value and shows bare digits (8.2).
+//   - A document whose hash or ETag is not that of its content is fetched once more
+//     with Cache-Control: no-cache. If that does not help, the page is accepted and
+//     marked as unconfirmed.
+//   - Validators compare weakly (RFC 9110, section 8.8.3.2), without "sha256-" and
+//     the suffix of a content coding: proxies change tags when they compress.
+//   - A list or document of draft-02 or a later draft is named in the error, and
+//     not read. The checker does not judge it.
 //   - An item is of draft-01 if it has an etag, which then counts; without etag
 //     and contentHash its page is asked for every time.
 //   - A list with an unknown version makes TCT unavailable; one without a

@@ -22,15 +22,9 @@ const (
 // document is what an M-URL says (8.2). Its hash follows from content.
 type document tct.Document
 
-// fingerprint gives the template-invariant fingerprint of a content: 64
-// lower-case hexadecimal digits (4.1).
-func fingerprint(content string) string {
-	return canon.SHA256Hex([]byte(canon.NormalizeLower(content)))
-}
-
 // encode gives the document as it is served, and its fingerprint.
 func (d *document) encode() (body []byte, hash string) {
-	hash = fingerprint(d.Content)
+	hash = tct.Fingerprint(d.Content)
 	dst := make([]byte, 0, 512+len(d.Title)+len(d.Content)+len(d.Content)/16)
 	dst = member(append(dst, '{'), "profile", profile)
 	for _, m := range []struct {
@@ -90,12 +84,6 @@ func isDigits(s string) bool {
 func isHash(s string) bool {
 	digits, ok := strings.CutPrefix(s, hashPrefix)
 	return ok && isDigits(digits)
-}
-
-// hashHolds reports whether a hash, with or without its prefix, is the
-// fingerprint of the content.
-func hashHolds(content, hash string) bool {
-	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), fingerprint(content))
 }
 
 // decodeDocument reads an M-URL document (8.2) and gives its hash member as it

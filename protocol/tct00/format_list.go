@@ -48,6 +48,9 @@ func scanList(r io.Reader, size int64, visit func(i int, it *item, err error) bo
 	version, items, err := tct.Walk(jsonio.NewReader(r, listLimits(size)), func(i int, it *item, err error) bool {
 		return visit(i, it, formatError(err, "", "6.1"))
 	})
+	if _, other := errors.AsType[*tct.DraftError](err); other {
+		return formatError(err, "", "6.1")
+	}
 	n, bad := strconv.ParseFloat(string(version), 64)
 	switch {
 	case version != nil && (bad != nil || n != float64(int64(n))), !items && !errors.Is(err, millrace.ErrTooLarge):

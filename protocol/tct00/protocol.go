@@ -18,11 +18,13 @@ const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/0
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,
+		Label:        "TCT 00",
 		Title:        "The Collaboration Tunnel Protocol (TCT)",
 		Version:      "draft-jurkovikj-collab-tunnel-00",
 		Source:       source,
+		Entry:        []string{listName},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag, Rivals: names.Rivals},
+		Tagger:       millrace.Tagger{Room: Name, Format: 2, Tag: tag, Rivals: names.Rivals},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         appraise,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -92,7 +93,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 		}
 		docs := []*millrace.Document{p.list(v, over)}
 		if over != nil {
-			docs = append(docs, over.document(site.Time))
+			docs = append(docs, over.document(site))
 		}
 		if p.policy != nil {
 			docs = append(docs, p.policyDocument())
@@ -122,7 +123,7 @@ func (p *publisher) path(ctx context.Context, v millrace.View, identity string) 
 		return tagName(v.Site(), t), nil
 	}
 	if identity == "/" && errors.Is(err, millrace.ErrNotFound) {
-		return overviewName(ctx, v)
+		return tct.OverviewName(ctx, v, Name, names)
 	}
 	return "", err
 }
@@ -145,7 +146,7 @@ func pageDocument(v millrace.View, site millrace.Site, t millrace.Tag) *millrace
 			if err != nil {
 				return fmt.Errorf("%s: document of %s: %w", Name, t.URL, err)
 			}
-			return writeDocument(w, documentOf(page), t.URL, t.Value)
+			return writeDocument(w, documentOf(site, page), t.URL, t.Value)
 		},
 	}
 }

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
 )
 
-// list gives the one list of all pages (6.1). Its items are in the order of
-// identities, in which the home page is the first; so is an overview.
+// list gives the one list of all pages (6.1). The first is the home page, the
+// page that it redirects to, or an overview; the others are in the order of
+// identities.
 func (p *publisher) list(v millrace.View, over *overview) *millrace.Document {
 	site := v.Site()
 	h := header(site.Time)
@@ -53,15 +52,28 @@ func writeList(ctx context.Context, v millrace.View, over *overview, w io.Writer
 		return err
 	}
 	if over != nil {
-		if err := write(item{CURL: over.doc.CanonicalURL, MURL: docs + over.name, ContentHash: over.tag}); err != nil {
+		if err := write(item{CURL: over.doc.CanonicalURL, MURL: docs + over.Name, Modified: tct.Date(over.Modified), ContentHash: over.tag}); err != nil {
 			return err
 		}
+	}
+	page := func(t millrace.Tag) error {
+		return write(item{CURL: t.URL, MURL: docs + tagName(site, t), Modified: tct.Date(tct.FormatTime(t.Modified)), ContentHash: t.Value})
+	}
+	home, err := tct.Home(ctx, v, Name)
+	if err == nil {
+		err = page(home)
+	}
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		return err
 	}
 	for t, err := range v.Tags(ctx, Name, "") {
 		if err != nil {
 			return err
 		}
-		if err := write(item{CURL: t.URL, MURL: docs + tagName(site, t), Modified: tct.Date(tct.FormatTime(t.Modified)), ContentHash: t.Value}); err != nil {
+		if t.URL == home.URL {
+			continue
+		}
+		if err := page(t); err != nil {
 			return err
 		}
 	}
@@ -71,88 +83,34 @@ func writeList(ctx context.Context, v millrace.View, over *overview, w io.Writer
 
 // overview is the document of a home page that is not published.
 type overview struct {
-	doc  document
-	name string
-	tag  string
-	// names is how many pages it names.
-	names int64
+	*tct.Overview
+	doc document
+	tag string
 }
 
-// newest is how many pages an overview names.
-const newest = 20
-
 // overview makes the site overview, nil if the site publishes its home page.
-// It says nothing but what pages say, so that it changes only with them.
 func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, error) {
-	_, err := v.Tag(ctx, Name, "/")
-	if !errors.Is(err, millrace.ErrNotFound) {
+	o, err := tct.NewOverview(ctx, v, Name, names)
+	if o == nil || err != nil {
 		return nil, err
 	}
-	name, err := overviewName(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	site := v.Site()
-	over := &overview{name: name, doc: document{CanonicalURL: site.Base, Language: canon.ValidUTF8(site.Language)}}
-	over.doc.Title = tct.Title(&millrace.Page{Title: site.Title}, site.Base)
-	var b strings.Builder
-	for i, s := range site.Sections {
-		if i == 0 {
-			b.WriteString("Sections:")
-		}
-		fmt.Fprintf(&b, "\n- %s: %d pages", strings.Join(strings.Fields(s.Name), " "), s.Pages)
-	}
-	n := 0
-	for page, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished}) {
-		if err != nil {
-			return nil, fmt.Errorf("%s: site overview: %w", Name, err)
-		}
-		d := documentOf(page)
-		if d == nil {
-			continue
-		}
-		if n == 0 {
-			b.WriteString("\n\nNewest pages:")
-		}
-		fmt.Fprintf(&b, "\n- %s", strings.Join(strings.Fields(d.Title), " "))
-		if d.Published != "" {
-			fmt.Fprintf(&b, " (%s)", d.Published[:len("2006-01-02")])
-		}
-		b.WriteString("\n  " + d.CanonicalURL)
-		if n++; n == newest {
-			break
-		}
-	}
-	over.names = int64(n)
-	over.doc.Content = headed(over.doc.Title, millrace.Text(millrace.TextBlocks(canon.ValidUTF8(b.String()))))
-	over.tag = hashPrefix + fingerprint(over.doc.Content)
+	over := &overview{Overview: o, doc: document(o.Document)}
+	over.doc.Content = headed(o.Title, millrace.Text(millrace.TextBlocks(o.Content)))
+	over.tag = hashPrefix + tct.Fingerprint(over.doc.Content)
 	return over, nil
 }
 
-// overviewName gives the name of the overview, which a page of the site with
-// that name keeps.
-func overviewName(ctx context.Context, v millrace.View) (string, error) {
-	_, err := v.Tag(ctx, Name, docName)
-	switch {
-	case err == nil:
-		return names.Of("/", 2), nil
-	case errors.Is(err, millrace.ErrNotFound):
-		return names.Of("/", 1), nil
-	}
-	return "", err
-}
-
 // document gives the overview as a large document: it moves with many pages.
-// made is the time of the site's newest change.
-func (o *overview) document(made time.Time) *millrace.Document {
+func (o *overview) document(site millrace.Site) *millrace.Document {
 	return &millrace.Document{
-		Path:   o.name,
-		ETag:   o.tag,
-		Header: pageHeader(o.doc.CanonicalURL, made),
-		OneTag: true,
-		Alike:  true,
-		Large:  true,
-		Names:  o.names,
+		Path:    o.Name,
+		ETag:    o.tag,
+		Header:  pageHeader(o.doc.CanonicalURL, tct.ParseTime(o.Modified)),
+		OneTag:  true,
+		Alike:   true,
+		Large:   true,
+		Names:   int64(len(o.Named)),
+		Touched: func(url string) bool { return o.Touched(site, url) },
 		Write: func(_ context.Context, w io.Writer) error {
 			return writeDocument(w, &o.doc, o.doc.CanonicalURL, o.tag)
 		},

@@ -21,9 +21,9 @@ func FuzzNames(f *testing.F) {
 		var pages []*millrace.Page
 		have := map[string]bool{}
 		for u := range strings.SplitSeq(urls, "\n") {
-			d := documentOf(&millrace.Page{URL: u})
+			d := documentOf(millrace.Site{}, &millrace.Page{URL: u})
 			if d == nil && strings.HasPrefix(u, "/") {
-				d = documentOf(&millrace.Page{URL: "https://example.com" + u})
+				d = documentOf(millrace.Site{}, &millrace.Page{URL: "https://example.com" + u})
 			}
 			if d == nil || have[d.CanonicalURL] {
 				continue

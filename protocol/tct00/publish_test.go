@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -152,15 +154,14 @@ func TestOverview(t *testing.T) {
 	}
 	text := body(t, d)
 	doc, hash, err := decodeDocument([]byte(text))
-	if err != nil || hashPrefix+hash != d.ETag || !hashHolds(doc.Content, hash) {
+	if err != nil || hashPrefix+hash != d.ETag || !tct.IsFingerprint(doc.Content, hash) {
 		t.Fatalf("%s: %v", text, err)
 	}
-	if doc.CanonicalURL != base || doc.Title != "The site" || !strings.HasPrefix(doc.Content, "The site\n\nSections:\n- p: 29 pages\n\nNewest pages:\n- Page ") ||
-		strings.Count(doc.Content, "\n- Page ") != newest {
+	if doc.CanonicalURL != base || doc.Title != "The site" || doc.Content != "The site\n\nSections:\n- p\n  "+base+"p/0/" || doc.Modified == "" {
 		t.Errorf("%+v", doc)
 	}
 	list := body(t, docs[listName])
-	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm/","contentHash":"sha256-`+hash+`"}`) {
+	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
 	links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/")
@@ -171,13 +172,20 @@ func TestOverview(t *testing.T) {
 	if docs = large(t, view([]*millrace.Page{{URL: "/llm/"}})); docs["/~2/llm/"] == nil {
 		t.Errorf("large documents: %v", docs)
 	}
-	// The same pages give the same overview; a page more gives another one.
+	// The same pages give the same overview; so does a page more, and a section more gives another one.
 	site := millrace.Site{Base: base, Title: "The site", Seq: 99, Time: v.Site().Time.Add(time.Hour)}
 	if other := large(t, protocoltest.NewView(site, pages(30)[1:], Protocol().Tagger))["/llm/"]; other.ETag != d.ETag {
 		t.Error("the overview moves although no page has changed")
 	}
-	if other := large(t, view(pages(31)[1:]))["/llm/"]; other.ETag == d.ETag {
-		t.Error("the overview of a larger site is the same")
+	if other := large(t, view(pages(31)[1:]))["/llm/"]; other.ETag != d.ETag {
+		t.Error("the overview moves with a page of a section")
+	}
+	more := slices.Concat(pages(30)[1:], []*millrace.Page{{URL: "/q/", Title: "Q", Section: "q", Known: millrace.AllFields}})
+	if other := large(t, view(more))["/llm/"]; other.ETag == d.ETag {
+		t.Error("the overview of a site with another section is the same")
+	}
+	if d.Touched(base+"p/1/") || !d.Touched(base+"p/0/") {
+		t.Error("the overview is of other pages than it names")
 	}
 }
 
@@ -246,5 +254,26 @@ func TestFindFails(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+	}
+}
+
+// The page that "/" redirects to stands for the home page: it is the first of the
+// list, once, and there is no overview.
+func TestHomeRedirects(t *testing.T) {
+	site := millrace.Site{Base: base, Title: "The site", Home: "/p/7/"}
+	v := protocoltest.NewView(site, pages(30)[1:], Protocol().Tagger)
+	docs := large(t, v)
+	list := body(t, docs[listName])
+	if len(docs) != 1 || !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base+`p/7/"`) || strings.Count(list, `/p/7/"`) != 1 || strings.Count(list, `"cUrl"`) != 29 {
+		t.Errorf("%d documents; the list starts %.200s", len(docs), list)
+	}
+	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
+		t.Errorf("links of a redirect: %v %v", links, err)
+	}
+	// A target that has no document, such as an archive, has an overview in its place.
+	site.Home = "/posts/"
+	v = protocoltest.NewView(site, append(pages(3)[1:], &millrace.Page{URL: "/posts/", Kind: millrace.Archive, Description: "Of mills.", Known: millrace.AllFields}), Protocol().Tagger)
+	if d := large(t, v)["/llm/"]; d == nil || !strings.Contains(body(t, d), `"The site\n\nOf mills.\n\nSections:`) {
+		t.Errorf("no overview for a home page without a document: %v", d)
 	}
 }

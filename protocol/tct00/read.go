@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/recent"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -182,7 +183,7 @@ func (r *Reader) find(was list, try func(list) error) error {
 		}
 		first = cmp.Or(first, err)
 	}
-	if errors.Is(first, millrace.ErrForbidden) {
+	if _, other := errors.AsType[*tct.DraftError](first); other || errors.Is(first, millrace.ErrForbidden) {
 		return first
 	}
 	return fmt.Errorf("%s: TCT is not deployed at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)

@@ -39,7 +39,8 @@ func isOther(err error) bool {
 	if _, no := errors.AsType[refused](err); no {
 		return false
 	}
-	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
+	_, draft := errors.AsType[*tct.DraftError](err)
+	return draft || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
 // downloadTime is how long a list may take.

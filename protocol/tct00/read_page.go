@@ -13,7 +13,6 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
@@ -122,7 +121,15 @@ func (r *Reader) alternates(ctx context.Context, page string) (targets []string,
 // machine gets the M-URL of a page (5.2) that goes by one of the given
 // C-URLs; version is the validator of what is held, "" if nothing is.
 func (r *Reader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
-	resp, err := r.get(ctx, murl, map[string]string{"Accept": mediaType, "If-None-Match": version})
+	return r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "If-None-Match": version}, curls)
+}
+
+// fetch gets a document with the given fields of a request. One that does not
+// match its own hash or tag is fetched once more, past what a cache may have
+// kept; if it still does not match, it is unconfirmed.
+func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]string, curls []string) (*millrace.Page, error) {
+	version := fields["If-None-Match"]
+	resp, err := r.get(ctx, murl, fields)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
@@ -139,7 +146,7 @@ func (r *Reader) machine(ctx context.Context, murl, version string, curls ...str
 	if err := fetch.CheckStatus(resp); err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
-	if etag := resp.Header.Get("ETag"); etag != "" && etag == version {
+	if millrace.SameVersion(resp.Header.Get("ETag"), version) {
 		// The server knows the validator and sends the body all the same.
 		r.note("5.2/not-modified", murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
@@ -148,16 +155,31 @@ func (r *Reader) machine(ctx context.Context, murl, version string, curls ...str
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
-	return r.document(resp, body, murl, curls)
-}
-
-// document makes a page of a response. What would make it another page or no
-// document is an error; what is only odd is a note.
-func (r *Reader) document(resp *http.Response, body []byte, murl string, curls []string) (*millrace.Page, error) {
 	d, hash, err := decodeDocument(body)
 	if err != nil {
 		return nil, formatURL(err, murl)
 	}
+	holds := tct.IsFingerprint(d.Content, hash)
+	if !holds && len(curls) > 1 && tct.IsHashOf(body, hash) {
+		// It was found by a link, and not by a list of this draft.
+		return nil, r.bad(murl, "8.2", "it is a document of draft-01", nil)
+	}
+	confirmed := tct.Confirmed(holds, hash, resp.Header.Get("ETag"))
+	if !confirmed && fields["Cache-Control"] == "" {
+		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "Cache-Control": "no-cache"}, curls); err == nil {
+			return p, nil
+		}
+	}
+	p, err := r.document(resp, d, hash, holds, murl, curls)
+	if err == nil {
+		p.Unconfirmed = !confirmed
+	}
+	return p, err
+}
+
+// document makes a page of a response. What would make it another page or no
+// document is an error; what is only odd is a note.
+func (r *Reader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	curl, err := canon.URL(d.CanonicalURL)
 	if err != nil {
 		return nil, r.bad(murl, "8.2", "canonical_url", err)
@@ -184,11 +206,7 @@ func (r *Reader) document(resp *http.Response, body []byte, murl string, curls [
 	etag := resp.Header.Get("ETag")
 	opaque, strong := strings.CutPrefix(etag, `"`)
 	opaque, closed := strings.CutSuffix(opaque, `"`)
-	holds := hashHolds(d.Content, hash)
 	switch {
-	case !holds && len(curls) > 1 && isNext(body, hash):
-		// It was found by a link, and not by a list of this draft.
-		return nil, r.bad(murl, "8.2", "it is a document of draft-01", nil)
 	case !strong || !closed:
 		r.note("4.2/strong-etag", murl, "no strong ETag: "+short(etag))
 	case opaque != hashPrefix+strings.TrimPrefix(hash, hashPrefix):
@@ -215,7 +233,7 @@ func (r *Reader) document(resp *http.Response, body []byte, murl string, curls [
 // parity notes that a list and a document disagree: one of them is older.
 func (r *Reader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
-	if ok && listed != "" && version != "" && listed != strings.TrimPrefix(version, "W/") {
+	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
 		r.note("6.1/parity", murl, "the list says "+short(listed)+", the document "+short(version))
 	}
 }
@@ -234,23 +252,6 @@ func (r *Reader) leadsBack(murl, what, to string, curls []string) error {
 		r.note("3.2/canonical-link", murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
 	}
 	return nil
-}
-
-// isNext reports whether a document is one of draft-01: its hash has a prefix
-// and is that of the canonical form (RFC 8785) of all other members.
-func isNext(body []byte, hash string) bool {
-	var members map[string]jsonio.Raw
-	if !isHash(hash) || jsonio.Unmarshal(body, &tct.Limits, &members) != nil {
-		return false
-	}
-	delete(members, "hash")
-	var o canon.Object
-	o.Begin(make([]byte, 0, len(body)))
-	for name, raw := range members {
-		o.Raw(name, raw)
-	}
-	c, err := canon.JCS(o.End())
-	return err == nil && hashPrefix+canon.SHA256Hex(c) == hash
 }
 
 func (r *Reader) note(rule, url, text string) {

@@ -19,6 +19,8 @@ const (
 	pagePath = "/post/llm.json"
 )
 
+const hashLen = len(hashPrefix) + 64
+
 type checkFault struct {
 	rule, name string // the rule's ID without the protocol
 	breaks     breaker
@@ -122,7 +124,7 @@ var checkFaults = []checkFault{
 	})},
 
 	{"1.7.1/version", "string", replaceBody(listPath, `"version":1`, `"version":"1"`)},
-	{"1.7.1/version", "2", replaceBody(listPath, `"version":1`, `"version":2`)},
+	{"1.7.1/version", "7", replaceBody(listPath, `"version":1`, `"version":7`)},
 	{"1.7.1/version", "missing", replaceBody(listPath, `"version":1,`, ``)},
 	{"1.7.1/profile", "missing", replaceBody(listPath, `"profile":"tct-1",`, ``)},
 	{"1.7.1/items", "missing", replaceBody(listPath, `"items"`, `"pages"`)},

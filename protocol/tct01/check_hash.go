@@ -8,13 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 func checkHashForm(p *seenPage, fail check.Fail) bool {
 	if p.fields == nil {
 		return false
 	}
-	if !isHash(p.hash) {
+	if !tct.IsHash(p.hash) {
 		fail(p.murl, "hash: "+shown(p.fields["hash"]), "sha256- and 64 lower-case hexadecimal digits")
 	}
 	return true
@@ -27,7 +28,7 @@ func checkStrongTag(p *seenPage, fail check.Fail) bool {
 	got := p.resp.Header.Get("ETag")
 	if got == "" || strings.HasPrefix(got, "W/") {
 		want := p.hash
-		if !isHash(want) {
+		if !tct.IsHash(want) {
 			want = "sha256-…"
 		}
 		fail(p.murl, "ETag: "+got, `ETag: "`+want+`"`)
@@ -50,14 +51,14 @@ func checkTagForm(p *seenPage, fail check.Fail) bool {
 	if !p.ok() || p.tag == "" {
 		return false
 	}
-	if !isHash(p.tag) {
+	if !tct.IsHash(p.tag) {
 		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), "sha256- and 64 lower-case hexadecimal digits, in quotes")
 	}
 	return true
 }
 
 func checkHashEqualsTag(p *seenPage, fail check.Fail) bool {
-	if !p.ok() || !isHash(p.hash) || !isHash(p.tag) {
+	if !p.ok() || !tct.IsHash(p.hash) || !tct.IsHash(p.tag) {
 		return false
 	}
 	if p.hash != p.tag {
@@ -77,7 +78,7 @@ func checkHashEqualsTag(p *seenPage, fail check.Fail) bool {
 func (p *seenPage) claims(sum string) bool { return sum != "" && (p.hash == sum || p.tag == sum) }
 
 func checkHash(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil || !utf8.Valid(p.body) || !isHash(p.hash) && !isHash(p.tag) {
+	if p.fields == nil || !utf8.Valid(p.body) || !tct.IsHash(p.hash) && !tct.IsHash(p.tag) {
 		return false
 	}
 	if p.claims(p.sumJCS) || p.claims(p.sumCut) {
@@ -88,7 +89,7 @@ func checkHash(p *seenPage, fail check.Fail) bool {
 		want = p.sumCut
 	}
 	got := p.hash
-	if !isHash(got) {
+	if !tct.IsHash(got) {
 		got = p.tag
 	}
 	fail(p.murl, got, want)

@@ -180,7 +180,7 @@ func checkTagIntact(ctx context.Context, s *survey, fail check.Fail) error {
 }
 
 func checkParity(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	if p.item == nil || !p.ok() || !isHash(p.item.etag) || !isHash(p.tag) && !isHash(p.hash) {
+	if p.item == nil || !p.ok() || !tct.IsHash(p.item.etag) || !tct.IsHash(p.tag) && !tct.IsHash(p.hash) {
 		return false, nil
 	}
 	if p.claims(p.item.etag) {

@@ -97,8 +97,8 @@ func checkCURL(_ context.Context, s *survey, fail check.Fail) error {
 
 func checkMURL(_ context.Context, s *survey, fail check.Fail) error {
 	if !s.eachItem(func(l *seenList, i int, it *seenItem) {
-		if _, err := canon.URL(it.mURL); err != nil {
-			fail(l.url, fmt.Sprintf("items/%d/mUrl: %s", i, shown(it.fields["mUrl"])), "an absolute http or https URL")
+		if m, err := canon.URL(it.mURL); err != nil || !s.near(m) {
+			fail(l.url, fmt.Sprintf("items/%d/mUrl: %s", i, shown(it.fields["mUrl"])), "an absolute http or https URL of the site")
 		}
 	}) {
 		return check.ErrNotApplicable
@@ -123,7 +123,7 @@ func checkMURL(_ context.Context, s *survey, fail check.Fail) error {
 
 func checkItemTag(l *seenList, fail check.Fail) {
 	for i, raw := range l.items {
-		if it := readItem(raw); it.fields != nil && !isHash(it.etag) {
+		if it := readItem(raw); it.fields != nil && !tct.IsHash(it.etag) {
 			fail(l.url, fmt.Sprintf("items/%d/etag: %s", i, shown(it.fields["etag"])), "sha256- and 64 lower-case hexadecimal digits")
 		}
 	}

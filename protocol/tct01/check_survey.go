@@ -29,6 +29,7 @@ type survey struct {
 	root  *check.Response
 	index []string // where the root's own index links lead
 	other []string // what is there instead of an M-Sitemap
+	draft string   // that a list is of which is not judged here; "" = none
 	lists []*seenList
 	pages []*seenPage // the sample
 }
@@ -114,6 +115,9 @@ func (s *survey) run(ctx context.Context) error {
 		s.addAlternates(ctx, door)
 	}
 	if len(s.lists) == 0 && len(s.pages) == 0 {
+		if s.draft != "" {
+			return &check.VersionError{Version: s.draft}
+		}
 		return fmt.Errorf("no Link of %s leads to an M-Sitemap, and no page to an M-URL: %w", s.root.URL, check.ErrAbsent)
 	}
 	return nil
@@ -138,7 +142,10 @@ func (s *survey) addLists(ctx context.Context, targets []string, meant func(*see
 			why = "a body that is no JSON object"
 		default:
 			l.items, _ = jsonArray(l.fields["items"])
-			if meant(l) {
+			profile, _ := jsonText(l.fields["profile"])
+			if draft := tct.OtherDraft(profile, string(l.fields["version"])); draft != "" {
+				s.draft, why = draft, "a list of "+draft
+			} else if meant(l) {
 				s.lists = append(s.lists, l)
 				continue
 			}

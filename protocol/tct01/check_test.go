@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -110,13 +111,7 @@ func TestRules(t *testing.T) {
 
 // Every section that a rule names is a heading of the draft.
 func TestRuleSections(t *testing.T) {
-	dir := os.Getenv("MILLRACE_TEST_SPECS")
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_SPECS is empty")
-		}
-		t.Skip("MILLRACE_TEST_SPECS is empty")
-	}
+	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	draft, err := os.ReadFile(filepath.Join(dir, "tct-draft-01.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -395,9 +390,31 @@ func FuzzCheck(f *testing.F) {
 		})
 		r, _ := checked(t, h, goodSite, nil)
 		for _, o := range r.Outcomes {
-			if strings.HasPrefix(o.Reason, "panic") {
+			if errors.Is(o.Err, check.ErrPanic) {
 				t.Errorf("%s: %s", o.Rule.ID, o.Reason)
 			}
 		}
 	})
+}
+
+func TestCross(t *testing.T) {
+	var faults []protocoltest.Fault
+	for _, f := range checkFaults {
+		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
+	}
+	protocoltest.Crossing{
+		Protocol: Protocol(), Good: goodHandler, Faults: faults,
+		Unread: map[string]string{
+			"1.5.1/content-type":          "JSON is UTF-8 without a charset, too",
+			"1.7.2/content-type":          "JSON is UTF-8 without a charset, too",
+			"1.5.3/*":                     "shows in two requests; a reader makes one",
+			"1.6.1/no-whitespace":         "the hash is over the canonical form, and holds",
+			"1.6.2/wire-form":             "the hash is over the canonical form, and holds",
+			"1.6.2/same-tag-same-body":    "shows in two requests; a reader makes one",
+			"1.6.3/tag-per-request":       "shows in two requests; a reader makes one",
+			"1.7.1/etag-form#draft-00":    "items are read by either draft's member",
+			"1.7.1/etag-form#bare digits": "validators are compared without the name of the hash",
+			"1.8.2/*":                     "what a 304 spares; a new reader sends no condition",
+		},
+	}.Run(t)
 }

@@ -12,8 +12,9 @@ import (
 const mediaType = "application/json"
 
 // Announce says what the origin's own responses should say (1.4.1, 1.4.2):
-// every list on its root, the M-URL on each page: in the header, and in the
-// HTML unless draft-00 has its own M-URL there, since nothing tells them apart.
+// every list on its root, the M-URL on each page, in its header and in its HTML:
+// there are clients that look there alone. If draft-00 has its M-URL in the HTML as
+// well, a client knows its own by the form of the hash.
 func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.Docs, "/")
@@ -21,7 +22,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	if u, err := url.Parse(docs); err == nil {
 		root = u.EscapedPath()
 	}
-	var n millrace.Notice
+	n := millrace.Notice{Allow: []string{"/$", "/llm-pages", "/llm.json", "/*/llm.json"}} // the root has the Link
 	shards := p.shards(site)
 	for i := range shards {
 		n.Root = append(n.Root, millrace.Link{URL: root + listName(i, shards), Rel: "index", Type: mediaType})
@@ -35,7 +36,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 		if err != nil {
 			return nil, err
 		}
-		return []millrace.Link{{URL: docs + path, Rel: "alternate", Type: mediaType, HTML: p.elements}}, nil
+		return []millrace.Link{{URL: docs + path, Rel: "alternate", Type: mediaType, HTML: true}}, nil
 	}
 	return n
 }

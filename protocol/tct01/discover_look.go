@@ -54,7 +54,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		Entry: entry, Pages: int(pages), Detail: millrace.DetailText, Fields: seen.Known, Deletes: true, Basis: seen.Basis(),
 		First: protocol.Cost{Requests: 1 + int64(all), Bytes: root + size},
 		Still: protocol.Cost{Requests: int64(all)},
-		Moved: protocol.Cost{Requests: int64(all), Bytes: size},
+		Moved: protocol.Cost{Requests: int64(all) + seen.Asked(pages), Bytes: size},
 		Each:  protocol.Cost{Requests: 1, Bytes: seen.Document},
 	}
 	offer.First = offer.First.Add(offer.Each, pages)

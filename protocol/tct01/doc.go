@@ -16,15 +16,17 @@
 //   - A last segment of tildes and digits gets one more tilde, so that no name
 //     means two pages: /post/~2/ has /post/~~2/llm.json.
 //
-// A site that publishes no page at / has a synthesised overview as that
-// page's document: title, sections with their sizes, newest pages.
+// A site whose / redirects to a page of it has no other document for it. One
+// that publishes no home page at all has a synthesised overview as that page's
+// document: title, description, and the sections, each with a page of it.
 //
 // # What is carried
 //
 // URL, title, language, published, modified, description, author and JSON-LD
 // whole; content as plain text. Lost are the structure of blocks, summary,
 // section, tags, kind and what other rooms keep. Archives (tag, date and
-// search lists) have no document. A page without a title goes by its first
+// search lists) and listings (/blog/, /news/) have no document, unless they are the
+// home page. A page without a title goes by its first
 // heading, else by the last segment of its URL. JSON-LD travels in canonical
 // form; an element that has none (duplicate names, numbers outside doubles, no
 // object) is dropped. Bytes that are not UTF-8 become U+FFFD, and other line
@@ -50,7 +52,15 @@
 //     are scoped to their origin (1.7.3).
 //   - The hash is verified two ways: over the served bytes with the member cut
 //     out, whatever the server's canonicalization, and over their RFC 8785
-//     form. Neither holding is a note, not an error (1.8.4).
+//     form. If neither holds, or the ETag names another SHA-256, the document is
+//     fetched once more with Cache-Control: no-cache. If that does not help, the
+//     page is accepted and marked as unconfirmed (1.8.4).
+//   - Validators compare weakly (RFC 9110, section 8.8.3.2), without "sha256-" and
+//     the suffix of a content coding: proxies change tags when they compress.
+//   - The M-URL is linked in HTML, beside that of draft-00 if the site has both. A
+//     document found by a link is of the draft that its hash has the form of.
+//   - A list or document of draft-02 or a later draft is named in the error, and
+//     not read. The checker does not judge it.
 //   - The M-Sitemap's order of members is the draft's own, not that of RFC
 //     8785: the draft asks for determinism of M-URLs only.
 //   - There are at most 64 lists, since each has a Link on the root (1.4.1);

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -16,7 +15,6 @@ const (
 	cacheControl = "max-age=0, must-revalidate"      // 1.7.2, 1.8.2
 	profile      = "tct-1"                           // 1.5.2, 1.7.1
 	hashPrefix   = "sha256-"                         // 1.5.2
-	hashLen      = len(hashPrefix) + 2*sha256.Size
 )
 
 // document is what an M-URL says (1.5.2). Its hash follows from the rest.
@@ -77,20 +75,6 @@ func member(dst []byte, name, value string) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, '"', ':')
 	return canon.AppendString(dst, value)
-}
-
-// isHash reports whether s is "sha256-" and 64 lower-case hexadecimal digits.
-func isHash(s string) bool {
-	digits, ok := strings.CutPrefix(s, hashPrefix)
-	if !ok || len(s) != hashLen {
-		return false
-	}
-	for _, c := range []byte(digits) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 // decodeDocument reads an M-URL document (1.5.2) and gives its hash member as

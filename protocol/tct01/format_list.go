@@ -42,6 +42,9 @@ func scanList(r io.Reader, visit func(i int, it *item, err error) bool) error {
 	version, items, err := tct.Walk(jsonio.NewReader(r, nil), func(i int, it *item, err error) bool {
 		return visit(i, it, formatError(err, "", "1.7.1"))
 	})
+	if _, other := errors.AsType[*tct.DraftError](err); other {
+		return formatError(err, "", "1.7.1")
+	}
 	n, bad := strconv.ParseFloat(string(version), 64)
 	switch {
 	case version == nil && !items, version != nil && (bad != nil || n != float64(int64(n))), err == nil && !items:

@@ -18,12 +18,14 @@ const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/0
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,
+		Label:        "TCT 01",
 		Title:        "The Collaboration Tunnel Protocol (TCT)",
 		Version:      "draft-jurkovikj-collab-tunnel-01",
 		Date:         "2025-11-14",
 		Source:       source,
+		Entry:        []string{"/"},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag, Rivals: names.Rivals},
+		Tagger:       millrace.Tagger{Room: Name, Format: 2, Tag: tag, Rivals: names.Rivals},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         appraise,

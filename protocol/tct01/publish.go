@@ -8,11 +8,11 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -25,18 +25,14 @@ import (
 //	/~HOST/PATH/llm.json       M-URL of a page whose C-URL is elsewhere
 type publisher struct {
 	listItems int
-	elements  bool // pages have link elements to their M-URLs
 }
-
-// previous is the name of the draft before this one.
-const previous = "tct-00"
 
 // NewPublisher makes the room's publisher; nil options are the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
 	}
-	return &publisher{listItems: max(1, cmp.Or(o.ListItems, 50_000)), elements: !slices.Contains(o.Beside, previous)}
+	return &publisher{listItems: max(1, cmp.Or(o.ListItems, 50_000))}
 }
 
 // Find looks up the M-URL that a request names.
@@ -79,7 +75,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 				return
 			}
 		}
-		if over != nil && !yield(over.document(), nil) {
+		if over != nil && !yield(over.document(site), nil) {
 			return
 		}
 		for t, err := range v.Tags(ctx, Name, "") {
@@ -102,7 +98,7 @@ func (p *publisher) path(ctx context.Context, v millrace.View, identity string) 
 		return tagName(v.Site(), t), nil
 	}
 	if identity == "/" && errors.Is(err, millrace.ErrNotFound) {
-		return overviewName(ctx, v)
+		return tct.OverviewName(ctx, v, Name, names)
 	}
 	return "", err
 }
@@ -124,7 +120,7 @@ func pageDocument(v millrace.View, site millrace.Site, t millrace.Tag) *millrace
 			if err != nil {
 				return fmt.Errorf("%s: document of %s: %w", Name, t.URL, err)
 			}
-			return writeDocument(w, documentOf(page), t.URL, t.Value)
+			return writeDocument(w, documentOf(site, page), t.URL, t.Value)
 		},
 	}
 }

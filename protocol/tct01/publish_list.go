@@ -3,7 +3,6 @@ package tct01
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -65,7 +64,7 @@ func (p *publisher) list(v millrace.View, i, shards int, over *overview, group *
 			return group.Write(ctx, map[string]io.Writer{path: w})
 		},
 	}
-	if i > 0 || over == nil {
+	if i > 0 || site.Home == "/" && over == nil { // else what "/" leads to may be another page by now
 		d.Touched = func(url string) bool { return touches(canon.Relative(site.Base, url), i, shards) }
 	}
 	return d
@@ -121,7 +120,7 @@ func writeLists(ctx context.Context, v millrace.View, shards int, over *overview
 		return err
 	}
 	if lists[0] != nil && over != nil {
-		if err := write(0, item{CURL: over.doc.CanonicalURL, MURL: docs + over.name, ETag: over.hash}); err != nil {
+		if err := write(0, item{CURL: over.doc.CanonicalURL, MURL: docs + over.Name, ETag: over.hash}); err != nil {
 			return err
 		}
 	}
@@ -152,87 +151,33 @@ func writeLists(ctx context.Context, v millrace.View, shards int, over *overview
 
 // overview is the document of a home page that is not published.
 type overview struct {
+	*tct.Overview
 	doc  document
-	name string
 	hash string
-	// names is how many pages it names.
-	names int64
 }
 
-// newest is how many pages an overview names.
-const newest = 20
-
 // overview makes the site overview, nil if the site publishes its home page.
-// It says nothing but what pages say, so that it changes only with them.
 func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, error) {
-	_, err := v.Tag(ctx, Name, "/")
-	if !errors.Is(err, millrace.ErrNotFound) {
+	o, err := tct.NewOverview(ctx, v, Name, names)
+	if o == nil || err != nil {
 		return nil, err
 	}
-	name, err := overviewName(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	site := v.Site()
-	over := &overview{name: name, doc: document{CanonicalURL: site.Base, Language: canon.ValidUTF8(site.Language)}}
-	over.doc.Title = tct.Title(&millrace.Page{Title: site.Title}, site.Base)
-	var b strings.Builder
-	b.WriteString(over.doc.Title)
-	for i, s := range site.Sections {
-		if i == 0 {
-			b.WriteString("\n\nSections:")
-		}
-		fmt.Fprintf(&b, "\n- %s: %d pages", strings.Join(strings.Fields(s.Name), " "), s.Pages)
-	}
-	n := 0
-	for page, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished}) {
-		if err != nil {
-			return nil, fmt.Errorf("%s: site overview: %w", Name, err)
-		}
-		d := documentOf(page)
-		if d == nil {
-			continue
-		}
-		if n == 0 {
-			b.WriteString("\n\nNewest pages:")
-		}
-		fmt.Fprintf(&b, "\n- %s", strings.Join(strings.Fields(d.Title), " "))
-		if d.Published != "" {
-			fmt.Fprintf(&b, " (%s)", d.Published[:len("2006-01-02")])
-		}
-		b.WriteString("\n  " + d.CanonicalURL)
-		if n++; n == newest {
-			break
-		}
-	}
-	over.names = int64(n)
-	over.doc.Content = canon.ValidUTF8(b.String())
+	over := &overview{Overview: o, doc: document(o.Document)}
+	over.doc.Content = o.Title + "\n\n" + o.Content
 	_, over.hash = over.doc.encode()
 	return over, nil
 }
 
-// overviewName gives the name of the overview, which a page of the site with
-// that name keeps.
-func overviewName(ctx context.Context, v millrace.View) (string, error) {
-	_, err := v.Tag(ctx, Name, docName)
-	switch {
-	case err == nil:
-		return names.Of("/", 2), nil
-	case errors.Is(err, millrace.ErrNotFound):
-		return names.Of("/", 1), nil
-	}
-	return "", err
-}
-
 // document gives the overview as a large document: it moves with many pages.
-func (o *overview) document() *millrace.Document {
+func (o *overview) document(site millrace.Site) *millrace.Document {
 	return &millrace.Document{
-		Path:   o.name,
-		ETag:   o.hash,
-		Header: pageHeader(o.doc.CanonicalURL, tct.ParseTime("")),
-		OneTag: true,
-		Large:  true,
-		Names:  o.names,
+		Path:    o.Name,
+		ETag:    o.hash,
+		Header:  pageHeader(o.doc.CanonicalURL, tct.ParseTime(o.Modified)),
+		OneTag:  true,
+		Large:   true,
+		Names:   int64(len(o.Named)),
+		Touched: func(url string) bool { return o.Touched(site, url) },
 		Write: func(_ context.Context, w io.Writer) error {
 			return writeDocument(w, &o.doc, o.doc.CanonicalURL, o.hash)
 		},

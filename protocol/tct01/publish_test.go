@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -80,7 +81,7 @@ func TestDocumentHeader(t *testing.T) {
 	if diff := cmp.Diff(want, map[string][]string(d.Header)); diff != "" {
 		t.Error(diff)
 	}
-	if !d.OneTag || d.Large || !isHash(d.ETag) {
+	if !d.OneTag || d.Large || !tct.IsHash(d.ETag) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -181,7 +182,7 @@ func TestList(t *testing.T) {
 	got := body(t, docs["/llm-pages.json"])
 	var urls []string
 	if err := scanList(strings.NewReader(got), func(_ int, it *item, err error) bool {
-		if err != nil || !isHash(it.ETag) {
+		if err != nil || !tct.IsHash(it.ETag) {
 			t.Errorf("%+v %v", it, err)
 		}
 		urls = append(urls, it.CURL+" "+it.MURL)
@@ -204,11 +205,10 @@ func TestOverview(t *testing.T) {
 	}
 	text := body(t, d)
 	doc, hash, err := decodeDocument([]byte(text))
-	if err != nil || hash != d.ETag || !hashHolds([]byte(text), hash) {
+	if err != nil || hash != d.ETag || !tct.IsHashOf([]byte(text), hash) {
 		t.Fatalf("%s: %v", text, err)
 	}
-	if doc.CanonicalURL != base || doc.Title != "The site" || !strings.Contains(doc.Content, "- p: 29 pages") ||
-		strings.Count(doc.Content, "\n- Page ") != newest {
+	if doc.CanonicalURL != base || doc.Title != "The site" || doc.Content != "The site\n\nSections:\n- p\n  "+base+"p/0/" || doc.Modified == "" {
 		t.Errorf("%+v", doc)
 	}
 	list := body(t, docs["/llm-pages.json"])
@@ -227,12 +227,19 @@ func TestOverview(t *testing.T) {
 	if docs["/~2/llm.json"] == nil {
 		t.Errorf("large documents: %v", docs)
 	}
-	// The same pages give the same overview; a page more gives another one.
+	// The same pages give the same overview; so does a page more, and a section more gives another one.
 	if other := large(t, view(pages(30)[1:]), 0)["/llm.json"]; other.ETag != hash {
 		t.Error("the overview of the same site differs")
 	}
-	if other := large(t, view(pages(31)[1:]), 0)["/llm.json"]; other.ETag == hash {
-		t.Error("the overview of a larger site is the same")
+	if other := large(t, view(pages(31)[1:]), 0)["/llm.json"]; other.ETag != hash {
+		t.Error("the overview moves with a page of a section")
+	}
+	more := slices.Concat(pages(30)[1:], []*millrace.Page{{URL: "/q/", Title: "Q", Section: "q", Known: millrace.AllFields}})
+	if other := large(t, view(more), 0)["/llm.json"]; other.ETag == hash {
+		t.Error("the overview of a site with another section is the same")
+	}
+	if d.Touched(base+"p/1/") || !d.Touched(base+"p/0/") {
+		t.Error("the overview is of other pages than it names")
 	}
 	site := millrace.Site{Base: base, Title: "The site", Seq: 99, Time: v.Site().Time.Add(time.Hour)}
 	later := protocoltest.NewView(site, pages(30)[1:], Protocol().Tagger)
@@ -260,8 +267,8 @@ func TestAnnounce(t *testing.T) {
 	if err != nil || !cmp.Equal(links, []millrace.Link{{URL: "https://docs.example/m/p/3/llm.json", Rel: "alternate", Type: "application/json", HTML: true}}) {
 		t.Errorf("%v %v", links, err)
 	}
-	beside := NewPublisher(&protocol.PublisherOptions{Beside: []string{"scp", previous}}).Announce(v)
-	if links, err := beside.Page(t.Context(), "/p/3/"); err != nil || len(links) != 1 || links[0].HTML {
+	beside := NewPublisher(&protocol.PublisherOptions{Beside: []string{"scp", "tct-00"}}).Announce(v)
+	if links, err := beside.Page(t.Context(), "/p/3/"); err != nil || len(links) != 1 || !links[0].HTML || links[0].NoField {
 		t.Errorf("beside draft-00: %v %v", links, err)
 	}
 	for _, none := range []string{"/none", "/t"} {
@@ -297,5 +304,20 @@ func BenchmarkFind(b *testing.B) {
 		if _, err := p.Find(b.Context(), v, r); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A site whose "/" redirects to a page of it has no overview, and all of its
+// pages are in the lists once. The first list may change whatever page does: what
+// the redirect leads to is said by no change.
+func TestHomeRedirects(t *testing.T) {
+	v := protocoltest.NewView(millrace.Site{Base: base, Title: "The site", Home: "/p/7/"}, pages(30)[1:], Protocol().Tagger)
+	docs := large(t, v, 0)
+	list := docs["/llm-pages.json"]
+	if len(docs) != 1 || strings.Count(body(t, list), `"cUrl"`) != 29 || list.Touched != nil {
+		t.Errorf("%d documents: %s", len(docs), body(t, list))
+	}
+	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
+		t.Errorf("links of a redirect: %v %v", links, err)
 	}
 }

@@ -90,7 +90,8 @@ func (r *reader) load(ctx context.Context, lists []list, was cursor) (files []*l
 // isOther reports whether the error says that a target is something else than
 // an M-Sitemap, rather than one that is broken or out of reach.
 func isOther(err error) bool {
-	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
+	_, draft := errors.AsType[*tct.DraftError](err)
+	return draft || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
 // loadOne gets one list, conditionally if it has validators (1.8.1).

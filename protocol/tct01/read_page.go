@@ -1,10 +1,7 @@
 package tct01
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"mime"
@@ -15,7 +12,6 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
@@ -102,6 +98,14 @@ func (r *reader) machine(ctx context.Context, murl, version string, curls ...str
 	if r.o.Head && version != "" && r.unmodified(ctx, murl, fields) {
 		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
 	}
+	return r.fetch(ctx, murl, fields, curls)
+}
+
+// fetch gets a document with the given fields of a request. One that does not
+// match its own hash or tag is fetched once more, past what a cache may have
+// kept; if it still does not match, it is unconfirmed.
+func (r *reader) fetch(ctx context.Context, murl string, fields map[string]string, curls []string) (*millrace.Page, error) {
+	version := fields["If-None-Match"]
 	resp, err := r.get(ctx, http.MethodGet, murl, fields)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
@@ -119,7 +123,7 @@ func (r *reader) machine(ctx context.Context, murl, version string, curls ...str
 	if err := fetch.CheckStatus(resp); err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
-	if etag := resp.Header.Get("ETag"); etag != "" && etag == version {
+	if millrace.SameVersion(resp.Header.Get("ETag"), version) {
 		// The server knows the validator and sends the body all the same.
 		r.note("1.8.2/if-none-match", murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
@@ -128,7 +132,26 @@ func (r *reader) machine(ctx context.Context, murl, version string, curls ...str
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
 	}
-	return r.document(resp, body, murl, curls)
+	d, hash, err := decodeDocument(body)
+	if err != nil {
+		return nil, formatURL(err, murl)
+	}
+	holds := tct.IsHashOf(body, hash)
+	if !holds && len(curls) > 1 && tct.IsFingerprint(d.Content, hash) {
+		// It was found by a link, and not by a list of this draft.
+		return nil, r.bad(murl, "1.5.2", "it is a document of draft-00", nil)
+	}
+	confirmed := tct.Confirmed(holds, hash, resp.Header.Get("ETag"))
+	if !confirmed && fields["Cache-Control"] == "" {
+		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "Cache-Control": "no-cache"}, curls); err == nil {
+			return p, nil
+		}
+	}
+	p, err := r.document(resp, d, hash, holds, murl, curls)
+	if err == nil {
+		p.Unconfirmed = !confirmed
+	}
+	return p, err
 }
 
 // unmodified asks by HEAD (1.8.3). Whatever is no clear answer is no answer.
@@ -139,16 +162,12 @@ func (r *reader) unmodified(ctx context.Context, murl string, fields map[string]
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode == http.StatusNotModified ||
-		resp.StatusCode == http.StatusOK && resp.Header.Get("ETag") == fields["If-None-Match"]
+		resp.StatusCode == http.StatusOK && millrace.SameVersion(resp.Header.Get("ETag"), fields["If-None-Match"])
 }
 
 // document makes a page of a response. What would make it another page or no
 // document is an error; what is only odd is a note.
-func (r *reader) document(resp *http.Response, body []byte, murl string, curls []string) (*millrace.Page, error) {
-	d, hash, err := decodeDocument(body)
-	if err != nil {
-		return nil, formatURL(err, murl)
-	}
+func (r *reader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	curl, err := canon.URL(d.CanonicalURL)
 	if err != nil {
 		return nil, r.bad(murl, "1.5.2", "canonical_url", err)
@@ -182,7 +201,7 @@ func (r *reader) document(resp *http.Response, body []byte, murl string, curls [
 		r.note("1.5.2/hash-equals-etag", murl, "hash is "+short(hash)+", ETag is "+short(etag))
 	}
 	version := etag
-	if !hashHolds(body, hash) {
+	if !holds {
 		r.note("1.6.2/hash-recomputed", murl, "hash is not that of the document: "+short(hash))
 	} else if version == "" {
 		// The hash is what the tag would say (1.5.2). What the list says may
@@ -202,7 +221,7 @@ func (r *reader) document(resp *http.Response, body []byte, murl string, curls [
 // parity notes that a list and a document disagree, which is no error (1.7.3).
 func (r *reader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
-	if ok && listed != "" && version != "" && listed != strings.TrimPrefix(version, "W/") {
+	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
 		r.note("1.7.3/parity", murl, "the list says "+short(listed)+", the document "+short(version))
 	}
 }
@@ -221,49 +240,6 @@ func (r *reader) leadsBack(murl, what, to string, curls []string) error {
 		r.note("1.4.2/canonical-link", murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
 	}
 	return nil
-}
-
-// hashHolds reports whether a hash is that of the document (1.6.2): of the
-// bytes as served without the member, in whatever canonical form the server
-// has, or of their RFC 8785 form.
-func hashHolds(body []byte, hash string) bool {
-	if !isHash(hash) {
-		return false
-	}
-	want := hash[len(hashPrefix):]
-	needle := []byte(`"hash":"` + hash + `"`)
-	for from := 0; ; {
-		i := bytes.Index(body[from:], needle)
-		if i < 0 {
-			break
-		}
-		start, end := from+i, from+i+len(needle)
-		from = end
-		switch {
-		case body[start-1] == ',':
-			start--
-		case end < len(body) && body[end] == ',':
-			end++
-		}
-		h := sha256.New()
-		h.Write(body[:start])
-		h.Write(body[end:])
-		if hex.EncodeToString(h.Sum(nil)) == want {
-			return true
-		}
-	}
-	var members map[string]jsonio.Raw
-	if jsonio.Unmarshal(body, &tct.Limits, &members) != nil {
-		return false
-	}
-	delete(members, "hash")
-	var o canon.Object
-	o.Begin(make([]byte, 0, len(body)))
-	for name, raw := range members {
-		o.Raw(name, raw)
-	}
-	c, err := canon.JCS(o.End())
-	return err == nil && canon.SHA256Hex(c) == want
 }
 
 func (r *reader) note(rule, url, text string) {

@@ -100,7 +100,11 @@ func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref
 		fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
 		return
 	}
-	fmt.Fprintf(&c.Out, "page %s %q version %s\n", p.URL, p.Title, p.Version)
+	fmt.Fprintf(&c.Out, "page %s %q version %s", p.URL, p.Title, p.Version)
+	if p.Unconfirmed {
+		c.Out.WriteString(" unconfirmed")
+	}
+	c.Out.WriteByte('\n')
 	have.Version = p.Version
 	c.held[have.URL] = have
 }

@@ -1,0 +1,84 @@
+package tct
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
+)
+
+const (
+	hashPrefix = "sha256-"
+	hashDigits = 2 * sha256.Size
+)
+
+// IsHash reports whether s is "sha256-" and 64 lower-case hexadecimal digits.
+func IsHash(s string) bool {
+	digits, ok := strings.CutPrefix(s, hashPrefix)
+	return ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// Fingerprint gives the hash of draft-00 of a content: 64 lower-case hexadecimal
+// digits (4.1).
+func Fingerprint(content string) string {
+	return canon.SHA256Hex([]byte(canon.NormalizeLower(content)))
+}
+
+// IsFingerprint reports whether a hash, with or without its prefix, is that of
+// draft-00 of a content.
+func IsFingerprint(content, hash string) bool {
+	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), Fingerprint(content))
+}
+
+// IsHashOf reports whether a hash is that of draft-01 of a document (1.6.2): of
+// the bytes as served without the member, in whatever canonical form the server
+// has, or of their RFC 8785 form.
+func IsHashOf(body []byte, hash string) bool {
+	if !IsHash(hash) {
+		return false
+	}
+	want := hash[len(hashPrefix):]
+	needle := []byte(`"hash":"` + hash + `"`)
+	for from := 0; ; {
+		i := bytes.Index(body[from:], needle)
+		if i < 0 {
+			break
+		}
+		start, end := from+i, from+i+len(needle)
+		from = end
+		switch {
+		case body[start-1] == ',':
+			start--
+		case end < len(body) && body[end] == ',':
+			end++
+		}
+		h := sha256.New()
+		h.Write(body[:start])
+		h.Write(body[end:])
+		if hex.EncodeToString(h.Sum(nil)) == want {
+			return true
+		}
+	}
+	var members map[string]jsonio.Raw
+	if jsonio.Unmarshal(body, &Limits, &members) != nil {
+		return false
+	}
+	delete(members, "hash")
+	var o canon.Object
+	o.Begin(make([]byte, 0, len(body)))
+	for name, raw := range members {
+		o.Raw(name, raw)
+	}
+	c, err := canon.JCS(o.End())
+	return err == nil && canon.SHA256Hex(c) == want
+}
+
+// Confirmed reports whether a document is what its hash and its ETag say. holds:
+// the hash is that of the document. An ETag that names no SHA-256 says nothing.
+func Confirmed(holds bool, hash, etag string) bool {
+	return holds && (!strings.Contains(etag, hashPrefix) || millrace.SameVersion(etag, hash))
+}

@@ -1,0 +1,111 @@
+package tct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/docname"
+)
+
+// Overview is the document that stands for the home page of a site that
+// publishes none: what the site is, and its sections. It changes only when those
+// do.
+type Overview struct {
+	Document                 // Content has no title
+	Name     string          // path under the documents' base
+	Named    map[string]bool // identities of the pages that it names
+}
+
+// Most pages that an overview names: one for each section, or some of a site
+// without sections.
+const (
+	maxSections = 50
+	maxPages    = 20
+)
+
+// Home returns the tag of the page that visitors of the home page get: that of
+// "/", else of the page that "/" redirects to. ErrNotFound: neither is
+// published.
+func Home(ctx context.Context, v millrace.View, protocol string) (millrace.Tag, error) {
+	t, err := v.Tag(ctx, protocol, "/")
+	if home := v.Site().Home; home != "" && home != "/" && errors.Is(err, millrace.ErrNotFound) {
+		return v.Tag(ctx, protocol, home)
+	}
+	return t, err
+}
+
+// OverviewName returns the name of a site's overview, which a page of the site
+// with that name keeps. ErrNotFound: the site has no overview, since its home
+// page is published.
+func OverviewName(ctx context.Context, v millrace.View, protocol string, names docname.Names) (string, error) {
+	_, err := Home(ctx, v, protocol)
+	switch {
+	case err == nil:
+		return "", fmt.Errorf("overview: %w", millrace.ErrNotFound)
+	case !errors.Is(err, millrace.ErrNotFound):
+		return "", err
+	}
+	_, err = v.Tag(ctx, protocol, names.Of("/", 1))
+	switch {
+	case err == nil:
+		return names.Of("/", 2), nil
+	case errors.Is(err, millrace.ErrNotFound):
+		return names.Of("/", 1), nil
+	}
+	return "", err
+}
+
+// NewOverview makes the overview of a site, nil if its home page is published.
+// Its Modified is that of the page last modified among those that it names.
+func NewOverview(ctx context.Context, v millrace.View, protocol string, names docname.Names) (*Overview, error) {
+	name, err := OverviewName(ctx, v, protocol, names)
+	if errors.Is(err, millrace.ErrNotFound) {
+		return nil, nil //nolint:nilnil // there is none
+	} else if err != nil {
+		return nil, err
+	}
+	site := v.Site()
+	o := &Overview{Name: name, Named: make(map[string]bool)}
+	o.CanonicalURL, o.Language = site.Base, canon.ValidUTF8(site.Language)
+	o.Title = Title(&millrace.Page{Title: site.Title}, site.Base)
+	var b strings.Builder
+	home, err := v.Page(ctx, millrace.Ref{URL: cmp.Or(site.Home, "/")})
+	if err == nil && home.Description != "" { // a list of the latest posts, for one
+		b.WriteString(strings.Join(strings.Fields(home.Description), " ") + "\n\n")
+	} else if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		return nil, err
+	}
+	sections, limit := site.Sections[:min(len(site.Sections), maxSections)], 1
+	head := "Sections:"
+	if len(sections) == 0 {
+		sections, limit, head = []millrace.Section{{}}, maxPages, "Pages:"
+	}
+	b.WriteString(head)
+	var modified time.Time
+	for _, s := range sections {
+		for page, err := range v.Scan(ctx, millrace.Scan{Section: s.Name, Limit: limit}) {
+			if err != nil {
+				return nil, fmt.Errorf("site overview: %w", err)
+			}
+			fmt.Fprintf(&b, "\n- %s\n  %s", strings.Join(strings.Fields(cmp.Or(s.Name, Title(page, page.URL))), " "), page.URL)
+			o.Named[canon.Relative(site.Base, page.URL)] = true
+			if page.Modified.After(modified) {
+				modified = page.Modified
+			}
+		}
+	}
+	o.Content, o.Modified = canon.ValidUTF8(b.String()), FormatTime(modified)
+	return o, nil
+}
+
+// Touched reports whether a change of a page can change the overview of a site.
+// One that brings or takes a section changes its validator.
+func (o *Overview) Touched(site millrace.Site, url string) bool {
+	return o.Named[canon.Relative(site.Base, url)]
+}
