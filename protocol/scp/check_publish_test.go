@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -31,7 +32,7 @@ func (p atPress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // No rule finds fault with the room's own publisher, in the life of a site.
 func TestCheckPublisher(t *testing.T) {
 	frequencies := []string{"", hourly, daily, weekly, monthly}
-	if testing.Short() {
+	if !testkit.Soaking() {
 		frequencies = frequencies[:2]
 	}
 	for _, frequency := range frequencies {

@@ -1,6 +1,7 @@
 package scp
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,8 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/testkit"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // checked runs all rules against a handler.
@@ -108,13 +113,7 @@ func TestRules(t *testing.T) {
 
 // Every section that a rule names is a heading of the specification.
 func TestRuleSections(t *testing.T) {
-	dir := os.Getenv("MILLRACE_TEST_SPECS")
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_SPECS is empty")
-		}
-		t.Skip("MILLRACE_TEST_SPECS is empty")
-	}
+	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	text, err := os.ReadFile(filepath.Join(dir, "scp-0.1.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -339,9 +338,33 @@ func FuzzCheck(f *testing.F) {
 		})
 		r, _ := checked(t, h, nil)
 		for _, o := range r.Outcomes {
-			if strings.HasPrefix(o.Reason, "panic") {
+			if errors.Is(o.Err, check.ErrPanic) {
 				t.Errorf("%s: %s", o.Rule.ID, o.Reason)
 			}
 		}
 	})
+}
+
+func TestCross(t *testing.T) {
+	var faults []protocoltest.Fault
+	for _, f := range checkFaults {
+		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: func(http.Handler) http.Handler {
+			s := good()
+			if f.make != nil {
+				f.make(s)
+			}
+			h := s.handler()
+			if f.breaks != nil {
+				h = f.breaks(h)
+			}
+			return h
+		}})
+	}
+	now := func() time.Time { return checkedAt }
+	p := Protocol()
+	p.Rules = func() []check.Rule { return rules(&OpenOptions{MaxLine: testLine}) }
+	p.NewReader = func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
+		return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o, Now: now})
+	}
+	protocoltest.Crossing{Protocol: p, Good: func() http.Handler { return good().handler() }, Faults: faults, Hosts: []string{"cdn.example", "x.test"}, Now: now}.Run(t)
 }

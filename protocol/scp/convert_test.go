@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -44,10 +45,7 @@ func law(t *testing.T, p *millrace.Page) *millrace.Page {
 }
 
 func TestCarry(t *testing.T) {
-	n, seeds := 0, uint64(25)
-	if testing.Short() {
-		seeds = 8
-	}
+	n, seeds := 0, uint64(testkit.Size(8, 8, 25))
 	for seed := range seeds {
 		for _, p := range protocoltest.Pages(seed) {
 			before := p.Revision()
@@ -307,9 +305,7 @@ func TestManyBlocks(t *testing.T) {
 
 // A page may be as long as a line may be, and no longer.
 func TestLongPage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a page of 100 MB: -short")
-	}
+	testkit.Soak(t) // a page of 100 MB
 	near := strings.Repeat("a", maxLine-300)
 	if p := law(t, aPage(millrace.Block{Type: millrace.TextBlock, Text: near})); p == nil || len(p.Blocks[0].Text) != len(near) {
 		t.Error("a page near the limit is not carried")

@@ -98,6 +98,9 @@ func absent(err error) bool {
 	if _, refused := errors.AsType[*fetch.AddressError](err); refused { // by this side
 		return false
 	}
+	if _, refused := errors.AsType[*fetch.RobotsError](err); refused { // it was not asked for
+		return false
+	}
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 

@@ -16,6 +16,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	n := millrace.Notice{
 		Robots:  []string{"Sitemap: " + docs + sitemapPath},
 		Entries: []millrace.Entry{{URL: docs + sitemapPath, Type: "application/xml"}},
+		Allow:   []string{sitemapPath, "/sitemap-*.xml$", "/scp/"},
 	}
 	if p.shards(v.Site()) > 1 {
 		n.Robots = append(n.Robots, "Sitemap: "+docs+indexPath)

@@ -60,6 +60,11 @@
 //     without the member checksum and its comma. It is written last in
 //     collection. Reading, a checksum with "" or zeros in its place, or of the
 //     pages alone, will do as well, and [Verdict] says which it was.
+//     A file without a checksum (PublisherOptions.NoChecksum) has the hash of its
+//     coded bytes as ETag.
+//   - expires promises that a collection stays. One that may have a page which is
+//     gone is withdrawn at once, since the owner may have hidden the page: its URL
+//     answers 410 until then, and 404 where a host has files alone.
 //   - Where the pages are on another origin than the documents, as when somebody
 //     publishes a mirror, there is no sitemap and there are no collections: a
 //     sitemap may name the pages of its own site alone, and readers, ours too,

@@ -40,8 +40,8 @@ type Metadata struct {
 // line gives the metadata as it is written, with its line end, and where the 64
 // digits of the checksum belong, which are zeros. The checksum is that of all
 // bytes of the file but the member that holds it (see cutChecksum), since a
-// file cannot contain its own hash.
-func (m *Metadata) line() (b []byte, digits int) {
+// file cannot contain its own hash. bare leaves the member out; digits is 0 then.
+func (m *Metadata) line(bare bool) (b []byte, digits int) {
 	b = make([]byte, 0, 256+len(m.ID)+len(m.Section))
 	b = append(b, `{"collection":{"id":`...)
 	b = canon.AppendString(b, m.ID)
@@ -52,6 +52,9 @@ func (m *Metadata) line() (b []byte, digits int) {
 		b = instant(b, "since", m.Since)
 	}
 	b = member(b, "version", m.Version)
+	if bare {
+		return append(b, "}}\n"...), 0
+	}
 	b = append(b, checksum+hashPrefix...)
 	digits = len(b)
 	return append(b, noSum+"\"}}\n"...), digits

@@ -68,7 +68,7 @@ func prose(n int) []*page {
 // snapshot makes a file of pages.
 func snapshot(pages []*page) []byte {
 	m := Metadata{ID: "a", Section: "all", Type: "snapshot", Generated: time.Unix(1_800_000_000, 0), Version: version}
-	b, digits := m.line()
+	b, digits := m.line(false)
 	sum := sha256.New()
 	sum.Write(cutChecksum(b))
 	n := len(b)

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 var aTime = time.Date(2026, 11, 21, 8, 54, 18, 0, time.UTC)
@@ -250,7 +251,7 @@ func TestTruncated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: thousands of files")
 	}
-	pages := prose(40)
+	pages := prose(testkit.Size(0, 8, 40))
 	file := snapshot(pages)
 	for name, coded := range map[string][]byte{"zstd": packed(file), "gzip": zipped(file)} {
 		for i := range coded {
@@ -331,9 +332,7 @@ func TestErrors(t *testing.T) {
 
 // A line near the limit is read, one over it is not.
 func TestLongLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a page of 100 MB: -short")
-	}
+	testkit.Soak(t) // a page of 100 MB
 	w := pageOf(testSite, aPage(millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat("a", maxLine-200)}))
 	for _, over := range []bool{false, true} {
 		line := appendPage(nil, w)

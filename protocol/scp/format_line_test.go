@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // lineCase is a line, made by a change of a good one, and what becomes of it.
@@ -168,7 +170,7 @@ func TestLinesMutated(t *testing.T) {
 	}
 	line = []byte(strings.Replace(plainLine, oneBlock, string(line)+oneBlock, 1))
 	for i := range line {
-		if testing.Short() && i%8 > 0 {
+		if !testkit.Soaking() && i%8 > 0 {
 			continue
 		}
 		agree(t, append(append([]byte(nil), line[:i]...), line[i+1:]...))

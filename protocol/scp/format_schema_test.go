@@ -11,19 +11,14 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // specification gives the text of the specification.
 func specification(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv("MILLRACE_TEST_SPECS")
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_SPECS is empty")
-		}
-		t.Skip("MILLRACE_TEST_SPECS is empty")
-	}
+	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	b, err := os.ReadFile(filepath.Join(dir, "scp-0.1.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +195,7 @@ func TestSchemaOfMetadata(t *testing.T) {
 		}
 	}
 	m := Metadata{ID: "a_B-1", Section: "s", Type: "delta", Generated: aTime, Since: aTime, Version: version}
-	line, _ := m.line()
+	line, _ := m.line(false)
 	if err := validates(t, s, line); err != nil {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ func TestVector(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	m := Metadata{ID: "id-1", Section: "blog", Type: "snapshot", Generated: time.Date(2026, 11, 21, 8, 54, 18, 581313000, time.UTC), Version: "0.1"}
-	line, digits := m.line()
+	line, digits := m.line(false)
 	h := sha256.New()
 	h.Write(cutChecksum(line))
 	var w *page

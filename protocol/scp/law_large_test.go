@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -101,10 +102,7 @@ func TestLawLarge(t *testing.T) {
 	put := func(page *millrace.Page) {
 		batch = append(batch, millrace.Change{Ref: millrace.Ref{URL: page.URL}, Page: page})
 	}
-	seeds, size := uint64(4), 99_000_000
-	if testing.Short() {
-		seeds, size = 1, 3_000_000
-	}
+	seeds, size := uint64(testkit.Size(1, 1, 4)), testkit.Size(3_000_000, 3_000_000, 99_000_000)
 	for seed := range seeds {
 		for _, page := range protocoltest.Pages(10 + seed) {
 			if page.URL != "/" {

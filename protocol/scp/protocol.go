@@ -15,9 +15,11 @@ const Name = "scp"
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,
+		Label:        "SCP",
 		Title:        "Site Content Protocol (SCP)",
 		Version:      version,
 		Collections:  true,
+		Entry:        []string{sitemapPath},
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag},
 		NewPublisher: NewPublisher,

@@ -26,6 +26,7 @@ type publisher struct {
 	listItems int
 	prefixes  []string // of sections; nil = first path segments
 	frequency string   // "" = as often as the site changes
+	bare      bool     // without checksum
 	filesURL  string   // absolute, without "/" at its end; "" = the documents' base
 }
 
@@ -38,7 +39,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	}
 	return &publisher{
 		listItems: max(1, min(cmp.Or(o.ListItems, sitemap.MaxURLs), sitemap.MaxURLs)),
-		prefixes:  o.Sections, frequency: o.UpdateFrequency, filesURL: o.FilesURL,
+		prefixes:  o.Sections, frequency: o.UpdateFrequency, bare: o.NoChecksum, filesURL: o.FilesURL,
 	}
 }
 

@@ -92,6 +92,9 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 			return nil, err
 		}
 	}
+	if p.bare {
+		pl.key += " bare"
+	}
 	pl.period = periodOf(frequency, now)
 	pl.again = pl.period.end
 	byID := map[string]*group{}

@@ -32,7 +32,8 @@ func (pl *plan) purge(ctx context.Context) error {
 	gone := map[*group]int{} // how many of its pages may be
 	for c, err := range pl.view.Changes(ctx, pl.site.At(since)) {
 		if errors.Is(err, millrace.ErrConflict) {
-			pl.held = nil // nobody knows any more what is gone
+			// What is gone is not known.
+			pl.held = slices.DeleteFunc(pl.held, pl.withdraw)
 			return nil
 		}
 		if err != nil {
@@ -63,12 +64,20 @@ func (pl *plan) purge(ctx context.Context) error {
 		if drop && g.delta() && pl.valid(g) {
 			pl.purged = append(pl.purged, g)
 		}
-		return drop
+		return drop && pl.withdraw(g)
 	})
 	for _, g := range pl.held {
 		g.Clean = moment{pl.site.Seq, pl.site.Time}
 	}
 	return nil
+}
+
+// withdraw takes the files of a collection away.
+func (pl *plan) withdraw(g *group) bool {
+	for _, f := range g.files {
+		pl.shelf.Withdraw(f, g.Expires)
+	}
+	return true
 }
 
 // next gives the delta of the first period after that of another, nil for none.

@@ -127,7 +127,7 @@ type collection struct {
 	group
 	draft  millrace.Draft
 	sum    hash.Hash
-	digits int64 // where those of the checksum are
+	digits int64 // where those of the checksum are; 0 = there is none
 }
 
 // start begins a collection with its metadata.
@@ -137,7 +137,7 @@ func (pl *plan) start(n *note) (*collection, error) {
 	if n.delta() {
 		m.Type = "delta"
 	}
-	line, digits := m.line()
+	line, digits := m.line(pl.bare)
 	d, err := pl.shelf.Draft()
 	if err != nil {
 		return nil, err
@@ -158,9 +158,13 @@ func (c *collection) add(line []byte) error {
 
 // finish makes the files of a collection.
 func (pl *plan) finish(ctx context.Context, c *collection) error {
-	sum := hex.EncodeToString(c.sum.Sum(nil))
-	if _, err := c.draft.WriteAt([]byte(sum), c.digits); err != nil {
-		return err
+	tag := "" // each coding gets its own
+	if c.digits > 0 {
+		sum := hex.EncodeToString(c.sum.Sum(nil))
+		if _, err := c.draft.WriteAt([]byte(sum), c.digits); err != nil {
+			return err
+		}
+		tag = hashPrefix + sum
 	}
 	slices.Sort(c.Holds)
 	raw, err := json.Marshal(c.note)
@@ -168,7 +172,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 		return err
 	}
 	c.files, err = c.draft.Finish(ctx, millrace.File{
-		ETag: "sha256:" + sum, Modified: c.Generated, Names: int64(c.Pages), Note: raw,
+		ETag: tag, Modified: c.Generated, Names: int64(c.Pages), Note: raw,
 		Header: pl.header(&c.note),
 	}, codings, func(coding, sum string) string {
 		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]

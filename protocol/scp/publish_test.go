@@ -3,6 +3,7 @@ package scp
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -191,9 +192,8 @@ func TestPublish(t *testing.T) {
 	// gone: somebody may have hidden that.
 	p.get(t, fileOf(elements(first, "collection", "blog")[0]))
 	for _, section := range []string{"all", "docs"} {
-		r := httptest.NewRequestWithContext(t.Context(), "GET", fileOf(elements(first, "collection", section)[0]), nil)
-		if done, err := p.press.Serve(httptest.NewRecorder(), r); done || err != nil {
-			t.Errorf("%s of before is there still: %v", section, err)
+		if code, _ := p.status(t, fileOf(elements(first, "collection", section)[0]), ""); code != http.StatusGone {
+			t.Errorf("%s of before: %d", section, code)
 		}
 	}
 

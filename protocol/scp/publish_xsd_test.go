@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -16,15 +17,8 @@ import (
 // the first one takes strangers only where their schema is known.
 func bothSchemas(t *testing.T) string {
 	t.Helper()
-	sitemaps := os.Getenv("MILLRACE_TEST_SITEMAP_XSD")
-	_, err := exec.LookPath("xmllint")
-	if sitemaps == "" || err != nil {
-		const why = "needs xmllint, and MILLRACE_TEST_SITEMAP_XSD: the schema that npm's package sitemap has"
-		if os.Getenv("MILLRACE_TEST_REQUIRE") != "" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
+	testkit.Real(t, "xmllint")
+	sitemaps := testkit.Data(t, "MILLRACE_TEST_SITEMAP_XSD")
 	_, rest, found := strings.Cut(specification(t), "## Appendix A.")
 	_, rest, fenced := strings.Cut(rest, "```xml\n")
 	extension, _, closed := strings.Cut(rest, "```")
@@ -58,7 +52,7 @@ func validate(t *testing.T, schema, text string) error {
 }
 
 // Every sitemap is valid against the schemas of the sitemaps and of SCP.
-func TestSitemapSchemas(t *testing.T) {
+func TestRealSitemapSchemas(t *testing.T) {
 	schema := bothSchemas(t)
 	p := publishing(t, nil)
 	if err := validate(t, schema, p.publish(t)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // pressed is the network in front of a press.
@@ -40,10 +41,7 @@ func (p *pressed) RoundTrip(r *http.Request) (*http.Response, error) {
 // A reader that follows a site through its life, by deltas and snapshots, holds
 // every page of it in its present state; what has gone is gone soon.
 func TestReadHistory(t *testing.T) {
-	seeds := uint64(2)
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := uint64(testkit.Size(1, 1, 4))
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { history(t, seed) })
 	}

@@ -19,6 +19,9 @@ type ruled struct {
 func (e *ruled) Error() string { return e.err.Error() }
 func (e *ruled) Unwrap() error { return e.err }
 
+// ErrorCode returns the ID of the rule, as notes have it.
+func (e *ruled) ErrorCode() string { return Name + "/" + e.rule }
+
 // What the reader has to say that no rule of the checker is about.
 const (
 	noteRefused = "reader/refused"                // for a reason that is ours: a limit, an option

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -15,7 +16,7 @@ func TestReadNamesRules(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	said := map[string]bool{}
 	for i, c := range checkFaults {
-		if testing.Short() && i%8 > 0 {
+		if !testkit.Soaking() && i%8 > 0 {
 			continue
 		}
 		s := good()
@@ -48,7 +49,7 @@ func TestReadNamesRules(t *testing.T) {
 			}
 		}
 	}
-	if testing.Short() {
+	if !testkit.Soaking() {
 		return
 	}
 	for _, rule := range []string{

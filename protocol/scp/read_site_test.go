@@ -204,7 +204,7 @@ func collectionOf(name string, generated, since time.Time, lines ...string) []by
 	if isDelta(name) {
 		m.Type, m.Since = "delta", since
 	}
-	first, digits := m.line()
+	first, digits := m.line(false)
 	rest := strings.Join(lines, "\n")
 	sum := sha256.New()
 	sum.Write(cutChecksum(first))

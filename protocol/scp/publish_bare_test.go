@@ -1,0 +1,143 @@
+package scp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// status returns the status of an answer, with the one that an error means.
+func (p *published) status(t *testing.T, path, known string) (int, http.Header) {
+	t.Helper()
+	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
+	if known != "" {
+		r.Header.Set("If-None-Match", known)
+	}
+	done, err := p.press.Serve(w, r)
+	if err != nil {
+		return millrace.Status(err), w.Header()
+	}
+	if !done {
+		return http.StatusNotFound, w.Header()
+	}
+	return w.Code, w.Header()
+}
+
+// Collections without a checksum are verified, read and checked: one SHOULD is
+// what they lack.
+func TestNoChecksum(t *testing.T) {
+	t.Parallel()
+	p := publishing(t, &protocol.PublisherOptions{NoChecksum: true})
+	p.put(t, handbook()...)
+	text := p.publish(t)
+	tags := map[string]bool{}
+	for _, path := range p.press.Current().Files() {
+		code, h := p.status(t, path, "")
+		body := p.get(t, path)
+		if tag := `"sha256:` + canon.SHA256Hex([]byte(body)) + `"`; code != http.StatusOK || h.Get("ETag") != tag {
+			t.Errorf("%s: %d, ETag %s, want %s", path, code, h.Get("ETag"), tag)
+		}
+		if code, _ := p.status(t, path, h.Get("ETag")); code != http.StatusNotModified {
+			t.Errorf("%s: %d to its own ETag", path, code)
+		}
+		tags[h.Get("ETag")] = true
+		c, err := Open(strings.NewReader(body), int64(len(body)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := c.Verify(t.Context()); err != nil || v.Checksum != "none" || v.Skipped > 0 || v.Pages == 0 {
+			t.Errorf("%s: %+v, %v", path, v, err)
+		}
+		if c.Coding() == "" && strings.Contains(body, "checksum") {
+			t.Errorf("%s starts with %.200s", path, body)
+		}
+	}
+	if len(tags) != len(p.press.Current().Files()) || len(elements(text, "collection", "all")) == 0 {
+		t.Errorf("%d ETags of %d files", len(tags), len(p.press.Current().Files()))
+	}
+
+	client := clientOf(atPress{p, t})
+	n := 0
+	for c, err := range NewReader(client, "https://x.test/", &ReaderOptions{Now: func() time.Time { return p.now }}).Changes(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Kind == millrace.Put {
+			n++
+		}
+	}
+	if n != len(handbook())/2 {
+		t.Errorf("%d pages are read", n)
+	}
+	target, err := check.NewTarget("https://x.test/", client, &check.TargetOptions{Decode: fetch.Decode, Now: func() time.Time { return p.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := check.Run(context.WithoutCancel(t.Context()), target, []check.Suite{{Name: Name, Rules: Rules()}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(r.Findings, func(f check.Finding) bool { return f.Rule != Name+"/checksum/present" }) || r.Protocols[Name].Must.Fail > 0 || len(r.Findings) == 0 {
+		explain(t, r)
+	}
+}
+
+// A collection with a page that is gone is gone itself, until the sitemap said
+// that it expires; one that was only replaced stays.
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	p := publishing(t, &protocol.PublisherOptions{UpdateFrequency: daily})
+	p.put(t, handbook()...)
+	p.publish(t)
+	first := p.press.Current().Files()
+	p.now = p.now.Add(time.Hour)
+	p.put(t, "/blog/0", "changed")
+	p.publish(t)
+	second := p.press.Current().Files()
+	for _, path := range first {
+		if code, _ := p.status(t, path, ""); code != http.StatusOK {
+			t.Errorf("%s, which was replaced: %d", path, code)
+		}
+	}
+	p.now = p.now.Add(time.Hour)
+	p.put(t, "/blog/0", "")
+	p.publish(t)
+	gone := 0
+	for _, path := range append(first, second...) {
+		if slices.Contains(p.press.Current().Files(), path) {
+			continue
+		}
+		gone++
+		if code, _ := p.status(t, path, "*"); code != http.StatusGone {
+			t.Errorf("%s, which had the page: %d", path, code)
+		}
+	}
+	if gone < 6 {
+		t.Errorf("%d files are gone", gone)
+	}
+	if code, _ := p.status(t, "/scp/all-0123456789abcdef.scp", ""); code != http.StatusNotFound {
+		t.Errorf("a file that never was: %d", code)
+	}
+	p.now = p.now.Add(24 * time.Hour)
+	p.put(t, "/blog/1", "another day")
+	p.publish(t)
+	if code, _ := p.status(t, first[0], ""); code != http.StatusGone {
+		t.Errorf("before it expires: %d", code)
+	}
+	p.now = p.now.Add(48 * time.Hour)
+	p.put(t, "/blog/1", "after it has expired")
+	p.publish(t)
+	if code, _ := p.status(t, first[0], ""); code != http.StatusNotFound {
+		t.Errorf("after it has expired: %d", code)
+	}
+}
