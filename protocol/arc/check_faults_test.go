@@ -63,6 +63,7 @@ var checkFaults = []checkFault{
 	{"E.5/same", "another", replaceIn(pathWellKnown, "sha256:", "sha256:0")},
 	{"E.5/same", "fewer", onPath(pathWellKnown, editMembers(func(m map[string]any) { m["pages"] = m["pages"].([]any)[1:] }))},
 	{"E.5/robots", "none", answer("/robots.txt", http.StatusNotFound)},
+	{"E.5/robots", "an error", answer(pathList, http.StatusInternalServerError)},
 	{"E.5/robots", "another", replaceIn("/robots.txt", pathList, "/sitemap.xml")},
 	{"E.5/validator", "none", both(setHeader(pathList, "ETag", ""), setHeader(pathList, "Last-Modified", ""))},
 	{"E.5/if-none-match", "ignored", onRequest(pathList, func(r *http.Request) {

@@ -13,9 +13,11 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
+// checkJSON is about the list, and about what is broken in a place where clients
+// look before it.
 func checkJSON(_ context.Context, s *survey, fail check.Fail) error {
-	if s.list.fields == nil {
-		fail(s.list.url, s.list.why, "one JSON object, with arc_sitemap_version and pages")
+	for _, l := range s.broken {
+		fail(l.url, l.why, "one JSON object, with arc_sitemap_version and pages")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 func checkPointer(ctx context.Context, s *survey, fail check.Fail) error {
@@ -119,9 +120,19 @@ func checkTwin(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkNamed(_ context.Context, s *survey, fail check.Fail) error {
-	if !slices.Contains(s.named, s.list.url) && len(s.named) == 0 {
+func checkNamed(ctx context.Context, s *survey, fail check.Fail) error {
+	if len(s.named) == 0 {
 		fail(s.at("/robots.txt"), "no line for it", "Sitemap: "+s.list.url)
+	}
+	for _, u := range s.named[:min(len(s.named), maxPlaces)] {
+		if !s.near(u) {
+			continue
+		}
+		if l, why, err := s.seeList(ctx, u); err != nil {
+			return err
+		} else if l == nil {
+			fail(s.at("/robots.txt"), "it names "+u+", where there is "+why, "a list")
+		}
 	}
 	return nil
 }
@@ -268,8 +279,9 @@ func checkRobotsTxt(_ context.Context, s *survey, fail check.Fail) error {
 	if !s.allows(s.list.url) {
 		fail(s.at("/robots.txt"), "it disallows "+s.list.url, "agents may ask for the list")
 	}
+	list := strings.TrimPrefix(s.list.url, canon.Origin(s.t.Root()))
 	for _, e := range s.list.entries {
-		if e.open() && e.url != "" && s.near(e.url) && !s.allows(e.url) {
+		if e.open() && e.url != "" && s.near(e.url) && !s.allows(e.url) && !s.robots.Overruled(strings.TrimPrefix(e.url, canon.Origin(e.url)), list) {
 			fail(s.list.url, e.at+": "+e.url+" is open, and robots.txt disallows it", "what robots.txt says")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ type survey struct {
 	linked []string      // lists that JSON-LD and links of the home page name
 	data   []string      // those of JSON-LD alone
 	list   *seenList
+	broken []*seenList // that no object is, the list perhaps among them
 	pages  []*seenPage // the sample
 }
 
@@ -90,6 +92,9 @@ func (s *survey) run(ctx context.Context) error {
 			return err
 		}
 		why = cmp.Or(why, reason)
+		if l != nil && l.fields == nil {
+			s.broken = append(s.broken, l)
+		}
 		// A better one may follow what is broken.
 		if l != nil && (s.list == nil || s.list.fields == nil && l.fields != nil) {
 			s.list = l
@@ -144,6 +149,9 @@ func (s *survey) readHome() {
 	s.linked = jsonFirst(pointers(head, base))
 }
 
+// broken finds a list in what is no JSON object, such as the half of one.
+var broken = regexp.MustCompile(`arc_sitemap_version|"ai_[a-z]+"`)
+
 // seeList fetches what may be a list, and gives it if it is meant as one; if
 // not, it says why.
 func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, error) {
@@ -163,7 +171,7 @@ func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, erro
 		why = "HTML"
 	default:
 		l := readList(u, resp)
-		if l.fields["arc_sitemap_version"] != nil || l.fields["pages"] != nil || l.fields == nil && bytes.Contains(resp.Body, []byte("arc_sitemap_version")) {
+		if l.fields["arc_sitemap_version"] != nil || l.fields["pages"] != nil || l.fields == nil && broken.Match(resp.Body) {
 			return l, "", nil
 		}
 		why = cmp.Or(l.why, why)

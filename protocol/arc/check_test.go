@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -82,13 +83,7 @@ func TestRules(t *testing.T) {
 
 // The sections of rules are headings of the specification.
 func TestRuleSections(t *testing.T) {
-	dir := os.Getenv("MILLRACE_TEST_SPECS")
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_SPECS is empty")
-		}
-		t.Skip("MILLRACE_TEST_SPECS is empty")
-	}
+	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	text, err := os.ReadFile(filepath.Join(dir, "arc-appendix-e.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -223,4 +218,16 @@ func TestCheckPartners(t *testing.T) {
 			t.Errorf("with a key %t: %s, %s", keyed, got.State, got.Reason)
 		}
 	}
+}
+
+func TestCross(t *testing.T) {
+	var faults []protocoltest.Fault
+	for _, f := range checkFaults {
+		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
+	}
+	protocoltest.Crossing{
+		Protocol: outspoken(), Faults: faults,
+		Unread: map[string]string{"E.4/canonical-url": "the list names pages and has their content; no HTML is read"},
+		Unseen: map[string]string{"/robots.txt#another site": "the checker asks no other site"},
+	}.Run(t)
 }

@@ -101,19 +101,17 @@ func Sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sens
 // page's description, else its summary, else how its text begins.
 func summaryOf(p *millrace.Page, said string) string {
 	for _, s := range []string{said, p.Description, p.Summary} {
-		if s = cutSpace(s); s != "" {
+		if s = cutSpace(s); s != "" && !canon.HasMail(s) {
 			return s
 		}
 	}
+	var texts []string
 	for i := range p.Blocks {
-		if p.Blocks[i].Type == millrace.HeadingBlock || p.Blocks[i].Type == millrace.CodeBlock {
-			continue
-		}
-		if s := sentences(millrace.Text(p.Blocks[i : i+1])); s != "" {
-			return s
+		if p.Blocks[i].Type != millrace.HeadingBlock && p.Blocks[i].Type != millrace.CodeBlock {
+			texts = append(texts, millrace.Text(p.Blocks[i:i+1]))
 		}
 	}
-	return ""
+	return canon.Summary(texts, maxSentences, maxBeginning)
 }
 
 // tagsOf gives the ai_tags of a page: its tags, the type of its JSON-LD, and
@@ -198,57 +196,7 @@ const (
 	maxBeginning = 300 // characters
 )
 
-// sentences gives how a text begins, on one line: whole sentences if they fit.
-func sentences(text string) string {
-	if len(text) > 16*maxBeginning {
-		text = strings.ToValidUTF8(text[:16*maxBeginning], "")
-	}
-	text = cutSpace(text)
-	end, space, n, found := 0, 0, 0, 0
-	for i, r := range text {
-		if n++; n > maxBeginning {
-			break
-		}
-		next := i + utf8.RuneLen(r)
-		if r == ' ' {
-			space = i
-		}
-		if next == len(text) {
-			return text
-		}
-		if isEnd(text[:i], r, text[next:]) {
-			end = next
-			if found++; found == maxSentences {
-				break
-			}
-		}
-	}
-	switch {
-	case end > 0:
-		return text[:end]
-	case n <= maxBeginning:
-		return text
-	case space > 0:
-		return text[:space] + "…"
-	}
-	return string([]rune(text)[:maxBeginning]) + "…"
-}
-
-// isEnd reports whether a sentence ends with r, between before and after.
-func isEnd(before string, r rune, after string) bool {
-	switch r {
-	case '。', '！', '？', '।':
-		return true
-	case '!', '?', '…', '؟':
-		return after[0] == ' '
-	case '.':
-		next, size := utf8.DecodeRuneInString(strings.TrimPrefix(after, " "))
-		// What is short and before a full stop is an abbreviation or a number.
-		word := before[strings.LastIndexAny(before, " .(")+1:]
-		return after[0] == ' ' && size > 0 && !unicode.IsLower(next) && utf8.RuneCountInString(word) > 2
-	}
-	return false
-}
+func sentences(text string) string { return canon.Sentences(text, maxSentences, maxBeginning) }
 
 // slug gives a name made of a heading: letters and digits in lower case, with
 // hyphens between them.

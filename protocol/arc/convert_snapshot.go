@@ -159,7 +159,7 @@ func beginning(blocks []millrace.Block) string {
 			}
 		case millrace.CodeBlock:
 		default:
-			if s := sentences(millrace.Text(blocks[i : i+1])); s != "" {
+			if s := sentences(millrace.Text(blocks[i : i+1])); s != "" && !canon.HasMail(s) {
 				return s
 			}
 		}

@@ -191,8 +191,8 @@ func TestSentences(t *testing.T) {
 		"Version 1.2 of it is out now":    "Version 1.2 of it is out now",
 		"这是一句。这是二句。这是三句。": "这是一句。这是二句。",
 		"a  b\n\nc":              "a b c",
-		long:                     strings.TrimSpace(long[:299]) + "…",
-		strings.Repeat("é", 400): strings.Repeat("é", 300) + "…",
+		long:                     strings.TrimSpace(long[:294]) + "…",
+		strings.Repeat("é", 400): strings.Repeat("é", 299) + "…",
 	} {
 		if got := sentences(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

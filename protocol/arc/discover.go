@@ -23,6 +23,7 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	n := millrace.Notice{
 		RootData: []json.RawMessage{pointer(docs, v.Site().Pages <= maxTwin)},
 		Entries:  []millrace.Entry{{URL: docs + pathWellKnown, Type: "application/json"}},
+		Allow:    []string{"/arc-sitemap", "/.well-known/arc-"},
 	}
 	if !p.o.NoSitemapLine {
 		n.Robots = []string{"Sitemap: " + docs + pathList}

@@ -47,9 +47,11 @@
 //     that it is about viewing the page. Such a page can be viewed by anybody,
 //     so the member is false and the snapshot is absent.
 //   - Pages that need authentication or must not be indexed are not listed,
-//     unless the owner names them: then by URL and flags alone.
+//     unless the owner names them: then by URL and flags alone. auth_required is
+//     false if the view has the page, and absent otherwise.
 //   - A page that is gone is in the delta of that day with ai_indexable false
-//     and robots_directive "noindex": the specification has no form for it.
+//     and robots_directive "noindex": the specification has no form for it. A
+//     page that no list has named is not in a delta.
 //   - A day with more than 50,000 changes has no delta: the list is shorter.
 //     Nor has one that is more than 30 days before the newest change, or
 //     before the first entry of the log, as after a store was made anew.

@@ -28,10 +28,10 @@ func ExampleNewPublisher() {
 	}
 	// Output:
 	// {"arc_sitemap_version":"2.1","site":"https://example.com","generated_at":"2026-03-31T08:00:00Z","pages":[
-	// {"url":"https://example.com/wheel/","lastmod":"2026-03-31T08:00:00Z","ai_indexable":true,"ai_summary":"The wheel turns.","ai_checksum":"sha256:65d4009975545a58b1f7e9530fb839e5e8bfe284180131e38d26a90a86c069b9","ai_snapshot":{"page":"article","sections":[{"name":"its-paddles","summary":"There are twelve of them.","title":"Its paddles"}],"summary":"The wheel turns.","title":"The wheel"},"auth_required":false,"robots_directive":"index"}]}
+	// {"url":"https://example.com/wheel/","lastmod":"2026-03-31T08:00:00Z","ai_indexable":true,"ai_summary":"The wheel turns. There are twelve of them.","ai_checksum":"sha256:65d4009975545a58b1f7e9530fb839e5e8bfe284180131e38d26a90a86c069b9","ai_snapshot":{"page":"article","sections":[{"name":"its-paddles","summary":"There are twelve of them.","title":"Its paddles"}],"summary":"The wheel turns. There are twelve of them.","title":"The wheel"},"auth_required":false,"robots_directive":"index"}]}
 }
 
 func ExampleSnapshot() {
 	fmt.Printf("%s\n", arc.Snapshot(wheel))
-	// Output: {"page":"article","sections":[{"name":"its-paddles","summary":"There are twelve of them.","title":"Its paddles"}],"summary":"The wheel turns.","title":"The wheel"}
+	// Output: {"page":"article","sections":[{"name":"its-paddles","summary":"There are twelve of them.","title":"Its paddles"}],"summary":"The wheel turns. There are twelve of them.","title":"The wheel"}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -123,13 +124,7 @@ func FuzzYAMLString(f *testing.F) {
 // published, formats asserted; its own example has only nulls and lists that
 // it refuses.
 func TestSchema(t *testing.T) {
-	dir := os.Getenv("MILLRACE_TEST_SPECS")
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_SPECS is empty")
-		}
-		t.Skip("MILLRACE_TEST_SPECS is empty")
-	}
+	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	spec, err := os.ReadFile(filepath.Join(dir, "arc-appendix-e.md"))
 	if err != nil {
 		t.Fatal(err)

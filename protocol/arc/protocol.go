@@ -15,6 +15,7 @@ const Name = "arc"
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,
+		Label:        "ARC",
 		Title:        "ARC Sitemap & AI Indexing",
 		Version:      "2.1",
 		Carry:        carry,

@@ -104,7 +104,8 @@ func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 func deltaPath(day time.Time) string { return pathDeltas + day.Format(time.DateOnly) + ".json" }
 
 // writeDelta writes what changed last on a day. A page that is gone, or not
-// listed any more, is not to be indexed.
+// listed any more, is not to be indexed. One that no list has named is not named
+// here either: its address was never public.
 func (p *publisher) writeDelta(ctx context.Context, v millrace.View, d *day, w io.Writer, keyed bool) error {
 	site := v.Site()
 	named := p.named(site)
@@ -117,16 +118,19 @@ func (p *publisher) writeDelta(ctx context.Context, v millrace.View, d *day, w i
 		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength {
 			break // the log is in order
 		}
-		t, err := millrace.Tag{}, millrace.ErrNotFound
-		if c.Kind == millrace.Put && named[c.URL] == "" {
-			t, err = v.Tag(ctx, Name, c.URL)
-		}
+		t, err := v.Tag(ctx, Name, c.URL)
 		switch {
 		case named[c.URL] != "": // as the list has it: who holds the page has to let go of it
-			buf = listedEntry(c.URL).append(buf[:0])
-		case errors.Is(err, millrace.ErrNotFound):
+			e, err := listedEntry(ctx, v, c.URL)
+			if err != nil {
+				return err
+			}
+			buf = e.append(buf[:0])
+		case errors.Is(err, millrace.ErrGone):
 			e := entry{URL: c.URL, Robots: "noindex"}
 			buf = e.append(buf[:0])
+		case errors.Is(err, millrace.ErrNotFound):
+			continue
 		case err != nil:
 			return err
 		default:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -80,7 +81,11 @@ func (p *publisher) entries(ctx context.Context, v millrace.View, keyed bool, wr
 		if named[u] != path {
 			continue // no URL, or the same as one before
 		}
-		if err := write(listedEntry(u).append(buf[:0])); err != nil {
+		e, err := listedEntry(ctx, v, u)
+		if err != nil {
+			return err
+		}
+		if err := write(e.append(buf[:0])); err != nil {
 			return err
 		}
 	}
@@ -99,14 +104,22 @@ func (p *publisher) named(site millrace.Site) map[string]string {
 	return named
 }
 
-// listedEntry gives the entry of a page that is listed by name alone.
-func listedEntry(u string) *entry {
-	return &entry{URL: u, Auth: new(true), Robots: "noindex"}
+// listedEntry returns the entry of a page that is listed by name alone. A page
+// of the view needs no authentication; of any other page that is not known.
+func listedEntry(ctx context.Context, v millrace.View, u string) (*entry, error) {
+	e := &entry{URL: u, Robots: "noindex"}
+	_, err := v.Tag(ctx, Name, u)
+	if err == nil {
+		e.Auth = new(false)
+	} else if errors.Is(err, millrace.ErrNotFound) {
+		err = nil
+	}
+	return e, err
 }
 
 func listedURL(site millrace.Site, path string) string {
 	u, err := canon.URL(canon.Absolute(site.Base, path))
-	if err != nil {
+	if err != nil || !ofSite(site, u) {
 		return ""
 	}
 	return u

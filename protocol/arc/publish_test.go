@@ -20,6 +20,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -50,7 +51,7 @@ func openShop(t testing.TB, now time.Time) *shop {
 
 func (s *shop) view() millrace.View {
 	s.t.Helper()
-	v, err := s.site.Head(context.WithoutCancel(s.t.Context()))
+	v, err := protocoltest.Publish(context.WithoutCancel(s.t.Context()), s.site)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestList(t *testing.T) {
 	s.put(plain("/", "home"), plain("/blog/a", "text of a"), plain("/docs/", "docs"), secret("/secret"), archive, plain("/members", "for members"))
 	o := &protocol.PublisherOptions{
 		Contact: "crawl@example.com", Priorities: map[string]float64{"/blog": 0.9, "/": 0.5, "/docs": 0},
-		Listed: []string{"/members", "/intern/"}, Policy: &millrace.Policy{Rate: millrace.RateHints{PerSecond: 1}},
+		Listed: []string{"/members", "https://example.com/intern/", "https://other.example/x"}, Policy: &millrace.Policy{Rate: millrace.RateHints{PerSecond: 1}},
 	}
 	docs := s.docs(o)
 	list := parse(t, text(t, docs[pathList].Write))
@@ -183,9 +184,14 @@ func TestList(t *testing.T) {
 		t.Errorf("a page (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]any{
-		"url": "https://example.com/members", "ai_indexable": false, "auth_required": true, "robots_directive": "noindex",
+		"url": "https://example.com/members", "ai_indexable": false, "auth_required": false, "robots_directive": "noindex",
 	}, list.page("/members")); diff != "" {
 		t.Errorf("a page that is listed by name (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{
+		"url": "https://example.com/intern/", "ai_indexable": false, "robots_directive": "noindex",
+	}, list.page("/intern/")); diff != "" {
+		t.Errorf("a page that the view does not have (-want +got):\n%s", diff)
 	}
 	if p := list.page("/docs/"); p["crawl_priority"] != 0.0 {
 		t.Errorf("/docs/ has priority %v", p["crawl_priority"])
@@ -274,10 +280,17 @@ func TestDeltas(t *testing.T) {
 	s.now = start.AddDate(0, 0, -1).Truncate(dayLength) // midnight belongs to the day that begins
 	s.put(plain("/a", "two"))
 	s.now = start
+	s.view() // an edition
+	archive := plain("/tag/x/", "links")
+	archive.Kind = millrace.Archive
 	s.remove("/gone")
-	s.put(plain("/came", "and"), secret("/secret2"))
+	s.put(plain("/came", "and"), secret("/secret2"), archive)
+	s.view()
+	s.put(plain("/unseen2", "no list names it"))
+	s.remove("/unseen2")
 	s.now = start.Add(time.Hour)
 	s.remove("/came")
+	s.view()
 	docs := s.docs(&protocol.PublisherOptions{Priorities: map[string]float64{"/b": 1}})
 	said := map[string][]string{}
 	for path, d := range docs {

@@ -39,7 +39,8 @@ func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error
 	if err != nil {
 		return no("it is no URL")
 	}
-	if line, rule := robots.Rule(u.RequestURI()); line > 0 {
+	line, rule := robots.Rule(u.RequestURI())
+	if list := strings.TrimPrefix(f.URL, canon.Origin(e.URL)); line > 0 && !robots.Overruled(u.RequestURI(), list) {
 		return no(fmt.Sprintf("robots.txt disallows it, line %d: %s (E.7)", line, rule))
 	}
 	return nil, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
@@ -79,7 +80,7 @@ func (l *lived) edit(t *testing.T, pairs ...string) {
 			t.Fatal(err)
 		}
 	}
-	v, err := l.Head(t.Context())
+	v, err := protocoltest.Publish(t.Context(), l.Site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +121,7 @@ func pagesOf(t *testing.T, s store.Site, as func(millrace.Site, *millrace.Page) 
 // A reader that follows a site through its life, by deltas and by lists, holds
 // every page of it in its present state, and none that is gone.
 func TestReadHistory(t *testing.T) {
-	seeds := uint64(2)
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := uint64(testkit.Size(1, 1, 4))
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { history(t, seed) })
 	}

@@ -75,6 +75,7 @@ func Rules() []check.Rule {
 		rule("jsonfeed-discovery", "media-type", should, "A JSON Feed has Content-Type: application/feed+json.", onJSONFeed(checkJSONFeedType)),
 
 		rule("sitemaps-format", "xml", must, "A sitemap is XML in UTF-8 with the root urlset or sitemapindex of the namespace.", onSitemaps(checkSitemapXML)),
+		rule("sitemaps-format", "pages", should, "The pages that a sitemap names are there.", checkPagesThere),
 		rule("sitemaps-format", "loc", must, "An entry has a loc: an absolute URL of less than 2,048 characters.", onSitemaps(checkLoc)),
 		rule("sitemaps-format", "lastmod", must, "lastmod is a date or a time in W3C form.", onSitemaps(checkLastmod)),
 		rule("sitemaps-format", "changefreq", must, "changefreq is one of the seven words.", onSitemaps(checkChangeFreq)),
@@ -83,6 +84,7 @@ func Rules() []check.Rule {
 		rule("sitemaps-location", "host", must, "The pages of a sitemap are of its own host, below its folder.", onSitemaps(checkSitemapHost)),
 		rule("sitemaps-index", "there", must, "The sitemaps that an index or robots.txt names are there.", checkSitemapsThere),
 
+		rule("rfc9309-2.3", "reachable", should, "robots.txt is no error of the server, which keeps every robot out.", checkRobotsReachable),
 		rule("rfc9309-2.3", "media-type", must, "robots.txt has Content-Type: text/plain.", onRobots(checkRobotsType)),
 		rule("rfc9309-2.3", "utf-8", must, "robots.txt is UTF-8.", onRobots(checkRobotsUTF8)),
 		rule("rfc9309-2.2", "line", must, "A line of robots.txt is empty, a comment, or a name, a colon and a value.", onRobots(checkRobotsLine)),

@@ -144,6 +144,7 @@ var checkFaults = []checkFault{
 
 	{"sitemaps-format/xml", "no namespace", replaceBody("/sitemap.xml", ` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"`, "")},
 	{"sitemaps-format/xml", "cut", replaceBody("/sitemap.xml", "</urlset>", "")},
+	{"sitemaps-format/pages", "an error", onResponse("/docs/a.html", func(_ *http.Request, rec *httptest.ResponseRecorder) { rec.Code = http.StatusInternalServerError })},
 	{"sitemaps-format/loc", "none", replaceBody("/sitemap.xml", "<loc>https://site.example/docs/a.html</loc>", "")},
 	{"sitemaps-format/loc", "a path", replaceBody("/sitemap.xml", "<loc>https://site.example/docs/a.html</loc>", "<loc>/docs/a.html</loc>")},
 	{"sitemaps-format/lastmod", "a day first", replaceBody("/sitemap.xml", "<lastmod>2026-01-02</lastmod>", "<lastmod>02.01.2026</lastmod>")},
@@ -154,6 +155,7 @@ var checkFaults = []checkFault{
 	{"sitemaps-location/host", "another host", replaceBody("/sitemap.xml", "<loc>https://site.example/docs/a.html</loc>", "<loc>https://other.example/</loc>")},
 	{"sitemaps-index/there", "gone", replaceBody("/robots.txt", "Sitemap:", "Sitemap: https://site.example/news.xml\nSitemap:")},
 
+	{"rfc9309-2.3/reachable", "an error", onResponse("/robots.txt", func(_ *http.Request, rec *httptest.ResponseRecorder) { rec.Code = http.StatusInternalServerError })},
 	{"rfc9309-2.3/media-type", "HTML", setHeader("/robots.txt", "Content-Type", "text/html")},
 	{"rfc9309-2.3/utf-8", "latin-1", replaceBody("/robots.txt", "everybody", "\xe9verybody")},
 	{"rfc9309-2.2/line", "no colon", replaceBody("/robots.txt", "Allow: /\n", "Allow /\n")},

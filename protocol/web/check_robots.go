@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"mime"
 	"net/url"
@@ -50,6 +51,13 @@ func robotsLines(body []byte) (out []robotsLine) {
 // fail reports a line.
 func (r *seenRobots) fail(l robotsLine, want string, fail check.Fail) {
 	fail(r.resp.URL, fmt.Sprintf("line %d: %s", l.n, short(l.text)), want)
+}
+
+func checkRobotsReachable(_ context.Context, s *survey, fail check.Fail) error {
+	if s.noRobots != nil {
+		fail(s.noRobots.URL, status(s.noRobots), "200 OK, or 404 Not Found where there is none")
+	}
+	return nil
 }
 
 func checkRobotsType(r *seenRobots, fail check.Fail) {

@@ -188,6 +188,14 @@ func checkSitemapHost(m *seenSitemap, fail check.Fail) {
 	}
 }
 
+func checkPagesThere(_ context.Context, s *survey, fail check.Fail) error {
+	return applies(len(s.sitemaps) > 0, func() {
+		for _, r := range s.failed {
+			fail(r.URL, status(r), "200 OK, or no entry in a sitemap")
+		}
+	})
+}
+
 func checkSitemapsThere(_ context.Context, s *survey, fail check.Fail) error {
 	applies := false
 	for _, n := range s.named {

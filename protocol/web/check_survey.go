@@ -36,13 +36,15 @@ type survey struct {
 	hosts    []string // that the site is known to live on: no other is asked
 	root     *check.Response
 	robots   *seenRobots
+	noRobots *check.Response // an error of the server in its place
 	sitemaps []*seenSitemap
 	named    []namedSitemap
 	llms     *seenLLMs
 	atom     *seenAtom
 	json     *seenJSONFeed
 	catalog  *seenCatalog
-	pages    []*seenPage // the sample
+	pages    []*seenPage       // the sample
+	failed   []*check.Response // pages of sitemaps in the sample that are not there, or errors of the server
 }
 
 // seenPage is a page of the sample.
@@ -111,6 +113,8 @@ func (s *survey) seeRobots(ctx context.Context) error {
 	switch {
 	case unsure(err), ctx.Err() != nil:
 		return err
+	case err == nil && resp.Status >= 500:
+		s.noRobots = resp
 	case err == nil && resp.Status == http.StatusOK && resp.BodyErr == nil && !looksHTML(resp.Body):
 		s.robots = &seenRobots{resp, robotsLines(resp.Body)}
 	}
@@ -221,6 +225,7 @@ func (s *survey) seePages(ctx context.Context) error {
 			none = -len(urls) // the site has it
 		}
 	}
+	s.failed = slices.DeleteFunc(s.failed, func(r *check.Response) bool { return !slices.Contains(all, r.URL) })
 	return nil
 }
 
@@ -229,6 +234,9 @@ func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, er
 	switch {
 	case unsure(err), ctx.Err() != nil:
 		return nil, err
+	case err == nil && (resp.Status >= 500 || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone):
+		s.failed = append(s.failed, resp)
+		return nil, nil //nolint:nilnil // a rule says so
 	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.near(resp.URL), !weblink.IsHTML(resp.Header):
 		return nil, nil //nolint:nilnil,nilerr // it is no page that anybody could judge
 	}

@@ -194,9 +194,23 @@ func FuzzCheck(f *testing.F) {
 			good.ServeHTTP(w, r)
 		}), nil)
 		for _, o := range r.Outcomes {
-			if strings.HasPrefix(o.Reason, "panic") {
+			if errors.Is(o.Err, check.ErrPanic) {
 				t.Errorf("%s: %s", o.Rule.ID, o.Reason)
 			}
 		}
 	})
+}
+
+func TestCross(t *testing.T) {
+	var faults []protocoltest.Fault
+	for _, f := range checkFaults {
+		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
+	}
+	protocoltest.Crossing{
+		Protocol: Protocol(), Good: goodHandler, Faults: faults,
+		Unseen: map[string]string{
+			"/feed.atom#*":             "a site may have no feed; it alone tells of deletions",
+			"/robots.txt#another site": "the checker asks no other site",
+		},
+	}.Run(t)
 }

@@ -179,23 +179,17 @@ func label(s string) string { return strings.Trim(s, "[]^ ") }
 // format is part of every tag: it moves when the same page gives other Markdown.
 const format = "1"
 
-// The parts of a tag, with "-" between them: the hash of the page, how many tokens
-// it is about, how long its line in llms.txt is; or why there is no Markdown.
-const (
-	hashLen = 32
-	without = "without "
-)
+// hashLen is the length of a tag's hash. The parts of a tag, with "-" between
+// them, are the hash of the page, about how many tokens it is, and how long its
+// line in llms.txt is.
+const hashLen = 32
 
-// tag gives the validator of a page's Markdown, or why it has none; "" for a page
-// that could have none. It is computed of the page and not of the Markdown, which
-// follows from it, so that writing a page does not take as long as converting it.
+// tag gives the validator of a page's Markdown, "" for a page without any. It is
+// computed of the page and not of the Markdown, which follows from it, so that
+// writing a page does not take as long as converting it.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
-	switch why := missing(site, p); why {
-	case "":
-	case unnamed:
+	if missing(site, p) != "" {
 		return "", nil
-	default:
-		return without + why, nil
 	}
 	kept := reduce(site, p)
 	hash := canon.SHA256Hex(append([]byte(format+"\n"), kept.Canonical()...))[:hashLen]

@@ -35,7 +35,7 @@ func settled(t *testing.T, p *millrace.Page) {
 		return
 	}
 	value, err := tag(testSite, p)
-	if err != nil || !published(millrace.Tag{Value: value}) {
+	if err != nil || value == "" {
 		t.Errorf("the tag is %q, %v", value, err)
 	}
 	body, err := markdownOf(testSite, p, value)

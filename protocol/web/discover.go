@@ -25,13 +25,14 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	n := millrace.Notice{
 		Root:    []millrace.Link{link},
 		Entries: []millrace.Entry{{URL: docs + listPath, Type: listType, Spec: source}},
+		Allow:   []string{"/*llms*.txt$", "/*" + ending + "$", "/feed.", "/feed-", "/sitemap.xml", "/sitemap-*.xml$", licensePath},
 	}
 	n.Page = func(ctx context.Context, identity string) ([]millrace.Link, error) {
 		t, err := v.Tag(ctx, Name, identity)
 		if errors.Is(err, millrace.ErrNotFound) {
 			return nil, nil
 		}
-		if err != nil || !published(t) {
+		if err != nil {
 			return nil, err
 		}
 		its := millrace.Link{URL: docs + tagName(site, t), Rel: "alternate", Type: "text/markdown"}
@@ -48,14 +49,17 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 		if p.static || !asks(site, r) {
 			return "", "", nil
 		}
-		t, err := v.Tag(ctx, Name, identityOf(site, r))
-		if errors.Is(err, millrace.ErrNotFound) || err == nil && published(t) {
+		page, err := v.Page(ctx, millrace.Ref{URL: identityOf(site, r)})
+		if errors.Is(err, millrace.ErrNotFound) {
 			return "", "", nil
 		}
 		if err != nil {
 			return "", "", err
 		}
-		return "X-Markdown-Missing", strings.TrimPrefix(t.Value, without), nil
+		if why = missing(site, page); why == "" || why == unnamed {
+			return "", "", nil
+		}
+		return "X-Markdown-Missing", why, nil
 	}
 	p.announce(site, &n)
 	return n

@@ -200,13 +200,17 @@ func tried(pages []string) (out []string) {
 // try asks a few pages for their Markdown.
 func (r *reader) try(ctx context.Context, pages []string) error {
 	guess, guessed := false, map[string]bool{}
+	var failed error
 	for i, page := range pages {
 		_, err := r.seek(ctx, page, "", false)
 		if err == nil {
 			return nil
 		}
-		if !absent(err) {
-			return fmt.Errorf("%s: discovery: %w", Name, err)
+		if !absent(err) { // one page that fails says nothing of the others
+			if failed = err; ctx.Err() != nil {
+				break
+			}
+			continue
 		}
 		if i == 0 {
 			guess = r.hasIndex(ctx)
@@ -227,6 +231,9 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 				return fmt.Errorf("%s: discovery: %w", Name, err)
 			}
 		}
+	}
+	if failed != nil {
+		return fmt.Errorf("%s: discovery: %w", Name, failed)
 	}
 	return fmt.Errorf("%s: no page of %s has Markdown beside it: %w", Name, r.root, millrace.ErrNotFound)
 }

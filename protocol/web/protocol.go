@@ -18,12 +18,14 @@ const source = "https://llmstxt.org/"
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,
+		Label:        "Web",
 		Title:        "Markdown, llms.txt, feeds and sitemaps of the plain web",
 		Version:      "llms.txt v2",
 		Date:         "2026-08-10",
 		Source:       source,
+		Entry:        []string{listPath},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 1, Tag: tag, Rivals: rivals},
+		Tagger:       millrace.Tagger{Room: Name, Format: 2, Tag: tag, Rivals: rivals},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         appraise,

@@ -70,7 +70,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 func (p *publisher) tag(ctx context.Context, v millrace.View, identity string) (*millrace.Tag, error) {
 	t, err := v.Tag(ctx, Name, identity)
 	switch {
-	case errors.Is(err, millrace.ErrNotFound), err == nil && !published(t):
+	case errors.Is(err, millrace.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -86,7 +86,7 @@ func tags(ctx context.Context, v millrace.View) iter.Seq2[millrace.Tag, error] {
 				yield(t, fmt.Errorf("%s: the pages: %w", Name, err))
 				return
 			}
-			if published(t) && !yield(t, nil) {
+			if !yield(t, nil) {
 				return
 			}
 		}
@@ -131,9 +131,6 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 		}
 	}
 }
-
-// published reports whether a tag is that of Markdown, and not of its absence.
-func published(t millrace.Tag) bool { return !strings.HasPrefix(t.Value, without) }
 
 func tagName(site millrace.Site, t millrace.Tag) string {
 	return documentName(canon.Relative(site.Base, t.URL), t.N)

@@ -23,7 +23,7 @@ import (
 const (
 	feedItems  = 500
 	maxFeeds   = 10
-	feedFormat = 2 // moves when the same view gives other bytes
+	feedFormat = 3 // moves when the same view gives other bytes
 )
 
 // feedForm is a form in which feeds come.
@@ -166,7 +166,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			items = append(items, it)
 		}
 		if scan.Limit == 0 {
-			return items, nil
+			return named(ctx, v, items)
 		}
 	}
 	for page, err := range v.Scan(ctx, scan) {
@@ -180,10 +180,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			continue
 		}
 		t, err := v.Tag(ctx, Name, page.URL)
-		if errors.Is(err, millrace.ErrNotFound) || err == nil && !published(t) {
-			// The room has no such page. It may have had it, also if the page is new
-			// since the part begins: then it is gone, and a page that nobody has heard
-			// of may be gone as well.
+		if errors.Is(err, millrace.ErrNotFound) {
 			continue
 		}
 		if err != nil {
@@ -197,7 +194,25 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			items = append(items, it)
 		}
 	}
-	return items, nil
+	return named(ctx, v, items)
+}
+
+// named leaves out pages that are gone and that no edition has named: their
+// addresses were never public.
+func named(ctx context.Context, v millrace.View, items []*feedItem) ([]*feedItem, error) {
+	var out []*feedItem
+	for _, it := range items {
+		if it.Gone {
+			_, err := v.Tag(ctx, Name, it.URL)
+			if errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrGone) {
+				continue
+			} else if !errors.Is(err, millrace.ErrNotFound) {
+				return nil, err
+			}
+		}
+		out = append(out, it)
+	}
+	return out, nil
 }
 
 // feed gives a document of a feed. ErrNotFound: there is none of that name.

@@ -216,7 +216,7 @@ func entries(ctx context.Context, v millrace.View, of piece) iter.Seq2[entry, er
 			if !more {
 				return
 			}
-			if canon.Relative(base, t.URL) != identity || !published(t) {
+			if canon.Relative(base, t.URL) != identity {
 				continue
 			}
 			if !yield(entry{identity, documentName(identity, t.N), page}, nil) {
