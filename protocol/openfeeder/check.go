@@ -24,11 +24,10 @@ import (
 //	4    advertisements, menus, banners, sidebars, footers, widgets and comments: no
 //	     outsider knows which text is one; scripts and pixels show
 //	5    recommended, and not on the wire
-//	6    a cache SHOULD be there and MUST be invalidated: needs two states of the site
+//	6    a cache SHOULD be there: X-OpenFeeder-Cache says so (9)
 //	7    sites MAY require authentication: what follows of it has rules
 //	10   options of the implementation; drafts and personal data: no outsider knows
-//	11   sites MAY have lines in robots.txt
-//	12   events on the server
+//	12   the events themselves are on the server
 func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
 	return []check.Rule{
@@ -40,6 +39,7 @@ func Rules() []check.Rule {
 		rule("2.1", "version", must, "version is 1.0.", aboutField(isVersion, "version")),
 		rule("2.1", "site-name", must, "site.name is a string.", aboutField(isFullText, "site", "name")),
 		rule("2.1", "site-url", must, "site.url is the canonical base URL.", aboutField(isURL, "site", "url")),
+		rule("2.1", "site-origin", should, "site.url is of the origin that the feed was found on.", checkSiteOrigin),
 		rule("2.1", "site-language", must, "site.language is a BCP 47 language tag.", aboutField(isTag, "site", "language")),
 		rule("2.1", "site-description", must, "site.description, if it is there, is a string.", aboutField(optional(isText), "site", "description")),
 		rule("2.1", "feed-endpoint", must, "feed.endpoint is a relative or absolute URL.", aboutField(isReference, "feed", "endpoint")),
@@ -50,8 +50,10 @@ func Rules() []check.Rule {
 		rule("3", "endpoint", must, "The content endpoint is where the discovery document says.", checkEndpoint),
 		rule("3.1", "url", must, "url gives the page with a path.", checkURLParameter),
 		rule("3.1", "q", must, "q gives what is relevant to a question.", checkQuestion),
+		rule("3.1", "q-later", should, "q searches the whole site: a page at the end of the index is found, too.", checkQuestionLater),
 		rule("3.1", "page", must, "page is the number of the index's page, 1 by default.", checkPageParameter),
 		rule("3.1", "limit", must, "limit is the most chunks to return.", checkLimit),
+		rule("3.1", "limit-index", should, "limit is the most items of a page of the index, too.", checkIndexLimit),
 		rule("3.1", "limit-default", must, "limit is 10 by default.", checkLimitDefault),
 		rule("3.1", "limit-max", must, "limit is at most 50.", checkLimitMax),
 		rule("3.1", "min-score", must, "min_score leaves out chunks below the relevance.", checkMinScore),
@@ -60,9 +62,11 @@ func Rules() []check.Rule {
 		rule("3.2", "schema", must, "schema is openfeeder/1.0.", pageField(isSchema, "schema")),
 		rule("3.2", "canonical-url", must, "url is the canonical URL of the content.", checkPageURL),
 		rule("3.2", "title", must, "title is a string.", pageField(isText, "title")),
-		rule("3.2", "author", must, "author is a string or null.", pageField(orNull(isText), "author")),
+		rule("3.2", "author", must, "author, if it is there, is a string or null.", pageField(optional(isText), "author")),
+		rule("3.2", "author-there", should, "author is there, null if it is not known.", pageField(there, "author")),
 		rule("3.2", "published", must, "published is an ISO 8601 datetime or null.", pageField(orNull(isDate), "published")),
-		rule("3.2", "updated", must, "updated is an ISO 8601 datetime or null.", pageField(orNull(isDate), "updated")),
+		rule("3.2", "updated", must, "updated, if it is there, is an ISO 8601 datetime or null.", pageField(optional(isDate), "updated")),
+		rule("3.2", "updated-there", should, "updated is there, null if it is not known.", pageField(there, "updated")),
 		rule("3.2", "language", must, "language is a BCP 47 language tag.", pageField(isTag, "language")),
 		rule("3.2", "summary", must, "summary is a string of 1 to 3 sentences.", pageField(isText, "summary")),
 		rule("3.2", "chunks", must, "chunks is an array of objects.", pageField(isObjects, "chunks")),
@@ -79,12 +83,13 @@ func Rules() []check.Rule {
 		rule("3.3", "page", must, "page is the number of the index's page.", indexField(isNumber, "page")),
 		rule("3.3", "total-pages", must, "total_pages is the number of the index's pages.", indexField(isNumber, "total_pages")),
 		rule("3.3", "items", must, "items is an array of objects.", indexField(isObjects, "items")),
-		rule("3.3", "item-url", must, "An item's url is the URL of its page.", itemField(isReference, "url")),
+		rule("3.3", "item-url", must, "An item's url is the URL of its page, which is one of the site.", checkItemURL),
 		rule("3.3", "item-title", must, "An item's title is a string.", itemField(isText, "title")),
 		rule("3.3", "item-published", must, "An item's published is an ISO 8601 datetime, or null.", itemField(orNull(isDate), "published")),
 		rule("3.3", "item-summary", must, "An item's summary is a string.", itemField(isText, "summary")),
 
 		rule("3.4", "since-date", must, "since accepts an RFC 3339 datetime.", checkSinceDate),
+		rule("3.4", "since-updated", must, "since lists a page that was updated after it and published before.", checkSinceUpdated),
 		rule("3.4", "since-token", must, "since accepts a sync_token.", checkSinceToken),
 		rule("3.4", "openfeeder-version", must, "openfeeder_version is 1.0.", syncField(isVersion, "openfeeder_version")),
 		rule("3.4", "sync-since", must, "sync.since is the lower bound.", syncField(isDate, "sync", "since")),
@@ -105,6 +110,7 @@ func Rules() []check.Rule {
 		rule("3.4", "deleted-tracking", must, "sync.deleted_tracking, if it is there, is true or false.", syncField(optional(isBool), "sync", "deleted_tracking")),
 
 		rule("4", "no-scripts", must, "Content has no tracking scripts or pixels.", checkScripts),
+		rule("6", "invalidated", must, "A page that has changed is not answered from before the change.", checkInvalidated),
 		rule("6", "cached", should, "meta.cached says whether the response was cached.", pageField(isBool, "meta", "cached")),
 		rule("6", "cache-age-seconds", should, "meta.cache_age_seconds is a number or null.", pageField(orNull(isNumber), "meta", "cache_age_seconds")),
 		rule("7", "capability", must, "A site whose endpoint needs authentication lists auth in capabilities.", checkAuth),
@@ -117,6 +123,9 @@ func Rules() []check.Rule {
 		rule("9", "x-openfeeder-cache", should, "Responses have X-OpenFeeder-Cache: HIT or MISS.", checkCacheField),
 		rule("10", "author", must, "Authors are display names without e-mail addresses.", checkAuthor),
 		rule("10", "exclusions", should, "Account, checkout and admin pages are not exposed.", checkExclusions),
+		rule("12", "intent", should, "X-OpenFeeder-Intent changes no answer.", checkIntent),
+		rule("12", "cookies", should, "Analytics need no cookies: no answer sets one.", checkCookies),
+		rule("11", "robots-txt", should, "robots.txt lets agents use the discovery document and the endpoint.", checkRobots),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,21 +12,43 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
+// checkSiteOrigin is about a site.url that is a URL: another rule is about others.
+func checkSiteOrigin(_ context.Context, s *survey, fail check.Fail) error {
+	if s.feed.Alias != "" {
+		fail(s.found.url, "site.url: "+s.feed.Alias, canon.Origin(s.feed.Home))
+	}
+	return nil
+}
+
+func checkItemURL(_ context.Context, s *survey, fail check.Fail) error {
+	if len(s.items) == 0 {
+		return check.ErrNotApplicable
+	}
+	for i, it := range s.items {
+		s.isPage().judge(s.index.url, it, fail, fmt.Sprintf("items/%d/", i), "url")
+	}
+	return nil
+}
+
+// isPage takes the URLs of pages that the reader takes.
+func (s *survey) isPage() kind {
+	return textKind("a path or URL of the site", func(u string) bool {
+		_, err := s.feed.url(s.t.Root(), u)
+		return err == nil
+	})
+}
+
 // checkPageURL is about the page that was asked for, but for the slash at the
 // end.
 func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
-	base, err := url.Parse(s.feed.Base)
-	if err != nil {
-		return err
-	}
 	some := false
 	for i, p := range s.pages {
 		if !p.page() {
 			continue
 		}
 		some = true
-		u, err := canon.Resolve(base, text(p.body["url"]))
-		if err != nil || text(p.body["url"]) == "" || targetOf(plainURL(u)) != targetOf(plainURL(s.asked[i])) {
+		u, err := s.feed.url(s.t.Root(), text(p.body["url"]))
+		if err != nil || targetOf(plainURL(u)) != targetOf(plainURL(s.asked[i])) {
 			fail(p.url, "url: "+string(p.body["url"]), s.asked[i])
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,15 +28,26 @@ func theEndpoint(path string, _ url.Values) bool { return path == endpoint }
 
 func aPage(path string, q url.Values) bool { return path == endpoint && q.Get("url") == "/post/" }
 
-// aPlainPage is asked for without other parameters.
-func aPlainPage(path string, q url.Values) bool { return aPage(path, q) && len(q) == 1 }
+// aPlainPage is asked for without a limit.
+func aPlainPage(path string, q url.Values) bool { return aPage(path, q) && !q.Has("limit") }
 
-func theIndex(path string, q url.Values) bool { return path == endpoint && len(q) == 0 }
+// aReadPage is asked for as the checker does at first, or as a reader does.
+func aReadPage(path string, q url.Values) bool {
+	return aPage(path, q) && (len(q) == 1 || len(q) == 2 && q.Get("limit") == fmt.Sprint(maxLimit))
+}
+
+func theIndex(path string, q url.Values) bool {
+	return path == endpoint && !q.Has("url") && !q.Has("q") && !q.Has("since") && !q.Has("until") && q.Get("limit") != "1" && q.Get("limit") != "2"
+}
 
 func theQuestion(path string, q url.Values) bool { return path == endpoint && q.Has("q") }
 
+func theRareQuestion(path string, q url.Values) bool {
+	return path == endpoint && strings.HasPrefix(q.Get("q"), "flour")
+}
+
 func theSync(path string, q url.Values) bool {
-	return path == endpoint && q.Has("since") && !q.Has("until") && strings.HasPrefix(q.Get("since"), "20")
+	return path == endpoint && q.Has("since") && !q.Has("until") && !q.Has("q")
 }
 
 func theClosedWindow(path string, q url.Values) bool {
@@ -77,6 +89,9 @@ func on(m matcher, f func(r *http.Request, rec *httptest.ResponseRecorder)) brea
 func edit(m matcher, f func(o map[string]any)) breaker {
 	return on(m, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		var o map[string]any
+		if rec.Code == http.StatusNotModified {
+			return
+		}
 		if err := json.Unmarshal(rec.Body.Bytes(), &o); err != nil {
 			panic(err)
 		}
@@ -113,7 +128,11 @@ func put(o map[string]any, value any, path ...string) {
 
 // inList edits the first object of a list.
 func inList(m matcher, list, name string, value any) breaker {
-	return edit(m, func(o map[string]any) { put(o[list].([]any)[0].(map[string]any), value, name) })
+	return edit(m, func(o map[string]any) {
+		if all := o[list].([]any); len(all) > 0 {
+			put(all[0].(map[string]any), value, name)
+		}
+	})
 }
 
 // header gives a field another value; "" takes it away.
@@ -223,6 +242,8 @@ var checkFaults = []struct {
 	{"2.1/version", "a number", set(wellKnown, 1.0, "version")},
 	{"2.1/site-name", "missing", set(wellKnown, none{}, "site", "name")},
 	{"2.1/site-url", "relative", set(wellKnown, "/", "site", "url")},
+	{"2.1/site-origin", "www", set(wellKnown, "https://www.site.example/", "site", "url")},
+	{"2.1/site-origin", "http", set(wellKnown, "http://site.example/", "site", "url")},
 	{"2.1/site-language", "missing", set(wellKnown, none{}, "site", "language")},
 	{"2.1/site-language", "a name", set(wellKnown, "English language", "site", "language")},
 	{"2.1/site-description", "a list", set(wellKnown, []string{"x"}, "site", "description")},
@@ -234,9 +255,19 @@ var checkFaults = []struct {
 	{"3/endpoint", "404", answer(theEndpoint, 404, "")},
 	{"3/endpoint", "no JSON", answer(theEndpoint, 200, "<p>")},
 	{"3/endpoint", "elsewhere", set(wellKnown, "https://other.example/openfeeder", "feed", "endpoint")},
+	{"3/endpoint", "http", set(wellKnown, "http://site.example/openfeeder", "feed", "endpoint")},
 	{"3.1/url", "500", answer(aPage, 500, "")},
 	{"3.1/url", "the index", asks(aPage, func(q url.Values) { q.Del("url") })},
 	{"3.1/q", "nothing", edit(theQuestion, func(o map[string]any) { o["items"], o["chunks"] = []any{}, []any{} })},
+	{"3.1/q-later", "the first pages alone", edit(theRareQuestion, func(o map[string]any) { o["items"], o["chunks"] = []any{}, []any{} })},
+	{"3.1/q-later", "others", edit(theRareQuestion, func(o map[string]any) {
+		for _, list := range []string{"items", "chunks"} {
+			for _, it := range o[list].([]any) {
+				it.(map[string]any)["url"] = "https://site.example/x/"
+			}
+		}
+	})},
+	{"3.1/limit-index", "ignored", asks(func(path string, q url.Values) bool { return path == endpoint && len(q) == 1 && q.Get("limit") == "2" }, func(q url.Values) { q.Del("limit") })},
 	{"3.1/page", "ignored", asks(func(path string, q url.Values) bool { return path == endpoint && q.Has("page") }, func(q url.Values) { q.Del("page") })},
 	{"3.1/page", "from 0", set(theIndex, 0, "page")},
 	{"3.1/limit", "ignored", asks(withLimit("1"), func(q url.Values) { q.Del("limit") })},
@@ -255,12 +286,13 @@ var checkFaults = []struct {
 	{"3.2/title", "missing", set(aPage, none{}, "title")},
 	{"3.2/title", "null", set(aPage, nil, "title")},
 	{"3.2/author", "an object", set(aPage, map[string]any{"name": "A"}, "author")},
-	{"3.2/author", "missing", set(aPage, none{}, "author")},
+	{"3.2/author-there", "missing", set(aPage, none{}, "author")},
+	{"3.2/updated-there", "missing", set(aPage, none{}, "updated")},
 	{"3.2/published", "a day", set(aPage, "2026-01-01", "published")},
 	{"3.2/updated", "a number", set(aPage, 1767225600, "updated")},
 	{"3.2/language", "null", set(aPage, nil, "language")},
 	{"3.2/summary", "missing", set(aPage, none{}, "summary")},
-	{"3.2/chunks", "strings", edit(aPage, func(o map[string]any) {
+	{"3.2/chunks", "strings", edit(aReadPage, func(o map[string]any) {
 		o["chunks"] = []any{"Text"}
 		put(o, 1, "meta", "returned_chunks")
 	})},
@@ -274,7 +306,7 @@ var checkFaults = []struct {
 		chunks := o["chunks"].([]any)
 		o["chunks"] = append(chunks, chunks[0])
 	})},
-	{"3.2/chunk-text", "missing", inList(aPlainPage, "chunks", "text", 7)},
+	{"3.2/chunk-text", "missing", inList(aPage, "chunks", "text", 7)},
 	{"3.2/chunk-type", "another", inList(aPage, "chunks", "type", "table")},
 	{"3.2/no-relevance", "a number", inList(aPage, "chunks", "relevance", 0.5)},
 	{"3.2/relevance", "over 1", inList(theQuestion, "chunks", "relevance", 12.5)},
@@ -289,12 +321,19 @@ var checkFaults = []struct {
 	{"3.3/total-pages", "missing", set(theIndex, none{}, "total_pages")},
 	{"3.3/items", "missing", set(theIndex, none{}, "items")},
 	{"3.3/item-url", "missing", inList(theIndex, "items", "url", none{})},
+	{"3.3/item-url", "another site", inList(theIndex, "items", "url", "https://other.example/")},
 	{"3.3/item-title", "null", inList(theIndex, "items", "title", nil)},
 	{"3.3/item-published", "a name", inList(theIndex, "items", "published", "yesterday")},
 	{"3.3/item-summary", "missing", inList(theIndex, "items", "summary", none{})},
 
 	{"3.4/since-date", "the index", asks(theSync, func(q url.Values) { q.Del("since") })},
 	{"3.4/since-date", "an error", answer(theSync, 400, "")},
+	{"3.4/since-updated", "published pages alone", edit(func(path string, q url.Values) bool {
+		return path == endpoint && q.Get("since") == "2026-01-02T03:04:00Z"
+	}, func(o map[string]any) {
+		o["updated"] = slices.DeleteFunc(o["updated"].([]any), func(it any) bool { return strings.HasSuffix(it.(map[string]any)["url"].(string), "/post/") })
+		o["added"] = slices.DeleteFunc(o["added"].([]any), func(it any) bool { return strings.HasSuffix(it.(map[string]any)["url"].(string), "/post/") })
+	})},
 	{"3.4/since-token", "refused", answer(func(path string, q url.Values) bool {
 		return path == endpoint && strings.HasPrefix(q.Get("since"), "ey")
 	}, 400, "")},
@@ -307,6 +346,7 @@ var checkFaults = []struct {
 	{"3.4/counts", "missing", set(theSync, none{}, "sync", "counts")},
 	{"3.4/added", "missing", set(theSync, none{}, "added")},
 	{"3.4/added", "no url", inList(theSync, "added", "url", none{})},
+	{"3.4/added", "another site", inList(theSync, "added", "url", "https://other.example/")},
 	{"3.4/updated", "null", set(theSync, nil, "updated")},
 	{"3.4/deleted", "missing", set(theSync, none{}, "deleted")},
 	{"3.4/deleted", "strings", set(theSync, []string{goodURL}, "deleted")},
@@ -331,10 +371,15 @@ var checkFaults = []struct {
 	{"3.4/q-wins", "the dates do", asks(func(path string, q url.Values) bool { return theQuestion(path, q) && q.Has("since") }, func(q url.Values) { q.Del("q") })},
 	{"3.4/deleted-tracking", "a string", set(theSync, "no", "sync", "deleted_tracking")},
 
-	{"4/no-scripts", "a script", inList(aPlainPage, "chunks", "text", "A heading <script src=x.js></script>")},
-	{"4/no-scripts", "a script of its own", inList(aPlainPage, "chunks", "text", "A heading <script async>\nif (1 < 2) track('page')\n</script>")},
-	{"4/no-scripts", "a frame", inList(aPlainPage, "chunks", "text", "<IFRAME hidden SRC='https://t.example/'></IFRAME>")},
-	{"4/no-scripts", "a pixel", inList(aPlainPage, "chunks", "text", `<img src="/p.gif" width="1" height="1">`)},
+	{"4/no-scripts", "a script", inList(aPage, "chunks", "text", "A heading <script src=x.js></script>")},
+	{"4/no-scripts", "a script of its own", inList(aPage, "chunks", "text", "A heading <script async>\nif (1 < 2) track('page')\n</script>")},
+	{"4/no-scripts", "a frame", inList(aPage, "chunks", "text", "<IFRAME hidden SRC='https://t.example/'></IFRAME>")},
+	{"4/no-scripts", "a pixel", inList(aPage, "chunks", "text", `<img src="/p.gif" width="1" height="1">`)},
+	{"6/invalidated", "an old page", edit(func(path string, q url.Values) bool {
+		return path == endpoint && strings.HasPrefix(q.Get("since"), "ey")
+	}, func(o map[string]any) {
+		o["updated"] = []any{map[string]any{"url": "/post/", "updated": "2026-01-05T00:00:00Z"}}
+	})},
 	{"6/cached", "missing", set(aPage, none{}, "meta", "cached")},
 	{"6/cache-age-seconds", "a string", set(aPage, "10", "meta", "cache_age_seconds")},
 	{"6/cache-age-seconds", "missing", set(aPage, none{}, "meta", "cache_age_seconds")},
@@ -350,6 +395,17 @@ var checkFaults = []struct {
 	{"9/x-openfeeder", "another", header(theEndpoint, "X-OpenFeeder", "2")},
 	{"9/x-openfeeder-cache", "another", header(theEndpoint, "X-OpenFeeder-Cache", "maybe")},
 	{"10/author", "an address", set(aPage, "A. Writer <writer@site.example>", "author")},
+	{"11/robots-txt", "everything refused", answer(func(path string, _ url.Values) bool { return path == "/robots.txt" }, http.StatusOK, "User-agent: *\nDisallow: /\n")},
+	{"12/intent", "refused", func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Openfeeder-Intent") != "" {
+				http.Error(w, "", http.StatusForbidden)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}},
+	{"12/cookies", "a cookie", header(theIndex, "Set-Cookie", "visitor=1")},
 	{"10/exclusions", "a cart", both(
 		edit(theIndex, func(o map[string]any) {
 			o["items"] = append(o["items"].([]any), map[string]any{"url": "/cart/", "title": "Cart", "published": nil, "summary": ""})
@@ -365,4 +421,49 @@ func TestFaults(t *testing.T) {
 		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
 	protocoltest.Faults(t, Protocol(), faults)
+}
+
+func TestCross(t *testing.T) {
+	protocoltest.Crossing{
+		Protocol: Protocol(), Faults: crossFaults(),
+		Unread: map[string]string{
+			"2/status":               "203 is a 200 that a proxy has changed",
+			"2.1/site-name":          "nothing is taken of it",
+			"2.1/site-language":      "each page has its own",
+			"2.1/feed-type":          "what is not static is asked as a server",
+			"2.1/contact":            "nothing is taken of it",
+			"3.1/q*":                 "a reader asks no questions",
+			"3.1/min-score*":         "a reader asks no questions",
+			"3.1/page":               "the index has one page",
+			"3.1/limit*":             "a reader always asks for 50",
+			"3.2/chunk-id":           "nothing is taken of it",
+			"3.2/*relevance":         "nothing is taken of it",
+			"3.3/type":               "schema and items say what it is",
+			"3.3/item-*":             "the page's document says it",
+			"3.4/openfeeder-version": "discovery has said it",
+			"3.4/sync-since":         "nothing is taken of it",
+			"3.4/as-of":              "the token counts",
+			"3.4/sync-token#no date": "a token is opaque to clients",
+			"3.4/until*":             "a reader closes no window",
+			"3.4/q-wins":             "a reader asks no questions",
+			"8/*":                    "an error is one, whatever it says",
+		},
+		Document: func(r *http.Request) string {
+			q := r.URL.Query()
+			q.Del("limit")
+			q.Del("page")
+			if q.Has("since") {
+				q.Set("since", "any")
+			}
+			return r.URL.Path + "?" + q.Encode()
+		},
+	}.Run(t)
+}
+
+func crossFaults() []protocoltest.Fault {
+	faults := make([]protocoltest.Fault, 0, len(checkFaults))
+	for _, f := range checkFaults {
+		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
+	}
+	return faults
 }

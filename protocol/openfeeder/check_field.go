@@ -57,6 +57,7 @@ var (
 		return json.Unmarshal(raw, &list) == nil && list != nil && !slices.Contains(list, nil)
 	}}
 	isObjects = kind{"an array of objects", func(raw json.RawMessage) bool { _, ok := objects(raw); return ok }}
+	there     = kind{"a value or null", func(raw json.RawMessage) bool { return raw != nil }}
 	nothing   = kind{"nothing", func(json.RawMessage) bool { return false }}
 )
 

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
 )
 
 func checkWellKnown(_ context.Context, s *survey, fail check.Fail) error {
@@ -198,4 +201,17 @@ func checkExclusions(_ context.Context, s *survey, fail check.Fail) error {
 		}
 	}
 	return nil
+}
+
+// checkRobots checks the documents that a reader begins with, a question and a
+// page. Both are refused by a rule for questions.
+func checkRobots(ctx context.Context, s *survey, fail check.Fail) error {
+	urls := []string{s.found.url}
+	if s.feed.Endpoint != "" {
+		urls = append(urls, s.feed.Endpoint)
+	}
+	for _, page := range s.pages {
+		urls = append(urls, page.url)
+	}
+	return protocol.CheckRobots(ctx, s.t, fail, urls, func(robots *fetch.Robots, u *url.URL) bool { return s.feed.covers(permits(robots), u) })
 }

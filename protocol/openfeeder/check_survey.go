@@ -112,6 +112,10 @@ func surveyed(ctx context.Context, t *check.Target) (*survey, error) {
 // alone.
 func (s *survey) get(ctx context.Context, target string) (*said, error) {
 	resp, err := s.t.Get(ctx, target)
+	return s.answer(ctx, target, resp, err)
+}
+
+func (s *survey) answer(ctx context.Context, target string, resp *check.Response, err error) (*said, error) {
 	a := &said{url: target, resp: resp, err: err}
 	if errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) || ctx.Err() != nil {
 		return nil, err
@@ -140,14 +144,12 @@ func (s *survey) run(ctx context.Context) error {
 			return fmt.Errorf("%s has no discovery document: %w", s.t.Root(), check.ErrAbsent)
 		}
 	}
-	s.feed = feed{Base: s.t.Root(), Static: text(s.found.body.at("feed", "type")) == staticFeed}
-	if base, err := canon.URL(text(s.found.body.at("site", "url"))); err == nil {
-		s.feed.Base = base
-	}
 	at := s.found.url
 	if s.found.err == nil {
 		at = s.found.resp.URL
 	}
+	s.feed = feed{Home: canon.Origin(at) + "/", Static: text(s.found.body.at("feed", "type")) == staticFeed}
+	_ = s.feed.named(s.t.Root(), text(s.found.body.at("site", "url"))) // a rule says so
 	base, err := url.Parse(at)
 	if err != nil {
 		return err
@@ -156,11 +158,10 @@ func (s *survey) run(ctx context.Context) error {
 	if ref == "" {
 		ref = endpoint // as is recommended (3)
 	}
-	target, bad := canon.Resolve(base, ref)
-	if bad != nil || hostOf(target) != hostOf(at) && hostOf(target) != hostOf(s.t.Root()) {
+	bad := s.feed.locate(base, ref)
+	if target := hostOf(s.feed.Endpoint); bad != nil || target != hostOf(at) && target != hostOf(s.t.Root()) {
 		return nil //nolint:nilerr // a rule says so; no other site hears of the checker
 	}
-	s.feed.Endpoint = target
 	if s.index, err = s.ask(ctx); err != nil {
 		return err
 	}
@@ -236,14 +237,10 @@ func (s *survey) sample(ctx context.Context) error {
 	if !newest.IsZero() {
 		s.day = newest
 	}
-	base, err := url.Parse(s.feed.Base)
-	if err != nil {
-		return err
-	}
 	for _, it := range check.Sample(s.t, s.items) {
-		u, err := canon.Resolve(base, text(it["url"]))
+		u, err := s.feed.url(s.t.Root(), text(it["url"]))
 		if err != nil {
-			continue
+			continue // a rule says so
 		}
 		target := s.feed.query("url", relative(s.feed.Base, u))
 		if s.feed.Static {

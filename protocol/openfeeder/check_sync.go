@@ -97,7 +97,7 @@ func checkChanged(name string) look {
 			isObjects.judge(s.sync.url, s.sync.body, fail, "", name)
 		}
 		for i, it := range list {
-			isReference.judge(s.sync.url, it, fail, fmt.Sprintf("%s/%d/", name, i), "url")
+			s.isPage().judge(s.sync.url, it, fail, fmt.Sprintf("%s/%d/", name, i), "url")
 		}
 		return nil
 	}

@@ -1,6 +1,7 @@
 package openfeeder
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // examined runs all rules against a stranger's site.
@@ -40,13 +42,7 @@ func TestRules(t *testing.T) {
 
 // Every section that a rule names is a heading of the specification.
 func TestRuleSections(t *testing.T) {
-	dir := os.Getenv("MILLRACE_TEST_SPECS")
-	if dir == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_SPECS is empty")
-		}
-		t.Skip("MILLRACE_TEST_SPECS is empty")
-	}
+	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	text, err := os.ReadFile(filepath.Join(dir, "openfeeder-1.0.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +93,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, about, answer string) {
 		for _, o := range examined(t, &stranger{answers: map[string]string{"/": "", discovery: about, "/openfeeder": answer}}).Outcomes {
-			if strings.HasPrefix(o.Reason, "panic") {
+			if errors.Is(o.Err, check.ErrPanic) {
 				t.Errorf("%s: %s", o.Rule.ID, o.Reason)
 			}
 		}

@@ -64,11 +64,12 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 		Language:  languageOf(p.Language), // that of the site may move without the page
 		Revision:  p.Version,
 	}
-	chunks := chunk.Chunks(p)
-	w.Summary = summaryOf(p, chunks)
-	for _, c := range chunks {
-		w.Chunks = append(w.Chunks, piece{ID: c.ID, Text: valid(c.Text), Type: c.Type, Level: c.Level})
+	for _, c := range chunk.Passages(p) {
+		if c.Parts != nil { // else it is the summary, for searches
+			w.Chunks = append(w.Chunks, piece{ID: c.ID, Text: valid(c.Text), Type: c.Type, Blocks: blocksMember(&c)})
+		}
 	}
+	w.Summary = summaryOf(p)
 	w.Meta = meta{TotalChunks: len(w.Chunks), ReturnedChunks: len(w.Chunks), Page: 1, TotalPages: 1}
 	return w
 }
@@ -76,18 +77,14 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 // itemOf gives the entry of a page that has a document. It needs the blocks
 // only of a page that has neither summary nor description (see [bare]).
 func itemOf(p *millrace.Page, u string) item {
-	it := item{
+	return item{
 		URL:       u,
 		Title:     titleOf(p, u),
 		Published: wireTime(p.Published),
 		Updated:   wireTime(p.Modified),
-		Summary:   summaryOf(p, nil),
+		Summary:   summaryOf(p),
 		Revision:  p.Version,
 	}
-	if it.Summary == "" {
-		it.Summary = summaryOf(p, chunk.Chunks(p))
-	}
-	return it
 }
 
 // bare reports whether the entry of a page needs its blocks.

@@ -1,28 +1,104 @@
 package openfeeder
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
 )
 
-// blocksOf gives the blocks that chunks came from, as far as they tell: one for
-// each. Chunks of the site's own make become blocks that give the same chunks
+// types are the types of blocks by their letters in the member blocks.
+var types = map[string]string{"p": chunk.Paragraph, "h": chunk.Heading, "l": chunk.List, "c": chunk.Code, "q": chunk.Quote}
+
+// blocksMember returns the member blocks of a passage: for each block, in order,
+// the letter of its type (with the level of a heading), a colon, and where it
+// starts in the text, in code points: "h2:0 p:12 l:340". A block ends before the
+// white space before the next one. It is empty if the blocks are read from the
+// text without it.
+func blocksMember(p *chunk.Passage) string {
+	if slices.Equal(p.Parts, partsOf(&piece{Type: p.Type, Text: p.Text})) {
+		return ""
+	}
+	var b []byte
+	at, size := 0, 0
+	for i, part := range p.Parts {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = append(b, part.Type[0]) // as in types
+		if part.Level > 0 {
+			b = strconv.AppendInt(b, int64(part.Level), 10)
+		}
+		size += utf8.RuneCountInString(p.Text[at:p.Start[i]])
+		at = p.Start[i]
+		b = strconv.AppendInt(append(b, ':'), int64(size), 10)
+	}
+	return string(b)
+}
+
+// parseBlocks reads the member blocks; nil if it does not fit the text.
+func parseBlocks(member, text string) (parts []chunk.Part) {
+	at := 0
+	for token := range strings.FieldsSeq(member) {
+		kind, start, _ := strings.Cut(token, ":")
+		n, err := strconv.Atoi(start)
+		name := types[kind[:min(len(kind), 1)]]
+		if last := len(parts) - 1; err != nil || name == "" || n < at || last < 0 && n > 0 {
+			return nil
+		} else if last >= 0 {
+			before := cutRunes(text, n-at)
+			parts[last].Text = strings.TrimRightFunc(before, unicode.IsSpace)
+			at, text = n, text[len(before):]
+		}
+		level, _ := strconv.Atoi(kind[1:])
+		parts = append(parts, chunk.Part{Type: name, Level: level})
+	}
+	if len(parts) > 0 {
+		parts[len(parts)-1].Text = text
+	}
+	return parts
+}
+
+// partsOf returns the parts that a chunk was made of. Without the member blocks,
+// paragraphs end at empty lines.
+func partsOf(c *piece) []chunk.Part {
+	if parts := parseBlocks(c.Blocks, c.Text); parts != nil {
+		return parts
+	}
+	texts := []string{c.Text}
+	if c.Type != chunk.Code && c.Type != chunk.List && c.Type != chunk.Heading {
+		texts = emptyLine.Split(c.Text, -1)
+	}
+	parts := make([]chunk.Part, len(texts))
+	for i, text := range texts {
+		parts[i] = chunk.Part{Type: c.Type, Text: text}
+	}
+	return parts
+}
+
+var emptyLine = regexp.MustCompile(`\n[ \t\r]*\n\s*`)
+
+// blocksOf returns the blocks that chunks came from, as far as they tell: one for
+// each part. Parts of the site's own make become blocks that give the same parts
 // again.
 func blocksOf(pieces []piece) []millrace.Block {
 	var out []millrace.Block
 	for i := range pieces {
-		if c := &pieces[i]; !blank(c.Text) {
-			out = append(out, blockOf(c))
+		for _, part := range partsOf(&pieces[i]) {
+			if !blank(part.Text) {
+				out = append(out, blockOf(part))
+			}
 		}
 	}
 	return out
 }
 
-func blockOf(c *piece) millrace.Block {
+func blockOf(c chunk.Part) millrace.Block {
 	text := millrace.Block{Type: millrace.TextBlock, Text: c.Text}
 	var forms []millrace.Block
 	switch c.Type {
@@ -40,7 +116,7 @@ func blockOf(c *piece) millrace.Block {
 		forms = listForms(c.Text)
 	}
 	for _, b := range forms {
-		back := chunk.Chunks(&millrace.Page{Blocks: []millrace.Block{b}})
+		back := chunk.Parts(&millrace.Page{Blocks: []millrace.Block{b}})
 		if len(back) == 1 && back[0].Type == c.Type && valid(back[0].Text) == c.Text {
 			return b
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -18,10 +19,7 @@ var mills = millrace.Site{Base: base}
 
 // What is written is read back, and carrying twice is carrying once.
 func TestCarry(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 8
-	}
+	seeds := uint64(testkit.Size(8, 8, 40))
 	for seed := range seeds {
 		for _, p := range protocoltest.Pages(seed) {
 			w := documentOf(mills, p)
@@ -76,7 +74,9 @@ func TestBlocks(t *testing.T) {
 	// What other sites make of chunks is read as far as it goes.
 	for c, want := range map[piece]millrace.Block{
 		{Type: "heading", Text: "H"}:                         {Type: millrace.HeadingBlock, Level: 2, Text: "H"},
-		{Type: "heading", Text: "H", Level: 9}:               {Type: millrace.HeadingBlock, Level: 2, Text: "H"},
+		{Type: "heading", Text: "H", Blocks: "h9:0"}:         {Type: millrace.HeadingBlock, Level: 2, Text: "H"},
+		{Type: "heading", Text: "H", Blocks: "h4:0"}:         {Type: millrace.HeadingBlock, Level: 4, Text: "H"},
+		{Type: "code", Text: "a\n\nb"}:                       {Type: millrace.CodeBlock, Text: "a\n\nb"},
 		{Type: "list", Text: "a, b and c"}:                   text("a, b and c")[0],
 		{Type: "list", Text: "- a"}:                          list(false, millrace.Item{Text: "a"}),
 		{Type: "table", Text: "a b"}:                         text("a b")[0],
@@ -86,6 +86,48 @@ func TestBlocks(t *testing.T) {
 		if diff := cmp.Diff([]millrace.Block{want}, blocksOf([]piece{c, {Type: "paragraph", Text: " \n"}})); diff != "" {
 			t.Errorf("%q %q (-want +got):\n%s", c.Type, short(c.Text), diff)
 		}
+	}
+}
+
+// Empty lines part the paragraphs of a chunk of another site. One of ours says
+// where its blocks are.
+func TestParts(t *testing.T) {
+	for _, c := range []struct {
+		chunk piece
+		want  []chunk.Part
+	}{
+		{piece{Type: "paragraph", Text: "a\nb\n\nc\n \n\nd"}, []chunk.Part{{Type: "paragraph", Text: "a\nb"}, {Type: "paragraph", Text: "c"}, {Type: "paragraph", Text: "d"}}},
+		{piece{Type: "list", Text: "- a\n\n- b"}, []chunk.Part{{Type: "list", Text: "- a\n\n- b"}}},
+		{piece{Type: "list", Text: "Ü\nb\n\n  c\n\n- d", Blocks: "h3:0 p:2 c:5 l:10"}, []chunk.Part{
+			{Type: "heading", Level: 3, Text: "Ü"}, {Type: "paragraph", Text: "b"}, {Type: "code", Text: "  c"}, {Type: "list", Text: "- d"},
+		}},
+		{piece{Type: "paragraph", Text: "a\n\nb", Blocks: "p:0"}, []chunk.Part{{Type: "paragraph", Text: "a\n\nb"}}},
+		// A member that does not fit.
+		{piece{Type: "code", Text: "a\n\nb", Blocks: "p:1"}, []chunk.Part{{Type: "code", Text: "a\n\nb"}}},
+		{piece{Type: "code", Text: "a", Blocks: "p:0 p:-1"}, []chunk.Part{{Type: "code", Text: "a"}}},
+		{piece{Type: "code", Text: "a", Blocks: "x:0"}, []chunk.Part{{Type: "code", Text: "a"}}},
+		{piece{Type: "code", Text: "a", Blocks: "p:0 : 2"}, []chunk.Part{{Type: "code", Text: "a"}}},
+	} {
+		if diff := cmp.Diff(c.want, partsOf(&c.chunk)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.chunk, diff)
+		}
+	}
+}
+
+// Blocks share a chunk, whose member blocks brings them back.
+func TestPassages(t *testing.T) {
+	blocks := []millrace.Block{
+		{Type: millrace.HeadingBlock, Level: 2, Text: "Mühle"},
+		{Type: millrace.TextBlock, Text: "It has\n\ntwo stones."},
+		{Type: millrace.CodeBlock, Text: "\tgrind()"},
+	}
+	w := documentOf(mills, &millrace.Page{URL: "/x", Title: "T", Blocks: blocks, Known: millrace.AllFields})
+	want := []piece{{ID: w.Chunks[0].ID, Type: "paragraph", Text: "Mühle\nIt has\n\ntwo stones.\n\n\tgrind()", Blocks: "h2:0 p:6 c:27"}}
+	if diff := cmp.Diff(want, w.Chunks); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(blocks, w.read().Blocks, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -122,7 +164,7 @@ func TestSummary(t *testing.T) {
 		{millrace.Page{Blocks: []millrace.Block{{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "one"}}}}}, "- one"},
 		{millrace.Page{Blocks: []millrace.Block{{Type: millrace.CodeBlock, Text: "x"}}}, ""},
 	} {
-		if got := summaryOf(&c.page, chunk.Chunks(&c.page)); got != c.want {
+		if got := summaryOf(&c.page); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -153,22 +195,21 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// A chunk becomes one block, of text as far as it is valid, and that block
-// stays what it is.
+// Blocks of a chunk stay what they are, whatever its members say.
 func FuzzBlock(f *testing.F) {
-	f.Add("list", "- a\n- b\n  - c", 0)
-	f.Add("list", "Term\n  means\n  [x] more", 0)
-	f.Add("list", "1. a\n   b\n2. c | d", 0)
-	f.Add("list", "a | b\nc | d", 0)
-	f.Add("heading", "H", 3)
-	f.Add("code", "\n\n\tx\n", 0)
-	f.Add("quote", "— who", 0)
-	f.Fuzz(func(t *testing.T, kind, text string, level int) {
+	f.Add("list", "- a\n- b\n  - c", "")
+	f.Add("list", "Term\n  means\n  [x] more", "")
+	f.Add("list", "1. a\n   b\n2. c | d", "l:0")
+	f.Add("list", "a | b\nc | d", "h2:0 p:4 x")
+	f.Add("heading", "H", "h3:0")
+	f.Add("paragraph", "H\n\tx\n\nü\n\nz", "h3:0 c:2 p:6 q:9")
+	f.Add("quote", "— who\n\nmore", "q:9")
+	f.Fuzz(func(t *testing.T, kind, text, member string) {
 		if len(text) > 1900 || !utf8.ValidString(text) {
 			t.Skip()
 		}
-		blocks := blocksOf([]piece{{Type: kind, Text: text, Level: level}})
-		if len(blocks) != 1 && !blank(text) {
+		blocks := blocksOf([]piece{{Type: kind, Text: text, Blocks: member}})
+		if len(blocks) == 0 && !blank(text) {
 			t.Fatalf("%d blocks", len(blocks))
 		}
 		once := carry(mills, &millrace.Page{URL: "/x", Title: "T", Summary: "S.", Blocks: blocks})

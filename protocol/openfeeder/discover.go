@@ -1,13 +1,16 @@
 package openfeeder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // The discovery document is announced by this relation, since the
@@ -23,7 +26,7 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 	site := v.Site()
 	a := &about{Version: version, Contact: p.o.Contact, Capabilities: []string{}}
 	a.Site.Name, a.Site.URL, a.Site.Language = valid(site.Title), site.Base, languageOf(site.Language)
-	home, err := v.Page(ctx, millrace.Ref{URL: site.Base})
+	home, err := v.Page(ctx, millrace.Ref{URL: cmp.Or(site.Home, "/")})
 	switch {
 	case err == nil:
 		a.Site.Description = summarise(home.Description)
@@ -70,8 +73,53 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	link := millrace.Link{URL: path(v.Site(), discovery), Rel: relation, Type: mediaType, HTML: true}
 	return millrace.Notice{
 		Root:    []millrace.Link{link},
-		Robots:  []string{"# OpenFeeder-compliant agents may use " + link.URL},
+		Robots:  []string{"# " + permission + " " + link.URL},
+		Allow:   []string{discovery, endpoint},
 		Public:  []string{discovery},
 		Entries: []millrace.Entry{{URL: strings.TrimSuffix(v.Site().Docs, "/") + discovery, Type: mediaType, Spec: source}},
 	}
+}
+
+// permission starts the comment of robots.txt by which a site that keeps robots
+// out lets them use its discovery document, and the endpoint that it names (11).
+const permission = "OpenFeeder-compliant agents may use"
+
+// permits returns the discovery document that robots.txt permits, a path; "" = it
+// permits none.
+func permits(robots *fetch.Robots) string {
+	for _, comment := range robots.Comments() {
+		if len(comment) < len(permission) || !strings.EqualFold(comment[:len(permission)], permission) {
+			continue
+		}
+		if words := strings.Fields(comment[len(permission):]); len(words) > 0 {
+			if u, err := url.Parse(strings.TrimRight(words[0], ".,")); err == nil && strings.HasPrefix(u.Path, "/") {
+				return u.Path
+			}
+		}
+	}
+	return ""
+}
+
+// covers reports whether the permission for a discovery document covers a URL:
+// that of the document, of the endpoint and below, and of the files of a static
+// feed, whose names start like that of the endpoint.
+func (f *feed) covers(document string, u *url.URL) bool {
+	if document == "" || u.Path == document {
+		return document != ""
+	}
+	end, err := url.Parse(f.Endpoint)
+	if err != nil || !sameOrigin(f.Endpoint, u.String()) {
+		return false
+	}
+	rest, ok := strings.CutPrefix(u.Path, strings.TrimSuffix(end.Path, staticEnd))
+	return u.Path == end.Path || ok && (strings.HasPrefix(rest, "/") || f.Static && strings.HasPrefix(rest, "-"))
+}
+
+// permitted reports whether a comment of robots.txt permits a URL that its rules
+// refuse.
+func (r *reader) permitted(ctx context.Context, u *url.URL) bool {
+	robots, err := fetch.RobotsOf(ctx, r.client, u)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return err == nil && r.feed.covers(permits(robots), u)
 }

@@ -22,6 +22,7 @@ type feed struct {
 	Endpoint string `json:"endpoint"`         // absolute, canonical
 	Base     string `json:"base"`             // that relative URLs of pages mean: absolute, canonical
 	Home     string `json:"home"`             // where the site was found, after redirects: its pages are there, or on the origin that was asked
+	Alias    string `json:"alias,omitempty"`  // the origin of site.url, if it is neither of these: another name of Home
 	Static   bool   `json:"static,omitempty"` // parameters mean nothing there
 }
 
@@ -91,19 +92,70 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	if final, err := canon.URL(at.String()); err == nil {
 		f.Home = canon.Origin(final) + "/"
 	}
-	if f.Endpoint, err = canon.Resolve(at, a.Feed.Endpoint); err != nil {
-		return feed{}, &millrace.FormatError{Protocol: Name, URL: target, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
-	}
-	if strings.HasPrefix(r.root, "https:") && strings.HasPrefix(f.Endpoint, "http:") {
-		return feed{}, fmt.Errorf("%s: the endpoint of an https site is on http: %w", target, millrace.ErrForbidden)
-	}
-	switch base, err := canon.URL(a.Site.URL); {
-	case err != nil:
+	if err := f.named(r.root, a.Site.URL); err != nil {
 		r.note("2.1/site-url", target, "site.url is "+short(a.Site.URL))
-	default:
-		f.Base = base
+	} else if f.Alias != "" {
+		r.note("2.1/site-origin", target, "site.url is "+short(a.Site.URL)+", and the feed is at "+f.Home)
 	}
+	if err := f.locate(at, a.Feed.Endpoint); err != nil {
+		return f, formatURL(err, target)
+	}
+	r.remember(f)
 	return f, nil
+}
+
+// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. An
+// https site has none on http, but for the one that its own other name makes of
+// it: that one is on Home.
+func (f *feed) locate(at *url.URL, ref string) (err error) {
+	if f.Endpoint, err = canon.Resolve(at, ref); err != nil {
+		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
+	}
+	if strings.HasPrefix(f.Home, "https:") && strings.HasPrefix(f.Endpoint, "http:") {
+		if !sameOrigin(f.Alias, f.Endpoint) {
+			return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "it is on http, and the site on https", Err: millrace.ErrForbidden}
+		}
+		f.Endpoint = canon.Origin(f.Home) + targetOf(f.Endpoint)
+	}
+	return nil
+}
+
+// named sets Base and Alias from the site.url of the discovery document. An
+// origin that is neither root nor Home is another name of Home, such as www or
+// the one behind a proxy: relative URLs belong to Home, and so do the paths that
+// the feed names on that origin. So nothing is lost, and a feed still names no
+// page but those of where it was found. The error is of a siteURL that is no URL.
+func (f *feed) named(root, siteURL string) error {
+	base, err := canon.URL(siteURL)
+	switch {
+	case err != nil:
+		f.Base = root
+	case sameOrigin(base, root), sameOrigin(base, f.Home):
+		f.Base = base
+	default:
+		f.Base, f.Alias = f.Home, canon.Origin(base)
+	}
+	return err
+}
+
+// url gives the URL of a page that the feed names: on the origin that was asked,
+// or on Home.
+func (f *feed) url(root, ref string) (string, error) {
+	base, err := url.Parse(f.Base)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+	}
+	u, err := canon.Resolve(base, ref)
+	if err != nil || ref == "" {
+		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "no URL: " + quote(ref), Err: err}
+	}
+	if f.Alias != "" && sameOrigin(f.Alias, u) {
+		u = canon.Origin(f.Home) + targetOf(u)
+	}
+	if !sameOrigin(f.Home, u) && !sameOrigin(root, u) {
+		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "it is no page of the site, " + root}
+	}
+	return u, nil
 }
 
 // pointers gives the addresses that the site's root points at as those of the

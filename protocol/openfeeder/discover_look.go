@@ -211,7 +211,7 @@ func (l *looked) pages(ctx context.Context, get func(it *item) (int, error)) err
 
 // sample gets the first part of a page, and says how many there are.
 func (l *looked) sample(ctx context.Context, it *item) (int, error) {
-	u, err := l.urlOf(l.feed, it.URL)
+	u, err := l.feed.url(l.root, it.URL)
 	if err != nil {
 		return 0, err
 	}

@@ -7,7 +7,9 @@
 //   - /.well-known/openfeeder.json is the discovery document, which is public
 //     whatever else needs a key. The site's root announces it by a link with
 //     the relation "openfeeder", since the specification has none, and
-//     robots.txt in the words of section 11.
+//     robots.txt in the words of section 11. Readers take that comment as
+//     permission for the document and the endpoint, whatever rules say. It is answered at the root of
+//     the host, too, when the documents have a base path.
 //   - /openfeeder is the index; with url a page, with q a search, with since or
 //     until a sync reply. q wins over dates, and dates over url. q and url
 //     together search in the page.
@@ -22,22 +24,31 @@
 // # What is carried
 //
 // URL, title, author, published, modified (updated), language, summary and the
-// content in chunks. Headings keep their level, lists their items and nesting,
-// tables of two rows and more their cells, code its text, quotes that they are
-// some. Lost are links and other marks inside of text, languages of code, the
-// media themselves, description, section, tags, kind, JSON-LD, and what other
-// rooms keep. A text over 2,000 characters comes in several chunks.
+// content in chunks. A chunk is a passage of at most 2,000 characters: blocks
+// that follow each other, headings among them, cut above a heading where that is
+// possible. What a page says in chunks, a search finds. Its member blocks tells
+// where each block starts, so that headings keep their level, lists their items
+// and nesting, tables of two rows and more their cells, code its text, and quotes
+// their type. A chunk of another site without that member is one block, or one
+// for each of the paragraphs that empty lines part. Lost are links and other
+// marks inside of text, languages of code, the media themselves, description,
+// section, tags, kind, JSON-LD, and what other rooms keep. A text over 1,800 characters comes in several blocks.
 //
 // Archives (tag, date and search lists) have no document, nor have pages of
-// another origin than the site's: a feed speaks for its own origin, and for the
-// one that it was found on, whatever site.url claims. A reader reports what it
-// names beside them, pages and tombstones, and takes none of it. So documents
-// that live elsewhere than their pages are read by asking the pages' origin, if
-// that points at them, and not theirs.
+// another origin than the site's: a feed speaks for the origin that was asked,
+// and for the one that this redirects to. A site.url of a third origin, such as
+// www, http behind a proxy, or a CDN, is another name of where the feed was
+// found. Relative URLs belong there, and so does each path that the feed names
+// on that third origin: no page is lost, and none of another site is claimed.
+// The reader notes it, and 2.1/site-origin is its rule. Other URLs, of pages and
+// of tombstones, are reported and skipped. Where documents live on another host
+// than their pages, ask the pages' host, which points at them: asked by
+// themselves, they give the pages URLs of their own host.
 //
 // What a page must have and has not: title is its first heading, else the last
 // segment of its URL; language is the site's, else "und", which is read as
-// unknown; summary is the description, else how the text begins. A summary has
+// unknown; summary is the description, else how the text begins, without bylines
+// and addresses. A summary has
 // at most three sentences and 400 characters.
 //
 // # Sync
@@ -102,9 +113,11 @@
 //
 //   - Members beyond the specification: updated and revision in items (revision
 //     moves with a page, and is in its document too), document in items of a
-//     static feed, level in chunks that are headings, url in chunks that were
+//     static feed, blocks in the chunks of a page, url in chunks that were
 //     found, page and total_pages in meta, sync_token in an index, corrected in
-//     an answer to a question that had to be mended, next in sync and in a
+//     an answer to a question that had to be mended, note in one that is less
+//     than it could be (of a question over 4,000 characters the beginning counts,
+//     of many words the 64 rarest that the site has), next in sync and in a
 //     static index, schema in sync, events in the discovery document, and the
 //     capability diff-sync.
 //   - added is there, and empty, with until alone, where the specification has

@@ -19,13 +19,13 @@ var gates = []*millrace.Page{{
 
 func ExampleNewPublisher() {
 	v := protocoltest.NewView(millrace.Site{Base: "https://example.com/"}, gates, openfeeder.Protocol().Tagger)
-	r := httptest.NewRequest(http.MethodGet, "/openfeeder?url=/gate/&limit=1&page=2", nil)
+	r := httptest.NewRequest(http.MethodGet, "/openfeeder?url=/gate/", nil)
 	doc, _ := openfeeder.NewPublisher(nil).Find(context.Background(), v, r)
 	fmt.Println(doc.Path)
 	doc.Write(context.Background(), os.Stdout)
 	// Output:
-	// /openfeeder?url=%2Fgate%2F&limit=1&page=2
-	// {"schema":"openfeeder/1.0","url":"https://example.com/gate/","title":"The gate","author":null,"published":null,"updated":null,"language":"en","summary":"How to open it.","revision":"868ed4d5b3488151c8d55189f38387cb76ed0007c0d37cd01a632ac6905e1c6c","chunks":[{"id":"pbfujve8e0lhu","text":"Wait for the water.","type":"paragraph","relevance":null}],"meta":{"total_chunks":2,"returned_chunks":1,"page":2,"total_pages":2,"cached":false,"cache_age_seconds":null}}
+	// /openfeeder?url=%2Fgate%2F
+	// {"schema":"openfeeder/1.0","url":"https://example.com/gate/","title":"The gate","author":null,"published":null,"updated":null,"language":"en","summary":"How to open it.","revision":"868ed4d5b3488151c8d55189f38387cb76ed0007c0d37cd01a632ac6905e1c6c","chunks":[{"id":"e8khp3rbjuuhc","text":"Lift the paddle.\n\nWait for the water.","type":"paragraph","relevance":null}],"meta":{"total_chunks":1,"returned_chunks":1,"page":1,"total_pages":1,"cached":false,"cache_age_seconds":null}}
 }
 
 func ExampleNewPublisher_refuse() {

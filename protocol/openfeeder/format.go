@@ -100,8 +100,8 @@ type piece struct {
 	ID        string   `json:"id"`
 	URL       string   `json:"url"` // absolute, in a ranked index; beyond the specification
 	Text      string   `json:"text"`
-	Type      string   `json:"type"`  // paragraph, heading, list, code or quote
-	Level     int      `json:"level"` // of a heading, 1 to 6; 0 = it is not said. Beyond the specification
+	Type      string   `json:"type"`   // paragraph, heading, list, code or quote
+	Blocks    string   `json:"blocks"` // the blocks in Text, see blocksMember; beyond the specification
 	Relevance *float64 `json:"relevance"`
 }
 
@@ -125,6 +125,7 @@ type index struct {
 	Meta       *meta   `json:"meta"`
 	SyncToken  string  `json:"sync_token"` // what has changed since this index; beyond 3.3
 	Next       string  `json:"next"`       // where a static feed goes on; beyond 3.3
+	Note       string  `json:"note"`       // why the answer is less than it could be; beyond the specification
 	Corrected  string  `json:"corrected"`  // the question as it was read when it had to be mended; beyond the specification
 }
 
@@ -259,6 +260,13 @@ func decodeAbout(body []byte) (*about, error) {
 	return a, nil
 }
 
+// understood reports whether a schema is not that of another major version.
+func understood(schema string) bool {
+	version, ok := strings.CutPrefix(schema, "openfeeder/")
+	major, _, _ := strings.Cut(version, ".")
+	return !ok || major == "1"
+}
+
 func decodePage(body []byte) (*page, error) {
 	var w struct {
 		page
@@ -271,6 +279,8 @@ func decodePage(body []byte) (*page, error) {
 	switch {
 	case w.Schema == nil:
 		return nil, required("/schema", "3.2")
+	case !understood(*w.Schema):
+		return nil, &millrace.FormatError{Protocol: Name, Position: "/schema", Section: "3.2", Reason: quote(*w.Schema) + " is not understood"}
 	case w.URL == "":
 		return nil, required("/url", "3.2")
 	case w.Chunks == nil:
@@ -292,6 +302,8 @@ func decodeIndex(body []byte) (*index, error) {
 	switch {
 	case w.Schema == nil:
 		return nil, required("/schema", "3.3")
+	case !understood(*w.Schema):
+		return nil, &millrace.FormatError{Protocol: Name, Position: "/schema", Section: "3.3", Reason: quote(*w.Schema) + " is not understood"}
 	case w.Items == nil:
 		return nil, required("/items", "3.3")
 	}

@@ -73,8 +73,8 @@ func (c *piece) append(b []byte) []byte {
 	}
 	b = member(b, "text", c.Text)
 	b = member(b, "type", c.Type)
-	if c.Level > 0 {
-		b = number(b, "level", c.Level)
+	if c.Blocks != "" {
+		b = member(b, "blocks", c.Blocks)
 	}
 	return append(fraction(b, "relevance", c.Relevance), '}')
 }
@@ -129,6 +129,9 @@ func (x *index) head() []byte {
 	}
 	if x.Next != "" {
 		b = member(b, "next", x.Next)
+	}
+	if x.Note != "" {
+		b = member(b, "note", x.Note)
 	}
 	if x.Corrected != "" {
 		b = member(b, "corrected", x.Corrected)

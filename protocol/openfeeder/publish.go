@@ -188,13 +188,17 @@ func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *mill
 
 // document gives what all documents of the room have in common.
 func (p *publisher) document(path, tag string) *millrace.Document {
+	cache := "public, max-age=0, must-revalidate"
+	if p.o.Auth {
+		cache = "max-age=0, must-revalidate"
+	}
 	return &millrace.Document{
 		Path:       path,
 		ETag:       tag,
 		CacheField: cacheHead,
 		Header: http.Header{
 			"Content-Type":  {contentType},
-			"Cache-Control": {"max-age=0, must-revalidate"},
+			"Cache-Control": {cache},
 			versionHead:     {version},
 		},
 	}
@@ -207,7 +211,7 @@ func modified(h http.Header, t time.Time) {
 }
 
 // format moves when documents of the same page and site get other bytes.
-const format = "1"
+const format = "2"
 
 // etag gives the validator of a document that the parts decide about.
 func etag(parts ...string) string {
@@ -260,6 +264,7 @@ func (p *publisher) Refuse(r *http.Request, status int, err error) (http.Header,
 		"Content-Type":  {contentType},
 		"Cache-Control": {"no-store"},
 		versionHead:     {version},
+		cacheHead:       {"MISS"}, // no error is kept
 	}, f.encode(), true
 }
 

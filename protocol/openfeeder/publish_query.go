@@ -44,8 +44,7 @@ type query struct {
 }
 
 const (
-	maxQuery = 32768   // bytes of the whole query
-	maxText  = 200     // characters of q
+	maxQuery = 65536   // bytes of the whole query
 	maxPage  = 1 << 30 // above it there is nothing on any site
 )
 
@@ -59,7 +58,7 @@ func parseQuery(site millrace.Site, text string) (query, error) {
 	q := query{
 		page:  clamp(params["page"], 1, 1, maxPage),
 		limit: clamp(params["limit"], defaultLimit, 1, maxLimit),
-		text:  strings.TrimSpace(cutRunes(params["q"], maxText)),
+		text:  strings.TrimSpace(params["q"]),
 	}
 	switch {
 	case q.text != "":

@@ -56,7 +56,10 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	x := &index{Page: q.page, TotalPages: pagesOf(found.Total, q.limit), Corrected: found.Corrected}
 	x.Meta = &meta{TotalChunks: found.Total, Page: x.Page, TotalPages: x.TotalPages}
 	tags := make([]string, 0, 4+2*len(found.Hits))
-	tags = append(tags, "search", site.Base, fmt.Sprint(q.page, q.limit, found.Total), found.Corrected)
+	if found.Note != nil {
+		x.Note = found.Note.Error()
+	}
+	tags = append(tags, "search", site.Base, fmt.Sprint(q.page, q.limit, found.Total), found.Corrected, x.Note)
 	var pages []millrace.Tag
 	best, same := map[string]float64{}, map[string]int{}
 	for _, h := range found.Hits {

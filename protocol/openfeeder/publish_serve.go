@@ -37,26 +37,11 @@ func (p *publisher) Serve(w http.ResponseWriter, r *http.Request, live millrace.
 	if r.URL.EscapedPath() == updatePath {
 		serve, method, allow = p.update, http.MethodPost, "POST, OPTIONS"
 	}
-	switch {
-	case r.Method == method || r.Method == http.MethodHead && method == http.MethodGet:
+	if r.Method == method || r.Method == http.MethodHead && method == http.MethodGet {
 		return serve(w, r, live)
-	case r.Method == http.MethodOptions:
-		options(w.Header(), allow)
-		w.WriteHeader(http.StatusNoContent)
-		return nil
 	}
 	w.Header().Set("Allow", allow)
 	return refuse(http.StatusMethodNotAllowed, invalidParam, messageOf(r, http.StatusMethodNotAllowed))
-}
-
-// options says what may be asked, and by pages of other origins too. What is
-// behind a key is not for these: the gateway takes the fields away.
-func options(h http.Header, allow string) {
-	h.Set("Allow", allow)
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Allow-Methods", allow)
-	h.Set("Access-Control-Allow-Headers", "Last-Event-ID, Authorization")
-	h.Set("Access-Control-Max-Age", "86400")
 }
 
 const (

@@ -59,19 +59,17 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 	if err != nil {
 		return nil, err
 	}
-	d := p.document(q.path(site), etag("sync", edition(site), site.Base, q.path(site)))
-	if pl.puts && !pl.scan {
-		d.Names = int64(min(site.Seq-min(max(pl.from, q.at.Seq), site.Seq), uint64(p.most))) //nolint:gosec // most is small
+	reply, err := p.reply(ctx, v, q, pl)
+	if errors.Is(err, millrace.ErrConflict) {
+		err = resync("The log no longer reaches back so far")
 	}
-	d.Write = func(ctx context.Context, w io.Writer) error {
-		reply, err := p.reply(ctx, v, q, pl)
-		if errors.Is(err, millrace.ErrConflict) {
-			err = resync("The log no longer reaches back so far")
-		}
-		if err != nil {
-			return fmt.Errorf("%s: sync: %w", Name, err)
-		}
-		_, err = w.Write(reply.encode())
+	if err != nil {
+		return nil, fmt.Errorf("%s: sync: %w", Name, err)
+	}
+	d := p.document(q.path(site), etag("sync", edition(site), site.Base, q.path(site)))
+	d.Names = int64(len(reply.Added) + len(reply.Updated) + len(reply.Deleted))
+	d.Write = func(_ context.Context, w io.Writer) error {
+		_, err := w.Write(reply.encode())
 		return err
 	}
 	return d, nil
@@ -164,12 +162,11 @@ func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan
 	if err != nil {
 		return nil, err
 	}
-	r.end(more)
-	return c, nil
+	return c, r.end(ctx, more)
 }
 
 // end says how far the reply has come, and where it goes on.
-func (r *replying) end(more bool) {
+func (r *replying) end(ctx context.Context, more bool) error {
 	s := &r.c.Sync
 	switch {
 	case r.pl.puts && more: // each page of the log stands for itself
@@ -190,8 +187,14 @@ func (r *replying) end(more bool) {
 		s.SyncToken = token{T: s.AsOf, N: &r.at.Edition, E: r.site.Epoch, Part: r.pl.part || r.at.Edition < r.site.Seq}.String()
 		if u := r.q.until; !u.IsZero() && u.Before(parseTime(s.AsOf)) {
 			// What is later has not been told.
-			s.AsOf = wireTime(u)
-			s.SyncToken = token{T: s.AsOf}.String()
+			switch seq, err := r.v.SeqAt(ctx, u); {
+			case err == nil:
+				s.SyncToken = token{T: s.AsOf, N: &seq, E: r.site.Epoch, Part: true}.String()
+			case errors.Is(err, millrace.ErrConflict):
+				s.SyncToken = token{T: wireTime(u)}.String()
+			default:
+				return err
+			}
 		}
 	}
 	if more {
@@ -200,6 +203,7 @@ func (r *replying) end(more bool) {
 		s.Next = path(r.site, next.path(r.site))
 		r.p.views.hold(r.v)
 	}
+	return nil
 }
 
 // start gives a time, or the first of RFC 3339 for the zero time.

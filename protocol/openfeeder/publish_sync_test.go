@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -130,6 +131,9 @@ func (s *shop) ask(target string) (*changes, error) {
 	if err != nil {
 		s.t.Fatalf("%s: %v: %s", target, err, b.String())
 	}
+	if n := len(c.Added) + len(c.Updated) + len(c.Deleted); d.Names != int64(n) {
+		s.t.Errorf("%s: %d results for %d changes", target, d.Names, n)
+	}
 	return c, nil
 }
 
@@ -193,6 +197,17 @@ func TestSync(t *testing.T) {
 	s.want("?until="+at(day(9)), "*/a */c */d */f")
 	s.want("?since="+at(day(2))+"&until="+at(day(2)), "+/d -/b")
 	s.want("?since="+at(day(9)), "")
+	// A window is of now, and its token goes on after its end.
+	window := "?since=" + at(day(1)) + "&until=" + at(day(2))
+	reply, err := s.ask("/openfeeder" + window)
+	if err != nil || reply.Sync.AsOf != at(day(2).Add(time.Hour)) {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	tok, _, err := parseToken(reply.Sync.SyncToken)
+	if err != nil || tok.T != reply.Sync.AsOf {
+		t.Errorf("token %+v, %v", tok, err)
+	}
+	s.want("?since="+reply.Sync.SyncToken, "*/a +/f -/e")
 	if got := s.want("?since="+token, "*/a +/d +/f -/b -/e"); got == token {
 		t.Error("the token stays")
 	} else {
@@ -390,10 +405,7 @@ func (c *copied) poll(between func()) {
 // Clients that poll with tokens never lose a change and never see one twice,
 // however writes, restarts, compaction and another store fall.
 func TestSyncProperty(t *testing.T) {
-	seeds := uint64(8)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := uint64(testkit.Size(3, 3, 24))
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := openShop(t)

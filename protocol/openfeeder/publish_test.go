@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -202,7 +203,7 @@ func TestWrong(t *testing.T) {
 		{"?url=/" + strings.Repeat("a", 9000), 400, invalidURL},
 		{"?url=%ff", 400, invalidParam},
 		{"?url=%zz", 400, invalidParam},
-		{"?q=" + strings.Repeat("a", 40_000), 400, invalidParam},
+		{"?q=" + strings.Repeat("a", 70_000), 400, invalidParam},
 		{"?q=x&min_score=NaN", 400, invalidParam},
 		{"?q=x&min_score=1.01", 400, invalidParam},
 		{"?q=x&min_score=-0.1", 400, invalidParam},
@@ -363,7 +364,11 @@ func (c *counting) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrac
 // The chunks of a page come back whole, by pages of any size, and an edit
 // elsewhere leaves their names.
 func TestChunkPages(t *testing.T) {
-	v := view(mill())
+	long := &millrace.Page{URL: "/gate/", Title: "The gate", Known: millrace.AllFields}
+	for i := range 6 {
+		long.Blocks = append(long.Blocks, millrace.TextBlocks(strings.Repeat(fmt.Sprintf("Gate %d. ", i), 200))...)
+	}
+	v := view([]*millrace.Page{long})
 	pub := NewPublisher(nil)
 	var whole *page
 	for _, limit := range []int{50, 1, 2, 3} {
@@ -539,5 +544,29 @@ func TestWorks(t *testing.T) {
 		if got := pub.Works(httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)); got != want {
 			t.Errorf("%s: %v", target, got)
 		}
+	}
+}
+
+// noting is a view whose searches say more than their hits.
+type noting struct {
+	*protocoltest.View
+	asked string
+}
+
+func (n *noting) Search(ctx context.Context, q millrace.Query) (*millrace.Found, error) {
+	n.asked = q.Text
+	return &millrace.Found{Note: errors.New("less"), Corrected: "more"}, ctx.Err()
+}
+
+// A question is asked whole, and what the search says of it is in the answer.
+func TestSearchNote(t *testing.T) {
+	v, long := &noting{View: view(mill())}, strings.Repeat("水車 ", millrace.MaxQuery/3)+"end"
+	d, err := get(t, NewPublisher(nil), v, "/openfeeder?q="+url.QueryEscape(long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := decodeIndex([]byte(body(t, d)))
+	if err != nil || x.Note != "less" || x.Corrected != "more" || v.asked != long {
+		t.Errorf("%+v, %v; asked %d bytes of %d", x, err, len(v.asked), len(long))
 	}
 }

@@ -340,25 +340,8 @@ func (r *run) mark(c cursor, whole bool) error {
 	return nil
 }
 
-// urlOf gives the URL of a page that the feed names: on the origin that was
-// asked, or on the one that it redirects to. Whatever base a feed claims, the
-// pages of other sites are none of its own.
-func (r *run) urlOf(ref string) (string, error) { return r.reader.urlOf(r.is.Feed, ref) }
-
-func (r *reader) urlOf(f feed, ref string) (string, error) {
-	base, err := url.Parse(f.Base)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	u, err := canon.Resolve(base, ref)
-	if err != nil || ref == "" {
-		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "no URL: " + quote(ref), Err: err}
-	}
-	if !sameOrigin(f.Home, u) && !sameOrigin(r.root, u) {
-		return "", &millrace.FormatError{Protocol: Name, Section: "3.3", Reason: "it is no page of the site, " + r.root}
-	}
-	return u, nil
-}
+// urlOf gives the URL of a page that the feed names.
+func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.root, ref) }
 
 // ask sends a GET, conditional if there are validators; the response's URL is
 // that after redirects.
@@ -370,6 +353,9 @@ func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, 
 	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{"Accept": {accept}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	have.Set(req.Header)
 	resp, err := fetch.Do(ctx, r.client, req)
+	if _, refused := errors.AsType[*fetch.RobotsError](err); refused && r.permitted(ctx, u) {
+		resp, err = fetch.Do(fetch.Permit(ctx, target), r.client, req)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -434,6 +420,23 @@ const maxFailure = 64 << 10
 
 func (r *reader) note(rule, url, text string) {
 	r.o.Note(protocol.Note{Rule: Name + "/" + rule, URL: url, Text: text})
+}
+
+// unqueried returns the error of a reply that cannot be decoded. A host that
+// ignores the query gives its index whatever is asked for.
+func unqueried(err error, body []byte, target string) error {
+	if x, _ := decodeIndex(body); x != nil {
+		return errIgnored(target)
+	}
+	return formatURL(err, target)
+}
+
+// errIgnored is the error of a host that looks at no query.
+func errIgnored(target string) error {
+	return &millrace.FormatError{
+		Protocol: Name, URL: target, Section: "3.1", Code: "query-ignored",
+		Reason: "the host ignores the query and gives its index; read the site another way, or publish a feed of the type static",
+	}
 }
 
 // formatURL names the document of a format error that has its section.

@@ -53,6 +53,9 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 	if head.header.Get(versionHead) == "" {
 		r.note("9/x-openfeeder", target, "no X-OpenFeeder")
 	}
+	if x.TotalPages < 1 && len(x.Items) > 0 {
+		r.note("3.3/total-pages", target, "no total_pages: only the first page of the index is read")
+	}
 	return x, nil
 }
 
@@ -228,7 +231,10 @@ func (r *run) since(ctx context.Context, since, etag string, take func(reply *ch
 		}
 		reply, err := decodeChanges(body)
 		if err != nil {
-			return formatURL(err, target)
+			return unqueried(err, body, target)
+		}
+		if c := reply.Sync.Counts; c.Added != len(reply.Added) || c.Updated != len(reply.Updated) || c.Deleted != len(reply.Deleted) {
+			r.note("3.4/counts", target, "sync.counts are not the numbers of what is listed")
 		}
 		if err := take(reply, head.header.Get("ETag")); err != nil || reply.Sync.Next == "" {
 			return err

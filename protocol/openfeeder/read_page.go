@@ -126,7 +126,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 			pairs = append(pairs, "page", strconv.Itoa(number))
 		}
 		if target = f.query(pairs...); r.isFlat() {
-			return nil, "", r.bad(target, "3.1", "the server looks at no parameters: it gives its index for every page")
+			return nil, "", errIgnored(target)
 		}
 	}
 	etag := ""
@@ -149,7 +149,13 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 		r.answered(x != nil)
 	}
 	if err != nil {
-		return nil, "", formatURL(err, target)
+		return nil, "", unqueried(err, body, target)
+	}
+	switch m := w.Meta; {
+	case m.TotalChunks < len(w.Chunks):
+		r.note("3.2/total-chunks", target, fmt.Sprintf("total_chunks is %d, and there are %d", m.TotalChunks, len(w.Chunks)))
+	case m.ReturnedChunks != len(w.Chunks):
+		r.note("3.2/returned-chunks", target, fmt.Sprintf("returned_chunks is %d, and there are %d", m.ReturnedChunks, len(w.Chunks)))
 	}
 	for i := range w.Chunks {
 		switch w.Chunks[i].Type {
@@ -164,7 +170,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 // leadsBack gives the URL of a page that was asked for by another one: they may
 // differ by http and https, and by the slash at the end of the path.
 func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
-	u, err := r.urlOf(f, is)
+	u, err := f.url(r.root, is)
 	if err != nil {
 		return "", errors.Join(r.bad(asked, "3.2", "url is no page of the site"), err)
 	}

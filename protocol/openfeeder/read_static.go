@@ -121,7 +121,7 @@ func (r *reader) locate(ctx context.Context, f feed, page string) (string, error
 		}
 		files = append(files, *is)
 		for i := range x.Items {
-			if u, err := r.urlOf(f, x.Items[i].URL); err == nil && u == page && x.Items[i].Document != "" {
+			if u, err := f.url(r.root, x.Items[i].URL); err == nil && u == page && x.Items[i].Document != "" {
 				return r.documentAt(x.Items[i].Document, f)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // host serves a shop in memory, and what its pages should say wherever the shop
@@ -196,10 +197,7 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Milestone) {
 // Readers that go by tokens never lose a change and never see one twice,
 // however writers, restarts, compaction and a store made anew fall.
 func TestReadSyncProperty(t *testing.T) {
-	seeds, edits := uint64(4), 90
-	if testing.Short() {
-		seeds, edits = 2, 60
-	}
+	seeds, edits := uint64(testkit.Size(2, 2, 12)), testkit.Size(60, 60, 90)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &host{shop: openShop(t), truth: map[string]string{}}

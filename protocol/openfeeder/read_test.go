@@ -157,6 +157,43 @@ func TestReadDiscovery(t *testing.T) {
 	}
 }
 
+// A feed whose site.url is of another origin loses nothing: relative items and
+// those on that origin are pages of where it was found, and no other site's.
+func TestReadOtherName(t *testing.T) {
+	const day = "2026-01-01T00:00:00Z"
+	for _, other := range []string{"https://www.strange.example", "http://strange.example", "http://strange.example:8080", "https://cdn.example"} {
+		t.Run(other, func(t *testing.T) {
+			about := strings.Replace(discoveryOf(`{"endpoint":"/openfeeder","type":"paginated"}`), strange, other, 1)
+			if strings.HasPrefix(other, "http:") {
+				about = strings.Replace(about, `"/openfeeder"`, `"`+other+`/openfeeder"`, 1)
+			}
+			s := &stranger{answers: map[string]string{
+				discovery: about, "/openfeeder": list(1, 1, "/a", other+"/b", strange+"/c", "https://bank.example/d"),
+				"/openfeeder?url=%2Fb&limit=50": chunked(other+"/b", day, 1, 0, 1),
+			}}
+			var notes []string
+			r := s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { notes = append(notes, n.Rule) }}})
+			said, _, err := told(t, r, "")
+			if got := strings.Join(said, " "); err != nil || got != "+/a +/b +/c skip https://bank.example/d whole" {
+				t.Errorf("%s, %v", got, err)
+			}
+			if !slices.Contains(notes, Name+"/2.1/site-origin") {
+				t.Errorf("noted %q", notes)
+			}
+			if p, err := r.Page(t.Context(), millrace.Ref{URL: strange + "/b"}); err != nil || p.URL != strange+"/b" {
+				t.Errorf("Page: %+v, %v", p, err)
+			}
+			found := map[string]int{}
+			for _, f := range examined(t, s).Findings {
+				found[f.Rule]++
+			}
+			if found[Name+"/2.1/site-origin"] != 1 || found[Name+"/3.3/item-url"] != 1 || found[Name+"/3/endpoint"] != 0 {
+				t.Errorf("check found %v", found)
+			}
+		})
+	}
+}
+
 // What a stranger's index may do.
 func TestReadIndex(t *testing.T) {
 	for _, tt := range []struct {
@@ -305,12 +342,17 @@ func TestReadFlat(t *testing.T) {
 	s := &stranger{answers: map[string]string{discovery: discoveryOf(usual), "/openfeeder": list(1, 1, "/a", "/b")}}
 	src := s.reader(nil)
 	for range 8 {
-		if _, err := src.Page(t.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrInvalid) {
+		if _, err := src.Page(t.Context(), millrace.Ref{URL: "/a"}); millrace.ErrorCode(err) != "query-ignored" || !errors.Is(err, millrace.ErrInvalid) {
 			t.Fatal(err)
 		}
 	}
 	if len(s.asked) != 1+flatAfter {
 		t.Errorf("it was asked for %q", s.asked)
+	}
+	for body, want := range map[string]string{list(1, 1, "/a"): "query-ignored", "{}": "not-found", "[": "not-found"} { // of any reply
+		if code := millrace.ErrorCode(unqueried(millrace.ErrNotFound, []byte(body), "u")); code != want {
+			t.Errorf("%s: %s, want %s", body, code, want)
+		}
 	}
 	s.asked = nil
 	s.answers["/openfeeder?url=%2Fb&limit=50"] = chunked("/b", "2026-01-01T00:00:00Z", 1, 0, 1)
@@ -356,7 +398,7 @@ func TestReadPage(t *testing.T) {
 		{"with a slash", map[string]string{part(1): chunked("/a/", day1, 1, 0, 1)}, 1, ""},
 		{"another page", map[string]string{part(1): chunked("/b", day1, 1, 0, 1)}, 0, "is that of"},
 		{"another site", map[string]string{part(1): chunked("https://other.example/a", day1, 1, 0, 1)}, 0, "no page of the site"},
-		{"an index", map[string]string{"/openfeeder": list(1, 1, "/a")}, 0, "/url"},
+		{"an index", map[string]string{"/openfeeder": list(1, 1, "/a")}, 0, "ignores the query"},
 		{"gone", map[string]string{part(1): "404 " + string(failure{notFound, "No such page."}.encode())}, 0, "NOT_FOUND: No such page."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

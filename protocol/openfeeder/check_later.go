@@ -1,0 +1,239 @@
+package openfeeder
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+func checkIndexLimit(ctx context.Context, s *survey, fail check.Fail) error {
+	if err := s.live(); err != nil {
+		return err
+	}
+	if len(s.items) < 3 {
+		return check.ErrNotApplicable
+	}
+	a, err := s.ask(ctx, "limit", "2")
+	if err != nil {
+		return err
+	}
+	if items, _ := objects(a.body.at("items")); !a.ok() || len(items) > 2 {
+		fail(a.url, fmt.Sprintf("%s with %d items", status2(a), len(items)), "at most 2 items")
+	}
+	return nil
+}
+
+// last returns the URL of the last page of the index, and its document; nil
+// without one.
+func (s *survey) last(ctx context.Context) (string, *said, error) {
+	items := s.items
+	if total, ok := number64(s.index.body["total_pages"]); ok && total > 1 {
+		a, err := s.ask(ctx, "page", strconv.Itoa(int(total)))
+		if err != nil {
+			return "", nil, err
+		}
+		items, _ = objects(a.body.at("items"))
+	}
+	base, err := url.Parse(s.feed.Base)
+	if err != nil || len(items) == 0 {
+		return "", nil, err
+	}
+	u, err := canon.Resolve(base, text(items[len(items)-1]["url"]))
+	if err != nil {
+		return "", nil, nil //nolint:nilerr // 3.3/item-url
+	}
+	a, err := s.ask(ctx, "url", relative(s.feed.Base, u))
+	return u, a, err
+}
+
+// rare returns the longest of the words of a page that none of the sampled
+// others has; "" if there is no such word.
+func (s *survey) rare(u string, page *said) (word string) {
+	var others strings.Builder
+	for i, p := range s.pages {
+		if plainURL(s.asked[i]) != plainURL(u) && p.ok() {
+			others.WriteString(strings.ToLower(string(p.resp.Body)))
+		}
+	}
+	chunks, _ := objects(page.body.at("chunks"))
+	for _, c := range chunks {
+		for w := range strings.FieldsFuncSeq(text(c["text"]), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+			if n := utf8.RuneCountInString(w); n > max(3, utf8.RuneCountInString(word)) && n <= 40 && !strings.Contains(others.String(), strings.ToLower(w)) {
+				word = w
+			}
+		}
+	}
+	return word
+}
+
+// checkQuestionLater asks for a word of the last page of the index: a search is
+// of the whole site.
+func checkQuestionLater(ctx context.Context, s *survey, fail check.Fail) error {
+	plain, err := s.question(ctx)
+	if err != nil {
+		return err
+	}
+	if answered(plain.body) == "" {
+		return check.ErrNotApplicable // 3.1/q
+	}
+	u, page, err := s.last(ctx)
+	if err != nil {
+		return err
+	}
+	if page == nil || !page.page() {
+		return check.ErrNotApplicable
+	}
+	word := s.rare(u, page)
+	if word == "" {
+		return check.ErrNotApplicable
+	}
+	a, err := s.ask(ctx, "q", word, "limit", strconv.Itoa(maxLimit))
+	if err != nil {
+		return err
+	}
+	found := 0
+	for _, name := range []string{"items", "chunks"} {
+		list, _ := objects(a.body.at(name))
+		found = max(found, len(list))
+	}
+	if !a.ok() || found == 0 || found < maxLimit && !s.lists(a, u, "items", "chunks") {
+		fail(a.url, a.got(), "the page "+u+", whose text has "+quote(word))
+	}
+	return nil
+}
+
+// lists reports whether one of the lists of an answer has an object with a URL.
+func (s *survey) lists(a *said, u string, names ...string) bool {
+	for _, name := range names {
+		list, _ := objects(a.body.at(name))
+		for _, it := range list {
+			if targetOf(plainURL(s.absolute(text(it["url"])))) == targetOf(plainURL(u)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *survey) absolute(ref string) string {
+	base, err := url.Parse(s.feed.Base)
+	if err != nil {
+		return ref
+	}
+	u, err := canon.Resolve(base, ref)
+	if err != nil {
+		return ref
+	}
+	return u
+}
+
+// checkSinceUpdated asks for the changes since shortly before the last update of
+// a page that was published before that.
+func checkSinceUpdated(ctx context.Context, s *survey, fail check.Fail) error {
+	var at time.Time
+	var u string
+	for i, p := range s.pages {
+		published, updated := parseTime(text(p.body.at("published"))), parseTime(text(p.body.at("updated")))
+		if p.page() && !published.IsZero() && updated.After(published.Add(time.Minute)) && updated.After(at) {
+			at, u = updated, s.asked[i]
+		}
+	}
+	if u == "" {
+		return check.ErrNotApplicable
+	}
+	a, err := s.window(ctx, "since", wireTime(at.Add(-time.Second)))
+	if err != nil {
+		return err
+	}
+	_, added := objects(a.body.at("added"))
+	_, updated := objects(a.body.at("updated"))
+	if isReply(a) && added && updated && a.body.at("sync", "next") == nil && !s.lists(a, u, "added", "updated") {
+		fail(a.url, a.got(), "the page "+u+" in updated: its updated is "+wireTime(at))
+	}
+	return nil
+}
+
+// checkInvalidated comes a second time, and looks at the pages that the site
+// says have changed: those since the survey, else the last ones before it.
+func checkInvalidated(ctx context.Context, s *survey, fail check.Fail) error {
+	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
+		return check.ErrNotApplicable
+	}
+	reply := s.sync
+	second, err := s.fresh(ctx, s.feed.query("since", s.token()), nil)
+	if err != nil {
+		return err
+	}
+	if isReply(second) {
+		reply = second
+	}
+	looked := 0
+	for _, name := range []string{"added", "updated"} {
+		list, _ := objects(reply.body[name])
+		for _, it := range list {
+			want := parseTime(text(it["updated"]))
+			if looked == maxLooked || want.IsZero() {
+				continue
+			}
+			looked++
+			a, err := s.fresh(ctx, s.feed.query("url", relative(s.feed.Base, s.absolute(text(it["url"])))), nil)
+			if err != nil {
+				return err
+			}
+			if got := parseTime(text(a.body.at("updated"))); a.page() && got.Before(want) {
+				fail(a.url, "updated: "+cmp.Or(wireTime(got), "nothing"), wireTime(want)+", as "+reply.url+" says")
+			}
+		}
+	}
+	if looked == 0 {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+// maxLooked is how many changed pages are fetched again.
+const maxLooked = 3
+
+func (s *survey) fresh(ctx context.Context, target string, header http.Header) (*said, error) {
+	resp, err := s.t.Fresh(ctx, http.MethodGet, target, header)
+	return s.answer(ctx, target, resp, err)
+}
+
+// checkIntent asks as a client that says what it wants to know.
+func checkIntent(ctx context.Context, s *survey, fail check.Fail) error {
+	if err := s.live(); err != nil {
+		return err
+	}
+	a, err := s.fresh(ctx, s.feed.query(), http.Header{"X-Openfeeder-Intent": {"millrace check"}})
+	if err != nil {
+		return err
+	}
+	if !a.ok() {
+		fail(a.url, a.got()+" with X-OpenFeeder-Intent", "the index, as without the field")
+	}
+	return nil
+}
+
+func checkCookies(_ context.Context, s *survey, fail check.Fail) error {
+	answers := s.answers()
+	if len(answers) == 0 {
+		return check.ErrNotApplicable
+	}
+	for _, a := range answers {
+		if got := a.resp.Header.Get("Set-Cookie"); got != "" {
+			fail(a.url, "Set-Cookie: "+short(got), "no cookies")
+			return nil
+		}
+	}
+	return nil
+}
