@@ -15,6 +15,7 @@ import (
 // what its specification does not say.
 type Protocol struct {
 	Name    string // as on the command line, such as "tct-01"
+	Label   string // short name for people, such as "TCT 01"; Name is its lower case, with "-" for spaces
 	Title   string // of the specification
 	Version string // of the specification
 	Date    string // of the specification, YYYY-MM-DD; "" = it has none
@@ -23,6 +24,11 @@ type Protocol struct {
 	// Collections: pages come with their content, many in a file. Where a site
 	// has that, a look anywhere else may cost more than reading it.
 	Collections bool
+
+	// Entry are the paths that clients begin with on every site, such as
+	// "/llms.txt"; nil = there are none, or Rules say whether robots.txt allows
+	// them.
+	Entry []string
 
 	// Carry gives what is left of a page once it has gone through the
 	// protocol, nil if the protocol does not carry the page. It is pure,
@@ -60,6 +66,8 @@ type PublisherOptions struct {
 	// FilesURL is where files with fixed bytes are fetched from, such as a CDN:
 	// absolute, without "/" at its end; "" = where they are made.
 	FilesURL string
+	// NoChecksum: collections have no checksum in their metadata.
+	NoChecksum bool
 	// Static: the documents are going to be files on a host that looks at no
 	// query and answers nothing by itself.
 	Static bool
@@ -75,9 +83,8 @@ type PublisherOptions struct {
 	// under the base, with everything below; the longest that fits counts. nil =
 	// nothing is said.
 	Priorities map[string]float64
-	// Listed are the paths of pages that need authentication, or that nobody
-	// shall index, and that are listed as such, by URL alone; others of their
-	// kind are nowhere.
+	// Listed are URLs of the site, or paths of it, whose pages are listed by URL
+	// alone, as not to be indexed. Other pages that are hidden are never named.
 	Listed []string
 	// NoSitemapLine: robots.txt does not name what is no XML sitemap as one.
 	NoSitemapLine bool

@@ -48,6 +48,7 @@ var fields = []struct {
 	{"Kind", millrace.FieldKind},
 	{"Schema", millrace.FieldSchema},
 	{"Extra", millrace.FieldExtra},
+	{"Unconfirmed", millrace.FieldContent},
 }
 
 // elsewhere are the others: Blocks have rows of their own, a View shows no
@@ -76,6 +77,7 @@ func full(p protocol.Protocol) *millrace.Page {
 		Blocks:      blocks(),
 		Known:       millrace.AllFields,
 		Detail:      millrace.DetailBlocks,
+		Unconfirmed: true,
 	}
 }
 

@@ -97,7 +97,7 @@ func newConversation(t *testing.T, a *txtar.Archive) *Conversation {
 func (c *Conversation) RoundTrip(r *http.Request) (*http.Response, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", r.Method, r.URL)
-	for _, name := range []string{"Authorization", "If-None-Match", "If-Modified-Since"} {
+	for _, name := range []string{"Authorization", "Cache-Control", "If-None-Match", "If-Modified-Since"} {
 		if v, ok := r.Header[name]; ok {
 			fmt.Fprintf(&b, "\n%s: %s", name, strings.Join(v, ", "))
 		}

@@ -103,11 +103,16 @@ func plainPages() []*millrace.Page {
 			Modified: time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC),
 			Blocks: []millrace.Block{
 				{Type: millrace.HeadingBlock, Level: 2, Text: "A heading"},
-				{Type: millrace.TextBlock, Text: fmt.Sprintf("The text of page %d.", i)},
+				{Type: millrace.TextBlock, Text: fmt.Sprintf("The text of page %d, which alone has flour%d.", i, i)},
 			},
 			Known:  millrace.AllFields,
 			Detail: millrace.DetailBlocks,
 		})
+	}
+	// One page is too long for a chunk, and was published before it was modified.
+	out[1].Published = time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 3 {
+		out[1].Blocks = append(out[1].Blocks, millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprintf("Sentence %d of more. ", i), 50)})
 	}
 	return out
 }

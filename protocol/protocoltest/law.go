@@ -17,16 +17,14 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol"
 )
 
 // Run runs the law and what goes with it for one protocol.
 func Run(t *testing.T, p protocol.Protocol) {
 	t.Run("descriptor", func(t *testing.T) { descriptor(t, p) })
-	sites := uint64(6)
-	if testing.Short() {
-		sites = 2
-	}
+	sites := uint64(testkit.Size(2, 2, 12))
 	for seed := range sites {
 		t.Run(fmt.Sprintf("site%d", seed), func(t *testing.T) {
 			o := &protocol.PublisherOptions{}

@@ -172,7 +172,7 @@ func lookCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) 
 		carried++
 	}
 	off := 0
-	if strings.Contains(offer.Basis, "beginning") {
+	if offer.Around {
 		off = carried / 10
 	}
 	if offer.Pages < carried-off || offer.Pages > carried+off || offer.Bare != 0 || offer.Fields != known {

@@ -50,7 +50,7 @@ func (m *mirror) sync(t *testing.T, src millrace.Source) {
 func (m *mirror) put(t *testing.T, src millrace.Source, c millrace.Change) {
 	t.Helper()
 	held, ok := m.refs[c.URL]
-	if ok && c.Version != "" && c.Version == held.Version && c.Location == held.Location {
+	if ok && millrace.SameVersion(c.Version, held.Version) && c.Location == held.Location {
 		m.refs[c.URL] = c.Ref
 		return
 	}

@@ -2,10 +2,12 @@ package protocoltest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -20,6 +22,7 @@ type Shelf struct {
 	Files  []millrace.File
 	Bodies map[string][]byte // by path, as they are sent
 	Docs   []*millrace.Document
+	Gone   []millrace.File // that were withdrawn
 }
 
 // Held implements [millrace.Shelf].
@@ -27,6 +30,9 @@ func (s *Shelf) Held() []millrace.File { return s.Before }
 
 // Keep implements [millrace.Shelf].
 func (s *Shelf) Keep(f millrace.File) { s.Files = append(s.Files, f) }
+
+// Withdraw implements [millrace.Shelf].
+func (s *Shelf) Withdraw(f millrace.File, _ time.Time) { s.Gone = append(s.Gone, f) }
 
 // Put implements [millrace.Shelf].
 func (s *Shelf) Put(ctx context.Context, d *millrace.Document) error {
@@ -114,6 +120,7 @@ func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, nam
 		}
 		made := f
 		made.Coding, made.Size, made.Sum = c, int64(b.Len()), canon.SHA256Hex(b.Bytes())
+		made.ETag = cmp.Or(f.ETag, "sha256:"+made.Sum)
 		made.Path = name(c, made.Sum)
 		if d.shelf.Bodies == nil {
 			d.shelf.Bodies = map[string][]byte{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/store"
 )
 
 // View is a millrace.View over pages in memory. It never changes; [View.Then] is
@@ -22,6 +23,7 @@ type View struct {
 	ids   []string // ascending
 	pages map[string]*millrace.Page
 	tags  map[string]map[string]millrace.Tag // by room and identity
+	named map[string]map[string]bool         // which there have been before, likewise: each view is an edition
 	log   map[string]entry                   // by identity: what has changed last since the first view
 	times []time.Time                        // of the sequence numbers from the first view's on
 }
@@ -64,6 +66,11 @@ func NewView(site millrace.Site, pages []*millrace.Page, taggers ...millrace.Tag
 	v.site.Pages = len(v.ids)
 	for _, name := range slices.Sorted(maps.Keys(sections)) {
 		v.site.Sections = append(v.site.Sections, millrace.Section{Name: name, Pages: sections[name]})
+	}
+	if v.pages["/"] != nil {
+		v.site.Home = "/"
+	} else if v.site.Home == "/" {
+		v.site.Home = ""
 	}
 	v.site.Title = cmp.Or(site.Title, v.title())
 	for _, t := range taggers {
@@ -115,9 +122,17 @@ func (v *View) Site() millrace.Site { return v.site }
 // number, and with a log since v: of pages those that differ have changed, and
 // those that are not there are gone.
 func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
-	site := millrace.Site{Base: v.site.Base, Docs: v.site.Docs, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Title: v.site.Title}
+	site := millrace.Site{Base: v.site.Base, Docs: v.site.Docs, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Home: v.site.Home, Title: v.site.Title}
 	next := NewView(site, pages, taggers...)
 	next.site.Time, next.log = at, maps.Clone(v.log)
+	next.named = map[string]map[string]bool{}
+	for room, tags := range v.tags {
+		next.named[room] = map[string]bool{}
+		maps.Copy(next.named[room], v.named[room])
+		for id := range tags {
+			next.named[room][id] = true
+		}
+	}
 	next.times = append(slices.Clone(v.times), at)
 	if len(v.times) == 0 {
 		next.log, next.times = map[string]entry{}, []time.Time{v.site.Time, at}
@@ -262,8 +277,12 @@ func (v *View) Tag(ctx context.Context, room, url string) (millrace.Tag, error) 
 	if err := ctx.Err(); err != nil {
 		return millrace.Tag{}, err
 	}
-	t, ok := v.tags[room][canon.Relative(v.site.Base, url)]
-	if !ok {
+	id := canon.Relative(v.site.Base, url)
+	t, ok := v.tags[room][id]
+	switch {
+	case !ok && v.named[room][id]:
+		return millrace.Tag{}, fmt.Errorf("%s tag of %s: %w", room, url, millrace.ErrGone)
+	case !ok:
 		return millrace.Tag{}, fmt.Errorf("%s tag of %s: %w", room, url, millrace.ErrNotFound)
 	}
 	return t, nil
@@ -297,4 +316,18 @@ func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
 		}
 	}
 	return 0, nil
+}
+
+// Publish publishes the newest view of a site, as an edition without artifacts,
+// and returns it.
+func Publish(ctx context.Context, site store.Site) (millrace.View, error) {
+	v, err := site.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from := uint64(0)
+	if last, _, err := site.Published(ctx); err == nil {
+		from = last.Site().Seq
+	}
+	return v, site.Publish(ctx, from, v.Site().Seq, nil)
 }

@@ -1,0 +1,294 @@
+package protocoltest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/protocol"
+)
+
+// crossBase is where the servers of a [Crossing] are.
+const crossBase = "https://site.example/"
+
+// Crossing holds a protocol's reader and its checker together. Over each faulty
+// server, what the reader refuses, loses or reads otherwise than from the good
+// server is a finding of the checker; and what breaks a MUST is something that
+// the reader refuses or notes, or that shows in what it reads.
+//
+// The faults are those of the checker's rules, and those that Run makes of each
+// document that the reader asks for: absent, broken, cut, of another site.
+type Crossing struct {
+	Protocol protocol.Protocol
+	Good     func() http.Handler // the good server at https://site.example/; nil = what the protocol publishes
+	Faults   []Fault
+	Hosts    []string         // other hosts that the server answers for
+	Now      func() time.Time // the checker's clock; nil = time.Now
+	// Document gives a name to the document that a request is for, so that what
+	// reader and checker ask for in two ways is broken at once; nil = the path
+	// and query.
+	Document func(*http.Request) string
+	// Unread gives the reason why no reader minds a rule, or a fault as
+	// RULE#NAME, by patterns of path.Match without the protocol's name.
+	Unread map[string]string
+	// Unseen gives the reason why only reading shows a fault, by patterns of
+	// its name, as DOCUMENT#NAME.
+	Unseen map[string]string
+
+	used map[string]bool // patterns that were needed
+}
+
+// outcome is what a reader makes of a server.
+type outcome struct {
+	refused []string // errors, of all and of single pages
+	absent  bool     // it finds nothing of the protocol
+	notes   []string
+	pages   map[string]string // by URL
+}
+
+// Run runs each fault.
+func (c Crossing) Run(t *testing.T) {
+	c.used = map[string]bool{}
+	change := func() {}
+	if c.Good == nil {
+		s := Serve(c.Protocol, nil)
+		v := NewView(millrace.Site{Base: crossBase, Title: "A site", Seq: 1}, plainPages(), c.Protocol.Tagger)
+		show := func() {
+			if err := s.Show(t.Context(), v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		show()
+		c.Good = func() http.Handler { return s }
+		change = func() {
+			pages := plainPages()
+			pages[1].Title, pages[1].Modified = "Another title", pages[1].Modified.Add(time.Minute)
+			pages[2].URL = "/new"
+			v = v.Then(v.Site().Time.Add(time.Hour), pages, c.Protocol.Tagger)
+			show()
+		}
+	}
+	if c.Document == nil {
+		c.Document = func(r *http.Request) string { return r.URL.RequestURI() }
+	}
+	var cursor millrace.Cursor
+	asked := map[string]bool{}
+	var mu sync.Mutex
+	good := c.Good()
+	spy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked[c.Document(r)] = true
+		mu.Unlock()
+		good.ServeHTTP(w, r)
+	})
+	c.read(t, good, &cursor)
+	change()
+	want, since := c.read(t, spy, new(millrace.Cursor)), cursor
+	later := c.read(t, spy, &since)
+	if len(want.refused)+len(later.refused) > 0 || len(want.pages) == 0 || cursor == "" {
+		t.Fatalf("the good server: %+v, then %+v", want, later)
+	}
+	ran, all := 0, 0
+	run := func(t *testing.T, name string, f Fault) {
+		ran++
+		h, since := f.Break(good), cursor
+		got := c.read(t, h, new(millrace.Cursor))
+		again := c.read(t, h, &since)
+		harm := append(slices.Concat(got.refused, again.refused), differ(want.pages, got.pages)...)
+		for u, is := range later.pages { // other pages may be named again that have not changed
+			if again.pages[u] != is {
+				harm = append(harm, fmt.Sprintf("then %s is %q, not %q", u, again.pages[u], is))
+			}
+		}
+		for u, is := range again.pages {
+			if is != want.pages[u] && is != later.pages[u] {
+				harm = append(harm, fmt.Sprintf("then %s is %q", u, is))
+			}
+		}
+		c.judge(t, name, c.check(t, h), harm, slices.Concat(got.notes, again.notes), got.absent)
+	}
+	for _, f := range c.Faults {
+		all++
+		name := strings.TrimSuffix(strings.TrimPrefix(f.Rule, c.Protocol.Name+"/")+"#"+f.Name, "#")
+		t.Run(name, func(t *testing.T) { run(t, name, f) })
+	}
+	for _, doc := range slices.Sorted(maps.Keys(asked)) {
+		for _, f := range c.faultsOf(doc) {
+			all++
+			t.Run(doc+"#"+f.Name, func(t *testing.T) { run(t, doc+"#"+f.Name, f) })
+		}
+	}
+	for _, list := range []map[string]string{c.Unread, c.Unseen} {
+		for pattern := range list {
+			if ran == all && !c.used[pattern] {
+				t.Errorf("no fault needs the exception %s", pattern)
+			}
+		}
+	}
+}
+
+// judge compares what a reader and the checker say of one server.
+func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, notes []string, absent bool) {
+	t.Helper()
+	var found, musts []string
+	missing := report == nil || !report.Protocols[c.Protocol.Name].Found
+	if report != nil {
+		for _, finding := range report.Findings {
+			rule := strings.TrimPrefix(finding.Rule, c.Protocol.Name+"/")
+			if found = append(found, rule); finding.Level == check.Must && !slices.Contains(musts, rule) {
+				musts = append(musts, rule)
+			}
+		}
+	}
+	if len(harm) > 0 && len(found) == 0 && !(absent && missing) && !c.excepted(c.Unseen, name) {
+		t.Errorf("the checker finds nothing, and reading gives %q", harm)
+	}
+	if len(harm)+len(notes) > 0 {
+		return
+	}
+	_, fault, _ := strings.Cut(name, "#")
+	for _, rule := range musts {
+		if !c.excepted(c.Unread, rule) && !c.excepted(c.Unread, rule+"#"+fault) {
+			t.Errorf("the checker finds %s, and reading refuses, notes and changes nothing", rule)
+		}
+	}
+}
+
+// excepted reports whether a pattern is for a name. A * is for any text, slashes
+// included.
+func (c Crossing) excepted(list map[string]string, name string) bool {
+	for pattern := range list {
+		if ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\n"), strings.ReplaceAll(name, "/", "\n")); err == nil && ok {
+			c.used[pattern] = true
+			return true
+		}
+	}
+	return false
+}
+
+func (c Crossing) client(h http.Handler) *http.Client {
+	return &http.Client{Transport: Answer(h, append([]string{"site.example"}, c.Hosts...)...)}
+}
+
+func (c Crossing) check(t *testing.T, h http.Handler) *check.Report {
+	t.Helper()
+	target, err := check.NewTarget(crossBase, c.client(h), &check.TargetOptions{Decode: fetch.Decode, Now: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := check.Run(t.Context(), target, []check.Suite{{Name: c.Protocol.Name, Rules: c.Protocol.Rules()}}, nil)
+	if err != nil {
+		return nil // it says that the site is out of reach
+	}
+	return report
+}
+
+// read reads all that a server has from a cursor on, which it sets to the last.
+func (c Crossing) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) outcome {
+	t.Helper()
+	out := outcome{pages: map[string]string{}}
+	var mu sync.Mutex
+	src := c.Protocol.NewReader(c.client(h), crossBase, &protocol.ReaderOptions{Note: func(n protocol.Note) {
+		mu.Lock()
+		defer mu.Unlock()
+		out.notes = append(out.notes, n.Rule)
+	}})
+	for change, err := range src.Changes(t.Context(), *cursor) {
+		switch {
+		case err != nil:
+			out.absent = errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrUnavailable)
+			out.refused = append(out.refused, err.Error())
+		case change.Kind == millrace.Mark:
+			*cursor = change.Mark.Cursor
+		case change.Kind == millrace.Delete:
+			out.pages[change.URL] = "deleted"
+		default:
+			p := change.Page
+			if _, again := out.pages[change.URL]; again && p == nil {
+				continue
+			}
+			if p == nil {
+				if p, err = src.Page(t.Context(), millrace.Ref{URL: change.URL, Location: change.Location}); err != nil {
+					out.refused = append(out.refused, err.Error())
+					continue
+				}
+			}
+			out.pages[change.URL] = fmt.Sprintf("%s %s %+v", p.URL, p.Revision(), p.Modified)
+		}
+	}
+	return out
+}
+
+// differ names the pages that are not the same in both.
+func differ(want, got map[string]string) (out []string) {
+	for u := range want {
+		if got[u] != want[u] {
+			out = append(out, u+" is "+got[u]+", not "+want[u])
+		}
+	}
+	for u := range got {
+		if _, ok := want[u]; !ok {
+			out = append(out, u+" is not of the site")
+		}
+	}
+	return out
+}
+
+// faultsOf breaks a document in the ways that every document can be broken.
+func (c Crossing) faultsOf(doc string) (out []Fault) {
+	for name, f := range map[string]func(rec *httptest.ResponseRecorder){
+		"404": func(rec *httptest.ResponseRecorder) { rec.Code, rec.Body = http.StatusNotFound, new(bytes.Buffer) },
+		"500": func(rec *httptest.ResponseRecorder) {
+			rec.Code, rec.Body = http.StatusInternalServerError, new(bytes.Buffer)
+		},
+		"empty": func(rec *httptest.ResponseRecorder) { rec.Body = new(bytes.Buffer) },
+		"cut":   func(rec *httptest.ResponseRecorder) { rec.Body.Truncate(rec.Body.Len() / 2) },
+		"another site": func(rec *httptest.ResponseRecorder) {
+			rec.Body = bytes.NewBuffer(bytes.ReplaceAll(rec.Body.Bytes(), []byte("//site.example"), []byte("//other.example")))
+		},
+		"HTML": func(rec *httptest.ResponseRecorder) {
+			rec.Header().Set("Content-Type", "text/html; charset=utf-8")
+			rec.Body = bytes.NewBufferString("<!doctype html><title>Error</title><p>Something went wrong.")
+		},
+	} {
+		out = append(out, Fault{Name: name, Break: func(good http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if c.Document(r) != doc {
+					good.ServeHTTP(w, r)
+					return
+				}
+				rec := httptest.NewRecorder()
+				r = r.Clone(r.Context())
+				for _, h := range []string{"If-None-Match", "If-Modified-Since", "Range", "Accept-Encoding"} {
+					r.Header.Del(h)
+				}
+				good.ServeHTTP(rec, r)
+				before := canon.SHA256Hex(rec.Body.Bytes())
+				f(rec)
+				if canon.SHA256Hex(rec.Body.Bytes()) != before {
+					for _, h := range []string{"Content-Length", "Content-Digest", "Repr-Digest"} {
+						rec.Header().Del(h)
+					}
+				}
+				maps.Copy(w.Header(), rec.Header())
+				w.WriteHeader(rec.Code)
+				_, _ = w.Write(rec.Body.Bytes())
+			})
+		}})
+	}
+	slices.SortFunc(out, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
