@@ -328,4 +328,4 @@ func declares(word string) bool {
 }
 
 // errNobody says that a name stands for no bot.
-var errNobody = errors.New("names no bot, family or purpose of the table")
+var errNobody = millrace.Coded("unknown-bot", errors.New("names no bot, family or purpose of the table"))

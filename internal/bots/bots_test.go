@@ -144,21 +144,21 @@ func TestRead(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	for text, want := range map[string]string{
-		"A\n":                                   "1: want a token",
-		"A b training\na c user\n":              "2: a is in line 1",
-		"# x\nA b crawling\n":                   "2: \"crawling\" is no purpose",
-		"A/1 b user\n":                          "1: \"A/1\" has a character",
-		"A b user name=\n":                      "none of",
-		"A b user color=red\n":                  "none of",
-		"A b user name=bots\n":                  "a meaning of its own",
-		"training b user\n":                     "a meaning of its own",
-		"A b user agents=x/y\n":                 "is no host",
-		"A b user ranges=http://x.example\n":    "no https URL",
-		strings.Repeat("A", 49) + " b user\n":   "no token",
-		"A b user " + strings.Repeat("x", 5000): "longer than",
+		"A\n":                                   "bot-line",
+		"A b training\na c user\n":              "bot-twice",
+		"# x\nA b crawling\n":                   "bot-purpose",
+		"A/1 b user\n":                          "bot-token",
+		"A b user name=\n":                      "bot-field",
+		"A b user color=red\n":                  "bot-field",
+		"A b user name=bots\n":                  "bot-reserved",
+		"training b user\n":                     "bot-reserved",
+		"A b user agents=x/y\n":                 "bad-host",
+		"A b user ranges=http://x.example\n":    "bad-scheme",
+		strings.Repeat("A", 49) + " b user\n":   "bot-token",
+		"A b user " + strings.Repeat("x", 5000): "line-size",
 	} {
-		if _, err := Read(strings.NewReader(text)); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.30q: %v", text, err)
+		if _, err := Read(strings.NewReader(text)); !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != want {
+			t.Errorf("%.30q: %v: code %q, want %q", text, err, millrace.ErrorCode(err), want)
 		}
 	}
 }
@@ -173,15 +173,19 @@ func TestFiles(t *testing.T) {
 	if got := b.Identify("OurBot/1"); got == nil || got.Family != "us" {
 		t.Errorf("%+v", got)
 	}
-	for name, o := range map[string]*Options{
-		"bots:1":          {Files: []string{write(t, dir, "bots", "x\n")}},
-		"no such file":    {Files: []string{filepath.Join(dir, "none")}},
-		"names no bot":    {Ranges: []RangeFile{{"nobody", more}}},
-		"addresses of GP": {Ranges: []RangeFile{{"GPTBot", filepath.Join(dir, "none")}}},
-		"line 2":          {Ranges: []RangeFile{{"GPTBot", write(t, dir, "ranges", "192.0.2.0/24\n192.0.2\n")}}},
+	missing := filepath.Join(dir, "none")
+	for _, tt := range []struct {
+		o    *Options
+		want string
+	}{
+		{&Options{Files: []string{write(t, dir, "bots", "x\n")}}, "bot-line"},
+		{&Options{Files: []string{missing}}, "file-not-found"},
+		{&Options{Ranges: []RangeFile{{"nobody", more}}}, "unknown-bot"},
+		{&Options{Ranges: []RangeFile{{"GPTBot", missing}}}, "file-not-found"},
+		{&Options{Ranges: []RangeFile{{"GPTBot", write(t, dir, "ranges", "192.0.2.0/24\n192.0.2\n")}}}, "bad-network"},
 	} {
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+		if _, err := New(tt.o); millrace.ErrorCode(err) != tt.want {
+			t.Errorf("%v: code %q, want %q", err, millrace.ErrorCode(err), tt.want)
 		}
 	}
 }
@@ -210,21 +214,21 @@ func TestReadRanges(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                     "no address",
-		"# none\n":                             "no address",
-		`{"prefixes":[]}`:                      "no address",
-		`{"prefixes":[{"prefix":"10.0.0.0"}]}`: "at /prefixes/0: none of",
-		`{"prefixes":[{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"ten"}]}`: "at /prefixes/1",
-		`{"prefixes":`:                      "line 1",
-		"192.0.2.0/24\n0.0.0.0/0\n":         "line 2: \"0.0.0.0/0\" is every address",
-		"::/0":                              "every address",
-		"192.0.2.1\n192.0.2.2, 192.0.2.3\n": "line 2: \"192.0.2.2\" is followed by another",
-		"::ffff:10.0.0.0/104":               "IPv4",
-		"fe80::1%eth0":                      "no network",
-		"<html>":                            "line 1",
+		"":                                     "no-address",
+		"# none\n":                             "no-address",
+		`{"prefixes":[]}`:                      "no-address",
+		`{"prefixes":[{"prefix":"10.0.0.0"}]}`: "range-field",
+		`{"prefixes":[{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"ten"}]}`: "bad-network",
+		`{"prefixes":`:                      "json-cut",
+		"192.0.2.0/24\n0.0.0.0/0\n":         "every-address",
+		"::/0":                              "every-address",
+		"192.0.2.1\n192.0.2.2, 192.0.2.3\n": "range-line",
+		"::ffff:10.0.0.0/104":               "mapped-network",
+		"fe80::1%eth0":                      "bad-network",
+		"<html>":                            "bad-network",
 	} {
-		if _, err := ReadRanges(strings.NewReader(text)); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
+		if _, err := ReadRanges(strings.NewReader(text)); !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != want {
+			t.Errorf("%q: %v: code %q, want %q", text, err, millrace.ErrorCode(err), want)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func ReadRanges(r io.Reader) ([]netip.Prefix, error) {
 	case err != nil:
 		return nil, err
 	case len(out) == 0:
-		return nil, fmt.Errorf("no address is in it: %w", millrace.ErrInvalid)
+		return nil, fmt.Errorf("no address is in it: %w", millrace.Coded("no-address", millrace.ErrInvalid))
 	case len(out) > maxPrefixes:
 		return nil, fmt.Errorf("more than %d networks: %w", maxPrefixes, millrace.ErrTooLarge)
 	}
@@ -102,7 +102,7 @@ func jsonRanges(b []byte) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for i, entry := range doc.Prefixes {
 		if entry.V4 == "" && entry.V6 == "" && entry.IP == "" {
-			return nil, fmt.Errorf("at /prefixes/%d: none of ipv4Prefix, ipv6Prefix and ip_prefix: %w", i, millrace.ErrInvalid)
+			return nil, fmt.Errorf("at /prefixes/%d: none of ipv4Prefix, ipv6Prefix and ip_prefix: %w", i, millrace.Coded("range-field", millrace.ErrInvalid))
 		}
 		for _, s := range []string{entry.V4, entry.V6, entry.IP} {
 			if s == "" {
@@ -131,7 +131,7 @@ func lineRanges(text string) ([]netip.Prefix, error) {
 		p, err := network(line)
 		country, _, _ := strings.Cut(more, ",")
 		if _, another := network(strings.TrimSpace(country)); another == nil {
-			err = fmt.Errorf("%q is followed by another address: write one a line: %w", line, millrace.ErrInvalid)
+			err = fmt.Errorf("%q is followed by another address: write one a line: %w", line, millrace.Coded("range-line", millrace.ErrInvalid))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
@@ -149,11 +149,11 @@ func network(s string) (netip.Prefix, error) {
 	}
 	switch {
 	case err != nil:
-		return p, fmt.Errorf("%q is no network, such as 192.0.2.0/24: %w", s, millrace.ErrInvalid)
+		return p, fmt.Errorf("%q is no network, such as 192.0.2.0/24: %w", s, millrace.Coded("bad-network", millrace.ErrInvalid))
 	case p.Bits() == 0:
-		return p, fmt.Errorf("%q is every address there is: %w", s, millrace.ErrInvalid)
+		return p, fmt.Errorf("%q is every address there is: %w", s, millrace.Coded("every-address", millrace.ErrInvalid))
 	case p.Addr().Is4In6():
-		return p, fmt.Errorf("%q: write it as a network of IPv4: %w", s, millrace.ErrInvalid)
+		return p, fmt.Errorf("%q: write it as a network of IPv4: %w", s, millrace.Coded("mapped-network", millrace.ErrInvalid))
 	}
 	return p.Masked(), nil
 }

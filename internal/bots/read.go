@@ -51,15 +51,15 @@ func Read(r io.Reader) ([]*Bot, error) {
 		}
 		token := strings.ToLower(b.Token)
 		if before := seen[token]; before > 0 {
-			return nil, fmt.Errorf("%d: %s is in line %d, too: %w", n, b.Token, before, millrace.ErrInvalid)
+			return nil, fmt.Errorf("%d: %s is in line %d, too: %w", n, b.Token, before, millrace.Coded("bot-twice", millrace.ErrInvalid))
 		}
 		if seen[token] = n; len(all) == maxBots {
-			return nil, fmt.Errorf("%d: more than %d bots: %w", n, maxBots, millrace.ErrTooLarge)
+			return nil, fmt.Errorf("%d: more than %d bots: %w", n, maxBots, millrace.Coded("bot-count", millrace.ErrTooLarge))
 		}
 		all = append(all, b)
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("%d: longer than %d bytes: %w", n+1, maxLine, millrace.ErrInvalid)
+		return nil, fmt.Errorf("%d: longer than %d bytes: %w", n+1, maxLine, millrace.Coded("line-size", millrace.ErrInvalid))
 	} else if err != nil {
 		return nil, fmt.Errorf("%d: %w", n+1, err)
 	}
@@ -68,7 +68,7 @@ func Read(r io.Reader) ([]*Bot, error) {
 
 func readBot(words []string) (*Bot, error) {
 	if len(words) < 3 {
-		return nil, errors.New("want a token, a family and a purpose")
+		return nil, millrace.Coded("bot-line", errors.New("want a token, a family and a purpose"))
 	}
 	b := &Bot{Token: words[0], Name: words[0], Family: strings.ToLower(words[1]), Purpose: Purpose(words[2])}
 	for _, name := range words[:2] {
@@ -77,7 +77,7 @@ func readBot(words []string) (*Bot, error) {
 		}
 	}
 	if b.Purpose.Of() == "" {
-		return nil, fmt.Errorf("%q is no purpose: want training, search or user", words[2])
+		return nil, millrace.Coded("bot-purpose", fmt.Errorf("%q is no purpose: want training, search or user", words[2]))
 	}
 	for _, w := range words[3:] {
 		key, value, _ := strings.Cut(w, "=")
@@ -87,7 +87,7 @@ func readBot(words []string) (*Bot, error) {
 		case w == "people":
 			b.People = true
 		case value == "":
-			return nil, fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w)
+			return nil, millrace.Coded("bot-field", fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w))
 		case key == "name":
 			if err := word(value); err != nil {
 				return nil, err
@@ -96,17 +96,17 @@ func readBot(words []string) (*Bot, error) {
 		case key == "agents":
 			for host := range strings.SplitSeq(strings.ToLower(value), ",") {
 				if u, err := url.Parse("https://" + host); err != nil || u.Host != host || host == "" {
-					return nil, fmt.Errorf("agents: %q is no host", host)
+					return nil, millrace.Coded("bad-host", fmt.Errorf("agents: %q is no host", host))
 				}
 				b.Agents = append(b.Agents, host)
 			}
 		case key == "ranges":
 			if u, err := url.Parse(value); err != nil || u.Scheme != "https" || u.Host == "" {
-				return nil, fmt.Errorf("ranges: %q is no https URL", value)
+				return nil, millrace.Coded("bad-scheme", fmt.Errorf("ranges: %q is no https URL", value))
 			}
 			b.Ranges = value
 		default:
-			return nil, fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w)
+			return nil, millrace.Coded("bot-field", fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w))
 		}
 	}
 	return b, nil
@@ -116,15 +116,15 @@ func readBot(words []string) (*Bot, error) {
 func word(s string) error {
 	for i := range len(s) {
 		if !tokenByte(s[i]) {
-			return fmt.Errorf("%q has a character that is none of a-z, A-Z, 0-9, dot, dash and underscore", s)
+			return millrace.Coded("bot-token", fmt.Errorf("%q has a character that is none of a-z, A-Z, 0-9, dot, dash and underscore", s))
 		}
 	}
 	if len(s) > longestToken || strings.HasSuffix(s, ".") {
-		return fmt.Errorf("%q is no token: at most %d characters, and no dot at its end", s, longestToken)
+		return millrace.Coded("bot-token", fmt.Errorf("%q is no token: at most %d characters, and no dot at its end", s, longestToken))
 	}
 	for _, r := range reserved {
 		if strings.EqualFold(s, r) {
-			return fmt.Errorf("%q has a meaning of its own in rules", s)
+			return millrace.Coded("bot-reserved", fmt.Errorf("%q has a meaning of its own in rules", s))
 		}
 	}
 	return nil

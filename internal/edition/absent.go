@@ -6,60 +6,61 @@ import (
 	"sync"
 )
 
-// absent remembers at which targets no room has a document, as long as an
-// edition stands: a page of the site's own, which is asked for again and again,
-// then costs no look into the store. It forgets in generations, so that its size
-// is bounded.
-type absent struct {
+// targets remembers which document a request target names, as long as an
+// edition stands: a page of the site itself, and a document that is named by
+// another URL than its own, then cost no lookup in the store. It has two
+// generations, so that its size is bounded.
+type targets struct {
 	mu         sync.RWMutex
-	young, old map[target]struct{}
+	young, old map[target]key
 }
 
-// target is what decides whether a room has a document: the target of a request,
-// and which form of it is asked for.
+// target is what decides which document a request names: its URL, and which
+// form of it the client accepts.
 type target struct {
 	key
 	accept string
 }
 
 const (
-	maxAbsent = 4 << 10 // targets of one generation, of which there are two
-	maxTarget = 512     // bytes of a target that is remembered
+	maxTargets = 4 << 10 // of one generation
+	maxTarget  = 512     // bytes of a target that is remembered
 )
 
-// targetOf gives the target of a request, false for one that is not remembered:
-// what a query names may be work, which is counted.
+// targetOf returns the target of a request, false for one that is not
+// remembered.
 func targetOf(k key, r *http.Request) (target, bool) {
 	accept := r.Header["Accept"]
-	if k.query != "" || len(accept) > 1 || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if len(accept) > 1 || !reads(r) {
 		return target{}, false
 	}
 	t := target{key: k}
 	if accept != nil {
 		t.accept = accept[0]
 	}
-	return t, len(k.path)+len(k.raw)+len(t.accept) <= maxTarget
+	return t, len(k.path)+len(k.raw)+len(k.query)+len(t.accept) <= maxTarget
 }
 
-func (a *absent) has(t target) bool {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	if _, is := a.young[t]; is {
-		return true
+// get returns the key of the document that a target names: the zero key if no
+// protocol has one, false if that is not known.
+func (ts *targets) get(t target) (of key, known bool) {
+	ts.mu.RLock()
+	defer ts.mu.RUnlock()
+	if of, known = ts.young[t]; !known {
+		of, known = ts.old[t]
 	}
-	_, is := a.old[t]
-	return is
+	return of, known
 }
 
-func (a *absent) add(t target) {
+func (ts *targets) add(t target, of key) {
 	t.key, t.accept = t.clone(), strings.Clone(t.accept)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.young) >= maxAbsent {
-		a.young, a.old = nil, a.young
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if len(ts.young) >= maxTargets {
+		ts.young, ts.old = nil, ts.young
 	}
-	if a.young == nil {
-		a.young = make(map[target]struct{})
+	if ts.young == nil {
+		ts.young = make(map[target]key)
 	}
-	a.young[t] = struct{}{}
+	ts.young[t] = of.clone()
 }

@@ -39,12 +39,51 @@ func TestAbsent(t *testing.T) {
 	if w := ask(t, p, "GET", "/2.txt"); w.Code != 200 {
 		t.Errorf("in the next edition: %d", w.Code)
 	}
-	for i := range 3 * maxAbsent {
+	for i := range 3 * maxTargets {
 		ask(t, p, "GET", fmt.Sprintf("/absent/%d", i))
 	}
-	a := &p.Current().absent
-	if n := len(a.young) + len(a.old); n > 2*maxAbsent || n < maxAbsent {
-		t.Errorf("%d targets are remembered, want at most %d", n, 2*maxAbsent)
+	a := &p.Current().targets
+	if n := len(a.young) + len(a.old); n > 2*maxTargets || n < maxTargets {
+		t.Errorf("%d targets are remembered, want at most %d", n, 2*maxTargets)
 	}
-	finds(0, "GET", fmt.Sprintf("/absent/%d", 3*maxAbsent-1))
+	finds(0, "GET", fmt.Sprintf("/absent/%d", 3*maxTargets-1))
+}
+
+// A query that no protocol defines names the same document as none: it is found
+// and kept once, answers with its own URL, and costs no lookup again.
+func TestIgnoredQuery(t *testing.T) {
+	for _, vary := range []string{"", "Accept"} {
+		site := newMemSite(4)
+		room := &memRoom{vary: vary}
+		p := newTestPress(t, site, room, nil)
+		publish(t, p)
+		for _, path := range []string{"/even.txt", "/1.txt"} {
+			want := ask(t, p, "GET", path)
+			bytes, rendered := p.cache.bytes(), room.renders.Load()
+			for i := range 100 {
+				target := fmt.Sprintf("%s?x=%d", path, i)
+				w := ask(t, p, "GET", target)
+				if w.Code != 200 || w.Body.String() != want.Body.String() || w.Header().Get("Etag") != want.Header().Get("Etag") {
+					t.Fatalf("%s: %d %q", target, w.Code, w.Body)
+				}
+				if link := w.Header()["Link"]; len(link) != 1 || !strings.HasSuffix(link[0], `>; rel="canonical"`) {
+					t.Errorf("%s: Link %q", target, link)
+				}
+			}
+			if n := p.cache.bytes(); n != bytes {
+				t.Errorf("%s: the cache grew from %d to %d bytes", path, bytes, n)
+			}
+			if n := room.renders.Load(); vary == "" && n != rendered {
+				t.Errorf("%s was rendered %d times", path, n-rendered)
+			}
+			before := room.finds.Load()
+			ask(t, p, "GET", path+"?x=7")
+			if n := room.finds.Load() - before; vary == "" && n != 0 {
+				t.Errorf("%s?x=7 was looked up %d times again", path, n)
+			}
+		}
+		if w := ask(t, p, "GET", "/none.txt?x=1"); w.Code != 0 {
+			t.Errorf("what is not there: %d", w.Code)
+		}
+	}
 }

@@ -13,6 +13,16 @@ type key struct{ path, raw, query string }
 
 func keyOf(u *url.URL) key { return key{u.Path, u.RawPath, u.RawQuery} }
 
+// keyAt returns the key of a document by its path, which is percent-encoded and
+// may have a query.
+func keyAt(path string) key {
+	u, err := url.Parse(path)
+	if err != nil {
+		return key{path: path}
+	}
+	return keyOf(u)
+}
+
 // clone cuts the key off the request that it came with.
 func (k key) clone() key {
 	return key{strings.Clone(k.path), strings.Clone(k.raw), strings.Clone(k.query)}

@@ -189,6 +189,16 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 	return e, nil
 }
 
+// variant reports whether the entry is one of several documents of one URL.
+func (e *entry) variant() bool { return strings.HasPrefix(e.key.raw, " ") }
+
+// canonical reports whether the document says itself what its canonical URL is.
+func (e *entry) canonical() bool {
+	return slices.ContainsFunc(e.own, func(f field) bool {
+		return f.name == "Link" && strings.Contains(strings.Join(f.value, ","), `rel="canonical"`)
+	})
+}
+
 // complete adds what every document of its kind has.
 func (e *entry) complete(d *millrace.Document) {
 	if e.offer != 1<<identity {

@@ -48,7 +48,7 @@ func (m *manifest) name(all []roomDocument) error {
 		}
 		i := slices.IndexFunc(m.Documents, func(l large) bool { return l.Path == d.Same && l.Room == d.room })
 		if i < 0 {
-			return fmt.Errorf("%s: there is no %s that it could be the same as", d.Path, d.Same)
+			return millrace.Coded("same-as-nothing", fmt.Errorf("%s: there is no %s that it could be the same as", d.Path, d.Same))
 		}
 		same := m.Documents[i]
 		same.Path = d.Path

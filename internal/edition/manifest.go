@@ -31,6 +31,9 @@ type manifest struct {
 	Cursor    millrace.Cursor `json:"cursor"` // of the log at seq
 	Documents []large         `json:"documents,omitempty"`
 	Shelf     []shelved       `json:"shelf,omitempty"`
+	// Gone are the paths of files that were withdrawn, and until when they answer
+	// 410.
+	Gone map[string]time.Time `json:"gone,omitempty"`
 	// Again is when the files are to be made anew though no page has changed;
 	// zero = never.
 	Again time.Time `json:"again,omitzero"`

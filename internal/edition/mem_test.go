@@ -266,10 +266,8 @@ func ask(t testing.TB, p *Press, method, target string, fields ...string) *httpt
 	}
 	w := httptest.NewRecorder()
 	done, err := p.Serve(w, r)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, target, err)
-	}
-	if !done {
+	refused(t, w, err)
+	if !done && err == nil {
 		w.Code = 0
 	}
 	return w

@@ -55,7 +55,7 @@ type Edition struct {
 	made     [sha256.Size]byte // of the manifest: a sequence number may get another one in time
 	large    map[key]*entry
 	keyed    map[key]*entry // those of large that have another form for who has a key
-	absent   absent
+	targets  targets
 }
 
 // Large lists the paths of the large documents, sorted.

@@ -19,9 +19,9 @@ import (
 )
 
 // Respond answers one request for a document, as RFC 9110 has it: GET, HEAD,
-// OPTIONS and 405, codings, conditions, one range, digests, CORS. A 304 and a
-// HEAD never call d.Write. An error means that nothing has been answered yet,
-// unless it wraps [ErrBroken]. [Press.Serve] does the same with a cache.
+// OPTIONS, codings, conditions, one range, digests, CORS. A 304 and a HEAD never
+// call d.Write. An error, such as that of another method, means that nothing has
+// been answered yet, unless it wraps [ErrBroken]. [Press.Serve] does the same with a cache.
 func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error {
 	e, err := prepare(d, false, 0, time.Now())
 	if err != nil {
@@ -36,30 +36,47 @@ var ErrBroken = errors.New("response broken off")
 
 const (
 	allow       = "GET, HEAD, OPTIONS"
-	corsHeaders = "If-None-Match, Authorization"
+	corsHeaders = "If-None-Match, Authorization, Last-Event-ID"
 	corsMaxAge  = "86400"
 )
 
-func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, gate Gate) error {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-	case http.MethodOptions:
-		h := w.Header()
+// Errors of requests for documents that are there.
+var (
+	errMethod       = &millrace.RequestError{Status: http.StatusMethodNotAllowed, Text: "this method is not allowed here; see the field Allow"}
+	errPrecondition = &millrace.RequestError{Status: http.StatusPreconditionFailed, Text: "the document is not as the request's condition wants it"}
+	errRange        = &millrace.RequestError{Status: http.StatusRequestedRangeNotSatisfiable, Text: "the document has no such range; see the field Content-Range"}
+)
+
+// Method answers a request by a method that reads nothing: it reports true
+// after an OPTIONS, and sets Allow and returns an error for a method that allow,
+// a value of that field, does not name. public: scripts of other origins may
+// ask, and the answer to an OPTIONS that has an Origin says so (CORS).
+func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (done bool, err error) {
+	h := w.Header()
+	switch {
+	case r.Method == http.MethodOptions:
 		h.Set("Allow", allow)
-		if !e.private {
+		if public && r.Header["Origin"] != nil {
 			h["Access-Control-Allow-Origin"] = corsOrigin
 			h.Set("Access-Control-Allow-Methods", allow)
 			h.Set("Access-Control-Allow-Headers", corsHeaders)
 			h.Set("Access-Control-Max-Age", corsMaxAge)
 		}
 		w.WriteHeader(http.StatusNoContent)
-		return nil
-	default:
-		h := w.Header()
-		h.Set("Allow", allow)
-		h.Set("Content-Length", "0")
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return nil
+		return true, nil
+	case slices.Contains(strings.Split(allow, ", "), r.Method):
+		return false, nil
+	}
+	h.Set("Allow", allow)
+	return false, errMethod
+}
+
+// reads reports whether a request is for a document's bytes.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, gate Gate) error {
+	if done, err := Method(w, r, allow, !e.private); done || err != nil {
+		return err
 	}
 	c := negotiate(r.Header["Accept-Encoding"], e.offer, e.preference())
 	switch status, with := e.condition(r.Header, c); status {
@@ -73,9 +90,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		w.WriteHeader(status)
 		return nil
 	case http.StatusPreconditionFailed:
-		w.Header().Set("Content-Length", "0")
-		w.WriteHeader(status)
-		return nil
+		return errPrecondition
 	}
 	if r.Method == http.MethodHead {
 		e.head(w.Header(), c)
@@ -111,7 +126,11 @@ func (e *entry) common(h http.Header, c coding) {
 		h[e.shape.all[i].name] = e.shape.all[i].value
 	}
 	for i := range e.own {
-		h[e.own[i].name] = e.own[i].value
+		if name := e.own[i].name; name == "Link" && h[name] != nil {
+			h[name] = append(slices.Clone(e.own[i].value), h[name]...) // it is asked for by another URL
+		} else {
+			h[name] = e.own[i].value
+		}
 	}
 	h["Etag"] = e.tags[c : c+1 : c+1]
 	if e.ahead && time.Now().Unix() < e.modified {
@@ -181,14 +200,9 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		h.Set("Content-Length", strconv.FormatInt(n, 10))
 		h["Repr-Digest"] = rp.digest[:]
 	case http.StatusRequestedRangeNotSatisfiable:
-		for i := range e.shape.full {
-			delete(h, e.shape.full[i].name)
-		}
-		delete(h, "Content-Encoding")
+		clear(h)
 		h.Set("Content-Range", fmt.Sprintf("bytes */%d", rp.size))
-		h.Set("Content-Length", "0")
-		w.WriteHeader(status)
-		return nil
+		return errRange
 	}
 	if gate != nil {
 		gate.Sends(rp.plainPart(n), fresh)

@@ -48,10 +48,19 @@ func send(t *testing.T, d *millrace.Document, method string, fields ...string) *
 		r.Header.Add(fields[i], fields[i+1])
 	}
 	w := httptest.NewRecorder()
-	if err := Respond(w, r, d); err != nil {
+	refused(t, w, Respond(w, r, d))
+	return w
+}
+
+// refused answers with the status of an error of a request, as whoever calls the
+// package does. Other errors end the test.
+func refused(t testing.TB, w *httptest.ResponseRecorder, err error) {
+	t.Helper()
+	if said := requestError(err); said != nil {
+		w.Code = said.Status
+	} else if err != nil {
 		t.Fatal(err)
 	}
-	return w
 }
 
 func TestConditions(t *testing.T) {
@@ -415,10 +424,14 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s: %d %v", method, w.Code, w.Header())
 		}
 	}
-	w := send(t, sample(t, true, false), "OPTIONS", "Origin", "https://other.test", "Access-Control-Request-Method", "GET")
+	w := send(t, sample(t, true, false), "OPTIONS", "Access-Control-Request-Method", "GET")
+	if diff := cmp.Diff(http.Header{"Allow": {allow}}, w.Header()); w.Code != 204 || diff != "" {
+		t.Errorf("OPTIONS without Origin: %d %s", w.Code, diff)
+	}
+	w = send(t, sample(t, true, false), "OPTIONS", "Origin", "https://other.test", "Access-Control-Request-Method", "GET")
 	want := http.Header{
 		"Allow": {allow}, "Access-Control-Allow-Origin": {"*"}, "Access-Control-Allow-Methods": {allow},
-		"Access-Control-Allow-Headers": {"If-None-Match, Authorization"}, "Access-Control-Max-Age": {"86400"},
+		"Access-Control-Allow-Headers": {"If-None-Match, Authorization, Last-Event-ID"}, "Access-Control-Max-Age": {"86400"},
 	}
 	if diff := cmp.Diff(want, w.Header()); w.Code != 204 || diff != "" {
 		t.Errorf("OPTIONS: %d %s", w.Code, diff)
@@ -426,7 +439,7 @@ func TestMethods(t *testing.T) {
 	d := sample(t, true, true)
 	d.Header.Set("Cache-Control", "private, max-age=0")
 	for _, method := range []string{"GET", "OPTIONS"} {
-		if h := send(t, d, method).Header(); h["Access-Control-Allow-Origin"] != nil {
+		if h := send(t, d, method, "Origin", "https://other.test").Header(); h["Access-Control-Allow-Origin"] != nil {
 			t.Errorf("%s: CORS on a private document", method)
 		}
 	}

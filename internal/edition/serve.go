@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -15,44 +16,65 @@ func (p *Press) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
 	return p.Answer(w, r, nil)
 }
 
-// errMethod is the answer to a request for a document by another method than
-// those of allow.
-var errMethod = &millrace.RequestError{
-	Status: http.StatusMethodNotAllowed, Text: "documents are read with GET and HEAD",
-}
-
 // Answer answers a request for a document of the current edition; the path of r
 // is relative to the documents' base. It reports false, with nothing answered,
-// when there is no such document. An error means that nothing has been
-// answered, unless it wraps [ErrBroken]; [millrace.Status] gives its status.
-// gate may be nil: then nobody has a key, and nothing is limited.
+// when there is no such document. A query that the protocols do not define is
+// ignored, as hosts of files ignore it; the answer then names the document's own
+// URL in Link. An error means that nothing has been answered, unless it wraps
+// [ErrBroken]; [millrace.Status] gives its status. gate may be nil: then nobody
+// has a key, and nothing is limited.
 func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool, error) {
 	ed := p.current.Load()
 	if ed == nil {
-		return false, nil
+		return p.Discovery(w, r, gate)
 	}
-	k := keyOf(r.URL)
-	e, bodies := ed.large[k], keeper(nil)
+	e, err := p.lookUp(ed, r, gate)
+	if _, gone := ed.manifest.Gone[r.URL.Path]; gone && e == nil {
+		return true, errGone
+	}
 	if e == nil {
-		bodies = p.cache
-		if e = p.cache.get(k); e == nil || e.standing.Load().number < ed.number {
-			// Of guarded rooms, what is there depends on who asks.
-			t, may := targetOf(k, r)
-			if may = may && e == nil && !p.Guarded(); may && ed.absent.has(t) {
-				return false, nil
-			}
-			var err error
-			if e, err = p.find(ed, k, e, r, gate); e == nil {
-				if may && err == nil {
-					ed.absent.add(t)
-				}
-				return false, err
-			}
-		}
+		return false, err
 	}
-	if full := ed.keyed[k]; full != nil && gate != nil && gate.Brings() {
+	bodies := keeper(p.cache)
+	if e.dir != "" {
+		bodies = nil
+	}
+	if full := ed.keyed[e.key]; full != nil && gate != nil && gate.Brings() {
 		e = full
 	}
+	if keyOf(r.URL) != e.key && reads(r) && !e.variant() && !e.canonical() {
+		own := millrace.Link{URL: strings.TrimSuffix(ed.View.Site().Docs, "/") + e.key.target(), Rel: "canonical"}
+		w.Header()["Link"] = []string{own.String()}
+	}
+	return p.give(w, r, e, bodies, gate)
+}
+
+// Discovery answers a request for a document of discovery, before the first
+// edition as well. It reports false, with nothing answered, for others.
+func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, gate Gate) (bool, error) {
+	ed := p.current.Load()
+	if ed == nil {
+		head, err := p.site.Head(r.Context())
+		if err != nil {
+			return false, nil //nolint:nilerr // there is nothing yet to discover
+		}
+		ed = &Edition{View: head}
+	}
+	d, room, err := p.ask(ed, withoutQuery(r), nil)
+	if err != nil || d == nil || !d.Public || d.Variant != "" {
+		return false, nil //nolint:nilerr // it is not for those who have no key
+	}
+	e, err := prepare(d, room.Guarded, ed.number, time.Now())
+	if err != nil {
+		return false, err
+	}
+	e.about(d, room.Name)
+	e.key = keyOf(r.URL)
+	return p.give(w, r, e, nil, gate)
+}
+
+// give answers with a document.
+func (p *Press) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, gate Gate) (bool, error) {
 	if gate != nil {
 		gate.Of(e.subject())
 	}
@@ -61,12 +83,72 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 			return true, err
 		}
 	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true, e.respond(w, r, &p.enc, bodies, gate)
+	return true, e.respond(w, r, &p.enc, bodies, gate)
+}
+
+// lookUp finds the document that a request names, nil if there is none. A query
+// that names none is ignored. So is any query where the document is not read:
+// which methods it has does not depend on parameters.
+func (p *Press) lookUp(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
+	if r.URL.RawQuery == "" {
+		return p.at(ed, r, gate)
 	}
-	w.Header().Set("Allow", allow)
-	return true, errMethod
+	first, second := r, withoutQuery(r)
+	if !reads(r) {
+		first, second = second, first
+	}
+	e, err := p.at(ed, first, gate)
+	if e != nil || err != nil {
+		return e, err
+	}
+	e, err = p.at(ed, second, gate)
+	if e != nil && e.variant() {
+		return nil, err // the URL is that of a page of the site, whose server knows the query
+	}
+	if t, may := targetOf(keyOf(r.URL), r); e != nil && e.shared && may && !p.Guarded() {
+		ed.targets.add(t, e.key)
+	}
+	return e, err
+}
+
+// at finds the document of exactly the target of a request, nil if there is none.
+func (p *Press) at(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
+	k := keyOf(r.URL)
+	e := p.known(ed, k)
+	if e != nil && (e.dir != "" || e.standing.Load().number >= ed.number) {
+		return e, nil
+	}
+	t, may := targetOf(k, r)
+	if may && e == nil {
+		of, known := ed.targets.get(t)
+		if known && of == (key{}) {
+			return nil, nil
+		}
+		if own := p.known(ed, of); known && own != nil && (own.dir != "" || own.standing.Load().number >= ed.number) {
+			return own, nil
+		}
+	}
+	// Of guarded rooms, what is there depends on who asks; what a query names
+	// may be work, which is counted.
+	none := may && e == nil && k.query == "" && !p.Guarded()
+	e, err := p.find(ed, k, e, r, gate)
+	switch {
+	case err != nil || e != nil && e.variant() && !reads(r):
+		return nil, err
+	case e == nil && none:
+		ed.targets.add(t, key{})
+	case e != nil && e.key != k && may && !p.Guarded() && !e.variant():
+		ed.targets.add(t, e.key)
+	}
+	return e, nil
+}
+
+// known returns the document that is remembered by a key.
+func (p *Press) known(ed *Edition, k key) *entry {
+	if e := ed.large[k]; e != nil {
+		return e
+	}
+	return p.cache.get(k)
 }
 
 func (e *entry) admit(gate Gate) error {
@@ -99,10 +181,15 @@ func (p *Press) find(ed *Edition, k key, old *entry, r *http.Request, gate Gate)
 		// The target is that of another document, or of the site's own page.
 		k = key{path: d.Path, raw: " " + d.Variant}
 		old = p.cache.get(k)
-	} else if !e.shared || room.Guarded && e.public && r.URL.RawQuery != "" {
-		// The latter was found without the query.
-		e.key = k
-		return e, nil
+	} else {
+		// However the request names it, it is kept once, by its own URL.
+		if own := keyAt(d.Path); own != k {
+			k, old = own, p.cache.get(own)
+		}
+		if !e.shared {
+			e.key = k
+			return e, nil
+		}
 	}
 	if old != nil && old.same(e) {
 		old.confirm(e.standing.Load())

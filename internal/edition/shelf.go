@@ -2,6 +2,7 @@ package edition
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -34,6 +35,13 @@ const fileSuffix = "-file"
 // files lets the rooms make their files, and completes m with them.
 func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest) error {
 	now, start := p.now().UTC(), time.Now()
+	if prev != nil {
+		for path, until := range prev.Gone {
+			if now.Before(until) {
+				m.withdraw(path, until)
+			}
+		}
+	}
 	defer func() { p.filing.Store(int64(time.Since(start))) }()
 	for _, room := range p.rooms {
 		filer, ok := room.Publisher.(millrace.Filer)
@@ -175,6 +183,20 @@ func (s *shelf) Held() []millrace.File {
 // Keep implements [millrace.Shelf].
 func (s *shelf) Keep(f millrace.File) { s.m.Shelf = append(s.m.Shelf, shelved{s.room, f}) }
 
+// Withdraw implements [millrace.Shelf].
+func (s *shelf) Withdraw(f millrace.File, until time.Time) { s.m.withdraw(f.Path, until) }
+
+// withdraw makes a path answer 410 until a time.
+func (m *manifest) withdraw(path string, until time.Time) {
+	if m.Gone == nil {
+		m.Gone = make(map[string]time.Time)
+	}
+	m.Gone[path] = until
+}
+
+// errGone is the answer to a request for a file that was withdrawn.
+var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn: read the list that named it"}
+
 // Put implements [millrace.Shelf].
 func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	next := large{
@@ -239,6 +261,7 @@ func (d *draft) Finish(ctx context.Context, f millrace.File, codings []string, n
 		}
 		made := f
 		made.Coding, made.Size, made.Sum = c, next.size, hex.EncodeToString(next.sum.Sum(nil))
+		made.ETag = cmp.Or(f.ETag, "sha256:"+made.Sum)
 		made.Path = name(c, made.Sum)
 		on := shelved{d.shelf.room, made}
 		if err := os.Rename(next.f.Name(), filepath.Join(d.shelf.press.dir, on.name())); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -221,11 +222,13 @@ func decoded(t *testing.T, coding string, b []byte) string {
 	return string(out)
 }
 
+var errNoLuck = errors.New("no luck")
+
 // A draft that is given up, or whose room fails, leaves nothing behind.
 func TestShelfFails(t *testing.T) {
 	site, dir := newMemSite(3), t.TempDir()
 	p := pressIn(t, site, &failingRoom{}, dir, nil)
-	if _, err := p.Publish(t.Context()); err == nil || !strings.Contains(err.Error(), "no luck") {
+	if _, err := p.Publish(t.Context()); !errors.Is(err, errNoLuck) {
 		t.Errorf("%v", err)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
@@ -251,5 +254,5 @@ func (*failingRoom) Files(ctx context.Context, _ millrace.View, _ time.Time, s m
 	if _, err := d.Finish(ctx, millrace.File{ETag: "x"}, []string{"none-such"}, func(_, sum string) string { return "/" + sum }); err == nil {
 		return time.Time{}, fmt.Errorf("a coding that does not exist was taken")
 	}
-	return time.Time{}, fmt.Errorf("no luck")
+	return time.Time{}, errNoLuck
 }

@@ -47,11 +47,7 @@ func (p *Press) Known(r *http.Request) (Subject, bool) {
 	if ed == nil {
 		return Subject{}, false
 	}
-	k := keyOf(r.URL)
-	e := ed.large[k]
-	if e == nil {
-		e = p.cache.get(k)
-	}
+	e := p.known(ed, keyOf(r.URL))
 	if e == nil {
 		return Subject{}, false
 	}

@@ -129,6 +129,24 @@ func answer(w http.ResponseWriter, r *http.Request, status int, contentType stri
 	}
 }
 
+// leadsOn answers that a resource is at another address for good.
+func leadsOn(w http.ResponseWriter, r *http.Request, to string) {
+	w.Header().Set("Location", to)
+	w.Header().Set("Cache-Control", "max-age=3600")
+	plain(w, r, http.StatusMovedPermanently, "")
+}
+
+// onlyReads answers a request by another method than GET and HEAD, false for
+// those.
+func onlyReads(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return false
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	failure(w, r, http.StatusMethodNotAllowed, nil)
+	return true
+}
+
 // failure answers an error status, as JSON where the client asked for a
 // machine document, else as text. Without anything said, the status's own
 // words are.

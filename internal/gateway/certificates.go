@@ -77,7 +77,7 @@ func (c *Certificates) read(cert, key string) error {
 		if _, missing := errors.AsType[*fs.PathError](err); missing {
 			return fmt.Errorf("certificate: %w", err)
 		}
-		return fmt.Errorf("certificate %s with key %s: %w: %w", cert, key, millrace.ErrInvalid, err)
+		return millrace.Coded("certificate-pair", fmt.Errorf("certificate %s with key %s: %w: %w", cert, key, millrace.ErrInvalid, err))
 	}
 	c.now.Store(&pair)
 	c.warned = time.Time{}

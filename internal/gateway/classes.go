@@ -47,7 +47,7 @@ func ParseRule(s string) (Rule, error) {
 	number, rate := strings.CutSuffix(do, "/s")
 	switch {
 	case !ok || r.Name == "":
-		return r, fmt.Errorf("%q: %w: write NAME=DO, such as training=403 or GPTBot=2/s", s, millrace.ErrInvalid)
+		return r, fmt.Errorf("%q: %w: write NAME=DO, such as training=403 or GPTBot=2/s", s, millrace.Coded("rule-form", millrace.ErrInvalid))
 	case do == "allow":
 	case do == "402":
 		r.Do = Pay
@@ -56,11 +56,11 @@ func ParseRule(s string) (Rule, error) {
 	case rate:
 		n, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(n >= leastRate) || math.IsInf(n, 0) {
-			return r, fmt.Errorf("%q: %w: %q is no rate from %v/s on, such as 2/s", s, millrace.ErrInvalid, do, leastRate)
+			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: %q is no rate from %v/s on, such as 2/s", s, millrace.ErrInvalid, do, leastRate))
 		}
 		r.Do, r.Rate = Limit, n
 	default:
-		return r, fmt.Errorf("%q: %w: %q is none of allow, 402, 403 and a rate such as 2/s", s, millrace.ErrInvalid, do)
+		return r, millrace.Coded("rule-action", fmt.Errorf("%q: %w: %q is none of allow, 402, 403 and a rate such as 2/s", s, millrace.ErrInvalid, do))
 	}
 	return r, nil
 }
@@ -109,7 +109,7 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 	refused := byPolicy(p)
 	if table == nil || len(rules)+len(refused) == 0 {
 		if len(rules) > 0 {
-			return nil, fmt.Errorf("rules for bots: %w: there is no table of bots", millrace.ErrInvalid)
+			return nil, fmt.Errorf("rules for bots: %w: there is no table of bots", millrace.Coded("no-bots", millrace.ErrInvalid))
 		}
 		return nil, nil
 	}
@@ -123,7 +123,7 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 	for _, r := range rules {
 		lower := strings.ToLower(r.Name)
 		if seen[lower] {
-			return nil, fmt.Errorf("rule for %s: %w: there are two", r.Name, millrace.ErrInvalid)
+			return nil, fmt.Errorf("rule for %s: %w: there are two", r.Name, millrace.Coded("rule-twice", millrace.ErrInvalid))
 		}
 		seen[lower] = true
 		at := &rule{Rule: r}
@@ -137,12 +137,12 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 		case lower == ClassUnverified:
 			c.unverified = at
 		case named == nil && table.Agent(lower) == nil && !strings.Contains(lower, "."):
-			return nil, fmt.Errorf("rule for %s: %w: no bot, family or purpose has this name", r.Name, millrace.ErrInvalid)
+			return nil, fmt.Errorf("rule for %s: %w: no bot, family or purpose has this name", r.Name, millrace.Coded("unknown-bot", millrace.ErrInvalid))
 		case named == nil:
 			c.hosts[lower] = at
 		case len(named) == 1 && named[0].RobotsOnly && strings.EqualFold(named[0].Token, lower):
 			return nil, fmt.Errorf("rule for %s: %w: no request has this name, only robots.txt knows it; refuse its purpose by the policy, ai-train for training",
-				r.Name, millrace.ErrInvalid)
+				r.Name, millrace.Coded("robots-only", millrace.ErrInvalid))
 		default:
 			level := 3
 			switch {
@@ -175,8 +175,8 @@ func newClasses(table *bots.Table, rules []Rule, p *millrace.Policy, number int)
 			case own == nil || own == c.bots:
 				c.byBot[b] = stricter(own, at)
 			case own.Do < at.Do && (own.Do == Allow || own.Do == Limit):
-				return nil, fmt.Errorf("rule for %s: %w: the policy refuses %s, which %s comes for; name %s under consumers of the policy to let it in",
-					own.Name, millrace.ErrInvalid, b.Of(), b.Token, b.Token)
+				return nil, millrace.Coded("policy-refuses", fmt.Errorf("rule for %s: %w: the policy refuses %s, which %s comes for; name %s under consumers of the policy to let it in",
+					own.Name, millrace.ErrInvalid, b.Of(), b.Token, b.Token))
 			}
 		}
 	}

@@ -47,9 +47,7 @@ type static struct {
 
 // ServeHTTP answers with a file.
 func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		failure(w, r, http.StatusMethodNotAllowed, nil)
+	if onlyReads(w, r) {
 		return
 	}
 	file, redirect, err := s.files.Lookup(r.URL.EscapedPath())
@@ -62,8 +60,7 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			redirect += "?" + r.URL.RawQuery
 		}
 		// Two slashes would name another host.
-		w.Header().Set("Location", s.prefix+"/"+strings.TrimLeft(redirect, "/"))
-		plain(w, r, http.StatusMovedPermanently, "")
+		leadsOn(w, r, s.prefix+"/"+strings.TrimLeft(redirect, "/"))
 		return
 	case err == nil:
 		err = s.serve(w, r, file, http.StatusOK)

@@ -71,7 +71,7 @@ func TestSurface(t *testing.T) {
 
 func TestReady(t *testing.T) {
 	g := setup{files: site(), unready: true}.gateway(t)
-	for target, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/": 200, "/a/llm.json": 404} {
+	for target, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/": 200, "/a/llm.json": 503} {
 		if w := ask(g, "GET", target); w.Code != want {
 			t.Errorf("%s: %d, want %d", target, w.Code, want)
 		}
@@ -208,7 +208,7 @@ func TestBasesWithPaths(t *testing.T) {
 	g := setup{base: "https://x.test/blog/", docs: "https://x.test/do%20cs/", files: site()}.gateway(t)
 	for target, want := range map[string]int{
 		"/do%20cs/a/llm.json": 200, "/do%20cs/llm-pages.json": 200, "/a/llm.json": 404, "/do%20csa/llm.json": 404, "/do%20cs": 404,
-		"/blog/": 200, "/blog/a/": 200, "/a/": 404, "/blog": 302, "/healthz": 200, "/blog/healthz": 404, "/": 302, "/?x": 302,
+		"/blog/": 200, "/blog/a/": 200, "/a/": 404, "/blog": 301, "/healthz": 200, "/blog/healthz": 404, "/": 301, "/?x": 301,
 	} {
 		if w := ask(g, "GET", target); w.Code != want {
 			t.Errorf("%s: %d, want %d", target, w.Code, want)
@@ -306,7 +306,7 @@ func TestAccessLog(t *testing.T) {
 	if len(lines) != 3 || strings.Contains(out.String(), "secret") {
 		t.Fatalf("%q", out.String())
 	}
-	for i, form := range []string{`"GET /a/llm.json HTTP/1.1" 404 `, `"GET /%22\"\xc3\xa9 HTTP/1.1" 404 `, `"HEAD /a/llm.json HTTP/1.1" 200 0 0.`} {
+	for i, form := range []string{`"GET /a/llm.json HTTP/1.1" 200 `, `"GET /%22\"\xc3\xa9 HTTP/1.1" 404 `, `"HEAD /a/llm.json HTTP/1.1" 200 0 0.`} {
 		if !strings.HasPrefix(lines[i], "192.0.2.1 - - [") || !strings.Contains(lines[i], form) {
 			t.Errorf("%q, want %q", lines[i], form)
 		}

@@ -414,7 +414,10 @@ func TestProtocolsForm(t *testing.T) {
 	early := s
 	early.unready = true
 	g = early.gateway(t)
-	for _, target := range []string{"/notes", "/.well-known/notes"} {
+	if w := ask(g, "GET", "/.well-known/notes"); w.Code != 200 {
+		t.Errorf("discovery before the first edition: %d", w.Code)
+	}
+	for _, target := range []string{"/notes", "/notes/1"} {
 		if w := ask(g, "GET", target); w.Code != 503 || !strings.HasPrefix(w.Body.String(), `{"notes":`) || w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: %d %v %s", target, w.Code, w.Header(), w.Body)
 		}

@@ -22,6 +22,8 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		origin, whole = http.HandlerFunc(g.front.pass), w.r
 	case origin == nil:
 		origin = welcome{g}
+	case ed == nil && g.own(r, r.URL.Path, 0).missing():
+		origin = welcome{g} // it may be a document of the first edition
 	}
 	if ed == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header["Upgrade"] != nil || !mayBePage(r.URL.Path) {
 		origin.ServeHTTP(w, whole)

@@ -147,7 +147,11 @@ func (g *Gateway) serve(w *response, r, inner *http.Request, s millrace.Server, 
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := s.Serve(w, inner, live{g, told}); err != nil {
+		allow := w.Header().Get("Allow")
 		switch {
+		case r.Method == http.MethodOptions && w.status == 0 && allow != "":
+			_, _ = edition.Method(w, r, allow, !w.keyed) // which has no error for OPTIONS
+			return
 		case w.status != 0:
 			// What was to be said has been said in the stream itself.
 			if millrace.Status(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {

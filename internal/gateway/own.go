@@ -31,9 +31,6 @@ const (
 // none or there is nothing to add to the site's own. inner is r with its path
 // relative to the documents' base, nil if it is elsewhere.
 func (g *Gateway) composed(w *response, r, inner *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return false
-	}
 	ed := g.press.Current()
 	if ed == nil {
 		return false
@@ -152,11 +149,21 @@ func (c *captured) missing() bool {
 	return c.status == http.StatusNotFound || c.status == http.StatusGone
 }
 
-// small answers with a document that was made for the request.
+// small answers with a document that was made for the request, whatever its query.
 func small(w *response, r *http.Request, contentType, maxAge string, body []byte) {
 	h := w.Header()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		clear(h)
+		if done, err := edition.Method(w, r, "GET, HEAD, OPTIONS", true); !done {
+			w.g.fail(w, r, err)
+		}
+		return
+	}
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", maxAge)
+	if r.URL.RawQuery != "" {
+		h.Add("Link", millrace.Link{URL: originOf(w.g.o.Docs) + w.r.URL.EscapedPath(), Rel: "canonical"}.String())
+	}
 	h.Set("Etag", `"`+canon.SHA256Hex(body)[:32]+`"`)
 	w.composed(len(body))
 	http.ServeContent(sealed{w, body}, r, "", time.Time{}, bytes.NewReader(body))

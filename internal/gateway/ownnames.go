@@ -36,7 +36,7 @@ type ownName struct {
 // ownName reports whether a request is for a file of the site's own, at a name
 // that a document of ours may have as well. r is relative to the base.
 func (g *Gateway) ownName(r *http.Request) bool {
-	if g.origin == nil || g.docs != g.base || r.URL.RawQuery != "" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if g.origin == nil || g.docs != g.base || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	kind := path.Base(r.URL.Path)
@@ -65,6 +65,7 @@ func (g *Gateway) hasFile(r *http.Request) (there, known bool) {
 	to := &discard{header: make(http.Header)}
 	probe := r.Clone(ctx)
 	probe.Method, probe.Header, probe.Body, probe.ContentLength = http.MethodHead, make(http.Header), http.NoBody, 0
+	probe.URL.RawQuery = ""
 	func() {
 		defer func() {
 			if recover() != nil { // half an answer is none

@@ -52,7 +52,14 @@ func (g *Gateway) turnAway(w *response, r *http.Request, id identity, at *rule) 
 			}
 		}
 	}
-	answer(w, r, status, "application/problem+json", append(b, "}\n"...))
+	kind, b := "application/problem+json", append(b, "}\n"...)
+	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: detail}); ok { // what its clients read
+		for name, values := range own {
+			h[http.CanonicalHeaderKey(name)] = values
+		}
+		kind, b = h.Get("Content-Type"), body
+	}
+	answer(w, r, status, kind, b)
 }
 
 // whom says which bots a rule is about.

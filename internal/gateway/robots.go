@@ -22,12 +22,13 @@ func (g *Gateway) robotsLines(ed *edition.Edition) []string {
 }
 
 // robots answers with the site's own robots.txt, or with one that disallows
-// nothing if it has none: with what the policy says in each of its groups, and
-// with the lines that the rooms want in it. It reports false when there is
+// nothing if it has none: with what the policy says in each of its groups, with
+// what lets machines at the documents of the protocols (see allowing), and with
+// the lines that the rooms want in it. It reports false when there is
 // nothing to add: then the site answers by itself.
 func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool {
-	lines := g.robotsLines(ed)
-	if len(lines) == 0 && g.usage == nil {
+	lines, patterns := g.robotsLines(ed), g.patterns(ed)
+	if len(lines)+len(patterns) == 0 && g.usage == nil {
 		return false
 	}
 	text := ""
@@ -50,6 +51,7 @@ func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool
 	if g.usage != nil {
 		text = g.usage.govern(text)
 	}
+	text = g.usage.allowing(text, patterns)
 	small(w, r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
 	return true
 }

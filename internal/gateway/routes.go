@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,7 +17,7 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 
 // route is the whole surface:
 //
-//	/healthz     200 while the process lives
+//	/healthz     200 while the process lives, with a JSON object
 //	/readyz      200 once a complete edition is published, 503 before
 //	/metrics     what Prometheus asks for, for those who may
 //	DASHBOARD/…  the owner's, who logs in there, if there is one
@@ -27,6 +28,7 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 //	DOCS/…       what the service and rooms answer themselves, the large documents of the edition,
 //	             then what the rooms find, then what a protocol says is missing
 //	BASE/…       the site's own pages and files, with discovery links; in front of a site, everything else, too
+//	/.well-known/…  what of DOCS/.well-known/… is discovery
 //	/robots.txt  the site's own, with what the policy says and the lines that the rooms announce
 //	/.well-known/api-catalog  the site's own, and where clients of the rooms begin
 //	DOCS/sitemap.xml  the site's own, with the elements of the rooms; what cannot be both is at /sitemap-own.xml
@@ -35,13 +37,20 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 //
 // DOCS and BASE are the paths of the two base URLs, DASHBOARD is a path of the host.
 func (g *Gateway) route(w *response, r *http.Request) {
+	if held := r.Header["If-None-Match"]; len(held) > 1 {
+		r.Header["If-None-Match"] = []string{strings.Join(held, ", ")} // one list (RFC 9110, section 5.3), of which net/http reads the first line
+	}
+	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		if w.what.quiet = true; onlyReads(w, r) {
+			return
+		}
+	}
 	switch r.URL.Path {
 	case "/healthz":
-		w.what.quiet = true
-		plain(w, r, http.StatusOK, "ok\n")
+		ready := g.press == nil || g.press.Current() != nil
+		answer(w, r, http.StatusOK, "application/json; charset=utf-8", fmt.Appendf(nil, `{"status":"ok","ready":%t}`+"\n", ready))
 		return
 	case "/readyz":
-		w.what.quiet = true
 		if g.press != nil && g.press.Current() == nil {
 			w.Header().Set("Retry-After", "1")
 			plain(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
@@ -96,6 +105,14 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	if inner != nil && !g.ownName(inner) && g.document(w, r, inner) {
 		return
 	}
+	if inner == nil && strings.HasPrefix(r.URL.Path, "/.well-known/") { // which is at the root of a host (RFC 8615)
+		if done, err := g.press.Discovery(w, r, w); err != nil {
+			g.fail(w, r, err)
+			return
+		} else if done {
+			return
+		}
+	}
 	if g.front != nil {
 		w.leave() // what passes may take any time, and is counted there
 	}
@@ -110,8 +127,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	}
 	if at := r.URL.EscapedPath(); at == "/" || at == g.base {
 		w.what.of.Room, w.what.page = composedRoom, false
-		w.Header().Set("Location", g.base+"/")
-		plain(w, r, http.StatusFound, "")
+		leadsOn(w, r, g.base+"/")
 		return
 	}
 	w.what.page = true
@@ -226,10 +242,13 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		g.log.Error("request failed", "path", shown(r.URL.Path), "err", err)
 	}
 	h := w.Header()
-	methods := h["Allow"]
+	methods, size := h["Allow"], h["Content-Range"]
 	clear(h) // of the response that was begun
 	if methods != nil {
 		h["Allow"] = methods
+	}
+	if size != nil {
+		h["Content-Range"] = size
 	}
 	if status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "5")

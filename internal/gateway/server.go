@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/millrace/millrace"
 )
 
 // ServerOptions configure a [Server]. The zero value works.
@@ -39,8 +41,9 @@ const (
 	stallTimeout  = 30 * time.Second // without a byte of what is to be sent
 )
 
-// maxHeader is the most bytes of a request's header.
-const maxHeader = 32 << 10
+// maxHeader is the maximum number of bytes in a request's header. A question of
+// [millrace.MaxQuery] characters, percent-encoded, is up to 48,000.
+const maxHeader = 64 << 10
 
 // Server is what listens, apart from what answers: a [Gateway], in whose place
 // another one can be put without a connection that is refused or a request that
@@ -124,9 +127,9 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: address in use by another program: %w", address, err)
+		return nil, millrace.Coded("address-in-use", fmt.Errorf("listen on %s: address in use by another program: %w", address, err))
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listen on %s: not allowed (ports below 1024 need a privilege): %w", address, err)
+		return nil, millrace.Coded("port-privilege", fmt.Errorf("listen on %s: not allowed (ports below 1024 need a privilege): %w", address, err))
 	case err != nil:
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}

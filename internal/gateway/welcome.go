@@ -58,9 +58,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != "/":
 		notFound(w, r)
 		return
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		failure(w, r, http.StatusMethodNotAllowed, nil)
+	case onlyReads(w, r):
 		return
 	}
 	data := struct {

@@ -136,7 +136,7 @@ func (b *Build) ours() error {
 	}
 	for _, n := range names {
 		if n != hidden {
-			return fmt.Errorf("%w: %s is in it, and no build has made the folder", millrace.ErrInvalid, n)
+			return millrace.Coded("foreign-folder", fmt.Errorf("%w: %s is in it, and no build has made the folder", millrace.ErrInvalid, n))
 		}
 	}
 	return nil

@@ -1,0 +1,84 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// What a robots.txt with our lines lets whom fetch.
+func TestAllowing(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"/.well-known/openfeeder.json", "/openfeeder", "/*/llm.json", "/$"}
+	training := newUsage(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, func(p millrace.Purpose) []string {
+		if p == millrace.AITrain {
+			return []string{"GPTBot"}
+		}
+		return nil
+	})
+	const entries = "/.well-known/openfeeder.json /openfeeder?page=2 /openfeeder/events /a/llm.json /"
+	for _, c := range []struct {
+		name, own     string
+		u             *usage
+		agent         string
+		allow, refuse string
+	}{
+		{"everything refused", "User-agent: *\nDisallow: /\n", nil, "", entries, "/a/ /secret.json"},
+		{"with a comment after it", "User-agent: *\nDisallow: /\n\n# the end", nil, "", entries, "/a/"},
+		{"lists of files refused", "User-agent: *\nDisallow: /*.json\nDisallow: /*?\n", nil, "", entries + " /a/", "/b.json /a/?x=1"},
+		{"a part refused, too", "User-agent: *\nDisallow: /p/\nDisallow: /\n", nil, "", entries, "/p/llm.json /p/q/llm.json /p/"},
+		{"nothing refused", "User-agent: *\nDisallow: /p/\n", nil, "", entries, "/p/llm.json"},
+		{"an entry refused by its name", "User-agent: *\nDisallow: /openfeeder-feed\nDisallow: /.well-known/openfeeder.json.bak\n", nil, "", "/openfeeder", "/openfeeder-feed"},
+		{"two groups", "User-agent: A\nDisallow: /*.json\n\nUser-agent: *\nDisallow: /\n", nil, "A", entries + " /a/", "/b.json"},
+		{"refused by name", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "GPTBot", "", entries + " /a/"},
+		{"others", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "Other", entries, "/a/"},
+		{"refused by the policy", "User-agent: *\nDisallow: /\n", training, "GPTBot", "", entries + " /a/"},
+		{"refused by --bot", "User-agent: *\nDisallow: /\n", (*usage)(nil).refuse([]string{"BadBot"}), "BadBot", "", entries},
+		{"everybody refused by --bot", "User-agent: *\nDisallow: /\n", (*usage)(nil).refuse([]string{"*"}), "", "", entries},
+		{"not refused by the policy", "User-agent: *\nDisallow: /\n", training, "Other", entries, "/a/"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text := c.own
+			if c.u != nil {
+				text = c.u.govern(text)
+			}
+			text = c.u.allowing(text, patterns)
+			robots := fetch.ParseRobots([]byte(text), c.agent)
+			for _, path := range strings.Fields(c.allow) {
+				if !robots.Allowed(path) {
+					t.Errorf("%s is refused by\n%s", path, text)
+				}
+			}
+			for _, path := range strings.Fields(c.refuse) {
+				if robots.Allowed(path) {
+					t.Errorf("%s is allowed by\n%s", path, text)
+				}
+			}
+			if again := c.u.allowing(text, patterns); again != text {
+				t.Errorf("a second time:\n%s", again)
+			}
+			for line := range strings.Lines(c.own) {
+				if c.u == nil && !strings.Contains(text, strings.TrimSpace(line)) {
+					t.Errorf("%q is gone from\n%s", line, text)
+				}
+			}
+		})
+	}
+	for _, c := range []struct {
+		input, train any
+		refused      bool
+	}{{false, false, true}, {false, nil, false}, {true, false, false}, {nil, nil, false}} {
+		p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.Search: true}}
+		for purpose, v := range map[millrace.Purpose]any{millrace.AIInput: c.input, millrace.AITrain: c.train} {
+			if allowed, said := v.(bool); said {
+				p.Purposes[purpose] = allowed
+			}
+		}
+		if got := newUsage(p, nil).refusesAI(); got != c.refused {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
