@@ -44,18 +44,18 @@ type ga4Event struct {
 	Params    ga4Params `json:"params"`
 }
 
-// ga4Params has at most 25 members, whose names have at most 40 characters and
+// ga4Params names its members as OpenFeeder 1.0 does, section 12. It has at most 25 members, whose names have at most 40 characters and
 // begin with none of those that are reserved.
 type ga4Params struct {
 	Session    string `json:"session_id"` // of a bot and a day
 	Engagement int64  `json:"engagement_time_msec"`
 	Location   string `json:"page_location"`
-	Bot        string `json:"bot"`
+	Bot        string `json:"bot_name"`
 	Family     string `json:"bot_family,omitempty"`
 	Verdict    string `json:"verdict,omitempty"`
 	Protocol   string `json:"protocol"`
 	Endpoint   string `json:"endpoint"`
-	Query      string `json:"search_term,omitempty"`
+	Query      string `json:"query,omitempty"`
 	Intent     string `json:"intent,omitempty"`
 	Results    int64  `json:"results"`
 	Status     int    `json:"status"`

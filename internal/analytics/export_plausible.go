@@ -29,20 +29,17 @@ func (p *plausible) post(ctx context.Context, group []store.Event) (string, erro
 	e := &group[0]
 	m := plausibleMessage{
 		Name: eventName(e), Domain: p.target.say.Get("domain"), URL: p.page(e, plausibleURL).String(),
-		// A value is one of few, or is what somebody wants to look for; sizes and
-		// times would each be one of their own.
+		// The names are those of OpenFeeder 1.0, section 12, where it has one.
 		Props: map[string]string{
-			"bot": e.Bot, "protocol": e.Protocol, "endpoint": string(e.Endpoint), "status": strconv.Itoa(e.Status),
+			"bot_name": e.Bot, "protocol": e.Protocol, "endpoint": string(e.Endpoint), "status": strconv.Itoa(e.Status),
 			"outcome": string(store.OutcomeOf(e.Status)), "cached": strconv.FormatBool(e.Cached), "date": e.Time.UTC().Format(time.DateOnly),
+			"results": strconv.FormatInt(e.Results, 10), "response_ms": strconv.FormatInt(milliseconds(e), 10),
 		},
 	}
-	for key, value := range map[string]string{"family": e.Family, "verdict": string(e.Verdict), "query": e.Query, "intent": e.Intent} {
+	for key, value := range map[string]string{"bot_family": e.Family, "verdict": string(e.Verdict), "query": e.Query, "intent": e.Intent} {
 		if value != "" {
 			m.Props[key] = value
 		}
-	}
-	if e.Endpoint == store.EndpointSearch || e.Endpoint == store.EndpointIndex {
-		m.Props["results"] = strconv.FormatInt(e.Results, 10)
 	}
 	h, _, err := p.send(ctx, &m)
 	if err != nil {

@@ -67,18 +67,18 @@ func ParseTarget(text string) (*Target, error) {
 	kinds := strings.Join(slices.Sorted(maps.Keys(receivers)), ", ")
 	switch {
 	case !ok || strings.ContainsAny(kind, ":/?"):
-		return nil, fmt.Errorf("it says not what kind of receiver it is: write KIND=URL, with one of %s: %w", kinds, millrace.ErrInvalid)
+		return nil, fmt.Errorf("it says not what kind of receiver it is: write KIND=URL, with one of %s: %w", kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
 	case !known:
-		return nil, fmt.Errorf("%.20q is no kind of receiver; there is %s: %w", kind, kinds, millrace.ErrInvalid)
+		return nil, fmt.Errorf("%.20q is no kind of receiver; there is %s: %w", kind, kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: what follows = is no URL: %w", kind, millrace.ErrInvalid) // the error repeats it
+		return nil, fmt.Errorf("%s: what follows = is no URL: %w", kind, millrace.Coded("bad-url", millrace.ErrInvalid)) // the error repeats it
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, fmt.Errorf("%s: what follows = is no URL of a server; write http:// or https:// in front of a host: %w", kind, millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s: what follows = is no URL of a server; write http:// or https:// in front of a host: %w", kind, millrace.Coded("bad-scheme", millrace.ErrInvalid))
 	case u.User != nil:
-		return nil, fmt.Errorf("%s %s: a URL that carries credentials is not posted to: %w", kind, seen(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s %s: a URL that carries credentials is not posted to: %w", kind, seen(u), millrace.Coded("url-credentials", millrace.ErrInvalid))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	t := &Target{Kind: kind, url: u}
@@ -86,16 +86,16 @@ func ParseTarget(text string) (*Target, error) {
 		return t, nil
 	}
 	if t.say, err = url.ParseQuery(u.RawQuery); err != nil {
-		return nil, fmt.Errorf("%s %s: its query cannot be read: %w", kind, seen(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s %s: its query cannot be read: %w", kind, seen(u), millrace.Coded("bad-query", millrace.ErrInvalid))
 	}
 	for _, name := range r.params {
 		if t.say.Get(name) == "" {
-			return nil, fmt.Errorf("%s %s: its query has no %s: %w", kind, seen(u), name, millrace.ErrInvalid)
+			return nil, fmt.Errorf("%s %s: its query has no %s: %w", kind, seen(u), name, millrace.Coded("query-missing", millrace.ErrInvalid))
 		}
 	}
 	for name, values := range t.say {
 		if !slices.Contains(r.params, name) || len(values) > 1 {
-			return nil, fmt.Errorf("%s %s: its query has %.40q, and wants one %s and nothing else: %w", kind, seen(u), name, strings.Join(r.params, " and one "), millrace.ErrInvalid)
+			return nil, fmt.Errorf("%s %s: its query has %.40q, and wants one %s and nothing else: %w", kind, seen(u), name, strings.Join(r.params, " and one "), millrace.Coded("query-extra", millrace.ErrInvalid))
 		}
 	}
 	if err := t.check(); err != nil {
@@ -116,18 +116,18 @@ func (t *Target) check() error {
 	switch t.Kind {
 	case Umami:
 		if !websiteForm.MatchString(t.say.Get("website")) {
-			return fmt.Errorf("website is the id of a website, such as 123e4567-e89b-42d3-a456-426614174000")
+			return millrace.Coded("bad-website", fmt.Errorf("website is the id of a website, such as 123e4567-e89b-42d3-a456-426614174000"))
 		}
 	case Plausible:
 		if !domainForm.MatchString(t.say.Get("domain")) {
-			return fmt.Errorf("domain is the name of one site there, such as example.com")
+			return millrace.Coded("bad-domain", fmt.Errorf("domain is the name of one site there, such as example.com"))
 		}
 	case GA4:
 		if !measurementForm.MatchString(t.say.Get("measurement_id")) {
-			return fmt.Errorf("measurement_id is that of a web stream, such as G-ABC1234567")
+			return millrace.Coded("bad-measurement", fmt.Errorf("measurement_id is that of a web stream, such as G-ABC1234567"))
 		}
 		if t.url.Scheme != "https" && !loopback(t.url.Hostname()) {
-			return fmt.Errorf("its secret goes over https only")
+			return millrace.Coded("https-only", fmt.Errorf("its secret goes over https only"))
 		}
 	}
 	return nil

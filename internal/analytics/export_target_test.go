@@ -47,28 +47,28 @@ func TestParseTarget(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                "KIND=URL",
-		"https://stats.example.com/?k=v":  "KIND=URL",
-		"matomo=https://a.example/":       `"matomo" is no kind of receiver; there is ga4, plausible, umami, webhook`,
-		"umami=stats.example.com/hunter2": "write http://",
-		"umami=https://me:hunter2@a.example/?website=" + websiteID:                "credentials",
-		"umami=https://a.example/%zz?hunter2":                                     "no URL",
-		"umami=https://a.example/":                                                "has no website",
-		"umami=https://a.example/?website=hunter2":                                "id of a website",
-		"umami=https://a.example/?website=" + websiteID + "&site=1":               `has "site"`,
-		"umami=https://a.example/?website=" + websiteID + "&website=" + websiteID: `has "website"`,
-		"plausible=https://a.example/?domain=a.example,b.example":                 "one site there",
-		"plausible=https://a.example/?domain=https://a.example":                   "one site there",
-		"ga4=https://a.example/?measurement_id=G-ABC1234567":                      "has no api_secret",
-		"ga4=https://a.example/?measurement_id=UA-1-2&api_secret=hunter2":         "web stream",
-		"ga4=http://a.example/?measurement_id=G-ABC1234567&api_secret=hunter2":    "https only",
-		"ga4=https://a.example/?measurement_id=G-ABC1234567;api_secret=hunter2":   "cannot be read",
-		"webhook=ftp://a.example/hunter2":                                         "write http://",
-		"webhook=https://hunter2@a.example/":                                      "credentials",
+		"":                                "target-kind",
+		"https://stats.example.com/?k=v":  "target-kind",
+		"matomo=https://a.example/":       "target-kind",
+		"umami=stats.example.com/hunter2": "bad-scheme",
+		"umami=https://me:hunter2@a.example/?website=" + websiteID:                "url-credentials",
+		"umami=https://a.example/%zz?hunter2":                                     "bad-url",
+		"umami=https://a.example/":                                                "query-missing",
+		"umami=https://a.example/?website=hunter2":                                "bad-website",
+		"umami=https://a.example/?website=" + websiteID + "&site=1":               "query-extra",
+		"umami=https://a.example/?website=" + websiteID + "&website=" + websiteID: "query-extra",
+		"plausible=https://a.example/?domain=a.example,b.example":                 "bad-domain",
+		"plausible=https://a.example/?domain=https://a.example":                   "bad-domain",
+		"ga4=https://a.example/?measurement_id=G-ABC1234567":                      "query-missing",
+		"ga4=https://a.example/?measurement_id=UA-1-2&api_secret=hunter2":         "bad-measurement",
+		"ga4=http://a.example/?measurement_id=G-ABC1234567&api_secret=hunter2":    "https-only",
+		"ga4=https://a.example/?measurement_id=G-ABC1234567;api_secret=hunter2":   "bad-query",
+		"webhook=ftp://a.example/hunter2":                                         "bad-scheme",
+		"webhook=https://hunter2@a.example/":                                      "url-credentials",
 	} {
 		_, err := ParseTarget(text)
-		if !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: %v, want %q", text, err, want)
+		if !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != want || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v: code %q, want %q", text, err, millrace.ErrorCode(err), want)
 		}
 	}
 }

@@ -33,10 +33,11 @@ type umamiPayload struct {
 	Data      eventProps `json:"data"`
 }
 
-// eventProps is what an event says, for receivers that keep what they are given.
+// eventProps is what an event says, for receivers that keep what they are given,
+// by the names of OpenFeeder 1.0, section 12, where it has one.
 type eventProps struct {
-	Bot      string `json:"bot"`
-	Family   string `json:"family,omitempty"`
+	Bot      string `json:"bot_name"`
+	Family   string `json:"bot_family,omitempty"`
 	Verdict  string `json:"verdict,omitempty"`
 	Protocol string `json:"protocol"`
 	Endpoint string `json:"endpoint"`

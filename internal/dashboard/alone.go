@@ -84,6 +84,9 @@ func (s *sheaf) Held() []millrace.File { return nil }
 // Keep implements [millrace.Shelf].
 func (s *sheaf) Keep(millrace.File) {}
 
+// Withdraw implements [millrace.Shelf].
+func (s *sheaf) Withdraw(millrace.File, time.Time) {}
+
 // Draft implements [millrace.Shelf].
 func (s *sheaf) Draft() (millrace.Draft, error) { return &draft{sheaf: s}, nil }
 

@@ -11,10 +11,7 @@ import (
 
 // The forms of the house work in a browser, and its charts can be pointed at,
 // also by keyboard.
-func TestBrowserHouse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser is slow; -short")
-	}
+func TestRealBrowserHouse(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, seeded(t), seedTime)
 	open := chromium(t)

@@ -8,10 +8,7 @@ import (
 )
 
 // The pages about pages, and the form in which rules are tried and saved.
-func TestBrowserContent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser is slow; -short")
-	}
+func TestRealBrowserContent(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
 	seed(t, o.handbook, 20)
@@ -49,7 +46,7 @@ func TestBrowserContent(t *testing.T) {
 			w.open(at + "/pages?q=nothing+is+like+this")
 			look("pages-none", "No page is like this")
 			w.open(at + "/page?url=/about/")
-			look("page", "As each protocol has it", "tct-01", "Last requests of machines")
+			look("page", "As each protocol has it", "TCT 01", "Last requests of machines")
 			w.open(at + "/page?url=/")
 			look("page-home", "forged", "304")
 			w.open(at + "/page?url=/about/&room=scp")

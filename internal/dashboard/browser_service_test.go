@@ -41,10 +41,7 @@ func (w *withoutTag) WriteHeader(status int) {
 
 // The forms of the pages about the service: a check of the protocols, a key that
 // is made, refused, and revoked.
-func TestBrowserService(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser is slow; -short")
-	}
+func TestRealBrowserService(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Keys = h.store

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/mirror"
 )
 
@@ -77,20 +77,8 @@ func newBoard(t testing.TB, s *Site, now time.Time) *board {
 // of its own.
 func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *window {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("there is no Chromium")
-		}
-		t.Skip("there is no Chromium (MILLRACE_TEST_REQUIRE=1 makes this a failure)")
-	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox,
+	path := testkit.Real(t, "chromium|chromium-browser|google-chrome")
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox,
 		chromedp.NoFirstRun, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true))
 	t.Cleanup(cancel)
 	browser, stop := chromedp.NewContext(ctx)
@@ -248,10 +236,7 @@ const flawsScript = `(() => {
 })()`
 
 // Every page is whole and readable in both themes, on a phone and on a desk.
-func TestBrowserPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser is slow; -short")
-	}
+func TestRealBrowserPages(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, seeded(t), seedTime)
 	w := chromium(t)(t, views[0].width, views[0].theme)

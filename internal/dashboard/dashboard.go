@@ -98,7 +98,7 @@ func New(site *Site, o *Options) (*Dashboard, error) {
 	if d.files, err = readFiles(); err != nil {
 		return nil, err
 	}
-	if d.pages, err = readTemplates(d.files); err != nil {
+	if d.pages, err = readTemplates(d.files, d.label); err != nil {
 		return nil, err
 	}
 	d.mux = d.routes()

@@ -212,8 +212,8 @@ func (f *figures) series() []*group {
 const maxSeries = 7
 
 // chart makes a chart of what the question asked for. step joins so many
-// periods to one. Periods without requests are in it.
-func (f *figures) chart(title, unit string, groups []*group, step int) *chart {
+// periods to one; label names a group for people. Periods without requests are in it.
+func (f *figures) chart(title, unit string, groups []*group, step int, label func(string) string) *chart {
 	c := &chart{Title: title, Unit: unit}
 	index := map[string]int{}
 	for _, g := range groups {
@@ -242,8 +242,8 @@ func (f *figures) chart(title, unit string, groups []*group, step int) *chart {
 	return c
 }
 
-// label names a protocol, an endpoint or an outcome for people.
-func label(name string) string {
+// label returns the name of a protocol, an endpoint or an outcome for people.
+func (d *Dashboard) label(name string) string {
 	switch name {
 	case "":
 		return "none"
@@ -251,33 +251,18 @@ func label(name string) string {
 		return "HTML"
 	case "site":
 		return "robots.txt and the like"
-	case "web":
-		return "Markdown and feeds"
-	case "tct-00":
-		return "TCT 00"
-	case "tct-01":
-		return "TCT 01"
-	case "scp":
-		return "SCP"
-	case "arc":
-		return "ARC"
-	case "openfeeder":
-		return "OpenFeeder"
 	case "mcp":
 		return "MCP"
 	}
-	return printable(name)
-}
-
-// Label names the group for people.
-func (g *group) Label() string { return label(g.Name) }
-
-// Known is the name that commands and the configuration have for what Label
-// calls otherwise; "" = the same.
-func (g *group) Known() string {
-	switch g.Name {
-	case "site", "web":
-		return g.Name
+	for _, p := range d.site.Rooms {
+		if p.Name == name {
+			return p.Label
+		}
 	}
-	return ""
+	for _, p := range d.site.Off {
+		if p.Name == name {
+			return p.Label
+		}
+	}
+	return printable(name)
 }

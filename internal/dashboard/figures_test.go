@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -31,7 +32,7 @@ func counted(t *testing.T, events []store.Event) *guest {
 	if err := s.Record(t.Context(), "s", events); err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(&Site{Name: "s", Base: base, Docs: base, Pages: site, Usage: s}, &Options{
+	d, err := New(&Site{Name: "s", Base: base, Docs: base, Pages: site, Usage: s, Rooms: all.Protocols()}, &Options{
 		Path: boardPath, Password: cheap(), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
 	})
 	if err != nil {
@@ -73,7 +74,7 @@ func TestFigures(t *testing.T) {
 	if len(f.Bots) != 2 || f.Bots[0].Name != "GPTBot" || f.Bots[0].Family != "openai" || f.Bots[0].Saved == nil || f.Bots[0].Mean() != 2*time.Millisecond/3 {
 		t.Errorf("%+v", f.Bots[0])
 	}
-	c := f.chart("x", "count", f.series(), 1)
+	c := f.chart("x", "count", f.series(), 1, v.d.label)
 	var rows [][]float64
 	for _, r := range c.Rows {
 		rows = append(rows, r.Values)
@@ -81,12 +82,12 @@ func TestFigures(t *testing.T) {
 	if d := cmp.Diff([][]float64{{0, 0, 1}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {1, 2, 0}}, rows); d != "" || strings.Join(c.Series, ",") != "HTML,TCT 01,SCP" {
 		t.Errorf("%v (-want +got):\n%s", c.Series, d)
 	}
-	c = f.chart("x", "count", f.series(), 7)
+	c = f.chart("x", "count", f.series(), 7, v.d.label)
 	if len(c.Rows) != 2 || c.Rows[1].Total() != 4 {
 		t.Errorf("weeks: %+v", c.Rows)
 	}
 	f = ask(question{From: at(0, 0), Per: store.Hour, By: "outcome", Measure: "bytes", Bot: "GPTBot"})
-	c = f.chart("x", "bytes", f.Ends, 1)
+	c = f.chart("x", "bytes", f.Ends, 1, v.d.label)
 	if len(c.Rows) != 24 || c.Rows[3].Total() != 1000 || c.Rows[5].Total() != 50 || f.Total.Events != 3 || f.Savings != nil {
 		t.Errorf("hours: %+v", c.Rows)
 	}

@@ -100,8 +100,8 @@ type templates map[string]*template.Template
 
 // readTemplates reads a template for each page: templates/NAME.html with the
 // layout and the parts that all of them share.
-func readTemplates(files map[string]*file) (templates, error) {
-	shared, err := template.New("layout").Funcs(functions(files)).ParseFS(embedded, "templates/shared/*.html")
+func readTemplates(files map[string]*file, label func(string) string) (templates, error) {
+	shared, err := template.New("layout").Funcs(functions(files, label)).ParseFS(embedded, "templates/shared/*.html")
 	if err != nil {
 		return nil, err
 	}

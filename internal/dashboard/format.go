@@ -24,7 +24,7 @@ import (
 //	cut N TEXT                                             at most so many characters of it
 //	version "style.css"                                    which one it is
 //	dict "name" VALUE …                                    several values for a partial
-func functions(files map[string]*file) template.FuncMap {
+func functions(files map[string]*file, label func(string) string) template.FuncMap {
 	return template.FuncMap{
 		"count": count, "short": short, "bytes": size, "energy": energyOf, "percent": percent, "share": share, "took": took, "when": when, "day": day, "ago": ago, "plural": plural,
 		"plain": printable, "path": readable, "protocol": label, "cut": cut,

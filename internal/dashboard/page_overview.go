@@ -84,7 +84,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	if err != nil {
 		return err
 	}
-	p.Chart = week.chart(fmt.Sprintf("Requests of machines a day, the last %d days", overviewDays), "count", week.series(), 1)
+	p.Chart = week.chart(fmt.Sprintf("Requests of machines a day, the last %d days", overviewDays), "count", week.series(), 1, d.label)
 	p.Nobody = len(week.cells) == 0
 	before := int64(0)
 	for at, n := range week.cells {

@@ -92,7 +92,7 @@ func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
 		groups = slices.Clone(groups)
 		slices.SortStableFunc(groups, func(a, b *group) int { return int(max(min(b.Bytes-a.Bytes, 1), -1)) })
 	}
-	p.Chart = f.chart(fmt.Sprintf("%s by %s, each %s", what, cmp.Or(by, p.By), unit), form, groups, step)
+	p.Chart = f.chart(fmt.Sprintf("%s by %s, each %s", what, cmp.Or(by, p.By), unit), form, groups, step, d.label)
 	if len(f.Bots) > 0 {
 		p.Most = f.Bots[0].Events
 	}
@@ -148,7 +148,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 		p.Filters = append(p.Filters, filter{"Machine", p.Bot, p.With("bot", "")})
 	}
 	if p.Protocol != "" {
-		p.Filters = append(p.Filters, filter{"Protocol", label(p.Protocol), p.With("protocol", "")})
+		p.Filters = append(p.Filters, filter{"Protocol", d.label(p.Protocol), p.With("protocol", "")})
 	}
 	return p, nil
 }

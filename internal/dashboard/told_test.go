@@ -36,10 +36,7 @@ func TestTold(t *testing.T) {
 }
 
 // They are whole and readable on a phone and on a desk.
-func TestBrowserTold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a browser is slow; -short")
-	}
+func TestRealBrowserTold(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	now := time.Now()

@@ -134,7 +134,7 @@ func judge(ctx context.Context, s *Site, room protocol.Protocol) (is *verdict) {
 		is.Err = err
 		return is
 	}
-	suites := []check.Suite{{Name: room.Name, Rules: room.Rules()}}
+	suites := []check.Suite{room.Suite()}
 	is.Report, is.Err = check.Run(ctx, target, suites, &check.RunOptions{MaxFindings: checkFindings})
 	is.Requests = target.Requests()
 	if is.Err == nil {

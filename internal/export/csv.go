@@ -12,7 +12,7 @@ import (
 
 // columns are the fields of a page in CSV.
 var columns = []string{
-	"site", "url", "title", "description", "summary", "author", "published", "modified", "language", "section", "tags", "kind", "revision",
+	"site", "url", "title", "description", "summary", "author", "published", "modified", "language", "section", "tags", "kind", "revision", "unconfirmed",
 	"license", "attribution", "link_back", "notice", "ai_input", "ai_train", "search", "contact", "payment", "terms",
 }
 
@@ -41,7 +41,7 @@ func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, er
 			p := e.page
 			return write(append([]string{
 				e.base, p.URL, p.Title, p.Description, p.Summary, p.Author, date(p.Published), date(p.Modified), p.Language, p.Section,
-				strings.Join(p.Tags, "; "), string(p.Kind), p.Version,
+				strings.Join(p.Tags, "; "), string(p.Kind), p.Version, strconv.FormatBool(p.Unconfirmed),
 			}, terms...))
 		})
 	}

@@ -44,7 +44,7 @@ func mill() []Site {
 			},
 		},
 		{URL: "/gate/", Title: "=HYPERLINK(\"http://evil.example\")", Modified: noon, Known: millrace.FieldTitle},
-		{URL: "/gate/open.html?to=1&fro=2", Title: "- open", Modified: noon, Blocks: millrace.TextBlocks("Lift."), Detail: millrace.DetailText, Known: millrace.FieldTitle | millrace.FieldContent},
+		{URL: "/gate/open.html?to=1&fro=2", Title: "- open", Modified: noon, Blocks: millrace.TextBlocks("Lift."), Detail: millrace.DetailText, Unconfirmed: true, Known: millrace.FieldTitle | millrace.FieldContent},
 	}
 	yes, no := true, false
 	terms := []Terms{

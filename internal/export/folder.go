@@ -100,7 +100,7 @@ func (o *output) ours() error {
 	}
 	for _, n := range names {
 		if n != hidden {
-			return fmt.Errorf("%w: %q is in it, and no export has made the folder: name an empty one", millrace.ErrInvalid, n)
+			return millrace.Coded("foreign-folder", fmt.Errorf("%w: %q is in it, and no export has made the folder: name an empty one", millrace.ErrInvalid, n))
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (o *output) write(name, pageURL string, b []byte) error {
 		}
 	}
 	if err == nil && !o.owned[keyOf(fold(name))] {
-		return fmt.Errorf("%w: %s is in the way, and no export has written it", millrace.ErrConflict, name)
+		return millrace.Coded("foreign-file", fmt.Errorf("%w: %s is in the way, and no export has written it", millrace.ErrConflict, name))
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

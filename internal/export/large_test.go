@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -61,10 +62,7 @@ func peak(t *testing.T, run func(look func())) uint64 {
 
 // What an export holds does not grow with the site.
 func TestMemory(t *testing.T) {
-	pages, text := 10_000, 4_000 // 40 MB
-	if testing.Short() {
-		pages = 2_000
-	}
+	pages, text := testkit.Size(2_000, 2_000, 10_000), 4_000
 	sites, small := []Site{large(pages, text)}, []Site{large(pages/8, text/4)}
 	for name, write := range map[string]func(o *Options) (Counts, error){
 		"jsonl":   func(o *Options) (Counts, error) { return Lines(t.Context(), io.Discard, sites, o) },

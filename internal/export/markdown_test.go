@@ -193,7 +193,7 @@ func TestMarkdownAgain(t *testing.T) {
 	before := files(t, dir)
 	sites := mdSite(map[string]string{"/": "home", "/own": "own"})
 	_, err := Markdown(t.Context(), tree(dir, sites), sites, nil)
-	if !errors.Is(err, millrace.ErrConflict) || !strings.Contains(err.Error(), "own.md") {
+	if !errors.Is(err, millrace.ErrConflict) || millrace.ErrorCode(err) != "foreign-file" {
 		t.Error(err)
 	}
 	after := files(t, dir)
@@ -310,7 +310,7 @@ func TestMarkdownRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.md"), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Markdown(t.Context(), tree(dir, sites), sites, nil); !errors.Is(err, millrace.ErrInvalid) || !strings.Contains(err.Error(), "thesis.md") {
+	if _, err := Markdown(t.Context(), tree(dir, sites), sites, nil); !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != "foreign-folder" {
 		t.Error(err)
 	}
 	if d := cmp.Diff(map[string]string{"thesis.md": "mine"}, files(t, dir)); d != "" {

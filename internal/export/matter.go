@@ -31,6 +31,9 @@ func appendMarkdown(b []byte, base string, p *millrace.Page, m *merged) []byte {
 	b = appendList(b, "tags", p.Tags)
 	b = appendField(b, "kind", string(p.Kind))
 	b = appendField(b, "revision", p.Version)
+	if p.Unconfirmed {
+		b = append(b, "unconfirmed: true\n"...)
+	}
 	b = appendTerms(b, m)
 	b = append(b, "---\n"...)
 	if text := valid(p.Markdown()); text != "" {

@@ -48,6 +48,7 @@ type pageRow struct {
 	Kind        string   `parquet:"kind,optional,dict"`
 	Detail      string   `parquet:"detail,dict"` // summary, text or blocks
 	Revision    string   `parquet:"revision"`
+	Unconfirmed bool     `parquet:"unconfirmed"`     // it does not match the hash that it came with
 	Schema      string   `parquet:"schema,optional"` // a JSON array of JSON-LD objects
 	Extra       string   `parquet:"extra,optional"`  // JSON: what one protocol alone says, by its name
 	Text        string   `parquet:"text"`
@@ -133,7 +134,7 @@ func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table
 		}
 		for i, q := range chunk.Passages(p) {
 			if q.Text == "" {
-				continue // a heading, which is that of what follows as well
+				continue // a page with a title alone
 			}
 			c.Chunks++
 			err := chunks.write(&chunkRow{
@@ -153,7 +154,7 @@ func pageOf(base string, p *millrace.Page, m *merged, terms string) (*pageRow, e
 	row := &pageRow{
 		Site: base, URL: valid(p.URL), Title: valid(p.Title), Description: valid(p.Description), Summary: valid(p.Summary), Author: valid(p.Author),
 		Published: instant(p.Published), Modified: instant(p.Modified), Language: valid(p.Language), Section: valid(p.Section), Tags: valids(p.Tags),
-		Kind: valid(string(p.Kind)), Detail: [...]string{"summary", "text", "blocks"}[min(p.Detail, millrace.DetailBlocks)], Revision: p.Version,
+		Kind: valid(string(p.Kind)), Detail: [...]string{"summary", "text", "blocks"}[min(p.Detail, millrace.DetailBlocks)], Revision: p.Version, Unconfirmed: p.Unconfirmed,
 		Text: valid(p.Text()), Markdown: valid(p.Markdown()),
 		License: m.license, Attribution: m.requirements.Attribution, LinkBack: m.requirements.LinkBack, Notice: m.requirements.Notice,
 		AIInput: allowed(m, millrace.AIInput), AITrain: allowed(m, millrace.AITrain), Search: allowed(m, millrace.Search), Terms: terms,

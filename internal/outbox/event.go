@@ -25,6 +25,8 @@ type Event struct {
 	Title    string    `json:"title,omitempty"`
 	Modified time.Time `json:"modified,omitzero"`
 	Revision string    `json:"revision,omitempty"` // moves with what the page says
+	// Unconfirmed is that of the page ([millrace.Page]).
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
 	// Seq is the store's sequence number of the commit that has brought the
 	// change. It rises, and changes that came together share it.
 	Seq     uint64 `json:"seq"`
@@ -57,7 +59,7 @@ func (e *Event) encode() ([]byte, error) {
 
 // put fills in what an event says of a page that is there.
 func (t *teller) put(e *Event, p *millrace.Page) {
-	e.URL, e.Title, e.Modified, e.Revision, e.Terms = p.URL, p.Title, p.Modified, p.Version, t.terms
+	e.URL, e.Title, e.Modified, e.Revision, e.Unconfirmed, e.Terms = p.URL, p.Title, p.Modified, p.Version, p.Unconfirmed, t.terms
 	if t.Content != nil {
 		e.Content = t.Content(p)
 	}

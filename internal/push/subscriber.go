@@ -244,7 +244,7 @@ func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscripti
 		sub.mu.Unlock()
 		switch {
 		case denied != "":
-			return fmt.Errorf("hub %s denies the subscription: %s: %w", held.Hub, denied, millrace.ErrForbidden)
+			return fmt.Errorf("hub %s denies the subscription: %s: %w", held.Hub, denied, millrace.Coded("hub-denied", millrace.ErrForbidden))
 		case confirmed > was:
 			return nil
 		}
@@ -252,7 +252,7 @@ func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscripti
 		case <-sub.changed:
 		case <-late.C:
 			// Who knows all of the address may send to it.
-			return fmt.Errorf("hub %s has not asked below %s whether the subscription was meant: %w", held.Hub, s.callback, millrace.ErrUnavailable)
+			return fmt.Errorf("hub %s has not asked below %s whether the subscription was meant: %w", held.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
 		case <-ctx.Done():
 			return ctx.Err()
 		}
