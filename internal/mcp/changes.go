@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -49,10 +48,10 @@ func (s *Server) addChanges() {
 	add(s, &sdk.Tool{
 		Name: "list_changes", Title: "List what has changed",
 		Description: "Lists the pages of a site that were added, updated or deleted since a cursor that an earlier call gave, or since a time; without since, every page. Long lists come in parts. Keep the last cursor: with it the next call tells what is new.",
-		InputSchema: schema(`
-			"site":{"type":"string","maxLength":2048,"description":"The site, as list_sites names it. It may be left out if there is one."},
-			"since":{"type":"string","maxLength":8000,"description":"A cursor of list_changes or list_sites, or a time such as 2026-01-31 or 2026-01-31T12:00:00Z."},
-			"limit":{"type":"integer","minimum":1,"maximum":200,"default":50,"description":"The most changes."}`),
+	}, []argument{
+		{name: "site", most: maxName, about: "The site, as list_sites names it. It may be left out if there is one."},
+		{name: "since", most: 8000, about: "A cursor of list_changes or list_sites, or a time such as 2026-01-31 or 2026-01-31T12:00:00Z."},
+		{name: "limit", integer: true, least: 1, most: mostChanges, usual: usualChanges, about: "The most changes."},
 	}, s.changes)
 }
 
@@ -139,12 +138,11 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	if err != nil {
 		return nil, "", err
 	}
-	limit := min(cmp.Or(max(in.Limit, 0), usualChanges), mostChanges)
 	out := &changesOut{Site: clean(site.Name), Changes: []change{}, Terms: termsOf(site.Terms)}
 	if m.All {
-		err = out.every(ctx, site, m, limit)
+		err = out.every(ctx, site, m, in.Limit)
 	} else {
-		err = out.since(ctx, site, m, limit)
+		err = out.since(ctx, site, m, in.Limit)
 	}
 	if errors.Is(err, millrace.ErrConflict) {
 		err = errOver

@@ -9,8 +9,7 @@
 //	list_changes  what was added, updated and deleted since a cursor or a time
 //	list_sites    the sites, with the terms of each
 //
-// and a template of resources, by which a client that has a page's URL has its
-// Markdown.
+// and resources: the sites, which clients can list, and every page by its URL.
 //
 // What pages say is data. Every answer says where it is from, and what the
 // site asks of those who use it; it stands between two lines that no page can

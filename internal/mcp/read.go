@@ -53,24 +53,18 @@ func (s *Server) addRead() {
 	add(s, &sdk.Tool{
 		Name: "read_page", Title: "Read a page",
 		Description: "Gives a page as Markdown, with its title, author, dates and the terms of its site. A long page comes in parts: call again with the same url and the cursor that the part before ended with. Parts end between paragraphs, items, rows and lines of code, each as whole Markdown.",
-		InputSchema: schema(`
-			"url":{"type":"string","minLength":1,"maxLength":4096,"description":"The page's URL, as search and list_changes give it."},
-			"site":{"type":"string","maxLength":2048,"description":"Only in this site, as list_sites names it. It may be left out."},
-			"cursor":{"type":"string","maxLength":1000,"description":"Where the part before ended; leave it out for the beginning."},
-			"max_characters":{"type":"integer","minimum":500,"maximum":100000,"default":20000,"description":"The most characters of Markdown in this part."},
-			"max_tokens":{"type":"integer","minimum":125,"maximum":25000,"description":"The same in tokens, at four bytes each; the smaller of the two counts."}`, "url"),
+	}, []argument{
+		{name: "url", least: 1, most: maxURL, about: "The page's URL, as search and list_changes give it."},
+		{name: "site", most: maxName, about: "Only in this site, as list_sites names it. It may be left out."},
+		{name: "cursor", most: 1000, about: "Where the part before ended; leave it out for the beginning."},
+		{name: "max_characters", integer: true, least: leastPart, most: mostPart, usual: usualPart, about: "The most characters of Markdown in this part."},
+		{name: "max_tokens", integer: true, least: leastTokens, most: mostTokens, about: "The same in tokens, at four bytes each; the smaller of the two counts."},
 	}, s.read)
 }
 
 // read gives a part of a page.
 func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string, error) {
-	if in.MaxCharacters == 0 {
-		in.MaxCharacters = usualPart
-	}
-	most := budget{characters: min(max(in.MaxCharacters, leastPart), mostPart)}
-	if in.MaxTokens != 0 {
-		most.bytes = min(max(in.MaxTokens, leastTokens), mostTokens) * tokenBytes
-	}
+	most := budget{characters: in.MaxCharacters, bytes: in.MaxTokens * tokenBytes}
 	site, p, err := c.page(ctx, in.URL, in.Site)
 	if err != nil {
 		return nil, "", err
@@ -185,33 +179,4 @@ func placeOf(cursor, revision string) (place, error) {
 		return nil, advise("the page has changed since that part was read, or the cursor is of another page: leave the cursor out to read from the beginning")
 	}
 	return at, nil
-}
-
-// pagePrefix is what the address of a page's resource begins with; its URL follows.
-const pagePrefix = "millrace://page/"
-
-// addPages offers pages as resources, for clients that let people choose them.
-func (s *Server) addPages() {
-	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
-		Name: "page", Title: "A page as Markdown", URITemplate: pagePrefix + "{+url}", MIMEType: "text/markdown",
-		Description: "A page by its URL, as search and list_changes give it: its first 100,000 characters; read_page gives the rest.",
-	}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		where := strings.TrimPrefix(r.Params.URI, pagePrefix)
-		out, err := run(ctx, s, "resources/read", func(ctx context.Context, c *call) (*readOut, error) {
-			site, p, err := c.page(ctx, where, "")
-			if err != nil {
-				return nil, err
-			}
-			c.tell(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL)})
-			return partOf(site, p, "", budget{characters: mostPart})
-		})
-		if _, ok := errors.AsType[advice](err); ok {
-			return nil, sdk.ResourceNotFoundError(cutTo(r.Params.URI, 200))
-		} else if err != nil {
-			return nil, err
-		}
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{
-			URI: r.Params.URI, MIMEType: "text/markdown", Text: out.text(),
-		}}}, nil
-	})
 }

@@ -55,10 +55,10 @@ func (s *Server) addSearch() {
 	add(s, &sdk.Tool{
 		Name: "search", Title: "Search the sites",
 		Description: "Finds the passages that answer a question best, by their words and by their meaning, with the page that each is of. Write a few words as for a search engine; \"phrases\" in quotation marks, -without, title:word and url:part narrow it down.",
-		InputSchema: schema(`
-			"query":{"type":"string","minLength":1,"maxLength":1000,"description":"What to look for."},
-			"site":{"type":"string","maxLength":2048,"description":"Only in this site, as list_sites names it. Without it, in all."},
-			"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"The most passages."}`, "query"),
+	}, []argument{
+		{name: "query", least: 1, most: millrace.MaxQuery, about: "What to look for."},
+		{name: "site", most: maxName, about: "Only in this site, as list_sites names it. Without it, in all."},
+		{name: "limit", integer: true, least: 1, most: mostHits, usual: usualHits, about: "The most passages."},
 	}, s.search)
 }
 
@@ -67,7 +67,6 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	if strings.TrimSpace(in.Query) == "" {
 		return nil, "", advise("the query has no words: write what to look for")
 	}
-	limit := min(cmp.Or(max(in.Limit, 0), usualHits), mostHits)
 	names, err := c.library.Names(ctx)
 	if err == nil && in.Site != "" {
 		var site *Site
@@ -84,7 +83,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	out := &searchOut{Query: clean(in.Query), Hits: []searchHit{}}
 	var missed []error
 	for _, name := range names {
-		site, found, err := c.found(ctx, name, millrace.Query{Text: in.Query, Limit: limit})
+		site, found, err := c.found(ctx, name, millrace.Query{Text: in.Query, Limit: in.Limit})
 		switch {
 		case err == nil:
 			out.take(site, found)
@@ -107,7 +106,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	slices.SortStableFunc(out.Hits, func(a, b searchHit) int {
 		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(a.URL, b.URL))
 	})
-	out.Hits = out.Hits[:min(len(out.Hits), limit)]
+	out.Hits = out.Hits[:min(len(out.Hits), in.Limit)]
 	out.Sites = slices.DeleteFunc(out.Sites, func(t siteTerms) bool {
 		return !slices.ContainsFunc(out.Hits, func(h searchHit) bool { return h.Site == t.Site })
 	})
@@ -162,7 +161,9 @@ func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
 
 // take adds what was found in a site.
 func (o *searchOut) take(site *Site, found *millrace.Found) {
-	o.note(found.Note)
+	if found.Note != nil {
+		o.note(found.Note.Error())
+	}
 	if len(found.Hits) == 0 {
 		return
 	}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +37,8 @@ type Server struct {
 	library Library // nil = what the gateway of the request publishes
 	o       Options
 	log     *slog.Logger
-	turns   chan struct{} // holds a token for each call
+	turns   chan struct{}         // holds a token for each call
+	args    map[string][]argument // by the tools' names
 	sdk     *sdk.Server
 	http    http.Handler
 }
@@ -55,7 +55,7 @@ func New(library Library, o *Options) *Server {
 	if o == nil {
 		o = new(Options)
 	}
-	s := &Server{library: library, o: *o, log: o.Logger}
+	s := &Server{library: library, o: *o, log: o.Logger, args: map[string][]argument{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -77,7 +77,7 @@ func New(library Library, o *Options) *Server {
 	s.addRead()
 	s.addChanges()
 	s.addSites()
-	s.addPages()
+	s.addResources()
 	s.http = s.handler()
 	return s
 }
@@ -96,9 +96,18 @@ func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
 		case "subscriptions/listen", "resources/subscribe", "resources/unsubscribe", "logging/setLevel", "completion/complete":
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not offered here"}
 		case "tools/call":
-			// The SDK takes null for a map to put defaults in.
-			if c, ok := r.(*sdk.CallToolRequest); ok && string(c.Params.Arguments) == "null" {
-				c.Params.Arguments = nil
+			c, ok := r.(*sdk.CallToolRequest)
+			if !ok || s.args[c.Params.Name] == nil {
+				break
+			}
+			if c.Params.Arguments, err = arguments(s.args[c.Params.Name], c.Params.Arguments); err != nil {
+				refused := new(sdk.CallToolResult)
+				refused.SetError(err)
+				return refused, nil
+			}
+		case "resources/list":
+			if l, ok := r.(*sdk.ListResourcesRequest); ok {
+				return s.listResources(ctx, l)
 			}
 		}
 		result, err = next(ctx, method, r)
@@ -169,7 +178,8 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 type tool[In, Out any] func(ctx context.Context, c *call, in In) (out Out, text string, err error)
 
 // add adds a tool to the server.
-func add[In, Out any](s *Server, t *sdk.Tool, do tool[In, Out]) {
+func add[In, Out any](s *Server, t *sdk.Tool, args []argument, do tool[In, Out]) {
+	t.InputSchema, s.args[t.Name] = schema(args), args
 	no, yes := false, true
 	t.Annotations = &sdk.ToolAnnotations{
 		Title: t.Title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no,
@@ -250,13 +260,4 @@ func (s *Server) explain(ctx context.Context, name string, err error) error {
 	}
 	s.log.Error("call failed", "tool", name, "err", err)
 	return errInside
-}
-
-// schema is the JSON Schema of a tool's arguments.
-func schema(properties string, required ...string) json.RawMessage {
-	b, err := json.Marshal(append([]string{}, required...))
-	if err != nil {
-		panic("mcp: names do not encode: " + err.Error())
-	}
-	return json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` + properties + `},"required":` + string(b) + `}`)
 }

@@ -49,8 +49,8 @@ func (s *Server) addSites() {
 	add(s, &sdk.Tool{
 		Name: "list_sites", Title: "List the sites",
 		Description: "Lists the websites that can be read here: the name that the other tools take, title, number of pages, when each last changed, and what its owner allows its content to be used for. Begin here.",
-		InputSchema: schema(`
-			"after":{"type":"string","maxLength":2048,"description":"Go on after this site, as the answer before says. Leave it out to begin."}`),
+	}, []argument{
+		{name: "after", most: maxName, about: "Go on after this site, as the answer before says. Leave it out to begin."},
 	}, s.sites)
 }
 
@@ -107,7 +107,7 @@ func (o *sitesOut) text() string {
 		return string(errEmpty)
 	}
 	var head, in strings.Builder
-	fmt.Fprintf(&head, "%d sites. ", len(o.Sites))
+	fmt.Fprintf(&head, "Sites: %d. ", len(o.Sites))
 	if o.After != "" {
 		fmt.Fprintf(&head, "There are more: call list_sites with after %q. ", o.After)
 	}

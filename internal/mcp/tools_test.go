@@ -243,7 +243,7 @@ func TestHiddenIsNowhere(t *testing.T) {
 func TestPageAsResource(t *testing.T) {
 	c := connect(t, New(mills(t), nil), nil)
 	templates, err := c.ListResourceTemplates(t.Context(), nil)
-	if err != nil || len(templates.ResourceTemplates) != 1 {
+	if err != nil || len(templates.ResourceTemplates) != 2 {
 		t.Fatal(templates, err)
 	}
 	r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: pagePrefix + mill + "wheels/"})
@@ -252,6 +252,69 @@ func TestPageAsResource(t *testing.T) {
 	}
 	if got := r.Contents[0]; got.MIMEType != "text/markdown" || !strings.Contains(got.Text, "little fall") || !strings.Contains(got.Text, "Content of "+mill+"wheels/") {
 		t.Errorf("resource: %+v", got)
+	}
+}
+
+func TestSitesAsResources(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for i := range mostSites + 3 {
+		name := fmt.Sprintf("https://site%03d.example/", i)
+		s.add(name)
+		s.apply(name, put("/", fmt.Sprint("Site ", i), text("A site.")))
+	}
+	c := connect(t, New(s, nil), nil)
+	var names []string
+	for r, err := range c.Resources(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: r.URI})
+		if err != nil || len(read.Contents) != 1 || read.Contents[0].MIMEType != r.MIMEType || !strings.Contains(read.Contents[0].Text, r.Title) {
+			t.Errorf("%s: %v %v", r.URI, read, err)
+		}
+		names = append(names, r.Name)
+	}
+	if !slices.Equal(names, s.names) {
+		t.Errorf("%d sites listed, want %d", len(names), len(s.names))
+	}
+	if _, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: sitePrefix + "https://elsewhere.example/"}); err == nil {
+		t.Error("an unknown site is a resource")
+	}
+}
+
+// A refused argument is named, with its value and the limit.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	c := connect(t, New(mills(t), nil), nil)
+	for _, q := range []struct {
+		tool string
+		args any
+		want []string
+	}{
+		{"search", nil, []string{"query"}},
+		{"search", map[string]any{"query": ""}, []string{"query", "0", "1"}},
+		{"search", map[string]any{"query": strings.Repeat("ü", 4001)}, []string{"query", "4001", "4000"}},
+		{"search", map[string]any{"query": 7}, []string{"query", "string", "7"}},
+		{"search", map[string]any{"query": "x", "limit": 0}, []string{"limit", "0", "1"}},
+		{"search", map[string]any{"query": "x", "limit": mostHits + 1}, []string{"limit", "51", "50"}},
+		{"search", map[string]any{"query": "x", "limit": json.RawMessage("1e999")}, []string{"limit", "1e999", "50"}},
+		{"search", map[string]any{"query": "x", "limit": 1.5}, []string{"limit", "integer", "1.5"}},
+		{"search", map[string]any{"query": "x", "limit": "ten"}, []string{"limit", "integer", "ten"}},
+		{"search", map[string]any{"query": "x", "q": 1}, []string{"q:", "query"}},
+		{"read_page", map[string]any{"url": mill, "max_characters": 1}, []string{"max_characters", "1", "500"}},
+		{"list_sites", []string{"x"}, []string{"arguments", `["x"]`}},
+	} {
+		why := refused(t, c, q.tool, q.args)
+		for _, want := range q.want {
+			if !strings.Contains(why, want) || len(why) > 300 {
+				t.Errorf("%s %v: no %q in %s", q.tool, q.args, want, why)
+			}
+		}
+	}
+	// null is absent, and 3.0 is an integer.
+	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel", "site": nil, "limit": json.RawMessage("3.0")}); len(out.Hits) == 0 {
+		t.Errorf("%+v", out)
 	}
 }
 

@@ -1,0 +1,104 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// argument is one argument of a tool.
+type argument struct {
+	name        string
+	integer     bool // else it is a string
+	least, most int  // of its value; of a string, of its characters
+	usual       int  // its default; 0 = none
+	about       string
+}
+
+// required reports whether the argument has to be there: a string that cannot
+// be empty.
+func (a argument) required() bool { return !a.integer && a.least > 0 }
+
+// schema returns the JSON Schema of arguments.
+func schema(args []argument) json.RawMessage {
+	properties, required := map[string]any{}, []string{}
+	for _, a := range args {
+		p := map[string]any{"type": "string", "maxLength": a.most, "description": a.about}
+		if a.integer {
+			p = map[string]any{"type": "integer", "minimum": a.least, "maximum": a.most, "description": a.about}
+		}
+		if a.usual != 0 {
+			p["default"] = a.usual
+		}
+		if a.required() {
+			p["minLength"], required = a.least, append(required, a.name)
+		}
+		properties[a.name] = p
+	}
+	b, err := json.Marshal(map[string]any{"type": "object", "additionalProperties": false, "properties": properties, "required": required})
+	if err != nil {
+		panic("mcp: encode schema: " + err.Error())
+	}
+	return b
+}
+
+// arguments checks the arguments of a call, and returns them without members
+// that are null, which clients send for absent ones. The error names the
+// argument, its value and the limit.
+func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
+	in := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&in); len(raw) > 0 && err != nil {
+		return nil, advise("arguments: want an object, got %s", short(string(raw)))
+	}
+	out := map[string]any{}
+	names := make([]string, len(args))
+	for i, a := range args {
+		names[i] = a.name
+		v := in[a.name]
+		delete(in, a.name)
+		switch {
+		case v != nil:
+			var err error
+			if out[a.name], err = a.check(v); err != nil {
+				return nil, err
+			}
+		case a.required():
+			return nil, advise("argument %s: missing", a.name)
+		case a.usual != 0:
+			out[a.name] = a.usual
+		}
+	}
+	for name := range in {
+		return nil, advise("argument %s: unknown; want %s", short(name), strings.Join(names, ", "))
+	}
+	return json.Marshal(out)
+}
+
+// check returns the value of an argument as tools take it.
+func (a argument) check(v any) (any, error) {
+	if text, ok := v.(string); ok && !a.integer {
+		switch n := utf8.RuneCountInString(text); {
+		case n > a.most:
+			return nil, advise("argument %s: %d characters, the maximum is %d", a.name, n, a.most)
+		case n < a.least:
+			return nil, advise("argument %s: %d characters, the minimum is %d", a.name, n, a.least)
+		}
+		return text, nil
+	}
+	number, ok := v.(json.Number)
+	n, _ := number.Float64() // out of range is infinite
+	switch {
+	case !ok && a.integer || !a.integer || n != math.Trunc(n):
+		b, _ := json.Marshal(v)
+		return nil, advise("argument %s: want %s, got %s", a.name, map[bool]string{true: "an integer", false: "a string"}[a.integer], short(string(b)))
+	case n > float64(a.most):
+		return nil, advise("argument %s: %s, the maximum is %d", a.name, short(number.String()), a.most)
+	case n < float64(a.least):
+		return nil, advise("argument %s: %s, the minimum is %d", a.name, short(number.String()), a.least)
+	}
+	return int(n), nil
+}
