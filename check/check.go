@@ -11,10 +11,7 @@
 // again, so that a site sees few requests, in one order, every time.
 package check
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Level is how strongly a specification wants something.
 type Level string
@@ -47,18 +44,41 @@ type Fail func(url, got, want string)
 // that tells whether the site has the protocol comes first.
 type Suite struct {
 	Name  string // of the protocol, such as "tct-01"
+	Label string // of the protocol for people, such as "TCT 01"; "" = Name
 	Rules []Rule
 }
 
 // What a rule returns when there is nothing to check.
 var (
-	ErrNotApplicable = errors.New("the site has nothing that the rule is about")
-	ErrAbsent        = errors.New("the site does not have the protocol")
+	ErrNotApplicable = error(&reason{"not-applicable", "the site has nothing that the rule is about"})
+	ErrAbsent        = error(&reason{"protocol-absent", "the site does not have the protocol"})
 )
+
+// VersionError is an [ErrAbsent] of a site that has another version of the protocol
+// than the rules are about.
+type VersionError struct{ Version string }
+
+// Error says which version it is.
+func (e *VersionError) Error() string {
+	return "the site has " + e.Version + ", which these rules do not judge"
+}
+
+// Unwrap returns [ErrAbsent].
+func (e *VersionError) Unwrap() error { return ErrAbsent }
 
 // Why a request has no answer to judge, although the network is well. A rule
 // hands them on.
 var (
-	ErrLimit = errors.New("a limit of the check is reached") // see TargetOptions
-	ErrBusy  = errors.New("the site asks to slow down")      // it answered 429 or 503
+	ErrLimit = error(&reason{"check-limit", "a limit of the check is reached"}) // see TargetOptions
+	ErrBusy  = error(&reason{"site-busy", "the site asks to slow down"})        // it answered 429 or 503
+	ErrDown  = error(&reason{"site-down", "the site is out of order"})          // it answered 500 or above
 )
+
+// ErrPanic is why a rule that panicked did not run.
+var ErrPanic = error(&reason{"panic", "panic"})
+
+// reason is an error with a code, as millrace.ErrorCode has codes.
+type reason struct{ code, text string }
+
+func (r *reason) Error() string     { return r.text }
+func (r *reason) ErrorCode() string { return r.code }

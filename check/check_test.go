@@ -10,7 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +91,7 @@ func TestReportJSON(t *testing.T) {
  "site": "` + target.Root() + `",
  "protocols": {
   "p": {
+   "label": "p",
    "found": true,
    "must": {
     "pass": 1,
@@ -104,6 +105,7 @@ func TestReportJSON(t *testing.T) {
    "not_run": 2
   },
   "q": {
+   "label": "q",
    "found": false,
    "must": {
     "pass": 0,
@@ -201,7 +203,7 @@ func TestAllNotRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&check.Result{NotRun: 1}, r.Protocols["p"]); diff != "" {
+	if diff := cmp.Diff(&check.Result{Label: "p", NotRun: 1}, r.Protocols["p"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -241,7 +243,7 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := check.Run(t.Context(), target, []check.Suite{{Name: "p", Rules: []check.Rule{rule("p/1/x", check.Must, pass)}}}, nil)
-	if err == nil || r != nil || !strings.Contains(err.Error(), srv.URL) {
+	if e, ok := errors.AsType[*url.Error](err); !ok || r != nil || e.URL != target.Site() {
 		t.Errorf("got %v, %v", r, err)
 	}
 }
@@ -510,13 +512,15 @@ func TestClock(t *testing.T) {
 
 // A site that is out of order says nothing about its protocols.
 func TestRunOutOfOrder(t *testing.T) {
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+	for status, want := range map[int]error{
+		http.StatusTooManyRequests: check.ErrBusy, http.StatusInternalServerError: check.ErrDown, http.StatusServiceUnavailable: check.ErrBusy,
+	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		target, err := check.NewTarget(srv.URL, srv.Client(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := check.Run(t.Context(), target, nil, nil); err == nil || !strings.Contains(err.Error(), strconv.Itoa(status)) {
+		if r, err := check.Run(t.Context(), target, nil, nil); !errors.Is(err, want) {
 			t.Errorf("%d: %v, %v", status, r, err)
 		}
 		srv.Close()

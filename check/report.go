@@ -19,11 +19,15 @@ type Report struct {
 // Result counts the rules of one protocol. Each rule counts once, however
 // often it failed.
 type Result struct {
-	Found         bool  `json:"found"` // the site has the protocol
-	Must          Count `json:"must"`
-	Should        Count `json:"should"`
-	NotApplicable int   `json:"not_applicable"`
-	NotRun        int   `json:"not_run"`
+	Label string `json:"label"` // of the protocol for people
+	Found bool   `json:"found"` // the site has the protocol
+	// Version is the other version of the protocol that the site has, which the
+	// rules do not judge; "" if it has none.
+	Version       string `json:"version,omitempty"`
+	Must          Count  `json:"must"`
+	Should        Count  `json:"should"`
+	NotApplicable int    `json:"not_applicable"`
+	NotRun        int    `json:"not_run"`
 }
 
 // Count counts the rules of one level.
@@ -61,6 +65,7 @@ type Outcome struct {
 	State    State
 	Failures int    // places, also those that no finding names
 	Reason   string // why it was not applicable or not run, or what stopped it after a failure
+	Err      error  // what Reason says, as the rule returned it
 }
 
 // Failed reports whether a MUST is broken: exit code 1.
@@ -100,15 +105,15 @@ func (r *Report) WriteText(w io.Writer) error {
 	names := r.names()
 	width := 0
 	for _, name := range names {
-		width = max(width, len(name))
+		width = max(width, len(r.Protocols[name].Label))
 	}
 	for _, name := range names {
 		p := r.Protocols[name]
 		if !p.Found {
-			fmt.Fprintf(b, "  %-*s  %s\n", width, name, r.whyNot(name))
+			fmt.Fprintf(b, "  %-*s  %s\n", width, p.Label, r.whyNot(name))
 			continue
 		}
-		fmt.Fprintf(b, "  %-*s  MUST %d of %d kept, SHOULD %d of %d kept, %d not applicable, %d not run\n", width, name,
+		fmt.Fprintf(b, "  %-*s  MUST %d of %d kept, SHOULD %d of %d kept, %d not applicable, %d not run\n", width, p.Label,
 			p.Must.Pass, p.Must.Pass+p.Must.Fail, p.Should.Pass, p.Should.Pass+p.Should.Fail, p.NotApplicable, p.NotRun)
 	}
 	for _, level := range []Level{Must, Should} {

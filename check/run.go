@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 )
 
 // RunOptions changes [Run]. The zero value works.
@@ -26,7 +25,7 @@ func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report
 		return nil, fmt.Errorf("check %s: %w", t.Site(), err)
 	case resp.Status >= 500:
 		// It says nothing about what the site has when it is well.
-		return nil, fmt.Errorf("check %s: the site answers %d %s: try again later", t.Site(), resp.Status, http.StatusText(resp.Status))
+		return nil, fmt.Errorf("check %s: the site answers %d: %w; try again later", t.Site(), resp.Status, ErrDown)
 	}
 	r := &Report{Site: t.Site(), Protocols: make(map[string]*Result, len(suites)), Findings: []Finding{}}
 	for _, s := range suites {
@@ -50,16 +49,21 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) e
 			// What rules said before this one knew is void.
 			outcomes, findings = outcomes[:0], nil
 			for _, rule := range s.Rules {
-				outcomes = append(outcomes, Outcome{Protocol: s.Name, Rule: rule, State: NotRun, Reason: clean(err.Error(), 300)})
+				outcomes = append(outcomes, Outcome{Protocol: s.Name, Rule: rule, State: NotRun, Reason: clean(err.Error(), 300), Err: err})
 			}
 			break
 		}
-		out := Outcome{Protocol: s.Name, Rule: rule, Failures: found.count}
+		out := Outcome{Protocol: s.Name, Rule: rule, Failures: found.count, Err: err}
 		out.State, out.Reason = state(found.count, err)
 		outcomes = append(outcomes, out)
 		findings = append(findings, found.findings()...)
 	}
-	result := new(Result)
+	result := &Result{Label: cmp.Or(s.Label, s.Name)}
+	if len(outcomes) > 0 {
+		if other, ok := errors.AsType[*VersionError](outcomes[0].Err); ok {
+			result.Version = other.Version
+		}
+	}
 	for _, out := range outcomes {
 		result.count(out)
 	}
@@ -73,7 +77,7 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) e
 func guarded(ctx context.Context, t *Target, rule Rule, fail Fail) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = fmt.Errorf("%w: %v", ErrPanic, p)
 		}
 	}()
 	return rule.Check(ctx, t, fail)

@@ -20,7 +20,7 @@ func (l *look) earlier(name string) *Way {
 	if t := l.Was.Measured; t.Before(l.site.Measured) {
 		l.site.Measured = t
 	}
-	return &Way{Protocol: name, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}
+	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true}
 }
 
 // stands gives the way of a room as it was at an earlier look, if its document

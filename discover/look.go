@@ -152,14 +152,14 @@ func (l *look) all(outer context.Context) error {
 	}
 	for i := range l.site.Ways {
 		if w := &l.site.Ways[i]; refusal != "" && w.Allowed {
-			w.Allowed, w.Reason = l.IgnorePolicy, cmp.Or(w.Reason, refusal)
+			w.Allowed, w.Reason, w.Code = l.IgnorePolicy, cmp.Or(w.Reason, refusal), cmp.Or(w.Code, "policy-refuses")
 		}
 	}
 	return nil
 }
 
 // errLate is the cause of a look that ends before it has seen everything.
-var errLate = fmt.Errorf("no answer in the time that a look has: %w", millrace.ErrUnavailable)
+var errLate = fmt.Errorf("no answer in the time that a look has: %w", millrace.Coded("look-timeout", millrace.ErrUnavailable))
 
 // ended gives the cause for which a context has ended, else the error.
 func ended(ctx context.Context, err error) error {
@@ -170,8 +170,9 @@ func ended(ctx context.Context, err error) error {
 }
 
 // obey refuses what robots.txt disallows on the site, to whatever client.
-func (l *look) obey(u *url.URL) error {
-	if l.robots == nil || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
+func (l *look) obey(req *http.Request) error {
+	u := req.URL
+	if l.robots == nil || fetch.Permitted(req.Context(), u) || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
 		return nil
 	}
 	line, rule := l.robots.Rule(u.RequestURI())
@@ -280,7 +281,7 @@ func (l *look) lookRooms(ctx context.Context) []*Way {
 
 // way makes a way of what a room has found, nil if it has found nothing.
 func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.Offer, err error) *Way {
-	w := &Way{Protocol: room.Name, Offer: offer, Allowed: true}
+	w := &Way{Protocol: room.Name, Label: room.Label, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
 		if offer.Deletes && offer.Named > 0 { // not by files, which list all pages
@@ -295,7 +296,7 @@ func (l *look) way(ctx context.Context, room protocol.Protocol, offer *protocol.
 		w.Allowed = false
 	}
 	w.Later = errors.Is(err, millrace.ErrUnavailable)
-	w.Offer, w.Reason = nil, reason(err, room.Name)
+	w.Offer, w.Reason, w.Code = nil, reason(err, room.Name), millrace.ErrorCode(err)
 	l.Logger.Debug("a way that is none", "protocol", room.Name, "error", err)
 	return w
 }

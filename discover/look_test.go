@@ -329,7 +329,7 @@ func TestLookWeb(t *testing.T) {
 			}
 		}))
 		got := look(t, s.URL, nil)
-		if len(got.Ways) != 1 || got.Ways[0].Open() || got.Ways[0].Reason != "the root is no HTML: image/png" {
+		if len(got.Ways) != 1 || got.Ways[0].Open() || got.Ways[0].Code != "no-html" {
 			t.Errorf("%+v", got.Ways)
 		}
 		if p := got.Plan(nil); p.First.Roll != "" || p.First.Why != "no way is open: the root is no HTML: image/png" {
@@ -357,7 +357,7 @@ func TestLookTerms(t *testing.T) {
 		t.Fatal("the policy is not found")
 	}
 	for _, w := range got.Ways {
-		if w.Allowed || !strings.Contains(w.Reason, "does not allow ai-train") {
+		if w.Allowed || w.Code != "policy-refuses" {
 			t.Errorf("%s: %t: %s", w.Protocol, w.Allowed, w.Reason)
 		}
 	}
@@ -392,7 +392,7 @@ func TestLookRobots(t *testing.T) {
 		if d := cmp.Diff([]discover.License{{URL: "https://rsl.example/license.xml", From: "robots.txt"}, {URL: s.URL + "/b.xml", From: "robots.txt"}}, got.Licenses); d != "" {
 			t.Error(d)
 		}
-		if w := got.Way(discover.Web); w.Allowed || !strings.Contains(w.Reason, "robots.txt disallows it") {
+		if w := got.Way(discover.Web); w.Allowed || w.Code != "robots-disallow" {
 			t.Errorf("%s: %+v", name, w)
 		}
 		for k := range s.asked {
@@ -465,7 +465,7 @@ func TestLookHostile(t *testing.T) {
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if !errors.Is(err, millrace.ErrUnavailable) || !strings.Contains(err.Error(), "no answer in the time") {
+		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "look-timeout" {
 			t.Error(err)
 		}
 	})
@@ -473,10 +473,10 @@ func TestLookHostile(t *testing.T) {
 		s := publish(t, 5, protocol.PublisherOptions{}, all.Protocols()...)
 		s.silent = []string{"/", "/openfeeder"}
 		got := look(t, s.URL, &discover.Options{Timeout: 2 * time.Second})
-		if w := got.Way("openfeeder"); w == nil || w.Open() || !w.Later || !strings.Contains(w.Reason, "no answer in the time") {
+		if w := got.Way("openfeeder"); w == nil || w.Open() || !w.Later || w.Code != "look-timeout" {
 			t.Errorf("%+v", w)
 		}
-		if w := got.Way(discover.Web); w.Open() || !w.Later || !strings.Contains(w.Reason, "no answer in the time") {
+		if w := got.Way(discover.Web); w.Open() || !w.Later || w.Code != "look-timeout" {
 			t.Errorf("%+v", w)
 		}
 		if w := got.Way("scp"); w == nil || !w.Open() {
@@ -486,7 +486,7 @@ func TestLookHostile(t *testing.T) {
 	t.Run("no answer", func(t *testing.T) {
 		u := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		_, err := discover.Look(t.Context(), guarded(), u, &discover.Options{Timeout: 200 * time.Millisecond})
-		if !errors.Is(err, millrace.ErrUnavailable) || !strings.Contains(err.Error(), "no answer in the time") {
+		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "look-timeout" {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -523,7 +523,7 @@ func TestLookHostile(t *testing.T) {
 			mu.Unlock()
 			w.WriteHeader(http.StatusServiceUnavailable)
 		})
-		if _, err := discover.Look(t.Context(), guarded(), u, nil); !errors.Is(err, millrace.ErrUnavailable) || !strings.Contains(err.Error(), "503") {
+		if _, err := discover.Look(t.Context(), guarded(), u, nil); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "http-503" {
 			t.Error(err)
 		}
 		if asked > 2 {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -38,8 +37,8 @@ type memo struct {
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
-	progress    func(requests int)   // nil = nobody
-	obey        func(*url.URL) error // says what is not to be asked for; nil = nobody
+	progress    func(requests int)        // nil = nobody
+	obey        func(*http.Request) error // says what is not to be asked for; nil = nobody
 
 	mu       sync.Mutex
 	answers  map[string]*answer
@@ -64,7 +63,7 @@ func (m *memo) Unwrap() http.RoundTripper { return m.next }
 // RoundTrip implements [http.RoundTripper].
 func (m *memo) RoundTrip(req *http.Request) (*http.Response, error) {
 	if m.obey != nil {
-		if err := m.obey(req.URL); err != nil {
+		if err := m.obey(req); err != nil {
 			return nil, err
 		}
 	}

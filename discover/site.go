@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -90,7 +91,8 @@ type Seen struct {
 
 // Way is one way to read a site.
 type Way struct {
-	Protocol string `json:"protocol"` // name of a room, or [Web]
+	Protocol string `json:"protocol"`        // name of a room, or [Web]
+	Label    string `json:"label,omitempty"` // of the protocol for people; "" = Protocol
 	// Offer is nil if nothing can be had this way: Reason says why.
 	Offer *protocol.Offer `json:"offer,omitempty"`
 	// Deletions: the room's reader can be asked for what is gone alone
@@ -98,8 +100,17 @@ type Way struct {
 	Deletions bool   `json:"deletions,omitempty"`
 	Allowed   bool   `json:"allowed"`          // by robots.txt and the policies, for the purpose
 	Reason    string `json:"reason,omitempty"` // why not, or what is wrong
+	Code      string `json:"code,omitempty"`   // of the reason, as millrace.ErrorCode has it
 	// Later: it was out of reach, so that another look may find it.
 	Later bool `json:"later,omitempty"`
+}
+
+// label gives the name of a way for people.
+func (s *Site) label(name string) string {
+	if w := s.Way(name); w != nil {
+		return cmp.Or(w.Label, name)
+	}
+	return name
 }
 
 // Open reports whether the way can be taken.

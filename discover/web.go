@@ -92,11 +92,11 @@ func (l *look) lookWeb(ctx context.Context, rooms []*Way) Way {
 		fallthrough
 	case l.homeErr != nil:
 		w.Allowed = w.Allowed && !errors.Is(l.homeErr, millrace.ErrForbidden)
-		w.Reason, w.Later = reason(l.homeErr, Web), errors.Is(l.homeErr, millrace.ErrUnavailable)
+		w.Reason, w.Code, w.Later = reason(l.homeErr, Web), millrace.ErrorCode(l.homeErr), errors.Is(l.homeErr, millrace.ErrUnavailable)
 	case l.site.Moved != "":
-		w.Reason = "the root leads to another site, " + l.site.Moved
+		w.Code, w.Reason = "site-moved", "the root leads to another site, "+l.site.Moved
 	case !l.home.html:
-		w.Reason = "the root is no HTML: " + l.home.header.Get("Content-Type")
+		w.Code, w.Reason = "no-html", "the root is no HTML: "+l.home.header.Get("Content-Type")
 	}
 	if w.Reason != "" {
 		return w

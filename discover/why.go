@@ -21,7 +21,7 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 		fmt.Fprintf(&b, "%s when %s of the pages have changed", costText(l), percentText(p.Changed))
 		switch {
 		case q.deletions != "":
-			fmt.Fprintf(&b, ", %s telling what is gone", q.deletions)
+			fmt.Fprintf(&b, ", %s telling what is gone", p.site.label(q.deletions))
 		case !o.Deletes:
 			fmt.Fprintf(&b, ", with a reading from the start every %d refreshes to see what is gone", p.Sweep)
 		}
@@ -34,9 +34,9 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	switch {
 	case !p.full || q.way.Protocol == Web:
 	case !brings(o):
-		fmt.Fprintf(&b, ", with the content by %s", p.fills[0])
+		fmt.Fprintf(&b, ", with the content by %s", p.site.label(p.fills[0]))
 	case o.Bare > 0:
-		fmt.Fprintf(&b, ", with the content of %s by %s", pagesText(o.Bare), p.fills[0])
+		fmt.Fprintf(&b, ", with the content of %s by %s", pagesText(o.Bare), p.site.label(p.fills[0]))
 	}
 	if len(rest) == 0 {
 		b.WriteString("; there is no other way")
@@ -52,7 +52,7 @@ func (p *planner) why(q, after *quote, rest []*quote, weight func(*quote) float6
 	if after != nil {
 		l = next.again
 	}
-	fmt.Fprintf(&b, "; %s", next.way.Protocol)
+	fmt.Fprintf(&b, "; %s", p.site.label(next.way.Protocol))
 	switch n := p.lost(next); {
 	case n >= 1:
 		fmt.Fprintf(&b, ", without %s,", pagesText(int(n)))
@@ -80,7 +80,7 @@ func (s *Site) closed() string {
 		if ways[w.Reason] == nil {
 			reasons = append(reasons, w.Reason)
 		}
-		ways[w.Reason] = append(ways[w.Reason], w.Protocol)
+		ways[w.Reason] = append(ways[w.Reason], s.label(w.Protocol))
 	}
 	switch len(reasons) {
 	case 0:

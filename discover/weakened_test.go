@@ -1,0 +1,143 @@
+package discover_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/protocol/protocoltest"
+)
+
+// compressed serves what a handler does, as proxies do that compress: they change
+// entity tags, and leave a digest as it was.
+func compressed(h http.Handler, tag func(path, tag string) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner := r.Clone(r.Context())
+		inner.Header.Set("Accept-Encoding", "identity")
+		got := httptest.NewRecorder()
+		h.ServeHTTP(got, inner)
+		for name, values := range got.Header() {
+			w.Header()[name] = values
+		}
+		if got.Code != http.StatusOK {
+			w.WriteHeader(got.Code)
+			return
+		}
+		if v := got.Header().Get("ETag"); v != "" {
+			w.Header().Set("ETag", tag(r.URL.Path, v))
+		}
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(got.Body.Bytes())
+		_ = z.Close()
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", fmt.Sprint(b.Len()))
+		_, _ = w.Write(b.Bytes())
+	})
+}
+
+// A site of TCT costs what it costs by itself behind a proxy that weakens its tags
+// or gives each coding its own: one request when nothing has changed, and one more
+// for each page that has. Where the tags of documents are never those of the list,
+// all pages are asked for when it changes, and the estimate knows.
+func TestWeakenedTags(t *testing.T) {
+	t.Parallel()
+	const pages = 29
+	for name, proxy := range map[string]struct {
+		tag   func(path, tag string) string
+		moved int64 // requests when one page has changed
+	}{
+		"as it is": {func(_, tag string) string { return tag }, 2},
+		"weakened": {func(_, tag string) string { return "W/" + tag }, 2},
+		"suffixed": {func(_, tag string) string { return strings.TrimSuffix(tag, `"`) + `-gzip"` }, 2},
+		"without":  {func(_, tag string) string { return strings.Replace(tag, "sha256-", "", 1) }, 2},
+		"other tag": {func(path, tag string) string {
+			if strings.HasPrefix(path, "/llm-") {
+				return tag
+			}
+			return strings.Replace(tag, "sha256-", "v", 1)
+		}, 1 + pages},
+	} {
+		for _, room := range all.Protocols() {
+			if !strings.HasPrefix(room.Name, "tct-") {
+				continue
+			}
+			t.Run(room.Name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+				srv := protocoltest.Serve(room, nil)
+				var requests atomic.Int64
+				proxied := compressed(srv, proxy.tag)
+				site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					requests.Add(1)
+					proxied.ServeHTTP(w, r)
+				}))
+				t.Cleanup(site.Close)
+				client := fetch.New(&fetch.Options{AllowPrivate: true})
+				t.Cleanup(client.CloseIdleConnections)
+				show := func(changed string) {
+					t.Helper()
+					var list []*millrace.Page
+					for i := range pages {
+						list = append(list, &millrace.Page{
+							URL: fmt.Sprintf("/p%d/", i), Title: fmt.Sprintf("Page %d", i), Modified: at, Known: millrace.AllFields,
+							Blocks: millrace.TextBlocks(strings.Repeat("Words of a page. ", 20)), Detail: millrace.DetailText,
+						})
+					}
+					list[0].URL, list[3].Title = "/", "Page 3"+changed
+					if err := srv.Show(t.Context(), protocoltest.NewView(millrace.Site{Base: site.URL + "/"}, list, room.Tagger)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var held mirror.Pages
+				pull := func() int64 {
+					t.Helper()
+					requests.Store(0)
+					r, err := mirror.Sync(t.Context(), room.Name, room.NewReader(client.HTTP(), site.URL, nil), &held, nil)
+					if err != nil || r.SkippedN+r.Unconfirmed > 0 || held.Len() != pages {
+						t.Fatalf("%d pages, %+v, %v", held.Len(), r, err)
+					}
+					return requests.Load()
+				}
+				show("")
+				pull()
+				if proxy.moved > 2 {
+					pull() // a list that is ahead of its pages is believed the second time
+				}
+				if n := pull(); n != 1 {
+					t.Errorf("nothing has changed, and a pull takes %d requests", n)
+				}
+				found, err := discover.Look(t.Context(), client.HTTP(), site.URL, &discover.Options{Rooms: []protocol.Protocol{room}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(found.Ways, func(w discover.Way) bool { return w.Protocol == room.Name })
+				if i < 0 || found.Ways[i].Offer == nil {
+					t.Fatalf("%+v", found.Ways)
+				}
+				offer := found.Ways[i].Offer
+				show(" is another one")
+				if n := pull(); n != proxy.moved {
+					t.Errorf("one page has changed, and a pull takes %d requests", n)
+				}
+				said := offer.Moved.Add(offer.Each, 1).Requests
+				if said < proxy.moved || said > proxy.moved+1 || offer.Still.Requests != 1 {
+					t.Errorf("a refresh is said to take %d requests, %d if nothing has changed; it takes %d", said, offer.Still.Requests, proxy.moved)
+				}
+			})
+		}
+	}
+}
