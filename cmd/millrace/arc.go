@@ -113,6 +113,7 @@ type arcVerdict struct {
 	Page     string             `json:"page"`
 	Findings []snapshot.Finding `json:"findings"`
 	Error    string             `json:"error,omitempty"`
+	Code     string             `json:"code,omitempty"` // of the error
 }
 
 // Run lints pages one after the other. Findings and what cannot be read are a
@@ -134,7 +135,7 @@ func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 			return cmp.Or(err, ctx.Err())
 		}
 		if err != nil {
-			v.Error = err.Error()
+			v.Error, v.Code = err.Error(), millrace.ErrorCode(err)
 		}
 		v.Findings = append(v.Findings, list...)
 		failed = failed || err != nil || len(list) > 0

@@ -6,12 +6,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/protocol"
 )
 
 // arcPublishing are the flags of the ARC sitemap.
 type arcPublishing struct {
-	ARCListed        []string `name:"arc-listed" placeholder:"PATH" help:"Paths of pages that the ARC sitemap lists by URL alone, as needing authentication and not for machines (default: such pages are nowhere)."`
+	ARCListed        []string `name:"arc-listed" placeholder:"URL" help:"URLs or paths of pages that the ARC sitemap lists by URL alone, as not for machines (default: hidden pages are not named)."`
 	CrawlPriority    []string `placeholder:"PATH=N" help:"How much pages matter to machines, from 0 to 1, by path with everything below, such as /docs=0.8 (default: nothing is said)."`
 	HideARCInRobots  bool     `name:"hide-arc-in-robots" help:"Do not name the ARC sitemap in robots.txt, for crawlers that take every Sitemap line for one of XML."`
 	crawlPriorityMap map[string]float64
@@ -19,9 +20,9 @@ type arcPublishing struct {
 
 // check refuses what would be taken for something else.
 func (c *arcPublishing) check() error {
-	for _, path := range c.ARCListed {
-		if !strings.HasPrefix(path, "/") {
-			return usageError(fmt.Sprintf("--arc-listed: %q is no page: a path starts with /, such as /members", path))
+	for _, page := range c.ARCListed {
+		if _, err := canon.URL(page); err != nil && !strings.HasPrefix(page, "/") {
+			return usageError(fmt.Sprintf("--arc-listed %q: not a URL or a path; a path starts with /, such as /members", page))
 		}
 	}
 	c.crawlPriorityMap = make(map[string]float64, len(c.CrawlPriority))
@@ -38,6 +39,16 @@ func (c *arcPublishing) check() error {
 			return usageError("--crawl-priority: " + path + " has two")
 		}
 		c.crawlPriorityMap[strings.TrimRight(path, "/")] = n
+	}
+	return nil
+}
+
+// on refuses pages of other sites than that of a base.
+func (c *arcPublishing) on(base string) error {
+	for _, page := range c.ARCListed {
+		if u, err := canon.URL(page); err == nil && canon.Origin(u) != canon.Origin(base) {
+			return usageError(fmt.Sprintf("--arc-listed %s: not a page of %s", page, base))
+		}
 	}
 	return nil
 }

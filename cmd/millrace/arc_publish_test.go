@@ -49,6 +49,7 @@ func TestARCFlags(t *testing.T) {
 	dir := copySite(t, "handbook")
 	for _, flags := range [][]string{
 		{"--arc-listed", "members"},
+		{"--arc-listed", "https://other.example/members"},
 		{"--crawl-priority", "docs=1"},
 		{"--crawl-priority", "/docs"},
 		{"--crawl-priority", "/docs=2"},

@@ -95,9 +95,6 @@ func TestRealBesideStatic(t *testing.T) {
 	for _, server := range []string{"nginx", "caddy"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() {
-				t.Skip("a real " + server + " takes its time")
-			}
 			html, port, listen := copySite(t, "handbook"), freePort(t), "127.0.0.1:"+freePort(t)
 			url := "http://127.0.0.1:" + port + "/"
 			snippet := snippetFile(t, server, "--base-url", url, "--listen", listen)

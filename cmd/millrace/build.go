@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -58,6 +59,7 @@ type buildReport struct {
 	Hosts   []hostReport `json:"hosts"`
 	Seconds float64      `json:"seconds"`
 	Error   string       `json:"error,omitempty"`
+	Code    string       `json:"code,omitempty"` // of the error
 }
 
 // Run builds once.
@@ -99,7 +101,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if err != nil {
-		r.Error = err.Error()
+		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
 	if err := p.report(r, func(w io.Writer) error { return printBuild(w, r) }); err != nil {
 		return err
@@ -169,7 +171,9 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	}
 	defer func() { err = errors.Join(err, o.store.Close()) }()
 	conf := store.Config{Base: o.base, Docs: r.URL, Visibility: s.visibility()}
-	s.configure(&conf, true)
+	if err := s.configure(&conf, true); err != nil {
+		return err
+	}
 	site, err := o.store.Site(ctx, o.name, conf)
 	if err != nil {
 		return err
@@ -204,7 +208,15 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 		return err
 	}
 	g = gate
-	return c.write(ctx, p, o, gate, press, published, b, r)
+	if err := c.write(ctx, p, o, gate, press, published, b); err != nil {
+		return err
+	}
+	r.Report = b.Report
+	bar := p.progress("checking hosts")
+	defer bar.end()
+	bar.of("hosts")
+	r.Hosts, err = askHosts(ctx, b, r.URL, r.FilesURL, bar.show)
+	return err
 }
 
 // once takes one look at the source.
@@ -223,6 +235,9 @@ func (o *origin) once(ctx context.Context, p *process, site store.Site, r *build
 		return err
 	}
 	r.Skipped = append(r.Skipped, report.Skipped...)
+	if report.SkippedN > 0 && report.Added+report.Updated+report.Unchanged == 0 {
+		return noneRead(report.SkippedN)
+	}
 	if report.Doubted > 0 {
 		p.log.Warn("pages are suddenly missing from the source; they are kept until the next build finds the same", "pages", report.Doubted)
 	}
@@ -237,7 +252,8 @@ func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *ed
 		return nil, err
 	}
 	if o.folder != nil {
-		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, p.log); err != nil {
+		// A file that cannot be read is left out, and the report says so.
+		if gateO.Origin, err = gateway.NewFiles(o.folder, o.base, slog.New(slog.DiscardHandler)); err != nil {
 			return nil, err
 		}
 	}
@@ -246,7 +262,7 @@ func (c *buildCommand) handler(p *process, s *serveCommand, o *origin, press *ed
 
 // write makes the folder of the edition.
 func (c *buildCommand) write(
-	ctx context.Context, p *process, o *origin, gate *gateway.Gateway, press *edition.Press, published []edition.Room, b *static.Build, r *buildReport,
+	ctx context.Context, p *process, o *origin, gate *gateway.Gateway, press *edition.Press, published []edition.Room, b *static.Build,
 ) error {
 	bar := p.progress("writing " + c.Out)
 	defer bar.end()
@@ -254,7 +270,11 @@ func (c *buildCommand) write(
 	if err != nil {
 		return err
 	}
-	n, done := len(own)+r.Pages*len(published), 0
+	bar.of("files")
+	n, done := len(own), 0
+	if err := documents(ctx, press, published, func(static.Item) error { n++; return nil }); err != nil {
+		return err
+	}
 	add := func(it static.Item) error {
 		done++
 		bar.show(done, n)
@@ -268,12 +288,7 @@ func (c *buildCommand) write(
 			return err
 		}
 	}
-	if err := b.Finish(ctx); err != nil {
-		return err
-	}
-	r.Report = b.Report
-	r.Hosts, err = askHosts(ctx, b, r.URL, r.FilesURL)
-	return err
+	return b.Finish(ctx)
 }
 
 // documents names every document and file of an edition.

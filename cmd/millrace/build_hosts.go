@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/all"
 )
 
@@ -35,18 +36,21 @@ type unmetRule struct {
 // askHosts has the checker look at a finished build as each host would serve
 // it: what `millrace check` will find there is known before anything is
 // uploaded. Of what is fetched from elsewhere, below the URL files, nothing is
-// known here: no host is blamed for it.
-func askHosts(ctx context.Context, b *static.Build, base, files string) ([]hostReport, error) {
+// known here: no host is blamed for it. show is called with the number of hosts
+// that are done and of all.
+func askHosts(ctx context.Context, b *static.Build, base, files string, show func(done, total int)) ([]hostReport, error) {
 	var out []hostReport
 	found := make(map[string]bool)
-	for _, h := range b.Hosts() {
+	hosts := b.Hosts()
+	for i, h := range hosts {
+		show(i, len(hosts))
 		target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})
 		if err != nil {
 			return nil, err
 		}
 		var suites []check.Suite
 		for _, room := range all.Protocols() {
-			suites = append(suites, check.Suite{Name: room.Name, Rules: room.Rules()})
+			suites = append(suites, room.Suite())
 		}
 		report, err := check.Run(ctx, target, suites, nil)
 		if err != nil {
@@ -90,8 +94,6 @@ func elsewhere(findings []check.Finding, rule, files string) bool {
 	return found
 }
 
-const shownLeft = 10
-
 // printBuild prints a report for a person.
 func printBuild(w io.Writer, r *buildReport) error {
 	b := fmt.Appendf(nil, "%s: %d files written, %d unchanged, %d removed, %s\n", r.Out, r.Written, r.Unchanged, r.Removed, bytesText(r.Bytes))
@@ -99,12 +101,12 @@ func printBuild(w io.Writer, r *buildReport) error {
 	if r.FilesURL != "" {
 		b = fmt.Appendf(b, "  collections are fetched from %s/scp/: put there what is in %s\n", r.FilesURL, filepath.Join(r.Out, "scp"))
 	}
-	for i, l := range r.LeftOut {
-		if i == shownLeft {
-			b = fmt.Appendf(b, "  and %d more left out; --json lists them\n", r.LeftOutCount-i)
-			break
-		}
-		b = fmt.Appendf(b, "  left out %s: %s\n", l.Path, l.Reason)
+	var left skipGroups
+	for _, l := range r.LeftOut {
+		left.add(mirror.Skip{URL: l.Path, Reason: l.Reason})
+	}
+	for _, g := range left.groups {
+		b = fmt.Appendf(b, "  %s\n", g.text("left out", "files"))
 	}
 	if r.Aside > 0 {
 		b = fmt.Appendf(b, "  %d documents have a page of the site for a folder, and lie aside: hosts find them by %s\n", r.Aside, "_redirects, .millrace/nginx.conf or .millrace/Caddyfile")
@@ -122,7 +124,7 @@ func printBuild(w io.Writer, r *buildReport) error {
 			b = fmt.Appendf(b, "%s: cannot meet\n", h.Host)
 		}
 		for _, name := range h.Hidden {
-			b = fmt.Appendf(b, "  %s is not found: nothing that this host says leads to it\n", name)
+			b = fmt.Appendf(b, "  %s is not found: nothing that this host says leads to it\n", label(name))
 		}
 		for _, u := range h.Unmet {
 			b = fmt.Appendf(b, "  %s: %s\n", u.Rule, u.Sentence)

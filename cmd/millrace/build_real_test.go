@@ -82,9 +82,6 @@ func brokenIn(t *testing.T, url string, wanted ...string) []string {
 // and pulls it.
 func realBuild(t *testing.T, server, src string, options ...string) (url, out, at, file string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a real " + server + " takes its time")
-	}
 	out, file = filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
 	port := freePort(t)
 	base := "http://127.0.0.1:" + port + "/"
@@ -151,9 +148,6 @@ func TestRealBuildCaddy(t *testing.T) { realBuild(t, "caddy", copySite(t, "handb
 
 // A server that knows nothing of the folder does as the report says.
 func TestRealBuildPlain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a real nginx takes its time")
-	}
 	src, out, port := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), freePort(t)
 	r := built(t, src, out, "http://127.0.0.1:"+port+"/")
 	url, _ := realSite(t, "nginx", "--plain", "--html", out, "--port", port)
@@ -165,9 +159,6 @@ func TestRealBuildPlain(t *testing.T) {
 // Files with fixed bytes are sent as they are, with their coding, in parts as
 // well; so is what lies below another path of the host.
 func TestRealBuildFixed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("real servers take their time")
-	}
 	const bytes = "(\xb5/\xfd not to be coded again, and longer than what a server leaves alone, since it is not worth it at all\n"
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

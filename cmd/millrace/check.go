@@ -41,7 +41,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	}
 	suites := make([]check.Suite, len(ways))
 	for i, room := range ways {
-		suites[i] = check.Suite{Name: room.Name, Rules: room.Rules()}
+		suites[i] = room.Suite()
 	}
 	report, err := check.Run(ctx, target, suites, nil)
 	if err != nil {

@@ -60,6 +60,7 @@ type discoveredWay struct {
 	RefreshBytes    int64  `json:"refresh_bytes"`
 	Allowed         bool   `json:"allowed"`
 	Reason          string `json:"reason"`          // why it is not allowed, or what is wrong with it; "" = nothing is
+	Code            string `json:"code,omitempty"`  // of the reason
 	Basis           string `json:"basis,omitempty"` // what the figures rest on; "" = all was counted
 }
 
@@ -147,7 +148,7 @@ func (c *discoverCommand) describe(site *discover.Site, plan *discover.Plan) *di
 		},
 	}
 	for _, w := range site.Ways {
-		row := discoveredWay{Protocol: w.Protocol, Pages: -1, Allowed: w.Allowed, Reason: w.Reason}
+		row := discoveredWay{Protocol: w.Protocol, Pages: -1, Allowed: w.Allowed, Reason: w.Reason, Code: w.Code}
 		if o := w.Offer; o != nil {
 			row.Entry, row.Pages, row.Carries, row.Bare = o.Entry, o.Pages, carriesText(o.Detail), o.Bare
 			row.Deletes, row.Basis = o.Deletes, o.Basis
@@ -190,37 +191,41 @@ func (r *discoverReport) text(w io.Writer) error {
 	var entries, notes, basis []string
 	said := map[string]bool{}
 	for _, row := range r.Ways {
-		pages, first, again, allowed := "?", "-", "-", "yes"
+		name, pages, first, again, allowed := label(row.Protocol), "?", "-", "-", "yes"
 		if row.Pages >= 0 {
 			pages = fmt.Sprint(row.Pages)
 		}
 		if row.Carries != "" {
 			first = fmt.Sprintf("%d req., %s", row.FirstRequests, bytesText(row.FirstBytes))
 			again = fmt.Sprintf("%d req., %s", row.RefreshRequests, bytesText(row.RefreshBytes))
-			entries = append(entries, row.Protocol+" begins at "+row.Entry)
+			entries = append(entries, name+" begins at "+row.Entry)
 		} else {
 			pages, row.Carries = "-", "-"
 		}
 		if !row.Allowed {
 			allowed = "no"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", row.Protocol, pages, row.Carries, first, again, allowed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, pages, row.Carries, first, again, allowed)
 		if row.Reason != "" && !said[row.Reason] && r.First != "" {
 			said[row.Reason] = true
-			notes = append(notes, row.Protocol+": "+row.Reason)
+			notes = append(notes, name+": "+row.Reason)
 		}
 		if row.Bare > 0 && row.Carries != "summaries" {
-			notes = append(notes, fmt.Sprintf("%s: %d of its pages come without their content", row.Protocol, row.Bare))
+			notes = append(notes, fmt.Sprintf("%s: %d of its pages come without their content", name, row.Bare))
 		}
 		if row.Basis != "" {
-			basis = append(basis, row.Protocol+" by "+row.Basis)
+			basis = append(basis, name+" by "+row.Basis)
 		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if len(r.Absent) > 0 {
-		fmt.Fprintf(&b, "not there: %s\n", strings.Join(r.Absent, ", "))
+		absent := make([]string, len(r.Absent))
+		for i, name := range r.Absent {
+			absent[i] = label(name)
+		}
+		fmt.Fprintf(&b, "not there: %s\n", strings.Join(absent, ", "))
 	}
 	for _, n := range append(entries, notes...) {
 		b.WriteString(printable(n) + "\n")
@@ -240,7 +245,7 @@ func (r *discoverReport) text(w io.Writer) error {
 			fmt.Fprintf(&b, "%s\n", printable(route.Why))
 			break
 		}
-		fmt.Fprintf(&b, "%s: pull would read %s: %s\n", route.name, route.Roll, printable(route.Why))
+		fmt.Fprintf(&b, "%s: pull would read %s: %s\n", route.name, label(route.Roll), printable(route.Why))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -55,7 +55,7 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("longer than a line of a terminal: %s", line)
 		}
 	}
-	for _, want := range []string{"PROTOCOL", "tct-01", "scp begins at " + address(s) + "sitemap.xml", "robots.txt: the root is allowed", "first: pull would read " + r.First + ":", "refresh: pull would read " + r.Refresh + ":"} {
+	for _, want := range []string{"PROTOCOL", "TCT 01", "SCP begins at " + address(s) + "sitemap.xml", "robots.txt: the root is allowed", "first: pull would read " + label(r.First) + ":", "refresh: pull would read " + label(r.Refresh) + ":"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

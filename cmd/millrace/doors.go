@@ -179,9 +179,7 @@ func (o *origin) update(ctx context.Context, p *process, site store.Site, press 
 	}
 	p.log.Info("told of changes", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
 		"unchanged", t.Unchanged, "skipped", report.SkippedN)
-	for _, s := range report.Skipped {
-		p.log.Debug("skipped", "url", s.URL, "reason", s.Reason)
-	}
+	logSkips(p.log, groupSkips(report.Skipped))
 	if err == nil && report.Missed > 0 {
 		err = fmt.Errorf("update: %w: %d of %d pages cannot be had for now", millrace.ErrUnavailable, report.Missed, len(urls))
 	}

@@ -53,14 +53,29 @@ func TestBothDrafts(t *testing.T) {
 		return l.Items
 	}
 
-	// Draft-00: the list by its name, pages by the one element of their HTML.
+	// own gives the one of the elements of a page that leads to a document of a
+	// draft, by the form of its hash.
+	own := func(curl, prefix string) (murl string) {
+		t.Helper()
+		_, _, page := get(t, curl)
+		found := alternateElement.FindAllStringSubmatch(page, -1)
+		if len(found) != 2 {
+			t.Fatalf("%s leads to %v", curl, found)
+		}
+		for _, m := range found {
+			if _, doc := read(m[1]); strings.HasPrefix(doc["hash"].(string), "sha256-") == (prefix != "") {
+				murl = m[1]
+			}
+		}
+		return murl
+	}
+
+	// Draft-00: the list by its name, pages by an element of their HTML.
 	for i, it := range items(root + "/llm-sitemap.json") {
 		if i == 0 && strings.TrimSuffix(it["cUrl"], "/") != root {
 			t.Errorf("the first item is %s", it["cUrl"])
 		}
-		_, _, page := get(t, it["cUrl"])
-		found := alternateElement.FindAllStringSubmatch(page, -1)
-		if len(found) != 1 || found[0][1] != it["mUrl"] || it["etag"] != "" {
+		if found := own(it["cUrl"], ""); found != it["mUrl"] || it["etag"] != "" {
 			t.Fatalf("draft-00: %v leads to %v", it, found)
 		}
 		h, doc := read(it["mUrl"])
@@ -71,7 +86,7 @@ func TestBothDrafts(t *testing.T) {
 		}
 	}
 
-	// Draft-01: the list by the root's Link, pages by theirs.
+	// Draft-01: the list by the root's Link, pages by theirs or by an element.
 	_, home, _ := get(t, root+"/")
 	index := jsonLinks(home, "index")
 	if len(index) != 1 || index[0] != "/llm-pages.json" {
@@ -80,7 +95,7 @@ func TestBothDrafts(t *testing.T) {
 	for _, it := range items(root + index[0]) {
 		_, page, _ := get(t, it["cUrl"])
 		found := jsonLinks(page, "alternate")
-		if len(found) != 1 || found[0] != it["mUrl"] || it["contentHash"] != "" {
+		if len(found) != 1 || found[0] != it["mUrl"] || own(it["cUrl"], "sha256-") != it["mUrl"] || it["contentHash"] != "" {
 			t.Fatalf("draft-01: %v leads to %v", it, found)
 		}
 		h, doc := read(it["mUrl"])

@@ -129,7 +129,7 @@ func TestServedText(t *testing.T) {
 		From: day.AddDate(0, 0, -29), Total: total, Bots: []analytics.BotSaved{{Bot: "GPTBot", Saved: total}}, Days: []analytics.DateSaved{{Day: day, Saved: total}},
 	}}
 	const want = "site: 9 requests of 1 machine since 2026-10-24, the first on 2026-11-22\n" +
-		"  cost 2.9 MB more, saved about 50.0 thousand tokens and cost 200.0 mWh more against the same pages as HTML, measured\n" +
+		"  cost 2.9 MB and 200.0 mWh more, saved about 50.0 thousand tokens against the same pages as HTML, measured\n" +
 		"  3.1 MB went out for 2 pages, 3.0 MB of it lists; 2 of 8 answers were a 304 (25 %)\n" +
 		"  beside that, lists named 70 pages that were not asked for that day: at most so many requests were needless, 5.0 MB as HTML, an estimate\n"
 	var out strings.Builder

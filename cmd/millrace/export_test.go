@@ -16,7 +16,7 @@ func TestOldExport(t *testing.T) {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), `{"version":1,"items":[]}`)
 	}
 	s := serve(t, dir)
-	if code, out, errs := command(t, nil, "check", s.url, "--allow-private"); code != 0 || !strings.Contains(out, "tct-01 ") {
+	if code, out, errs := command(t, nil, "check", s.url, "--allow-private"); code != 0 || !strings.Contains(out, "TCT 01 ") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	if r := pull(t, s.url, filepath.Join(t.TempDir(), "m.db")); r.Added < 10 || len(r.Notes) > 0 || len(r.Skipped) > 0 {

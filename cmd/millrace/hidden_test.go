@@ -2,9 +2,11 @@ package main
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -103,4 +105,55 @@ func plainText(t *testing.T, coding, body string) string {
 		return ""
 	}
 	return body
+}
+
+// --exclude adds to the default paths; --exclude-defaults=false drops those, by
+// flag and by configuration file.
+func TestExclude(t *testing.T) {
+	t.Parallel()
+	src := t.TempDir()
+	for _, path := range []string{"", "login", "drafts", "post"} {
+		if err := os.MkdirAll(filepath.Join(src, path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(src, path, "index.html"), "<title>Page "+path+"</title><main><h1>Page "+path+"</h1><p>A text about "+path+".</main>")
+	}
+	conf := filepath.Join(t.TempDir(), "millrace.yaml")
+	write(t, conf, "exclude: [/drafts]\nexclude-defaults: false\n")
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"defaults", nil, []string{"/", "/drafts/", "/post/"}},
+		{"exclude", []string{"--exclude", "/drafts"}, []string{"/", "/post/"}},
+		{"no defaults", []string{"--exclude-defaults=false"}, []string{"/", "/drafts/", "/login/", "/post/"}},
+		{"file", []string{"--config", conf}, []string{"/", "/login/", "/post/"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(t.TempDir(), "out")
+			built(t, src, out, "https://example.com/", append(c.args, "--store", filepath.Join(t.TempDir(), "s.db"))...)
+			b, err := os.ReadFile(filepath.Join(out, "llm-pages.json"))
+			var list struct {
+				Items []struct {
+					CURL string `json:"cUrl"`
+				}
+			}
+			if err == nil {
+				err = json.Unmarshal(b, &list)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, item := range list.Items {
+				got = append(got, strings.TrimPrefix(item.CURL, "https://example.com"))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("published %q, want %q", got, c.want)
+			}
+		})
+	}
 }

@@ -186,7 +186,7 @@ func (r *initReport) text(w io.Writer) error {
 	if len(r.Has) > 0 {
 		fmt.Fprintf(&b, "it has %s already\n", strings.Join(r.Has, ", "))
 	}
-	b.WriteString("\nWill be hidden: pages with noindex or behind a login, what robots.txt disallows,\nand the paths under exclude. ")
+	b.WriteString("\nWill be hidden: pages with noindex or behind a login, what robots.txt disallows,\naccounts, carts, logins and administration. ")
 	fmt.Fprintf(&b, "Of %d addresses that were seen, that is %d.\n", r.Seen, len(r.Hides))
 	for i, h := range r.Hides {
 		if i == shownHidden {
@@ -202,7 +202,7 @@ func (r *initReport) text(w io.Writer) error {
 		if s.Note != "" {
 			title += ", " + s.Note
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Protocol, s.Entry, title)
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", label(s.Protocol), s.Entry, title)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"text/template"
 	"time"
-
-	"github.com/millrace/millrace"
 )
 
 // yaml gives the configuration as it is written. What is a comment shows what
@@ -25,7 +23,7 @@ func (r *initReport) yaml(now time.Time) (string, error) {
 	}
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
-		"R": r, "Hash": r.hash, "Day": now.Format(time.DateOnly), "Exclude": millrace.DefaultExclude, "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
+		"R": r, "Hash": r.hash, "Day": now.Format(time.DateOnly), "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
 	})
 	return b.String(), err
 }
@@ -64,14 +62,12 @@ allow-private: true
 # tls-cert: /etc/ssl/site.pem
 # tls-key: /etc/ssl/site.key
 
-# Hidden from machines: these paths, with everything below them. Pages that say
-# noindex, or that want a login, are hidden in any case.
+# Hidden from machines, each with everything below it: accounts, carts, logins and
+# administration, and the paths of exclude. Pages that say noindex, or that want a
+# login, are hidden in any case. exclude-defaults: false hides only exclude.
 {{- range .R.Hides}}{{if eq .Reason "exclude"}}
 # Seen: {{line .URL}}{{end}}{{end}}
-exclude:
-{{- range .Exclude}}
-  - {{quoted .}}
-{{- end}}
+# exclude: [/drafts]
 # hide-kinds: [forum]
 # authors: hidden
 

@@ -111,6 +111,7 @@ type keysAddCommand struct {
 	Name string `arg:"" help:"Whose key it is, to know it by."`
 	keyStore
 	Right   []string `default:"read" placeholder:"RIGHT" help:"What it opens: read the content, update what has changed (default: ${default})."`
+	KeyFile string   `placeholder:"FILE" help:"File with a key of your own in its first line, 32 random characters or more; - is standard input (default: a key is made)."`
 	Expires string   `placeholder:"WHEN" help:"How long it holds, such as 90d or 12h, or the day on which it no longer does, such as 2027-01-31 (default: until it is revoked)."`
 }
 
@@ -125,8 +126,15 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	for _, r := range c.Right {
 		k.Rights = append(k.Rights, millrace.Right(r))
 	}
-	key, hash := store.NewKey()
-	k.Hash = hash
+	key, own := "", c.KeyFile != ""
+	if own {
+		k.Hash, err = c.ownKey(p)
+	} else {
+		key, k.Hash = store.NewKey()
+	}
+	if err != nil {
+		return err
+	}
 	if err := k.Validate(); err != nil {
 		return usageError(err.Error())
 	}
@@ -142,12 +150,36 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	r := reportOf(k, now)
 	r.Key = key
 	return p.report(r, func(w io.Writer) error {
+		if own {
+			_, err := fmt.Fprintf(w, "%s: the key of %s holds\n", k.Name, c.KeyFile)
+			return err
+		}
 		if !c.Quiet {
 			fmt.Fprintln(p.stderr, "This is the only time that the key is shown. Send it as the header field Authorization: Bearer KEY.")
 		}
 		_, err := fmt.Fprintln(w, key)
 		return err
 	})
+}
+
+// ownKey gives the hash of the key in --key-file. Errors say nothing of the key.
+func (c *keysAddCommand) ownKey(p *process) (store.KeyHash, error) {
+	var b []byte
+	var err error
+	if c.KeyFile == "-" {
+		b, err = io.ReadAll(io.LimitReader(p.stdin, maxKeyFile))
+	} else {
+		b, err = readStart(c.KeyFile, maxKeyFile)
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	hash := store.KeyHash{}
+	if err == nil {
+		hash, err = store.ReadKey(strings.TrimSpace(line))
+	}
+	if err != nil {
+		return hash, usageError("--key-file: " + err.Error())
+	}
+	return hash, nil
 }
 
 // parseExpiry reads a time from now on, or a day. "" = never.

@@ -74,14 +74,15 @@ type common struct {
 // process is what a command has of the process that runs it. Nothing else of
 // the process is used, so that tests can run commands as functions.
 type process struct {
-	lookup func(string) (string, bool) // the environment
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
-	common *common
-	log    *slog.Logger
-	policy *millrace.Policy // of the configuration; nil = it has none
-	board  board            // the bars that are shown
+	lookup   func(string) (string, bool) // the environment
+	stdin    io.Reader
+	stdout   io.Writer
+	stderr   io.Writer
+	reported bool // a report is printed
+	common   *common
+	log      *slog.Logger
+	policy   *millrace.Policy // of the configuration; nil = it has none
+	board    board            // the bars that are shown
 	// dial connects in place of the network, and is guarded like it; nil = the
 	// network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -128,6 +129,9 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 	_, conf, kctx, err := p.parse(args)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "millrace: %v\n", err)
+		if slices.Contains(args, "--json") {
+			p.printFailure(usageError(err.Error()))
+		}
 		if conf.whole {
 			if args[0] == "search" && strings.HasPrefix(err.Error(), "unknown flag") {
 				fmt.Fprintln(p.stderr, `If it is a word to leave out, quote the whole question: millrace search "wheel -paddles" --store FILE`)
@@ -150,6 +154,9 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		return exitFailure
 	}
 	fmt.Fprintf(p.stderr, "millrace %s: %v\n", strings.Fields(kctx.Command())[0], err)
+	if p.common != nil && p.common.JSON && !p.reported {
+		p.printFailure(err)
+	}
 	var usage usageError
 	if errors.As(err, &usage) {
 		return exitUsage
@@ -192,6 +199,20 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
+// ErrorCode returns "usage".
+func (e usageError) ErrorCode() string { return "usage" }
+
+// printFailure prints, in one line, what a command with --json prints that
+// fails before its report.
+func (p *process) printFailure(err error) {
+	e := json.NewEncoder(p.stdout)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(struct { // the exit code says it, too
+		Error string `json:"error"`
+		Code  string `json:"code"`
+	}{err.Error(), millrace.ErrorCode(err)})
+}
+
 // start gives the process the flags that every command has.
 func (p *process) start(c *common) {
 	p.common = c
@@ -202,11 +223,21 @@ func (p *process) start(c *common) {
 	if c.Quiet {
 		level.Set(max(level.Level(), slog.LevelError))
 	}
-	p.log = slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
+	p.log = slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: withCode}))
+}
+
+// withCode adds the code of an error that is logged.
+func withCode(_ []string, a slog.Attr) slog.Attr {
+	err, ok := a.Value.Any().(error)
+	if !ok || err == nil {
+		return a
+	}
+	return slog.Attr{Value: slog.GroupValue(slog.String(a.Key, err.Error()), slog.String("code", millrace.ErrorCode(err)))}
 }
 
 // report prints a report: JSON if it was asked for, else what text writes.
 func (p *process) report(v any, text func(io.Writer) error) error {
+	p.reported = true
 	if !p.common.JSON {
 		return text(p.stdout)
 	}

@@ -54,13 +54,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
 	lib := &mirrorLibrary{embedder: embedder, sites: make(map[string]*sqlite.Site), turn: make(chan struct{}, 1)}
-	lib.store, err = sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log})
-	if errors.Is(err, millrace.ErrForbidden) {
-		// What is there can be read all the same, by the index that it has.
-		lib.fixed = true
-		lib.store, err = sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log, ReadOnly: true})
-	}
-	if err != nil {
+	if lib.store, lib.fixed, err = p.openToRead(ctx, c.Store); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lib.store.Close()) }()
@@ -81,7 +75,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 // listen answers by HTTP. Everything about HTTP is the gateway's: keys, limits
 // and times.
 func (c *mcpCommand) listen(ctx context.Context, p *process, lib *mirrorLibrary, o *mcp.Options, door *doors, ready func()) error {
-	ln, err := gateway.Listen(ctx, c.Listen)
+	ln, err := listen(ctx, "--listen", c.Listen)
 	if err != nil {
 		return err
 	}

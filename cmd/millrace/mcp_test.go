@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,7 +268,7 @@ func TestMCPUsage(t *testing.T) {
 		{[]string{"--store", file, "--listen", "127.0.0.1:0", "--rate", "-1"}, 2, "--rate"},
 		{nil, 2, "--store"},
 	} {
-		if code, out, errs := command(t, nil, append([]string{"mcp"}, q.args...)...); code != q.code || out != "" || !strings.Contains(errs, q.want) {
+		if code, out, errs := command(t, nil, append([]string{"mcp"}, q.args...)...); code != q.code || (out != "") != slices.Contains(q.args, "--json") || !strings.Contains(errs, q.want) {
 			t.Errorf("%v: %d %q %s", q.args, code, out, errs)
 		}
 	}

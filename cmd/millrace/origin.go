@@ -47,6 +47,8 @@ type origin struct {
 	// trouble is why the newest look has failed; nil = it has not.
 	trouble atomic.Pointer[trouble]
 
+	skipped atomic.Int64 // pages, by the newest look
+
 	derived atomic.Bool // the pages are in line with the configuration
 	turn    sync.Mutex  // of updates with what they use: looks at a folder, and source
 }
@@ -272,19 +274,10 @@ func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror
 	if v, err := site.Head(ctx); err == nil { // sources name more than pages
 		report.Unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
 	}
-	if report.Added+report.Updated+report.Deleted > 0 {
+	if old := o.skipped.Swap(int64(report.SkippedN)); report.Added+report.Updated+report.Deleted > 0 || int64(report.SkippedN) != old {
 		p.log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
 			"unchanged", report.Unchanged, "skipped", report.SkippedN, "took", time.Since(start).Round(time.Millisecond))
-		for i, s := range report.Skipped {
-			if i == shownSkips {
-				p.log.Warn("and more were skipped; --log-level debug names them", "count", report.SkippedN-i)
-			}
-			if i < shownSkips {
-				p.log.Warn("skipped", "url", s.URL, "reason", s.Reason)
-			} else {
-				p.log.Debug("skipped", "url", s.URL, "reason", s.Reason)
-			}
-		}
+		logSkips(p.log, groupSkips(report.Skipped))
 	}
 	return report, nil
 }

@@ -139,9 +139,8 @@ func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*m
 		alone := new(millrace.Policy)
 		set(alone, v)
 		if err := alone.Validate(); err != nil {
-			said, _, _ := strings.Cut(err.Error(), "\n")
-			said = strings.TrimSuffix(strings.TrimPrefix(said, "policy: "), ": "+millrace.ErrInvalid.Error())
-			return errors.New(said)
+			fault, _ := errors.AsType[*millrace.FormatError](err) // of a member, which the position has
+			return errors.New(fault.Reason)
 		}
 		set(p, v)
 		return nil

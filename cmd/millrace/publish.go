@@ -18,7 +18,9 @@ import (
 
 // publishing are the flags of every command that publishes.
 type publishing struct {
-	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below (default: accounts, carts, logins and administration)."`
+	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below, besides accounts, carts, logins and administration."`
+	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)."`
+	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of the CMS to leave out, such as page or product: those of WordPress's REST API."`
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum."`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
 	ListItems       int      `default:"50000" placeholder:"N" help:"Most pages in one list before it is split (default: ${default})."`
@@ -26,6 +28,7 @@ type publishing struct {
 	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"How often collections promise to be made anew: hourly, daily, weekly or monthly (default: as the site changes)."`
 	SiteContact     string   `placeholder:"ADDRESS" help:"Whom the operators of machines can ask: a URL or an e-mail address, which is published (default: nobody)."`
 	Rehost          bool     `help:"Of a mirror: publish its pages as those of the base URL, instead of where they were mirrored from, so that every protocol can be read there."`
+	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections; strict readers take only those without (default: yes)."`
 	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Where collections are fetched from, such as a CDN (default: the base URL)."`
 
 	arcPublishing
@@ -81,7 +84,10 @@ func (c *publishing) validate() error {
 }
 
 func (c *publishing) visibility() millrace.Visibility {
-	v := millrace.Visibility{Exclude: c.Exclude}
+	v := millrace.Visibility{Exclude: append([]string{}, c.Exclude...)} // nil would mean the defaults
+	if c.ExcludeDefaults {
+		v.Exclude = slices.Concat(millrace.DefaultExclude, c.Exclude)
+	}
 	for _, k := range c.HideKinds {
 		v.Kinds = append(v.Kinds, millrace.PageKind(k))
 	}
@@ -92,12 +98,14 @@ func (c *publishing) visibility() millrace.Visibility {
 }
 
 // configure gives the store what it needs to know of the rooms, whether they
-// make files that a host serves by itself or answer by a server.
-func (c *publishing) configure(conf *store.Config, static bool) {
+// make files that a host serves by itself or answer by a server. It refuses
+// flags that do not fit the site.
+func (c *publishing) configure(conf *store.Config, static bool) error {
 	conf.Index = !static // files answer no questions
 	for _, room := range all.Protocols() {
 		conf.Taggers = append(conf.Taggers, room.Tagger)
 	}
+	return c.on(conf.Base)
 }
 
 // declare gives the rooms the policy of the configuration.
@@ -121,7 +129,7 @@ func (c *publishing) guarded(conf *store.Config, doors *doors) (published []edit
 
 func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []edition.Room, key string) {
 	o := protocol.PublisherOptions{
-		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL,
+		ListItems: c.ListItems, Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL, NoChecksum: !c.SCPChecksum,
 		Static: static, Contact: c.SiteContact, Policy: c.policy, Embeddings: embeddings, Hubs: c.Hub,
 	}
 	c.apply(&o)
@@ -143,6 +151,9 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 		if !doors.off(room.Name) {
 			o.Beside = append(o.Beside, room.Name)
 		}
+	}
+	if o.NoChecksum {
+		key += "no checksum "
 	}
 	for _, room := range every {
 		if doors.off(room.Name) {

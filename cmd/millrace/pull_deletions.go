@@ -171,7 +171,7 @@ func (d *deletions) sync(
 	if end := d.bound.ended(err); end != nil || d.gate.ended() != nil {
 		return rep, err
 	}
-	d.way.Error = fmt.Sprintf("%v; %s is read whole for them", err, d.roll)
+	d.way.Code, d.way.Error = millrace.ErrorCode(err), fmt.Sprintf("%v; %s is read whole for them", err, d.roll)
 	if seen.whole {
 		d.way.Error = fmt.Sprintf("%v; %s was read whole", err, d.roll)
 	}

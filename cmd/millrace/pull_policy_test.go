@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -139,6 +141,13 @@ func newPolicySite(t *testing.T, pages int, policy http.HandlerFunc) *policySite
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
+	type hashed struct{ body, hash string }
+	document := func(n int) hashed {
+		head := fmt.Sprintf(`{"canonical_url":"%s/%d/","content":"The words of page %[2]d."`, s.URL, n)
+		tail := fmt.Sprintf(`,"profile":"tct-1","title":"Page %d"}`, n)
+		hash := "sha256-" + canon.SHA256Hex([]byte(head+tail))
+		return hashed{head + `,"hash":"` + hash + `"` + tail, hash}
+	}
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", `</list>; rel="index"; type="application/json"`)
 	})
@@ -153,7 +162,7 @@ func newPolicySite(t *testing.T, pages int, policy http.HandlerFunc) *policySite
 		}
 		var items []string
 		for i := range pages {
-			items = append(items, fmt.Sprintf(`{"cUrl":"%[1]s/%[2]d/","mUrl":"%[1]s/%[2]d/llm.json","etag":"sha256-%[2]d"}`, s.URL, i))
+			items = append(items, fmt.Sprintf(`{"cUrl":"%[1]s/%[2]d/","mUrl":"%[1]s/%[2]d/llm.json","etag":"%[3]s"}`, s.URL, i, document(i).hash))
 		}
 		fmt.Fprintf(w, `{"version":1,"items":[%s]}`, strings.Join(items, ","))
 	})
@@ -161,9 +170,14 @@ func newPolicySite(t *testing.T, pages int, policy http.HandlerFunc) *policySite
 		time.Sleep(s.slow)
 		n := r.PathValue("n")
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("ETag", `"sha256-`+n+`"`)
+		i, err := strconv.Atoi(n)
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("ETag", `"`+document(i).hash+`"`)
 		w.Header().Set("Link", "<"+s.URL+"/"+n+`/>; rel="canonical"`)
-		fmt.Fprintf(w, `{"profile":"tct-1","canonical_url":"%s/%s/","title":"Page %[2]s","content":"The words of page %[2]s.","hash":"sha256-%[2]s"}`, s.URL, n)
+		fmt.Fprint(w, document(i).body)
 	})
 	return s
 }

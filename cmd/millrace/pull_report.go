@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -22,8 +21,9 @@ type pullReport struct {
 	Updated       int              `json:"updated"`
 	Deleted       int              `json:"deleted"`
 	Unchanged     int              `json:"unchanged"`
-	Doubted       int              `json:"doubted,omitempty"` // absent, not believed yet
-	Missed        int              `json:"missed,omitempty"`  // could not be had for now
+	Doubted       int              `json:"doubted,omitempty"`     // absent, not believed yet
+	Missed        int              `json:"missed,omitempty"`      // could not be had for now
+	Unconfirmed   int              `json:"unconfirmed,omitempty"` // pages of this pull that do not match the hash that they came with
 	Skipped       []mirror.Skip    `json:"skipped"`
 	Notes         []protocolNote   `json:"notes,omitempty"` // what was odd but no reason to stop
 	Requests      int64            `json:"requests"`
@@ -31,6 +31,7 @@ type pullReport struct {
 	BytesSaved    int64            `json:"bytes_saved"`
 	TokensSaved   int64            `json:"tokens_saved"`
 	Savings       *savings.Saved   `json:"savings,omitempty"`
+	Summary       string           `json:"savings_summary,omitempty"` // of Savings, in words
 	Seconds       float64          `json:"seconds"`
 	Purpose       millrace.Purpose `json:"purpose"`
 	Policy        *policyReport    `json:"policy,omitempty"`         // nil = the site has none, or it was not asked for
@@ -39,6 +40,7 @@ type pullReport struct {
 	Quota         string           `json:"quota,omitempty"`          // that has ended it; the next pull goes on
 	Signed        *webauth.Sealed  `json:"signed,omitempty"`         // nil = the site signs nothing
 	Error         string           `json:"error,omitempty"`
+	Code          string           `json:"code,omitempty"` // of the error, as millrace.ErrorCode has it
 
 	skipped int    // all, also those that the report leaves out
 	meter   *meter // while it is pulled
@@ -50,6 +52,7 @@ type way struct {
 	Part     string `json:"part"`
 	Pages    int    `json:"pages"`
 	Error    string `json:"error,omitempty"`
+	Code     string `json:"code,omitempty"`
 
 	absent bool // the site does not have the protocol
 }
@@ -61,8 +64,6 @@ type protocolNote struct {
 }
 
 const maxNotes = 1000
-
-const shownSkips = 20
 
 // printPull prints reports for a person.
 func printPull(w io.Writer, reports []*pullReport) error {
@@ -80,14 +81,14 @@ func printPull(w io.Writer, reports []*pullReport) error {
 func (r *pullReport) appendText(b []byte) []byte {
 	via := ""
 	if r.Via != "" {
-		via = " by " + r.Via
+		via = " by " + label(r.Via)
 	}
 	if r.Error != "" {
 		via = " failed"
 	}
 	b = fmt.Appendf(b, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.skipped)
 	b = fmt.Appendf(b, "  %s, %s received, %.1f s\n", quantity(r.Requests, "request"), bytesText(r.BytesReceived), r.Seconds)
-	b = append(b, r.savedText()...)
+	b = appendSaved(b, "  ", r.Savings)
 	b = append(b, r.policyText()...)
 	b = append(b, r.signedText()...)
 	if r.Quota != "" {
@@ -99,22 +100,21 @@ func (r *pullReport) appendText(b []byte) []byte {
 	if r.Missed > 0 && r.Error == "" && r.Quota == "" {
 		b = fmt.Appendf(b, "  %d pages could not be had; pull again\n", r.Missed)
 	}
+	if r.Unconfirmed > 0 {
+		b = fmt.Appendf(b, "  %s unconfirmed: accepted, though not matching the hash or ETag that the site gives, twice\n", quantity(int64(r.Unconfirmed), "page"))
+	}
 	said := r.Error == ""
 	for _, way := range r.Ways {
 		if way.Error != "" && (r.Error != "" || !way.absent) {
-			b = fmt.Appendf(b, "  %s, %s: %d pages: %s\n", way.Protocol, way.Part, way.Pages, way.Error)
+			b = fmt.Appendf(b, "  %s, %s: %d pages: %s\n", label(way.Protocol), way.Part, way.Pages, way.Error)
 			said = said || way.Error == r.Error
 		}
 	}
 	if !said {
 		b = fmt.Appendf(b, "  failed: %s\n", r.Error)
 	}
-	for i, s := range r.Skipped {
-		if i == shownSkips {
-			b = fmt.Appendf(b, "  and %d more skipped; --json lists them\n", r.skipped-i)
-			break
-		}
-		b = fmt.Appendf(b, "  skipped %s: %s\n", cmp.Or(s.URL, "what has no URL"), s.Reason)
+	for _, g := range groupSkips(r.Skipped) {
+		b = fmt.Appendf(b, "  %s\n", g.text("skipped", "pages"))
 	}
 	if n := len(r.Notes); n > 0 {
 		b = fmt.Appendf(b, "  %d things were odd but no reason to stop, the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)

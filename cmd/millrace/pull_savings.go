@@ -203,18 +203,16 @@ func (c *pullCommand) settle(ctx context.Context, p *process, st *sqlite.Store, 
 	}
 	r.Savings = savings.Of(total, known, c.values())
 	r.BytesSaved, r.TokensSaved = int64(r.Savings.Bytes.Saved), int64(r.Savings.Tokens.Saved)
+	r.Summary, _ = savedText(r.Savings)
 }
 
-// savedText says what was saved in two lines, or in none.
-func (r *pullReport) savedText() string {
-	if r.Savings == nil {
-		return ""
+// appendSaved appends what was saved in two lines, or in none.
+func appendSaved(b []byte, indent string, s *savings.Saved) []byte {
+	if s == nil || s.Pages == 0 {
+		return b
 	}
-	saved, counted := savedText(r.Savings)
-	if saved == "" {
-		return ""
-	}
-	return "  " + saved + "\n  " + counted + "\n"
+	saved, counted := savedText(s)
+	return fmt.Appendf(b, "%s%s\n%s%s\n", indent, saved, indent, counted)
 }
 
 // savedText says in a few words what was saved, and in a few more how that is
@@ -235,8 +233,8 @@ func savedText(s *savings.Saved) (saved, counted string) {
 	} else if s.Bytes.Basis == savings.Measured {
 		note = how[savings.FromHTML]
 	}
-	saved = fmt.Sprintf("saved %s, %.0f requests, about %s tokens and %s against %d pages of HTML%s",
-		signedBytes(s.Bytes.Saved), s.Requests.Saved, countText(s.Tokens.Saved), energyText(s.KWh.Saved), s.Pages, note)
+	figures := append(gains(s.Bytes.Saved, s.Tokens.Saved, s.KWh.Saved), gain{s.Requests.Saved, quantity(int64(math.Abs(s.Requests.Saved)), "request")})
+	saved = fmt.Sprintf("%s against %s of HTML%s", gainsText(figures), quantity(s.Pages, "page"), note)
 	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for%s", s.Brought, s.Stand, s.Skipped, rateText(s.SkipRate))
 	if s.Conditional > 0 {
 		counted += fmt.Sprintf("; %d of %d conditional requests had a 304%s", s.NotModified, s.Conditional, rateText(s.NotModifiedRate))

@@ -213,10 +213,10 @@ func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, rout
 	}
 	err = s.done(ctx, s.site, room.Name, s.root, true, rep, err)
 	for _, name := range sortedKeys(summaries.by) {
-		s.r.Ways = append(s.r.Ways, way{Protocol: name, Part: "content of pages that " + room.Name + " sums up", Pages: summaries.by[name]})
+		s.r.Ways = append(s.r.Ways, way{Protocol: name, Part: "content of pages that " + room.Label + " sums up", Pages: summaries.by[name]})
 	}
 	for _, name := range sortedKeys(rep.Fallbacks) {
-		s.r.Ways = append(s.r.Ways, way{Protocol: name, Part: "pages that " + room.Name + " did not give", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error()})
+		s.r.Ways = append(s.r.Ways, way{Protocol: name, Part: "pages that " + room.Label + " did not give", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error(), Code: millrace.ErrorCode(rep.Fallback)})
 	}
 	if d != nil && d.way != nil {
 		s.r.Ways = append(s.r.Ways, *d.way)
@@ -263,7 +263,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	}
 	end := s.bound.ended(err)
 	if err != nil && end == nil {
-		w.Error, w.absent = told(err, root, name), errors.Is(err, millrace.ErrNotFound)
+		w.Error, w.Code, w.absent = told(err, root, name), millrace.ErrorCode(err), errors.Is(err, millrace.ErrNotFound)
 	} else {
 		r.Via = name
 	}
@@ -280,7 +280,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
 		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
 	}
-	r.Missed = rep.Missed
+	r.Missed, r.Unconfirmed = rep.Missed, r.Unconfirmed+rep.Unconfirmed
 	r.Doubted, r.skipped = rep.Doubted, rep.SkippedN
 	r.Skipped = append([]mirror.Skip{}, rep.Skipped...) // what the way before has skipped, this one may have taken
 	return err

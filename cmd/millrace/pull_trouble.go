@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 )
 
@@ -37,7 +38,7 @@ func (r *pullReport) fail(err error) {
 	for i, w := range r.Ways {
 		names[i] = w.Protocol
 	}
-	r.Error = told(err, r.Site, names...)
+	r.Error, r.Code = told(err, r.Site, names...), millrace.ErrorCode(err)
 }
 
 // given reports whether others than a crawl have given the pages of a site that

@@ -207,8 +207,18 @@ func (w *ways) awaited(held []string) error {
 	return nil
 }
 
+// reportBroken adds the ways to the report that the site has, and that cannot be
+// read.
+func (w *ways) reportBroken() {
+	for _, is := range w.found.Site.Ways {
+		if is.Offer == nil && is.Allowed && !is.Later && is.Reason != "" {
+			w.r.Ways = append(w.r.Ways, way{Protocol: is.Protocol, Part: "all", Error: is.Reason})
+		}
+	}
+}
+
 func newWay(name, part string, err error) way {
-	return way{Protocol: name, Part: part, Error: err.Error()}
+	return way{Protocol: name, Part: part, Error: err.Error(), Code: millrace.ErrorCode(err)}
 }
 
 // choose mirrors a site by the cheapest way that does not fail.
@@ -227,6 +237,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 			if err := w.lookFor(ctx, held); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
 			}
+			w.reportBroken()
 		}
 		if err := w.awaited(held); err != nil {
 			return errors.Join(err, w.save(ctx))

@@ -8,19 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // realSite sets up a real site by a script of testdata/real, for as long as
 // the test takes. It gives the URL of its home, and the folder that it is in.
-//
-// Without the programs that the site needs, the test is skipped, unless
-// MILLRACE_TEST_REQUIRE is 1: CI has nginx and WordPress. The others are
-// required only with MILLRACE_TEST_REAL as well, which make test-real sets.
+// The script knows what else it needs; its status is 3 where that is missing.
 func realSite(t *testing.T, name string, options ...string) (url, folder string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a real " + name + " takes its time")
-	}
+	bash := testkit.Real(t, "bash")
 	script, err := filepath.Abs(filepath.Join("..", "..", "testdata", "real", name+".sh"))
 	if err != nil {
 		t.Fatal(err)
@@ -30,19 +27,17 @@ func realSite(t *testing.T, name string, options ...string) (url, folder string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("bash", script, "stop", folder).CombinedOutput(); err != nil {
+		if out, err := exec.Command(bash, script, "stop", folder).CombinedOutput(); err != nil {
 			t.Errorf("%s stop: %v\n%s", name, err, out)
 		}
 	})
 	var says strings.Builder
-	cmd := exec.CommandContext(t.Context(), "bash", slices.Concat([]string{script}, options, []string{folder})...)
+	cmd := exec.CommandContext(t.Context(), bash, slices.Concat([]string{script}, options, []string{folder})...)
 	cmd.Stderr = &says
 	out, err := cmd.Output()
-	required := os.Getenv("MILLRACE_TEST_REQUIRE") == "1" &&
-		(slices.Contains([]string{"nginx", "wordpress"}, name) || os.Getenv("MILLRACE_TEST_REAL") == "1")
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 3 && !required {
-		t.Skipf("%sMILLRACE_TEST_REQUIRE=1 MILLRACE_TEST_REAL=1 make that an error", says.String())
+	if errors.As(err, &exit) && exit.ExitCode() == 3 {
+		testkit.Missing(t, says.String())
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if url = lines[len(lines)-1]; err != nil || !strings.HasPrefix(url, "http://127.0.0.1:") {

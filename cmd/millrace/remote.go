@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,9 +16,11 @@ import (
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/snapshot"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store/sqlite"
 )
 
 // remote are the flags of every command that fetches.
@@ -80,6 +83,15 @@ func rooms(name string, also ...string) ([]protocol.Protocol, error) {
 	}
 	names = append(names, also...)
 	return nil, usageError(fmt.Sprintf("unknown protocol %q; there is %s", name, strings.Join(names, ", ")))
+}
+
+// label gives the name of a protocol for people; of another way to read a site,
+// its name.
+func label(name string) string {
+	if p, err := rooms(name); err == nil && name != "" {
+		return p[0].Label
+	}
+	return name
 }
 
 // siteURL gives a URL from the command line in canonical form. Errors do not
@@ -189,4 +201,23 @@ func (p *process) storePath(source string) (string, error) {
 	}
 	p.log.Info("store", "file", file)
 	return file, nil
+}
+
+// openToRead opens a store of which a command only reads; fixed reports whether
+// nothing can be written to it.
+func (p *process) openToRead(ctx context.Context, path string) (st *sqlite.Store, fixed bool, err error) {
+	st, err = sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log})
+	if fixed = errors.Is(err, millrace.ErrForbidden); fixed {
+		st, err = sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log, ReadOnly: true})
+	}
+	return st, fixed, err
+}
+
+// listen listens on the address that a flag gives.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	ln, err := gateway.Listen(ctx, address)
+	if bad, ok := errors.AsType[*net.AddrError](err); ok {
+		return nil, usageError(fmt.Sprintf("%s %s: %s; want HOST:PORT, such as 127.0.0.1:8080", flag, address, bad.Err))
+	}
+	return ln, err
 }

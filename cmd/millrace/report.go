@@ -85,7 +85,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	case err != nil:
 		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
-	st, err := sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log})
+	st, _, err := p.openToRead(ctx, c.Store)
 	if err != nil {
 		return err
 	}
@@ -176,26 +176,21 @@ func (c *reportCommand) site(ctx context.Context, p *process, st *sqlite.Store, 
 // text prints the report for a person.
 func (r *savingsReport) text(w io.Writer) error {
 	var b []byte
-	add := func(indent string, s *savings.Saved) {
-		if saved, counted := savedText(s); saved != "" {
-			b = fmt.Appendf(b, "%s%s\n%s%s\n", indent, saved, indent, counted)
-		}
-	}
 	for _, s := range r.Sites {
 		b = fmt.Appendf(b, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))
 		for _, q := range s.Protocols {
-			b = fmt.Appendf(b, "  %s: %s, %.0f requests, %s received\n", q.Protocol, pullsText(q.Pulls, q.Failed),
+			b = fmt.Appendf(b, "  %s: %s, %.0f requests, %s received\n", label(q.Protocol), pullsText(q.Pulls, q.Failed),
 				q.Saved.Requests.Spent, bytesText(int64(q.Saved.Bytes.Spent)))
-			add("    ", q.Saved)
+			b = appendSaved(b, "    ", q.Saved)
 		}
 		if len(s.Protocols) > 1 {
 			b = fmt.Appendf(b, "  all: %s\n", pullsText(s.Pulls, s.Failed))
-			add("    ", s.Total)
+			b = appendSaved(b, "    ", s.Total)
 		}
 	}
 	if len(r.Sites) > 1 {
 		b = fmt.Appendf(b, "all sites since %s\n", r.Since.Format(time.DateOnly))
-		add("  ", r.Total)
+		b = appendSaved(b, "  ", r.Total)
 	}
 	if len(r.Sites) > 0 && len(r.Served) > 0 {
 		b = append(b, '\n')

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -97,7 +98,7 @@ func (r *servedReport) text(w io.Writer) error {
 	t := &r.Total
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", printable(r.Site), quantity(t.Requests, "request"),
 		quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
-	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", gainsText(t), basisText(t.Bytes.Basis))
+	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", gainsText(gains(t.Bytes.Saved, t.Tokens.Saved, t.KWh.Saved)), basisText(t.Bytes.Basis))
 	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304%s\n", bytesText(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
 		t.NotModified, t.Answered, rateText(t.NotModifiedRate))
 	if z := &t.ZeroFetch; z.Pages > 0 {
@@ -112,7 +113,7 @@ func (r *servedReport) text(w io.Writer) error {
 	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot asked for\n"
 	fmt.Fprintf(table, "  by protocol"+columns)
 	for i := range r.Protocols {
-		row(r.Protocols[i].Protocol, &r.Protocols[i].Saved)
+		row(label(r.Protocols[i].Protocol), &r.Protocols[i].Saved)
 	}
 	fmt.Fprintf(table, "  by machine"+columns)
 	for i := range r.Bots {
@@ -141,24 +142,48 @@ func (r *servedReport) text(w io.Writer) error {
 	return nil
 }
 
-// gainsText says what was saved, and of what it was more that was spent.
-func gainsText(s *analytics.Saved) string {
-	bytes, tokens, kwh := s.Bytes.Saved, s.Tokens.Saved, s.KWh.Saved
-	texts := []any{bytesText(int64(math.Abs(bytes))), countText(math.Abs(tokens)), energyText(math.Abs(kwh))}
-	switch {
-	case min(bytes, tokens, kwh) >= 0:
-		return fmt.Sprintf("saved %s, about %s tokens and %s", texts...)
-	case max(bytes, tokens, kwh) < 0:
-		return fmt.Sprintf("cost %s, about %s tokens and %s more", texts...)
+// gain is one figure of what was saved, below 0 if it has cost more, and its
+// amount in words.
+type gain struct {
+	saved float64
+	text  string
+}
+
+// gains returns the figures that every report of savings has.
+func gains(bytes, tokens, kwh float64) []gain {
+	return []gain{
+		{bytes, bytesText(int64(math.Abs(bytes)))}, {tokens, "about " + countText(math.Abs(tokens)) + " tokens"}, {kwh, energyText(math.Abs(kwh))},
 	}
-	for i, n := range []float64{bytes, tokens, kwh} {
-		if texts[i] = fmt.Sprintf([]string{"%s", "about %s tokens", "%s"}[i], texts[i]); n < 0 {
-			texts[i] = fmt.Sprintf("cost %s more", texts[i])
+}
+
+// gainsText says in words what was saved and what has cost more, never as a
+// negative saving.
+func gainsText(gains []gain) string {
+	var saved, cost []string
+	for _, g := range gains {
+		if g.saved < 0 {
+			cost = append(cost, g.text)
 		} else {
-			texts[i] = fmt.Sprintf("saved %s", texts[i])
+			saved = append(saved, g.text)
 		}
 	}
-	return fmt.Sprintf("%s, %s and %s", texts...)
+	var out []string
+	if len(cost) > 0 {
+		out = append(out, "cost "+listText(cost)+" more")
+	}
+	if len(saved) > 0 {
+		out = append(out, "saved "+listText(saved))
+	}
+	return strings.Join(out, ", ")
+}
+
+// listText joins words, such as "a, b and c".
+func listText(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // listsText says how much of what went out was no page.

@@ -103,7 +103,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 	if !strings.Contains(out, "were not asked for (50 %); 1 of 1 conditional requests had a 304 (100 %)\n") {
 		t.Errorf("the rates of two pulls:\n%s", out)
 	}
-	if code != 0 || !strings.Contains(out, "tct-01: 2 pulls") || !strings.Contains(out, "of HTML, measured\n") || !strings.Contains(out, "doi:10.1111/jiec.12630") {
+	if code != 0 || !strings.Contains(out, "TCT 01: 2 pulls") || !strings.Contains(out, "of HTML, measured\n") || !strings.Contains(out, "doi:10.1111/jiec.12630") {
 		t.Errorf("exit %d:\n%s%s", code, out, errs)
 	}
 }
@@ -265,6 +265,56 @@ func TestMeterBooksOnce(t *testing.T) {
 		sum, _ = book.so()
 		if d := cmp.Diff([]store.Traffic{want, want}, []store.Traffic{total, sum}); d != "" {
 			t.Errorf("in the end (-want +got):\n%s", d)
+		}
+	}
+}
+
+// A pull that costs more than HTML says so in words: no text has a negative
+// saving, and the figures of the JSON stay signed.
+func TestCostText(t *testing.T) {
+	t.Parallel()
+	pull := store.Traffic{Pulls: 1, Pages: 10, Brought: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
+	s := savings.Of(pull, pull, savings.Default())
+	saved, _ := savedText(s)
+	if s.Bytes.Saved >= 0 || strings.Contains(saved, "-") || !strings.HasPrefix(saved, "cost 14.0 kB, ") {
+		t.Errorf("%v: %s", s.Bytes, saved)
+	}
+}
+
+// A store that cannot be written to can be reported on.
+func TestReportReadOnly(t *testing.T) {
+	t.Parallel()
+	s, file := serve(t, copySite(t, "jekyll")), filepath.Join(t.TempDir(), "m.db")
+	pull(t, s.url, file)
+	st, fixed, err := (&process{log: slog.New(slog.DiscardHandler)}).openToRead(t.Context(), file)
+	if err != nil || fixed {
+		t.Fatal(fixed, err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ro, err := sqlite.Open(t.Context(), file, &sqlite.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ro.Close()
+	c := &reportCommand{coefficients: coefficients{KWhPerGB: 1, BytesPerToken: 1, HTMLPerText: 1, HTMLCompression: 1}}
+	r, err := c.gather(t.Context(), &process{log: slog.New(slog.DiscardHandler)}, ro)
+	if err != nil || len(r.Sites) != 1 || r.Sites[0].Pulls != 1 {
+		t.Errorf("%+v %v", r, err)
+	}
+	if _, err := c.served(t.Context(), &process{log: slog.New(slog.DiscardHandler)}, ro, time.Now().Add(-time.Hour), time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+// An address that cannot be one is a mistake in the command line.
+func TestListenAddress(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"foo", "127.0.0.1:99999", "a:b:c"} {
+		_, err := listen(t.Context(), "--listen", address)
+		if _, usage := errors.AsType[usageError](err); !usage {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/scp"
 )
 
@@ -38,12 +39,26 @@ type scpVerdict struct {
 	Section  string `json:"section"`
 	Type     string `json:"type"`
 	Pages    int    `json:"pages"`
-	Skipped  int    `json:"skipped"`
+	Skipped  int    `json:"skipped"`  // pages that are refused
 	Checksum string `json:"checksum"` // how it was understood; "" = refused before that was known
 	Error    string `json:"error"`
+	Code     string `json:"code,omitempty"` // of the error
+	// Refused are the first of the pages that are refused, at most mostRefused.
+	Refused []refusedPage `json:"refused,omitempty"`
 }
 
-// Run verifies files one after the other. One that is refused is a failure.
+// refusedPage is a page of a collection that readers skip.
+type refusedPage struct {
+	URL    string `json:"url"` // "" if the line does not say
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+}
+
+// mostRefused is how many refused pages of a file are named.
+const mostRefused = 1000
+
+// Run verifies files one after the other. A file or a page that is refused is a
+// failure.
 func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
 	p.start(&c.common)
 	if err := c.remote.validate(); err != nil {
@@ -58,8 +73,9 @@ func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
 			return cmp.Or(err, ctx.Err())
 		}
 		if err != nil {
-			failed, v.Error = true, err.Error()
+			v.Error, v.Code = err.Error(), millrace.ErrorCode(err)
 		}
+		failed = failed || err != nil || v.Skipped > 0
 		verdicts = append(verdicts, v)
 	}
 	var report any = verdicts
@@ -92,7 +108,19 @@ func (c *scpVerifyCommand) verify(ctx context.Context, p *process, name string, 
 	if err != nil || found.Skipped == 0 {
 		return err
 	}
-	return f.logSkipped(ctx, p)
+	for _, err := range f.Pages(ctx) {
+		skip, ok := errors.AsType[*millrace.SkipError](err)
+		if err != nil && !ok {
+			return err
+		}
+		if ok {
+			v.Refused = append(v.Refused, refusedPage{strings.Clone(skip.URL), millrace.ErrorCode(skip.Err), skip.Err.Error()})
+		}
+		if len(v.Refused) == min(v.Skipped, mostRefused) {
+			break
+		}
+	}
+	return nil
 }
 
 // verify goes through the file, and says in v what it found.
@@ -109,11 +137,17 @@ func (v *scpVerdict) text() string {
 	if v.Error != "" {
 		return v.Error
 	}
-	s := fmt.Sprintf("good: %s of %s, %d pages", v.Type, v.Section, v.Pages)
-	if v.Skipped > 0 {
-		s += fmt.Sprintf(", %d skipped", v.Skipped)
+	if v.Skipped == 0 {
+		return fmt.Sprintf("good: %s of %s, %d pages, %s", v.Type, v.Section, v.Pages, checksums[v.Checksum])
 	}
-	return s + ", " + checksums[v.Checksum]
+	s := fmt.Sprintf("%s of %s, %d pages, %d refused, %s", v.Type, v.Section, v.Pages, v.Skipped, checksums[v.Checksum])
+	for _, r := range v.Refused {
+		s += fmt.Sprintf("\n  %s: %s", cmp.Or(r.URL, "a page without URL"), r.Reason)
+	}
+	if n := v.Skipped - len(v.Refused); n > 0 {
+		s += fmt.Sprintf("\n  and %d more", n)
+	}
+	return s
 }
 
 // checksums say how a checksum was understood.
@@ -124,29 +158,6 @@ var checksums = map[string]string{
 	"pages-only": "checksum holds for the pages, nothing holds the first line",
 	"none":       "no checksum",
 	"bad":        "checksum does not hold",
-}
-
-// mostSkipped is how many skipped pages are named.
-const mostSkipped = 20
-
-// logSkipped names pages that are skipped, and why.
-func (f *scpFile) logSkipped(ctx context.Context, p *process) error {
-	n := 0
-	for _, err := range f.Pages(ctx) {
-		skip, ok := errors.AsType[*millrace.SkipError](err)
-		if err != nil && !ok {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if n++; n > mostSkipped {
-			p.log.Warn("more pages are skipped", "file", f.name)
-			return nil
-		}
-		p.log.Warn("a page is skipped", "file", f.name, "url", skip.URL, "error", skip.Err)
-	}
-	return nil
 }
 
 type scpInspectCommand struct {
@@ -188,7 +199,7 @@ func (c *scpInspectCommand) Run(ctx context.Context, p *process) error {
 		if err = fmt.Errorf("%s: %w", c.File, err); !c.JSON || ctx.Err() != nil {
 			return err
 		}
-		none := &scpReport{scpVerdict: scpVerdict{File: c.File, Error: err.Error()}, Sections: map[string]int{}, Blocks: map[string]int{}}
+		none := &scpReport{scpVerdict: scpVerdict{File: c.File, Error: err.Error(), Code: millrace.ErrorCode(err)}, Sections: map[string]int{}, Blocks: map[string]int{}}
 		return cmp.Or(p.report(none, none.text), errReported)
 	}
 	defer f.close()
@@ -210,7 +221,7 @@ func (c *scpInspectCommand) Run(ctx context.Context, p *process) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		r.Error = err.Error()
+		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
 	if err := p.report(r, r.text); err != nil {
 		return err
@@ -350,9 +361,11 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 	out := bufio.NewWriterSize(p.stdout, 64<<10)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
+	var skips skipGroups
+	defer func() { logSkips(p.log.With("file", f.name), skips.groups) }()
 	for page, err := range f.Pages(ctx) {
 		if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
-			p.log.Warn("a page is skipped", "file", f.name, "url", skip.URL, "error", skip.Err)
+			skips.add(mirror.Skip{URL: strings.Clone(skip.URL), Reason: skip.Err.Error()})
 			continue
 		}
 		if err == nil {

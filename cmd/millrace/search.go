@@ -33,6 +33,7 @@ type searchReport struct {
 	Total     int         `json:"total"`               // how many passages were found, before limit
 	Corrected string      `json:"corrected,omitempty"` // as it was read, when nothing else was found
 	Note      string      `json:"note,omitempty"`      // why the answer is less than it could be
+	Code      string      `json:"code,omitempty"`      // of the first reason in Note
 	Hits      []searchHit `json:"hits"`
 
 	seconds float64
@@ -121,11 +122,7 @@ func (c *searchCommand) sites(ctx context.Context, p *process, st *sqlite.Store,
 		return errors.Join(missed...)
 	}
 	for _, err := range missed {
-		note := "not searched: " + err.Error()
-		if r.Note != "" {
-			note = r.Note + "; " + note
-		}
-		r.Note = note
+		r.note(fmt.Errorf("not searched: %w", err))
 	}
 	return nil
 }
@@ -200,9 +197,20 @@ func (r *searchReport) prepare(ctx context.Context, p *process, site *sqlite.Sit
 		return err
 	}
 	if err != nil {
-		r.Note = "found by words alone: " + err.Error()
+		r.note(fmt.Errorf("found by words alone: %w", err))
 	}
 	return nil
+}
+
+// note adds why the hits may be fewer than they could be; nil is nothing.
+func (r *searchReport) note(err error) {
+	switch {
+	case err == nil || r.Note == err.Error():
+	case r.Note == "":
+		r.Note, r.Code = err.Error(), millrace.ErrorCode(err)
+	default:
+		r.Note += "; " + err.Error()
+	}
 }
 
 // search adds the hits of one view.
@@ -217,7 +225,7 @@ func (c *searchCommand) search(ctx context.Context, v millrace.View, text string
 	if err != nil {
 		return err
 	}
-	r.Note = cmp.Or(r.Note, found.Note)
+	r.note(found.Note)
 	if len(found.Hits) == 0 {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/mirror"
 )
 
@@ -73,7 +72,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	ln, err := gateway.Listen(ctx, c.Listen)
+	ln, err := listen(ctx, "--listen", c.Listen)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // A signal has the configuration read again, under load: what is hidden goes,
@@ -416,14 +418,9 @@ func TestNotify(t *testing.T) {
 }
 
 // A server whose terminal is closed ends, unless it was started to outlive that.
-func TestTerminalCloses(t *testing.T) {
+func TestRealTerminalCloses(t *testing.T) {
 	t.Parallel()
-	script, err := exec.LookPath("script")
-	if err != nil && os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skip("script is not there, of the package bsdutils; MILLRACE_TEST_REQUIRE=1 makes that an error")
-	}
+	script := testkit.Real(t, "script")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -433,7 +430,12 @@ func TestTerminalCloses(t *testing.T) {
 		terminal := exec.CommandContext(t.Context(), script, "-qfc",
 			"echo $$ >"+log+".pid; "+command+" "+exe+" serve "+dir+" --listen 127.0.0.1:0 2>"+log, "/dev/null")
 		terminal.Env = []string{"MILLRACE_TEST_COMMAND=1", "HOME=" + t.TempDir(), "SHELL=/bin/sh", "PATH=" + os.Getenv("PATH")}
-		if err := terminal.Start(); err != nil {
+		// A child of a process that ignores the signal, as below nohup, ignores it too.
+		heard := make(chan os.Signal, 1)
+		signal.Notify(heard, syscall.SIGHUP)
+		err := terminal.Start()
+		signal.Stop(heard)
+		if err != nil {
 			t.Fatal(err)
 		}
 		said := func() string { b, _ := os.ReadFile(log); return string(b) }

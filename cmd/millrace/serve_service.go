@@ -138,7 +138,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		}
 	}
 	conf := store.Config{Base: o.base, Docs: s.docs, Visibility: c.visibility(), Embedder: l.embedder}
-	c.configure(&conf, false)
+	if err := c.configure(&conf, false); err != nil {
+		return nil, err
+	}
 	if s.site, err = o.store.Site(ctx, o.name, conf); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
@@ -233,10 +234,11 @@ func TestTemplateInvariance(t *testing.T) {
 	}
 }
 
-// pgdoc gives a copy of the PostgreSQL manual, a real site of 1,100 pages.
+// pgdoc gives a copy of the PostgreSQL manual, a real site of 1,100 pages, or
+// of a part of it in the fast tier.
 func pgdoc(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
+	if !testkit.Soaking() {
 		return pgdocOf(t, "index.", "tutorial", "queries")
 	}
 	return pgdocOf(t, "")
@@ -246,14 +248,7 @@ func pgdoc(t *testing.T) string {
 // all that are no pages.
 func pgdocOf(t *testing.T, starts ...string) string {
 	t.Helper()
-	from := os.Getenv("MILLRACE_TEST_PGDOC")
-	if from == "" {
-		if os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-			t.Fatal("MILLRACE_TEST_PGDOC is not set")
-		}
-		t.Skip("MILLRACE_TEST_PGDOC is not set: the folder of Debian's postgresql-doc-15")
-	}
-	from, err := filepath.EvalSymlinks(from)
+	from, err := filepath.EvalSymlinks(testkit.Data(t, "MILLRACE_TEST_PGDOC"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,13 +401,14 @@ func TestCheckServed(t *testing.T) {
 // A puller that is killed at any moment loses nothing and repeats little.
 func TestKillPull(t *testing.T) {
 	if testing.Short() {
-		t.Skip("testing.Short: kills thirty child processes")
+		t.Skip("testing.Short: kills child processes")
 	}
 	s := serve(t, copySite(t, "handbook"), "--log-level", "error")
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	killed := 0
-	for i := range 30 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+i*15)*time.Millisecond)
+	kills := testkit.Size(0, 8, 60)
+	for i := range kills {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(20+i*450/kills)*time.Millisecond)
 		c := asProcess(ctx, t, "pull", s.url, "--store", mirror, "--allow-private", "--quiet", "--delay", "3ms")
 		if out, err := c.CombinedOutput(); err != nil && ctx.Err() == nil {
 			t.Fatalf("pull %d: %v\n%s", i, err, out)

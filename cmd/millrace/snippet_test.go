@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 func TestSnippet(t *testing.T) {
@@ -18,9 +20,9 @@ func TestSnippet(t *testing.T) {
 	}{
 		{[]string{"nginx"}, 0, []string{"proxy_pass http://127.0.0.1:8080;", "</llm-pages.json>; rel=\"index\"", `(?x)^(`}, "sitemap["},
 		{[]string{"nginx", "--sitemap", "--listen", ":9000"}, 0, []string{"proxy_pass http://127.0.0.1:9000;", "|/sitemap["}, "{{"},
-		{[]string{"caddy", "--base-url", "https://www.example.com/docs-1.2/"}, 0, []string{`path_regexp ^/docs-1\.2(/`, "@millrace_home path /docs-1.2/", "</docs-1.2/llm-pages.json>"}, "{{"},
+		{[]string{"caddy", "--base-url", "https://www.example.com/docs-1.2/"}, 0, []string{`path_regexp ^(/docs-1\.2(/`, `)|/\.well-known/(openfeeder|`, "@millrace_home path /docs-1.2/", "</docs-1.2/llm-pages.json>"}, "{{"},
 		{[]string{"nginx", "--dashboard", "/our.board/"}, 0, []string{`^(?:/our\.board(?:/.*)?|(`, "	))$\" {"}, "{{"},
-		{[]string{"caddy", "--dashboard", "/board", "--base-url", "https://www.example.com/docs/"}, 0, []string{`path_regexp ^(/board(/.*)?|/docs(/`, "signatures-directory)))$"}, "{{"},
+		{[]string{"caddy", "--dashboard", "/board", "--base-url", "https://www.example.com/docs/"}, 0, []string{`path_regexp ^(/board(/.*)?|/docs(/`, `signatures-directory))|/\.well-known/(openfeeder|arc-sitemap|arc-policy)\.json)$`}, "{{"},
 		{[]string{"nginx", "--dashboard", `/a";deny all`}, 2, []string{"--dashboard"}, ""},
 		{[]string{"systemd", "/srv/site", "--listen", ":443"}, 0, []string{" serve /srv/site --config", "ExecReload=/bin/kill -HUP $MAINPID", "AmbientCapabilities=CAP_NET_BIND_SERVICE"}, "{{"},
 		{[]string{"systemd"}, 0, []string{" serve https://www.example.com/ "}, "AmbientCapabilities"},
@@ -40,14 +42,9 @@ func TestSnippet(t *testing.T) {
 }
 
 // systemd understands the unit.
-func TestSnippetSystemd(t *testing.T) {
+func TestRealSnippetSystemd(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("systemd-analyze")
-	if err != nil && os.Getenv("MILLRACE_TEST_REQUIRE") == "1" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skip("systemd-analyze is not there, of the package systemd; MILLRACE_TEST_REQUIRE=1 makes that an error")
-	}
+	program := testkit.Real(t, "systemd-analyze")
 	_, unit, _ := command(t, nil, "snippet", "systemd", "https://www.example.com/", "--listen", ":443")
 	file := filepath.Join(t.TempDir(), "millrace.service")
 	write(t, file, unit)

@@ -25,6 +25,9 @@ import (
 // kind tells what the source is: folder, markdown, mirror, wordpress, crawl,
 // or live for a URL of which only a request can tell.
 func (c *serveCommand) kind() (string, error) {
+	if c.Source == "" {
+		return "", usageError("the source is empty: name a folder, a URL or a mirror FILE")
+	}
 	if strings.Contains(c.Source, "://") {
 		if _, err := siteFolder(c.Source); err != nil {
 			return "", err
@@ -197,10 +200,18 @@ func choose(names []string, want, file string) (string, error) {
 // it is read in the same way.
 const glance = 2 * time.Second
 
+// noTypes refuses to exclude types of a source that has none.
+func (c *serveCommand) noTypes(o *origin) error {
+	if len(c.ExcludeTypes) == 0 {
+		return nil
+	}
+	return usageError(fmt.Sprintf("--exclude-types: %s is not read by WordPress's REST API, which alone tells the types of pages; use --exclude", o.name))
+}
+
 // connect finds out how a live site is read. It does nothing for the others.
 func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site store.Site) error {
 	if o.source != nil || o.kind == "mirror" {
-		return nil
+		return c.noTypes(o)
 	}
 	client := fetch.New(c.siteOptions(p, o.base, robotsMemory{site})).HTTP()
 	o.close = func() error { client.CloseIdleConnections(); return nil }
@@ -242,21 +253,21 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 		}
 	}
 	if o.kind == "crawl" {
-		return o.crawl(client, c, p, site)
+		return errors.Join(c.noTypes(o), o.crawl(client, c, p, site))
 	}
 	rules, err := c.rules(nil)
 	if err != nil {
 		return err
 	}
-	src, err := wordpress.New(client, o.name, &wordpress.Options{Rules: rules, Logger: p.log})
+	src, err := wordpress.New(client, o.name, &wordpress.Options{Rules: rules, ExcludeTypes: c.ExcludeTypes, Logger: p.log})
 	if err != nil {
 		return err
 	}
 	p.log.Info("reading the site by WordPress's REST API", "site", o.name)
 	o.source, o.from = src, o.name+" wordpress"
 	o.other = func(err error) bool {
-		if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) {
-			return false
+		if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(c.ExcludeTypes) > 0 {
+			return false // a crawl does not know the types
 		}
 		p.log.Warn("there is no WordPress REST API to read: crawling the site instead", "error", err)
 		o.kind, o.other = "crawl", nil

@@ -45,7 +45,7 @@ func (c *watchCommand) subscriber(ctx context.Context, p *process) (*push.Subscr
 	if ip := net.ParseIP(u.Hostname()); !c.AllowPrivate && (u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsUnspecified())) {
 		return nil, nil, usageError(fmt.Sprintf("--callback: no hub reaches %s: name the URL by which others reach this machine", u.Host))
 	}
-	ln, err := gateway.Listen(ctx, c.CallbackListen)
+	ln, err := listen(ctx, "--callback-listen", c.CallbackListen)
 	return s, ln, err
 }
 

@@ -24,6 +24,7 @@ type watchedSite struct {
 	memory store.Site // where its record is
 	record watchRecord
 	hints  chan struct{} // one waits there, if the site has changed
+	fresh  bool          // no pull has completed; with --from now, no change is sent before one has
 	pushed pushed
 
 	mu    sync.Mutex
@@ -66,6 +67,16 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 		s.record = watchRecord{}
 	}
 	s.record.State, s.place, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
+	accounts, err := w.store.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.fresh = !slices.ContainsFunc(accounts, func(a store.Account) bool {
+		return (a.Site == s.root || a.Site == s.folder) && a.Pulls > a.Failed
+	})
+	if s.held(w) {
+		return s, nil
+	}
 	known, err := w.store.Sites(ctx)
 	if err != nil {
 		return nil, err
@@ -74,15 +85,17 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 		if name != s.root && name != s.folder {
 			continue
 		}
-		if w.c.From == "now" {
-			if err := w.tell.skip(ctx, name); err != nil {
-				return nil, err
-			}
+		if err := w.tell.skip(ctx, name); err != nil {
+			return nil, err
 		}
 		w.tell.wake(name)
 	}
 	return s, nil
 }
+
+// held reports whether changes of the site are not sent yet: with --from now,
+// the pages of the first pull are not changes.
+func (s *watchedSite) held(w *watching) bool { return s.fresh && w.c.From == "now" }
 
 func (s *watchedSite) keptAs() string { return "watch of " + s.folder }
 
@@ -148,12 +161,17 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 	}
 	place := s.heard()
 	began := w.now()
-	release := w.tell.follow(s.root, s.folder)
+	release := func() {}
+	if !s.held(w) {
+		release = w.tell.follow(s.root, s.folder)
+	}
 	r, err := w.c.pull(ctx, w.puller, w.store, s.url, w.ways)
 	release()
-	w.tell.wake(r.Site)
+	if s.fresh = s.fresh && err != nil; !s.held(w) {
+		w.tell.wake(r.Site)
+	}
 	if err != nil {
-		r.Error = err.Error()
+		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
 	if err != nil && ctx.Err() != nil {
 		return // it is due still

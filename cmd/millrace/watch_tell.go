@@ -171,10 +171,11 @@ func (t *telling) terms(ctx context.Context, site store.Site, name string) (json
 	return json.Marshal(out)
 }
 
-// skip leaves out what a receiver has missed that nobody has told anything yet.
+// skip marks a site's present state as sent, with --from now and a receiver that
+// has received nothing yet.
 func (t *telling) skip(ctx context.Context, name string) error {
 	b, err := t.box(ctx, name)
-	if err != nil {
+	if err != nil || t.w.c.From != "now" {
 		return err
 	}
 	return b.Skip(ctx)
@@ -185,11 +186,18 @@ func (t *telling) skip(ctx context.Context, name string) error {
 func (t *telling) flush(ctx context.Context, name string) error {
 	b, err := t.box(ctx, name)
 	if err == nil {
-		_, err = b.Flush(ctx)
+		send := func() error {
+			if err := t.skip(ctx, name); err != nil {
+				return err
+			}
+			_, err := b.Flush(ctx)
+			return err
+		}
+		err = send()
 		if _, taken := errors.AsType[*outbox.TakenError](err); !taken && errors.Is(err, millrace.ErrConflict) {
-			// Somebody has served the mirror, and derived its pages his way.
+			// Another process has served the mirror and derived its pages differently.
 			if err = b.site.Derive(ctx, nil); err == nil {
-				_, err = b.Flush(ctx)
+				err = send()
 			}
 		}
 	}

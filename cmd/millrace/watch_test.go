@@ -22,6 +22,7 @@ import (
 
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -288,6 +289,21 @@ func TestWatchTwice(t *testing.T) {
 	}
 }
 
+// With --from now, the pages of a new mirror's first pull are not changes; what
+// changes after it is.
+func TestWatchFromNow(t *testing.T) {
+	t.Parallel()
+	dir := copySite(t, "handbook")
+	s := serve(t, dir)
+	w := watch(t, s.url, "--store", filepath.Join(t.TempDir(), "m.db"), "--from", "now", "--min-interval", "1s", "--max-interval", "1s")
+	eventually(t, "the first pull has ended", func() bool { return strings.Contains(w.out.String(), "msg=pulled") })
+	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
+	eventually(t, "the edit is sent", func() bool { return w.stdout.String() != "" })
+	if e := lines(t, w.stdout.String()); len(e) != 1 || e[0].Change != outbox.Updated || e[0].URL != s.url+"about/" {
+		t.Errorf("%+v", e)
+	}
+}
+
 // A site that is down does not hold up the others, nor end the watch.
 func TestWatchDown(t *testing.T) {
 	s := serve(t, copySite(t, "handbook"))
@@ -350,7 +366,7 @@ func TestKillWatch(t *testing.T) {
 		}
 	}
 
-	const kills = 6
+	kills := testkit.Size(0, 3, 6)
 	says := "Alderford is a mill"
 	var told []outbox.Event
 	for i := range kills + 1 {

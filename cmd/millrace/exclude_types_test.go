@@ -1,0 +1,19 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// A folder and a site that is crawled have no types of a CMS: --exclude-types,
+// which would hide nothing, is refused.
+func TestExcludeTypesOfCrawl(t *testing.T) {
+	t.Parallel()
+	site := initSite(t, "")
+	for _, src := range []string{site.URL, copySite(t, "handbook")} {
+		code, _, errs := command(t, nil, "build", src, "--out", filepath.Join(t.TempDir(), "out"), "--base-url", "https://example.com/", "--store", filepath.Join(t.TempDir(), "s.db"), "--allow-private", "--exclude-types", "page")
+		if code != 2 {
+			t.Errorf("%s: exit %d: %s", src, code, errs)
+		}
+	}
+}
