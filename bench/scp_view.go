@@ -91,6 +91,9 @@ func (s *zstdShelf) Held() []millrace.File { return nil }
 // Keep implements [millrace.Shelf].
 func (s *zstdShelf) Keep(millrace.File) {}
 
+// Withdraw implements [millrace.Shelf].
+func (s *zstdShelf) Withdraw(millrace.File, time.Time) {}
+
 // Put implements [millrace.Shelf].
 func (s *zstdShelf) Put(ctx context.Context, d *millrace.Document) error {
 	return d.Write(ctx, io.Discard)

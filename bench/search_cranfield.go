@@ -26,11 +26,11 @@ type cranfield struct {
 	Rel     map[string][]string
 }
 
-func readCranfield(data string) (*cranfield, error) {
+func readCranfield(data, name string) (*cranfield, error) {
 	if data == "" {
 		return nil, errors.New("name the folder of gold data with -data or MILLRACE_TEST_DATA")
 	}
-	f, err := openGzip(filepath.Join(data, "cranfield", "cranfield.json.gz"))
+	f, err := openGzip(filepath.Join(data, name, name+".json.gz"))
 	if err != nil {
 		return nil, err
 	}
@@ -236,9 +236,40 @@ func (c *cranfield) fts5(ctx context.Context, file string) (ndcg, recall float64
 	})
 }
 
+// searchMean adds the row of the mean over three collections.
+func (b *bench) searchMean(ctx context.Context, data string) error {
+	names := []string{"cranfield", "cacm", "cisi"}
+	var each []string
+	peer, ours := 0.0, 0.0
+	for _, name := range names {
+		c, err := readCranfield(data, name)
+		if err != nil {
+			return err
+		}
+		p, _, err := c.fts5(ctx, filepath.Join(b.dir, name+"-mean-fts5.db"))
+		if err != nil {
+			return err
+		}
+		o, _, err := c.searched(ctx, filepath.Join(b.dir, name+"-mean.db"), variant{})
+		if err != nil {
+			return err
+		}
+		each = append(each, fmt.Sprintf("%s %.4f", name, o))
+		peer, ours = peer+p/float64(len(names)), ours+o/float64(len(names))
+	}
+	b.add(row{
+		what: "nDCG@10, the mean of cranfield, cacm and cisi", limit: fmt.Sprintf("%.4f (FTS5 bm25, porter)", peer),
+		ours: fmt.Sprintf("%.4f (%s)", ours, strings.Join(each, ", ")), ratio: fmt.Sprintf("%.2f", ours/peer),
+	})
+	return nil
+}
+
 // searchQuality adds the rows of the collection.
 func (b *bench) searchQuality(ctx context.Context, data string) error {
-	c, err := readCranfield(data)
+	if err := b.searchMean(ctx, data); err != nil {
+		return err
+	}
+	c, err := readCranfield(data, "cranfield")
 	if err != nil {
 		return err
 	}
