@@ -199,8 +199,8 @@ func configPath(args []string, lookup func(string) (string, bool)) (path string,
 	return configFile, false
 }
 
-// flagName finds the flag that an error of kong is about.
-var flagName = regexp.MustCompile(`--([a-z0-9-]+)`)
+// flagName finds the flag that an error is about.
+var flagName = regexp.MustCompile(`(?:^|\s)--([a-z0-9-]+)`)
 
 // explain says where a bad value came from when it was not the command line.
 func (c *config) explain(err error) error {

@@ -199,8 +199,18 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// ErrorCode returns "usage".
-func (e usageError) ErrorCode() string { return "usage" }
+// ErrorCode returns "usage/FLAG", of the first flag that the text names, or "usage".
+func (e usageError) ErrorCode() string {
+	if m := flagName.FindStringSubmatch(string(e)); m != nil {
+		return "usage/" + m[1]
+	}
+	return "usage"
+}
+
+// usageOf returns err as a usage error that keeps its code.
+func usageOf(err error) error {
+	return millrace.Coded(millrace.ErrorCode(err), usageError(err.Error()))
+}
 
 // printFailure prints, in one line, what a command with --json prints that
 // fails before its report.

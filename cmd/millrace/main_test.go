@@ -72,6 +72,18 @@ func command(t *testing.T, env map[string]string, args ...string) (code int, std
 	return code, out.String(), errs.String()
 }
 
+// failure runs a command with --json that fails before its report, and returns
+// its exit status, the code of its error, and everything that it printed.
+func failure(t *testing.T, env map[string]string, args ...string) (exit int, code, output string) {
+	t.Helper()
+	exit, out, errs := command(t, env, append(args[:len(args):len(args)], "--json")...)
+	var r struct{ Error, Code string }
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Error == "" {
+		t.Errorf("%q: %v: %s", args, err, out)
+	}
+	return exit, r.Code, out + errs
+}
+
 // get fetches a URL.
 func get(t *testing.T, url string, header ...string) (int, http.Header, string) {
 	t.Helper()
@@ -136,80 +148,71 @@ func TestUsage(t *testing.T) {
 	site := copySite(t, "handbook")
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
+	missing := filepath.Join(t.TempDir(), "none")
 	for _, tt := range []struct {
 		name string
 		env  map[string]string
 		args []string
-		code int
-		want string
+		exit int
+		code string // in JSON
+		part string // a value in the message
 	}{
-		{"unknown command", nil, []string{"sevre"}, 2, "sevre"},
-		{"unknown flag", nil, []string{"serve", site, "--listn", "x"}, 2, "--listn"},
-		{"bad choice", nil, []string{"serve", site, "--authors", "some"}, 2, "--authors"},
-		{"no source", nil, []string{"serve"}, 2, "source"},
-		{"no such folder", nil, []string{"serve", filepath.Join(site, "nowhere")}, 1, "no such file"},
-		{"a live site as a folder", nil, []string{"serve", "https://example.com/", "--as", "folder"}, 2, "wordpress or crawl"},
-		{"empty folder", nil, []string{"serve", t.TempDir(), "--listen", "127.0.0.1:0"}, 1, "HTML"},
-		{"not a URL", nil, []string{"pull", "example.com"}, 2, "http://"},
-		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "user name or password"},
-		{"unknown protocol", nil, []string{"pull", "http://example.com/", "--via", "tct-02"}, 2, "tct-01"},
-		{"unknown purpose", nil, []string{"pull", "http://example.com/", "--purpose", "fun"}, 2, "ai-input"},
-		{"no home", map[string]string{}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "--store FILE"},
-		{"a base with a query", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--base-url", "https://example.com/?x"}, 2, "--base-url"},
-		{"unknown key", nil, []string{"serve", site, "--config", bad}, 2, bad + `:2:1: unknown key "base_url"`},
-		{"key set twice", nil, []string{"version", "--config", twice}, 2, twice + ":2:1"},
-		{"bad value in the file", nil, []string{"serve", site, "--config", typed}, 2, typed + ":2:1"},
-		{"a list for a value", nil, []string{"version", "--config", listed}, 2, listed + `:2:1: key "listen" wants one value`},
-		{"keys in a list", nil, []string{"version", "--config", nested}, 2, nested + `:1:1: key "exclude" wants a list`},
-		{"key set in two documents", nil, []string{"version", "--config", documents}, 2, documents + ":3:1"},
-		{"a key in quotes", nil, []string{"version", "--config", quoted}, 0, `"version"`},
-		{"help beside a bad file", nil, []string{"help", "serve", "--config", bad}, 0, "Usage:"},
-		{"no address", nil, []string{"serve", site, "--listen", ""}, 2, "--listen"},
-		{"a path that hides nothing", nil, []string{"serve", site, "--exclude", "/a,drafts"}, 2, `"drafts"`},
-		{"an unknown kind", nil, []string{"serve", site, "--hide-kinds", "forums"}, 2, "forum"},
-		{"an empty list", nil, []string{"serve", site, "--list-items", "0"}, 2, "--list-items"},
-		{"a page for a source", nil, []string{"serve", filepath.Join(site, "index.html")}, 2, site},
-		{"a store for everybody", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--store", filepath.Join(site, "css", "s.db")}, 2, "--store"},
-		{"no home to write to", map[string]string{"HOME": file}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "--store FILE"},
-		{"broken YAML", nil, []string{"version", "--config", broken}, 2, broken},
-		{"no such configuration", nil, []string{"version", "--config", bad + "x"}, 2, bad + "x"},
-		{"bad value in the environment", map[string]string{"MILLRACE_LIST_ITEMS": "many"}, []string{"serve", site}, 2, "MILLRACE_LIST_ITEMS"},
-		{"a private address", nil, []string{"pull", "http://127.0.0.1:1/"}, 1, "--allow-private"},
-		{"nobody there", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "refused"},
+		{"unknown command", nil, []string{"sevre"}, 2, "usage", "sevre"},
+		{"unknown flag", nil, []string{"serve", site, "--listn", "x"}, 2, "usage/listn", ""},
+		{"bad choice", nil, []string{"serve", site, "--authors", "some"}, 2, "usage/authors", ""},
+		{"no source", nil, []string{"serve"}, 2, "usage", "source"},
+		{"no such folder", nil, []string{"serve", filepath.Join(site, "nowhere")}, 1, "file-not-found", "nowhere"},
+		{"a live site as a folder", nil, []string{"serve", "https://example.com/", "--as", "folder"}, 2, "usage/as", ""},
+		{"empty folder", nil, []string{"serve", t.TempDir(), "--listen", "127.0.0.1:0"}, 1, "no-page", ""},
+		{"not a URL", nil, []string{"pull", "example.com"}, 2, "bad-url", "example.com"},
+		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "url-credentials", ""},
+		{"unknown protocol", nil, []string{"pull", "http://example.com/", "--via", "tct-02"}, 2, "usage", "tct-01"},
+		{"unknown purpose", nil, []string{"pull", "http://example.com/", "--purpose", "fun"}, 2, "usage/purpose", "ai-input"},
+		{"no pull at a time", nil, []string{"pull", "http://127.0.0.1:1/", "--parallel", "0"}, 2, "usage/parallel", ""},
+		{"no home", map[string]string{}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 2, "usage/store", ""},
+		{"a base with a query", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--base-url", "https://example.com/?x"}, 2, "usage/base-url", ""},
+		{"unknown key", nil, []string{"serve", site, "--config", bad}, 2, "usage", bad + ":2:1"},
+		{"key set twice", nil, []string{"version", "--config", twice}, 2, "usage", twice + ":2:1"},
+		{"bad value in the file", nil, []string{"serve", site, "--config", typed}, 2, "usage/list-items", typed + ":2:1"},
+		{"a list for a value", nil, []string{"version", "--config", listed}, 2, "usage", listed + ":2:1"},
+		{"keys in a list", nil, []string{"version", "--config", nested}, 2, "usage", nested + ":1:1"},
+		{"key set in two documents", nil, []string{"version", "--config", documents}, 2, "usage", documents + ":3:1"},
+		{"no address", nil, []string{"serve", site, "--listen", ""}, 2, "usage/listen", ""},
+		{"a path that hides nothing", nil, []string{"serve", site, "--exclude", "/a,drafts"}, 2, "usage/exclude", "drafts"},
+		{"an unknown kind", nil, []string{"serve", site, "--hide-kinds", "forums"}, 2, "usage/hide-kinds", "forum"},
+		{"an empty list", nil, []string{"serve", site, "--list-items", "0"}, 2, "usage/list-items", ""},
+		{"a page for a source", nil, []string{"serve", filepath.Join(site, "index.html")}, 2, "usage", site},
+		{"a store for everybody", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--store", filepath.Join(site, "css", "s.db")}, 2, "usage/store", ""},
+		{"no home to write to", map[string]string{"HOME": file}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "internal", file},
+		{"broken YAML", nil, []string{"version", "--config", broken}, 2, "usage", broken},
+		{"no such configuration", nil, []string{"version", "--config", bad + "x"}, 2, "usage", bad + "x"},
+		{"bad value in the environment", map[string]string{"MILLRACE_LIST_ITEMS": "many"}, []string{"serve", site}, 2, "usage/list-items", "MILLRACE_LIST_ITEMS"},
+		{"a private address", nil, []string{"pull", "http://127.0.0.1:1/", "--store", missing + ".db"}, 1, "address-loopback", ""},
+		{"a private address to check", nil, []string{"check", "http://127.0.0.1:1/"}, 1, "address-loopback", ""},
+		{"nobody there", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "connection-refused", ""},
+		{"no such file of SCP", nil, []string{"scp", "verify", missing}, 1, "file-not-found", ""},
+		{"no such page", nil, []string{"extract", missing}, 1, "file-not-found", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			code, out, errs := command(t, tt.env, tt.args...)
-			if code != tt.code || !strings.Contains(errs+out, tt.want) {
-				t.Errorf("exit %d, want %d, with %q in:\n%s%s", code, tt.code, tt.want, out, errs)
+			exit, code, out := failure(t, tt.env, tt.args...)
+			if exit != tt.exit || code != tt.code || !strings.Contains(out, tt.part) {
+				t.Errorf("exit %d %s, want %d %s, with %q in:\n%s", exit, code, tt.exit, tt.code, tt.part, out)
 			}
-			if strings.Contains(errs, "goroutine ") {
-				t.Errorf("a stack trace for a person:\n%s", errs)
+			if strings.Contains(out, "goroutine ") {
+				t.Errorf("a stack trace for a person:\n%s", out)
 			}
 		})
 	}
+	if code, out, errs := command(t, nil, "version", "--config", quoted); code != 0 || !strings.Contains(out, `"version"`) {
+		t.Errorf("a key in quotes: exit %d:\n%s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, nil, "help", "serve", "--config", bad); code != 0 || !strings.Contains(out, "Usage:") {
+		t.Errorf("help beside a bad file: exit %d:\n%s%s", code, out, errs)
+	}
 }
 
-// What fails says so in JSON, too, with a code.
-func TestErrorCodes(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "none")
-	for _, tt := range []struct {
-		code string
-		exit int
-		args []string
-	}{
-		{"usage", 2, []string{"pull", "--no-such-flag"}},
-		{"usage", 2, []string{"pull", "http://127.0.0.1:1/", "--parallel", "0"}},
-		{"address-loopback", 1, []string{"check", "http://127.0.0.1:1/"}},
-		{"address-loopback", 1, []string{"pull", "http://127.0.0.1:1/", "--store", missing + ".db"}},
-		{"file-not-found", 1, []string{"scp", "verify", missing}},
-		{"file-not-found", 1, []string{"extract", missing}},
-	} {
-		exit, out, errs := command(t, nil, append(tt.args, "--json")...)
-		var r struct{ Error, Code string }
-		if err := json.Unmarshal([]byte(out), &r); err != nil || exit != tt.exit || r.Code != tt.code || r.Error == "" {
-			t.Errorf("%v: exit %d, %v, code %q, want %q\n%s%s", tt.args, exit, err, r.Code, tt.code, out, errs)
-		}
-	}
+// A line of the log that has an error has its code.
+func TestLoggedCode(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withCode})).Info("x", "error", fmt.Errorf("y: %w", millrace.ErrConflict), "n", 1)
 	if !strings.Contains(log.String(), " code=conflict n=1") {
@@ -265,8 +268,7 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	code, _, errs := command(t, nil, "serve", copySite(t, "handbook"), "--listen", ln.Addr().String())
-	if code != 1 || !strings.Contains(errs, "in use") {
-		t.Errorf("exit %d: %s", code, errs)
+	if exit, code, out := failure(t, nil, "serve", copySite(t, "handbook"), "--listen", ln.Addr().String()); exit != 1 || code != "address-in-use" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 }

@@ -99,7 +99,7 @@ func label(name string) string {
 func siteURL(raw string) (string, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
-		return "", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw[strings.LastIndexByte(raw, '@')+1:]))
+		return "", millrace.Coded("bad-url", usageError(fmt.Sprintf("%q is no URL; write http:// or https:// in front of a host", raw[strings.LastIndexByte(raw, '@')+1:])))
 	}
 	u, err := canon.URL(raw)
 	if err == nil {
@@ -112,11 +112,11 @@ func siteURL(raw string) (string, error) {
 	at := strings.LastIndexByte(rest, '@')
 	switch shown := rest[at+1:]; {
 	case strings.Contains(authority, "@"):
-		return "", usageError(fmt.Sprintf("%s://%.100s: a URL with a user name or password is not fetched: leave them out", scheme, shown))
+		return "", millrace.Coded("url-credentials", usageError(fmt.Sprintf("%s://%.100s: a URL with a user name or password is not fetched: leave them out", scheme, shown)))
 	case at >= 0: // a password with a slash makes the rest look like a path
 		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
 	}
-	return "", usageError(err.Error())
+	return "", usageOf(err)
 }
 
 // siteFolder gives the folder that a URL names, or that the file it names is
@@ -145,7 +145,7 @@ func siteRoot(raw string) (string, error) {
 	}
 	root, err := url.Parse(u)
 	if err != nil {
-		return "", usageError(err.Error())
+		return "", usageOf(err)
 	}
 	return root.Scheme + "://" + root.Host + "/", nil
 }
@@ -183,7 +183,7 @@ func (p *process) storePath(source string) (string, error) {
 	if !ok || !filepath.IsAbs(dir) {
 		home, ok := p.lookup("HOME")
 		if !ok || home == "" {
-			return "", errors.New("there is no home folder to keep the store in: set HOME, or name a file with --store FILE")
+			return "", usageError("there is no home folder to keep the store in: set HOME, or name a file with --store FILE")
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
