@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/docname"
 )
 
-// Overview is the document that stands for the home page of a site that
-// publishes none: what the site is, and its sections. It changes only when those
-// do.
+// Overview is the document of a home page without a tag: that of the page that
+// "/" redirects to, such as a list of posts, or else what the site is, and its
+// sections. It changes only when those do.
 type Overview struct {
 	Document                 // Content has no title
 	Name     string          // path under the documents' base
@@ -29,36 +29,37 @@ const (
 	maxPages    = 20
 )
 
-// Home returns the tag of the page that visitors of the home page get: that of
-// "/", else of the page that "/" redirects to. ErrNotFound: neither is
-// published.
+// Home returns the tag of the home page. ErrNotFound: it has none.
 func Home(ctx context.Context, v millrace.View, protocol string) (millrace.Tag, error) {
-	t, err := v.Tag(ctx, protocol, "/")
-	if home := v.Site().Home; home != "" && home != "/" && errors.Is(err, millrace.ErrNotFound) {
-		return v.Tag(ctx, protocol, home)
-	}
-	return t, err
+	return v.Tag(ctx, protocol, HomeOf(v.Site()))
 }
 
-// OverviewName returns the name of a site's overview, which a page of the site
-// with that name keeps. ErrNotFound: the site has no overview, since its home
-// page is published.
+// HomeOf returns the identity of a site's home page: "/", or the page that "/"
+// redirects to.
+func HomeOf(site millrace.Site) string { return cmp.Or(site.Home, "/") }
+
+// OverviewName returns the name of a site's overview, which is numbered among
+// its rivals as a page's document is. ErrNotFound: the site has no overview,
+// since its home page is published.
 func OverviewName(ctx context.Context, v millrace.View, protocol string, names docname.Names) (string, error) {
 	_, err := Home(ctx, v, protocol)
-	switch {
-	case err == nil:
+	if err == nil {
 		return "", fmt.Errorf("overview: %w", millrace.ErrNotFound)
-	case !errors.Is(err, millrace.ErrNotFound):
+	}
+	if !errors.Is(err, millrace.ErrNotFound) {
 		return "", err
 	}
-	_, err = v.Tag(ctx, protocol, names.Of("/", 1))
-	switch {
-	case err == nil:
-		return names.Of("/", 2), nil
-	case errors.Is(err, millrace.ErrNotFound):
-		return names.Of("/", 1), nil
+	home, n := HomeOf(v.Site()), 1
+	before, _ := names.Rivals(home)
+	for _, b := range before {
+		_, err := v.Page(ctx, millrace.Ref{URL: b})
+		if err == nil {
+			n++
+		} else if !errors.Is(err, millrace.ErrNotFound) {
+			return "", err
+		}
 	}
-	return "", err
+	return names.Of(home, n), nil
 }
 
 // NewOverview makes the overview of a site, nil if its home page is published.
@@ -72,15 +73,17 @@ func NewOverview(ctx context.Context, v millrace.View, protocol string, names do
 	}
 	site := v.Site()
 	o := &Overview{Name: name, Named: make(map[string]bool)}
+	home, err := v.Page(ctx, millrace.Ref{URL: HomeOf(site)})
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		return nil, err
+	}
+	if d := Of(site, home); d != nil {
+		o.Document, o.Named[HomeOf(site)] = *d, true
+		return o, nil
+	}
 	o.CanonicalURL, o.Language = site.Base, canon.ValidUTF8(site.Language)
 	o.Title = Title(&millrace.Page{Title: site.Title}, site.Base)
 	var b strings.Builder
-	home, err := v.Page(ctx, millrace.Ref{URL: cmp.Or(site.Home, "/")})
-	if err == nil && home.Description != "" { // a list of the latest posts, for one
-		b.WriteString(strings.Join(strings.Fields(home.Description), " ") + "\n\n")
-	} else if err != nil && !errors.Is(err, millrace.ErrNotFound) {
-		return nil, err
-	}
 	sections, limit := site.Sections[:min(len(site.Sections), maxSections)], 1
 	head := "Sections:"
 	if len(sections) == 0 {

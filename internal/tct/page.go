@@ -19,14 +19,17 @@ const (
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// Of returns the document of a page of a View of site, nil for a page whose URL is
-// no URL, and for archives and listings other than the home page.
+// Of returns the document of a page of a View of site, nil for no page, for one
+// whose URL is no URL, and for archives and listings other than the home page.
 func Of(site millrace.Site, p *millrace.Page) *Document {
+	if p == nil {
+		return nil
+	}
 	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
 	if err != nil {
 		return nil
 	}
-	if (p.Kind == millrace.Archive || p.Kind == millrace.Listing) && canon.Relative(site.Base, u) != "/" {
+	if (p.Kind == millrace.Archive || p.Kind == millrace.Listing) && canon.Relative(site.Base, u) != HomeOf(site) {
 		return nil
 	}
 	d := &Document{

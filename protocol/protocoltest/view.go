@@ -91,10 +91,11 @@ func (v *View) title() string {
 }
 
 func (v *View) tag(t millrace.Tagger) {
+	site := millrace.Site{Base: v.site.Base, Docs: v.site.Docs, Epoch: v.site.Epoch} // a store knows no more when it writes a page
 	tags := map[string]millrace.Tag{}
 	for _, id := range v.ids {
 		p := v.pages[id]
-		value, err := t.Tag(v.site, p)
+		value, err := t.Tag(site, p)
 		if err != nil {
 			panic("protocoltest: " + err.Error())
 		}

@@ -122,7 +122,7 @@ func (p *publisher) path(ctx context.Context, v millrace.View, identity string) 
 	if err == nil {
 		return tagName(v.Site(), t), nil
 	}
-	if identity == "/" && errors.Is(err, millrace.ErrNotFound) {
+	if identity == tct.HomeOf(v.Site()) && errors.Is(err, millrace.ErrNotFound) {
 		return tct.OverviewName(ctx, v, Name, names)
 	}
 	return "", err

@@ -270,10 +270,12 @@ func TestHomeRedirects(t *testing.T) {
 	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
 	}
-	// A target that has no document, such as an archive, has an overview in its place.
+	// A target without a tag, such as an archive, has a document all the same.
 	site.Home = "/posts/"
-	v = protocoltest.NewView(site, append(pages(3)[1:], &millrace.Page{URL: "/posts/", Kind: millrace.Archive, Description: "Of mills.", Known: millrace.AllFields}), Protocol().Tagger)
-	if d := large(t, v)["/llm/"]; d == nil || !strings.Contains(body(t, d), `"The site\n\nOf mills.\n\nSections:`) {
-		t.Errorf("no overview for a home page without a document: %v", d)
+	posts := &millrace.Page{URL: "/posts/", Title: "Posts", Kind: millrace.Archive, Blocks: millrace.TextBlocks("Of mills."), Known: millrace.AllFields}
+	v = protocoltest.NewView(site, append(pages(3)[1:], posts), Protocol().Tagger)
+	docs = large(t, v)
+	if d := docs["/posts/llm/"]; d == nil || !strings.Contains(body(t, d), `"content":"Posts\n\nOf mills."`) || !strings.HasPrefix(body(t, docs[listName]), listHead+"\n"+`{"cUrl":"`+base+`posts/"`) {
+		t.Errorf("large documents: %v", docs)
 	}
 }

@@ -163,7 +163,6 @@ func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, e
 		return nil, err
 	}
 	over := &overview{Overview: o, doc: document(o.Document)}
-	over.doc.Content = o.Title + "\n\n" + o.Content
 	_, over.hash = over.doc.encode()
 	return over, nil
 }

@@ -208,7 +208,7 @@ func TestOverview(t *testing.T) {
 	if err != nil || hash != d.ETag || !tct.IsHashOf([]byte(text), hash) {
 		t.Fatalf("%s: %v", text, err)
 	}
-	if doc.CanonicalURL != base || doc.Title != "The site" || doc.Content != "The site\n\nSections:\n- p\n  "+base+"p/0/" || doc.Modified == "" {
+	if doc.CanonicalURL != base || doc.Title != "The site" || doc.Content != "Sections:\n- p\n  "+base+"p/0/" || doc.Modified == "" {
 		t.Errorf("%+v", doc)
 	}
 	list := body(t, docs["/llm-pages.json"])
@@ -319,5 +319,20 @@ func TestHomeRedirects(t *testing.T) {
 	}
 	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
+	}
+	// A target without a tag, such as a listing, has a document all the same, numbered as any other.
+	site := millrace.Site{Base: base, Title: "The site", Home: "/posts/"}
+	posts := &millrace.Page{URL: "/posts/", Title: "Posts", Kind: millrace.Listing, Blocks: millrace.TextBlocks("Of mills."), Known: millrace.AllFields}
+	v = protocoltest.NewView(site, append(pages(3)[1:], posts, &millrace.Page{URL: "/posts", Title: "Rival", Known: millrace.AllFields}), Protocol().Tagger)
+	docs = large(t, v, 0)
+	d := docs["/posts/~2/llm.json"]
+	if d == nil || !strings.Contains(body(t, d), `"content":"Of mills."`) || !strings.HasPrefix(body(t, docs["/llm-pages.json"]), listHead+"\n"+`{"cUrl":"`+base+`posts/","mUrl":"`+base+`posts/~2/llm.json"`) {
+		t.Fatalf("large documents: %v", docs)
+	}
+	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/posts/"); err != nil || len(links) != 1 || links[0].URL != base+d.Path[1:] {
+		t.Errorf("links of the home page: %v %v", links, err)
+	}
+	if !d.Touched(base+"posts/") || d.Touched(base+"p/1/") {
+		t.Error("the home page's document changes with other pages")
 	}
 }
