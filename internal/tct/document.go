@@ -1,6 +1,6 @@
-// Package tct is what the M-URLs of both drafts of TCT have in common: the
-// document that one serves, and what it is of. How a document is written and
-// hashed is each draft's own, and how an M-URL is called is internal/docname's.
+// Package tct has what the drafts of TCT have in common: documents and lists, and
+// how they are published, read and checked. A [Draft] has the differences. The
+// names of M-URLs are in internal/docname.
 package tct
 
 import (
@@ -143,6 +143,24 @@ func endOfObject(b []byte) int {
 		}
 	}
 	return len(b)
+}
+
+// Member appends a member of an object, with a string as its value.
+func Member(dst []byte, name, value string) []byte {
+	dst = append(dst, '"')
+	dst = append(dst, name...)
+	dst = append(dst, '"', ':')
+	return canon.AppendString(dst, value)
+}
+
+// Objects appends an array of objects.
+func Objects(dst []byte, objects []json.RawMessage) []byte {
+	sep := byte('[')
+	for _, raw := range objects {
+		dst = append(append(dst, sep), raw...)
+		sep = ','
+	}
+	return append(dst, ']')
 }
 
 // FormatTime gives a time as documents have it, "" for the zero time and for

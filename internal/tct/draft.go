@@ -1,41 +1,97 @@
 package tct
 
 import (
-	"regexp"
+	"errors"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/docname"
 )
 
-// DraftError is the error of a list or document of another draft than those that
-// are read here.
-type DraftError struct{ Draft string } // such as "draft-03"
+// What all drafts have in common.
+const (
+	MediaType    = "application/json"                // of lists and documents
+	ContentType  = "application/json; charset=utf-8" // of lists and documents
+	CacheControl = "max-age=0, must-revalidate"      // of lists and documents
+	Profile      = "tct-1"                           // of lists and documents
+	HashPrefix   = "sha256-"                         // of ETags
+)
 
-// Error says which draft it is.
-func (e *DraftError) Error() string { return "it is of " + e.Draft + " of TCT, which is not supported" }
+// Draft is what one draft of TCT has of its own. A publisher, a reader and a
+// checker of any draft are made of it.
+type Draft struct {
+	Name  string        // the protocol's name, such as "tct-00"
+	Names docname.Names // of the M-URLs
+	Vary  string        // the Vary field of lists and documents
 
-// ErrorCode returns "other-draft".
-func (e *DraftError) ErrorCode() string { return "other-draft" }
-
-// profileOf finds the draft in a profile of draft-03 and later, which is a URI.
-var profileOf = regexp.MustCompile(`draft-jurkovikj-collab-tunnel-(\d\d)\b`)
-
-// OtherDraft returns the later draft that a profile and the version of a list, as
-// JSON, are of: "" for draft-00, draft-01 and what is of no draft. Draft-02 has the
-// profile of those before it in lists of version 2.
-func OtherDraft(profile, version string) string {
-	if m := profileOf.FindStringSubmatch(profile); m != nil && m[1] > "01" {
-		return "draft-" + m[1]
-	}
-	if profile == "tct-1" && version == "2" {
-		return "draft-02"
-	}
-	return ""
+	// Encode returns a document as it is served, and its hash member.
+	Encode func(d *Document) (body []byte, hash string)
+	// AppendItem appends an item of a list as JSON.
+	AppendItem func(dst []byte, it *Item) []byte
+	// Content returns the content of a document from its title and its text, and
+	// Text the text from title and content. If nil, the content is the text.
+	Content, Text func(title, content string) string
 }
 
-// checkDraft returns a [*millrace.FormatError] with a [*DraftError] for a later draft.
-func checkDraft(profile, version string) error {
-	if d := OtherDraft(profile, version); d != "" {
-		return &millrace.FormatError{Err: &DraftError{d}}
+// Document returns the document of a page of a View of site, nil for a page that
+// has no document.
+func (d *Draft) Document(site millrace.Site, p *millrace.Page) *Document {
+	doc := documentOf(site, p)
+	if doc != nil && d.Content != nil {
+		doc.Content = d.Content(doc.Title, doc.Content)
 	}
-	return nil
+	return doc
+}
+
+// Page returns what a document says.
+func (d *Draft) Page(doc *Document) *millrace.Page {
+	if d.Text != nil {
+		plain := *doc
+		plain.Content = d.Text(doc.Title, doc.Content)
+		doc = &plain
+	}
+	return doc.page()
+}
+
+// Carry returns what a reader makes of the page's document, nil for a page that
+// has no document.
+func (d *Draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
+	doc := d.Document(site, p)
+	if doc == nil {
+		return nil
+	}
+	return d.Page(doc)
+}
+
+// Tagger computes the ETags of the pages' documents, without their quotes.
+func (d *Draft) Tagger() millrace.Tagger {
+	return millrace.Tagger{Room: d.Name, Format: 2, Rivals: d.Names.Rivals, Tag: func(site millrace.Site, p *millrace.Page) (string, error) {
+		doc := d.Document(site, p)
+		if doc == nil {
+			return "", nil
+		}
+		return d.tag(doc), nil
+	}}
+}
+
+// tag returns the ETag of a document, without quotes.
+func (d *Draft) tag(doc *Document) string {
+	_, hash := d.Encode(doc)
+	return tagOf(hash)
+}
+
+// FormatError fills in the protocol, the URL and the section of a
+// [*millrace.FormatError]. Other errors are returned as they are.
+func (d *Draft) FormatError(err error, url, section string) error {
+	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+		f.Protocol, f.URL, f.Section = d.Name, url, section
+	}
+	return err
+}
+
+// Short cuts the string of a remote site to what fits in a message.
+func Short(s string) string {
+	if len(s) > 100 {
+		return s[:100] + "…"
+	}
+	return s
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-const (
-	hashPrefix = "sha256-"
-	hashDigits = 2 * sha256.Size
-)
+const hashDigits = 2 * sha256.Size
+
+// tagOf returns the ETag of a document, without quotes, from its hash member.
+func tagOf(hash string) string { return HashPrefix + strings.TrimPrefix(hash, HashPrefix) }
 
 // IsHash reports whether s is "sha256-" and 64 lower-case hexadecimal digits.
 func IsHash(s string) bool {
-	digits, ok := strings.CutPrefix(s, hashPrefix)
+	digits, ok := strings.CutPrefix(s, HashPrefix)
 	return ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
@@ -31,7 +31,7 @@ func Fingerprint(content string) string {
 // IsFingerprint reports whether a hash, with or without its prefix, is that of
 // draft-00 of a content.
 func IsFingerprint(content, hash string) bool {
-	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), Fingerprint(content))
+	return strings.EqualFold(strings.TrimPrefix(hash, HashPrefix), Fingerprint(content))
 }
 
 // IsHashOf reports whether a hash is that of draft-01 of a document (1.6.2): of
@@ -41,7 +41,7 @@ func IsHashOf(body []byte, hash string) bool {
 	if !IsHash(hash) {
 		return false
 	}
-	want := hash[len(hashPrefix):]
+	want := hash[len(HashPrefix):]
 	needle := []byte(`"hash":"` + hash + `"`)
 	for from := 0; ; {
 		i := bytes.Index(body[from:], needle)
@@ -80,5 +80,5 @@ func IsHashOf(body []byte, hash string) bool {
 // Confirmed reports whether a document is what its hash and its ETag say. holds:
 // the hash is that of the document. An ETag that names no SHA-256 says nothing.
 func Confirmed(holds bool, hash, etag string) bool {
-	return holds && (!strings.Contains(etag, hashPrefix) || millrace.SameVersion(etag, hash))
+	return holds && (!strings.Contains(etag, HashPrefix) || millrace.SameVersion(etag, hash))
 }

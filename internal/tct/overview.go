@@ -10,16 +10,16 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/docname"
 )
 
 // Overview is the document of a home page without a tag: that of the page that
 // "/" redirects to, such as a list of posts, or else what the site is, and its
 // sections. It changes only when those do.
 type Overview struct {
-	Document                 // Content has no title
-	Name     string          // path under the documents' base
-	Named    map[string]bool // identities of the pages that it names
+	Document
+	path  string          // under the documents' base
+	tag   string          // ETag without quotes
+	named map[string]bool // identities of the pages that it names
 }
 
 // Most pages that an overview names: one for each section, or some of a site
@@ -29,28 +29,28 @@ const (
 	maxPages    = 20
 )
 
+// homeOf returns the identity of a site's home page: "/", or the page that "/"
+// redirects to.
+func homeOf(site millrace.Site) string { return cmp.Or(site.Home, "/") }
+
 // Home returns the tag of the home page. ErrNotFound: it has none.
-func Home(ctx context.Context, v millrace.View, protocol string) (millrace.Tag, error) {
-	return v.Tag(ctx, protocol, HomeOf(v.Site()))
+func (d *Draft) Home(ctx context.Context, v millrace.View) (millrace.Tag, error) {
+	return v.Tag(ctx, d.Name, homeOf(v.Site()))
 }
 
-// HomeOf returns the identity of a site's home page: "/", or the page that "/"
-// redirects to.
-func HomeOf(site millrace.Site) string { return cmp.Or(site.Home, "/") }
-
-// OverviewName returns the name of a site's overview, which is numbered among
+// overviewPath returns the path of a site's overview, which is numbered among
 // its rivals as a page's document is. ErrNotFound: the site has no overview,
 // since its home page is published.
-func OverviewName(ctx context.Context, v millrace.View, protocol string, names docname.Names) (string, error) {
-	_, err := Home(ctx, v, protocol)
+func (d *Draft) overviewPath(ctx context.Context, v millrace.View) (string, error) {
+	_, err := d.Home(ctx, v)
 	if err == nil {
 		return "", fmt.Errorf("overview: %w", millrace.ErrNotFound)
 	}
 	if !errors.Is(err, millrace.ErrNotFound) {
 		return "", err
 	}
-	home, n := HomeOf(v.Site()), 1
-	before, _ := names.Rivals(home)
+	home, n := homeOf(v.Site()), 1
+	before, _ := d.Names.Rivals(home)
 	for _, b := range before {
 		_, err := v.Page(ctx, millrace.Ref{URL: b})
 		if err == nil {
@@ -59,26 +59,27 @@ func OverviewName(ctx context.Context, v millrace.View, protocol string, names d
 			return "", err
 		}
 	}
-	return names.Of(home, n), nil
+	return d.Names.Of(home, n), nil
 }
 
-// NewOverview makes the overview of a site, nil if its home page is published.
+// overview makes the overview of a site, nil if its home page is published.
 // Its Modified is that of the page last modified among those that it names.
-func NewOverview(ctx context.Context, v millrace.View, protocol string, names docname.Names) (*Overview, error) {
-	name, err := OverviewName(ctx, v, protocol, names)
+func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error) {
+	path, err := d.overviewPath(ctx, v)
 	if errors.Is(err, millrace.ErrNotFound) {
 		return nil, nil //nolint:nilnil // there is none
 	} else if err != nil {
 		return nil, err
 	}
 	site := v.Site()
-	o := &Overview{Name: name, Named: make(map[string]bool)}
-	home, err := v.Page(ctx, millrace.Ref{URL: HomeOf(site)})
+	o := &Overview{path: path, named: make(map[string]bool)}
+	home, err := v.Page(ctx, millrace.Ref{URL: homeOf(site)})
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
 		return nil, err
 	}
-	if d := Of(site, home); d != nil {
-		o.Document, o.Named[HomeOf(site)] = *d, true
+	if doc := d.Document(site, home); doc != nil {
+		o.Document, o.named[homeOf(site)] = *doc, true
+		o.tag = d.tag(doc)
 		return o, nil
 	}
 	o.CanonicalURL, o.Language = site.Base, canon.ValidUTF8(site.Language)
@@ -97,18 +98,22 @@ func NewOverview(ctx context.Context, v millrace.View, protocol string, names do
 				return nil, fmt.Errorf("site overview: %w", err)
 			}
 			fmt.Fprintf(&b, "\n- %s\n  %s", strings.Join(strings.Fields(cmp.Or(s.Name, Title(page, page.URL))), " "), page.URL)
-			o.Named[canon.Relative(site.Base, page.URL)] = true
+			o.named[canon.Relative(site.Base, page.URL)] = true
 			if page.Modified.After(modified) {
 				modified = page.Modified
 			}
 		}
 	}
 	o.Content, o.Modified = canon.ValidUTF8(b.String()), FormatTime(modified)
+	if d.Content != nil {
+		o.Content = d.Content(o.Title, o.Content)
+	}
+	o.tag = d.tag(&o.Document)
 	return o, nil
 }
 
-// Touched reports whether a change of a page can change the overview of a site.
+// touched reports whether a change of a page can change the overview of a site.
 // One that brings or takes a section changes its validator.
-func (o *Overview) Touched(site millrace.Site, url string) bool {
-	return o.Named[canon.Relative(site.Base, url)]
+func (o *Overview) touched(site millrace.Site, url string) bool {
+	return o.named[canon.Relative(site.Base, url)]
 }

@@ -19,9 +19,10 @@ const (
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// Of returns the document of a page of a View of site, nil for no page, for one
-// whose URL is no URL, and for archives and listings other than the home page.
-func Of(site millrace.Site, p *millrace.Page) *Document {
+// documentOf returns the document of a page of a View of site, with its text as
+// content. It is nil for no page, for a page whose URL is no URL, and for archives
+// and listings other than the home page.
+func documentOf(site millrace.Site, p *millrace.Page) *Document {
 	if p == nil {
 		return nil
 	}
@@ -29,13 +30,13 @@ func Of(site millrace.Site, p *millrace.Page) *Document {
 	if err != nil {
 		return nil
 	}
-	if (p.Kind == millrace.Archive || p.Kind == millrace.Listing) && canon.Relative(site.Base, u) != HomeOf(site) {
+	if (p.Kind == millrace.Archive || p.Kind == millrace.Listing) && canon.Relative(site.Base, u) != homeOf(site) {
 		return nil
 	}
 	d := &Document{
 		CanonicalURL: u,
 		Title:        Title(p, u),
-		Content:      contentOf(p),
+		Content:      textOf(p),
 		Language:     canon.ValidUTF8(p.Language),
 		Published:    FormatTime(p.Published),
 		Modified:     FormatTime(p.Modified),
@@ -50,8 +51,8 @@ func Of(site millrace.Site, p *millrace.Page) *Document {
 	return d
 }
 
-// Page gives what the document says.
-func (d *Document) Page() *millrace.Page {
+// page returns what the document says.
+func (d *Document) page() *millrace.Page {
 	p := &millrace.Page{
 		URL:         d.CanonicalURL,
 		Title:       d.Title,
@@ -98,7 +99,7 @@ func Title(p *millrace.Page, u string) string {
 // TextBlocks makes of them changes when it is done again.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-func contentOf(p *millrace.Page) string {
+func textOf(p *millrace.Page) string {
 	t := canon.ValidUTF8(p.Text())
 	if strings.Contains(t, "\r") {
 		t = millrace.Text(millrace.TextBlocks(lineEnds.Replace(t)))

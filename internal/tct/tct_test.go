@@ -114,11 +114,11 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		once := Of(millrace.Site{}, d.Page())
+		once := documentOf(millrace.Site{}, d.page())
 		if once == nil || strings.TrimSpace(once.Title) == "" {
 			return // its URL is none
 		}
-		if diff := cmp.Diff(once, Of(millrace.Site{}, once.Page())); diff != "" {
+		if diff := cmp.Diff(once, documentOf(millrace.Site{}, once.page())); diff != "" {
 			t.Fatalf("%q (-once +twice):\n%s", body, diff)
 		}
 	})

@@ -34,7 +34,7 @@ var checkFaults = []checkFault{
 	{"3.3/manifest", "another pattern", both(answer(manifestName, http.StatusNotFound), moved("/llm/", "/m.json"))},
 	{"3.4/content-pages", "a category", onBody(listName, func(s string) string {
 		murl := regexp.MustCompile(`"mUrl":"([^"]*)/post/llm/"`).FindStringSubmatch(s)[1]
-		return strings.TrimSuffix(s, listTail) + `,{"cUrl":"` + murl + `/category/a/","mUrl":"` + murl + `/post/llm/","contentHash":` + tct.OtherTag + `}` + listTail
+		return strings.TrimSuffix(s, tct.ListTail) + `,{"cUrl":"` + murl + `/category/a/","mUrl":"` + murl + `/post/llm/","contentHash":` + tct.OtherTag + `}` + tct.ListTail
 	})},
 	{"3.4/no-archives", "an archive", both(
 		onBody("/", func(s string) string { return s + `<a href="/2025/10/">October</a>` }),
@@ -45,7 +45,7 @@ var checkFaults = []checkFault{
 	{"4.2/etag", "none", setHeader(pagePath, "ETag", "")},
 	{"4.2/strong-etag", "weak", onHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
 	{"4.2/strong-etag", "bare", onHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", strings.Trim(h.Get("ETag"), `"`)) })},
-	{"4.2/etag-prefix", "bare digits", tagged(pagePath, func(tag string) string { return strings.TrimPrefix(tag, hashPrefix) })},
+	{"4.2/etag-prefix", "bare digits", tagged(pagePath, func(tag string) string { return strings.TrimPrefix(tag, tct.HashPrefix) })},
 	{"4.2/etag-digits", "too few", tagged(pagePath, func(tag string) string { return tag[:len(tag)-1] })},
 	{"4.2/etag-digits", "a coding", tagged(pagePath, func(tag string) string { return tag + "-gzip" })},
 
@@ -102,7 +102,7 @@ var checkFaults = []checkFault{
 	{"6.1/c-url", "relative", replaceBody(listName, `"cUrl":"BASE/post/"`, `"cUrl":"/post/"`)},
 	{"6.1/c-url", "another page", replaceBody(listName, `"cUrl":"BASE/post/"`, `"cUrl":"BASE/x/"`)},
 	{"6.1/m-url", "wrong case", replaceBody(listName, `"mUrl":"BASE/post/`, `"murl":"BASE/post/`)},
-	{"6.1/m-url", "404", replaceBody(listName, listTail, `,{"cUrl":"BASE/x/","mUrl":"BASE/x/llm/","contentHash":`+tct.OtherTag+`}`+listTail)},
+	{"6.1/m-url", "404", replaceBody(listName, tct.ListTail, `,{"cUrl":"BASE/x/","mUrl":"BASE/x/llm/","contentHash":`+tct.OtherTag+`}`+tct.ListTail)},
 	{"6.1/modified", "words", replaceBody(listName, `"modified":"2026`, `"modified":"in 2026`)},
 	{"6.1/modified", "null", onBody(listName, func(s string) string {
 		return regexp.MustCompile(`"modified":"[^"]*"`).ReplaceAllString(s, `"modified":null`)

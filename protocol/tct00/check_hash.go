@@ -21,9 +21,9 @@ func checkTag(p *seenPage, fail check.Fail) bool {
 // wanted gives the tag that the page should have, as far as it is known.
 func (p *seenPage) wanted() string {
 	if content, ok := jsonText(p.fields["content"]); ok {
-		return hashPrefix + tct.Fingerprint(content)
+		return tct.HashPrefix + tct.Fingerprint(content)
 	}
-	return hashPrefix + "…"
+	return tct.HashPrefix + "…"
 }
 
 func checkStrongTag(p *seenPage, fail check.Fail) bool {
@@ -40,19 +40,19 @@ func checkTagPrefix(p *seenPage, fail check.Fail) bool {
 	if !p.ok() || p.tag == "" {
 		return false
 	}
-	if !strings.HasPrefix(p.tag, hashPrefix) {
-		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), `ETag: "`+hashPrefix+`…"`)
+	if !strings.HasPrefix(p.tag, tct.HashPrefix) {
+		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), `ETag: "`+tct.HashPrefix+`…"`)
 	}
 	return true
 }
 
 func checkTagDigits(p *seenPage, fail check.Fail) bool {
-	digits, ok := strings.CutPrefix(p.tag, hashPrefix)
+	digits, ok := strings.CutPrefix(p.tag, tct.HashPrefix)
 	if !p.ok() || !ok {
 		return false
 	}
 	if !isDigits(digits) {
-		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), "64 hexadecimal digits after "+hashPrefix)
+		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), "64 hexadecimal digits after "+tct.HashPrefix)
 	}
 	return true
 }
@@ -68,13 +68,13 @@ func checkHashForm(p *seenPage, fail check.Fail) bool {
 }
 
 // digits gives the hash without its prefix, which some write and some do not.
-func (p *seenPage) digits() string { return strings.TrimPrefix(p.hash, hashPrefix) }
+func (p *seenPage) digits() string { return strings.TrimPrefix(p.hash, tct.HashPrefix) }
 
 func checkHashEqualsTag(p *seenPage, fail check.Fail) bool {
 	if !isDigits(p.digits()) || !isHash(p.tag) {
 		return false
 	}
-	if !strings.EqualFold(hashPrefix+p.digits(), p.tag) {
+	if !strings.EqualFold(tct.HashPrefix+p.digits(), p.tag) {
 		want := "one value for both"
 		switch content, _ := jsonText(p.fields["content"]); {
 		case tct.IsFingerprint(content, p.hash):
@@ -97,7 +97,7 @@ func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	}
 	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
 		want := canon.SHA256Hex([]byte(text))
-		if strings.EqualFold(p.digits(), want) || strings.EqualFold(p.tag, hashPrefix+want) {
+		if strings.EqualFold(p.digits(), want) || strings.EqualFold(p.tag, tct.HashPrefix+want) {
 			return true // if the other one differs, that is hash-equals-etag
 		}
 	}

@@ -34,7 +34,7 @@ func checkListProfile(l *seenList, fail check.Fail) {
 
 func checkItems(l *seenList, fail check.Fail) {
 	if l.items == nil {
-		fail(l.url, "items: "+short(shown(l.fields["items"])), "an array of objects")
+		fail(l.url, "items: "+tct.Short(shown(l.fields["items"])), "an array of objects")
 	}
 	for i, raw := range l.items {
 		if readItem(raw).fields == nil {

@@ -29,7 +29,7 @@ func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 	}
 	got := "no such element"
 	for _, l := range weblink.HTML(bytes.NewReader(page.Body), base).Links {
-		if !l.Is("alternate", mediaType) {
+		if !l.Is("alternate", tct.MediaType) {
 			continue
 		}
 		if l.URL == p.murl {
@@ -118,8 +118,8 @@ func checkContentType(p *seenPage, fail check.Fail) bool {
 		return false
 	}
 	got := p.resp.Header.Get("Content-Type")
-	if typ, _, err := mime.ParseMediaType(got); err != nil || typ != mediaType {
-		fail(p.murl, "Content-Type: "+got, "Content-Type: "+contentType)
+	if typ, _, err := mime.ParseMediaType(got); err != nil || typ != tct.MediaType {
+		fail(p.murl, "Content-Type: "+got, "Content-Type: "+tct.ContentType)
 	}
 	return true
 }
@@ -171,7 +171,7 @@ func checkObject(p *seenPage, fail check.Fail) bool {
 	case err != nil:
 		fail(p.murl, err.Error(), "one JSON object")
 	case p.fields == nil:
-		fail(p.murl, short(string(p.body)), "an object")
+		fail(p.murl, tct.Short(string(p.body)), "an object")
 	}
 	return true
 }

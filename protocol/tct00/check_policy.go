@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // policyURL gives where the policy descriptor should be.
@@ -147,7 +148,7 @@ func checkPolicySchema(ctx context.Context, s *survey, fail check.Fail) error {
 	}
 	members := jsonObject(resp.Body)
 	if members == nil {
-		fail(resp.URL, short(string(resp.Body)), "one JSON object")
+		fail(resp.URL, tct.Short(string(resp.Body)), "one JSON object")
 		return nil
 	}
 	if profile, ok := jsonText(members["profile"]); !ok || profile == "" {
@@ -166,7 +167,7 @@ func checkPolicySchema(ctx context.Context, s *survey, fail check.Fail) error {
 			continue
 		}
 		if want := policyTypes[name](raw); want != "" {
-			fail(resp.URL, name+": "+short(string(raw)), want)
+			fail(resp.URL, name+": "+tct.Short(string(raw)), want)
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ func goodHandler() http.Handler {
 		items = append(items, fmt.Sprintf(`{"cUrl":%q,"mUrl":%q,"modified":"2026-01-02T03:04:05Z","contentHash":"sha256-%s"}`, curl, murl, hash))
 		mux.HandleFunc("GET "+route(mPath(p.path)), func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Link", `<`+curl+`>; rel="canonical"`)
-			serveJSON(w, r, body, hashPrefix+hash)
+			serveJSON(w, r, body, tct.HashPrefix+hash)
 		})
 		mux.HandleFunc("GET "+route(p.path), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -77,9 +77,9 @@ func route(path string) string {
 
 func serveJSON(w http.ResponseWriter, r *http.Request, body []byte, tag string) {
 	h := w.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Cache-Control", cacheControl)
-	h.Set("Vary", vary)
+	h.Set("Content-Type", tct.ContentType)
+	h.Set("Cache-Control", tct.CacheControl)
+	h.Set("Vary", draft.Vary)
 	h.Set("ETag", `"`+tag+`"`)
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		var b bytes.Buffer

@@ -183,7 +183,7 @@ func (s *survey) samplePages(ctx context.Context) error {
 func (s *survey) addAlternates(ctx context.Context, door *check.Response) {
 	n := 0
 	for _, l := range responseLinks(door, true) {
-		if !l.Is("alternate", mediaType) || !s.near(l.URL) {
+		if !l.Is("alternate", tct.MediaType) || !s.near(l.URL) {
 			continue
 		}
 		if n++; n > maxAlternates {

@@ -36,13 +36,13 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		return nil, err
 	}
 	err = seen.Sample(func(murl string) (*http.Response, error) {
-		return r.get(ctx, murl, map[string]string{"Accept": mediaType})
+		return r.get(ctx, murl, map[string]string{"Accept": tct.MediaType})
 	}, func(body []byte) (*millrace.Page, error) {
 		d, _, err := decodeDocument(body)
 		if err != nil {
 			return nil, err
 		}
-		return d.page(), nil
+		return draft.Page(d), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
@@ -68,7 +68,7 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 }
 
 func (r *Reader) lookAtList(ctx context.Context, l list, seen *tct.Look) error {
-	resp, err := r.get(ctx, l.URL, map[string]string{"Accept": mediaType})
+	resp, err := r.get(ctx, l.URL, map[string]string{"Accept": tct.MediaType})
 	if err != nil {
 		return fmt.Errorf("%s: list: %w", Name, err)
 	}
@@ -92,7 +92,7 @@ func (r *Reader) lookAtList(ctx context.Context, l list, seen *tct.Look) error {
 	case errors.Is(err, errNoList):
 		return fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
 	case err != nil:
-		return formatError(err, l.URL, "6.1")
+		return draft.FormatError(err, l.URL, "6.1")
 	}
 	return nil
 }

@@ -11,23 +11,14 @@ import (
 	"github.com/millrace/millrace/internal/tct"
 )
 
-// item is one entry of a list (6.1).
-type item = tct.Item
-
-// listHead and listTail stand around the items of a list (6.1).
-const (
-	listHead = `{"version":1,"profile":"` + profile + `","items":[`
-	listTail = "]}"
-)
-
 // appendItem appends the item as the lists of this draft have it.
-func appendItem(dst []byte, it *item) []byte {
-	dst = append(member(append(dst, '{'), "cUrl", it.CURL), ',')
-	dst = append(member(dst, "mUrl", it.MURL), ',')
+func appendItem(dst []byte, it *tct.Item) []byte {
+	dst = append(tct.Member(append(dst, '{'), "cUrl", it.CURL), ',')
+	dst = append(tct.Member(dst, "mUrl", it.MURL), ',')
 	if it.Modified != "" {
-		dst = append(member(dst, "modified", string(it.Modified)), ',')
+		dst = append(tct.Member(dst, "modified", string(it.Modified)), ',')
 	}
-	return append(member(dst, "contentHash", it.ContentHash), '}')
+	return append(tct.Member(dst, "contentHash", it.ContentHash), '}')
 }
 
 // errVersion is a list of a version that nobody here knows.
@@ -44,12 +35,12 @@ func listLimits(size int64) *jsonio.Limits { return &jsonio.Limits{Size: size} }
 // the walk. What was visited counts only if scanList gives nil at the end: the
 // version may come after the items. Errors wrap errNoList, errVersion,
 // ErrTooLarge or a [*millrace.FormatError] that lacks the list's URL.
-func scanList(r io.Reader, size int64, visit func(i int, it *item, err error) bool) error {
-	version, items, err := tct.Walk(jsonio.NewReader(r, listLimits(size)), func(i int, it *item, err error) bool {
-		return visit(i, it, formatError(err, "", "6.1"))
+func scanList(r io.Reader, size int64, visit func(i int, it *tct.Item, err error) bool) error {
+	version, items, err := tct.Walk(jsonio.NewReader(r, listLimits(size)), func(i int, it *tct.Item, err error) bool {
+		return visit(i, it, draft.FormatError(err, "", "6.1"))
 	})
 	if _, other := errors.AsType[*tct.DraftError](err); other {
-		return formatError(err, "", "6.1")
+		return draft.FormatError(err, "", "6.1")
 	}
 	n, bad := strconv.ParseFloat(string(version), 64)
 	switch {
@@ -58,5 +49,5 @@ func scanList(r io.Reader, size int64, visit func(i int, it *item, err error) bo
 	case version != nil && n != 1:
 		return fmt.Errorf("%w: %s", errVersion, version)
 	}
-	return formatError(err, "", "6.1")
+	return draft.FormatError(err, "", "6.1")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 func TestScanList(t *testing.T) {
@@ -15,7 +16,7 @@ func TestScanList(t *testing.T) {
 		is        error // nil = valid
 		not       error
 	}{
-		{"ours", listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + listTail, 1, nil, nil},
+		{"ours", tct.ListHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + tct.ListTail, 1, nil, nil},
 		{"version last", `{"items":[{},{}],"version":1}`, 2, nil, nil},
 		{"empty", `{"version":1,"items":[]}`, 0, nil, nil},
 		{"1.0 is the integer 1", `{"version":1.0,"items":[]}`, 0, nil, nil},
@@ -39,7 +40,7 @@ func TestScanList(t *testing.T) {
 		{"deep", `{"version":1,"items":[` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `]}`, 0, millrace.ErrTooLarge, errNoList},
 	} {
 		n := 0
-		err := scanList(strings.NewReader(c.doc), 0, func(int, *item, error) bool { n++; return true })
+		err := scanList(strings.NewReader(c.doc), 0, func(int, *tct.Item, error) bool { n++; return true })
 		if !errors.Is(err, c.is) || c.not != nil && errors.Is(err, c.not) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.is)
 		}
@@ -50,12 +51,12 @@ func TestScanList(t *testing.T) {
 }
 
 func FuzzScanList(f *testing.F) {
-	f.Add([]byte(listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + listTail))
+	f.Add([]byte(tct.ListHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","modified":"2026-01-02T03:04:05Z","contentHash":"x"}` + tct.ListTail))
 	f.Add([]byte(`{"items":[{"cUrl":1},[]],"version":1}`))
 	f.Add([]byte(`{"version":2,"items":[]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		var items []item
-		err := scanList(strings.NewReader(string(doc)), 0, func(_ int, it *item, err error) bool {
+		var items []tct.Item
+		err := scanList(strings.NewReader(string(doc)), 0, func(_ int, it *tct.Item, err error) bool {
 			if err == nil {
 				if ok, err := it.Check([]string{"https://e.com"}); err == nil {
 					items = append(items, ok)
@@ -69,7 +70,7 @@ func FuzzScanList(f *testing.F) {
 			}
 			return
 		}
-		again := []byte(listHead)
+		again := []byte(tct.ListHead)
 		for i := range items {
 			if i > 0 {
 				again = append(again, ',')
@@ -78,7 +79,7 @@ func FuzzScanList(f *testing.F) {
 			again = appendItem(again, &items[i])
 		}
 		i := 0
-		err = scanList(strings.NewReader(string(again)+listTail), 0, func(_ int, it *item, err error) bool {
+		err = scanList(strings.NewReader(string(again)+tct.ListTail), 0, func(_ int, it *tct.Item, err error) bool {
 			if err != nil || *it != items[i] {
 				t.Fatalf("item %d is %+v, was %+v (%v)", i, it, items[i], err)
 			}

@@ -85,10 +85,10 @@ var policyLimits = jsonio.Limits{Size: 1 << 20}
 func decodePolicy(body []byte) (*millrace.Policy, error) {
 	var w policyDocument
 	if err := jsonio.Unmarshal(body, &policyLimits, &w); err != nil {
-		return nil, formatError(err, "", "7.2")
+		return nil, draft.FormatError(err, "", "7.2")
 	}
 	if w.Profile != "" && !strings.HasPrefix(w.Profile, "tct-policy") {
-		return nil, &millrace.FormatError{Protocol: Name, Position: "/profile", Section: "7.2", Reason: "it is " + short(w.Profile) + ", no policy of TCT"}
+		return nil, &millrace.FormatError{Protocol: Name, Position: "/profile", Section: "7.2", Reason: "it is " + tct.Short(w.Profile) + ", no policy of TCT"}
 	}
 	if w.RateHints.PerDay >= 1<<31 {
 		w.RateHints.PerDay = 0 // no limit that anybody reaches
@@ -153,7 +153,7 @@ type pattern struct {
 func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	base, docs := strings.TrimSuffix(site.Base, "/"), strings.TrimSuffix(site.Docs, "/")
 	m := &manifestDocument{
-		Profile: profile, Version: 1, Sitemap: docs + listName,
+		Profile: tct.Profile, Version: 1, Sitemap: docs + listName,
 		Patterns: []pattern{
 			{CURL: base + "{+path}/", MURL: docs + "{+path}" + docName},
 			{CURL: base + "{+path}", MURL: docs + "{+path}" + docName},

@@ -19,13 +19,13 @@ import (
 
 // The one content of the drafts whose hash is known elsewhere.
 func TestVector(t *testing.T) {
-	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "  Hello\n World "}
-	body, hash := d.encode()
+	d := &tct.Document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "  Hello\n World "}
+	body, hash := encode(d)
 	const helloWorld = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9" // of "hello world"
 	if hash != helloWorld || !strings.Contains(string(body), `"hash":"`+helloWorld+`"`) {
 		t.Errorf("hash is %s in %s", hash, body)
 	}
-	for _, same := range []string{helloWorld, hashPrefix + helloWorld, strings.ToUpper(helloWorld)} {
+	for _, same := range []string{helloWorld, tct.HashPrefix + helloWorld, strings.ToUpper(helloWorld)} {
 		if !tct.IsFingerprint("HELLO WORLD", same) {
 			t.Errorf("%s does not hold", same)
 		}
@@ -75,8 +75,8 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				got = []byte("none")
-				if d := documentOf(millrace.Site{Base: "https://example.com/"}, &p); d != nil {
-					got, _ = d.encode()
+				if d := draft.Document(millrace.Site{Base: "https://example.com/"}, &p); d != nil {
+					got, _ = encode(d)
 				}
 			}
 			got = append(got, '\n')
@@ -107,11 +107,11 @@ func FuzzDocument(f *testing.F) {
 			Schema: []json.RawMessage{json.RawMessage(schema), json.RawMessage(`{"a":1}`)},
 			Blocks: []millrace.Block{{Type: millrace.CodeBlock, Text: text}, {Type: millrace.TextBlock, Text: title}},
 		}
-		d := documentOf(millrace.Site{}, p)
+		d := draft.Document(millrace.Site{}, p)
 		if d == nil {
 			return
 		}
-		body, hash := d.encode()
+		body, hash := encode(d)
 		back, wire, err := decodeDocument(body)
 		if err != nil || wire != hash || !isDigits(hash) || !tct.IsFingerprint(back.Content, hash) {
 			t.Fatalf("%q is read with hash %s: %v", body, wire, err)
@@ -120,19 +120,19 @@ func FuzzDocument(f *testing.F) {
 			t.Fatalf("-written +read:\n%s", diff)
 		}
 		once := carry(millrace.Site{}, p)
-		if diff := cmp.Diff(once, back.page()); diff != "" {
+		if diff := cmp.Diff(once, draft.Page(back)); diff != "" {
 			t.Fatalf("-carried +read:\n%s", diff)
 		}
 		if diff := cmp.Diff(once, carry(millrace.Site{}, once)); diff != "" {
 			t.Fatalf("-once +twice:\n%s", diff)
 		}
-		if got := once.Text(); got != tct.Of(millrace.Site{}, p).Content {
-			t.Fatalf("the text %q has become %q", tct.Of(millrace.Site{}, p).Content, got)
+		if got := once.Text(); got != (&tct.Draft{}).Document(millrace.Site{}, p).Content {
+			t.Fatalf("the text %q has become %q", (&tct.Draft{}).Document(millrace.Site{}, p).Content, got)
 		}
 		other := p.Clone()
 		other.Title += " other"
-		if o := documentOf(millrace.Site{}, other); canon.NormalizeLower(o.Title) != canon.NormalizeLower(d.Title) {
-			if _, moved := o.encode(); moved == hash {
+		if o := draft.Document(millrace.Site{}, other); canon.NormalizeLower(o.Title) != canon.NormalizeLower(d.Title) {
+			if _, moved := encode(o); moved == hash {
 				t.Fatal("another title has the same fingerprint")
 			}
 		}
@@ -183,7 +183,7 @@ func TestDecodeDocument(t *testing.T) {
 	} {
 		d, _, err := decodeDocument([]byte(c.doc))
 		if c.position == "" {
-			if err != nil || d.Title != "T" || (*tct.Document)(d).Extended() {
+			if err != nil || d.Title != "T" || d.Extended() {
 				t.Errorf("%s: %+v %v", c.name, d, err)
 			}
 			continue
@@ -212,7 +212,7 @@ func FuzzDecodeDocument(f *testing.F) {
 		}
 		tct.IsFingerprint(d.Content, hash)
 		tct.IsHashOf(body, hash)
-		again, _ := d.encode()
+		again, _ := encode(d)
 		back, _, err := decodeDocument(again)
 		if err != nil {
 			t.Fatalf("%q, read and written, is %q: %v", body, again, err)

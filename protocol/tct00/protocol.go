@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -13,6 +14,17 @@ const Name = "tct-00"
 
 // source is where the specification is published.
 const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/00/"
+
+// draft is what draft-00 has of its own.
+var draft = &tct.Draft{
+	Name:       Name,
+	Names:      names,
+	Vary:       "Accept, Accept-Encoding", // 5.4
+	Encode:     encode,
+	AppendItem: appendItem,
+	Content:    headed,
+	Text:       unheaded,
+}
 
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
@@ -24,7 +36,7 @@ func Protocol() protocol.Protocol {
 		Source:       source,
 		Entry:        []string{listName},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 2, Tag: tag, Rivals: names.Rivals},
+		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         appraise,

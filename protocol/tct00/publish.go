@@ -2,8 +2,6 @@ package tct00
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -54,114 +52,26 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 
 // Find looks up the document that a request names.
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
-	name := r.URL.EscapedPath()
-	site := v.Site()
-	if r.URL.RawQuery != "" {
-		name += "?" + r.URL.RawQuery
-	}
-	switch {
+	switch name := r.URL.EscapedPath(); {
+	case r.URL.RawQuery != "":
 	case name == policyName && p.policy != nil:
 		return p.policyDocument(), nil
 	case name == manifestName:
-		return p.manifest(site), nil
+		return p.manifest(v.Site()), nil
 	}
-	identities, n := names.Wanting(site.Base, name)
-	for _, identity := range identities {
-		t, err := v.Tag(ctx, Name, identity)
-		if errors.Is(err, millrace.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: find %s: %w", Name, name, err)
-		}
-		if max(t.N, 1) == n {
-			return pageDocument(v, site, t), nil
-		}
-	}
-	return nil, fmt.Errorf("%s: %s: %w", Name, short(name), millrace.ErrNotFound)
+	return draft.Find(ctx, v, r)
 }
 
 // All yields the list, the overview of a site without a home page, policy and
 // manifest, and every page's document.
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
-	return func(yield func(*millrace.Document, error) bool) {
-		site := v.Site()
-		over, err := p.overview(ctx, v)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		docs := []*millrace.Document{p.list(v, over)}
-		if over != nil {
-			docs = append(docs, over.document(site))
-		}
-		if p.policy != nil {
-			docs = append(docs, p.policyDocument())
-		}
-		for _, d := range append(docs, p.manifest(site)) {
-			if !yield(d, nil) {
-				return
-			}
-		}
-		for t, err := range v.Tags(ctx, Name, "") {
-			if err != nil {
-				yield(nil, fmt.Errorf("%s: all documents: %w", Name, err))
-				return
-			}
-			if !yield(pageDocument(v, site, t), nil) {
-				return
-			}
-		}
+	var once []*millrace.Document
+	if p.policy != nil {
+		once = append(once, p.policyDocument())
 	}
-}
-
-// path gives the path of a page's M-URL under the documents' base.
-// ErrNotFound: it has none.
-func (p *publisher) path(ctx context.Context, v millrace.View, identity string) (string, error) {
-	t, err := v.Tag(ctx, Name, identity)
-	if err == nil {
-		return tagName(v.Site(), t), nil
-	}
-	if identity == tct.HomeOf(v.Site()) && errors.Is(err, millrace.ErrNotFound) {
-		return tct.OverviewName(ctx, v, Name, names)
-	}
-	return "", err
-}
-
-func tagName(site millrace.Site, t millrace.Tag) string {
-	return names.Of(canon.Relative(site.Base, t.URL), t.N)
-}
-
-// pageDocument gives the M-URL document of a tag without reading the page.
-func pageDocument(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
-	return &millrace.Document{
-		Path:   tagName(site, t),
-		Page:   canon.Relative(site.Base, t.URL),
-		ETag:   t.Value,
-		Header: pageHeader(t.URL, t.Modified),
-		OneTag: true,
-		Alike:  true,
-		Write: func(ctx context.Context, w io.Writer) error {
-			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
-			if err != nil {
-				return fmt.Errorf("%s: document of %s: %w", Name, t.URL, err)
-			}
-			return writeDocument(w, documentOf(site, page), t.URL, t.Value)
-		},
-	}
-}
-
-// writeDocument writes a document whose ETag was announced as want.
-func writeDocument(w io.Writer, d *document, url, want string) error {
-	if d == nil {
-		return fmt.Errorf("%s: document of %s: the page has none", Name, url)
-	}
-	body, hash := d.encode()
-	if hashPrefix+hash != want {
-		return fmt.Errorf("%s: document of %s: it has become %s, its tag is %s", Name, url, hash, want)
-	}
-	_, err := w.Write(body)
-	return err
+	return draft.All(ctx, v, func(over *tct.Overview) []*millrace.Document {
+		return []*millrace.Document{p.list(v, over)}
+	}, append(once, p.manifest(v.Site()))...)
 }
 
 // policyDocument gives the policy descriptor.
@@ -177,32 +87,12 @@ func (p *publisher) manifest(site millrace.Site) *millrace.Document {
 // discovery gives a document that anybody may have.
 func discovery(path string, body []byte, modified time.Time) *millrace.Document {
 	return &millrace.Document{
-		Path: path, ETag: hashPrefix + canon.SHA256Hex(body), Header: header(modified), OneTag: true, Alike: true, Public: true,
+		Path: path, ETag: tct.HashPrefix + canon.SHA256Hex(body), Header: draft.Header(modified), OneTag: true, Alike: true, Public: true,
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(body)
 			return err
 		},
 	}
-}
-
-func pageHeader(curl string, modified time.Time) http.Header {
-	h := header(modified)
-	h["Link"] = []string{millrace.Link{URL: curl, Rel: "canonical"}.String()}
-	return h
-}
-
-// header gives the fields that all documents share.
-func header(modified time.Time) http.Header {
-	h := http.Header{
-		"Content-Type":  {contentType},
-		"Cache-Control": {cacheControl},
-		"Vary":          {vary},
-		"Accept-Ranges": {"none"},
-	}
-	if !modified.IsZero() {
-		h["Last-Modified"] = []string{modified.UTC().Format(http.TimeFormat)}
-	}
-	return h
 }
 
 // rooted gives the path of a document from the root of its host.

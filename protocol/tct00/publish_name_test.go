@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -21,9 +22,9 @@ func FuzzNames(f *testing.F) {
 		var pages []*millrace.Page
 		have := map[string]bool{}
 		for u := range strings.SplitSeq(urls, "\n") {
-			d := documentOf(millrace.Site{}, &millrace.Page{URL: u})
+			d := draft.Document(millrace.Site{}, &millrace.Page{URL: u})
 			if d == nil && strings.HasPrefix(u, "/") {
-				d = documentOf(millrace.Site{}, &millrace.Page{URL: "https://example.com" + u})
+				d = draft.Document(millrace.Site{}, &millrace.Page{URL: "https://example.com" + u})
 			}
 			if d == nil || have[d.CanonicalURL] {
 				continue
@@ -38,7 +39,7 @@ func FuzzNames(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := tagName(v.Site(), tag)
+			name := names.Of(canon.Relative(v.Site().Base, tag.URL), tag.N)
 			if other, twice := seen[name]; twice {
 				t.Fatalf("%s and %s are both %s", other, tag.URL, name)
 			}

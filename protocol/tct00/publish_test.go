@@ -121,7 +121,7 @@ func TestList(t *testing.T) {
 	}))
 	got := body(t, docs[listName])
 	var urls []string
-	if err := scanList(strings.NewReader(got), 0, func(_ int, it *item, err error) bool {
+	if err := scanList(strings.NewReader(got), 0, func(_ int, it *tct.Item, err error) bool {
 		if err != nil || !isHash(it.ContentHash) || it.ETag != "" {
 			t.Errorf("%+v %v", it, err)
 		}
@@ -154,14 +154,14 @@ func TestOverview(t *testing.T) {
 	}
 	text := body(t, d)
 	doc, hash, err := decodeDocument([]byte(text))
-	if err != nil || hashPrefix+hash != d.ETag || !tct.IsFingerprint(doc.Content, hash) {
+	if err != nil || tct.HashPrefix+hash != d.ETag || !tct.IsFingerprint(doc.Content, hash) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	if doc.CanonicalURL != base || doc.Title != "The site" || doc.Content != "The site\n\nSections:\n- p\n  "+base+"p/0/" || doc.Modified == "" {
 		t.Errorf("%+v", doc)
 	}
 	list := body(t, docs[listName])
-	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
+	if !strings.HasPrefix(list, tct.ListHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
 	links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/")
@@ -264,7 +264,7 @@ func TestHomeRedirects(t *testing.T) {
 	v := protocoltest.NewView(site, pages(30)[1:], Protocol().Tagger)
 	docs := large(t, v)
 	list := body(t, docs[listName])
-	if len(docs) != 1 || !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base+`p/7/"`) || strings.Count(list, `/p/7/"`) != 1 || strings.Count(list, `"cUrl"`) != 29 {
+	if len(docs) != 1 || !strings.HasPrefix(list, tct.ListHead+"\n"+`{"cUrl":"`+base+`p/7/"`) || strings.Count(list, `/p/7/"`) != 1 || strings.Count(list, `"cUrl"`) != 29 {
 		t.Errorf("%d documents; the list starts %.200s", len(docs), list)
 	}
 	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
@@ -275,7 +275,7 @@ func TestHomeRedirects(t *testing.T) {
 	posts := &millrace.Page{URL: "/posts/", Title: "Posts", Kind: millrace.Archive, Blocks: millrace.TextBlocks("Of mills."), Known: millrace.AllFields}
 	v = protocoltest.NewView(site, append(pages(3)[1:], posts), Protocol().Tagger)
 	docs = large(t, v)
-	if d := docs["/posts/llm/"]; d == nil || !strings.Contains(body(t, d), `"content":"Posts\n\nOf mills."`) || !strings.HasPrefix(body(t, docs[listName]), listHead+"\n"+`{"cUrl":"`+base+`posts/"`) {
+	if d := docs["/posts/llm/"]; d == nil || !strings.Contains(body(t, d), `"content":"Posts\n\nOf mills."`) || !strings.HasPrefix(body(t, docs[listName]), tct.ListHead+"\n"+`{"cUrl":"`+base+`posts/"`) {
 		t.Errorf("large documents: %v", docs)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -25,7 +26,7 @@ func (g *generated) Read(p []byte) (int, error) {
 	for len(g.buf) == 0 {
 		switch {
 		case g.i == 0:
-			g.buf = append(g.buf, listHead...)
+			g.buf = append(g.buf, tct.ListHead...)
 		case g.i <= g.n:
 			sep := ","
 			if g.i == 1 {
@@ -33,7 +34,7 @@ func (g *generated) Read(p []byte) (int, error) {
 			}
 			g.buf = fmt.Appendf(g.buf, `%s{"cUrl":"%s/section/%d/a-page-with-a-name","mUrl":"%[2]s/section/%[3]d/a-page-with-a-name/llm/","contentHash":"sha256-%064[3]d"}`, sep, g.origin, g.i)
 		case g.i == g.n+1:
-			g.buf = append(g.buf, listTail...)
+			g.buf = append(g.buf, tct.ListTail...)
 		default:
 			return 0, io.EOF
 		}

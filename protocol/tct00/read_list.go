@@ -50,7 +50,7 @@ const downloadTime = 15 * time.Minute
 // what is whole and valid.
 func (r *Reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 	resp, err := r.get(fetch.Download(ctx, r.o.MaxList, downloadTime), l.URL, map[string]string{
-		"Accept": mediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
+		"Accept": tct.MediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
@@ -89,7 +89,7 @@ func (r *Reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		case errors.Is(err, errNoList):
 			err = fmt.Errorf("%s: list %s: %w", Name, l.URL, err)
 		default:
-			err = formatError(err, l.URL, "6.1")
+			err = draft.FormatError(err, l.URL, "6.1")
 		}
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (f *listFile) verify() error {
 	if err != nil {
 		return err
 	}
-	err = scanList(r, f.max, func(_ int, it *item, err error) bool {
+	err = scanList(r, f.max, func(_ int, it *tct.Item, err error) bool {
 		if u, bad := canon.URL(it.CURL); err == nil && bad == nil {
 			seen = append(seen, maphash.String(f.seed, u))
 		}
@@ -135,13 +135,13 @@ func (r *Reader) items(ctx context.Context, f *listFile, yield func(millrace.Cha
 	}
 	named := map[string]bool{} // of those in f.twice
 	var stop error
-	err = scanList(body, f.max, func(i int, it *item, err error) bool {
+	err = scanList(body, f.max, func(i int, it *tct.Item, err error) bool {
 		if stop = ctx.Err(); stop != nil {
 			return false
 		}
 		if err == nil {
 			*it, err = it.Check(f.origins)
-			err = formatError(err, "", "6.1")
+			err = draft.FormatError(err, "", "6.1")
 		}
 		if err == nil {
 			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, it.CURL)); twice {
@@ -168,5 +168,5 @@ func (r *Reader) items(ctx context.Context, f *listFile, yield func(millrace.Cha
 	if stop != nil {
 		return stop
 	}
-	return formatError(err, f.URL, "6.1")
+	return draft.FormatError(err, f.URL, "6.1")
 }

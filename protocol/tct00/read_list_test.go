@@ -14,13 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // answers is a transport that answers each URL with one body.
 type answers map[string]func() io.Reader
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	h := http.Header{"Content-Type": {contentType}}
+	h := http.Header{"Content-Type": {tct.ContentType}}
 	body := a[r.URL.Path]
 	if body == nil {
 		return &http.Response{StatusCode: http.StatusNotFound, Header: h, Body: http.NoBody, Request: r}, nil
@@ -89,7 +90,7 @@ func TestListsThatLie(t *testing.T) {
 
 // A list that is broken anywhere, even at its end, applies nothing.
 func TestBrokenLists(t *testing.T) {
-	good := bytes.NewBufferString(listHead)
+	good := bytes.NewBufferString(tct.ListHead)
 	for i := range 20_000 { // more than is spooled in memory
 		if i > 0 {
 			good.WriteByte(',')
@@ -105,7 +106,7 @@ func TestBrokenLists(t *testing.T) {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect(t, NewReader(&http.Client{Transport: answers{listName: plainText(good.String() + listTail)}}, base, nil))
+	puts, _, marks, err := collect(t, NewReader(&http.Client{Transport: answers{listName: plainText(good.String() + tct.ListTail)}}, base, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -115,7 +116,7 @@ func TestBrokenLists(t *testing.T) {
 }
 
 func TestBadCursorAndEndpoint(t *testing.T) {
-	client := &http.Client{Transport: answers{listName: plainText(listHead + listTail)}}
+	client := &http.Client{Transport: answers{listName: plainText(tct.ListHead + tct.ListTail)}}
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","list":{"url":"https://other.example/l"}}`,
 	} {

@@ -111,7 +111,7 @@ func (r *Reader) alternates(ctx context.Context, page string) (targets []string,
 		_ = body.Close()
 	}
 	for _, l := range append(links, weblink.Header(resp.Header, resp.Request.URL)...) {
-		if l.Is("alternate", mediaType) && !slices.Contains(targets, l.URL) {
+		if l.Is("alternate", tct.MediaType) && !slices.Contains(targets, l.URL) {
 			targets = append(targets, l.URL)
 		}
 	}
@@ -121,7 +121,7 @@ func (r *Reader) alternates(ctx context.Context, page string) (targets []string,
 // machine gets the M-URL of a page (5.2) that goes by one of the given
 // C-URLs; version is the validator of what is held, "" if nothing is.
 func (r *Reader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
-	return r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "If-None-Match": version}, curls)
+	return r.fetch(ctx, murl, map[string]string{"Accept": tct.MediaType, "If-None-Match": version}, curls)
 }
 
 // fetch gets a document with the given fields of a request. One that does not
@@ -166,7 +166,7 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 	}
 	confirmed := tct.Confirmed(holds, hash, resp.Header.Get("ETag"))
 	if !confirmed && fields["Cache-Control"] == "" {
-		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "Cache-Control": "no-cache"}, curls); err == nil {
+		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": tct.MediaType, "Cache-Control": "no-cache"}, curls); err == nil {
 			return p, nil
 		}
 	}
@@ -179,7 +179,7 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 
 // document makes a page of a response. What would make it another page or no
 // document is an error; what is only odd is a note.
-func (r *Reader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
+func (r *Reader) document(resp *http.Response, d *tct.Document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	curl, err := canon.URL(d.CanonicalURL)
 	if err != nil {
 		return nil, r.bad(murl, "8.2", "canonical_url", err)
@@ -199,7 +199,7 @@ func (r *Reader) document(resp *http.Response, d *document, hash string, holds b
 	if !canonical {
 		r.note("3.2/canonical-link", murl, "no canonical link")
 	}
-	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != mediaType ||
+	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != tct.MediaType ||
 		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
 		r.note("8.1/content-type", murl, "Content-Type is "+resp.Header.Get("Content-Type"))
 	}
@@ -208,24 +208,24 @@ func (r *Reader) document(resp *http.Response, d *document, hash string, holds b
 	opaque, closed := strings.CutSuffix(opaque, `"`)
 	switch {
 	case !strong || !closed:
-		r.note("4.2/strong-etag", murl, "no strong ETag: "+short(etag))
-	case opaque != hashPrefix+strings.TrimPrefix(hash, hashPrefix):
-		r.note("8.2/hash-equals-etag", murl, "hash is "+short(hash)+", ETag is "+short(etag))
+		r.note("4.2/strong-etag", murl, "no strong ETag: "+tct.Short(etag))
+	case opaque != tct.HashPrefix+strings.TrimPrefix(hash, tct.HashPrefix):
+		r.note("8.2/hash-equals-etag", murl, "hash is "+tct.Short(hash)+", ETag is "+tct.Short(etag))
 	}
 	version := etag
 	if !holds {
-		r.note("4.1/fingerprint", murl, "hash is not that of the content: "+short(hash))
+		r.note("4.1/fingerprint", murl, "hash is not that of the content: "+tct.Short(hash))
 	} else if version == "" {
 		// The hash is what the tag would say (8.2). What the list says may be
 		// of another body, which would then never be asked for.
-		version = `"` + hashPrefix + strings.TrimPrefix(hash, hashPrefix) + `"`
+		version = `"` + tct.HashPrefix + strings.TrimPrefix(hash, tct.HashPrefix) + `"`
 	}
 	r.parity(murl, version)
 	d.CanonicalURL = curls[0]
 	if tct.Compare(curl, curls[len(curls)-1]) == tct.Exact {
 		d.CanonicalURL = curl // where the page's URL was redirected to
 	}
-	p := d.page()
+	p := draft.Page(d)
 	p.Version = version
 	return p, nil
 }
@@ -234,7 +234,7 @@ func (r *Reader) document(resp *http.Response, d *document, hash string, holds b
 func (r *Reader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
-		r.note("6.1/parity", murl, "the list says "+short(listed)+", the document "+short(version))
+		r.note("6.1/parity", murl, "the list says "+tct.Short(listed)+", the document "+tct.Short(version))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
@@ -71,7 +72,7 @@ func (r *Reader) remember(p *millrace.Policy) {
 
 // policyAt reads a policy descriptor. HTML in its place is none.
 func (r *Reader) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
-	resp, err := r.get(ctx, at, map[string]string{"Accept": mediaType})
+	resp, err := r.get(ctx, at, map[string]string{"Accept": tct.MediaType})
 	if err != nil {
 		return nil, policyErr(err)
 	}
@@ -112,7 +113,7 @@ func policyErr(err error) error {
 // isJSON reports whether a response says that it is JSON.
 func isJSON(resp *http.Response) bool {
 	typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return err == nil && (typ == mediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
+	return err == nil && (typ == tct.MediaType || strings.HasSuffix(typ, "+json") || typ == "text/json")
 }
 
 // refused is what the caller has against a policy. It ends the stream.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -68,7 +69,7 @@ func TestReaderTerms(t *testing.T) {
 					d = tt.terms
 				}
 				if d.typ == "" {
-					d.typ = mediaType
+					d.typ = tct.MediaType
 				}
 				w.Header().Set("Content-Type", d.typ)
 				if d.status != 0 {

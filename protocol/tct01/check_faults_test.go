@@ -19,7 +19,7 @@ const (
 	pagePath = "/post/llm.json"
 )
 
-const hashLen = len(hashPrefix) + 64
+const hashLen = len(tct.HashPrefix) + 64
 
 type checkFault struct {
 	rule, name string // the rule's ID without the protocol
@@ -80,20 +80,20 @@ var checkFaults = []checkFault{
 	})},
 	{"1.6.1/no-whitespace", "a last newline", onBody(pagePath, func(s string) string { return s + "\n" })},
 	{"1.6.1/jcs", "an order of its own", pageAs(pagePath, true, always, func(m map[string]any) ([]byte, string, string) {
-		hash := hashPrefix + canon.SHA256Hex(reordered(m, ""))
+		hash := tct.HashPrefix + canon.SHA256Hex(reordered(m, ""))
 		return reordered(m, hash), hash, hash
 	})},
 	{"1.6.1/jcs", "escapes of its own", pageAs(pagePath, true, always, func(m map[string]any) ([]byte, string, string) {
 		body, _ := encodePage(m)
 		body = bytes.Replace(body, []byte("Page 1"), []byte(`Page \u0031`), 1)
 		i := bytes.Index(body, []byte(`"hash":`))
-		hash := hashPrefix + canon.SHA256Hex(slices.Concat(body[:i], body[i+len(`"hash":"",`)+hashLen:]))
+		hash := tct.HashPrefix + canon.SHA256Hex(slices.Concat(body[:i], body[i+len(`"hash":"",`)+hashLen:]))
 		return slices.Concat(body[:i], []byte(`"hash":"`+hash+`"`), body[i+len(`"hash":""`)+hashLen:]), hash, hash
 	})},
 	{"1.6.1/jcs", "a name twice", pageAs(pagePath, true, always, func(m map[string]any) ([]byte, string, string) {
 		delete(m, "hash")
 		body := append([]byte(`{"a":1,"a":1,`), canonical(m)[1:]...)
-		hash := hashPrefix + canon.SHA256Hex(body)
+		hash := tct.HashPrefix + canon.SHA256Hex(body)
 		return append([]byte(`{"hash":"`+hash+`",`), body[1:]...), hash, hash
 	})},
 	{"1.6.2/strong-etag", "weak", onHeader(pagePath, func(_ *http.Request, h http.Header) { h.Set("ETag", "W/"+h.Get("ETag")) })},
@@ -104,7 +104,7 @@ var checkFaults = []checkFault{
 		return body, hash, "v7"
 	})},
 	{"1.6.2/hash-recomputed", "a hash of something else", pageAs(pagePath, true, always, func(m map[string]any) ([]byte, string, string) {
-		hash := hashPrefix + canon.SHA256Hex([]byte(m["content"].(string)))
+		hash := tct.HashPrefix + canon.SHA256Hex([]byte(m["content"].(string)))
 		m["hash"] = hash
 		return canonical(m), hash, hash
 	})},

@@ -166,8 +166,8 @@ func loopback(host string) bool {
 func jsonType(u string, r *check.Response, fail check.Fail) {
 	got := r.Header.Get("Content-Type")
 	typ, params, err := mime.ParseMediaType(got)
-	if err != nil || typ != mediaType || !strings.EqualFold(params["charset"], "utf-8") {
-		fail(u, "Content-Type: "+got, "Content-Type: "+contentType)
+	if err != nil || typ != tct.MediaType || !strings.EqualFold(params["charset"], "utf-8") {
+		fail(u, "Content-Type: "+got, "Content-Type: "+tct.ContentType)
 	}
 }
 
@@ -204,6 +204,6 @@ func timely(u string, r *check.Response, fail check.Fail) {
 		}
 	}
 	if !soon {
-		fail(u, "Cache-Control: "+got, "no-cache or a max-age of a day at most, such as "+cacheControl)
+		fail(u, "Cache-Control: "+got, "no-cache or a max-age of a day at most, such as "+tct.CacheControl)
 	}
 }

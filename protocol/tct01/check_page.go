@@ -24,7 +24,7 @@ func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 	}
 	got := "no such link"
 	for _, l := range responseLinks(page, true) {
-		if !l.Is("alternate", mediaType) {
+		if !l.Is("alternate", tct.MediaType) {
 			continue
 		}
 		if l.URL == p.murl {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // goodSite is where the site of these tests lives, in memory.
@@ -75,7 +76,7 @@ func pattern(path string) string {
 func encodePage(m map[string]any) (body []byte, hash string) {
 	m = maps.Clone(m)
 	delete(m, "hash")
-	hash = hashPrefix + canon.SHA256Hex(canonical(m))
+	hash = tct.HashPrefix + canon.SHA256Hex(canonical(m))
 	m["hash"] = hash
 	return canonical(m), hash
 }
@@ -93,8 +94,8 @@ func canonical(v any) []byte {
 
 func serveJSON(w http.ResponseWriter, r *http.Request, body []byte, tag string) {
 	h := w.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Cache-Control", cacheControl)
+	h.Set("Content-Type", tct.ContentType)
+	h.Set("Cache-Control", tct.CacheControl)
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("ETag", `"`+tag+`"`)
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

@@ -85,7 +85,7 @@ func (s *survey) run(ctx context.Context) error {
 		s.hosts = append(s.hosts, hostOf(u))
 	}
 	for _, l := range responseLinks(s.root, false) {
-		if l.Is("index", mediaType) && !slices.Contains(s.index, l.URL) {
+		if l.Is("index", tct.MediaType) && !slices.Contains(s.index, l.URL) {
 			s.index = append(s.index, l.URL)
 			s.hosts = append(s.hosts, hostOf(l.URL))
 		}
@@ -202,7 +202,7 @@ func (s *survey) samplePages(ctx context.Context) {
 func (s *survey) addAlternates(ctx context.Context, door *check.Response) {
 	n := 0
 	for _, l := range responseLinks(door, true) {
-		if !l.Is("alternate", mediaType) || !s.near(l.URL) {
+		if !l.Is("alternate", tct.MediaType) || !s.near(l.URL) {
 			continue
 		}
 		if n++; n > maxAlternates {
@@ -213,7 +213,7 @@ func (s *survey) addAlternates(ctx context.Context, door *check.Response) {
 			p.curl = c
 		}
 		p.fetch(ctx, s.t)
-		if _, c := p.fields["canonical_url"]; c && strings.HasPrefix(p.hash, hashPrefix) {
+		if _, c := p.fields["canonical_url"]; c && strings.HasPrefix(p.hash, tct.HashPrefix) {
 			s.addPage(p)
 		}
 	}
@@ -248,7 +248,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 		}
 		if b, err := json.Marshal(rest); err == nil {
 			if b, err = canon.JCS(b); err == nil {
-				p.sumJCS = hashPrefix + canon.SHA256Hex(b)
+				p.sumJCS = tct.HashPrefix + canon.SHA256Hex(b)
 			}
 		}
 	}
@@ -259,7 +259,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 		} else {
 			after = bytes.TrimPrefix(after, []byte(","))
 		}
-		p.sumCut = hashPrefix + canon.SHA256Hex(slices.Concat(before, after))
+		p.sumCut = tct.HashPrefix + canon.SHA256Hex(slices.Concat(before, after))
 	}
 }
 

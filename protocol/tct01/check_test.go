@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -133,7 +134,7 @@ func TestCheckAbsent(t *testing.T) {
 			if r.URL.Path == "/" {
 				return
 			}
-			w.Header().Set("Content-Type", contentType)
+			w.Header().Set("Content-Type", tct.ContentType)
 			_, _ = w.Write([]byte(body))
 		}
 	}
@@ -185,12 +186,12 @@ func TestCheckSample(t *testing.T) {
 		}
 		if r.URL.Path == listPath {
 			var b bytes.Buffer
-			b.WriteString(listHead)
+			b.WriteString(tct.ListHead)
 			for i := range n {
 				_, hash := body(i)
 				fmt.Fprintf(&b, `%s{"cUrl":"%s/%d/","mUrl":"%s/%d/llm.json","etag":"%s"}`, map[bool]string{true: ","}[i > 0], goodSite, i, goodSite, i, hash)
 			}
-			b.WriteString(listTail)
+			b.WriteString(tct.ListTail)
 			serveJSON(w, r, b.Bytes(), "x")
 			return
 		}
@@ -367,7 +368,7 @@ func TestLoopback(t *testing.T) {
 // Whatever a site says, no rule breaks down over it.
 func FuzzCheck(f *testing.F) {
 	page, hash := encodePage(map[string]any{"canonical_url": goodSite + "/", "title": "T", "content": "<p>"})
-	list := fmt.Sprintf(`%s{"cUrl":"%s/","mUrl":"%s/llm.json","etag":"%s"}%s`, listHead, goodSite, goodSite, hash, listTail)
+	list := fmt.Sprintf(`%s{"cUrl":"%s/","mUrl":"%s/llm.json","etag":"%s"}%s`, tct.ListHead, goodSite, goodSite, hash, tct.ListTail)
 	const index = `</llm-pages.json>; rel=index; type="application/json", </>; rel=canonical`
 	f.Add(index, `"`+hash+`"`, list, string(page))
 	f.Add(index, hash, `{"items":[{"mUrl":"https://site.example/llm.json"},null,1]}`, `{"hash":null,"content":"<p"}`)

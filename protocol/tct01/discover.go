@@ -1,15 +1,12 @@
 package tct01
 
 import (
-	"context"
-	"errors"
 	"net/url"
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 )
-
-const mediaType = "application/json"
 
 // Announce says what the origin's own responses should say (1.4.1, 1.4.2):
 // every list on its root, the M-URL on each page, in its header and in its HTML:
@@ -25,18 +22,9 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	n := millrace.Notice{Allow: []string{"/$", "/llm-pages", "/llm.json", "/*/llm.json"}} // the root has the Link
 	shards := p.shards(site)
 	for i := range shards {
-		n.Root = append(n.Root, millrace.Link{URL: root + listName(i, shards), Rel: "index", Type: mediaType})
-		n.Entries = append(n.Entries, millrace.Entry{URL: docs + listName(i, shards), Type: mediaType, Spec: source})
+		n.Root = append(n.Root, millrace.Link{URL: root + listName(i, shards), Rel: "index", Type: tct.MediaType})
+		n.Entries = append(n.Entries, millrace.Entry{URL: docs + listName(i, shards), Type: tct.MediaType, Spec: source})
 	}
-	n.Page = func(ctx context.Context, identity string) ([]millrace.Link, error) {
-		path, err := p.path(ctx, v, identity)
-		if errors.Is(err, millrace.ErrNotFound) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return []millrace.Link{{URL: docs + path, Rel: "alternate", Type: mediaType, HTML: true}}, nil
-	}
+	n.Page = draft.Alternate(v, millrace.Link{HTML: true})
 	return n
 }

@@ -37,13 +37,13 @@ func appraise(ctx context.Context, client *http.Client, endpoint string, o *prot
 		return nil, err
 	}
 	err = seen.Sample(func(murl string) (*http.Response, error) {
-		return r.get(ctx, http.MethodGet, murl, map[string]string{"Accept": mediaType})
+		return r.get(ctx, http.MethodGet, murl, map[string]string{"Accept": tct.MediaType})
 	}, func(body []byte) (*millrace.Page, error) {
 		d, _, err := decodeDocument(body)
 		if err != nil {
 			return nil, err
 		}
-		return d.page(), nil
+		return draft.Page(d), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", Name, err)
@@ -94,7 +94,7 @@ func (r *reader) lookAtLists(ctx context.Context, lists []list) (seen *tct.Look,
 }
 
 func (r *reader) lookAtList(ctx context.Context, l list, seen *tct.Look) error {
-	resp, err := r.get(ctx, http.MethodGet, l.URL, map[string]string{"Accept": mediaType})
+	resp, err := r.get(ctx, http.MethodGet, l.URL, map[string]string{"Accept": tct.MediaType})
 	if err != nil {
 		return fmt.Errorf("%s: list: %w", Name, err)
 	}
@@ -111,7 +111,7 @@ func (r *reader) lookAtList(ctx context.Context, l list, seen *tct.Look) error {
 	case errors.Is(err, errVersion), errors.Is(err, errNoList):
 		return fmt.Errorf("%s: list %s: %w: %w", Name, l.URL, err, millrace.ErrInvalid)
 	case err != nil:
-		return formatError(err, l.URL, "1.7.1")
+		return draft.FormatError(err, l.URL, "1.7.1")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 // shelf serves documents by their paths, and announces lists on its root.
@@ -35,7 +36,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, l := range s.lists {
 		w.Header().Add("Link", "<"+l+`>; rel="index"; type="application/json"`)
 	}
-	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Type", tct.MediaType)
 	w.Header().Set("ETag", `"e"`)
 	if !s.flow {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
@@ -48,15 +49,15 @@ func (s *shelf) add(path, name string, n int) {
 	var b []byte
 	for i := range n {
 		u := fmt.Sprintf("%s/%s/%06d", s.URL, name, i)
-		d := &document{CanonicalURL: u, Title: "Page", Content: strings.Repeat("text ", 100)}
-		body, hash := d.encode()
+		d := &tct.Document{CanonicalURL: u, Title: "Page", Content: strings.Repeat("text ", 100)}
+		body, hash := encode(d)
 		s.docs[fmt.Sprintf("/%s/%06d/llm.json", name, i)] = string(body)
 		if b = append(b, ","...); i == 0 {
 			b = b[:0]
 		}
-		b = appendItem(b, &item{CURL: u, MURL: u + "/llm.json", ETag: hash})
+		b = appendItem(b, &tct.Item{CURL: u, MURL: u + "/llm.json", ETag: hash})
 	}
-	s.docs[path] = listHead + string(b) + listTail
+	s.docs[path] = tct.ListHead + string(b) + tct.ListTail
 }
 
 // A list that goes on is weighed by its length, if there is one; of many lists
@@ -113,7 +114,7 @@ func TestLookAtBrokenDocuments(t *testing.T) {
 	if offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, errVersion) {
 		t.Errorf("another version: %+v, %v", offer, err)
 	}
-	s.docs["/l.json"] = listHead + listTail
+	s.docs["/l.json"] = tct.ListHead + tct.ListTail
 	if offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil); err != nil || offer.Pages != 0 {
 		t.Errorf("an empty site: %+v, %v", offer, err)
 	}

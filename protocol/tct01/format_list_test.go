@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 )
 
 func TestScanList(t *testing.T) {
@@ -15,7 +16,7 @@ func TestScanList(t *testing.T) {
 		is        error // nil = valid
 		not       error
 	}{
-		{"ours", listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","etag":"x"}` + listTail, 1, nil, nil},
+		{"ours", tct.ListHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","etag":"x"}` + tct.ListTail, 1, nil, nil},
 		{"version last", `{"items":[{},{}],"version":1}`, 2, nil, nil},
 		{"empty", `{"version":1,"items":[]}`, 0, nil, nil},
 		{"1.0 is the integer 1", `{"version":1.0,"items":[]}`, 0, nil, nil},
@@ -37,7 +38,7 @@ func TestScanList(t *testing.T) {
 		{"deep", `{"version":1,"items":[` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `]}`, 0, millrace.ErrTooLarge, errNoList},
 	} {
 		n := 0
-		err := scanList(strings.NewReader(c.doc), func(int, *item, error) bool { n++; return true })
+		err := scanList(strings.NewReader(c.doc), func(int, *tct.Item, error) bool { n++; return true })
 		if !errors.Is(err, c.is) || c.not != nil && errors.Is(err, c.not) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.is)
 		}
@@ -48,12 +49,12 @@ func TestScanList(t *testing.T) {
 }
 
 func FuzzScanList(f *testing.F) {
-	f.Add([]byte(listHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","etag":"x"}` + listTail))
+	f.Add([]byte(tct.ListHead + `{"cUrl":"https://e.com/","mUrl":"https://e.com/llm.json","etag":"x"}` + tct.ListTail))
 	f.Add([]byte(`{"items":[{"cUrl":1},[]],"version":1}`))
 	f.Add([]byte(`{"version":2,"items":[]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		var items []item
-		err := scanList(strings.NewReader(string(doc)), func(_ int, it *item, err error) bool {
+		var items []tct.Item
+		err := scanList(strings.NewReader(string(doc)), func(_ int, it *tct.Item, err error) bool {
 			if err == nil {
 				if ok, err := it.Check([]string{"https://e.com"}); err == nil {
 					items = append(items, ok)
@@ -67,7 +68,7 @@ func FuzzScanList(f *testing.F) {
 			}
 			return
 		}
-		again := []byte(listHead)
+		again := []byte(tct.ListHead)
 		for i := range items {
 			if i > 0 {
 				again = append(again, ',')
@@ -76,7 +77,7 @@ func FuzzScanList(f *testing.F) {
 			again = appendItem(again, &items[i])
 		}
 		i := 0
-		err = scanList(strings.NewReader(string(again)+listTail), func(_ int, it *item, err error) bool {
+		err = scanList(strings.NewReader(string(again)+tct.ListTail), func(_ int, it *tct.Item, err error) bool {
 			if err != nil || *it != items[i] {
 				t.Fatalf("item %d is %+v, was %+v (%v)", i, it, items[i], err)
 			}

@@ -20,8 +20,8 @@ import (
 
 // The vector that other implementations agree on.
 func TestVector(t *testing.T) {
-	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "Hello World"}
-	body, hash := d.encode()
+	d := &tct.Document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "Hello World"}
+	body, hash := encode(d)
 	const want = "sha256-af976cac6d5c89428a724e456311081ddbf3bab73cc4de7c85119b185ffbdab8"
 	if hash != want {
 		t.Errorf("hash is %s, want %s", hash, want)
@@ -30,7 +30,7 @@ func TestVector(t *testing.T) {
 	if without != `{"canonical_url":"https://example.com/hello-world/","content":"Hello World","profile":"tct-1","title":"Hello World"}` {
 		t.Errorf("hashed are %s", without)
 	}
-	if canon.SHA256Hex([]byte(without)) != want[len(hashPrefix):] {
+	if canon.SHA256Hex([]byte(without)) != want[len(tct.HashPrefix):] {
 		t.Error("the hash is of something else")
 	}
 }
@@ -52,8 +52,8 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := []byte("none\n")
-			if d := documentOf(millrace.Site{Base: "https://example.com/"}, &p); d != nil {
-				got, _ = d.encode()
+			if d := draft.Document(millrace.Site{Base: "https://example.com/"}, &p); d != nil {
+				got, _ = encode(d)
 				got = append(got, '\n')
 			}
 			if *update {
@@ -82,11 +82,11 @@ func FuzzDocument(f *testing.F) {
 			Schema: []json.RawMessage{json.RawMessage(schema)},
 			Blocks: []millrace.Block{{Type: millrace.CodeBlock, Text: text}, {Type: millrace.TextBlock, Text: title}},
 		}
-		d := documentOf(millrace.Site{}, p)
+		d := draft.Document(millrace.Site{}, p)
 		if d == nil {
 			return
 		}
-		body, hash := d.encode()
+		body, hash := encode(d)
 		c, err := canon.JCS(body)
 		if err != nil || !bytes.Equal(c, body) {
 			t.Fatalf("%q is not canonical: %q %v", body, c, err)
@@ -106,7 +106,7 @@ func FuzzDocument(f *testing.F) {
 			t.Fatalf("-written +read:\n%s", diff)
 		}
 		once := carry(millrace.Site{}, p)
-		if diff := cmp.Diff(once, back.page()); diff != "" {
+		if diff := cmp.Diff(once, draft.Page(back)); diff != "" {
 			t.Fatalf("-carried +read:\n%s", diff)
 		}
 		if diff := cmp.Diff(once, carry(millrace.Site{}, once)); diff != "" {
@@ -143,7 +143,7 @@ func TestDecodeDocument(t *testing.T) {
 	} {
 		d, _, err := decodeDocument([]byte(c.doc))
 		if c.position == "" {
-			if err != nil || d.Title != "T" || (*tct.Document)(d).Extended() {
+			if err != nil || d.Title != "T" || d.Extended() {
 				t.Errorf("%s: %+v %v", c.name, d, err)
 			}
 			continue
@@ -162,7 +162,7 @@ func TestDecodeDocument(t *testing.T) {
 // Servers with a canonical form of their own hash what they send.
 func TestHashHolds(t *testing.T) {
 	own := `{"title":"T","profile":"tct-1","content":"a/b","canonical_url":"https://e.com/"}`
-	hash := hashPrefix + canon.SHA256Hex([]byte(own))
+	hash := tct.HashPrefix + canon.SHA256Hex([]byte(own))
 	for _, body := range []string{
 		strings.TrimSuffix(own, "}") + `,"hash":"` + hash + `"}`,
 		`{"hash":"` + hash + `",` + own[1:],
@@ -194,7 +194,7 @@ func FuzzDecodeDocument(f *testing.F) {
 			return
 		}
 		tct.IsHashOf(body, hash)
-		again, _ := d.encode()
+		again, _ := encode(d)
 		back, _, err := decodeDocument(again)
 		if err != nil {
 			t.Fatalf("%q, read and written, is %q: %v", body, again, err)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -13,6 +14,15 @@ const Name = "tct-01"
 
 // source is where the specification is published.
 const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/01/"
+
+// draft is what draft-01 has of its own.
+var draft = &tct.Draft{
+	Name:       Name,
+	Names:      names,
+	Vary:       "Accept-Encoding", // 1.7.2, G.1.1
+	Encode:     encode,
+	AppendItem: appendItem,
+}
 
 // Protocol describes the room.
 func Protocol() protocol.Protocol {
@@ -25,7 +35,7 @@ func Protocol() protocol.Protocol {
 		Source:       source,
 		Entry:        []string{"/"},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 2, Tag: tag, Rivals: names.Rivals},
+		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         appraise,

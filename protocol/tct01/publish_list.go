@@ -1,12 +1,10 @@
 package tct01
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -49,35 +47,35 @@ func shardOf(identity string, shards int) int {
 	return int(h & uint64(shards-1))
 }
 
-// list gives one M-Sitemap (1.7). Its items are in the order of identities;
-// an overview comes first in the first list.
-func (p *publisher) list(v millrace.View, i, shards int, over *overview, group *millrace.Group) *millrace.Document {
-	site, path := v.Site(), listName(i, shards)
-	d := &millrace.Document{
-		Path:   path,
-		Header: header(site.Time),
-		OneTag: true,
-		Large:  true,
-		Names:  int64(site.Pages / shards),
-		Group:  group,
-		Write: func(ctx context.Context, w io.Writer) error {
-			return group.Write(ctx, map[string]io.Writer{path: w})
-		},
-	}
-	if i > 0 || site.Home == "/" && over == nil { // else what "/" leads to may be another page by now
-		d.Touched = func(url string) bool { return touches(canon.Relative(site.Base, url), i, shards) }
-	}
-	return d
-}
-
-// group writes lists of one view together.
-func (p *publisher) group(v millrace.View, shards int, over *overview) *millrace.Group {
-	return &millrace.Group{Write: func(ctx context.Context, to map[string]io.Writer) error {
-		if err := writeLists(ctx, v, shards, over, to); err != nil {
+// lists returns the M-Sitemaps (1.7), which one pass writes together. Items are in
+// the order of identities; an overview comes first in the first list.
+func (p *publisher) lists(v millrace.View, over *tct.Overview) []*millrace.Document {
+	site := v.Site()
+	out := make([]*millrace.Document, p.shards(site))
+	group := &millrace.Group{Write: func(ctx context.Context, to map[string]io.Writer) error {
+		if err := writeLists(ctx, v, len(out), over, to); err != nil {
 			return fmt.Errorf("%s: lists: %w", Name, err)
 		}
 		return nil
 	}}
+	for i := range out {
+		path := listName(i, len(out))
+		out[i] = &millrace.Document{
+			Path:   path,
+			Header: draft.Header(site.Time),
+			OneTag: true,
+			Large:  true,
+			Names:  int64(site.Pages / len(out)),
+			Group:  group,
+			Write: func(ctx context.Context, w io.Writer) error {
+				return group.Write(ctx, map[string]io.Writer{path: w})
+			},
+		}
+		if i > 0 || site.Home == "/" && over == nil { // else what "/" leads to may be another page by now
+			out[i].Touched = func(url string) bool { return touches(canon.Relative(site.Base, url), i, len(out)) }
+		}
+	}
+	return out
 }
 
 // touches reports whether a change of a page can change the list: the page is
@@ -97,30 +95,16 @@ func touches(identity string, i, shards int) bool {
 }
 
 // writeLists writes some of the lists in one pass over the tags.
-func writeLists(ctx context.Context, v millrace.View, shards int, over *overview, to map[string]io.Writer) error {
+func writeLists(ctx context.Context, v millrace.View, shards int, over *tct.Overview, to map[string]io.Writer) error {
 	site := v.Site()
-	docs := strings.TrimSuffix(site.Docs, "/")
-	lists := make([]*bufio.Writer, shards) // nil: not asked for
-	sep := make([]bool, shards)
+	lists := make([]*tct.ListWriter, shards) // nil: not asked for
 	for i := range lists {
 		if w := to[listName(i, shards)]; w != nil {
-			lists[i] = bufio.NewWriterSize(w, 64<<10)
-			_, _ = lists[i].WriteString(listHead) // an error stays until Flush
+			lists[i] = draft.NewListWriter(w, site)
 		}
-	}
-	buf := make([]byte, 0, 512)
-	write := func(i int, it item) error {
-		buf = buf[:0]
-		if sep[i] {
-			buf = append(buf, ',')
-		}
-		sep[i] = true
-		buf = appendItem(append(buf, '\n'), &it)
-		_, err := lists[i].Write(buf)
-		return err
 	}
 	if lists[0] != nil && over != nil {
-		if err := write(0, item{CURL: over.doc.CanonicalURL, MURL: docs + over.Name, ETag: over.hash}); err != nil {
+		if err := lists[0].Overview(over); err != nil {
 			return err
 		}
 	}
@@ -128,57 +112,18 @@ func writeLists(ctx context.Context, v millrace.View, shards int, over *overview
 		if err != nil {
 			return err
 		}
-		identity := canon.Relative(site.Base, t.URL)
-		i := shardOf(identity, shards)
-		if lists[i] == nil {
-			continue
-		}
-		if err := write(i, item{CURL: t.URL, MURL: docs + names.Of(identity, t.N), ETag: t.Value}); err != nil {
-			return err
+		if l := lists[shardOf(canon.Relative(site.Base, t.URL), shards)]; l != nil {
+			if err := l.Page(t); err != nil {
+				return err
+			}
 		}
 	}
-	for _, out := range lists {
-		if out == nil {
-			continue
-		}
-		_, _ = out.WriteString(listTail)
-		if err := out.Flush(); err != nil {
-			return err
+	for _, l := range lists {
+		if l != nil {
+			if err := l.Close(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// overview is the document of a home page that is not published.
-type overview struct {
-	*tct.Overview
-	doc  document
-	hash string
-}
-
-// overview makes the site overview, nil if the site publishes its home page.
-func (p *publisher) overview(ctx context.Context, v millrace.View) (*overview, error) {
-	o, err := tct.NewOverview(ctx, v, Name, names)
-	if o == nil || err != nil {
-		return nil, err
-	}
-	over := &overview{Overview: o, doc: document(o.Document)}
-	_, over.hash = over.doc.encode()
-	return over, nil
-}
-
-// document gives the overview as a large document: it moves with many pages.
-func (o *overview) document(site millrace.Site) *millrace.Document {
-	return &millrace.Document{
-		Path:    o.Name,
-		ETag:    o.hash,
-		Header:  pageHeader(o.doc.CanonicalURL, tct.ParseTime(o.Modified)),
-		OneTag:  true,
-		Large:   true,
-		Names:   int64(len(o.Named)),
-		Touched: func(url string) bool { return o.Touched(site, url) },
-		Write: func(_ context.Context, w io.Writer) error {
-			return writeDocument(w, &o.doc, o.doc.CanonicalURL, o.hash)
-		},
-	}
 }

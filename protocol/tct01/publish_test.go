@@ -181,7 +181,7 @@ func TestList(t *testing.T) {
 	docs := large(t, view([]*millrace.Page{{URL: "/b"}, {URL: "/"}, {URL: "/a/?q=1"}, {URL: "/t", Kind: millrace.Archive}}), 0)
 	got := body(t, docs["/llm-pages.json"])
 	var urls []string
-	if err := scanList(strings.NewReader(got), func(_ int, it *item, err error) bool {
+	if err := scanList(strings.NewReader(got), func(_ int, it *tct.Item, err error) bool {
 		if err != nil || !tct.IsHash(it.ETag) {
 			t.Errorf("%+v %v", it, err)
 		}
@@ -212,7 +212,7 @@ func TestOverview(t *testing.T) {
 		t.Errorf("%+v", doc)
 	}
 	list := body(t, docs["/llm-pages.json"])
-	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm.json","etag":"`+hash+`"}`) {
+	if !strings.HasPrefix(list, tct.ListHead+"\n"+`{"cUrl":"`+base+`","mUrl":"`+base+`llm.json","etag":"`+hash+`"}`) {
 		t.Errorf("the list starts %.200s", list)
 	}
 	if docs["/llm-pages.json"].Touched != nil {
@@ -326,7 +326,7 @@ func TestHomeRedirects(t *testing.T) {
 	v = protocoltest.NewView(site, append(pages(3)[1:], posts, &millrace.Page{URL: "/posts", Title: "Rival", Known: millrace.AllFields}), Protocol().Tagger)
 	docs = large(t, v, 0)
 	d := docs["/posts/~2/llm.json"]
-	if d == nil || !strings.Contains(body(t, d), `"content":"Of mills."`) || !strings.HasPrefix(body(t, docs["/llm-pages.json"]), listHead+"\n"+`{"cUrl":"`+base+`posts/","mUrl":"`+base+`posts/~2/llm.json"`) {
+	if d == nil || !strings.Contains(body(t, d), `"content":"Of mills."`) || !strings.HasPrefix(body(t, docs["/llm-pages.json"]), tct.ListHead+"\n"+`{"cUrl":"`+base+`posts/","mUrl":"`+base+`posts/~2/llm.json"`) {
 		t.Fatalf("large documents: %v", docs)
 	}
 	if links, err := NewPublisher(nil).Announce(v).Page(t.Context(), "/posts/"); err != nil || len(links) != 1 || links[0].URL != base+d.Path[1:] {

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/recent"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
 )
@@ -285,7 +286,7 @@ func (r *reader) discover(ctx context.Context) (found []list, size int64, err er
 	size, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		switch {
-		case !l.Is("index", mediaType), slices.Contains(found, list{URL: l.URL}):
+		case !l.Is("index", tct.MediaType), slices.Contains(found, list{URL: l.URL}):
 		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
 			r.note("1.10/https", l.URL, "an http list of an https site is not read")
 		default:
@@ -295,7 +296,7 @@ func (r *reader) discover(ctx context.Context) (found []list, size int64, err er
 	switch {
 	case len(found) == 0:
 		return nil, size, fmt.Errorf("%s: TCT is not deployed at %s: its root has no Link with rel=index and type=%s: %w",
-			Name, r.root, mediaType, millrace.ErrNotFound)
+			Name, r.root, tct.MediaType, millrace.ErrNotFound)
 	case len(found) > maxLists:
 		return nil, size, fmt.Errorf("%s: %s announces %d lists: %w", Name, r.root, len(found), millrace.ErrTooLarge)
 	}

@@ -98,7 +98,7 @@ func isOther(err error) bool {
 func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 	limit := cmp.Or(r.o.MaxList, maxList)
 	resp, err := r.get(fetch.Download(ctx, limit, downloadTime), http.MethodGet, l.URL, map[string]string{
-		"Accept": mediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
+		"Accept": tct.MediaType, "If-None-Match": l.ETag, "If-Modified-Since": l.Modified,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: list: %w", Name, err)
@@ -134,7 +134,7 @@ func (r *reader) loadOne(ctx context.Context, l list) (*listFile, error) {
 		case errors.Is(err, errNoList):
 			err = fmt.Errorf("%s: list %s: %w: %w", Name, l.URL, err, millrace.ErrInvalid)
 		default:
-			err = formatError(err, l.URL, "1.7.1")
+			err = draft.FormatError(err, l.URL, "1.7.1")
 		}
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (f *listFile) verify() error {
 	if err != nil {
 		return err
 	}
-	err = scanList(r, func(_ int, it *item, err error) bool {
+	err = scanList(r, func(_ int, it *tct.Item, err error) bool {
 		if u, bad := canon.URL(it.CURL); err == nil && bad == nil {
 			seen = append(seen, maphash.String(f.seed, u))
 		}
@@ -181,13 +181,13 @@ func (r *reader) items(
 	}
 	named := map[string]bool{} // of those in f.twice
 	var stop error
-	err = scanList(body, func(i int, it *item, err error) bool {
+	err = scanList(body, func(i int, it *tct.Item, err error) bool {
 		if stop = ctx.Err(); stop != nil {
 			return false
 		}
 		if err == nil {
 			*it, err = it.Check(f.origins)
-			err = formatError(err, "", "1.7.1")
+			err = draft.FormatError(err, "", "1.7.1")
 		}
 		if err == nil {
 			if _, twice := slices.BinarySearch(f.twice, maphash.String(f.seed, it.CURL)); twice {
@@ -214,5 +214,5 @@ func (r *reader) items(
 	if stop != nil {
 		return stop
 	}
-	return formatError(err, f.URL, "1.7.1")
+	return draft.FormatError(err, f.URL, "1.7.1")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -21,7 +22,7 @@ import (
 type answers map[string]func() io.Reader
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	h := http.Header{"Content-Type": {contentType}}
+	h := http.Header{"Content-Type": {tct.ContentType}}
 	if r.URL.Path == "/" {
 		h.Add("Link", `</list>; rel="index"; type="application/json"`)
 	}
@@ -93,7 +94,7 @@ func TestListsThatLie(t *testing.T) {
 
 // A list that is broken anywhere, even at its end, applies nothing.
 func TestBrokenLists(t *testing.T) {
-	good := bytes.NewBufferString(listHead)
+	good := bytes.NewBufferString(tct.ListHead)
 	for i := range 20_000 { // more than is spooled in memory
 		if i > 0 {
 			good.WriteByte(',')
@@ -109,7 +110,7 @@ func TestBrokenLists(t *testing.T) {
 			t.Errorf("%s: %d puts, %d skips, %d marks, %v", c.name, len(puts), len(skips), marks, err)
 		}
 	}
-	puts, _, marks, err := collect(t, NewReader(&http.Client{Transport: answers{"/list": plainText(good.String() + listTail)}}, base, nil))
+	puts, _, marks, err := collect(t, NewReader(&http.Client{Transport: answers{"/list": plainText(good.String() + tct.ListTail)}}, base, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
 		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
 	}
@@ -119,7 +120,7 @@ func TestBrokenLists(t *testing.T) {
 }
 
 func TestBadCursorAndEndpoint(t *testing.T) {
-	client := &http.Client{Transport: answers{"/list": plainText(listHead + listTail)}}
+	client := &http.Client{Transport: answers{"/list": plainText(tct.ListHead + tct.ListTail)}}
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", `{"root":"https://other.example/","found":"2026-01-01T00:00:00Z","lists":[{"url":"https://other.example/l"}]}`,
 	} {

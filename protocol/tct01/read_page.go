@@ -68,7 +68,7 @@ func (r *reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page,
 	err = fmt.Errorf("%s: %s names no JSON alternate: %w", Name, have.URL, millrace.ErrNotFound)
 	tried := map[string]bool{}
 	for _, l := range links {
-		if !l.Is("alternate", mediaType) || tried[l.URL] || len(tried) == maxAlternates {
+		if !l.Is("alternate", tct.MediaType) || tried[l.URL] || len(tried) == maxAlternates {
 			continue
 		}
 		first := len(tried) == 0
@@ -94,7 +94,7 @@ func (r *reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page,
 // machine gets the M-URL of a page (1.8.2) that goes by one of the given
 // C-URLs; version is the validator of what is held, "" if nothing is.
 func (r *reader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
-	fields := map[string]string{"Accept": mediaType, "If-None-Match": version}
+	fields := map[string]string{"Accept": tct.MediaType, "If-None-Match": version}
 	if r.o.Head && version != "" && r.unmodified(ctx, murl, fields) {
 		return nil, fmt.Errorf("%s: %s: %w", Name, murl, millrace.ErrUnmodified)
 	}
@@ -143,7 +143,7 @@ func (r *reader) fetch(ctx context.Context, murl string, fields map[string]strin
 	}
 	confirmed := tct.Confirmed(holds, hash, resp.Header.Get("ETag"))
 	if !confirmed && fields["Cache-Control"] == "" {
-		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": mediaType, "Cache-Control": "no-cache"}, curls); err == nil {
+		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": tct.MediaType, "Cache-Control": "no-cache"}, curls); err == nil {
 			return p, nil
 		}
 	}
@@ -167,7 +167,7 @@ func (r *reader) unmodified(ctx context.Context, murl string, fields map[string]
 
 // document makes a page of a response. What would make it another page or no
 // document is an error; what is only odd is a note.
-func (r *reader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
+func (r *reader) document(resp *http.Response, d *tct.Document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	curl, err := canon.URL(d.CanonicalURL)
 	if err != nil {
 		return nil, r.bad(murl, "1.5.2", "canonical_url", err)
@@ -187,7 +187,7 @@ func (r *reader) document(resp *http.Response, d *document, hash string, holds b
 	if !canonical {
 		r.note("1.4.2/canonical-link", murl, "no canonical link")
 	}
-	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != mediaType ||
+	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != tct.MediaType ||
 		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
 		r.note("1.5.1/content-type", murl, "Content-Type is "+resp.Header.Get("Content-Type"))
 	}
@@ -198,11 +198,11 @@ func (r *reader) document(resp *http.Response, d *document, hash string, holds b
 	case !strong || !closed:
 		r.note("1.6.2/strong-etag", murl, "no strong ETag: "+etag)
 	case opaque != hash:
-		r.note("1.5.2/hash-equals-etag", murl, "hash is "+short(hash)+", ETag is "+short(etag))
+		r.note("1.5.2/hash-equals-etag", murl, "hash is "+tct.Short(hash)+", ETag is "+tct.Short(etag))
 	}
 	version := etag
 	if !holds {
-		r.note("1.6.2/hash-recomputed", murl, "hash is not that of the document: "+short(hash))
+		r.note("1.6.2/hash-recomputed", murl, "hash is not that of the document: "+tct.Short(hash))
 	} else if version == "" {
 		// The hash is what the tag would say (1.5.2). What the list says may
 		// be of another body, which would then never be asked for.
@@ -213,7 +213,7 @@ func (r *reader) document(resp *http.Response, d *document, hash string, holds b
 	if tct.Compare(curl, curls[len(curls)-1]) == tct.Exact {
 		d.CanonicalURL = curl // where the page's URL was redirected to
 	}
-	p := d.page()
+	p := draft.Page(d)
 	p.Version = version
 	return p, nil
 }
@@ -222,7 +222,7 @@ func (r *reader) document(resp *http.Response, d *document, hash string, holds b
 func (r *reader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
-		r.note("1.7.3/parity", murl, "the list says "+short(listed)+", the document "+short(version))
+		r.note("1.7.3/parity", murl, "the list says "+tct.Short(listed)+", the document "+tct.Short(version))
 	}
 }
 

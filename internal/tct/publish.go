@@ -1,0 +1,170 @@
+package tct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Find returns the M-URL that a request names.
+func (d *Draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
+	name := r.URL.EscapedPath()
+	if r.URL.RawQuery != "" {
+		name += "?" + r.URL.RawQuery
+	}
+	site := v.Site()
+	identities, n := d.Names.Wanting(site.Base, name)
+	for _, identity := range identities {
+		t, err := v.Tag(ctx, d.Name, identity)
+		if errors.Is(err, millrace.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: find %s: %w", d.Name, name, err)
+		}
+		if max(t.N, 1) == n {
+			return d.murl(v, site, t), nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %s: %w", d.Name, Short(name), millrace.ErrNotFound)
+}
+
+// All yields the lists, which get the overview of a site without a home page, that
+// overview, the other documents that the site has once, and every M-URL.
+func (d *Draft) All(
+	ctx context.Context, v millrace.View, lists func(*Overview) []*millrace.Document, once ...*millrace.Document,
+) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		site := v.Site()
+		over, err := d.overview(ctx, v)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		docs := lists(over)
+		if over != nil {
+			docs = append(docs, d.overviewDocument(site, over))
+		}
+		for _, doc := range append(docs, once...) {
+			if !yield(doc, nil) {
+				return
+			}
+		}
+		for t, err := range v.Tags(ctx, d.Name, "") {
+			if err != nil {
+				yield(nil, fmt.Errorf("%s: all documents: %w", d.Name, err))
+				return
+			}
+			if !yield(d.murl(v, site, t), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Alternate returns [millrace.Notice].Page: it gives the link of a page to its
+// M-URL, with the members of l.
+func (d *Draft) Alternate(v millrace.View, l millrace.Link) func(ctx context.Context, identity string) ([]millrace.Link, error) {
+	docs := strings.TrimSuffix(v.Site().Docs, "/")
+	return func(ctx context.Context, identity string) ([]millrace.Link, error) {
+		var path string
+		t, err := v.Tag(ctx, d.Name, identity)
+		if err == nil {
+			path = d.path(v.Site(), t)
+		} else if identity == homeOf(v.Site()) && errors.Is(err, millrace.ErrNotFound) {
+			path, err = d.overviewPath(ctx, v)
+		}
+		if errors.Is(err, millrace.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		l := l
+		l.URL, l.Rel, l.Type = docs+path, "alternate", MediaType
+		return []millrace.Link{l}, nil
+	}
+}
+
+// path returns the path of a page's M-URL under the documents' base.
+func (d *Draft) path(site millrace.Site, t millrace.Tag) string {
+	return d.Names.Of(canon.Relative(site.Base, t.URL), t.N)
+}
+
+// murl returns the M-URL of a tag without reading the page.
+func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
+	return &millrace.Document{
+		Path:   d.path(site, t),
+		Page:   canon.Relative(site.Base, t.URL),
+		ETag:   t.Value,
+		Header: d.pageHeader(t.URL, t.Modified),
+		OneTag: true,
+		Alike:  true,
+		Write: func(ctx context.Context, w io.Writer) error {
+			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
+			if err != nil {
+				return fmt.Errorf("%s: document of %s: %w", d.Name, t.URL, err)
+			}
+			return d.write(w, d.Document(site, page), t.URL, t.Value)
+		},
+	}
+}
+
+// overviewDocument returns the M-URL of an overview. It is a large document,
+// because it changes with many pages.
+func (d *Draft) overviewDocument(site millrace.Site, o *Overview) *millrace.Document {
+	return &millrace.Document{
+		Path:    o.path,
+		ETag:    o.tag,
+		Header:  d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
+		OneTag:  true,
+		Alike:   true,
+		Large:   true,
+		Names:   int64(len(o.named)),
+		Touched: func(url string) bool { return o.touched(site, url) },
+		Write: func(_ context.Context, w io.Writer) error {
+			return d.write(w, &o.Document, o.CanonicalURL, o.tag)
+		},
+	}
+}
+
+// write writes a document, if its ETag is want.
+func (d *Draft) write(w io.Writer, doc *Document, url, want string) error {
+	if doc == nil {
+		return fmt.Errorf("%s: document of %s: the page has no document", d.Name, url)
+	}
+	body, hash := d.Encode(doc)
+	if tagOf(hash) != want {
+		return fmt.Errorf("%s: document of %s: it has become %s, its tag is %s", d.Name, url, hash, want)
+	}
+	_, err := w.Write(body)
+	return err
+}
+
+func (d *Draft) pageHeader(curl string, modified time.Time) http.Header {
+	h := d.Header(modified)
+	h["Link"] = []string{millrace.Link{URL: curl, Rel: "canonical"}.String()}
+	return h
+}
+
+// Header returns the fields of lists and M-URLs.
+func (d *Draft) Header(modified time.Time) http.Header {
+	h := http.Header{
+		"Content-Type":  {ContentType},
+		"Cache-Control": {CacheControl},
+		"Vary":          {d.Vary},
+		"Accept-Ranges": {"none"},
+	}
+	if !modified.IsZero() {
+		h["Last-Modified"] = []string{modified.UTC().Format(http.TimeFormat)}
+	}
+	return h
+}
