@@ -51,6 +51,7 @@ var others = []struct {
 	{fs.ErrNotExist, "file-not-found"},
 	{fs.ErrExist, "file-exists"},
 	{fs.ErrPermission, "file-permission"},
+	{errors.ErrUnsupported, "unsupported"},
 }
 
 // ErrorCode returns the code of err, by which scripts and tests tell errors

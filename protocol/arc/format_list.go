@@ -49,7 +49,7 @@ func (h *head) members() (out [][2]string) {
 const listTail = "]}"
 
 // errVersion is a list of a version that nobody here knows.
-var errVersion = errors.New("the version of the list is unknown")
+var errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 
 // errNoList is a document that is something else than an ARC sitemap.
 var errNoList = errors.New("not an ARC sitemap")

@@ -14,19 +14,19 @@ import (
 // closed says why a page is not for agents, if it is not: the most restrictive
 // of all that is said counts (E.6, E.11).
 func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error) {
-	no := func(text string) (error, error) {
-		return fmt.Errorf("%s: %s: %w", Name, text, millrace.ErrForbidden), nil
+	no := func(code, text string) (error, error) {
+		return millrace.Coded(code, fmt.Errorf("%s: %s: %w", Name, text, millrace.ErrForbidden)), nil
 	}
 	switch d := restriction(e.Robots); {
 	case !e.Indexable:
-		return no("ai_indexable is false (E.11)")
+		return no(Name+"/e.11", "ai_indexable is false (E.11)")
 	case d != "":
-		return no("robots_directive is " + d + " (E.4)")
+		return no(Name+"/e.4", "robots_directive is "+d+" (E.4)")
 	case e.auth() && e.Snapshot == nil:
-		return no("auth_required is true, and the list has no snapshot (E.11)")
+		return no(Name+"/e.11", "auth_required is true, and the list has no snapshot (E.11)")
 	case e.auth() && !r.hasKey(e.URL):
 		r.note("E.6/auth-snapshot", f.URL, e.URL+" needs authentication, and everybody gets its snapshot")
-		return no("auth_required is true, and there is no key for the site (E.11)")
+		return no(Name+"/e.11", "auth_required is true, and there is no key for the site (E.11)")
 	}
 	if fetch.IgnoresRobots(r.plain) {
 		return nil, nil
@@ -37,11 +37,11 @@ func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error
 	}
 	u, err := url.Parse(e.URL)
 	if err != nil {
-		return no("it is no URL")
+		return no(Name+"/e.4", "it is no URL")
 	}
 	line, rule := robots.Rule(u.RequestURI())
 	if list := strings.TrimPrefix(f.URL, canon.Origin(e.URL)); line > 0 && !robots.Overruled(u.RequestURI(), list) {
-		return no(fmt.Sprintf("robots.txt disallows it, line %d: %s (E.7)", line, rule))
+		return no("robots-disallow", fmt.Sprintf("robots.txt disallows it, line %d: %s (E.7)", line, rule))
 	}
 	return nil, nil
 }

@@ -1,7 +1,6 @@
 package arc
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -61,7 +60,7 @@ func (c *conversation) run(t *testing.T) {
 		if !strings.HasPrefix(n.Rule, Name+"/reader/") && !slices.ContainsFunc(rules, func(r check.Rule) bool { return r.ID == n.Rule }) {
 			t.Errorf("there is no rule %s", n.Rule)
 		}
-		fmt.Fprintf(&c.Out, "note %s %s: %s\n", n.Rule, n.URL, n.Text)
+		c.Note(n)
 	}
 	open := func() *Reader {
 		return NewReader(&http.Client{Transport: c}, "https://example.com/", &c.o)
@@ -110,7 +109,7 @@ func (c *conversation) run(t *testing.T) {
 			src = open()
 		case "policy":
 			if p, err := src.Policy(t.Context()); err != nil {
-				fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
+				c.Error(err)
 			} else {
 				fmt.Fprintf(&c.Out, "policy %+v\n", *p)
 			}
@@ -126,12 +125,9 @@ func (c *conversation) run(t *testing.T) {
 
 func (c *conversation) changes(t *testing.T, src millrace.Source) {
 	for ch, err := range src.Changes(t.Context(), c.cursor) {
-		var skip *millrace.SkipError
 		switch {
-		case errors.As(err, &skip):
-			fmt.Fprintf(&c.Out, "skip absent=%v %s: %s\n", skip.Absent, skip.URL, skip.Err)
 		case err != nil:
-			fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
+			c.Error(err)
 		case ch.Kind == millrace.Put && ch.Page != nil:
 			fmt.Fprintf(&c.Out, "put %s %q version %s\n", ch.URL, ch.Page.Title, ch.Version)
 			c.pages[ch.URL] = ch.Page
@@ -156,7 +152,7 @@ func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref
 		fmt.Fprintf(&c.Out, "after %s\n", d)
 	}
 	if err != nil {
-		fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
+		c.Error(err)
 		return
 	}
 	fmt.Fprintf(&c.Out, "page %s %q version %s\n", p.URL, p.Title, p.Version)
@@ -176,16 +172,4 @@ func (c *conversation) show(p *millrace.Page) {
 	if text := p.Text(); text != "" {
 		fmt.Fprintf(&c.Out, "%s\n", text)
 	}
-}
-
-func kind(err error) string {
-	for _, e := range []error{
-		millrace.ErrUnmodified, millrace.ErrNotFound, millrace.ErrInvalid, millrace.ErrConflict,
-		millrace.ErrUnavailable, millrace.ErrForbidden, millrace.ErrTooLarge, errors.ErrUnsupported,
-	} {
-		if errors.Is(err, e) {
-			return e.Error()
-		}
-	}
-	return "?"
 }

@@ -86,7 +86,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 		return feed{}, formatURL(err, target)
 	}
 	if major, _, _ := strings.Cut(a.Version, "."); major != "1" {
-		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not understood: %w", target, short(a.Version), millrace.ErrUnavailable)
+		return feed{}, fmt.Errorf("%s: OpenFeeder %s is not understood: %w", target, short(a.Version), millrace.Coded("unknown-version", millrace.ErrUnavailable))
 	}
 	f := feed{Base: r.root, Home: r.root, Static: a.Feed.Type == staticFeed}
 	if final, err := canon.URL(at.String()); err == nil {

@@ -1,7 +1,6 @@
 package openfeeder
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -41,7 +39,7 @@ type conversation struct {
 
 func (c *conversation) run() {
 	c.o.Now = func() time.Time { return c.now }
-	c.o.Note = func(n protocol.Note) { fmt.Fprintf(&c.Out, "note %s %s: %s\n", n.Rule, n.URL, n.Text) }
+	c.o.Note = c.Note
 	open := func() millrace.Source {
 		return NewReader(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
 	}
@@ -85,7 +83,7 @@ func (c *conversation) changes(src millrace.Source) {
 	for ch, err := range src.Changes(c.t.Context(), c.cursor) {
 		switch {
 		case err != nil:
-			c.failed(err)
+			c.Error(err)
 		case ch.Kind == millrace.Put:
 			fmt.Fprintf(&c.Out, "put %s version %s", ch.URL, ch.Version)
 			if ch.Location != "" {
@@ -105,7 +103,7 @@ func (c *conversation) changes(src millrace.Source) {
 func (c *conversation) page(src millrace.Source, ref millrace.Ref) {
 	p, err := src.Page(c.t.Context(), ref)
 	if err != nil {
-		c.failed(err)
+		c.Error(err)
 		return
 	}
 	ref.Version = p.Version
@@ -116,22 +114,4 @@ func (c *conversation) page(src millrace.Source, ref millrace.Ref) {
 			fmt.Fprintf(&c.Out, "  %s", line)
 		}
 	}
-}
-
-// failed notes an error, with what a caller can do about it.
-func (c *conversation) failed(err error) {
-	kind := "other"
-	for name, is := range map[string]error{
-		"not found": millrace.ErrNotFound, "invalid": millrace.ErrInvalid, "conflict": millrace.ErrConflict, "unmodified": millrace.ErrUnmodified,
-		"unavailable": millrace.ErrUnavailable, "forbidden": millrace.ErrForbidden,
-	} {
-		if errors.Is(err, is) {
-			kind = name
-		}
-	}
-	if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
-		fmt.Fprintf(&c.Out, "skip %s: %v\n", skip.URL, skip.Err)
-		return
-	}
-	fmt.Fprintf(&c.Out, "error %s: %v\n", kind, err)
 }

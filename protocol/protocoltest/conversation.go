@@ -12,6 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
 )
 
 // Conversation is what a reader says to a server, request by request, and what
@@ -90,6 +93,27 @@ func newConversation(t *testing.T, a *txtar.Archive) *Conversation {
 		}
 	}
 	return c
+}
+
+// Note writes a note of the reader, without its wording.
+func (c *Conversation) Note(n protocol.Note) { fmt.Fprintf(&c.Out, "note %s %s\n", n.Rule, n.URL) }
+
+// Error writes an error of the reader as [ErrorAt] has it, with the page that is
+// skipped.
+func (c *Conversation) Error(err error) {
+	word := "error"
+	if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
+		word = fmt.Sprintf("skip absent=%t %s:", skip.Absent, skip.URL)
+	}
+	fmt.Fprintf(&c.Out, "%s %s\n", word, ErrorAt(err))
+}
+
+// ErrorAt returns what tests look at of an error: its code, and the document and
+// the position that are wrong.
+func ErrorAt(err error) string {
+	f := &millrace.FormatError{}
+	errors.As(err, &f)
+	return strings.Join(strings.Fields(millrace.ErrorCode(err)+" "+f.URL+" "+f.Position), " ")
 }
 
 // RoundTrip checks that a request is the next one of the conversation, with

@@ -22,7 +22,7 @@ func appendItem(dst []byte, it *tct.Item) []byte {
 }
 
 // errVersion is a list of a version that nobody here knows.
-var errVersion = errors.New("the version of the list is unknown")
+var errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 
 // errNoList is a document that is something else than a list.
 var errNoList = errors.New("not a list of TCT")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // The draft's own example (7.2).
@@ -38,7 +39,7 @@ func TestDecodePolicy(t *testing.T) {
 	for _, c := range []struct {
 		name, doc string
 		want      *millrace.Policy // nil = refused
-		says      string
+		fault     string
 	}{
 		{"the draft's", draftPolicy, example, ""},
 		{"nothing", `{}`, &millrace.Policy{}, ""},
@@ -47,14 +48,14 @@ func TestDecodePolicy(t *testing.T) {
 		{"words for URLs", `{"policy_urls":{"terms_of_service":"ask us","contact":"mailto:a@b.example"}}`, &millrace.Policy{Contact: "mailto:a@b.example"}, ""},
 		{"half a request a day", `{"rate_hints":{"max_requests_per_day":0.5}}`, &millrace.Policy{Rate: millrace.RateHints{PerDay: 1}}, ""},
 		{"no limit anybody reaches", `{"rate_hints":{"max_requests_per_day":1e300}}`, &millrace.Policy{}, ""},
-		{"a string for a boolean", `{"purposes":{"allow_ai_train":"no"}}`, nil, "/purposes/allow_ai_train"},
-		{"a list for an object", `{"purposes":[]}`, nil, "/purposes"},
-		{"a rate below zero", `{"rate_hints":{"max_requests_per_second":-1}}`, nil, "per second"},
-		{"another thing", `{"profile":"privacy-2"}`, nil, "/profile"},
-		{"twice", `{"purposes":{},"purposes":{}}`, nil, "purposes"},
-		{"an array", `[]`, nil, "line 1"},
-		{"cut", draftPolicy[:200], nil, "line"},
-		{"too long", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, nil, ""},
+		{"a string for a boolean", `{"purposes":{"allow_ai_train":"no"}}`, nil, "json-type line 1, byte 30 (/purposes/allow_ai_train)"},
+		{"a list for an object", `{"purposes":[]}`, nil, "json-type line 1, byte 12 (/purposes)"},
+		{"a rate below zero", `{"rate_hints":{"max_requests_per_second":-1}}`, nil, "tct-00/7.2"},
+		{"another thing", `{"profile":"privacy-2"}`, nil, "tct-00/7.2 /profile"},
+		{"twice", `{"purposes":{},"purposes":{}}`, nil, "json-duplicate line 1, byte 15 (/purposes)"},
+		{"an array", `[]`, nil, "json-type line 1, byte 0"},
+		{"cut", draftPolicy[:200], nil, "json-cut line 8, byte 200 (/policy_urls)"},
+		{"too long", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, nil, "json-size"},
 	} {
 		p, err := decodePolicy([]byte(c.doc))
 		if c.want != nil {
@@ -63,8 +64,8 @@ func TestDecodePolicy(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.says) || !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
-			t.Errorf("%s: %+v, %v, want an error that says %s", c.name, p, err, c.says)
+		if got := protocoltest.ErrorAt(err); got != c.fault {
+			t.Errorf("%s: %+v, %s, want %s: %v", c.name, p, got, c.fault, err)
 		}
 	}
 }

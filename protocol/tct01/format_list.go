@@ -19,7 +19,7 @@ func appendItem(dst []byte, it *tct.Item) []byte {
 }
 
 // errVersion is an M-Sitemap of a version that nobody here knows.
-var errVersion = errors.New("the version of the M-Sitemap is unknown")
+var errVersion = millrace.Coded("unknown-version", errors.New("the version of the M-Sitemap is unknown"))
 
 // errNoList is a document that is something else than an M-Sitemap.
 var errNoList = errors.New("not an M-Sitemap")

@@ -1,7 +1,6 @@
 package tct01
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -40,7 +38,7 @@ type conversation struct {
 
 func (c *conversation) run(t *testing.T) {
 	c.o.Now = func() time.Time { return c.now }
-	c.o.Note = func(n protocol.Note) { fmt.Fprintf(&c.Out, "note %s %s: %s\n", n.Rule, n.URL, n.Text) }
+	c.o.Note = c.Note
 	open := func() millrace.Source {
 		return NewReader(&http.Client{Transport: c}, "https://example.com/some/page", &c.o)
 	}
@@ -72,12 +70,9 @@ func (c *conversation) run(t *testing.T) {
 
 func (c *conversation) changes(t *testing.T, src millrace.Source) {
 	for ch, err := range src.Changes(t.Context(), c.cursor) {
-		var skip *millrace.SkipError
 		switch {
-		case errors.As(err, &skip):
-			fmt.Fprintf(&c.Out, "skip %s\n", skip.Err)
 		case err != nil:
-			fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
+			c.Error(err)
 		case ch.Kind == millrace.Put:
 			fmt.Fprintf(&c.Out, "put %s version %s at %s", ch.URL, ch.Version, ch.Location)
 			if ch.Section != "" {
@@ -97,7 +92,7 @@ func (c *conversation) changes(t *testing.T, src millrace.Source) {
 func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref) {
 	p, err := src.Page(t.Context(), have)
 	if err != nil {
-		fmt.Fprintf(&c.Out, "error %s: %s\n", kind(err), err)
+		c.Error(err)
 		return
 	}
 	fmt.Fprintf(&c.Out, "page %s %q version %s", p.URL, p.Title, p.Version)
@@ -107,16 +102,4 @@ func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref
 	c.Out.WriteByte('\n')
 	have.Version = p.Version
 	c.held[have.URL] = have
-}
-
-func kind(err error) string {
-	for _, e := range []error{
-		millrace.ErrUnmodified, millrace.ErrNotFound, millrace.ErrInvalid, millrace.ErrConflict,
-		millrace.ErrUnavailable, millrace.ErrForbidden, millrace.ErrTooLarge,
-	} {
-		if errors.Is(err, e) {
-			return e.Error()
-		}
-	}
-	return "?"
 }

@@ -44,7 +44,7 @@ type atomReader struct {
 func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 	a := &atomReader{d: xml.NewDecoder(bytes.NewReader(body)), doc: &feedDoc{}, base: []*url.URL{at}}
 	a.d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
-		return nil, fmt.Errorf("its character set is %.40q, and not UTF-8", label)
+		return nil, millrace.Coded("charset", fmt.Errorf("its character set is %.40q, and not UTF-8", label))
 	}
 	for {
 		t, err := a.d.Token()
@@ -52,7 +52,7 @@ func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 			break
 		}
 		if err != nil {
-			return nil, a.fail("Atom", err)
+			return nil, a.fail("", "Atom", err)
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
@@ -69,19 +69,19 @@ func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 		}
 	}
 	if a.seen == 0 {
-		return nil, a.fail("it is empty", nil)
+		return nil, a.fail("empty", "it is empty", nil)
 	}
 	return a.doc, nil
 }
 
-func (a *atomReader) fail(reason string, err error) error {
+func (a *atomReader) fail(code, reason string, err error) error {
 	line, _ := a.d.InputPos()
-	return feedError(fmt.Sprintf("line %d", line), reason, err)
+	return feedError(fmt.Sprintf("line %d", line), code, reason, err)
 }
 
 func (a *atomReader) start(t xml.StartElement) error {
 	if len(a.path) == maxAtomDepth {
-		return a.fail(fmt.Sprintf("elements nest deeper than %d", maxAtomDepth), nil)
+		return a.fail("xml-depth", fmt.Sprintf("elements nest deeper than %d", maxAtomDepth), nil)
 	}
 	name := ""
 	switch t.Name.Space {
@@ -93,7 +93,7 @@ func (a *atomReader) start(t xml.StartElement) error {
 		name = "dcterms:" + t.Name.Local
 	}
 	if len(a.path) == 0 && name != "feed" {
-		return a.fail(fmt.Sprintf("its root is <%.40s> of the namespace %.80q, and not Atom's feed", t.Name.Local, t.Name.Space), nil)
+		return a.fail("xml-root", fmt.Sprintf("its root is <%.40s> of the namespace %.80q, and not Atom's feed", t.Name.Local, t.Name.Space), nil)
 	}
 	base := a.base[len(a.base)-1]
 	for _, attr := range t.Attr {

@@ -79,10 +79,10 @@ var feedLimits = jsonio.Limits{Size: maxFeed, Depth: 64}
 func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	var w wireJSONFeed
 	if err := jsonio.Unmarshal(body, &feedLimits, &w); err != nil {
-		return nil, feedError("", "JSON Feed", err)
+		return nil, feedError("", "", "JSON Feed", err)
 	}
 	if !strings.HasPrefix(w.Version, "https://jsonfeed.org/version/1") && !strings.HasPrefix(w.Version, "http://jsonfeed.org/version/1") {
-		return nil, feedError("/version", "it is no JSON Feed of version 1", nil)
+		return nil, feedError("/version", "unknown-version", "it is no JSON Feed of version 1", nil)
 	}
 	var gone struct {
 		Items *[]wireJSONGone `json:"items"`
@@ -144,8 +144,8 @@ func feedTime(s string) time.Time {
 	return t.UTC()
 }
 
-func feedError(position, reason string, err error) error {
-	return &millrace.FormatError{Protocol: Name, Position: position, Reason: reason, Err: err}
+func feedError(position, code, reason string, err error) error {
+	return &millrace.FormatError{Protocol: Name, Position: position, Code: code, Reason: reason, Err: err}
 }
 
 // formatURL names the document of a format error.

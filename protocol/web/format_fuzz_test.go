@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 func at(t testing.TB, s string) *url.URL {
@@ -67,19 +68,19 @@ func TestDecodeFeed(t *testing.T) {
 
 func TestDecodeFeedErrors(t *testing.T) {
 	for body, want := range map[string]string{
-		"":        "empty",
-		"<rss/>":  "its root is <rss>",
-		"<feed/>": `of the namespace ""`,
-		"<feed xmlns='http://www.w3.org/2005/Atom'><entry>":              "line 1",
-		`<?xml version="1.0" encoding="iso-8859-1"?><feed/>`:             "not UTF-8",
-		strings.Repeat(`<feed xmlns="http://www.w3.org/2005/Atom">`, 70): "deeper than 64",
-		`{"items":[]}`:                  "/version",
-		`{"version":1}`:                 "version",
-		`{"version":"a","version":"b"}`: "JSON Feed",
+		"":        "empty line 1",
+		"<rss/>":  "xml-root line 1",
+		"<feed/>": "xml-root line 1",
+		"<feed xmlns='http://www.w3.org/2005/Atom'><entry>":              "invalid line 1",
+		`<?xml version="1.0" encoding="iso-8859-1"?><feed/>`:             "charset line 1",
+		strings.Repeat(`<feed xmlns="http://www.w3.org/2005/Atom">`, 70): "xml-depth line 1",
+		`{"items":[]}`:                  "unknown-version /version",
+		`{"version":1}`:                 "json-type",
+		`{"version":"a","version":"b"}`: "json-duplicate",
 	} {
 		doc, err := decodeFeed([]byte(body), at(t, "https://x.test/"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60q: %+v, %v", body, doc, err)
+		if got := protocoltest.ErrorAt(err); got != want {
+			t.Errorf("%.60q: %+v, %s, want %s: %v", body, doc, got, want, err)
 		}
 	}
 }
