@@ -91,11 +91,11 @@ func TestNotThere(t *testing.T) {
 		kind  error
 		want  string
 	}{
-		"nothing": {func(*host) {}, millrace.ErrNotFound, "SCP is not deployed at /"},
+		"nothing": {func(*host) {}, millrace.ErrNotFound, "not-found"},
 		"a sitemap without": {func(h *host) {
 			h.put("/sitemap.xml", []byte(`<urlset><url><loc>https://example.com/</loc></url></urlset>`))
-		}, millrace.ErrNotFound, "SCP is not deployed at /"},
-		"a broken sitemap without": {func(h *host) { h.put("/sitemap.xml", []byte(`<urlset><url>`)) }, millrace.ErrNotFound, "SCP is not deployed"},
+		}, millrace.ErrNotFound, "not-found"},
+		"a broken sitemap without": {func(h *host) { h.put("/sitemap.xml", []byte(`<urlset><url>`)) }, millrace.ErrNotFound, "not-found"},
 		"many sitemaps": {func(h *host) {
 			h.put("/sitemap.xml", nil).answer = func(w http.ResponseWriter, _ *http.Request) {
 				var b strings.Builder
@@ -104,35 +104,35 @@ func TestNotThere(t *testing.T) {
 				}
 				_, _ = w.Write([]byte("<sitemapindex>" + b.String() + "</sitemapindex>"))
 			}
-		}, millrace.ErrNotFound, "SCP is not deployed"},
+		}, millrace.ErrNotFound, "not-found"},
 		"out of order": {func(h *host) {
 			h.put("/sitemap.xml", nil).answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
-		}, millrace.ErrUnavailable, "500 Internal Server Error"},
+		}, millrace.ErrUnavailable, "http-500"},
 		"a higher version": {func(h *host) {
 			h.put("/sitemap.xml", bytes.Replace(sitemapOf(h.collection("all.scp", day(5, 0), time.Time{}, "/a")), []byte("0.1<"), []byte("1.0<"), 1))
-		}, millrace.ErrInvalid, "/sitemap.xml at line 3: version 1.0 is higher than 0.1 (section Discovery via Sitemap)"},
+		}, millrace.ErrInvalid, "scp/discovery-via-sitemap /sitemap.xml line 3"},
 		"nothing that can be read": {func(h *host) {
 			h.put("/sitemap.xml", sitemapOf(`<scp:collection section="all" type="snapshot" url="/x" generated="soon"/>`))
-		}, millrace.ErrInvalid, `it names no collection that can be read: generated: "soon" is no date and time`},
+		}, millrace.ErrInvalid, "scp/sitemap/date-time /sitemap.xml"},
 		"sections that are not wanted": {func(h *host) {
 			h.offers(h.collection("all-delta.scp", day(5, 0), day(4, 0), "/a"))
-		}, millrace.ErrNotFound, "it has no snapshot of the sections that are wanted"},
+		}, millrace.ErrNotFound, "not-found"},
 		"cut": {func(h *host) {
 			h.put("/sitemap.xml", nil).answer = func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "10000")
 				_, _ = w.Write(sitemapOf(h.collection("all.scp", day(5, 0), time.Time{}, "/a")))
 			}
-		}, millrace.ErrUnavailable, "unexpected EOF"},
+		}, millrace.ErrUnavailable, "unavailable"},
 		"broken among the elements": {func(h *host) {
 			h.put("/sitemap.xml", bytes.Replace(sitemapOf(h.collection("all.scp", day(5, 0), time.Time{}, "/a")), []byte("<url>"), []byte("</urlse>"), 1))
-		}, millrace.ErrInvalid, "/sitemap.xml at line 5: </urlse> ends <urlset> (section Discovery via Sitemap)"},
+		}, millrace.ErrInvalid, "xml-syntax /sitemap.xml line 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			c.files(h)
 			f := follow(h)
 			got, asked := f.read(t)
-			if !strings.HasPrefix(got, "error: ") || !strings.Contains(got, c.want) || len(asked) > maxSitemaps {
+			if got != "error: "+c.want || len(asked) > maxSitemaps {
 				t.Errorf("%s\nwant %s\n%s", got, c.want, asked)
 			}
 			for _, err := range NewReader(&http.Client{}, h.url, nil).Changes(t.Context(), "") {

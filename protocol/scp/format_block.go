@@ -93,7 +93,7 @@ func (p *parser) blockOf() (t blockType) {
 			return t
 		}
 		if seen&bit != 0 && bit != blockOther {
-			p.refuse(from, "Page Object Schema", "the name is there twice")
+			p.refuse(from, "Page Object Schema", twice)
 		}
 		seen |= bit
 	}

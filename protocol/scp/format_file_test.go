@@ -23,11 +23,11 @@ var aTime = time.Date(2026, 11, 21, 8, 54, 18, 0, time.UTC)
 
 const plainMetadata = `{"collection":{"id":"blog-1","section":"blog","type":"delta","generated":"2026-11-21T00:00:00Z","since":"2026-11-20T00:00:00Z","version":"0.1"}}`
 
-// metadataCase is a first line, made by a change of a good one, and what is
-// wrong with it, "" for nothing. apart: the schema does not say so.
+// metadataCase is a first line, made by a change of a good one, and where it is
+// wrong and the code of the error, "" for none. apart: the schema does not say so.
 type metadataCase struct {
-	old, new, at, why string
-	apart             bool
+	old, new, at, code string
+	apart              bool
 }
 
 func (c *metadataCase) line() string { return strings.Replace(plainMetadata, c.old, c.new, 1) }
@@ -40,37 +40,37 @@ var metadataCases = []metadataCase{
 	{`{"collection"`, `{"a":1,"collection"`, "", "", false},
 	{`"id":"blog-1"`, `"id":"a_B-9"`, "", "", false},
 	{`"0.1"`, `"0.1","checksum":"sha256:` + strings.ToUpper(strings.Repeat("ab", 32)) + `"`, "", "", false},
-	{`"since":"2026-11-20T00:00:00Z",`, ``, "/collection/since", "required", false},
-	{`"id":"blog-1",`, ``, "/collection/id", "required", false},
-	{`"section":"blog",`, ``, "/collection/section", "required", false},
-	{`"type":"delta",`, ``, "/collection/type", "required", false},
-	{`"generated":"2026-11-21T00:00:00Z",`, ``, "/collection/generated", "required", false},
-	{`,"version":"0.1"`, ``, "/collection/version", "required", false},
-	{`"blog-1"`, `"blog 1"`, "/collection/id", "letters", false},
-	{`"blog-1"`, `"blog\n"`, "/collection/id", "letters", false},
-	{`"blog-1"`, `""`, "/collection/id", "letters", false},
-	{`"blog-1"`, `null`, "/collection/id", "a string", false},
-	{`"blog"`, `"blög"`, "/collection/section", "letters", false},
-	{`"delta"`, `"full"`, "/collection/type", "snapshot", false},
-	{`"2026-11-21T00:00:00Z"`, `"2026-11-21 00:00:00Z"`, "/collection/generated", "RFC 3339", false},
-	{`"2026-11-20T00:00:00Z"`, `"yesterday"`, "/collection/since", "RFC 3339", false},
-	{`"0.1"`, `"1.0"`, "/collection/version", "not known", true},
-	{`"0.1"`, `"10.0"`, "/collection/version", "not known", true},
-	{`"0.1"`, `"0.1\n"`, "/collection/version", "MAJOR.MINOR", false},
-	{`"0.1"`, `"0.1.2"`, "/collection/version", "MAJOR.MINOR", false},
-	{`"0.1"`, `0.1`, "/collection/version", "a string", false},
-	{`"0.1"`, `"0.1","checksum":"sha256:abc"`, "/collection/checksum", "checksum", false},
-	{`"0.1"`, `"0.1","checksum":""`, "/collection/checksum", "checksum", false},
-	{`"0.1"`, `"0.1","checksum":null`, "/collection/checksum", "a string", false},
-	{`"0.1"`, `"0.1","id":"a"`, "/collection/id", "twice", true},
-	{`}}`, `},"collection":{}}`, "/collection", "twice", true},
-	{`}}`, `}`, "", "too early", false},
-	{`}}`, `}}}`, "", "data after", false},
-	{plainMetadata, `{"id":"blog-1"}`, "/collection", "required", false},
-	{plainMetadata, `{"collection":[]}`, "/collection", "an object", false},
-	{plainMetadata, `[]`, "", "an object", false},
-	{plainMetadata, plainLine, "/collection", "required", false},
-	{plainMetadata, "\ufeff" + plainMetadata, "", "byte order mark", false},
+	{`"since":"2026-11-20T00:00:00Z",`, ``, "/collection/since", "scp/metadata/since", false},
+	{`"id":"blog-1",`, ``, "/collection/id", "scp/metadata/id", false},
+	{`"section":"blog",`, ``, "/collection/section", "scp/metadata/section", false},
+	{`"type":"delta",`, ``, "/collection/type", "scp/metadata/type", false},
+	{`"generated":"2026-11-21T00:00:00Z",`, ``, "/collection/generated", "scp/metadata/generated", false},
+	{`,"version":"0.1"`, ``, "/collection/version", "scp/metadata/version", false},
+	{`"blog-1"`, `"blog 1"`, "/collection/id", "scp/metadata/id", false},
+	{`"blog-1"`, `"blog\n"`, "/collection/id", "scp/metadata/id", false},
+	{`"blog-1"`, `""`, "/collection/id", "scp/metadata/id", false},
+	{`"blog-1"`, `null`, "/collection/id", "scp/metadata/id", false},
+	{`"blog"`, `"blög"`, "/collection/section", "scp/metadata/section", false},
+	{`"delta"`, `"full"`, "/collection/type", "scp/metadata/type", false},
+	{`"2026-11-21T00:00:00Z"`, `"2026-11-21 00:00:00Z"`, "/collection/generated", "scp/metadata/generated", false},
+	{`"2026-11-20T00:00:00Z"`, `"yesterday"`, "/collection/since", "scp/metadata/since", false},
+	{`"0.1"`, `"1.0"`, "/collection/version", "scp/metadata/version", true},
+	{`"0.1"`, `"10.0"`, "/collection/version", "scp/metadata/version", true},
+	{`"0.1"`, `"0.1\n"`, "/collection/version", "scp/metadata/version", false},
+	{`"0.1"`, `"0.1.2"`, "/collection/version", "scp/metadata/version", false},
+	{`"0.1"`, `0.1`, "/collection/version", "scp/metadata/version", false},
+	{`"0.1"`, `"0.1","checksum":"sha256:abc"`, "/collection/checksum", "scp/checksum/form", false},
+	{`"0.1"`, `"0.1","checksum":""`, "/collection/checksum", "scp/checksum/form", false},
+	{`"0.1"`, `"0.1","checksum":null`, "/collection/checksum", "scp/checksum/form", false},
+	{`"0.1"`, `"0.1","id":"a"`, "/collection/id", "scp/metadata/id", true},
+	{`}}`, `},"collection":{}}`, "/collection", "scp/format/first-line", true},
+	{`}}`, `}`, "", "scp/format/first-line", false},
+	{`}}`, `}}}`, "", "scp/format/first-line", false},
+	{plainMetadata, `{"id":"blog-1"}`, "/collection", "scp/format/first-line", false},
+	{plainMetadata, `{"collection":[]}`, "/collection", "scp/format/first-line", false},
+	{plainMetadata, `[]`, "", "scp/format/first-line", false},
+	{plainMetadata, plainLine, "/collection", "scp/format/first-line", false},
+	{plainMetadata, "\ufeff" + plainMetadata, "", "scp/format/json-lines", false},
 }
 
 func TestMetadata(t *testing.T) {
@@ -79,14 +79,14 @@ func TestMetadata(t *testing.T) {
 		got, err := Open(strings.NewReader(file), int64(len(file)), nil)
 		f, _ := errors.AsType[*millrace.FormatError](err)
 		switch {
-		case c.why == "" && err != nil:
+		case c.code == "" && err != nil:
 			t.Errorf("%s: %v", c.line(), err)
-		case c.why == "":
+		case c.code == "":
 			if m := got.Metadata(); m.ID == "" || m.Generated.IsZero() || m.Checksum != strings.ToLower(m.Checksum) {
 				t.Errorf("%s: %+v", c.line(), m)
 			}
-		case f == nil || !strings.HasPrefix(f.Position, "line 1") || !strings.Contains(f.Position, c.at) || !strings.Contains(f.Error(), c.why):
-			t.Errorf("%s: %v", c.line(), err)
+		case f == nil || !strings.HasPrefix(f.Position, "line 1") || !strings.Contains(f.Position, c.at) || millrace.ErrorCode(err) != c.code:
+			t.Errorf("%s: %s %v, want %s", c.line(), millrace.ErrorCode(err), err, c.code)
 		}
 	}
 }
@@ -152,44 +152,44 @@ func TestBadFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		name, file, at, why string
-		o                   *OpenOptions
+		name, file, at, code string
+		o                    *OpenOptions
 	}{
-		{"empty", "", "line 1", "empty", nil},
-		{"empty gzip", string(zipped(nil)), "line 1", "empty", nil},
-		{"HTML", "<!DOCTYPE html>\n", "line 1", "should be", nil},
-		{"no JSON", lines(plainLine, plainLine, "{", plainLine), "line 4", "too early", nil},
-		{"missing field", lines(strings.Replace(plainLine, `"title":"T",`, "", 1)), "line 2 (/title)", "required", nil},
-		{"second metadata", lines(plainLine, plainMetadata), "line 3", "second line of metadata", nil},
-		{"blank line", lines(plainLine, "", plainLine), "line 3", "blank", nil},
-		{"blank line at the end", lines(plainLine, "", ""), "line 3", "blank", nil},
-		{"line of spaces", lines(plainLine, " \t\r", plainLine), "line 3", "blank", nil},
-		{"trailing garbage", lines(plainLine, "garbage"), "line 3", "should be", nil},
-		{"NUL bytes", lines(plainLine, "\x00\x00"), "line 3", "should be", nil},
-		{"deep", lines(deep), "line 2 (/schema/a", "too deep", nil},
-		{"bomb, zstd", string(packed([]byte(bomb))), "line 2", "more than 100 times", nil},
-		{"bomb, gzip", string(zipped([]byte(bomb))), "line 2", "more than 100 times", nil},
-		{"long line", lines(plainLine, plainLine+strings.Repeat(" ", 1000)), "line 3", "too long", &OpenOptions{MaxLine: len(plainLine) + 999}},
-		{"long metadata", strings.Repeat(" ", maxMetadata) + good, "line 1", "too long", nil},
-		{"long file", good, "", "longer than", &OpenOptions{MaxFile: int64(len(good)) - 1}},
-		{"long when decoded", string(packed([]byte(good))), "line", "longer than", &OpenOptions{MaxBytes: int64(len(good)) - 1}},
-		{"slow", lines(strings.Replace(plainLine, `{"@type":"Article"}`, `{"a":[`+strings.Repeat("1,", 5000)+"1]}", 1)), "line 2 (/schema/a", "too long to read", &OpenOptions{
+		{"empty", "", "line 1", "scp/format/first-line", nil},
+		{"empty gzip", string(zipped(nil)), "line 1", "scp/format/first-line", nil},
+		{"HTML", "<!DOCTYPE html>\n", "line 1", "scp/format/first-line", nil},
+		{"no JSON", lines(plainLine, plainLine, "{", plainLine), "line 4", "scp/format/json-lines", nil},
+		{"missing field", lines(strings.Replace(plainLine, `"title":"T",`, "", 1)), "line 2 (/title)", "scp/page/required", nil},
+		{"second metadata", lines(plainLine, plainMetadata), "line 3", "scp/format/pages", nil},
+		{"blank line", lines(plainLine, "", plainLine), "line 3", "scp/format/json-lines", nil},
+		{"blank line at the end", lines(plainLine, "", ""), "line 3", "scp/format/json-lines", nil},
+		{"line of spaces", lines(plainLine, " \t\r", plainLine), "line 3", "scp/format/json-lines", nil},
+		{"trailing garbage", lines(plainLine, "garbage"), "line 3", "scp/format/json-lines", nil},
+		{"NUL bytes", lines(plainLine, "\x00\x00"), "line 3", "scp/format/json-lines", nil},
+		{"deep", lines(deep), "line 2 (/schema/a", "scp/reader/refused", nil},
+		{"bomb, zstd", string(packed([]byte(bomb))), "line 2", "scp/limits/ratio", nil},
+		{"bomb, gzip", string(zipped([]byte(bomb))), "line 2", "scp/limits/ratio", nil},
+		{"long line", lines(plainLine, plainLine+strings.Repeat(" ", 1000)), "line 3", "scp/limits/page", &OpenOptions{MaxLine: len(plainLine) + 999}},
+		{"long metadata", strings.Repeat(" ", maxMetadata) + good, "line 1", "scp/limits/page", nil},
+		{"long file", good, "", "scp/limits/file", &OpenOptions{MaxFile: int64(len(good)) - 1}},
+		{"long when decoded", string(packed([]byte(good))), "line", "scp/reader/refused", &OpenOptions{MaxBytes: int64(len(good)) - 1}},
+		{"slow", lines(strings.Replace(plainLine, `{"@type":"Article"}`, `{"a":[`+strings.Repeat("1,", 5000)+"1]}", 1)), "line 2 (/schema/a", "scp/reader/refused", &OpenOptions{
 			Now: func() func() time.Time {
 				now := aTime
 				return func() time.Time { now = now.Add(20 * time.Second); return now }
 			}(),
 		}},
-		{"zstd garbage", string(packed([]byte(good))) + "garbage", "line", "decompressed", nil},
-		{"gzip garbage", string(zipped([]byte(good))) + "garbage of some length", "line", "decompressed", nil},
-		{"a window of 64 MiB", string(wide.EncodeAll(bytes.Repeat([]byte(good), 40_000), nil)), "line 1", "decompressed", nil},
-		{"zstd magic alone", "\x28\xb5\x2f\xfd", "line 1", "decompressed", nil},
-		{"gzip magic alone", "\x1f\x8b", "line 1", "decompressed", nil},
+		{"zstd garbage", string(packed([]byte(good))) + "garbage", "line", "scp/format/compression", nil},
+		{"gzip garbage", string(zipped([]byte(good))) + "garbage of some length", "line", "scp/format/compression", nil},
+		{"a window of 64 MiB", string(wide.EncodeAll(bytes.Repeat([]byte(good), 40_000), nil)), "line 1", "scp/format/compression", nil},
+		{"zstd magic alone", "\x28\xb5\x2f\xfd", "line 1", "scp/format/compression", nil},
+		{"gzip magic alone", "\x1f\x8b", "line 1", "scp/format/compression", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := verify(t, c.file, c.o)
 			f, _ := errors.AsType[*millrace.FormatError](err)
-			if f == nil || !strings.HasPrefix(f.Position, c.at) || !strings.Contains(f.Error(), c.why) || f.Protocol != Name || f.Section == "" {
-				t.Errorf("%v", err)
+			if f == nil || !strings.HasPrefix(f.Position, c.at) || millrace.ErrorCode(err) != c.code || f.Protocol != Name || f.Section == "" {
+				t.Errorf("%s %v, want %s", millrace.ErrorCode(err), err, c.code)
 			}
 		})
 	}

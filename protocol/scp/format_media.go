@@ -120,7 +120,7 @@ func (p *parser) object(what string, read func(name string) int, needs int) (ok 
 			return false
 		}
 		if seen&bit != 0 {
-			p.refuse(at, "Page Object Schema", "a name is there twice")
+			p.refuse(at, "Page Object Schema", twice)
 		}
 		seen |= bit
 	}

@@ -57,7 +57,7 @@ func (p *parser) parseMetadata(line []byte) (m Metadata, at place, ok bool) {
 		case string(name) != "collection":
 			p.value(2)
 		case found:
-			p.fail(p.pos, metaSectionName, "the name is there twice")
+			p.fail(p.pos, metaSectionName, twice)
 		default:
 			found = true
 			at = p.collection(&m)
@@ -101,7 +101,7 @@ func (p *parser) collection(m *Metadata) (at place) {
 		case bit == 0:
 			p.value(3)
 		case seen&bit != 0:
-			p.fail(p.pos, metaSectionName, "the name is there twice")
+			p.fail(p.pos, metaSectionName, twice)
 		case bit == metaChecksum:
 			at = p.checksum(m, comma)
 		default:

@@ -88,7 +88,7 @@ func (p *parser) parsePage(line []byte) bool {
 			return false
 		}
 		if seen&bit != 0 {
-			p.refuse(at, "Page Fields", "the name is there twice")
+			p.refuse(at, "Page Fields", twice)
 		}
 		seen |= bit
 	}

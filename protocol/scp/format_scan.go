@@ -48,6 +48,9 @@ type issue struct {
 	reason  string
 }
 
+// twice is the reason of an issue that two members of one name make.
+const twice = "the name is there twice"
+
 // counts are the oddities that a file is read in spite of.
 type counts struct {
 	unknown   int // blocks of a type that is not known

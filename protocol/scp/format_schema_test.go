@@ -187,7 +187,7 @@ func TestSchemaOfMetadata(t *testing.T) {
 		line := []byte(c.line())
 		p := &parser{limits: new(OpenOptions).resolve()}
 		_, _, ok := p.parseMetadata(line)
-		if ok != (c.why == "") {
+		if ok != (c.code == "") {
 			t.Errorf("%s: %v", line, p.fatal)
 		}
 		if err := validates(t, s, line); (err == nil) != ok && !c.apart {

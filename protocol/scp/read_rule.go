@@ -32,7 +32,7 @@ const (
 	noteSection = "reader/section-missing"        // that the options name
 )
 
-var errHost = errors.New("the host is not one that is allowed")
+var errHost = millrace.Coded("other-host", errors.New("the host is not one that is allowed"))
 
 // ruleOf gives the rule for which something was refused.
 func ruleOf(err error) string {

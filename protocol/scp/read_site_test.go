@@ -21,6 +21,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
 // day gives a time of the month in which the tests of the reader play. It is
@@ -296,7 +297,7 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 			out = append(out, "skip "+local(skip.URL))
 		case err != nil:
 			failed = true
-			out = append(out, "error: "+strings.ReplaceAll(err.Error(), f.h.url, "/"))
+			out = append(out, "error: "+strings.ReplaceAll(protocoltest.ErrorAt(err), f.h.url, "/"))
 			if fatal(t.Context(), err) {
 				t.Errorf("the error has no kind: %v", err)
 			}
