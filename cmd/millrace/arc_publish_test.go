@@ -46,6 +46,7 @@ func TestARCForms(t *testing.T) {
 }
 
 func TestARCFlags(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	for _, flags := range [][]string{
 		{"--arc-listed", "members"},

@@ -47,6 +47,7 @@ const plainPage = `<!DOCTYPE html>
 `
 
 func TestARCSnapshot(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	visit, plain := filepath.Join(dir, "visit.html"), filepath.Join(dir, "write.html")
 	write(t, visit, annotatedPage)
@@ -74,6 +75,7 @@ func TestARCSnapshot(t *testing.T) {
 }
 
 func TestARCLint(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	good, bad, shape := filepath.Join(dir, "good.html"), filepath.Join(dir, "bad.html"), filepath.Join(dir, "shape.json")
 	write(t, good, annotatedPage)
@@ -103,6 +105,7 @@ func TestARCLint(t *testing.T) {
 }
 
 func TestARCAnnotate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	page := filepath.Join(dir, "write.html")
 	write(t, page, plainPage)
@@ -137,6 +140,7 @@ func TestARCAnnotate(t *testing.T) {
 // TestARCBad runs the commands over what is no page: each error says what it is
 // about, and nothing is printed.
 func TestARCBad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	large, binary, wide, many := filepath.Join(dir, "large"), filepath.Join(dir, "x.bin"), filepath.Join(dir, "wide.html"), filepath.Join(dir, "many.html")
 	write(t, large, "")
@@ -188,6 +192,7 @@ func TestARCBad(t *testing.T) {
 
 // Whatever way a page is taken in, its snapshot comes with it.
 func TestARCTakenIn(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	write(t, filepath.Join(dir, "visit.html"), annotatedPage)
 	write(t, filepath.Join(dir, "write.html"), plainPage)

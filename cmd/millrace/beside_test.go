@@ -92,6 +92,7 @@ func sameLinks(t *testing.T, url, direct string) {
 
 // A static site that nginx or Caddy serves, and millrace beside it.
 func TestRealBesideStatic(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"nginx", "caddy"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()

@@ -103,6 +103,7 @@ func realBuild(t *testing.T, server, src string, options ...string) (url, out, a
 }
 
 func TestRealBuildNginx(t *testing.T) {
+	t.Parallel()
 	src := copySite(t, "handbook")
 	url, out, at, file := realBuild(t, "nginx", src, "--build")
 
@@ -141,6 +142,7 @@ func TestRealBuildNginx(t *testing.T) {
 }
 
 func TestRealBuildNginxManual(t *testing.T) {
+	t.Parallel()
 	realBuild(t, "nginx", pgdocOf(t, "index.", "tutorial", "queries", "ddl", "datatype", "indexes"), "--build")
 }
 
@@ -148,6 +150,7 @@ func TestRealBuildCaddy(t *testing.T) { realBuild(t, "caddy", copySite(t, "handb
 
 // A server that knows nothing of the folder does as the report says.
 func TestRealBuildPlain(t *testing.T) {
+	t.Parallel()
 	src, out, port := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), freePort(t)
 	r := built(t, src, out, "http://127.0.0.1:"+port+"/")
 	url, _ := realSite(t, "nginx", "--plain", "--html", out, "--port", port)
@@ -159,6 +162,7 @@ func TestRealBuildPlain(t *testing.T) {
 // Files with fixed bytes are sent as they are, with their coding, in parts as
 // well; so is what lies below another path of the host.
 func TestRealBuildFixed(t *testing.T) {
+	t.Parallel()
 	const bytes = "(\xb5/\xfd not to be coded again, and longer than what a server leaves alone, since it is not worth it at all\n"
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -165,6 +165,7 @@ func TestBuildOthers(t *testing.T) {
 }
 
 func TestBuildUsage(t *testing.T) {
+	t.Parallel()
 	src, full := copySite(t, "handbook"), t.TempDir()
 	write(t, filepath.Join(full, "mine"), "")
 	const base = "https://handbook.example/"
@@ -215,6 +216,7 @@ func TestBuildRequiresKey(t *testing.T) {
 // A folder that cannot be had is refused before a site is read, and a build
 // that fails leaves nothing.
 func TestBuildRefusedFirst(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }))
 	defer site.Close()
 	full := t.TempDir()
@@ -237,6 +239,7 @@ func TestBuildRefusedFirst(t *testing.T) {
 
 // Two builds into one folder are kept apart.
 func TestBuildTwice(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	const base = "https://handbook.example/"
 	b, err := static.Open(out, base, http.NotFoundHandler(), nil)
@@ -297,6 +300,7 @@ func TestBuildText(t *testing.T) {
 
 // A build that is killed at any moment is completed by the next one.
 func TestKillBuild(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("testing.Short: kills child processes")
 	}

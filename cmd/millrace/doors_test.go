@@ -73,6 +73,7 @@ func TestServeRequiresKey(t *testing.T) {
 }
 
 func TestServeOpens(t *testing.T) {
+	t.Parallel()
 	db := filepath.Join(t.TempDir(), "site.db")
 	s := serve(t, copySite(t, "handbook"), "--store", db, "--require-key", "--open", "scp")
 	for path, want := range map[string]int{"sitemap.xml": 200, "llm-pages.json": 401, "about/llm.json": 401} {
@@ -101,6 +102,7 @@ func TestServeOpens(t *testing.T) {
 }
 
 func TestKeysCommands(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	env := map[string]string{"HOME": home}
 	dir := copySite(t, "handbook")
@@ -165,6 +167,7 @@ func TestKeysCommands(t *testing.T) {
 }
 
 func TestDoorsRefuse(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	for _, args := range [][]string{
 		{"--open", "scp"},
@@ -199,6 +202,7 @@ func TestDoorsRefuse(t *testing.T) {
 
 // The flag, the environment and the configuration name protocols alike.
 func TestOpened(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	conf := func(yaml string) string {
 		file := filepath.Join(t.TempDir(), "millrace.yaml")
@@ -227,6 +231,7 @@ func TestOpened(t *testing.T) {
 }
 
 func TestParseExpiry(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 22, 5, 0, 0, 500, time.UTC)
 	for s, want := range map[string]string{
 		"90d": "2027-02-20T05:00:00Z", "12h": "2026-11-22T17:00:00Z", "1h30m": "2026-11-22T06:30:00Z", "2027-01-31": "2027-01-31T00:00:00Z",
@@ -244,6 +249,7 @@ func TestParseExpiry(t *testing.T) {
 
 // Pages that somebody names are brought up to date, and no others.
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	ctx, dir := t.Context(), copySite(t, "handbook")
 	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	const base = "https://www.example.com/"

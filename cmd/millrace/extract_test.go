@@ -9,6 +9,7 @@ import (
 )
 
 func TestExtract(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join("..", "..", "testdata", "sites", "handbook", "about", "index.html")
 	for _, c := range []struct {
 		name string
@@ -45,6 +46,7 @@ func TestExtract(t *testing.T) {
 }
 
 func TestExtractURL(t *testing.T) {
+	t.Parallel()
 	url, _ := liveSite(t, copySite(t, "handbook"), 0)
 	code, out, errs := command(t, nil, "extract", url+"about/", "--allow-private")
 	if code != 0 || !strings.Contains(out, "url          "+url+"about/\n") || !strings.Contains(out, "Ines Halloran") {
@@ -58,6 +60,7 @@ func TestExtractURL(t *testing.T) {
 // TestExtractBad runs the command in ways that cannot be right: each error says
 // what it is about.
 func TestExtractBad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	page := filepath.Join("..", "..", "testdata", "sites", "handbook", "about", "index.html")
 	binary, yaml := filepath.Join(dir, "x.bin"), filepath.Join(dir, "millrace.yaml")
@@ -85,6 +88,7 @@ func TestExtractBad(t *testing.T) {
 }
 
 func TestExtractIdle(t *testing.T) {
+	t.Parallel()
 	page := filepath.Join("..", "..", "testdata", "sites", "handbook", "about", "index.html")
 	_, out, _ := command(t, nil, "extract", page, "--explain", "--drop", ".nowhere", "--drop", "footer", "--keep", "header")
 	if !strings.Contains(out, "\nidle     drop .nowhere: nothing on this page goes by it\n") || strings.Contains(out, "idle     drop footer") || strings.Contains(out, "idle     keep") {

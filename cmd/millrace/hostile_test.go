@@ -244,6 +244,7 @@ const tooMuch = "decodes to more than 100 times its coded size"
 // Whatever a site does, a pull ends soon, says in one line what happened and
 // where, and leaves the mirror as it was; the next pull goes on.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	good, mirrors := manualSite(t)
 	for i, f := range faults {
 		for j, via := range vias {

@@ -44,6 +44,7 @@ func certified(t *testing.T, name string, from, to time.Duration) *tls.Config {
 // A host whose TLS is not to be trusted gets no request, and one line says what
 // is wrong and what to do.
 func TestPullTLS(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	old := func(c *tls.Config) *tls.Config { c.MaxVersion = tls.VersionTLS11; return c }
 	for _, tt := range []struct {
@@ -101,6 +102,7 @@ func TestPullTLS(t *testing.T) {
 
 // A name that means a public address at first, and a private one then.
 func TestPullRebinding(t *testing.T) {
+	t.Parallel()
 	good, mirrors := manualSite(t)
 	for _, via := range vias {
 		file := copyStore(t, mirrors[via])
@@ -134,6 +136,7 @@ func TestPullRebinding(t *testing.T) {
 
 // A clock that goes backwards, and forwards again, costs a few requests.
 func TestPullClock(t *testing.T) {
+	t.Parallel()
 	good, mirrors := manualSite(t)
 	for _, via := range vias {
 		file := mirrors[via]
@@ -161,6 +164,7 @@ func TestPullClock(t *testing.T) {
 // What was published is gone from the list at once: nothing goes before a
 // second pull has seen the same.
 func TestPullEmptied(t *testing.T) {
+	t.Parallel()
 	for _, room := range all.Protocols() {
 		file := filepath.Join(t.TempDir(), "m.db")
 		s := protocoltest.Serve(room, nil)
@@ -209,6 +213,7 @@ func TestPullEmptied(t *testing.T) {
 
 // Credentials in links and lists go nowhere.
 func TestPullCredentialsInLinks(t *testing.T) {
+	t.Parallel()
 	const link = "http://somebody:topsecret@handbook.example/secret/"
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {

@@ -12,6 +12,7 @@ import (
 // What is no URL of a site is refused in one line, before anything is asked
 // for, and without what is secret in it.
 func TestPullWrongURL(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ url, code string }{
 		{"handbook", "bad-url"},
 		{"./site", "bad-url"},
@@ -64,6 +65,7 @@ func TestPullWrongURL(t *testing.T) {
 // Names of hosts are shown as they are looked up, so that one which looks like
 // another is told apart.
 func TestPullLookAlike(t *testing.T) {
+	t.Parallel()
 	for url, site := range map[string]string{
 		"http://B\u00fccher.example/":      "http://xn--bcher-kva.example/",
 		"http://xn--bcher-kva.example":     "http://xn--bcher-kva.example/",
@@ -86,6 +88,7 @@ func TestPullLookAlike(t *testing.T) {
 
 // Of several sites, one that fails holds up no other.
 func TestPullOneOfTwoFails(t *testing.T) {
+	t.Parallel()
 	g := newPolicySite(t, 2, says(404, "text/plain", ""))
 	code, out, _ := command(t, nil, "pull", "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private", "--via", "tct-01", "http://127.0.0.1:1/", g.URL)
 	if code != exitFailure || !strings.Contains(out, "127.0.0.1:1/ failed") || !strings.Contains(out, "connection refused") || !strings.Contains(out, "2 added") {

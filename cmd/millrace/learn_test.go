@@ -141,6 +141,7 @@ func TestLearnCrawl(t *testing.T) {
 // Wrong rules and sources of which nothing is known are told, and nothing else
 // happens.
 func TestLearnWrong(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "index.html"), "<title>One</title><p>One page.</p>")
 	store := filepath.Join(t.TempDir(), "no.db")

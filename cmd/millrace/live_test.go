@@ -119,6 +119,7 @@ func TestServeLive(t *testing.T) {
 
 // A crawl that is killed goes on where it was.
 func TestKillCrawl(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("testing.Short: kills child processes")
 	}
@@ -264,6 +265,7 @@ func TestWaysTakeTurns(t *testing.T) {
 // A site that is down is served as the last whole look has found it, under
 // whatever address.
 func TestServeLiveDown(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.FileServer(http.Dir(copySite(t, "handbook"))))
 	file := filepath.Join(t.TempDir(), "live.db")
 	s := serve(t, site.URL, "--allow-private", "--store", file, "--base-url", "http://one.example/")

@@ -213,6 +213,7 @@ func TestUsage(t *testing.T) {
 
 // A line of the log that has an error has its code.
 func TestLoggedCode(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withCode})).Info("x", "error", fmt.Errorf("y: %w", millrace.ErrConflict), "n", 1)
 	if !strings.Contains(log.String(), " code=conflict n=1") {
@@ -229,6 +230,7 @@ func write(t *testing.T, name, content string) {
 
 // The command line wins over the environment, and that over the file.
 func TestConfigOrder(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.yaml")
 	write(t, file, "json: true\nquiet: true\n")
 	if code, out, errs := command(t, nil, "version", "--config", file); code != 0 || !strings.HasPrefix(out, "{") {
@@ -249,6 +251,7 @@ func TestConfigOrder(t *testing.T) {
 }
 
 func TestVersionAndHelp(t *testing.T) {
+	t.Parallel()
 	code, out, _ := command(t, nil, "version", "--json")
 	var v map[string]string
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v["version"] == "" || v["go"] == "" {
@@ -263,6 +266,7 @@ func TestVersionAndHelp(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -42,6 +42,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestMetricsFlag(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		values []string
 		off    bool

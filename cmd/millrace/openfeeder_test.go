@@ -17,6 +17,7 @@ import (
 // Whoever comes back after the log's horizon is told to read the index, by
 // every way that takes a token, and a mirror that is does so and loses nothing.
 func TestHorizon(t *testing.T) {
+	t.Parallel()
 	ctx, dir := t.Context(), copySite(t, "handbook")
 	db, mirror := filepath.Join(t.TempDir(), "site.db"), filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, dir, "--store", db)

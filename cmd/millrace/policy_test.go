@@ -29,6 +29,7 @@ func readPolicy(t *testing.T, yaml string) (*millrace.Policy, string) {
 }
 
 func TestPolicyBlock(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		yaml string
 		want *millrace.Policy
@@ -106,6 +107,7 @@ policy:
 
 // The block of the guide is one that is understood.
 func TestPolicyOfGuide(t *testing.T) {
+	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +123,7 @@ func TestPolicyOfGuide(t *testing.T) {
 // The block is what everybody is told, and telling something else is a change
 // with a later date.
 func TestServePolicy(t *testing.T) {
+	t.Parallel()
 	dir, conf, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "served.db")
 	args := []string{dir, "--config", conf, "--store", file, "--listen", freeAddress(t)}
 	type answer struct {
@@ -185,6 +188,7 @@ func TestServePolicy(t *testing.T) {
 }
 
 func TestPolicyAgrees(t *testing.T) {
+	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, conf, "policy:\n  rate: {per-second: 5}\n")
 	code, _, errs := command(t, nil, "serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0", "--config", conf, "--rate", "2")
@@ -196,6 +200,7 @@ func TestPolicyAgrees(t *testing.T) {
 // A folder has the policy as well, and another block writes it anew and nothing
 // that does not depend on it.
 func TestBuildPolicy(t *testing.T) {
+	t.Parallel()
 	src, out, conf := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "millrace.yaml")
 	document := filepath.Join(out, "llm-policy.json")
 	build := func(block string) (body string) {
@@ -232,6 +237,7 @@ func TestBuildPolicy(t *testing.T) {
 
 // All who publish a site with one block say the same, whoever comes first.
 func TestPolicyDatedOnce(t *testing.T) {
+	t.Parallel()
 	site := quotaSite(t)
 	log := slog.New(slog.DiscardHandler)
 	var last time.Time
@@ -270,6 +276,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 
 // Who changes the block and not its date is told.
 func TestPolicyDateForgotten(t *testing.T) {
+	t.Parallel()
 	site := quotaSite(t)
 	var out buffer
 	p := &process{log: slog.New(slog.NewTextHandler(&out, nil)), policy: &millrace.Policy{Access: "all", Updated: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
@@ -288,6 +295,7 @@ func TestPolicyDateForgotten(t *testing.T) {
 }
 
 func TestRetentionText(t *testing.T) {
+	t.Parallel()
 	for seconds, want := range map[float64]string{86_400: "a day", 30 * 86_400: "30 days", 90 * 60: "1h30m0s"} {
 		if got := retentionText(seconds); got != want {
 			t.Errorf("%v seconds: %q, want %q", seconds, got, want)

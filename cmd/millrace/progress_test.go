@@ -8,6 +8,7 @@ import (
 )
 
 func TestProgressText(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		g    *progress
 		want string

@@ -11,6 +11,7 @@ import (
 )
 
 func TestByteSize(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]byteSize{"1": 1, "500000": 500000, "20MB": 20e6, "20 mb": 20e6, "1.5GiB": 3 << 29, "64k": 64000, "2KiB": 2048, "7B": 7} {
 		var got byteSize
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
@@ -26,6 +27,7 @@ func TestByteSize(t *testing.T) {
 }
 
 func TestBoundRefuses(t *testing.T) {
+	t.Parallel()
 	snapshot := &protocol.Offer{Pages: 100, First: protocol.Cost{Requests: 2, Bytes: 1e6}}
 	single := &protocol.Offer{Pages: 100, First: protocol.Cost{Requests: 101, Bytes: 1e6}}
 	for _, c := range []struct {
@@ -52,6 +54,7 @@ func TestBoundRefuses(t *testing.T) {
 // A quota ends a pull, and is no failure: what was taken is kept, and the next
 // pull goes on.
 func TestPullQuotas(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, manyPages(t, 12))
 	for _, c := range [][]string{
 		{"tct-01", "--max-pages", "5"},
@@ -91,6 +94,7 @@ func TestPullQuotas(t *testing.T) {
 
 // Files of many pages are not begun if they are larger than what is allowed.
 func TestPullQuotaRefuses(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, manyPages(t, 40))
 	for _, args := range [][]string{{"--max-pages", "39"}, {"--max-pages", "39", "--via", "scp"}, {"--max-bytes", "6kB", "--via", "scp"}} {
 		b.paths()

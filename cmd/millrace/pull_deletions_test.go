@@ -43,6 +43,7 @@ func frozen(sitemap, etag string, times int) func(w http.ResponseWriter, r *http
 // gone: a page that is removed disappears with the next pull, for two small
 // requests.
 func TestPullDeletions(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	first := pullBest(t, b.url, mirror)
@@ -97,6 +98,7 @@ func TestPullDeletions(t *testing.T) {
 // A roll that is read whole may be older than what has been told already: what
 // is gone does not come back for good.
 func TestPullDeletionsOldRoll(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	old := map[string]*httptest.ResponseRecorder{}
@@ -158,6 +160,7 @@ func remove(t *testing.T, b *behind, page int) {
 
 // Who says that most of a site is gone is not believed without the roll.
 func TestPullManyDeletions(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	pullBest(t, b.url, mirror)
@@ -186,6 +189,7 @@ func TestPullManyDeletions(t *testing.T) {
 // A pull that chooses its way, and is killed at any moment, loses no page and
 // no deletion.
 func TestKillPullDeletions(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("testing.Short: kills child processes")
 	}

@@ -75,6 +75,7 @@ func (summaries) Page(_ context.Context, have millrace.Ref) (*millrace.Page, err
 // What the source says of a page stands beside the content, whatever becomes of
 // that; what is not for everybody does not come back.
 func TestFilled(t *testing.T) {
+	t.Parallel()
 	summary := func(url, snapshot string) *millrace.Page {
 		return &millrace.Page{
 			URL: url, Title: "Said", Summary: "A summary.", Known: millrace.FieldTitle | millrace.FieldSummary | millrace.FieldContent | millrace.FieldExtra,

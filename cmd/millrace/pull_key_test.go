@@ -13,6 +13,7 @@ import (
 // The key of a pull goes to the site that it names, and wrong ones are refused
 // without being shown.
 func TestPullKey(t *testing.T) {
+	t.Parallel()
 	var shown string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if key := r.Header.Get("Authorization"); key != "" {
@@ -51,6 +52,7 @@ func TestPullKey(t *testing.T) {
 // key as well; what redirects to another site does not take it along,
 // and is no page.
 func TestPullKeyFallback(t *testing.T) {
+	t.Parallel()
 	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and lets the flood pass.</p></main></html>`
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
@@ -108,6 +110,7 @@ func TestPullKeyFallback(t *testing.T) {
 
 // Whoever checks a site shows the key, but not for what has to be public.
 func TestCheckKey(t *testing.T) {
+	t.Parallel()
 	shown := map[string]bool{}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown[r.URL.Path] = r.Header.Get("Authorization") == "Bearer mill_file"

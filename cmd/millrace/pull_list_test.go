@@ -12,6 +12,7 @@ import (
 // A list that is longer than the user wants is refused, with nothing of it
 // applied; any other is read.
 func TestPullMaxList(t *testing.T) {
+	t.Parallel()
 	var srv *httptest.Server
 	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -43,6 +44,7 @@ func TestPullMaxList(t *testing.T) {
 
 // With --handshake each page is asked whether it leads to its document.
 func TestPullHandshake(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	plain := pullBest(t, s.url, filepath.Join(t.TempDir(), "plain.db"), "--via", "tct-00")
 	shaken := pullBest(t, s.url, filepath.Join(t.TempDir(), "shaken.db"), "--via", "tct-00", "--handshake")
@@ -73,6 +75,7 @@ func TestPullHandshake(t *testing.T) {
 
 // A site whose list nobody can read is pulled by the ways that are left.
 func TestPullUnknownVersion(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/llm-sitemap.json":

@@ -36,6 +36,7 @@ func tryPull(t *testing.T, url, file string, args ...string) (pullReport, int) {
 // What a site says about the use of its content holds for it, by whatever way
 // it is read.
 func TestPullPolicy(t *testing.T) {
+	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, conf, "policy:\n  terms: https://example.com/terms\n  contact: rights@example.com\n  purposes: {ai-train: false, ai-input: true}\n  requirements: {attribution: true}\n")
 	addr := freeAddress(t)
@@ -201,6 +202,7 @@ func says(status int, typ, body string) http.HandlerFunc {
 }
 
 func TestPullOddPolicy(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		policy http.HandlerFunc
@@ -287,6 +289,7 @@ func age(t *testing.T, file, site, by string) {
 // A policy is remembered for a day, and an older one counts while nobody can
 // have a newer one.
 func TestPullPolicyRemembered(t *testing.T) {
+	t.Parallel()
 	allows := says(200, "application/json", `{"purposes":{"allow_ai_input":true},"requirements":{"notice_required":true}}`)
 	s := newPolicySite(t, 2, allows)
 	file := filepath.Join(t.TempDir(), "mirror.db")
@@ -326,6 +329,7 @@ func TestPullPolicyRemembered(t *testing.T) {
 
 // Of a site that is down a pull says that it is down.
 func TestPullPolicyDown(t *testing.T) {
+	t.Parallel()
 	s := newPolicySite(t, 2, says(500, "text/plain", "oh"))
 	fresh, known := filepath.Join(t.TempDir(), "fresh.db"), filepath.Join(t.TempDir(), "known.db")
 	tryPull(t, s.URL, known) // robots.txt is remembered, and no policy
@@ -340,6 +344,7 @@ func TestPullPolicyDown(t *testing.T) {
 
 // A rate that a site asks for is kept.
 func TestPullPolicyRate(t *testing.T) {
+	t.Parallel()
 	const gap = 40 * time.Millisecond
 	s := newPolicySite(t, 10, says(200, "application/json", `{"rate_hints":{"max_requests_per_second":25}}`))
 	file := filepath.Join(t.TempDir(), "mirror.db")
@@ -357,6 +362,7 @@ func nextDay() time.Time { return time.Now().UTC().Truncate(24*time.Hour).AddDat
 
 // A site that wants so many requests a day gets no more, over all pulls.
 func TestPullPolicyPerDay(t *testing.T) {
+	t.Parallel()
 	s := newPolicySite(t, 30, says(200, "application/json", `{"rate_hints":{"max_requests_per_day":12}}`))
 	s.slow = 20 * time.Millisecond // pages are under way when the last request is made
 	file := filepath.Join(t.TempDir(), "mirror.db")
@@ -391,6 +397,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 
 // What a pull has not used of a day is there for the next.
 func TestPullPolicyPerDayReturned(t *testing.T) {
+	t.Parallel()
 	s := newPolicySite(t, 2, says(200, "application/json", `{"rate_hints":{"max_requests_per_day":1000}}`))
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	n := 0
@@ -418,6 +425,7 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 
 // Whoever waits for long, since a site asks for that, is told so.
 func TestPullLongGap(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/llm-policy.json" {
 			http.NotFound(w, r)

@@ -39,6 +39,7 @@ func perDay(n int) protocol.Terms {
 // However many pulls there are at once, and whatever each gives back, a day has
 // so many requests.
 func TestQuotaShared(t *testing.T) {
+	t.Parallel()
 	site := quotaSite(t)
 	now := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 	open := func(limit, spent int) *quota {
@@ -99,6 +100,7 @@ func TestQuotaShared(t *testing.T) {
 
 // A pull over midnight gives nothing back of the day that is over.
 func TestQuotaMidnight(t *testing.T) {
+	t.Parallel()
 	site := quotaSite(t)
 	now := time.Date(2026, 3, 1, 23, 59, 59, 0, time.UTC)
 	q := &quota{site: site, host: "example.com", now: func() time.Time { return now }}

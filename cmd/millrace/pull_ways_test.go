@@ -57,6 +57,7 @@ func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (be
 
 // What ways a site has is remembered for a week, for one purpose.
 func TestPullRemembersWays(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	first := pullBest(t, b.url, mirror)
@@ -109,6 +110,7 @@ func (c *corrupting) Write(p []byte) (int, error) {
 // the report says so. The next pull looks again; what fails twice is left alone
 // for a while.
 func TestPullTakesNextWay(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror, sound := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "sound.db")
 	pullBest(t, b.url, sound, "--via", "crawl")
@@ -170,6 +172,7 @@ func wantTitles(t *testing.T, got, want, site string) {
 // A page whose document is that of another one comes from its HTML, and the
 // report says so.
 func TestPullLyingDocument(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, manyPages(t, 8))
 	b.set(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if r.URL.Path != "/p003.html/llm.json" {
@@ -191,6 +194,7 @@ func TestPullLyingDocument(t *testing.T) {
 
 // A list that is suddenly empty is not believed, and the mirror is whole.
 func TestPullEmptyRoll(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, manyPages(t, 8))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	pullBest(t, b.url, mirror, "--via", "tct-01")
@@ -217,6 +221,7 @@ func TestPullEmptyRoll(t *testing.T) {
 // The way by which a site was read before is waited for when it is out of
 // reach, and at the third time another one is taken.
 func TestPullWaits(t *testing.T) {
+	t.Parallel()
 	b := serveBehind(t, manyPages(t, 20))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	if r := pullBest(t, b.url, mirror); r.Via != "scp" {
@@ -247,6 +252,7 @@ func TestPullWaits(t *testing.T) {
 }
 
 func TestWayRests(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		times int
@@ -269,6 +275,7 @@ func TestWayRests(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	if refused(&quotaRefusal{millrace.ErrTooLarge}) || !refused(errors.Join(millrace.ErrInvalid)) || refused(millrace.ErrUnavailable) {
 		t.Error("a quota of the user is no reason to go another way; a broken file is")
 	}

@@ -9,6 +9,7 @@ import (
 
 // The PostgreSQL manual behind nginx, crawled, is the manual in its folder.
 func TestRealNginx(t *testing.T) {
+	t.Parallel()
 	manual := pgdoc(t)
 	url, _ := realSite(t, "nginx", "--html", manual)
 	code, header, _ := get(t, url+"index.html")
@@ -36,6 +37,7 @@ func TestRealNginx(t *testing.T) {
 // A WordPress is served by its REST API, and by crawling it where that is
 // closed. Nothing that it keeps to itself appears.
 func TestRealWordPress(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, says string
 		args       []string
@@ -109,6 +111,7 @@ func TestRealMediaWiki(t *testing.T) {
 
 // A site that Hugo has built is the same pages, crawled or read as Markdown.
 func TestRealHugo(t *testing.T) {
+	t.Parallel()
 	url, folder := realSite(t, "hugo")
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	crawlInto(t, url, file, "--via", "crawl")

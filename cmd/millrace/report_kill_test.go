@@ -16,6 +16,7 @@ import (
 // What a pull that is killed has cost is in the sums but for the last seconds,
 // and nothing is in them twice.
 func TestKillLedger(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("testing.Short: a pull books every two seconds")
 	}

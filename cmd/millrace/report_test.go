@@ -134,6 +134,7 @@ func TestSavedByEveryProtocol(t *testing.T) {
 // A pull that failed has cost what it has cost, and a site that is not there
 // nothing.
 func TestFailedPullCounts(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
 	file := filepath.Join(t.TempDir(), "mirror.db")
@@ -151,6 +152,7 @@ func TestFailedPullCounts(t *testing.T) {
 }
 
 func TestReportCommand(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	if code, _, errs := command(t, nil, "report", "--store", file); code != exitFailure || !strings.Contains(errs, "millrace pull") {
 		t.Errorf("exit %d: %s", code, errs)
@@ -236,6 +238,7 @@ func (l *ledger) so() (store.Traffic, int) {
 // A pull books in parts as it goes on, so that one that is killed has been
 // booked but for the last; and no part twice, whatever becomes of a booking.
 func TestMeterBooksOnce(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }))
 	defer srv.Close()
 	for _, fails := range []error{nil, errors.New("perhaps")} {

@@ -61,6 +61,7 @@ func scpFileOf(t *testing.T, name, content string) string {
 }
 
 func TestSCPVerify(t *testing.T) {
+	t.Parallel()
 	good := scpFileOf(t, "a.scp.gz", zipped(t, scpText(scpPages("a", "b")...)))
 	code, out, errs := command(t, nil, "scp", "verify", good)
 	if code != 0 || errs != "" || out != good+": good: snapshot of blog, 2 pages, checksum holds\n" {
@@ -90,6 +91,7 @@ func TestSCPVerify(t *testing.T) {
 
 // What is wrong with a file is said with its line and field.
 func TestSCPBadFiles(t *testing.T) {
+	t.Parallel()
 	a, b := fmt.Sprintf(scpPage, "a"), fmt.Sprintf(scpPage, "b")
 	good := scpText(a, b)
 	block := `{"type":"text","text":"x"}`
@@ -124,6 +126,7 @@ func TestSCPBadFiles(t *testing.T) {
 }
 
 func TestSCPInspect(t *testing.T) {
+	t.Parallel()
 	text := scpText(scpPages("a", "b", "b")...)
 	file := scpFileOf(t, "a.scp", text)
 	code, out, errs := command(t, nil, "scp", "inspect", file)
@@ -156,6 +159,7 @@ func TestSCPInspect(t *testing.T) {
 }
 
 func TestSCPCat(t *testing.T) {
+	t.Parallel()
 	in := strings.NewReader(zipped(t, scpText(append(scpPages("a"), strings.Replace(scpPage, "https", "ftp", 1), scpPages("b")[0])...)))
 	var out, errs buffer
 	if code := run(t.Context(), []string{"scp", "cat", "-"}, environment(nil), in, &out, &errs); code != 0 || !strings.Contains(errs.String(), "line 3 (/url)") {

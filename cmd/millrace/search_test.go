@@ -143,6 +143,7 @@ func TestSearchWhileServing(t *testing.T) {
 
 // An embedder that does not answer is said so, and words are searched.
 func TestSearchWithoutEmbedder(t *testing.T) {
+	t.Parallel()
 	file := mirrorOf(t, "handbook")
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "gone fishing", http.StatusTeapot)
@@ -202,6 +203,7 @@ func TestSearchSites(t *testing.T) {
 }
 
 func TestSearchUsage(t *testing.T) {
+	t.Parallel()
 	empty := filepath.Join(t.TempDir(), "none.db")
 	for _, tt := range []struct {
 		args []string
@@ -229,12 +231,14 @@ func TestSearchUsage(t *testing.T) {
 }
 
 func TestPrintable(t *testing.T) {
+	t.Parallel()
 	if got := printable("a\x1b[2Jb\u202ec\nd"); got != "a[2Jbcd" {
 		t.Errorf("a terminal would obey %q", got)
 	}
 }
 
 func TestWrap(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text  string
 		marks [][2]int

@@ -287,6 +287,7 @@ func TestManualCarried(t *testing.T) {
 
 // A restart serves the previous edition at once, and finds what has changed.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db")
 	args := []string{dir, "--store", file, "--base-url", "http://handbook.example/"}
 	s := serve(t, args...)
@@ -321,6 +322,7 @@ func address(s *served) string {
 
 // Hiding a path takes its pages back from every mirror.
 func TestHide(t *testing.T) {
+	t.Parallel()
 	dir, file, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db"), filepath.Join(t.TempDir(), "mirror.db")
 	ln := freeAddress(t)
 	start := func(args ...string) *served {
@@ -352,6 +354,7 @@ func TestHide(t *testing.T) {
 
 // A mirror that is served again keeps its pages' C-URLs.
 func TestServeMirror(t *testing.T) {
+	t.Parallel()
 	mirror, again := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "again.db")
 	s := serve(t, copySite(t, "handbook"))
 	pull(t, s.url, mirror)
@@ -400,6 +403,7 @@ func TestCheckServed(t *testing.T) {
 
 // A puller that is killed at any moment loses nothing and repeats little.
 func TestKillPull(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("testing.Short: kills child processes")
 	}
@@ -473,6 +477,7 @@ func TestOddFolder(t *testing.T) {
 // A page whose M-URL fails comes from its C-URL, the report says so, and no
 // validator is sent for it; an item that is nowhere is skipped.
 func TestPullFallsBack(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	conditions := map[string]string{}
 	mux := http.NewServeMux()
@@ -515,6 +520,7 @@ func TestPullFallsBack(t *testing.T) {
 }
 
 func TestPageNeverLeavesHTTPS(t *testing.T) {
+	t.Parallel()
 	client := &http.Client{Transport: http.NewFileTransport(nil)} // nobody may use it
 	_, err := page(t.Context(), client, "https://example.com/", "http://example.com/page")
 	if !errors.Is(err, millrace.ErrForbidden) {
@@ -524,6 +530,7 @@ func TestPageNeverLeavesHTTPS(t *testing.T) {
 
 // A page is checked where its site has no list: the URL keeps its path.
 func TestCheckPage(t *testing.T) {
+	t.Parallel()
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
 	defer srv.Close()

@@ -38,6 +38,7 @@ func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrac
 // other protocol what that protocol carries of the mirror: where it was, at a
 // host of its own, and built for a host that knows nothing of it.
 func TestTranslate(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	if r := pullBest(t, s.url, mirror, "--via", "scp"); r.Added < 10 || len(r.Skipped) > 0 {

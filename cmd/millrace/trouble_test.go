@@ -64,6 +64,7 @@ func TestTwoServers(t *testing.T) {
 // A folder that is emptied step by step, as a deployment does it, tells of
 // itself again and again: that is not a second look.
 func TestDeployment(t *testing.T) {
+	t.Parallel()
 	dir := copySite(t, "handbook")
 	s := serve(t, dir)
 	for _, part := range []string{"docs", "articles", "blog"} {

@@ -232,6 +232,7 @@ func TestWatchWebhook(t *testing.T) {
 
 // What a command line can get wrong.
 func TestWatchUsage(t *testing.T) {
+	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, secret, "hunter2hunter2\n")
 	for _, tt := range []struct {
@@ -306,6 +307,7 @@ func TestWatchFromNow(t *testing.T) {
 
 // A site that is down does not hold up the others, nor end the watch.
 func TestWatchDown(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	stuck := make(chan struct{})
 	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -332,6 +334,7 @@ func TestWatchDown(t *testing.T) {
 // However often a watch is killed, every change is told, and none more often
 // than it was cut off.
 func TestKillWatch(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("testing.Short: kills child processes")
 	}
@@ -434,6 +437,7 @@ func TestKillWatch(t *testing.T) {
 // A reader of standard output that goes away ends the watch, with an error that
 // says so.
 func TestWatchPipe(t *testing.T) {
+	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -451,6 +455,7 @@ func TestWatchPipe(t *testing.T) {
 
 // A site that asks for patience gets it, also from the next process.
 func TestWatchRetryAfter(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int64
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
@@ -477,6 +482,7 @@ func TestWatchRetryAfter(t *testing.T) {
 
 // What a site says of requests keeps two pulls apart.
 func TestWatchGap(t *testing.T) {
+	t.Parallel()
 	robots := "User-agent: *\nCrawl-delay: 20\n"
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, robots)
