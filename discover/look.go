@@ -182,6 +182,12 @@ func (l *look) obey(req *http.Request) error {
 	return &fetch.RobotsError{URL: u.Redacted(), Robots: l.site.URL + "robots.txt", Line: line, Rule: rule}
 }
 
+// disallows reports whether robots.txt keeps a crawl from a page of the site.
+func (l *look) disallows(page string) bool {
+	u, err := url.Parse(page)
+	return err == nil && l.memo.obey != nil && !l.robots.Allowed(u.RequestURI())
+}
+
 // readRobots takes in what robots.txt says.
 func (l *look) readRobots() {
 	r := &l.site.Robots

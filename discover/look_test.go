@@ -269,6 +269,18 @@ func TestLookWeb(t *testing.T) {
 			t.Errorf("%d requests", s.requests())
 		}
 	})
+	t.Run("pages that robots.txt disallows", func(t *testing.T) {
+		f := files{"/": home, "/robots.txt": "User-agent: *\nDisallow: /p/\nAllow: /p/0$\n", "/p/0": page(1000)}
+		s := newSite(t, f)
+		f["/sitemap.xml"] = urlset(s.URL, 0, 500)
+		got := look(t, s.URL, nil)
+		if o := got.Way(discover.Web).Offer; o == nil || o.Pages != 1 || o.First.Requests != 2 || got.Page != cost(1, 5012) {
+			t.Errorf("%+v, a page is %v", o, got.Page)
+		}
+		if got := look(t, s.URL, &discover.Options{IgnorePolicy: true}).Way(discover.Web).Offer; got == nil || got.Pages != 500 {
+			t.Errorf("%+v", got)
+		}
+	})
 	t.Run("index", func(t *testing.T) {
 		f := files{"/": home}
 		s := newSite(t, f)

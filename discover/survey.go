@@ -187,8 +187,10 @@ func (c *counter) list(ctx context.Context, u string) (t tally, children []strin
 				children = append(children, abs)
 			}
 		case slices.Contains(c.here, canon.Origin(abs)):
-			t.pages++
 			urls.add(abs)
+			if !c.look.disallows(abs) {
+				t.pages++
+			}
 		}
 		if cut = count.n > maxList; cut {
 			break
@@ -247,7 +249,7 @@ func (k *kept) add(u string) {
 // fromLinks takes the links of the root for as much as is known of the pages.
 func (l *look) fromLinks() survey {
 	links := pageLinks(l.home.body, l.home.head().Base, canon.Origin(l.site.URL))
-	links = slices.DeleteFunc(links, func(u string) bool { return u == l.site.URL })
+	links = slices.DeleteFunc(links, func(u string) bool { return u == l.site.URL || l.disallows(u) })
 	return survey{
 		pages: -1, links: len(links), urls: links,
 		basis: fmt.Sprintf("no sitemap; the root, which links to %s of the site", pagesText(len(links))),
@@ -305,7 +307,7 @@ func pageLinks(doc []byte, base *url.URL, origin string) []string {
 func (l *look) samples(ctx context.Context, s survey) (page int64, valid float64, of string) {
 	var docs []*document
 	own := canon.Origin(l.site.URL)
-	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
+	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return l.disallows(u) || own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
 	for _, u := range spread(urls) {
 		// What goes by another name is here, too.
 		d, err := l.get(ctx, own+strings.TrimPrefix(u, canon.Origin(u)))
