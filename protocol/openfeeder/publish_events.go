@@ -320,24 +320,16 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, t
 }
 
 // event gives the name and the data of the event of a change; nil when nobody
-// sees it. A page that is gone, or has no document, is told of whether or not it
-// was there at the start: who was told of a part only may have heard of it.
+// sees it.
 func (p *publisher) event(ctx context.Context, v millrace.View, c millrace.Change) (string, []byte, error) {
-	site := v.Site()
-	if c.Kind == millrace.Put {
-		it, err := p.itemAt(ctx, v, c.URL, c.Version)
-		switch {
-		case err == nil && c.New:
-			return "added", it.append(nil), nil
-		case err == nil:
-			return "updated", it.append(nil), nil
-		case !errors.Is(err, millrace.ErrNotFound):
-			return "", nil, err
-		}
+	it, dead, err := p.changed(ctx, v, c)
+	switch {
+	case dead != nil:
+		return "deleted", dead.append(nil), nil
+	case err != nil || it == nil:
+		return "", nil, err
+	case c.New:
+		return "added", it.append(nil), nil
 	}
-	t := tombstone{URL: absolute(site, c.URL), DeletedAt: wireTime(c.Time)}
-	if !sameOrigin(site.Base, t.URL) {
-		return "", nil, nil
-	}
-	return "deleted", t.append(nil), nil
+	return "updated", it.append(nil), nil
 }

@@ -247,40 +247,51 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 			return true, err
 		}
 		last = c.Time
-		if c.Kind == millrace.Delete {
-			r.delete(c)
+		if c.Kind == millrace.Put && !r.pl.puts || !r.q.until.IsZero() && c.Time.After(r.q.until) {
 			continue
 		}
-		if !r.pl.puts {
-			continue
-		}
-		it, err := r.p.itemAt(ctx, r.v, c.URL, c.Version)
-		if errors.Is(err, millrace.ErrNotFound) {
-			r.delete(c) // it may have had a document before, as one that has become an archive
-			continue
-		}
-		if err != nil {
+		it, dead, err := r.p.changed(ctx, r.v, c)
+		switch {
+		case err != nil:
 			return false, err
-		}
-		if c.New {
-			r.c.Added = append(r.c.Added, it)
-		} else {
-			r.c.Updated = append(r.c.Updated, it)
+		case dead != nil:
+			r.c.Deleted = append(r.c.Deleted, *dead)
+		case it == nil:
+		case c.New:
+			r.c.Added = append(r.c.Added, *it)
+		default:
+			r.c.Updated = append(r.c.Updated, *it)
 		}
 	}
 	r.at.Seq = r.site.Seq
 	return false, nil
 }
 
-// delete adds a tombstone, also of a page that came after the start: who asks
-// may have seen it, as one whose last try to follow has stopped half way, or who
-// was told more by a server that is ahead of this one.
-func (r *replying) delete(c millrace.Change) {
-	u := absolute(r.site, c.URL)
-	if !sameOrigin(r.site.Base, u) || !r.q.until.IsZero() && c.Time.After(r.q.until) {
-		return
+// changed gives the item of a changed page, or its tombstone if it is gone or
+// no longer has a document. It gives neither if no edition has named the page:
+// its URL was never public. A tombstone does not depend on where a client
+// starts, which may have seen a part of what is between, or a newer edition on
+// another server.
+func (p *publisher) changed(ctx context.Context, v millrace.View, c millrace.Change) (*item, *tombstone, error) {
+	if c.Kind == millrace.Put {
+		it, err := p.itemAt(ctx, v, c.URL, c.Version)
+		if !errors.Is(err, millrace.ErrNotFound) {
+			return &it, nil, err
+		}
 	}
-	r.c.Deleted = append(r.c.Deleted, tombstone{URL: u, DeletedAt: wireTime(c.Time)})
+	site := v.Site()
+	t := tombstone{URL: absolute(site, c.URL), DeletedAt: wireTime(c.Time)}
+	if !sameOrigin(site.Base, t.URL) {
+		return nil, nil, nil
+	}
+	switch _, err := v.Tag(ctx, Name, c.URL); {
+	case errors.Is(err, millrace.ErrGone):
+		return nil, &t, nil
+	case errors.Is(err, millrace.ErrNotFound):
+		return nil, nil, nil
+	default:
+		return nil, nil, err
+	}
 }
 
 // list lists pages by their dates, the newest first, and reports whether there

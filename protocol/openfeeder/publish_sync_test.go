@@ -32,6 +32,8 @@ type shop struct {
 	file *sqlite.Store
 	site store.Site
 	pub  *publisher
+
+	draft bool // what is applied waits for publish
 }
 
 func openShop(t *testing.T) *shop {
@@ -80,9 +82,13 @@ func (s *shop) restart() {
 	s.pub.most = 7
 }
 
+// view gives what was published last, else what the store has.
 func (s *shop) view() millrace.View {
 	s.t.Helper()
-	v, err := s.site.Head(context.WithoutCancel(s.t.Context()))
+	v, _, err := s.site.Published(context.WithoutCancel(s.t.Context()))
+	if errors.Is(err, millrace.ErrNotFound) {
+		v, err = s.site.Head(context.WithoutCancel(s.t.Context()))
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -112,6 +118,28 @@ func (s *shop) apply(text string, edits ...string) {
 	}
 	if _, err := s.site.Apply(context.WithoutCancel(s.t.Context()), "source", batch); err != nil {
 		s.t.Fatal(err)
+	}
+	if !s.draft {
+		s.publish()
+	}
+}
+
+// publish makes an edition of what the store has.
+func (s *shop) publish() {
+	s.t.Helper()
+	ctx := context.WithoutCancel(s.t.Context())
+	for err := millrace.ErrConflict; errors.Is(err, millrace.ErrConflict); { // another writer was faster
+		last := uint64(0)
+		if v, _, err := s.site.Published(ctx); err == nil {
+			last = v.Site().Seq
+		}
+		head, headErr := s.site.Head(ctx)
+		if headErr != nil {
+			s.t.Fatal(headErr)
+		}
+		if err = s.site.Publish(ctx, last, head.Site().Seq, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
+			s.t.Fatal(err)
+		}
 	}
 }
 
@@ -233,6 +261,33 @@ func TestSyncArchives(t *testing.T) {
 	s.apply("three", "*/b", "*/c")
 	s.want("?since="+token, "-/b -/c")
 	s.want("?since="+at(day(1).Add(time.Minute)), "-/b -/c")
+}
+
+// A page that came and went between two editions was never public: neither a
+// reply nor an event names it.
+func TestSyncUnseen(t *testing.T) {
+	s := openShop(t)
+	s.apply("one", "+/a", "+/b")
+	v := s.view()
+	token := s.want("?since="+at(day(-30)), "+/a +/b")
+	s.draft = true
+	for i, edits := range [][]string{{"+/unseen", "+/retired"}, {"-/unseen", "*/retired", "-/b"}, {"-/a", "*/archive"}} {
+		s.pass(time.Minute)
+		s.apply(fmt.Sprint("draft ", i), edits...)
+	}
+	s.publish()
+	s.want("?since="+token, "-/a -/b")
+	s.want("?since="+at(day(1).Add(time.Second)), "-/a -/b")
+	var frames []byte
+	for c, err := range s.pub.commits(t.Context(), s.view(), v.Site().Seq, asOf(v.Site())) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, c.frames...)
+	}
+	if n := strings.Count(string(frames), "event: deleted"); n != 2 || strings.Contains(string(frames), "event: added") {
+		t.Errorf("events:\n%s", frames)
+	}
 }
 
 // token2 gives a token without its sequence number.
