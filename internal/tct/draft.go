@@ -2,6 +2,7 @@ package tct
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/docname"
@@ -27,9 +28,37 @@ type Draft struct {
 	Encode func(d *Document) (body []byte, hash string)
 	// AppendItem appends an item of a list as JSON.
 	AppendItem func(dst []byte, it *Item) []byte
+	// Holds reports whether a hash member is that of a document, and of its bytes.
+	Holds    func(d *Document, body []byte, hash string) bool
+	BareHash bool // the hash member has no "sha256-"
 	// Content returns the content of a document from its title and its text, and
 	// Text the text from title and content. If nil, the content is the text.
 	Content, Text func(title, content string) string
+
+	VersionOptional bool // a list needs no version
+	HTMLFirst       bool // links of a page's HTML are looked at before its Link fields
+	Rules           Rules
+}
+
+// Rules are the rules of a draft that a reader names in errors and notes, by
+// section and word, such as "4.2/strong-etag".
+type Rules struct {
+	Items  string // of lists
+	Parity string // a list and a document have one validator, on one origin
+
+	Object, CanonicalURL string // of documents
+	Alternate            string // a page and its document are on one origin
+	CanonicalLink        string
+	ContentType          string
+	StrongETag           string
+	HashEqualsETag, Hash string
+	NotModified          string
+}
+
+// section returns the section of a rule.
+func section(rule string) string {
+	s, _, _ := strings.Cut(rule, "/")
+	return s
 }
 
 // Document returns the document of a page of a View of site, nil for a page that
@@ -77,6 +106,17 @@ func (d *Draft) Tagger() millrace.Tagger {
 func (d *Draft) tag(doc *Document) string {
 	_, hash := d.Encode(doc)
 	return tagOf(hash)
+}
+
+// Decode reads a document, and returns its hash member as it is. Errors are
+// [*millrace.FormatError] without the URL, or ErrTooLarge.
+func (d *Draft) Decode(body []byte) (doc *Document, hash string, err error) {
+	doc, hash, err = Decode(body)
+	rule := d.Rules.Object
+	if errors.Is(err, ErrRequired) {
+		rule = d.Rules.CanonicalURL
+	}
+	return doc, hash, d.FormatError(err, "", section(rule))
 }
 
 // FormatError fills in the protocol, the URL and the section of a

@@ -186,7 +186,7 @@ func (s *survey) addAlternates(ctx context.Context, door *check.Response) {
 		if !l.Is("alternate", tct.MediaType) || !s.near(l.URL) {
 			continue
 		}
-		if n++; n > maxAlternates {
+		if n++; n > tct.MaxAlternates {
 			return
 		}
 		p := &seenPage{curl: door.URL, murl: l.URL}

@@ -60,9 +60,12 @@ func isHash(s string) bool {
 	return ok && isDigits(digits)
 }
 
-// decodeDocument reads an M-URL document (8.2) and gives its hash member as it
-// is. Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
-func decodeDocument(body []byte) (*tct.Document, string, error) {
-	d, hash, err := tct.Decode(body)
-	return d, hash, draft.FormatError(err, "", "8.2")
+// appendItem appends the item as the lists of this draft have it.
+func appendItem(dst []byte, it *tct.Item) []byte {
+	dst = append(tct.Member(append(dst, '{'), "cUrl", it.CURL), ',')
+	dst = append(tct.Member(dst, "mUrl", it.MURL), ',')
+	if it.Modified != "" {
+		dst = append(tct.Member(dst, "modified", string(it.Modified)), ',')
+	}
+	return append(tct.Member(dst, "contentHash", it.ContentHash), '}')
 }

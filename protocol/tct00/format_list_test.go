@@ -21,26 +21,26 @@ func TestScanList(t *testing.T) {
 		{"empty", `{"version":1,"items":[]}`, 0, nil, nil},
 		{"1.0 is the integer 1", `{"version":1.0,"items":[]}`, 0, nil, nil},
 		{"items that are none", `{"version":1,"items":[5,null,{"cUrl":7},[]]}`, 4, nil, nil},
-		{"version 2", `{"version":2,"items":[{}]}`, 1, errVersion, errNoList},
-		{"version 2, items of another shape", `{"version":2,"items":{}}`, 0, errVersion, errNoList},
-		{"version 1, items of another shape", `{"version":1,"items":{}}`, 0, millrace.ErrInvalid, errNoList},
-		{"version null", `{"version":null,"items":[]}`, 0, errNoList, nil},
-		{"something else", `{"version":2,"paths":{}}`, 0, errNoList, nil},
-		{"a feed", `{"version":"https://jsonfeed.org/version/1.1","items":[]}`, 0, errNoList, errVersion},
-		{"an array", `[1]`, 0, errNoList, nil},
-		{"html", `<html>`, 0, errNoList, nil},
-		{"nothing", ``, 0, errNoList, nil},
+		{"version 2", `{"version":2,"items":[{}]}`, 1, tct.ErrVersion, tct.ErrNoList},
+		{"version 2, items of another shape", `{"version":2,"items":{}}`, 0, tct.ErrVersion, tct.ErrNoList},
+		{"version 1, items of another shape", `{"version":1,"items":{}}`, 0, millrace.ErrInvalid, tct.ErrNoList},
+		{"version null", `{"version":null,"items":[]}`, 0, tct.ErrNoList, nil},
+		{"something else", `{"version":2,"paths":{}}`, 0, tct.ErrNoList, nil},
+		{"a feed", `{"version":"https://jsonfeed.org/version/1.1","items":[]}`, 0, tct.ErrNoList, tct.ErrVersion},
+		{"an array", `[1]`, 0, tct.ErrNoList, nil},
+		{"html", `<html>`, 0, tct.ErrNoList, nil},
+		{"nothing", ``, 0, tct.ErrNoList, nil},
 		{"no version", `{"items":[{}]}`, 1, nil, nil},
-		{"cut", `{"version":1,"items":[{}`, 1, millrace.ErrInvalid, errNoList},
-		{"cut after the items", `{"version":1,"items":[{}]`, 1, millrace.ErrInvalid, errNoList},
-		{"more after it", `{"version":1,"items":[]}{}`, 0, millrace.ErrInvalid, errNoList},
-		{"twice", `{"version":1,"items":[],"items":[{}]}`, 0, millrace.ErrInvalid, errNoList},
-		{"bad UTF-8", "{\"version\":1,\"items\":[{\"cUrl\":\"\xff\"}]}", 0, millrace.ErrInvalid, errNoList},
-		{"a huge item", `{"version":1,"items":["` + strings.Repeat("x", 2<<20) + `"]}`, 0, millrace.ErrTooLarge, errNoList},
-		{"deep", `{"version":1,"items":[` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `]}`, 0, millrace.ErrTooLarge, errNoList},
+		{"cut", `{"version":1,"items":[{}`, 1, millrace.ErrInvalid, tct.ErrNoList},
+		{"cut after the items", `{"version":1,"items":[{}]`, 1, millrace.ErrInvalid, tct.ErrNoList},
+		{"more after it", `{"version":1,"items":[]}{}`, 0, millrace.ErrInvalid, tct.ErrNoList},
+		{"twice", `{"version":1,"items":[],"items":[{}]}`, 0, millrace.ErrInvalid, tct.ErrNoList},
+		{"bad UTF-8", "{\"version\":1,\"items\":[{\"cUrl\":\"\xff\"}]}", 0, millrace.ErrInvalid, tct.ErrNoList},
+		{"a huge item", `{"version":1,"items":["` + strings.Repeat("x", 2<<20) + `"]}`, 0, millrace.ErrTooLarge, tct.ErrNoList},
+		{"deep", `{"version":1,"items":[` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `]}`, 0, millrace.ErrTooLarge, tct.ErrNoList},
 	} {
 		n := 0
-		err := scanList(strings.NewReader(c.doc), 0, func(int, *tct.Item, error) bool { n++; return true })
+		err := draft.ScanList(strings.NewReader(c.doc), 0, func(int, *tct.Item, error) bool { n++; return true })
 		if !errors.Is(err, c.is) || c.not != nil && errors.Is(err, c.not) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.is)
 		}
@@ -56,7 +56,7 @@ func FuzzScanList(f *testing.F) {
 	f.Add([]byte(`{"version":2,"items":[]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		var items []tct.Item
-		err := scanList(strings.NewReader(string(doc)), 0, func(_ int, it *tct.Item, err error) bool {
+		err := draft.ScanList(strings.NewReader(string(doc)), 0, func(_ int, it *tct.Item, err error) bool {
 			if err == nil {
 				if ok, err := it.Check([]string{"https://e.com"}); err == nil {
 					items = append(items, ok)
@@ -65,7 +65,7 @@ func FuzzScanList(f *testing.F) {
 			return true
 		})
 		if err != nil {
-			if !errors.Is(err, errNoList) && !errors.Is(err, errVersion) && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
+			if !errors.Is(err, tct.ErrNoList) && !errors.Is(err, tct.ErrVersion) && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
 				t.Fatalf("%v is no known error", err)
 			}
 			return
@@ -79,7 +79,7 @@ func FuzzScanList(f *testing.F) {
 			again = appendItem(again, &items[i])
 		}
 		i := 0
-		err = scanList(strings.NewReader(string(again)+tct.ListTail), 0, func(_ int, it *tct.Item, err error) bool {
+		err = draft.ScanList(strings.NewReader(string(again)+tct.ListTail), 0, func(_ int, it *tct.Item, err error) bool {
 			if err != nil || *it != items[i] {
 				t.Fatalf("item %d is %+v, was %+v (%v)", i, it, items[i], err)
 			}

@@ -112,7 +112,7 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		body, hash := encode(d)
-		back, wire, err := decodeDocument(body)
+		back, wire, err := draft.Decode(body)
 		if err != nil || wire != hash || !isDigits(hash) || !tct.IsFingerprint(back.Content, hash) {
 			t.Fatalf("%q is read with hash %s: %v", body, wire, err)
 		}
@@ -181,7 +181,7 @@ func TestDecodeDocument(t *testing.T) {
 		{"bad UTF-8", "{" + core + ",\"x\":\"\xff\"}", "line 1"},
 		{"trailing", `{` + core + `} {}`, "line 1"},
 	} {
-		d, _, err := decodeDocument([]byte(c.doc))
+		d, _, err := draft.Decode([]byte(c.doc))
 		if c.position == "" {
 			if err != nil || d.Title != "T" || d.Extended() {
 				t.Errorf("%s: %+v %v", c.name, d, err)
@@ -194,7 +194,7 @@ func TestDecodeDocument(t *testing.T) {
 		}
 	}
 	deep := `{` + core + `,"x":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`
-	if _, _, err := decodeDocument([]byte(deep)); !errors.Is(err, millrace.ErrTooLarge) {
+	if _, _, err := draft.Decode([]byte(deep)); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Errorf("depth 300: %v", err)
 	}
 }
@@ -203,7 +203,7 @@ func FuzzDecodeDocument(f *testing.F) {
 	f.Add([]byte(`{"canonical_url":"https://e.com/","title":"T","content":"C","hash":"h","structured_data":[{}],"modified":"2026-01-01"}`))
 	f.Add([]byte(`{"structured_data":{"a":"\ud83d\ude00"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, hash, err := decodeDocument(body)
+		d, hash, err := draft.Decode(body)
 		if err != nil {
 			if !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
 				t.Fatalf("%v is no known error", err)
@@ -213,7 +213,7 @@ func FuzzDecodeDocument(f *testing.F) {
 		tct.IsFingerprint(d.Content, hash)
 		tct.IsHashOf(body, hash)
 		again, _ := encode(d)
-		back, _, err := decodeDocument(again)
+		back, _, err := draft.Decode(again)
 		if err != nil {
 			t.Fatalf("%q, read and written, is %q: %v", body, again, err)
 		}

@@ -24,6 +24,24 @@ var draft = &tct.Draft{
 	AppendItem: appendItem,
 	Content:    headed,
 	Text:       unheaded,
+	Holds:      func(d *tct.Document, _ []byte, hash string) bool { return tct.IsFingerprint(d.Content, hash) },
+	BareHash:   true, // 8.2
+
+	VersionOptional: true,
+	HTMLFirst:       true, // 3.1
+	Rules: tct.Rules{
+		Items:          "6.1/items",
+		Parity:         "6.1/parity",
+		Object:         "8.2/object",
+		CanonicalURL:   "8.2/canonical-url",
+		Alternate:      "3.1/alternate-element",
+		CanonicalLink:  "3.2/canonical-link",
+		ContentType:    "8.1/content-type",
+		StrongETag:     "4.2/strong-etag",
+		HashEqualsETag: "8.2/hash-equals-etag",
+		Hash:           "4.1/fingerprint",
+		NotModified:    "5.2/not-modified",
+	},
 }
 
 // Protocol describes the room.
@@ -39,7 +57,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Look:         appraise,
+		Look:         probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)

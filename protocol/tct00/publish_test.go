@@ -121,7 +121,7 @@ func TestList(t *testing.T) {
 	}))
 	got := body(t, docs[listName])
 	var urls []string
-	if err := scanList(strings.NewReader(got), 0, func(_ int, it *tct.Item, err error) bool {
+	if err := draft.ScanList(strings.NewReader(got), 0, func(_ int, it *tct.Item, err error) bool {
 		if err != nil || !isHash(it.ContentHash) || it.ETag != "" {
 			t.Errorf("%+v %v", it, err)
 		}
@@ -153,7 +153,7 @@ func TestOverview(t *testing.T) {
 		t.Fatalf("large documents: %v", docs)
 	}
 	text := body(t, d)
-	doc, hash, err := decodeDocument([]byte(text))
+	doc, hash, err := draft.Decode([]byte(text))
 	if err != nil || tct.HashPrefix+hash != d.ETag || !tct.IsFingerprint(doc.Content, hash) {
 		t.Fatalf("%s: %v", text, err)
 	}

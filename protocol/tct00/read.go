@@ -8,16 +8,12 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
-	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
@@ -28,20 +24,15 @@ type ReaderOptions struct {
 	Now func() time.Time // nil = time.Now
 }
 
-// discoveryAge is how long it is remembered where the list is, and what the
-// policy says.
-const discoveryAge = 24 * time.Hour
+// Reader is the source that a site in TCT draft-00 is. Policy gives what the site's
+// policy descriptor says (7). It is safe for concurrent use.
+type Reader interface {
+	millrace.Source
+	protocol.PolicyReader
+}
 
-// Reader is the source that a site in TCT draft-00 is. It is safe for
-// concurrent use.
-type Reader struct {
-	client *http.Client
-	root   string // of the endpoint's origin
-	folder string // of the endpoint
-	err    error  // of the endpoint
-	o      ReaderOptions
-	listed recent.Values
-
+type reader struct {
+	*tct.Reader
 	mu    sync.Mutex
 	terms terms
 }
@@ -51,29 +42,15 @@ type Reader struct {
 // at the root of the endpoint's origin, then in the folder of the endpoint.
 // Page needs no list: without a Location it finds the page's document by the
 // page's own links.
-func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
+func NewReader(client *http.Client, endpoint string, o *ReaderOptions) Reader {
+	return newReader(client, endpoint, o)
+}
+
+func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
+	if o == nil {
+		o = new(ReaderOptions)
 	}
-	r := &Reader{}
-	if o != nil {
-		r.o = *o
-	}
-	r.client = fetch.WithKeys(client, r.o.Key)
-	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20) // 9.3
-	if r.o.Note == nil {
-		r.o.Note = func(protocol.Note) {}
-	}
-	if r.o.Now == nil {
-		r.o.Now = time.Now
-	}
-	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
-		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
-	}
-	r.root = canon.Origin(endpoint) + "/"
-	path, _ := docname.CutQuery(endpoint)
-	r.folder = path[:strings.LastIndexByte(path, '/')+1]
-	return r
+	return &reader{Reader: draft.NewReader(client, endpoint, o.ReaderOptions, o.Now)}
 }
 
 // cursor is where the stream of a site stands: which state of the list has
@@ -81,14 +58,7 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
 type cursor struct {
 	Root  string    `json:"root"`
 	Found time.Time `json:"found"`
-	List  list      `json:"list"`
-}
-
-// list is the list with its validators, verbatim.
-type list struct {
-	URL      string `json:"url"`
-	ETag     string `json:"etag,omitempty"`
-	Modified string `json:"modified,omitempty"`
+	List  tct.List  `json:"list"`
 }
 
 func (c cursor) encode() millrace.Cursor {
@@ -101,34 +71,31 @@ func (c cursor) encode() millrace.Cursor {
 
 // Changes yields the items of the list, if it has changed, and a milestone. A
 // site without a list is ErrNotFound. Before anything else, unless that was
-// done in the last 24 hours, it gets the policy (7.3); see [Reader.Policy].
-func (r *Reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+// done in the last 24 hours, it gets the policy (7.3); see Policy.
+func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
-		if err := r.changes(ctx, since, yield); err != nil && !errors.Is(err, errStop) {
+		if err := r.changes(ctx, since, yield); err != nil && !errors.Is(err, tct.ErrStop) {
 			yield(millrace.Change{}, err)
 		}
 	}
 }
 
-// errStop is a consumer that wants no more.
-var errStop = errors.New("stopped")
-
-func (r *Reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
-	if r.err != nil {
-		return r.err
+func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
+	if r.Err != nil {
+		return r.Err
 	}
-	was := cursor{Root: r.root}
+	was := cursor{Root: r.Root}
 	if since != "" {
-		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.root || was.List.URL == "" {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
+		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.Root || was.List.URL == "" {
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.Root, millrace.ErrConflict)
 		}
 	}
-	now := r.o.Now().UTC().Truncate(time.Second)
+	now := r.Now().UTC().Truncate(time.Second)
 	is := was
-	if age := now.Sub(was.Found); since == "" || age < 0 || age >= discoveryAge {
+	if age := now.Sub(was.Found); since == "" || age < 0 || age >= tct.DiscoveryAge {
 		is.Found = now
 		_, err := r.Policy(ctx)
-		if err = r.heed(ctx, r.root, err); err != nil {
+		if err = r.heed(ctx, r.Root, err); err != nil {
 			return err
 		}
 	}
@@ -136,23 +103,23 @@ func (r *Reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	if err != nil {
 		return err
 	}
-	defer f.close()
-	is.List = f.list
-	if f.spool != nil {
-		if err := r.items(ctx, f, yield); err != nil {
+	defer f.Close()
+	is.List = f.List
+	if f.Changed() {
+		if err := r.Items(ctx, f, "", yield); err != nil {
 			return err
 		}
 	}
 	yield(millrace.Change{
-		Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: is.encode(), Whole: f.spool != nil},
+		Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: is.encode(), Whole: f.Changed()},
 	}, nil)
 	return nil
 }
 
 // load gets the list that is remembered, and looks for one where it may be if
 // there is none, or if that one is no list any more.
-func (r *Reader) load(ctx context.Context, was list) (f *listFile, err error) {
-	err = r.find(was, func(l list) (err error) {
+func (r *reader) load(ctx context.Context, was tct.List) (f *tct.ListFile, err error) {
+	err = r.find(was, func(l tct.List) (err error) {
 		f, err = r.loadOne(ctx, l)
 		return err
 	})
@@ -164,7 +131,7 @@ func (r *Reader) load(ctx context.Context, was list) (f *listFile, err error) {
 
 // find tries the list that is remembered, then where one may be, until one is
 // there.
-func (r *Reader) find(was list, try func(list) error) error {
+func (r *reader) find(was tct.List, try func(tct.List) error) error {
 	var first error
 	if was.URL != "" {
 		err := try(was)
@@ -177,7 +144,7 @@ func (r *Reader) find(was list, try func(list) error) error {
 		if at == was.URL {
 			continue
 		}
-		err := try(list{URL: at})
+		err := try(tct.List{URL: at})
 		if err == nil || !isOther(err) {
 			return err
 		}
@@ -186,37 +153,15 @@ func (r *Reader) find(was list, try func(list) error) error {
 	if _, other := errors.AsType[*tct.DraftError](first); other || errors.Is(first, millrace.ErrForbidden) {
 		return first
 	}
-	return fmt.Errorf("%s: TCT is not deployed at %s: %w: %w", Name, r.root, first, millrace.ErrNotFound)
+	return fmt.Errorf("%s: TCT is not deployed at %s: %w: %w", Name, r.Root, first, millrace.ErrNotFound)
 }
 
 // places gives the URLs where a document may be that a site has once.
-func (r *Reader) places(name string) []string {
-	out := []string{strings.TrimSuffix(r.root, "/") + name}
-	if r.folder != r.root {
-		out = append(out, strings.TrimSuffix(r.folder, "/")+name)
+func (r *reader) places(name string) []string {
+	out := []string{strings.TrimSuffix(r.Root, "/") + name}
+	path, _ := docname.CutQuery(r.Endpoint)
+	if folder := path[:strings.LastIndexByte(path, '/')]; folder+"/" != r.Root {
+		out = append(out, folder+name)
 	}
 	return out
-}
-
-// get sends a request with what the fields say and gives the response, whose
-// URL is that after redirects.
-func (r *Reader) get(ctx context.Context, target string, fields map[string]string) (*http.Response, error) {
-	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	for k, v := range fields {
-		if v != "" {
-			req.Header.Set(k, v)
-		}
-	}
-	resp, err := fetch.Do(ctx, r.client, req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.Request == nil {
-		resp.Request = req
-	}
-	return resp, nil
 }

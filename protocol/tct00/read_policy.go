@@ -31,13 +31,13 @@ type terms struct {
 // has none, or none for this reader ([fetch.Absent]); ErrInvalid: it cannot be
 // understood. The caller must not change the policy, and decides what it means
 // for the caller. It is part of [protocol.PolicyReader].
-func (r *Reader) Policy(ctx context.Context) (*millrace.Policy, error) {
-	if r.err != nil {
-		return nil, r.err
+func (r *reader) Policy(ctx context.Context) (*millrace.Policy, error) {
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	if t := r.remembered(); !t.read.IsZero() {
 		if t.policy == nil {
-			return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.root, millrace.ErrNotFound)
+			return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.Root, millrace.ErrNotFound)
 		}
 		return t.policy, nil
 	}
@@ -52,27 +52,27 @@ func (r *Reader) Policy(ctx context.Context) (*millrace.Policy, error) {
 		}
 	}
 	r.remember(nil)
-	return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.root, millrace.ErrNotFound)
+	return nil, fmt.Errorf("%s: %s has no policy: %w", Name, r.Root, millrace.ErrNotFound)
 }
 
-func (r *Reader) remembered() terms {
+func (r *reader) remembered() terms {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if age := r.o.Now().Sub(r.terms.read); age < 0 || age >= discoveryAge {
+	if age := r.Now().Sub(r.terms.read); age < 0 || age >= tct.DiscoveryAge {
 		return terms{}
 	}
 	return r.terms
 }
 
-func (r *Reader) remember(p *millrace.Policy) {
+func (r *reader) remember(p *millrace.Policy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.terms = terms{read: r.o.Now(), policy: p}
+	r.terms = terms{read: r.Now(), policy: p}
 }
 
 // policyAt reads a policy descriptor. HTML in its place is none.
-func (r *Reader) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
-	resp, err := r.get(ctx, at, map[string]string{"Accept": tct.MediaType})
+func (r *reader) policyAt(ctx context.Context, at string) (*millrace.Policy, error) {
+	resp, err := r.Get(ctx, at, map[string]string{"Accept": tct.MediaType})
 	if err != nil {
 		return nil, policyErr(err)
 	}
@@ -92,10 +92,10 @@ func (r *Reader) policyAt(ctx context.Context, at string) (*millrace.Policy, err
 		if !isJSON(resp) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 			return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", Name, at, millrace.ErrNotFound)
 		}
-		return nil, formatURL(err, at)
+		return nil, draft.FormatError(err, at, "7.2")
 	}
-	if r.o.Policy != nil {
-		if err := r.o.Policy(protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
+	if r.Options.Policy != nil {
+		if err := r.Options.Policy(protocol.Terms{URL: at, Policy: p, Names: policyNames}); err != nil {
 			return nil, refused{err}
 		}
 	}
@@ -123,27 +123,27 @@ func (e refused) Unwrap() error { return e.error }
 
 // heed gives the error of a policy if it ends the stream, and notes it
 // otherwise.
-func (r *Reader) heed(ctx context.Context, at string, err error) error {
+func (r *reader) heed(ctx context.Context, at string, err error) error {
 	if err == nil || errors.Is(err, millrace.ErrNotFound) {
 		return nil
 	}
 	_, no := errors.AsType[refused](err)
-	unclear := r.o.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
+	unclear := r.Options.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
 	if no || unclear || ctx.Err() != nil {
 		return err
 	}
-	r.note("reader/policy", at, "its policy cannot be read: "+err.Error())
+	r.Note("reader/policy", at, "its policy cannot be read: "+err.Error())
 	return nil
 }
 
 // described reads the policy that a list links to (7.3), if there was none
 // where it should be.
-func (r *Reader) described(ctx context.Context, resp *http.Response) error {
+func (r *reader) described(ctx context.Context, resp *http.Response) error {
 	if t := r.remembered(); t.read.IsZero() || t.policy != nil {
 		return nil
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
-		if !l.Is("describedby", "") || canon.Origin(l.URL) != canon.Origin(r.root) {
+		if !l.Is("describedby", "") || canon.Origin(l.URL) != canon.Origin(r.Root) {
 			continue
 		}
 		p, err := r.policyAt(ctx, l.URL)
@@ -152,7 +152,7 @@ func (r *Reader) described(ctx context.Context, resp *http.Response) error {
 			return nil
 		}
 		if errors.Is(err, millrace.ErrNotFound) {
-			r.note("reader/policy", l.URL, "the policy that the list names is not there: "+err.Error())
+			r.Note("reader/policy", l.URL, "the policy that the list names is not there: "+err.Error())
 		} else if err := r.heed(ctx, l.URL, err); err != nil {
 			return err
 		}

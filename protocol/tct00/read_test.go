@@ -42,7 +42,7 @@ type conversation struct {
 func (c *conversation) run(t *testing.T) {
 	c.o.Now = func() time.Time { return c.now }
 	c.o.Note = c.Note
-	open := func() *Reader {
+	open := func() Reader {
 		return NewReader(&http.Client{Transport: c}, "https://example.com/", &c.o)
 	}
 	src := open()

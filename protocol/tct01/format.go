@@ -3,7 +3,6 @@ package tct01
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 
 	"github.com/millrace/millrace/internal/tct"
 )
@@ -52,13 +51,9 @@ func encode(d *tct.Document) (body []byte, hash string) {
 	return dst, string(dst[digits-len(tct.HashPrefix) : rest-1])
 }
 
-// decodeDocument reads an M-URL document (1.5.2) and gives its hash member as
-// it is. Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
-func decodeDocument(body []byte) (*tct.Document, string, error) {
-	d, hash, err := tct.Decode(body)
-	section := "1.5.1"
-	if errors.Is(err, tct.ErrRequired) {
-		section = "1.5.2"
-	}
-	return d, hash, draft.FormatError(err, "", section)
+// appendItem appends the item as the lists of this draft have it.
+func appendItem(dst []byte, it *tct.Item) []byte {
+	dst = append(tct.Member(append(dst, '{'), "cUrl", it.CURL), ',')
+	dst = append(tct.Member(dst, "mUrl", it.MURL), ',')
+	return append(tct.Member(dst, "etag", it.ETag), '}')
 }

@@ -22,6 +22,20 @@ var draft = &tct.Draft{
 	Vary:       "Accept-Encoding", // 1.7.2, G.1.1
 	Encode:     encode,
 	AppendItem: appendItem,
+	Holds:      func(_ *tct.Document, body []byte, hash string) bool { return tct.IsHashOf(body, hash) },
+	Rules: tct.Rules{
+		Items:          "1.7.1/items",
+		Parity:         "1.7.3/parity",
+		Object:         "1.5.1/valid-json",
+		CanonicalURL:   "1.5.2/canonical-url",
+		Alternate:      "1.7.3/parity",
+		CanonicalLink:  "1.4.2/canonical-link",
+		ContentType:    "1.5.1/content-type",
+		StrongETag:     "1.6.2/strong-etag",
+		HashEqualsETag: "1.5.2/hash-equals-etag",
+		Hash:           "1.6.2/hash-recomputed",
+		NotModified:    "1.8.2/if-none-match",
+	},
 }
 
 // Protocol describes the room.
@@ -38,7 +52,7 @@ func Protocol() protocol.Protocol {
 		Tagger:       draft.Tagger(),
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
-		Look:         appraise,
+		Look:         probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			if o == nil {
 				o = new(protocol.ReaderOptions)

@@ -181,7 +181,7 @@ func TestList(t *testing.T) {
 	docs := large(t, view([]*millrace.Page{{URL: "/b"}, {URL: "/"}, {URL: "/a/?q=1"}, {URL: "/t", Kind: millrace.Archive}}), 0)
 	got := body(t, docs["/llm-pages.json"])
 	var urls []string
-	if err := scanList(strings.NewReader(got), func(_ int, it *tct.Item, err error) bool {
+	if err := draft.ScanList(strings.NewReader(got), 0, func(_ int, it *tct.Item, err error) bool {
 		if err != nil || !tct.IsHash(it.ETag) {
 			t.Errorf("%+v %v", it, err)
 		}
@@ -204,7 +204,7 @@ func TestOverview(t *testing.T) {
 		t.Fatalf("large documents: %v", docs)
 	}
 	text := body(t, d)
-	doc, hash, err := decodeDocument([]byte(text))
+	doc, hash, err := draft.Decode([]byte(text))
 	if err != nil || hash != d.ETag || !tct.IsHashOf([]byte(text), hash) {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -8,15 +8,12 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
@@ -31,17 +28,8 @@ type ReaderOptions struct {
 	Now  func() time.Time // nil = time.Now
 }
 
-// discoveryAge is how long the lists of a site are remembered.
-const discoveryAge = 24 * time.Hour
-
 // reader is the source that a site in TCT draft-01 is.
-type reader struct {
-	client *http.Client
-	root   string // of the endpoint's origin
-	err    error  // of the endpoint
-	o      ReaderOptions
-	listed recent.Values
-}
+type reader struct{ *tct.Reader }
 
 // NewReader reads the site at an endpoint, any URL of it; a nil client is the
 // guarded default, nil options are the zero value. Changes starts from the
@@ -52,43 +40,23 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.
 }
 
 func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
+	if o == nil {
+		o = new(ReaderOptions)
 	}
-	r := &reader{client: client}
-	if o != nil {
-		r.o = *o
-	}
-	r.client = fetch.WithKeys(r.client, r.o.Key)
-	if r.o.Note == nil {
-		r.o.Note = func(protocol.Note) {}
-	}
-	if r.o.Now == nil {
-		r.o.Now = time.Now
-	}
-	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
-		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
-	}
-	r.root = canon.Origin(endpoint) + "/"
+	r := &reader{draft.NewReader(client, endpoint, o.ReaderOptions, o.Now)}
+	r.Head = o.Head
 	return r
 }
 
 // cursor is where the stream of a site stands: what was found by discovery
 // and which state of each list has been applied.
 type cursor struct {
-	Root  string    `json:"root"`
-	Found time.Time `json:"found"` // when the root was last asked
-	Lists []list    `json:"lists"` // in the order of the root's links
+	Root  string     `json:"root"`
+	Found time.Time  `json:"found"` // when the root was last asked
+	Lists []tct.List `json:"lists"` // in the order of the root's links
 	// Missing are the targets of the root's links that were not there. One is
 	// believed to be no list when it is missing twice.
 	Missing []string `json:"missing,omitempty"`
-}
-
-// list is one M-Sitemap with its validators, verbatim.
-type list struct {
-	URL      string `json:"url"`
-	ETag     string `json:"etag,omitempty"`
-	Modified string `json:"modified,omitempty"`
 }
 
 func (c cursor) encode() millrace.Cursor {
@@ -124,21 +92,21 @@ func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 }
 
 func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(millrace.Change, error) bool) error {
-	if r.err != nil {
-		return r.err
+	if r.Err != nil {
+		return r.Err
 	}
-	was := cursor{Root: r.root}
+	was := cursor{Root: r.Root}
 	if since != "" {
-		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.root || len(was.Lists) == 0 {
-			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.root, millrace.ErrConflict)
+		if err := json.Unmarshal([]byte(since), &was); err != nil || was.Root != r.Root || len(was.Lists) == 0 {
+			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.Root, millrace.ErrConflict)
 		}
 	}
-	var files []*listFile
+	var files []*tct.ListFile
 	defer func() { closeAll(files) }()
-	now := r.o.Now().UTC().Truncate(time.Second)
+	now := r.Now().UTC().Truncate(time.Second)
 	is := was
 	age := now.Sub(was.Found)
-	remembered, whole := since != "" && age >= 0 && age < discoveryAge, false
+	remembered, whole := since != "" && age >= 0 && age < tct.DiscoveryAge, false
 	if remembered {
 		var err error
 		if files, _, whole, err = r.load(ctx, was.Lists, was); err != nil {
@@ -168,7 +136,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	if slices.Equal(is.urls(), was.urls()) {
 		return r.yieldEach(ctx, files, whole, was, is, yield)
 	}
-	if slices.ContainsFunc(files, func(f *listFile) bool { return f.spool == nil }) {
+	if slices.ContainsFunc(files, func(f *tct.ListFile) bool { return !f.Changed() }) {
 		// A list among others than before says nothing by its 304 alone.
 		closeAll(files)
 		var err error
@@ -185,10 +153,10 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 
 // listsOf gives the lists of files, with their validators unless they are to be
 // read again.
-func listsOf(files []*listFile, again bool) []list {
-	out := make([]list, len(files))
+func listsOf(files []*tct.ListFile, again bool) []tct.List {
+	out := make([]tct.List, len(files))
 	for i, f := range files {
-		out[i] = f.list
+		out[i] = f.List
 	}
 	if again {
 		return unconditional(out)
@@ -197,23 +165,20 @@ func listsOf(files []*listFile, again bool) []list {
 }
 
 // unconditional gives the lists without their validators.
-func unconditional(lists []list) []list {
-	out := make([]list, len(lists))
+func unconditional(lists []tct.List) []tct.List {
+	out := make([]tct.List, len(lists))
 	for i, l := range lists {
-		out[i] = list{URL: l.URL}
+		out[i] = tct.List{URL: l.URL}
 	}
 	return out
 }
 
-// errStop is a consumer that wants no more.
-var errStop = errors.New("stopped")
-
 // yieldAll yields the items of all lists and one milestone.
 func (r *reader) yieldAll(
-	ctx context.Context, files []*listFile, whole bool, is cursor, yield func(millrace.Change, error) bool,
+	ctx context.Context, files []*tct.ListFile, whole bool, is cursor, yield func(millrace.Change, error) bool,
 ) error {
 	for _, f := range files {
-		if err := r.items(ctx, f, len(files) > 1, yield); err != nil {
+		if err := r.Items(ctx, f, sectionOf(f, files), yield); err != nil {
 			return unlessStop(err)
 		}
 	}
@@ -224,12 +189,12 @@ func (r *reader) yieldAll(
 // yieldEach yields the items of each list that has changed, with a milestone
 // whose cursor covers what has been yielded up to it.
 func (r *reader) yieldEach(
-	ctx context.Context, files []*listFile, whole bool, was, is cursor, yield func(millrace.Change, error) bool,
+	ctx context.Context, files []*tct.ListFile, whole bool, was, is cursor, yield func(millrace.Change, error) bool,
 ) error {
 	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1
 	for i, f := range files {
-		if f.spool == nil {
+		if !f.Changed() {
 			so.Lists[i] = is.Lists[i]
 		} else {
 			last = i
@@ -240,26 +205,30 @@ func (r *reader) yieldEach(
 		return nil
 	}
 	for i, f := range files {
-		if f.spool == nil {
+		if !f.Changed() {
 			continue
 		}
-		if err := r.items(ctx, f, len(files) > 1, yield); err != nil {
+		if err := r.Items(ctx, f, sectionOf(f, files), yield); err != nil {
 			return unlessStop(err)
 		}
 		so.Lists[i] = is.Lists[i]
-		section := ""
-		if len(files) > 1 {
-			section = f.URL
-		}
-		if !yield(mark(so, whole, section), nil) {
+		if !yield(mark(so, whole, sectionOf(f, files)), nil) {
 			return nil
 		}
 	}
 	return nil
 }
 
+// sectionOf returns the section of a list's pages: its URL, "" if it is the only list.
+func sectionOf(f *tct.ListFile, files []*tct.ListFile) string {
+	if len(files) > 1 {
+		return f.URL
+	}
+	return ""
+}
+
 func unlessStop(err error) error {
-	if errors.Is(err, errStop) {
+	if errors.Is(err, tct.ErrStop) {
 		return nil
 	}
 	return err
@@ -274,8 +243,8 @@ func mark(c cursor, whole bool, section string) millrace.Change {
 
 // discover asks the origin's root for its lists (1.4.1), and says how many bytes
 // that has taken.
-func (r *reader) discover(ctx context.Context) (found []list, size int64, err error) {
-	resp, err := r.get(ctx, http.MethodGet, r.root, map[string]string{"Accept": "text/html, */*;q=0.1"})
+func (r *reader) discover(ctx context.Context) (found []tct.List, size int64, err error) {
+	resp, err := r.Get(ctx, r.Root, map[string]string{"Accept": "text/html, */*;q=0.1"})
 	if err != nil {
 		return nil, size, fmt.Errorf("%s: discovery: %w", Name, err)
 	}
@@ -286,42 +255,19 @@ func (r *reader) discover(ctx context.Context) (found []list, size int64, err er
 	size, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection lives
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		switch {
-		case !l.Is("index", tct.MediaType), slices.Contains(found, list{URL: l.URL}):
+		case !l.Is("index", tct.MediaType), slices.Contains(found, tct.List{URL: l.URL}):
 		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
-			r.note("1.10/https", l.URL, "an http list of an https site is not read")
+			r.Note("1.10/https", l.URL, "an http list of an https site is not read")
 		default:
-			found = append(found, list{URL: l.URL})
+			found = append(found, tct.List{URL: l.URL})
 		}
 	}
 	switch {
 	case len(found) == 0:
 		return nil, size, fmt.Errorf("%s: TCT is not deployed at %s: its root has no Link with rel=index and type=%s: %w",
-			Name, r.root, tct.MediaType, millrace.ErrNotFound)
+			Name, r.Root, tct.MediaType, millrace.ErrNotFound)
 	case len(found) > maxLists:
-		return nil, size, fmt.Errorf("%s: %s announces %d lists: %w", Name, r.root, len(found), millrace.ErrTooLarge)
+		return nil, size, fmt.Errorf("%s: %s announces %d lists: %w", Name, r.Root, len(found), millrace.ErrTooLarge)
 	}
 	return found, size, nil
-}
-
-// get sends a request with what the fields say and gives the response, whose
-// URL is that after redirects.
-func (r *reader) get(ctx context.Context, method, target string, fields map[string]string) (*http.Response, error) {
-	u, err := url.Parse(target)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
-	}
-	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	for k, v := range fields {
-		if v != "" {
-			req.Header.Set(k, v)
-		}
-	}
-	resp, err := fetch.Do(ctx, r.client, req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.Request == nil {
-		resp.Request = req
-	}
-	return resp, nil
 }

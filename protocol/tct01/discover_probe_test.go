@@ -111,7 +111,7 @@ func TestLookAtBrokenDocuments(t *testing.T) {
 	}
 	s := newShelf(t, "/l.json")
 	s.docs["/l.json"] = `{"version":2,"items":[]}`
-	if offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, errVersion) {
+	if offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil); !errors.Is(err, millrace.ErrInvalid) || !errors.Is(err, tct.ErrVersion) {
 		t.Errorf("another version: %+v, %v", offer, err)
 	}
 	s.docs["/l.json"] = tct.ListHead + tct.ListTail

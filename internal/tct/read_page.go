@@ -1,0 +1,272 @@
+package tct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// MaxAlternates is how many JSON alternates of a page are tried: sites have
+// others than those of TCT.
+const MaxAlternates = 4
+
+// Page gets the document of a page: from have.Location, where a list said it
+// is, else from where the page's own links lead.
+func (r *Reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	var err error
+	if have.URL, err = r.resolve(have.URL); err != nil {
+		return nil, err
+	}
+	if have.Location == "" {
+		return r.single(ctx, have)
+	}
+	return r.machine(ctx, have.Location, have.Version, have.URL)
+}
+
+// resolve returns the canonical form of the URL of a page.
+func (r *Reader) resolve(page string) (string, error) {
+	if r.Err != nil {
+		return "", r.Err
+	}
+	root, err := url.Parse(r.Root)
+	if err == nil {
+		page, err = canon.Resolve(root, page)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
+	}
+	return page, nil
+}
+
+// single finds the document of a page without a list: by a link of the page, to a
+// document that leads back.
+func (r *Reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	links, final, err := r.Alternates(ctx, have.URL)
+	if err != nil {
+		return nil, err
+	}
+	err = fmt.Errorf("%s: %s names no JSON alternate: %w", r.d.Name, have.URL, millrace.ErrNotFound)
+	for i, target := range links[:min(len(links), MaxAlternates)] {
+		p, e := (*millrace.Page)(nil), r.Bad(target, r.d.Rules.Alternate, "it is on another origin than its page", nil)
+		if canon.Origin(target) == canon.Origin(final) {
+			p, e = r.machine(ctx, target, have.Version, have.URL, final)
+		}
+		switch {
+		case e == nil, errors.Is(e, millrace.ErrUnmodified):
+			return p, e
+		case !errors.Is(e, millrace.ErrInvalid) && !errors.Is(e, millrace.ErrNotFound):
+			return nil, e
+		case i == 0:
+			err = e
+		}
+	}
+	return nil, err
+}
+
+// Alternates returns the JSON alternates of a page, and the URL of the page after
+// redirects.
+func (r *Reader) Alternates(ctx context.Context, page string) (targets []string, final string, err error) {
+	if page, err = r.resolve(page); err != nil {
+		return nil, "", err
+	}
+	resp, err := r.Get(ctx, page, map[string]string{"Accept": "text/html, */*;q=0.1"})
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
+	}
+	if final, err = canon.URL(resp.Request.URL.String()); err != nil {
+		return nil, "", fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
+	}
+	links := weblink.Header(resp.Header, resp.Request.URL)
+	if weblink.IsHTML(resp.Header) {
+		body, err := fetch.Decode(resp)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: page: %w", r.d.Name, err)
+		}
+		elements := weblink.HTML(body, resp.Request.URL).Links
+		_ = body.Close()
+		if r.d.HTMLFirst {
+			links = append(elements, links...)
+		} else {
+			links = append(links, elements...)
+		}
+	}
+	for _, l := range links {
+		if l.Is("alternate", MediaType) && !slices.Contains(targets, l.URL) {
+			targets = append(targets, l.URL)
+		}
+	}
+	return targets, final, nil
+}
+
+// machine gets the M-URL of a page that goes by one of the given C-URLs; version
+// is the validator of the stored document, "" if there is no stored document.
+func (r *Reader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
+	fields := map[string]string{"Accept": MediaType, "If-None-Match": version}
+	if r.Head && version != "" && r.unmodified(ctx, murl, fields) {
+		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
+	}
+	return r.fetch(ctx, murl, fields, curls)
+}
+
+// unmodified asks by HEAD. Only a clear answer counts.
+func (r *Reader) unmodified(ctx context.Context, murl string, fields map[string]string) bool {
+	resp, err := r.send(ctx, http.MethodHead, murl, fields)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusNotModified ||
+		resp.StatusCode == http.StatusOK && millrace.SameVersion(resp.Header.Get("ETag"), fields["If-None-Match"])
+}
+
+// fetch gets a document with the given fields of a request. One that does not
+// match its own hash or tag is fetched once more, past what a cache may have
+// kept; if it still does not match, it is unconfirmed.
+func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]string, curls []string) (*millrace.Page, error) {
+	version := fields["If-None-Match"]
+	resp, err := r.Get(ctx, murl, fields)
+	if err != nil {
+		return nil, fmt.Errorf("%s: document: %w", r.d.Name, err)
+	}
+	defer resp.Body.Close()
+	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
+		return nil, r.Bad(murl, r.d.Rules.Parity, "it redirects to another origin: "+canon.Origin(final), nil)
+	}
+	if resp.StatusCode == http.StatusNotModified {
+		if version == "" {
+			return nil, r.Bad(murl, r.d.Rules.NotModified, "304 for a request without a condition", nil)
+		}
+		r.parity(murl, version)
+	}
+	if err := fetch.CheckStatus(resp); err != nil {
+		return nil, fmt.Errorf("%s: document: %w", r.d.Name, err)
+	}
+	etag := resp.Header.Get("ETag")
+	if millrace.SameVersion(etag, version) {
+		// The server knows the validator and sends the body all the same.
+		r.Note(r.d.Rules.NotModified, murl, "the whole document for a validator that still holds")
+		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
+	}
+	body, err := fetch.ReadBody(resp, Limits.Size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: document: %w", r.d.Name, err)
+	}
+	d, hash, err := r.d.Decode(body)
+	if err != nil {
+		if f, ok := errors.AsType[*millrace.FormatError](err); ok {
+			f.URL = murl
+		}
+		return nil, err
+	}
+	holds := r.d.Holds(d, body, hash)
+	if !holds && len(curls) > 1 && (IsFingerprint(d.Content, hash) || IsHashOf(body, hash)) {
+		// It was found by a link, and not by a list of this draft.
+		return nil, r.Bad(murl, r.d.Rules.CanonicalURL, "it is a document of another draft", nil)
+	}
+	confirmed := Confirmed(holds, hash, etag)
+	if !confirmed && fields["Cache-Control"] == "" {
+		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": MediaType, "Cache-Control": "no-cache"}, curls); err == nil {
+			return p, nil
+		}
+	}
+	p, err := r.document(resp, d, hash, holds, murl, curls)
+	if err == nil {
+		p.Unconfirmed = !confirmed
+	}
+	return p, err
+}
+
+// document makes a page of a response. What would make it another page or no
+// document is an error; what is only odd is a note.
+func (r *Reader) document(resp *http.Response, d *Document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
+	rules := &r.d.Rules
+	curl, err := canon.URL(d.CanonicalURL)
+	if err != nil {
+		return nil, r.Bad(murl, rules.CanonicalURL, "canonical_url", err)
+	}
+	if err := r.leadsBack(murl, "canonical_url", curl, curls); err != nil {
+		return nil, err
+	}
+	canonical := false
+	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
+		if l.Is("canonical", "") {
+			canonical = true
+			if err := r.leadsBack(murl, "its canonical link", l.URL, curls); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !canonical {
+		r.Note(rules.CanonicalLink, murl, "no canonical link")
+	}
+	if mt, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mt != MediaType ||
+		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
+		r.Note(rules.ContentType, murl, "Content-Type is "+resp.Header.Get("Content-Type"))
+	}
+	etag, tag := resp.Header.Get("ETag"), hash
+	if r.d.BareHash {
+		tag = tagOf(hash)
+	}
+	opaque, strong := strings.CutPrefix(etag, `"`)
+	opaque, closed := strings.CutSuffix(opaque, `"`)
+	switch {
+	case !strong || !closed:
+		r.Note(rules.StrongETag, murl, "no strong ETag: "+Short(etag))
+	case opaque != tag:
+		r.Note(rules.HashEqualsETag, murl, "hash is "+Short(hash)+", ETag is "+Short(etag))
+	}
+	version := etag
+	if !holds {
+		r.Note(rules.Hash, murl, "hash is not that of the document: "+Short(hash))
+	} else if version == "" {
+		// The hash is what the tag would say. What the list says may be of
+		// another body, which would then never be asked for.
+		version = `"` + tag + `"`
+	}
+	r.parity(murl, version)
+	d.CanonicalURL = curls[0]
+	if Compare(curl, curls[len(curls)-1]) == Exact {
+		d.CanonicalURL = curl // where the page's URL was redirected to
+	}
+	p := r.d.Page(d)
+	p.Version = version
+	return p, nil
+}
+
+// parity notes that a list and a document disagree: one of them is older.
+func (r *Reader) parity(murl, version string) {
+	listed, ok := r.listed.Get(murl)
+	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
+		r.Note(r.d.Rules.Parity, murl, "the list says "+Short(listed)+", the document "+Short(version))
+	}
+}
+
+// leadsBack checks that what a document calls its page is the page that it
+// was asked for.
+func (r *Reader) leadsBack(murl, what, to string, curls []string) error {
+	best := Different
+	for _, c := range curls {
+		best = min(best, Compare(to, c))
+	}
+	switch best {
+	case Different:
+		return r.Bad(murl, r.d.Rules.CanonicalLink, fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
+	case Near:
+		r.Note(r.d.Rules.CanonicalLink, murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
+	}
+	return nil
+}

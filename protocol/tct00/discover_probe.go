@@ -1,0 +1,41 @@
+package tct00
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/millrace/millrace/internal/tct"
+	"github.com/millrace/millrace/protocol"
+)
+
+import ()
+
+// probe finds the list as a reader does, and probes it and a few documents.
+func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
+	to := &ReaderOptions{}
+	if o != nil {
+		to.ReaderOptions = *o
+	}
+	r := newReader(client, endpoint, to)
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	p, tries := r.NewProbe(), int64(0)
+	err := r.find(tct.List{}, func(l tct.List) error {
+		tries++
+		resp, err := r.getList(ctx, l)
+		if err != nil {
+			return err
+		}
+		return p.List(resp, l.URL)
+	})
+	if err != nil {
+		return nil, err
+	}
+	offer, err := p.Offer(ctx, 0, protocol.Cost{Requests: tries}) // the policy, and places without a list
+	if err == nil && r.Options.Handshake {
+		offer.Each.Requests++
+		offer.First.Requests += int64(p.Items)
+	}
+	return offer, err
+}
