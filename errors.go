@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // The sentinels say what a caller can do about an error. Every error that
@@ -52,6 +53,7 @@ var others = []struct {
 	{fs.ErrExist, "file-exists"},
 	{fs.ErrPermission, "file-permission"},
 	{errors.ErrUnsupported, "unsupported"},
+	{syscall.ENOSPC, "disk-full"},
 }
 
 // ErrorCode returns the code of err, by which scripts and tests tell errors

@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -174,17 +175,14 @@ func (p *pulled) render(t *testing.T) {
 	p.text = b.String()
 }
 
-// trouble gives the lines of a pull that say what went wrong.
-func (p pulled) trouble() (lines []string) {
-	for line := range strings.Lines(p.text) {
-		for _, mark := range []string{" pages: ", "failed: "} {
-			if strings.HasPrefix(line, "  ") && strings.Contains(line, mark) {
-				lines = append(lines, strings.TrimSpace(line))
-				break
-			}
+// trouble gives the errors of a pull, and their codes: of each way, and the last.
+func (p pulled) trouble() (texts, codes []string) {
+	for _, w := range append(p.report.Ways, way{Error: p.report.Error, Code: p.report.Code}) {
+		if w.Error != "" && !slices.Contains(texts, w.Error) {
+			texts, codes = append(texts, w.Error), append(codes, w.Code)
 		}
 	}
-	return lines
+	return texts, codes
 }
 
 // onward hands requests on to a server outside of the bubble. No connection

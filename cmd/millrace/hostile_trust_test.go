@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,29 +51,27 @@ func TestPullTLS(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		site func(t *testing.T) *place
-		want string
+		code string
 	}{
 		{"expired", func(t *testing.T) *place {
 			return &place{tls: certified(t, "handbook.example", -90*day, -day)}
-		}, "its certificate has expired on 2"},
-		{"not yet", func(t *testing.T) *place { return &place{tls: certified(t, "handbook.example", day, 90*day)} }, "look at the clock"},
-		{
-			"of another host",
-			func(t *testing.T) *place { return &place{tls: certified(t, "other.example", -day, day)} },
-			"its certificate is that of other.example, not of handbook.example: look at the host's name, or tell its owner",
-		},
+		}, "certificate"},
+		{"not yet", func(t *testing.T) *place { return &place{tls: certified(t, "handbook.example", day, 90*day)} }, "certificate"},
+		{"of another host", func(t *testing.T) *place {
+			return &place{tls: certified(t, "other.example", -day, day)}
+		}, "certificate"},
 		{"self-signed", func(t *testing.T) *place {
 			return &place{tls: certified(t, "handbook.example", -day, day)}
-		}, "its certificate is signed by nobody whom this machine trusts: if you do, name the authority's file in SSL_CERT_FILE"},
-		{"old", func(t *testing.T) *place { return &place{tls: old(certified(t, "handbook.example", -day, day))} }, "the server does not agree to TLS: protocol version not supported"},
-		{"no TLS", func(*testing.T) *place { return &place{} }, "what answers there does not speak TLS, as https needs it"},
+		}, "certificate"},
+		{"old", func(t *testing.T) *place { return &place{tls: old(certified(t, "handbook.example", -day, day))} }, "tls"},
+		{"no TLS", func(*testing.T) *place { return &place{} }, "no-tls"},
 		{"silent", func(*testing.T) *place {
 			return &place{raw: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }}
-		}, "TLS was not agreed on for 10s"},
+		}, "timeout-tls"},
 		{"nobody", func(*testing.T) *place {
-			return &place{err: &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", fmt.Errorf("connection refused"))}}
-		}, "connection refused"},
-		{"no such host", func(*testing.T) *place { return nil }, "there is no host handbook.example: DNS does not know the name"},
+			return &place{err: &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+		}, "connection-refused"},
+		{"no such host", func(*testing.T) *place { return nil }, "dns-unknown"},
 	} {
 		for _, via := range []string{"", webCrawl, "tct-01"} {
 			t.Run(tt.name+"/"+via, func(t *testing.T) {
@@ -87,8 +86,8 @@ func TestPullTLS(t *testing.T) {
 					}
 					n.put("handbook.example:443", site)
 					got := n.pull(t, filepath.Join(t.TempDir(), "m.db"), append(by(via), "https://handbook.example/")...)
-					lines := got.trouble()
-					if got.code != exitFailure || len(lines) != 1 || !strings.Contains(lines[0], tt.want) || strings.Contains(lines[0], "x509") || len(lines[0]) > 350 {
+					lines, codes := got.trouble()
+					if got.code != exitFailure || len(lines) != 1 || codes[0] != tt.code || strings.Contains(lines[0], "x509") || len(lines[0]) > 350 {
 						t.Errorf("exit %d: %q\n%s%s", got.code, lines, got.text, got.stderr)
 					}
 					if got.took > 5*time.Minute {
@@ -123,8 +122,8 @@ func TestPullRebinding(t *testing.T) {
 				},
 			})
 			got := n.pull(t, file, append(by(via), manual)...)
-			if lines := got.trouble(); got.code != exitFailure || len(lines) != 1 || !strings.Contains(lines[0], "refused: 192.168.1.1 is a private address; pass --allow-private to allow it") {
-				t.Errorf("%q: exit %d: %q\n%s%s", via, got.code, lines, got.text, got.stderr)
+			if _, codes := got.trouble(); got.code != exitFailure || len(codes) != 1 || codes[0] != "address-private" {
+				t.Errorf("%q: exit %d: %q\n%s%s", via, got.code, codes, got.text, got.stderr)
 			}
 			if asked.Load() > 2 {
 				t.Errorf("%q: %d requests came through", via, asked.Load())
@@ -199,7 +198,7 @@ func TestPullEmptied(t *testing.T) {
 		before := texts(t, file, manual)
 		show(1, 2)
 		got := pull()
-		if got.report.Doubted != 19 || got.report.Deleted != 0 || !strings.Contains(got.text, "19 pages are suddenly missing from the list; they are kept until the next pull says the same") {
+		if got.report.Doubted != 19 || got.report.Deleted != 0 {
 			t.Errorf("%s: exit %d: %s%s", room.Name, got.code, got.text, got.stderr)
 		}
 		unchanged(t, before, file, manual)

@@ -67,8 +67,17 @@ func (e *robotsFailure) Error() string {
 	return fmt.Sprintf("robots.txt of %s://%s could not be had: %s", e.file.Scheme, e.file.Host, cause)
 }
 
-func (e *robotsFailure) ErrorCode() string { return "robots-unavailable" }
-func (e *robotsFailure) Unwrap() error     { return millrace.ErrUnavailable }
+// ErrorCode returns the code of the cause if no connection was made: then no
+// page can be had either.
+func (e *robotsFailure) ErrorCode() string {
+	switch code := millrace.ErrorCode(e.cause); code {
+	case "certificate", "connection-refused", "dns", "dns-unknown", "no-tls", "timeout-tls", "tls":
+		return code
+	}
+	return "robots-unavailable"
+}
+
+func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
 
 // Robots gives what the robots.txt of u's origin says to the product that the
 // client's User-Agent names, also if the client ignores it. It is asked for

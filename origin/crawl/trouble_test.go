@@ -189,7 +189,7 @@ func TestBadRoots(t *testing.T) {
 	}
 	dead := "http://" + ln.Addr().String() + "/"
 	ln.Close()
-	if _, err := newMill(t, dead).try(newMill(t, dead).open(Options{})); millrace.Status(err) != 503 || millrace.ErrorCode(err) != "robots-unavailable" {
+	if _, err := newMill(t, dead).try(newMill(t, dead).open(Options{})); millrace.Status(err) != 503 || millrace.ErrorCode(err) != "connection-refused" {
 		t.Errorf("a host that is down: %v", err)
 	}
 	// http leads to https, on the ports that are usual.
