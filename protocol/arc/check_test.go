@@ -130,7 +130,7 @@ func TestCheckChecksums(t *testing.T) {
 			if name == "opaque" {
 				want = check.NotApplicable
 			}
-			if o.State != want || name == "opaque" && !strings.Contains(o.Reason, "tried: the page as it is sent") {
+			if o.State != want {
 				t.Errorf("%s: %s %s", name, o.State, o.Reason)
 			}
 		}

@@ -73,7 +73,8 @@ func TestLookAtFirstDay(t *testing.T) {
 	list.WriteString(`{"arc_sitemap_version":"2.1","site":"https://x.test","generated_at":"2026-01-02T12:00:00Z","pages":[`)
 	list.WriteString(numbered(`{"url":"https://x.test/%d","ai_indexable":true,"ai_summary":"A page of which not much is known, but that it is there."},`, 1000))
 	list.WriteString(`{"url":"https://x.test/end","ai_indexable":true}]}`)
-	for delta, want := range map[int]bool{list.Len() / 100: false, list.Len() - 1: true} {
+	bases := map[string]bool{}
+	for _, delta := range []int{list.Len() / 100, list.Len() - 1} {
 		client := &http.Client{Transport: protocoltest.Answer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", contentType)
 			switch r.URL.Path {
@@ -92,8 +93,12 @@ func TestLookAtFirstDay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if offer.Moved.Requests != 4 || strings.Contains(offer.Basis, "takes the list") != want {
+		bases[offer.Basis] = true
+		if offer.Moved.Requests != 4 {
 			t.Errorf("with a delta of %d bytes: %+v", delta, offer)
 		}
+	}
+	if len(bases) != 2 {
+		t.Errorf("long deltas are not mentioned: %v", bases)
 	}
 }

