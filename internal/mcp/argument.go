@@ -52,7 +52,7 @@ func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&in); len(raw) > 0 && err != nil {
-		return nil, advise("arguments: want an object, got %s", short(string(raw)))
+		return nil, advise("bad-argument", "arguments: want an object, got %s", short(string(raw)))
 	}
 	out := map[string]any{}
 	names := make([]string, len(args))
@@ -67,13 +67,13 @@ func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
 				return nil, err
 			}
 		case a.required():
-			return nil, advise("argument %s: missing", a.name)
+			return nil, advise("bad-argument", "argument %s: missing", a.name)
 		case a.usual != 0:
 			out[a.name] = a.usual
 		}
 	}
 	for name := range in {
-		return nil, advise("argument %s: unknown; want %s", short(name), strings.Join(names, ", "))
+		return nil, advise("bad-argument", "argument %s: unknown; want %s", short(name), strings.Join(names, ", "))
 	}
 	return json.Marshal(out)
 }
@@ -83,9 +83,9 @@ func (a argument) check(v any) (any, error) {
 	if text, ok := v.(string); ok && !a.integer {
 		switch n := utf8.RuneCountInString(text); {
 		case n > a.most:
-			return nil, advise("argument %s: %d characters, the maximum is %d", a.name, n, a.most)
+			return nil, advise("bad-argument", "argument %s: %d characters, the maximum is %d", a.name, n, a.most)
 		case n < a.least:
-			return nil, advise("argument %s: %d characters, the minimum is %d", a.name, n, a.least)
+			return nil, advise("bad-argument", "argument %s: %d characters, the minimum is %d", a.name, n, a.least)
 		}
 		return text, nil
 	}
@@ -94,11 +94,11 @@ func (a argument) check(v any) (any, error) {
 	switch {
 	case !ok && a.integer || !a.integer || n != math.Trunc(n):
 		b, _ := json.Marshal(v)
-		return nil, advise("argument %s: want %s, got %s", a.name, map[bool]string{true: "an integer", false: "a string"}[a.integer], short(string(b)))
+		return nil, advise("bad-argument", "argument %s: want %s, got %s", a.name, map[bool]string{true: "an integer", false: "a string"}[a.integer], short(string(b)))
 	case n > float64(a.most):
-		return nil, advise("argument %s: %s, the maximum is %d", a.name, short(number.String()), a.most)
+		return nil, advise("bad-argument", "argument %s: %s, the maximum is %d", a.name, short(number.String()), a.most)
 	case n < float64(a.least):
-		return nil, advise("argument %s: %s, the minimum is %d", a.name, short(number.String()), a.least)
+		return nil, advise("bad-argument", "argument %s: %s, the minimum is %d", a.name, short(number.String()), a.least)
 	}
 	return int(n), nil
 }

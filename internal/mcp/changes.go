@@ -104,9 +104,9 @@ func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 		}
 		switch {
 		case err != nil:
-			return m, advise("the cursor is mutilated: give it as it was given, or a time, or leave since out to start over")
+			return m, advise("bad-cursor", "the cursor is mutilated: give it as it was given, or a time, or leave since out to start over")
 		case m.Site != here.Site:
-			return m, advise("the cursor is of another site: give the site that it was given for")
+			return m, advise("other-site", "the cursor is of another site: give the site that it was given for")
 		case m.Epoch != here.Epoch || m.Seq > here.Seq:
 			return m, errOver
 		}
@@ -120,13 +120,13 @@ func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 		}
 	}
 	if err != nil {
-		return here, advise("since %q is neither a cursor nor a time: write a time as 2026-01-31T12:00:00Z", short(since))
+		return here, advise("bad-time", "since %q is neither a cursor nor a time: write a time as 2026-01-31T12:00:00Z", short(since))
 	}
 	here.Seq, err = site.View.SeqAt(ctx, at.Add(-time.Nanosecond))
 	return here, err
 }
 
-const errOver = advice("the cursor is of another state of the mirror, or older than what is remembered: start over by leaving since out, which lists every page; drop the pages that are not in that list")
+var errOver = advice{"conflict", "the cursor is of another state of the mirror, or older than what is remembered: start over by leaving since out, which lists every page; drop the pages that are not in that list"}
 
 // changes lists what has changed.
 func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOut, string, error) {

@@ -151,16 +151,16 @@ func TestCursorsOfOthers(t *testing.T) {
 		since  string
 		want   string
 	}{
-		{d, mill, out.Cursor, "start over"},
-		{c, river, out.Cursor, "another site"},
-		{c, mill, out.Cursor[:len(out.Cursor)-3], "mutilated"},
-		{c, mill, markPrefix, "mutilated"},
-		{c, mill, mark{Site: sum(mill), Epoch: "nonsense", Seq: 1}.String(), "start over"},
-		{c, mill, mark{Site: sum(mill), Epoch: epochOf(t, s), Seq: 1 << 62}.String(), "start over"},
-		{c, mill, "yesterday\x1b[2J", "neither a cursor nor a time"},
+		{d, mill, out.Cursor, "conflict"},
+		{c, river, out.Cursor, "other-site"},
+		{c, mill, out.Cursor[:len(out.Cursor)-3], "bad-cursor"},
+		{c, mill, markPrefix, "bad-cursor"},
+		{c, mill, mark{Site: sum(mill), Epoch: "nonsense", Seq: 1}.String(), "conflict"},
+		{c, mill, mark{Site: sum(mill), Epoch: epochOf(t, s), Seq: 1 << 62}.String(), "conflict"},
+		{c, mill, "yesterday\x1b[2J", "bad-time"},
 	} {
-		if why := refused(t, q.client, "list_changes", map[string]any{"site": q.site, "since": q.since}); !strings.Contains(why, q.want) || strings.ContainsRune(why, 0x1b) {
-			t.Errorf("since %s: %s", q.since, why)
+		if code, why := refused(t, q.client, "list_changes", map[string]any{"site": q.site, "since": q.since}); code != q.want || strings.ContainsRune(why, 0x1b) {
+			t.Errorf("since %s: %s, want %s: %s", q.since, code, q.want, why)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestCompacted(t *testing.T) {
 	if err := s.sites[mill].Compact(t.Context(), time.Hour, 24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if why := refused(t, c, "list_changes", map[string]any{"site": mill, "since": out.Cursor}); !strings.Contains(why, "start over") {
+	if code, why := refused(t, c, "list_changes", map[string]any{"site": mill, "since": out.Cursor}); code != "conflict" {
 		t.Error(why)
 	}
 }

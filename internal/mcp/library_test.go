@@ -166,17 +166,19 @@ func asked[Out any](t testing.TB, c *sdk.ClientSession, tool string, args map[st
 	return out, said
 }
 
-// refused calls a tool that has to refuse, and gives why.
-func refused(t testing.TB, c *sdk.ClientSession, tool string, args any) string {
+// refused calls a tool that has to refuse, and gives the code of its error, and
+// why.
+func refused(t testing.TB, c *sdk.ClientSession, tool string, args any) (code, why string) {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		t.Fatalf("%s %v: %v", tool, args, err)
 	}
-	if !r.IsError {
+	code, _ = r.Meta[codeKey].(string)
+	if !r.IsError || code == "" {
 		t.Fatalf("%s %v is answered: %s", tool, args, saidBy(r))
 	}
-	return saidBy(r)
+	return code, saidBy(r)
 }
 
 func saidBy(r *sdk.CallToolResult) string {

@@ -139,7 +139,7 @@ func (o *readOut) text() string {
 	return fenced(strings.TrimSuffix(head.String(), " "), in.String())
 }
 
-const errCursor = advice("the cursor is none that a part of this page has ended with: leave it out to read from the beginning")
+var errCursor = advice{"bad-cursor", "the cursor is none that a part of this page has ended with: leave it out to read from the beginning"}
 
 // revisionDigits is how much of a page's revision a cursor has.
 const revisionDigits = 16
@@ -176,7 +176,7 @@ func placeOf(cursor, revision string) (place, error) {
 		at = append(at, n)
 	}
 	if of != revision[:min(len(revision), revisionDigits)] {
-		return nil, advise("the page has changed since that part was read, or the cursor is of another page: leave the cursor out to read from the beginning")
+		return nil, advise("conflict", "the page has changed since that part was read, or the cursor is of another page: leave the cursor out to read from the beginning")
 	}
 	return at, nil
 }

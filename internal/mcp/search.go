@@ -65,7 +65,7 @@ func (s *Server) addSearch() {
 // search searches one site, or all.
 func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, string, error) {
 	if strings.TrimSpace(in.Query) == "" {
-		return nil, "", advise("the query has no words: write what to look for")
+		return nil, "", advise("query-words", "the query has no words: write what to look for")
 	}
 	names, err := c.library.Names(ctx)
 	if err == nil && in.Site != "" {
@@ -94,7 +94,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 			s.log.Debug("not searched", "site", name, "err", err)
 			missed = append(missed, err)
 			if why, ok := errors.AsType[advice](err); ok {
-				out.note(string(why))
+				out.note(why.text)
 			} else {
 				out.note("not searched, because it cannot be just now: " + clean(name))
 			}
@@ -125,7 +125,7 @@ func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site,
 		}
 		searcher, ok := site.View.(millrace.Searcher)
 		if !ok {
-			return nil, nil, advise("the site %s cannot be searched: list_changes gives its pages", clean(name))
+			return nil, nil, advise("no-index", "the site %s cannot be searched: list_changes gives its pages", clean(name))
 		}
 		found, err := searcher.Search(ctx, q)
 		if indexer, ok := c.library.(Indexer); ok && errors.Is(err, millrace.ErrUnavailable) {
@@ -151,10 +151,10 @@ func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
 	})
 	if errors.Is(err, millrace.ErrForbidden) {
 		// Coming back would not help.
-		return errors.Join(advise("%s cannot be searched: it has no index of what was mirrored last, and none can be made, because its store cannot be written here; read_page and list_changes work", clean(name)), millrace.ErrUnavailable)
+		return errors.Join(advise("store-read-only", "%s cannot be searched: it has no index of what was mirrored last, and none can be made, because its store cannot be written here; read_page and list_changes work", clean(name)), millrace.ErrUnavailable)
 	}
 	if ctx.Err() != nil && total > 0 {
-		return advise("the index of %s is still being made, %d of %d pages: call again in a while; read_page and list_changes work meanwhile", clean(name), done, total)
+		return advise("index-building", "the index of %s is still being made, %d of %d pages: call again in a while; read_page and list_changes work meanwhile", clean(name), done, total)
 	}
 	return err
 }

@@ -82,6 +82,10 @@ func New(library Library, o *Options) *Server {
 	return s
 }
 
+// codeKey is the name of the code of an error in the _meta of a result. Clients
+// expect structured content to have the form of an answer.
+const codeKey = "millrace/code"
+
 // known lets through what the server has, and none of what would last: there
 // is nothing to listen to. A panic below is one client's failure.
 func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
@@ -103,15 +107,18 @@ func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
 			if c.Params.Arguments, err = arguments(s.args[c.Params.Name], c.Params.Arguments); err != nil {
 				refused := new(sdk.CallToolResult)
 				refused.SetError(err)
-				return refused, nil
+				result, err = refused, nil
 			}
 		case "resources/list":
 			if l, ok := r.(*sdk.ListResourcesRequest); ok {
 				return s.listResources(ctx, l)
 			}
 		}
-		result, err = next(ctx, method, r)
+		if result == nil {
+			result, err = next(ctx, method, r)
+		}
 		if refused, ok := result.(*sdk.CallToolResult); ok && refused != nil && refused.IsError {
+			refused.Meta = sdk.Meta{codeKey: millrace.ErrorCode(refused.GetError())}
 			for _, c := range refused.Content {
 				if t, ok := c.(*sdk.TextContent); ok {
 					t.Text = reason(t.Text)
@@ -165,7 +172,7 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 	case s.turns <- struct{}{}:
 		return of, c, func() { <-s.turns; leave() }, nil
 	case <-timer.C:
-		err = advise("too many calls at once: wait a few seconds, and call again")
+		err = advise("too-many-calls", "too many calls at once: wait a few seconds, and call again")
 	case <-of.Done():
 		err = of.Err()
 	}
@@ -226,16 +233,21 @@ func run[Out any](ctx context.Context, s *Server, name string, do func(ctx conte
 	return out, err
 }
 
-// advice is an error in words that are meant for whoever has called.
-type advice string
+// advice is an error in words for the client.
+type advice struct{ code, text string }
 
-func (a advice) Error() string { return string(a) }
+func (a advice) Error() string { return a.text }
+
+// ErrorCode returns the code.
+func (a advice) ErrorCode() string { return a.code }
 
 // Unwrap gives [millrace.ErrInvalid]: what was asked for is to be changed.
 func (a advice) Unwrap() error { return millrace.ErrInvalid }
 
 // advise makes an advice.
-func advise(format string, args ...any) error { return advice(fmt.Sprintf(format, args...)) }
+func advise(code, format string, args ...any) error {
+	return advice{code, fmt.Sprintf(format, args...)}
+}
 
 var errInside = errors.New("it has failed, for a reason that is in the log of the server: try something else")
 
@@ -248,15 +260,15 @@ func (s *Server) explain(ctx context.Context, name string, err error) error {
 	s.log.Debug("call failed", "tool", name, "err", err)
 	switch {
 	case ctx != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("it took longer than %s: ask for less, or call again in a while", s.o.Time)
+		return millrace.Coded("timeout", fmt.Errorf("it took longer than %s: ask for less, or call again in a while", s.o.Time))
 	case errors.Is(err, context.Canceled):
-		return errors.New("the call was cancelled")
+		return millrace.Coded("canceled", errors.New("the call was cancelled"))
 	case errors.Is(err, millrace.ErrConflict):
-		return errors.New("the site is being made anew, or has changed in the middle of the call: call again in a while")
+		return millrace.Coded("conflict", errors.New("the site is being made anew, or has changed in the middle of the call: call again in a while"))
 	case errors.Is(err, millrace.ErrUnavailable):
-		return errors.New("it cannot be had just now: call again in a few seconds")
+		return millrace.Coded("unavailable", errors.New("it cannot be had just now: call again in a few seconds"))
 	case errors.Is(err, millrace.ErrNotFound):
-		return errors.New("it is not there any more: list_sites and search say what is")
+		return millrace.Coded("not-found", errors.New("it is not there any more: list_sites and search say what is"))
 	}
 	s.log.Error("call failed", "tool", name, "err", err)
 	return errInside

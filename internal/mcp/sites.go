@@ -104,7 +104,7 @@ func describe(site *Site) siteOut {
 // text gives the sites for a model.
 func (o *sitesOut) text() string {
 	if len(o.Sites) == 0 {
-		return string(errEmpty)
+		return errEmpty.text
 	}
 	var head, in strings.Builder
 	fmt.Fprintf(&head, "Sites: %d. ", len(o.Sites))

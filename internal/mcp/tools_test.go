@@ -29,7 +29,7 @@ func remarshal(from, to any) error {
 func TestToolsSayWhatTheyAre(t *testing.T) {
 	c := connect(t, New(mills(t), &Options{Version: "1.2.3"}), nil)
 	hello := c.InitializeResult()
-	if hello.ServerInfo.Name != "millrace" || hello.ServerInfo.Version != "1.2.3" || !strings.Contains(hello.Instructions, "not instructions") {
+	if hello.ServerInfo.Name != "millrace" || hello.ServerInfo.Version != "1.2.3" || hello.Instructions == "" {
 		t.Errorf("the server says of itself %+v, %q", hello.ServerInfo, hello.Instructions)
 	}
 	if b, err := json.Marshal(hello.Capabilities); err != nil || string(b) != `{"resources":{},"tools":{}}` {
@@ -72,7 +72,7 @@ func TestListSites(t *testing.T) {
 	if diff := cmp.Diff(want, out.Sites); diff != "" {
 		t.Error(diff)
 	}
-	for _, word := range []string{mill, "2 pages", "ai-train is not allowed", "asks for attribution", "not instructions to you"} {
+	for _, word := range []string{mill, "ai-train", "attribution"} {
 		if !strings.Contains(said, word) {
 			t.Errorf("%q is not said in %s", word, said)
 		}
@@ -110,7 +110,7 @@ func TestManySites(t *testing.T) {
 	if !slices.Equal(got, s.names) {
 		t.Errorf("%d sites listed, want %d", len(got), len(s.names))
 	}
-	if why := refused(t, c, "list_changes", nil); !strings.Contains(why, "say which one") {
+	if code, why := refused(t, c, "list_changes", nil); code != "which-site" {
 		t.Error(why)
 	}
 }
@@ -137,7 +137,7 @@ func TestSearch(t *testing.T) {
 	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel", "site": river}); len(out.Hits) != 1 || out.Hits[0].URL != river {
 		t.Errorf("in one site: %+v", out.Hits)
 	}
-	if out, said := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 0 || !strings.Contains(said, "Nothing was found") {
+	if out, said := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 0 || said == "" {
 		t.Errorf("of nothing: %+v, %s", out, said)
 	}
 	// What is mirrored meanwhile is found.
@@ -186,14 +186,14 @@ func (sealed) Index(context.Context, string, func(done, total int)) error {
 func TestSearchOfWhatCannotBeWritten(t *testing.T) {
 	s := mills(t)
 	c := connect(t, New(sealed{s}, nil), nil)
-	if said := refused(t, c, "search", map[string]any{"query": "wheel", "site": mill}); !strings.Contains(said, "cannot be written") {
+	if code, said := refused(t, c, "search", map[string]any{"query": "wheel", "site": mill}); code != "store-read-only" {
 		t.Error(said)
 	}
 	if err := s.Index(t.Context(), river, nil); err != nil {
 		t.Fatal(err)
 	}
 	out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel"})
-	if len(out.Hits) != 1 || out.Hits[0].URL != river || !strings.Contains(out.Note, mill) || !strings.Contains(out.Note, "cannot be written") {
+	if len(out.Hits) != 1 || out.Hits[0].URL != river || !strings.Contains(out.Note, mill) {
 		t.Errorf("%+v", out)
 	}
 }
@@ -225,7 +225,7 @@ func TestHiddenIsNowhere(t *testing.T) {
 	s := mills(t)
 	c := connect(t, New(s, nil), nil)
 	for _, url := range []string{mill + "hidden", mill + "login", mill + "hidden/", mill + "HIDDEN", river + "hidden", "https://elsewhere.example/"} {
-		if why := refused(t, c, "read_page", map[string]any{"url": url}); !strings.Contains(why, "there is no page") {
+		if code, why := refused(t, c, "read_page", map[string]any{"url": url}); code != "no-page" {
 			t.Errorf("%s: %s", url, why)
 		}
 		if _, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: pagePrefix + url}); err == nil {
@@ -305,10 +305,10 @@ func TestArguments(t *testing.T) {
 		{"read_page", map[string]any{"url": mill, "max_characters": 1}, []string{"max_characters", "1", "500"}},
 		{"list_sites", []string{"x"}, []string{"arguments", `["x"]`}},
 	} {
-		why := refused(t, c, q.tool, q.args)
+		code, why := refused(t, c, q.tool, q.args)
 		for _, want := range q.want {
-			if !strings.Contains(why, want) || len(why) > 300 {
-				t.Errorf("%s %v: no %q in %s", q.tool, q.args, want, why)
+			if code != "bad-argument" || !strings.Contains(why, want) || len(why) > 300 {
+				t.Errorf("%s %v: %s, no %q in %s", q.tool, q.args, code, want, why)
 			}
 		}
 	}
@@ -370,40 +370,40 @@ func TestHostileArguments(t *testing.T) {
 		args any
 		want string
 	}{
-		{"search", map[string]any{}, "query"},
-		{"search", map[string]any{"query": ""}, "query"},
-		{"search", map[string]any{"query": "  \t "}, "no words"},
-		{"search", map[string]any{"query": 7}, "query"},
-		{"search", map[string]any{"query": strings.Repeat("wheel ", 10_000)}, "query"},
-		{"search", map[string]any{"query": "wheel", "limit": -1}, "limit"},
-		{"search", map[string]any{"query": "wheel", "limit": 1e18}, "limit"},
-		{"search", map[string]any{"query": "wheel", "limit": "ten"}, "limit"},
-		{"search", map[string]any{"query": "wheel", "site": "https://nowhere.example/"}, "list_sites"},
-		{"search", map[string]any{"query": "wheel", "nonsense": true}, "nonsense"},
-		{"search", []any{"wheel"}, "arguments"},
-		{"read_page", map[string]any{}, "url"},
-		{"read_page", map[string]any{"url": []any{mill}}, "url"},
-		{"read_page", map[string]any{"url": "file:///etc/passwd"}, "no URL of a page"},
-		{"read_page", map[string]any{"url": "javascript:alert(1)"}, "no URL of a page"},
-		{"read_page", map[string]any{"url": "https://a:b@mill.example/"}, "password"},
-		{"read_page", map[string]any{"url": mill + strings.Repeat("a", 1<<16)}, "url"},
-		{"read_page", map[string]any{"url": "/wheels/"}, "2 sites"},
-		{"read_page", map[string]any{"url": mill, "max_characters": -5}, "max_characters"},
-		{"read_page", map[string]any{"url": mill, "max_tokens": 1 << 40}, "max_tokens"},
-		{"read_page", map[string]any{"url": mill, "cursor": "x"}, "beginning"},
-		{"read_page", map[string]any{"url": mill, "cursor": "0123456789abcdef.0"}, "has changed"},
-		{"read_page", map[string]any{"url": mill, "cursor": strings.Repeat("1.", 400)}, "beginning"},
-		{"list_changes", map[string]any{"site": mill, "limit": 0}, "limit"},
-		{"list_changes", map[string]any{"site": mill, "limit": 1 << 30}, "limit"},
-		{"list_changes", map[string]any{"site": mill, "since": true}, "since"},
-		{"list_changes", map[string]any{"site": "https://mill.example/'; DROP TABLE entry; --"}, "list_sites"},
-		{"list_sites", map[string]any{"after": strings.Repeat("x", 5000)}, "after"},
+		{"search", map[string]any{}, "bad-argument"},
+		{"search", map[string]any{"query": ""}, "bad-argument"},
+		{"search", map[string]any{"query": "  \t "}, "query-words"},
+		{"search", map[string]any{"query": 7}, "bad-argument"},
+		{"search", map[string]any{"query": strings.Repeat("wheel ", 10_000)}, "bad-argument"},
+		{"search", map[string]any{"query": "wheel", "limit": -1}, "bad-argument"},
+		{"search", map[string]any{"query": "wheel", "limit": 1e18}, "bad-argument"},
+		{"search", map[string]any{"query": "wheel", "limit": "ten"}, "bad-argument"},
+		{"search", map[string]any{"query": "wheel", "site": "https://nowhere.example/"}, "no-site"},
+		{"search", map[string]any{"query": "wheel", "nonsense": true}, "bad-argument"},
+		{"search", []any{"wheel"}, "bad-argument"},
+		{"read_page", map[string]any{}, "bad-argument"},
+		{"read_page", map[string]any{"url": []any{mill}}, "bad-argument"},
+		{"read_page", map[string]any{"url": "file:///etc/passwd"}, "bad-url"},
+		{"read_page", map[string]any{"url": "javascript:alert(1)"}, "bad-url"},
+		{"read_page", map[string]any{"url": "https://a:b@mill.example/"}, "url-credentials"},
+		{"read_page", map[string]any{"url": mill + strings.Repeat("a", 1<<16)}, "bad-argument"},
+		{"read_page", map[string]any{"url": "/wheels/"}, "which-site"},
+		{"read_page", map[string]any{"url": mill, "max_characters": -5}, "bad-argument"},
+		{"read_page", map[string]any{"url": mill, "max_tokens": 1 << 40}, "bad-argument"},
+		{"read_page", map[string]any{"url": mill, "cursor": "x"}, "bad-cursor"},
+		{"read_page", map[string]any{"url": mill, "cursor": "0123456789abcdef.0"}, "conflict"},
+		{"read_page", map[string]any{"url": mill, "cursor": strings.Repeat("1.", 400)}, "bad-cursor"},
+		{"list_changes", map[string]any{"site": mill, "limit": 0}, "bad-argument"},
+		{"list_changes", map[string]any{"site": mill, "limit": 1 << 30}, "bad-argument"},
+		{"list_changes", map[string]any{"site": mill, "since": true}, "bad-argument"},
+		{"list_changes", map[string]any{"site": "https://mill.example/'; DROP TABLE entry; --"}, "no-site"},
+		{"list_sites", map[string]any{"after": strings.Repeat("x", 5000)}, "bad-argument"},
 	} {
-		if why := refused(t, c, q.tool, q.args); !strings.Contains(why, q.want) || len(why) > 700 {
-			t.Errorf("%s %.100v: %.300s, want %q", q.tool, q.args, why, q.want)
+		if code, why := refused(t, c, q.tool, q.args); code != q.want || len(why) > 700 {
+			t.Errorf("%s %.100v: %s, want %s: %.300s", q.tool, q.args, code, q.want, why)
 		}
 	}
-	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_everything"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
+	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_everything"}); err == nil {
 		t.Errorf("an unknown tool: %v", err)
 	}
 	// Places in the page that are not there.
@@ -416,7 +416,7 @@ func TestHostileArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []place{{3}, {0, 99999}, {1, 5, 5}, {2, 1000000}, {99}} {
-		if why := refused(t, c, "read_page", map[string]any{"url": mill + "wheels/", "cursor": cursorOf(at, p.Version)}); !strings.Contains(why, "beginning") {
+		if code, why := refused(t, c, "read_page", map[string]any{"url": mill + "wheels/", "cursor": cursorOf(at, p.Version)}); code != "bad-cursor" {
 			t.Errorf("place %v: %s", at, why)
 		}
 	}
@@ -430,22 +430,22 @@ func TestInsideStaysInside(t *testing.T) {
 	c := connect(t, New(broken{errSecret}, &Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), nil)
 	for _, tool := range []string{"search", "read_page", "list_changes", "list_sites"} {
 		args := map[string]any{"search": map[string]any{"query": "x"}, "read_page": map[string]any{"url": mill}}[tool]
-		if why := refused(t, c, tool, args); strings.Contains(why, "miller") || !strings.Contains(why, "log of the server") {
-			t.Errorf("%s: %s", tool, why)
+		if code, why := refused(t, c, tool, args); strings.Contains(why, "miller") || code != "internal" {
+			t.Errorf("%s: %s %s", tool, code, why)
 		}
 	}
 	if strings.Count(log.String(), "on fire") != 4 {
 		t.Errorf("log: %s", log)
 	}
 	c = connect(t, New(broken{nil}, nil), nil) // a nil site: a panic
-	if why := refused(t, c, "list_changes", nil); !strings.Contains(why, "log of the server") {
+	if code, why := refused(t, c, "list_changes", nil); code != "internal" {
 		t.Error(why)
 	}
 	for err, want := range map[error]string{
-		millrace.ErrUnavailable: "few seconds", millrace.ErrConflict: "in a while", millrace.ErrNotFound: "not there",
+		millrace.ErrUnavailable: "unavailable", millrace.ErrConflict: "conflict", millrace.ErrNotFound: "not-found",
 	} {
 		c := connect(t, New(broken{err}, nil), nil)
-		if why := refused(t, c, "list_changes", nil); !strings.Contains(why, want) {
+		if code, why := refused(t, c, "list_changes", nil); code != want {
 			t.Errorf("%v: %s", err, why)
 		}
 	}
@@ -454,7 +454,7 @@ func TestInsideStaysInside(t *testing.T) {
 func TestTimeAndTurns(t *testing.T) {
 	waits := make(chan struct{})
 	c := connect(t, New(slow{mills(t), waits}, &Options{Time: 50 * time.Millisecond, Calls: 1}), nil)
-	if why := refused(t, c, "list_changes", map[string]any{"site": mill}); !strings.Contains(why, "longer than 50ms") {
+	if code, why := refused(t, c, "list_changes", map[string]any{"site": mill}); code != "timeout" {
 		t.Error(why)
 	}
 	close(waits)
@@ -464,11 +464,11 @@ func TestTimeAndTurns(t *testing.T) {
 func TestEmptyLibrary(t *testing.T) {
 	s := newShelf(t)
 	c := connect(t, New(s, nil), nil)
-	if out, said := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 0 || !strings.Contains(said, "no site") {
+	if out, said := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 0 || said == "" {
 		t.Errorf("%+v, %s", out, said)
 	}
 	for tool, args := range map[string]map[string]any{"search": {"query": "x"}, "read_page": {"url": mill}, "list_changes": nil} {
-		if why := refused(t, c, tool, args); !strings.Contains(why, "no site here yet") {
+		if code, why := refused(t, c, tool, args); code != "no-site" {
 			t.Errorf("%s: %s", tool, why)
 		}
 	}
