@@ -16,6 +16,11 @@ func (p *Press) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
 	return p.Answer(w, r, nil)
 }
 
+// maxLink is the length in bytes of the longest Link with a document's own URL,
+// which a long question has in it. nginx refuses responses whose fields have
+// more than 4 KiB in all.
+const maxLink = 1024
+
 // Answer answers a request for a document of the current edition; the path of r
 // is relative to the documents' base. It reports false, with nothing answered,
 // when there is no such document. A query that the protocols do not define is
@@ -43,8 +48,10 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 		e = full
 	}
 	if keyOf(r.URL) != e.key && reads(r) && !e.variant() && !e.canonical() {
-		own := millrace.Link{URL: strings.TrimSuffix(ed.View.Site().Docs, "/") + e.key.target(), Rel: "canonical"}
-		w.Header()["Link"] = []string{own.String()}
+		own := millrace.Link{URL: strings.TrimSuffix(ed.View.Site().Docs, "/") + e.key.target(), Rel: "canonical"}.String()
+		if len(own) <= maxLink {
+			w.Header()["Link"] = []string{own}
+		}
 	}
 	return p.give(w, r, e, bodies, gate)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -117,6 +118,10 @@ func TestPublicPaths(t *testing.T) {
 		"/openfeeder/events?since=rubbish": "GET, HEAD, OPTIONS",
 	} {
 		methods(t, g, target, allow)
+	}
+	// nginx has 4 KiB for all fields of a response.
+	if w := ask(g, "GET", "/openfeeder?x=1&limit=1&q="+strings.Repeat("wheel+", 650)); w.Code != http.StatusOK || len(fmt.Sprint(w.Header())) > 2000 {
+		t.Errorf("a long question: %d, fields of %d bytes", w.Code, len(fmt.Sprint(w.Header())))
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/healthz?x"} {
 		for _, method := range []string{"OPTIONS", "POST", "FOO"} {
