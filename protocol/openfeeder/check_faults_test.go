@@ -243,6 +243,11 @@ var checkFaults = []struct {
 	{"2.1/site-name", "missing", set(wellKnown, none{}, "site", "name")},
 	{"2.1/site-url", "relative", set(wellKnown, "/", "site", "url")},
 	{"2.1/site-origin", "www", set(wellKnown, "https://www.site.example/", "site", "url")},
+	{"2.1/site-origin", "www in all URLs", on(func(path string, _ url.Values) bool {
+		return path == endpoint || path == "/.well-known/openfeeder.json"
+	}, func(r *http.Request, rec *httptest.ResponseRecorder) {
+		rec.Body = bytes.NewBufferString(strings.ReplaceAll(rec.Body.String(), "https://"+r.Host, "https://www.site.example"))
+	})},
 	{"2.1/site-origin", "http", set(wellKnown, "http://site.example/", "site", "url")},
 	{"2.1/site-language", "missing", set(wellKnown, none{}, "site", "language")},
 	{"2.1/site-language", "a name", set(wellKnown, "English language", "site", "language")},

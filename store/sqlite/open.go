@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	driver "modernc.org/sqlite" // also the driver "sqlite"
@@ -245,7 +246,7 @@ func usable(path string, readOnly bool) error {
 	f, err := os.OpenFile(path, flag, 0)
 	if errors.Is(err, fs.ErrPermission) && readOnly {
 		return fmt.Errorf("%w: %w", millrace.ErrForbidden, err)
-	} else if errors.Is(err, fs.ErrPermission) {
+	} else if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("%w: it is read-only: make the file and its folder writable (%w)", millrace.ErrForbidden, err)
 	} else if err != nil {
 		return err
