@@ -58,8 +58,8 @@ func TestARCFlags(t *testing.T) {
 		{"--crawl-priority", "/docs=0.5,/docs/=1"},
 		{"--crawl-priority", "/docs=NaN"},
 	} {
-		if code, _, errs := command(t, nil, append([]string{"serve", dir, "--listen", "127.0.0.1:0"}, flags...)...); code != exitUsage || !strings.Contains(errs, flags[0]) {
-			t.Errorf("%q: exit %d: %s", flags, code, errs)
+		if exit, code, out := failure(t, nil, append([]string{"serve", dir, "--listen", "127.0.0.1:0"}, flags...)...); exit != exitUsage || code != "usage/"+flags[0][2:] {
+			t.Errorf("%q: exit %d %s: %s", flags, exit, code, out)
 		}
 	}
 }

@@ -172,21 +172,21 @@ func TestBuildUsage(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
-		want string
+		code string
 	}{
-		{"no folder", []string{"--base-url", base}, "--out"},
-		{"no base", []string{"--out", full}, "--base-url"},
-		{"the source", []string{"--out", src, "--base-url", base}, "source itself"},
-		{"in the source", []string{"--out", filepath.Join(src, "public", "x"), "--base-url", base}, "next build"},
-		{"around the source", []string{"--out", filepath.Dir(src), "--base-url", base}, "is in it"},
-		{"not empty", []string{"--out", full, "--base-url", base}, "--force"},
-		{"a public store", []string{"--out", full, "--base-url", base, "--store", filepath.Join(full, "s.db")}, "--store"},
-		{"no host", []string{"--out", full, "--base-url", base, "--headers-for", "apache"}, "--headers-for"},
+		{"no folder", []string{"--base-url", base}, "usage/out"},
+		{"no base", []string{"--out", full}, "usage/base-url"},
+		{"the source", []string{"--out", src, "--base-url", base}, "usage/out"},
+		{"in the source", []string{"--out", filepath.Join(src, "public", "x"), "--base-url", base}, "usage/out"},
+		{"around the source", []string{"--out", filepath.Dir(src), "--base-url", base}, "usage/out"},
+		{"not empty", []string{"--out", full, "--base-url", base}, "usage/force"},
+		{"a public store", []string{"--out", full, "--base-url", base, "--store", filepath.Join(full, "s.db")}, "usage/store"},
+		{"no host", []string{"--out", full, "--base-url", base, "--headers-for", "apache"}, "usage/headers-for"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			code, out, errs := command(t, nil, append([]string{"build", src}, tt.args...)...)
-			if code != 2 || !strings.Contains(errs, tt.want) {
-				t.Errorf("exit %d, want 2, with %q in:\n%s%s", code, tt.want, out, errs)
+			exit, code, out := failure(t, nil, append([]string{"build", src}, tt.args...)...)
+			if exit != exitUsage || code != tt.code {
+				t.Errorf("exit %d %s, want %s:\n%s", exit, code, tt.code, out)
 			}
 		})
 	}
@@ -202,8 +202,8 @@ func TestBuildRequiresKey(t *testing.T) {
 	src, out := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out")
 	env := map[string]string{"HOME": t.TempDir(), "MILLRACE_REQUIRE_KEY": "true"}
 	args := []string{"build", src, "--out", out, "--base-url", "https://handbook.example/"}
-	if code, _, errs := command(t, env, args...); code != 2 || !strings.Contains(errs, "--require-key") {
-		t.Errorf("exit %d: %s", code, errs)
+	if exit, code, out := failure(t, env, args...); exit != exitUsage || code != "usage/require-key" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("something was written: %v", err)
@@ -222,8 +222,8 @@ func TestBuildRefusedFirst(t *testing.T) {
 	full := t.TempDir()
 	write(t, filepath.Join(full, "mine"), "")
 	args := []string{"build", site.URL, "--allow-private", "--as", "crawl", "--base-url", "https://handbook.example/", "--json", "--out"}
-	if code, out, errs := command(t, nil, append(args, full)...); code != 2 || !strings.Contains(out, `"code":"usage"`) || !strings.Contains(errs, "--force") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
+	if exit, code, out := failure(t, nil, append(args, full)...); exit != exitUsage || code != "usage/force" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 	site.Close()
 	none := filepath.Join(full, "none")
@@ -248,8 +248,8 @@ func TestBuildTwice(t *testing.T) {
 	}
 	defer b.Close()
 	args := []string{"build", copySite(t, "handbook"), "--out", out, "--base-url", base}
-	if code, text, errs := command(t, nil, args...); code != 1 || !strings.Contains(errs, "another build") {
-		t.Errorf("exit %d: %s%s", code, text, errs)
+	if exit, code, out := failure(t, nil, args...); exit != exitFailure || code != "conflict" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)

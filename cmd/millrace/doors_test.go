@@ -109,8 +109,11 @@ func TestKeysCommands(t *testing.T) {
 	run := func(args ...string) (int, string, string) {
 		return command(t, env, append([]string{"keys"}, args...)...)
 	}
-	if code, _, errs := run("list", dir); code != 1 || !strings.Contains(errs, "not there") {
-		t.Errorf("no store: %d %s", code, errs)
+	refused := func(args ...string) (int, string, string) {
+		return failure(t, env, append([]string{"keys"}, args...)...)
+	}
+	if exit, code, out := refused("list", dir); exit != 1 || code != "not-found" {
+		t.Errorf("no store: %d %s: %s", exit, code, out)
 	}
 	code, out, errs := run("add", "Ann's agent", dir, "--json", "--right", "read,update", "--expires", "2h")
 	var made keyReport
@@ -122,26 +125,26 @@ func TestKeysCommands(t *testing.T) {
 	}
 	for _, c := range []struct {
 		args []string
-		code int
-		say  string
+		exit int
+		code string
 	}{
-		{[]string{"add", "Ann's agent", dir}, 1, "revoke it first"},
-		{[]string{"add", "b", dir, "--right", "write"}, 2, `no right "write"`},
-		{[]string{"add", "b", dir, "--expires", "soon"}, 2, "--expires"},
-		{[]string{"add", "b", dir, "--expires", "-1d"}, 2, "--expires"},
-		{[]string{"add", "b", dir, "--expires", "2020-01-01"}, 2, "over"},
-		{[]string{"add", "", dir}, 2, "name"},
-		{[]string{"add", "b"}, 2, "--store"},
-		{[]string{"add", "b", filepath.Join(dir, "nothing")}, 1, "source"},
-		{[]string{"revoke", "b", dir}, 1, "none of this name"},
-		{[]string{"list"}, 2, "--store"},
+		{[]string{"add", "Ann's agent", dir}, 1, "conflict"},
+		{[]string{"add", "b", dir, "--right", "write"}, 2, "usage"},
+		{[]string{"add", "b", dir, "--expires", "soon"}, 2, "usage/expires"},
+		{[]string{"add", "b", dir, "--expires", "-1d"}, 2, "usage/expires"},
+		{[]string{"add", "b", dir, "--expires", "2020-01-01"}, 2, "usage/expires"},
+		{[]string{"add", "", dir}, 2, "usage"},
+		{[]string{"add", "b"}, 2, "usage/store"},
+		{[]string{"add", "b", filepath.Join(dir, "nothing")}, 1, "file-not-found"},
+		{[]string{"revoke", "b", dir}, 1, "not-found"},
+		{[]string{"list"}, 2, "usage/store"},
 	} {
-		if code, _, errs := run(c.args...); code != c.code || !strings.Contains(errs, c.say) {
-			t.Errorf("%q: %d %s", c.args, code, errs)
+		if exit, code, out := refused(c.args...); exit != c.exit || code != c.code {
+			t.Errorf("%q: %d %s, want %s: %s", c.args, exit, code, c.code, out)
 		}
 	}
-	if code, _, errs := run("revoke", made.Key, dir); code != 2 || !strings.Contains(errs, "keys list") || strings.Contains(errs, made.Key[10:]) {
-		t.Errorf("a key in place of its name: %d %s", code, errs)
+	if exit, code, out := refused("revoke", made.Key, dir); exit != 2 || code != "usage" || strings.Contains(out, made.Key[10:]) {
+		t.Errorf("a key in place of its name: %d %s: %s", exit, code, out)
 	}
 	if code, out, _ := run("revoke", "Ann's agent", dir); code != 0 || !strings.Contains(out, "revoked") {
 		t.Errorf("%d %s", code, out)
@@ -159,10 +162,6 @@ func TestKeysCommands(t *testing.T) {
 	stores, err := filepath.Glob(filepath.Join(home, ".local", "state", "millrace", "*.db"))
 	if err != nil || len(stores) != 1 {
 		t.Fatal(stores, err)
-	}
-	code, _, errs = command(t, env, "serve", dir, "--listen", "127.0.0.1:0", "--require-key", "--open", "nothing")
-	if code != 2 || !strings.Contains(errs, `unknown protocol "nothing"`) {
-		t.Errorf("%d %s", code, errs)
 	}
 }
 
@@ -213,19 +212,20 @@ func TestOpened(t *testing.T) {
 		conf string
 		env  string
 		args []string
-		say  string
+		part string // of the message
 	}{
-		{"", "", []string{"--open", "scp,tct-01", "--open", "x1"}, `"x1"`},
-		{"", "scp,x2", nil, `"x2"`},
-		{"open: scp,x3\n", "", nil, `"x3"`},
-		{"open: [scp, x4]\n", "", nil, `"x4"`},
-		{"open: x5\n", "scp", []string{"--open", "x6"}, `"x6"`},
-		{"open: \"\"\n", "", nil, "leave the flag out"},
-		{"open: [scp, \"\"]\n", "", nil, "leave the flag out"},
+		{"", "", []string{"--open", "scp,tct-01", "--open", "x1"}, "x1"},
+		{"", "scp,x2", nil, "x2"},
+		{"open: scp,x3\n", "", nil, "x3"},
+		{"open: [scp, x4]\n", "", nil, "x4"},
+		{"open: x5\n", "scp", []string{"--open", "x6"}, "x6"},
+		{"open: \"\"\n", "", nil, `""`},
+		{"open: [scp, \"\"]\n", "", nil, `""`},
 	} {
 		args := append([]string{"serve", dir, "--listen", "127.0.0.1:0", "--config", conf(c.conf)}, c.args...)
-		if code, _, errs := command(t, map[string]string{"MILLRACE_OPEN": c.env}, args...); code != exitUsage || !strings.Contains(errs, c.say) {
-			t.Errorf("%q %q %q: %d %s", c.conf, c.env, c.args, code, errs)
+		exit, code, out := failure(t, map[string]string{"MILLRACE_OPEN": c.env}, args...)
+		if exit != exitUsage || code != "usage/open" || !strings.Contains(out, c.part) {
+			t.Errorf("%q %q %q: %d %s: %s", c.conf, c.env, c.args, exit, code, out)
 		}
 	}
 }

@@ -89,19 +89,22 @@ func TestEventsTo(t *testing.T) {
 // What is wrong with the flags is told at once, and nothing of it that is secret.
 func TestEventsToWrong(t *testing.T) {
 	t.Parallel()
-	for want, args := range map[string][]string{
-		"there is ga4, plausible, umami, webhook": {"--events-to", "matomo=https://a.example/"},
-		"KIND=URL":                 {"--events-to", "https://a.example/hunter2"},
-		"its query has no website": {"--events-to", "umami=https://a.example/"},
-		"named twice":              {"--events-to", "webhook=https://a.example/", "--events-to", "webhook=https://a.example/", "--events-secret", eventsSecret},
-		"--events-secret: a webhook of --events-to": {"--events-to", "webhook=https://a.example/hunter2"},
-		"no webhook in --events-to":                 {"--events-secret", eventsSecret},
-		"begins with whsec_":                        {"--events-to", "webhook=https://a.example/", "--events-secret", "hunter2"},
-		"with --events 0":                           {"--events", "0", "--events-to", "plausible=https://a.example/?domain=a.example"},
+	for _, c := range []struct {
+		code string
+		args []string
+	}{
+		{"usage/events-to", []string{"--events-to", "matomo=https://a.example/"}},
+		{"usage/events-to", []string{"--events-to", "https://a.example/hunter2"}},
+		{"usage/events-to", []string{"--events-to", "umami=https://a.example/"}},
+		{"usage/events-to", []string{"--events-to", "webhook=https://a.example/", "--events-to", "webhook=https://a.example/", "--events-secret", eventsSecret}},
+		{"usage/events-secret", []string{"--events-to", "webhook=https://a.example/hunter2"}},
+		{"usage/events-secret", []string{"--events-secret", eventsSecret}},
+		{"usage/events-secret", []string{"--events-to", "webhook=https://a.example/", "--events-secret", "hunter2"}},
+		{"usage/events-to", []string{"--events", "0", "--events-to", "plausible=https://a.example/?domain=a.example"}},
 	} {
-		code, _, errs := command(t, nil, append([]string{"serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "store.db")}, args...)...)
-		if code != 2 || !strings.Contains(errs, want) || strings.Contains(errs, "hunter2") {
-			t.Errorf("%q: exit %d: %s", args, code, errs)
+		exit, code, out := failure(t, nil, append([]string{"serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "store.db")}, c.args...)...)
+		if exit != exitUsage || code != c.code || strings.Contains(out, "hunter2") {
+			t.Errorf("%q: exit %d %s, want %s: %s", c.args, exit, code, c.code, out)
 		}
 	}
 }

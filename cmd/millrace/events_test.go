@@ -161,35 +161,32 @@ func TestNotRecorded(t *testing.T) {
 	if e := eventsIn(t, file); len(e) != 0 {
 		t.Errorf("%+v", e)
 	}
-	for _, wrong := range [][]string{
-		{"serve", ".", "--events", "-1h"},
-		{"serve", ".", "--events", "5s"},
-		{"serve", ".", "--events", "30d"},
-		{"report"},
-		{"report", "--store", file, "--since", "yesterday"},
-		{"report", "--store", file, "--csv", "--json"},
-	} {
-		if code, _, errs := command(t, nil, wrong...); code != exitUsage || errs == "" {
-			t.Errorf("%v: exit %d: %s", wrong, code, errs)
-		}
-	}
 	// Wherever it is said, and by config as by serve.
 	yaml, other := filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, yaml, "events: 0s\nevents-hash-queries: true\n")
 	write(t, other, "events: 0\nevents-to: plausible=https://a.example/?domain=a.example\n")
-	for _, wrong := range [][]string{
-		{"serve", ".", "--events", "0", "--events-hash-queries"},
-		{"serve", ".", "--config", yaml},
-		{"config", "--config", yaml},
-		{"config", "--config", other},
+	for _, c := range []struct {
+		code string
+		args []string
+	}{
+		{"usage/events", []string{"serve", ".", "--events", "-1h"}},
+		{"usage/events", []string{"serve", ".", "--events", "5s"}},
+		{"usage/events", []string{"serve", ".", "--events", "30d"}},
+		{"usage/store", []string{"report"}},
+		{"usage/since", []string{"report", "--store", file, "--since", "yesterday"}},
+		{"usage/csv", []string{"report", "--store", file, "--csv"}},
+		{"usage/events-hash-queries", []string{"serve", ".", "--events", "0", "--events-hash-queries"}},
+		{"usage/events-hash-queries", []string{"serve", ".", "--config", yaml}},
+		{"usage/events-hash-queries", []string{"config", "--config", yaml}},
+		{"usage/events-to", []string{"config", "--config", other}},
 	} {
-		if code, out, errs := command(t, nil, wrong...); code != exitUsage || !strings.Contains(out+errs, "with --events 0") {
-			t.Errorf("%v: exit %d: %s%s", wrong, code, out, errs)
+		if exit, code, out := failure(t, nil, c.args...); exit != exitUsage || code != c.code {
+			t.Errorf("%v: exit %d %s, want %s: %s", c.args, exit, code, c.code, out)
 		}
 	}
-	code, _, errs := command(t, map[string]string{"HOME": t.TempDir()}, "report", "https://example.com")
-	if code != exitFailure || !strings.Contains(errs, "millrace serve https://example.com") {
-		t.Errorf("exit %d: %s", code, errs)
+	exit, code, out := failure(t, map[string]string{"HOME": t.TempDir()}, "report", "https://example.com")
+	if exit != exitFailure || code != "not-found" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 }
 
@@ -197,8 +194,8 @@ func TestNotRecorded(t *testing.T) {
 func TestReportOnSource(t *testing.T) {
 	t.Parallel()
 	dir, env := copySite(t, "handbook"), map[string]string{"HOME": t.TempDir()}
-	if code, _, errs := command(t, env, "report", dir); code != exitFailure || !strings.Contains(errs, "millrace serve "+dir) {
-		t.Errorf("exit %d: %s", code, errs)
+	if exit, code, out := failure(t, env, "report", dir); exit != exitFailure || code != "not-found" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 	file, err := (&keyStore{Source: dir}).file(&process{lookup: environment(env), log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -118,21 +118,21 @@ func TestFrontUsage(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string
-		want string
+		code string
 	}{
-		{[]string{dir, "--hosts", "x.test"}, "--hosts"},
-		{[]string{dir, "--origin", "127.0.0.1:8000"}, "--origin"},
-		{[]string{dir, "--origin", "ftp://127.0.0.1"}, "--origin"},
-		{[]string{dir, "--origin", "http://127.0.0.1:8000/blog/"}, "paths go to it as they come"},
-		{[]string{dir, "--origin", "http://u:p@127.0.0.1:8000/"}, "password"},
-		{[]string{dir, "--origin", "http://127.0.0.1:8000", "--origin-timeout", "0s"}, "--origin-timeout"},
-		{[]string{dir, "--origin", "http://127.0.0.1:8000", "--hosts", "http://x.test/"}, "--hosts"},
-		{[]string{"https://x.test/", "--origin", "http://127.0.0.1:8000", "--base-url", "https://y.test/", "--listen", "127.0.0.1:0"}, "on the site itself"},
-		{[]string{"https://x.test/", "--origin", "http://127.0.0.1:38911", "--listen", "127.0.0.1:38911"}, "listens itself"},
+		{[]string{dir, "--hosts", "x.test"}, "usage/hosts"},
+		{[]string{dir, "--origin", "127.0.0.1:8000"}, "usage/origin"},
+		{[]string{dir, "--origin", "ftp://127.0.0.1"}, "usage/origin"},
+		{[]string{dir, "--origin", "http://127.0.0.1:8000/blog/"}, "usage/origin"},
+		{[]string{dir, "--origin", "http://u:p@127.0.0.1:8000/"}, "usage/origin"},
+		{[]string{dir, "--origin", "http://127.0.0.1:8000", "--origin-timeout", "0s"}, "usage/origin-timeout"},
+		{[]string{dir, "--origin", "http://127.0.0.1:8000", "--hosts", "http://x.test/"}, "usage/hosts"},
+		{[]string{"https://x.test/", "--origin", "http://127.0.0.1:8000", "--base-url", "https://y.test/", "--listen", "127.0.0.1:0"}, "usage/base-url"},
+		{[]string{"https://x.test/", "--origin", "http://127.0.0.1:38911", "--listen", "127.0.0.1:38911"}, "usage/origin"},
 	} {
-		code, _, errs := command(t, nil, append([]string{"serve"}, c.args...)...)
-		if code != 2 || !strings.Contains(errs, c.want) {
-			t.Errorf("%v: %d %s", c.args, code, errs)
+		exit, code, out := failure(t, nil, append([]string{"serve"}, c.args...)...)
+		if exit != exitUsage || code != c.code {
+			t.Errorf("%v: %d %s, want %s: %s", c.args, exit, code, c.code, out)
 		}
 	}
 }

@@ -49,23 +49,23 @@ func TestGatekeeperUsage(t *testing.T) {
 	write(t, conf, "policy: {purposes: {ai-train: false}, rate: {per-second: 5}}\n")
 	for _, c := range []struct {
 		args []string
-		code int
-		say  string
+		exit int
+		code string
 	}{
-		{[]string{"--bot", "training"}, 2, "write NAME=DO"},
-		{[]string{"--bot", "training=404"}, 2, "none of allow, 402, 403"},
-		{[]string{"--bot", "nobody=403"}, 2, "no bot, family or purpose"},
-		{[]string{"--bot", "GPTBot=allow", "--config", conf}, 2, "the policy refuses ai-train"},
-		{[]string{"--bot", "openai.com=403"}, 2, "add --web-bot-auth"},
-		{[]string{"--bot-ranges", "GPTBot"}, 2, "write NAME=FILE"},
-		{[]string{"--bot-ranges", "GPTBot=" + conf}, 1, "line 1"},
-		{[]string{"--bots", conf}, 1, "millrace.yaml:1: "},
-		{[]string{"--files-rate", "fast"}, 2, "bytes a second"},
-		{[]string{"--files-rate", "2M", "--files-rate-total", "1M"}, 2, "one client alone"},
+		{[]string{"--bot", "training"}, 2, "usage/bot"},
+		{[]string{"--bot", "training=404"}, 2, "usage/bot"},
+		{[]string{"--bot", "nobody=403"}, 2, "usage/bot"},
+		{[]string{"--bot", "GPTBot=allow", "--config", conf}, 2, "usage/bot"},
+		{[]string{"--bot", "openai.com=403"}, 2, "usage/bot"},
+		{[]string{"--bot-ranges", "GPTBot"}, 2, "usage/bot-ranges"},
+		{[]string{"--bot-ranges", "GPTBot=" + conf}, 1, "bad-network"},
+		{[]string{"--bots", conf}, 1, "bot-token"},
+		{[]string{"--files-rate", "fast"}, 2, "usage/files-rate"},
+		{[]string{"--files-rate", "2M", "--files-rate-total", "1M"}, 2, "usage/files-rate-total"},
 	} {
-		code, _, errs := command(t, map[string]string{"HOME": t.TempDir()}, append([]string{"serve", dir, "--listen", "127.0.0.1:0"}, c.args...)...)
-		if code != c.code || !strings.Contains(errs, c.say) {
-			t.Errorf("%v: %d %s", c.args, code, errs)
+		exit, code, out := failure(t, map[string]string{"HOME": t.TempDir()}, append([]string{"serve", dir, "--listen", "127.0.0.1:0"}, c.args...)...)
+		if exit != c.exit || code != c.code {
+			t.Errorf("%v: %d %s, want %s: %s", c.args, exit, code, c.code, out)
 		}
 	}
 }
