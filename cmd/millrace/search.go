@@ -25,6 +25,8 @@ type searchCommand struct {
 	Site     string   `placeholder:"URL" help:"Search only this site of the store (default: all of them)."`
 	Limit    int      `default:"10" placeholder:"N" help:"Most passages to show (default: ${default})."`
 	MinScore float64  `placeholder:"N" help:"Only passages of this relevance or more, from 0 to 1."`
+
+	fixed bool // the store is read-only: its index stays as it is
 }
 
 // searchReport is what `millrace search --json` prints.
@@ -75,10 +77,11 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	if _, err := os.Stat(c.Store); err != nil {
 		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
-	st, err := sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log})
+	st, fixed, err := p.openToRead(ctx, c.Store)
 	if err != nil {
 		return err
 	}
+	c.fixed = fixed
 	names, err := st.Sites(ctx)
 	if err == nil && c.Site != "" {
 		names, err = oneSite(ctx, st, names, c.Site)
@@ -159,8 +162,10 @@ func (c *searchCommand) site(ctx context.Context, p *process, site *sqlite.Site,
 		if v, err = site.Head(ctx); err != nil {
 			return err
 		}
-		if err = r.prepare(ctx, p, site, name); err != nil {
-			return err
+		if !c.fixed {
+			if err = r.prepare(ctx, p, site, name); err != nil {
+				return err
+			}
 		}
 		err = c.search(ctx, v, text, r)
 		if !errors.Is(err, millrace.ErrUnavailable) && !errors.Is(err, millrace.ErrConflict) {
@@ -168,6 +173,9 @@ func (c *searchCommand) site(ctx context.Context, p *process, site *sqlite.Site,
 		}
 	}
 	if v, _, other := site.Published(ctx); other != nil || c.search(ctx, v, text, r) != nil {
+		if c.fixed {
+			err = millrace.Coded("store-read-only", fmt.Errorf("%w; the store is read-only: make the file and its folder writable, or search a copy", err))
+		}
 		return err
 	}
 	return nil

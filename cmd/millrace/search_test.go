@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/sqlite"
 )
 
 // searched runs `millrace search --json`.
@@ -35,6 +39,31 @@ func mirrorOf(t *testing.T, name string) string {
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	pull(t, s.url, file)
 	return file
+}
+
+// A read-only store is searched as it is, if it has an index.
+func TestSearchReadOnly(t *testing.T) {
+	t.Parallel()
+	file := mirrorOf(t, "handbook")
+	for _, code := range []string{"store-read-only", ""} {
+		st, err := sqlite.Open(t.Context(), file, &sqlite.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := st.Sites(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, r := &searchCommand{Limit: 10, fixed: true}, new(searchReport)
+		err = c.sites(t.Context(), &process{log: slog.New(slog.DiscardHandler)}, st, names, nil, "water wheel", r)
+		if got := millrace.ErrorCode(err); got != code || (err == nil) != (len(r.Hits) > 0) {
+			t.Errorf("%d hits, %s: %v", len(r.Hits), got, err)
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		searched(t, "water wheel", "--store", file) // makes the index
+	}
 }
 
 func TestSearch(t *testing.T) {
