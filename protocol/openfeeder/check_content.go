@@ -48,7 +48,7 @@ func checkPageURL(_ context.Context, s *survey, fail check.Fail) error {
 		}
 		some = true
 		u, err := s.feed.url(s.t.Root(), text(p.body["url"]))
-		if err != nil || targetOf(plainURL(u)) != targetOf(plainURL(s.asked[i])) {
+		if err != nil || plainURL(u) != plainURL(s.asked[i]) {
 			fail(p.url, "url: "+string(p.body["url"]), s.asked[i])
 		}
 	}

@@ -117,7 +117,7 @@ func (s *survey) lists(a *said, u string, names ...string) bool {
 	for _, name := range names {
 		list, _ := objects(a.body.at(name))
 		for _, it := range list {
-			if targetOf(plainURL(s.absolute(text(it["url"])))) == targetOf(plainURL(u)) {
+			if plainURL(s.absolute(text(it["url"]))) == plainURL(u) {
 				return true
 			}
 		}
@@ -125,16 +125,12 @@ func (s *survey) lists(a *said, u string, names ...string) bool {
 	return false
 }
 
+// absolute returns the URL of a page that the feed names, as a reader takes it.
 func (s *survey) absolute(ref string) string {
-	base, err := url.Parse(s.feed.Base)
-	if err != nil {
-		return ref
+	if u, err := s.feed.url(s.t.Root(), ref); err == nil {
+		return u
 	}
-	u, err := canon.Resolve(base, ref)
-	if err != nil {
-		return ref
-	}
-	return u
+	return ref
 }
 
 // checkSinceUpdated asks for the changes since shortly before the last update of
