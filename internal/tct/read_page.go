@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// MaxAlternates is how many JSON alternates of a page are tried: sites have
+// maxAlternates is how many JSON alternates of a page are tried: sites have
 // others than those of TCT.
-const MaxAlternates = 4
+const maxAlternates = 4
 
 // Page gets the document of a page: from have.Location, where a list said it
 // is, else from where the page's own links lead.
@@ -56,7 +56,7 @@ func (r *Reader) single(ctx context.Context, have millrace.Ref) (*millrace.Page,
 		return nil, err
 	}
 	err = fmt.Errorf("%s: %s names no JSON alternate: %w", r.d.Name, have.URL, millrace.ErrNotFound)
-	for i, target := range links[:min(len(links), MaxAlternates)] {
+	for i, target := range links[:min(len(links), maxAlternates)] {
 		p, e := (*millrace.Page)(nil), r.Bad(target, r.d.Rules.Alternate, "it is on another origin than its page", nil)
 		if canon.Origin(target) == canon.Origin(final) {
 			p, e = r.machine(ctx, target, have.Version, have.URL, final)

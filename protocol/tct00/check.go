@@ -2,8 +2,11 @@ package tct00
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/tct"
 )
 
@@ -32,107 +35,88 @@ import (
 //	10.8  payloads SHOULD be small: there is no measure
 func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
+	rule := (&tct.Checker{Draft: draft, TagMember: "contentHash", FindLists: findList, Own: isOwn}).Rule
 	return []check.Rule{
-		rule("3.1", "alternate-element", must, "The C-URL's HTML has in its head a link element with rel=alternate and type=application/json to the M-URL.", askPages(checkAlternate)),
-		rule("3.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", onPages(checkCanonicalLink)),
+		rule("3.1", "alternate-element", must, "The C-URL's HTML has in its head a link element with rel=alternate and type=application/json to the M-URL.", tct.AskPages(checkAlternate)),
+		rule("3.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", tct.OnPages(tct.CheckCanonicalLink)),
 		rule("3.3", "pattern", should, "M-URLs follow one pattern from their C-URLs, or those that the manifest names.", checkPattern),
 		rule("3.3", "manifest", must, "A pattern other than C-URL path + llm/ is documented in a site-level manifest (looked for at /llm-manifest.json).", checkManifest),
 		rule("3.4", "content-pages", should, "The list has content pages only: no category, tag, author, date or search archives, by the names that the draft gives.", checkContentPages),
 		rule("3.4", "no-archives", should, "The M-URL of an archive page that the home page links to answers 404.", checkNoArchives),
 
-		rule("4.1", "fingerprint", should, "The fingerprint is the SHA-256 of the normalized content (without a key word in the draft).", onPages(checkFingerprint)),
-		rule("4.2", "etag", must, "The M-URL's response has an ETag.", onPages(checkTag)),
-		rule("4.2", "strong-etag", must, "The ETag is enclosed in quotes: a strong one.", onPages(checkStrongTag)),
-		rule("4.2", "etag-prefix", must, "The ETag starts with sha256-.", onPages(checkTagPrefix)),
-		rule("4.2", "etag-digits", must, "The ETag has 64 hexadecimal digits.", onPages(checkTagDigits)),
+		rule("4.1", "fingerprint", should, "The fingerprint is the SHA-256 of the normalized content (without a key word in the draft).", tct.OnPages(checkFingerprint)),
+		rule("4.2", "etag", must, "The M-URL's response has an ETag.", tct.OnPages(checkTag)),
+		rule("4.2", "strong-etag", must, "The ETag is enclosed in quotes: a strong one.", tct.OnPages(checkStrongTag)),
+		rule("4.2", "etag-prefix", must, "The ETag starts with sha256-.", tct.OnPages(checkTagPrefix)),
+		rule("4.2", "etag-digits", must, "The ETag has 64 hexadecimal digits.", tct.OnPages(checkTagDigits)),
 
-		rule("5.1", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", validator((*tct.Validator).Decides)),
-		rule("5.2", "not-modified", must, "If-None-Match with the present tag is answered with 304.", validator((*tct.Validator).NotModified)),
-		rule("5.2", "not-modified-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", validator((*tct.Validator).InList)),
-		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", validator((*tct.Validator).Any)),
-		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", validator((*tct.Validator).Weak)),
-		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", validator((*tct.Validator).Other)),
-		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", askPages(checkNotModifiedFields)),
-		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", onPages(checkCacheControl)),
-		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", onPages(checkVary)),
+		rule("5.1", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", tct.AskPages(tct.CheckPrecedence)),
+		rule("5.2", "not-modified", must, "If-None-Match with the present tag is answered with 304.", tct.AskPages(tct.CheckNotModified)),
+		rule("5.2", "not-modified-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", tct.AskPages(tct.CheckTagInList)),
+		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", tct.AskPages(tct.CheckAnyTag)),
+		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", tct.AskPages(tct.CheckWeakTag)),
+		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", tct.AskPages(tct.CheckOtherTag)),
+		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", tct.AskPages(checkNotModifiedFields)),
+		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", tct.OnPages(checkCacheControl)),
+		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", tct.OnPages(checkVary)),
 
 		rule("6.1", "sitemap", should, "The publisher provides a list in JSON at /llm-sitemap.json.", checkSitemap),
-		rule("6.1", "version", must, "version is the integer 1.", onList(checkVersion)),
-		rule("6.1", "profile", should, "profile names the protocol version, such as tct-1.", onList(checkListProfile)),
-		rule("6.1", "items", must, "items is an array of objects.", onList(checkItems)),
-		rule("6.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", checkCURL),
-		rule("6.1", "m-url", must, "mUrl is a string: the machine URL of the item.", checkMURL),
-		rule("6.1", "modified", should, "modified, where it is given, is a timestamp of ISO 8601 (without a key word in the draft).", onList(checkModified)),
-		rule("6.1", "content-hash", must, "contentHash is a string: sha256- and 64 hexadecimal digits.", onList(checkContentHash)),
-		rule("6.1", "parity", must, "contentHash is the same as the ETag of the M-URL.", askPages(checkParity)),
+		rule("6.1", "version", must, "version is the integer 1.", tct.OnLists(tct.CheckVersion)),
+		rule("6.1", "profile", should, "profile names the protocol version, such as tct-1.", tct.OnLists(tct.CheckListProfile)),
+		rule("6.1", "items", must, "items is an array of objects.", tct.OnLists(tct.CheckItems)),
+		rule("6.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", tct.CheckCURL),
+		rule("6.1", "m-url", must, "mUrl is a string: the machine URL of the item.", tct.CheckMURL),
+		rule("6.1", "modified", should, "modified, where it is given, is a timestamp of ISO 8601 (without a key word in the draft).", tct.OnLists(checkModified)),
+		rule("6.1", "content-hash", must, "contentHash is a string: sha256- and 64 hexadecimal digits.", tct.OnLists(checkContentHash)),
+		rule("6.1", "parity", must, "contentHash is the same as the ETag of the M-URL.", tct.AskPages(checkParity)),
 		rule("6.1", "homepage-first", should, "The first item is the site's home page.", checkHomeFirst),
 
 		rule("7.1", "policy-place", should, "The policy descriptor is at /llm-policy.json.", checkPolicyPlace),
 		rule("7.2", "policy-schema", should, "The members of the policy descriptor are of their types (without a key word in the draft).", checkPolicySchema),
 		rule("7.3", "describedby-link", should, "The list has a Link with rel=describedby to the policy descriptor.", checkDescribedBy),
 
-		rule("8.1", "content-type", must, "An M-URL has Content-Type: application/json.", onPages(checkContentType)),
-		rule("8.2", "object", must, "An M-URL is one JSON object.", onPages(checkObject)),
-		rule("8.2", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
-		rule("8.2", "title", must, "title is a string.", onPages(checkTitle)),
-		rule("8.2", "content", must, "content is a string.", onPages(checkContent)),
-		rule("8.2", "hash", must, "hash is a string: 64 hexadecimal digits.", onPages(checkHashForm)),
-		rule("8.2", "hash-equals-etag", must, "hash matches the ETag's value.", onPages(checkHashEqualsTag)),
-		rule("8.2", "profile", should, "profile names the protocol version, such as tct-1.", onPages(checkProfile)),
-		rule("9.2", "no-leak", should, "The list does not name what the public may not have.", onPages(checkLeak)),
+		rule("8.1", "content-type", must, "An M-URL has Content-Type: application/json.", tct.OnPages(checkContentType)),
+		rule("8.2", "object", must, "An M-URL is one JSON object.", tct.OnPages(checkObject)),
+		rule("8.2", "canonical-url", must, "canonical_url is a string: the C-URL.", tct.OnPages(tct.CheckCanonicalURL)),
+		rule("8.2", "title", must, "title is a string.", tct.OnPages(tct.CheckString("title"))),
+		rule("8.2", "content", must, "content is a string.", tct.OnPages(tct.CheckString("content"))),
+		rule("8.2", "hash", must, "hash is a string: 64 hexadecimal digits.", tct.OnPages(checkHashForm)),
+		rule("8.2", "hash-equals-etag", must, "hash matches the ETag's value.", tct.OnPages(checkHashEqualsTag)),
+		rule("8.2", "profile", should, "profile names the protocol version, such as tct-1.", tct.OnPages(tct.CheckProfile)),
+		rule("9.2", "no-leak", should, "The list does not name what the public may not have.", tct.OnPages(tct.CheckLeak)),
 	}
 }
 
-// look is a rule's function over what the rules share.
-type look func(ctx context.Context, s *survey, fail check.Fail) error
-
-func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	return check.Rule{
-		ID: Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
-		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
-			s, err := surveyed(ctx, t)
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, fail)
-		},
-	}
-}
-
-// onList runs f on the list.
-func onList(f func(l *seenList, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		if s.list == nil {
-			return check.ErrNotApplicable
+// findList looks for the list at the root of the origin, then in the folder of the
+// site.
+func findList(ctx context.Context, s *tct.SiteContext) error {
+	path, _ := docname.CutQuery(s.Target.Site())
+	for _, folder := range slices.Compact([]string{s.Target.Root(), path[:strings.LastIndexByte(path, '/')+1]}) {
+		if err := s.AddLists(ctx, []string{in(folder, listName)}, tct.LooksLikeList); err != nil || len(s.Lists) > 0 {
+			return err
 		}
-		f(s.list, fail)
-		return nil
 	}
+	return nil
 }
 
-// onPages runs f on every sampled page; f reports whether the rule is about it.
-func onPages(f func(p *seenPage, fail check.Fail) bool) look {
-	return askPages(func(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
-		return f(p, fail), nil
-	})
+// folderOf returns where the list is, or else should be; it ends with "/".
+func folderOf(s *tct.SiteContext) string {
+	if len(s.Lists) > 0 {
+		return strings.TrimSuffix(s.Lists[0].URL, listName[1:])
+	}
+	return s.Target.Root()
 }
 
-// askPages is onPages for rules that send requests. A page that could not be
-// looked at stops none of the others.
-func askPages(f func(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error)) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
-		applied := false
-		var first error
-		for _, p := range s.pages {
-			ok, err := f(ctx, s, p, fail)
-			applied = applied || ok
-			if first == nil {
-				first = err
-			}
-		}
-		if first == nil && !applied {
-			return check.ErrNotApplicable
-		}
-		return first
-	}
+// in returns the URL of a document that a site has once.
+func in(folder, name string) string { return strings.TrimSuffix(folder, "/") + name }
+
+// homeOf returns the response of the home page.
+func homeOf(ctx context.Context, s *tct.SiteContext) (*check.Response, error) {
+	return s.Target.Get(ctx, folderOf(s))
+}
+
+// isOwn reports whether the hash of a document has this draft's form.
+func isOwn(p *tct.SeenPage) bool {
+	content, _ := tct.JSONText(p.Fields["content"])
+	return isDigits(p.Hash) || isHash(p.Hash) && tct.IsFingerprint(content, p.Hash)
 }

@@ -8,81 +8,81 @@ import (
 	"github.com/millrace/millrace/internal/tct"
 )
 
-func checkTag(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkTag(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
-	if p.tag == "" {
-		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), `ETag: "`+p.wanted()+`"`)
+	if p.Tag == "" {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), `ETag: "`+wantedTag(p)+`"`)
 	}
 	return true
 }
 
-// wanted gives the tag that the page should have, as far as it is known.
-func (p *seenPage) wanted() string {
-	if content, ok := jsonText(p.fields["content"]); ok {
+// wantedTag gives the tag that the page should have, as far as it is known.
+func wantedTag(p *tct.SeenPage) string {
+	if content, ok := tct.JSONText(p.Fields["content"]); ok {
 		return tct.HashPrefix + tct.Fingerprint(content)
 	}
 	return tct.HashPrefix + "…"
 }
 
-func checkStrongTag(p *seenPage, fail check.Fail) bool {
-	if !p.ok() || p.tag == "" {
+func checkStrongTag(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
 		return false
 	}
-	if got := p.resp.Header.Get("ETag"); got != `"`+p.tag+`"` || strings.ContainsAny(p.tag, "\" \t") {
-		fail(p.murl, "ETag: "+got, `ETag: "`+p.tag+`"`)
+	if got := p.Resp.Header.Get("ETag"); got != `"`+p.Tag+`"` || strings.ContainsAny(p.Tag, "\" \t") {
+		fail(p.MURL, "ETag: "+got, `ETag: "`+p.Tag+`"`)
 	}
 	return true
 }
 
-func checkTagPrefix(p *seenPage, fail check.Fail) bool {
-	if !p.ok() || p.tag == "" {
+func checkTagPrefix(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
 		return false
 	}
-	if !strings.HasPrefix(p.tag, tct.HashPrefix) {
-		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), `ETag: "`+tct.HashPrefix+`…"`)
+	if !strings.HasPrefix(p.Tag, tct.HashPrefix) {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), `ETag: "`+tct.HashPrefix+`…"`)
 	}
 	return true
 }
 
-func checkTagDigits(p *seenPage, fail check.Fail) bool {
-	digits, ok := strings.CutPrefix(p.tag, tct.HashPrefix)
-	if !p.ok() || !ok {
+func checkTagDigits(p *tct.SeenPage, fail check.Fail) bool {
+	digits, ok := strings.CutPrefix(p.Tag, tct.HashPrefix)
+	if !p.OK() || !ok {
 		return false
 	}
 	if !isDigits(digits) {
-		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), "64 hexadecimal digits after "+tct.HashPrefix)
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "64 hexadecimal digits after "+tct.HashPrefix)
 	}
 	return true
 }
 
-func checkHashForm(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil {
+func checkHashForm(p *tct.SeenPage, fail check.Fail) bool {
+	if p.Fields == nil {
 		return false
 	}
-	if !isDigits(p.digits()) {
-		fail(p.murl, "hash: "+shown(p.fields["hash"]), "64 hexadecimal digits")
+	if !isDigits(digits(p)) {
+		fail(p.MURL, "hash: "+tct.Shown(p.Fields["hash"]), "64 hexadecimal digits")
 	}
 	return true
 }
 
 // digits gives the hash without its prefix, which some write and some do not.
-func (p *seenPage) digits() string { return strings.TrimPrefix(p.hash, tct.HashPrefix) }
+func digits(p *tct.SeenPage) string { return strings.TrimPrefix(p.Hash, tct.HashPrefix) }
 
-func checkHashEqualsTag(p *seenPage, fail check.Fail) bool {
-	if !isDigits(p.digits()) || !isHash(p.tag) {
+func checkHashEqualsTag(p *tct.SeenPage, fail check.Fail) bool {
+	if !isDigits(digits(p)) || !isHash(p.Tag) {
 		return false
 	}
-	if !strings.EqualFold(tct.HashPrefix+p.digits(), p.tag) {
+	if !strings.EqualFold(tct.HashPrefix+digits(p), p.Tag) {
 		want := "one value for both"
-		switch content, _ := jsonText(p.fields["content"]); {
-		case tct.IsFingerprint(content, p.hash):
+		switch content, _ := tct.JSONText(p.Fields["content"]); {
+		case tct.IsFingerprint(content, p.Hash):
 			want += ": the hash is the right one"
-		case tct.IsFingerprint(content, p.tag):
+		case tct.IsFingerprint(content, p.Tag):
 			want += ": the ETag is the right one"
 		}
-		fail(p.murl, "hash "+p.hash+", ETag "+p.tag, want)
+		fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
 	}
 	return true
 }
@@ -90,22 +90,22 @@ func checkHashEqualsTag(p *seenPage, fail check.Fail) bool {
 // checkFingerprint takes the content as the document has it. The draft's
 // example hides two slips that others may have repeated: it lowers no more
 // than ASCII in some languages, and replaces only the first quotation marks.
-func checkFingerprint(p *seenPage, fail check.Fail) bool {
-	content, ok := jsonText(p.fields["content"])
-	if !ok || !isDigits(p.digits()) && !isHash(p.tag) {
+func checkFingerprint(p *tct.SeenPage, fail check.Fail) bool {
+	content, ok := tct.JSONText(p.Fields["content"])
+	if !ok || !isDigits(digits(p)) && !isHash(p.Tag) {
 		return false
 	}
 	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
 		want := canon.SHA256Hex([]byte(text))
-		if strings.EqualFold(p.digits(), want) || strings.EqualFold(p.tag, tct.HashPrefix+want) {
+		if strings.EqualFold(digits(p), want) || strings.EqualFold(p.Tag, tct.HashPrefix+want) {
 			return true // if the other one differs, that is hash-equals-etag
 		}
 	}
-	got := p.hash
+	got := p.Hash
 	if got == "" {
-		got = p.tag
+		got = p.Tag
 	}
-	fail(p.murl, got, tct.Fingerprint(content)+", of the normalized content")
+	fail(p.MURL, got, tct.Fingerprint(content)+", of the normalized content")
 	return true
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -13,14 +12,13 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	page, err := s.page(ctx, p)
-	if err != nil || page == nil || page.Status != http.StatusOK || !p.ok() || !saysHTML(page) {
+func checkAlternate(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail check.Fail) (bool, error) {
+	page, err := s.Page(ctx, p)
+	if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() || !tct.SaysHTML(page) {
 		return false, err
 	}
 	base, err := url.Parse(page.URL)
@@ -32,94 +30,22 @@ func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 		if !l.Is("alternate", tct.MediaType) {
 			continue
 		}
-		if l.URL == p.murl {
+		if l.URL == p.MURL {
 			return true, nil
 		}
 		got = l.URL
 	}
-	fail(p.curl, got, `<link rel="alternate" type="application/json" href="`+p.murl+`">`)
+	fail(p.CURL, got, `<link rel="alternate" type="application/json" href="`+p.MURL+`">`)
 	return true, nil
 }
 
-func saysHTML(r *check.Response) bool {
-	return strings.Contains(strings.ToLower(r.Header.Get("Content-Type")), "html")
-}
-
-// canonicalLink gives where the M-URL's canonical link leads, "" if nowhere or
-// to several places.
-func (p *seenPage) canonicalLink() string {
-	target := ""
-	for _, l := range responseLinks(p.resp, false) {
-		switch {
-		case !l.Is("canonical", ""):
-		case target != "" && target != l.URL:
-			return ""
-		default:
-			target = l.URL
-		}
-	}
-	return target
-}
-
-// fieldURL gives canonical_url in canonical form, "" if it is no URL.
-func (p *seenPage) fieldURL() string {
-	s, _ := jsonText(p.fields["canonical_url"])
-	u, err := canon.URL(s)
-	if err != nil {
-		return ""
-	}
-	return u
-}
-
-// disputed gives the URL with which one of the list, the canonical link and
-// canonical_url stands alone against the two others, "" if none does.
-func disputed(p *seenPage) string {
-	list, head, field := p.curl, p.canonicalLink(), p.fieldURL()
-	switch {
-	case list == "" || head == "" || field == "":
-	case list == head && head != field:
-		return field
-	case list == field && field != head:
-		return head
-	case head == field && field != list:
-		return list
-	}
-	return ""
-}
-
-func checkCanonicalLink(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkContentType(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
-	head := p.canonicalLink()
-	if odd := disputed(p); head == "" || head != p.curl && (odd == head || odd == "") {
-		got := strings.Join(p.resp.Header.Values("Link"), ", ")
-		if got == "" {
-			got = "no Link field"
-		}
-		fail(p.murl, got, `Link: <`+p.curl+`>; rel="canonical"`)
-	}
-	return true
-}
-
-func checkCanonicalURL(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil {
-		return false
-	}
-	field := p.fieldURL()
-	if odd := disputed(p); field == "" || field != p.curl && (odd == field || odd == "") {
-		fail(p.murl, "canonical_url: "+shown(p.fields["canonical_url"]), p.curl)
-	}
-	return true
-}
-
-func checkContentType(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
-		return false
-	}
-	got := p.resp.Header.Get("Content-Type")
+	got := p.Resp.Header.Get("Content-Type")
 	if typ, _, err := mime.ParseMediaType(got); err != nil || typ != tct.MediaType {
-		fail(p.murl, "Content-Type: "+got, "Content-Type: "+tct.ContentType)
+		fail(p.MURL, "Content-Type: "+got, "Content-Type: "+tct.ContentType)
 	}
 	return true
 }
@@ -134,129 +60,67 @@ func directives(r *check.Response) map[string]string {
 	return out
 }
 
-func checkCacheControl(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkCacheControl(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
-	said := directives(p.resp)
+	said := directives(p.Resp)
 	_, again := said["must-revalidate"]
 	_, private := said["private"]
 	age, err := strconv.Atoi(said["max-age"])
 	if !again || !private && (err != nil || age != 0) {
-		fail(p.murl, "Cache-Control: "+strings.Join(p.resp.Header.Values("Cache-Control"), ", "), "must-revalidate, and max-age=0 or private")
+		fail(p.MURL, "Cache-Control: "+strings.Join(p.Resp.Header.Values("Cache-Control"), ", "), "must-revalidate, and max-age=0 or private")
 	}
 	return true
 }
 
-func checkVary(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkVary(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
-	got := strings.Join(p.resp.Header.Values("Vary"), ", ")
+	got := strings.Join(p.Resp.Header.Values("Vary"), ", ")
 	if !slices.ContainsFunc(strings.Split(got, ","), func(name string) bool {
 		name = strings.TrimSpace(name)
 		return name == "*" || strings.EqualFold(name, "Accept")
 	}) {
-		fail(p.murl, "Vary: "+got, "Vary: Accept")
+		fail(p.MURL, "Vary: "+got, "Vary: Accept")
 	}
 	return true
 }
 
-func checkObject(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkObject(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
 	var v json.RawMessage
-	switch err := json.Unmarshal(p.body, &v); {
+	switch err := json.Unmarshal(p.Body, &v); {
 	case err != nil:
-		fail(p.murl, err.Error(), "one JSON object")
-	case p.fields == nil:
-		fail(p.murl, tct.Short(string(p.body)), "an object")
+		fail(p.MURL, err.Error(), "one JSON object")
+	case p.Fields == nil:
+		fail(p.MURL, tct.Short(string(p.Body)), "an object")
 	}
 	return true
 }
 
-func checkTitle(p *seenPage, fail check.Fail) bool   { return requireString(p, "title", fail) }
-func checkContent(p *seenPage, fail check.Fail) bool { return requireString(p, "content", fail) }
-
-func requireString(p *seenPage, name string, fail check.Fail) bool {
-	if p.fields == nil {
-		return false
-	}
-	if _, ok := jsonText(p.fields[name]); !ok {
-		fail(p.murl, name+": "+shown(p.fields[name]), "a string")
-	}
-	return true
-}
-
-func checkProfile(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil {
-		return false
-	}
-	if s, ok := jsonText(p.fields["profile"]); !ok || s == "" {
-		fail(p.murl, "profile: "+shown(p.fields["profile"]), `a string, such as "tct-1"`)
-	}
-	return true
-}
-
-func checkLeak(p *seenPage, fail check.Fail) bool {
-	if p.item == nil || p.err != nil {
-		return false
-	}
-	if p.resp.Status == http.StatusUnauthorized {
-		fail(p.murl, "an item of the list that answers "+tct.Status(p.resp), "no item, or an M-URL that everybody may have")
-	}
-	return true
-}
-
-func checkParity(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	if p.item == nil || !p.ok() || !isHash(p.item.hash) || !isHash(p.tag) {
+func checkParity(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail check.Fail) (bool, error) {
+	if p.Item == nil || !p.OK() || !isHash(p.Item.Tag) || !isHash(p.Tag) {
 		return false, nil
 	}
-	if strings.EqualFold(p.tag, p.item.hash) {
+	if strings.EqualFold(p.Tag, p.Item.Tag) {
 		return true, nil
 	}
-	// A site that is being edited gets a second chance, the list first: the
-	// page is then at least as new.
-	now, err := s.presentItem(ctx, p.item.mURL)
-	if err != nil {
+	return true, tct.CheckParity(ctx, s, p, fail)
+}
+
+func checkNotModifiedFields(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail check.Fail) (bool, error) {
+	resp, err := s.Unmodified(ctx, p, fail)
+	if resp == nil {
 		return false, err
 	}
-	page, err := s.t.Fresh(ctx, http.MethodGet, p.murl, nil)
-	if err != nil {
-		return false, err
+	for _, name := range []string{"Last-Modified", "Cache-Control"} {
+		if resp.Header.Get(name) == "" {
+			fail(p.MURL, "304 without "+name, strings.TrimSuffix(name+": "+p.Resp.Header.Get(name), ": "))
+		}
 	}
-	if now == nil || strings.EqualFold(now.hash, tct.Opaque(page)) {
-		return true, nil
-	}
-	fail(p.murl, "contentHash of the item: "+now.hash, tct.Opaque(page))
 	return true, nil
 }
-
-// presentItem fetches the list anew, once, and gives the item with an mUrl,
-// nil if there is none any more.
-func (s *survey) presentItem(ctx context.Context, mURL string) (*seenItem, error) {
-	items, err := check.Memo(ctx, s.t, Name+" list again", func(ctx context.Context) (map[string]*seenItem, error) {
-		out := map[string]*seenItem{}
-		resp, err := s.t.Fresh(ctx, http.MethodGet, s.list.url, nil)
-		if err != nil {
-			return nil, err
-		}
-		var doc struct {
-			Items []json.RawMessage `json:"items"`
-		}
-		if !readable(resp) || json.Unmarshal(trimBOM(resp.Body), &doc) != nil {
-			return nil, errors.New("the list cannot be read again")
-		}
-		for _, raw := range doc.Items {
-			it := readItem(raw)
-			if slices.ContainsFunc(s.pages, func(p *seenPage) bool { return p.item != nil && p.item.mURL == it.mURL }) {
-				out[it.mURL] = it
-			}
-		}
-		return out, nil
-	})
-	return items[mURL], err
-}
-
-func readable(r *check.Response) bool { return r.Status == http.StatusOK && r.BodyErr == nil }

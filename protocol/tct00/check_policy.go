@@ -14,23 +14,23 @@ import (
 )
 
 // policyURL gives where the policy descriptor should be.
-func (s *survey) policyURL() string { return strings.TrimSuffix(s.folder, "/") + policyName }
+func policyURL(s *tct.SiteContext) string { return in(folderOf(s), policyName) }
 
-// policy gives the policy descriptor that is where it should be, nil if there
+// policyOf gives the policy descriptor that is where it should be, nil if there
 // is none. HTML in its place is none.
-func (s *survey) policy(ctx context.Context) (*check.Response, error) {
-	resp, err := s.t.Get(ctx, s.policyURL())
-	if err != nil || resp.Status != http.StatusOK || saysHTML(resp) {
+func policyOf(ctx context.Context, s *tct.SiteContext) (*check.Response, error) {
+	resp, err := s.Target.Get(ctx, policyURL(s))
+	if err != nil || resp.Status != http.StatusOK || tct.SaysHTML(resp) {
 		return nil, err
 	}
 	return resp, nil
 }
 
-// described gives where the describedby links of the list lead.
-func (s *survey) described() []string {
+// describedBy gives where the describedby links of the list lead.
+func describedBy(s *tct.SiteContext) []string {
 	var out []string
-	if s.list != nil {
-		for _, l := range responseLinks(s.list.resp, false) {
+	for _, list := range s.Lists {
+		for _, l := range tct.ResponseLinks(list.Resp, false) {
 			if l.Is("describedby", "") {
 				out = append(out, l.URL)
 			}
@@ -39,35 +39,31 @@ func (s *survey) described() []string {
 	return out
 }
 
-func checkPolicyPlace(ctx context.Context, s *survey, fail check.Fail) error {
-	to := s.described()
+func checkPolicyPlace(ctx context.Context, s *tct.SiteContext, fail check.Fail) error {
+	to := describedBy(s)
 	if len(to) == 0 {
 		return check.ErrNotApplicable
 	}
-	resp, err := s.policy(ctx)
+	resp, err := policyOf(ctx, s)
 	if err != nil {
 		return err
 	}
 	if resp == nil {
-		fail(s.policyURL(), "no policy, while the list names "+strings.Join(to, ", "), "the policy descriptor")
+		fail(policyURL(s), "no policy, while the list names "+strings.Join(to, ", "), "the policy descriptor")
 	}
 	return nil
 }
 
-func checkDescribedBy(ctx context.Context, s *survey, fail check.Fail) error {
-	resp, err := s.policy(ctx)
+func checkDescribedBy(ctx context.Context, s *tct.SiteContext, fail check.Fail) error {
+	resp, err := policyOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	if resp == nil || s.list == nil {
+	if resp == nil || len(s.Lists) == 0 {
 		return check.ErrNotApplicable
 	}
-	if !slices.Contains(s.described(), s.policyURL()) {
-		got := strings.Join(s.list.resp.Header.Values("Link"), ", ")
-		if got == "" {
-			got = "no Link field"
-		}
-		fail(s.list.url, got, `Link: <`+s.policyURL()+`>; rel="describedby"`)
+	if !slices.Contains(describedBy(s), policyURL(s)) {
+		fail(s.Lists[0].URL, tct.LinkField(s.Lists[0].Resp), `Link: <`+policyURL(s)+`>; rel="describedby"`)
 	}
 	return nil
 }
@@ -97,14 +93,14 @@ var policyTypes = map[string]func(raw json.RawMessage) string{
 }
 
 func isText(raw json.RawMessage) string {
-	if _, ok := jsonText(raw); !ok {
+	if _, ok := tct.JSONText(raw); !ok {
 		return "a string"
 	}
 	return ""
 }
 
 func isMoment(raw json.RawMessage) string {
-	if s, ok := jsonText(raw); !ok || !isTimestamp(s) {
+	if s, ok := tct.JSONText(raw); !ok || !isTimestamp(s) {
 		return "a timestamp, such as 2025-10-01T00:00:00Z"
 	}
 	return ""
@@ -133,26 +129,26 @@ func isRate(raw json.RawMessage) string {
 	return ""
 }
 
-func checkPolicySchema(ctx context.Context, s *survey, fail check.Fail) error {
-	resp, err := s.policy(ctx)
+func checkPolicySchema(ctx context.Context, s *tct.SiteContext, fail check.Fail) error {
+	resp, err := policyOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	if to := s.described(); resp == nil && len(to) > 0 && s.near(to[0]) {
-		if resp, err = s.t.Get(ctx, to[0]); err != nil {
+	if to := describedBy(s); resp == nil && len(to) > 0 && s.Near(to[0]) {
+		if resp, err = s.Target.Get(ctx, to[0]); err != nil {
 			return err
 		}
 	}
-	if resp == nil || !readable(resp) {
+	if resp == nil || !tct.Readable(resp) {
 		return check.ErrNotApplicable
 	}
-	members := jsonObject(resp.Body)
+	members := tct.JSONObject(resp.Body)
 	if members == nil {
 		fail(resp.URL, tct.Short(string(resp.Body)), "one JSON object")
 		return nil
 	}
-	if profile, ok := jsonText(members["profile"]); !ok || profile == "" {
-		fail(resp.URL, "profile: "+shown(members["profile"]), `a string, such as "`+policyProfile+`"`)
+	if profile, ok := tct.JSONText(members["profile"]); !ok || profile == "" {
+		fail(resp.URL, "profile: "+tct.Shown(members["profile"]), `a string, such as "`+policyProfile+`"`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(policyTypes)) {
 		group, inner, nested := strings.Cut(name, ".")

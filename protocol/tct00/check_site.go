@@ -48,15 +48,15 @@ func patternOf(curl, murl string) string {
 	return out
 }
 
-// pattern gives the pattern of most of the pages, "" if none has one.
-func (s *survey) pattern() string {
+// patternOfMost gives the pattern of most of the pages, "" if none has one.
+func patternOfMost(s *tct.SiteContext) string {
 	count := map[string]int{}
 	most := ""
-	for _, p := range s.pages {
-		if !p.paired() {
+	for _, p := range s.Pages {
+		if !paired(p) {
 			continue
 		}
-		if at := patternOf(p.curl, p.murl); strings.Contains(at, "{path}") {
+		if at := patternOf(p.CURL, p.MURL); strings.Contains(at, "{path}") {
 			if count[at]++; count[at] > count[most] {
 				most = at
 			}
@@ -66,20 +66,20 @@ func (s *survey) pattern() string {
 }
 
 // paired reports whether it is sure which C-URL and M-URL belong together.
-func (p *seenPage) paired() bool { return p.ok() && p.curl != "" && disputed(p) != p.curl }
+func paired(p *tct.SeenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
 
-// manifest gives the patterns of M-URLs that the site's manifest names; false
+// manifestOf gives the patterns of M-URLs that the site's manifest names; false
 // if there is none.
-func (s *survey) manifest(ctx context.Context) (patterns []*regexp.Regexp, ok bool, err error) {
-	resp, err := s.t.Get(ctx, strings.TrimSuffix(s.folder, "/")+manifestName)
+func manifestOf(ctx context.Context, s *tct.SiteContext) (patterns []*regexp.Regexp, ok bool, err error) {
+	resp, err := s.Target.Get(ctx, in(folderOf(s), manifestName))
 	if err != nil {
 		return nil, false, err
 	}
-	m := jsonObject(resp.Body)
-	if !readable(resp) || m == nil {
+	m := tct.JSONObject(resp.Body)
+	if !tct.Readable(resp) || m == nil {
 		return nil, false, nil
 	}
-	list := jsonArray(m["patterns"])
+	list := tct.JSONArray(m["patterns"])
 	for _, raw := range list[:min(len(list), 100)] {
 		var p struct {
 			MURL string `json:"mUrl"`
@@ -106,23 +106,23 @@ func templateOf(template string) (*regexp.Regexp, error) {
 	return regexp.Compile("^" + b.String() + regexp.QuoteMeta(template[at:]) + "$")
 }
 
-func checkPattern(ctx context.Context, s *survey, fail check.Fail) error {
-	most, some := s.pattern(), false
-	for _, p := range s.pages {
-		at := patternOf(p.curl, p.murl)
-		if !p.paired() || at == "" {
+func checkPattern(ctx context.Context, s *tct.SiteContext, fail check.Fail) error {
+	most, some := patternOfMost(s), false
+	for _, p := range s.Pages {
+		at := patternOf(p.CURL, p.MURL)
+		if !paired(p) || at == "" {
 			continue
 		}
 		some = true
 		if at == most {
 			continue
 		}
-		named, _, err := s.manifest(ctx)
+		named, _, err := manifestOf(ctx, s)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(named, func(re *regexp.Regexp) bool { return re.MatchString(p.murl) }) {
-			fail(p.murl, "an M-URL for "+p.curl+" of a pattern of its own", cmp.Or(most, recommended)+", or a manifest that names the pattern")
+		if !slices.ContainsFunc(named, func(re *regexp.Regexp) bool { return re.MatchString(p.MURL) }) {
+			fail(p.MURL, "an M-URL for "+p.CURL+" of a pattern of its own", cmp.Or(most, recommended)+", or a manifest that names the pattern")
 		}
 	}
 	if !some {
@@ -131,18 +131,18 @@ func checkPattern(ctx context.Context, s *survey, fail check.Fail) error {
 	return nil
 }
 
-func checkManifest(ctx context.Context, s *survey, fail check.Fail) error {
-	for _, p := range s.pages {
-		at := patternOf(p.curl, p.murl)
-		if !p.paired() || at == "" || at == recommended {
+func checkManifest(ctx context.Context, s *tct.SiteContext, fail check.Fail) error {
+	for _, p := range s.Pages {
+		at := patternOf(p.CURL, p.MURL)
+		if !paired(p) || at == "" || at == recommended {
 			continue
 		}
-		_, ok, err := s.manifest(ctx)
+		_, ok, err := manifestOf(ctx, s)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			fail(strings.TrimSuffix(s.folder, "/")+manifestName, "no manifest, while "+p.curl+" has "+p.murl, "a JSON object that documents the pattern")
+			fail(in(folderOf(s), manifestName), "no manifest, while "+p.CURL+" has "+p.MURL, "a JSON object that documents the pattern")
 		}
 		return nil
 	}
@@ -165,30 +165,31 @@ func isArchive(u string) bool {
 		strings.Trim(strings.Join(parts, ""), "0123456789") == ""
 }
 
-func checkContentPages(_ context.Context, s *survey, fail check.Fail) error {
-	if !s.list.each(func(i int, it *seenItem) {
-		if u, err := canon.URL(it.cURL); err == nil && isArchive(u) {
-			fail(s.list.url, fmt.Sprintf("items/%d/cUrl: %s", i, it.cURL), "content pages only")
+func checkContentPages(_ context.Context, s *tct.SiteContext, fail check.Fail) error {
+	return s.OnItems(func(l *tct.SeenList, i int, it *tct.SeenItem) {
+		if u, err := canon.URL(it.CURL); err == nil && isArchive(u) {
+			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, it.CURL), "content pages only")
 		}
-	}) {
-		return check.ErrNotApplicable
-	}
-	return nil
+	})
 }
 
 // maxArchives is how many archives are asked for.
 const maxArchives = 3
 
-func checkNoArchives(ctx context.Context, s *survey, fail check.Fail) error {
-	base, err := url.Parse(s.home.URL)
-	if err != nil || s.home.Status != http.StatusOK || !saysHTML(s.home) {
+func checkNoArchives(ctx context.Context, s *tct.SiteContext, fail check.Fail) error {
+	home, err := homeOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(home.URL)
+	if err != nil || home.Status != http.StatusOK || !tct.SaysHTML(home) {
 		return check.ErrNotApplicable
 	}
-	pattern := cmp.Or(s.pattern(), recommended)
+	pattern := cmp.Or(patternOfMost(s), recommended)
 	asked := map[string]bool{}
-	for _, to := range anchors(s.home.Body, base) {
+	for _, to := range anchors(home.Body, base) {
 		path, query := docname.CutQuery(strings.TrimPrefix(to, canon.Origin(to)))
-		if !isArchive(to) || canon.Origin(to) != canon.Origin(s.home.URL) || !strings.Contains(pattern, "{path}") {
+		if !isArchive(to) || canon.Origin(to) != canon.Origin(home.URL) || !strings.Contains(pattern, "{path}") {
 			continue
 		}
 		murl := strings.Replace(pattern, "{path}", strings.TrimSuffix(path, "/"), 1)
@@ -198,11 +199,11 @@ func checkNoArchives(ctx context.Context, s *survey, fail check.Fail) error {
 		if !strings.Contains(murl, "?") {
 			murl += query
 		}
-		if asked[murl] || len(asked) == maxArchives || !s.near(murl) {
+		if asked[murl] || len(asked) == maxArchives || !s.Near(murl) {
 			continue
 		}
 		asked[murl] = true
-		resp, err := s.t.Get(ctx, murl)
+		resp, err := s.Target.Get(ctx, murl)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package tct01
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/tct"
@@ -42,116 +44,97 @@ import (
 //	1.10   the concerned SHOULD limit entries: who is concerned is not on the wire
 func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
+	rule := (&tct.Checker{Draft: draft, TagMember: "etag", FindLists: findLists, Own: isOwn}).Rule
 	return []check.Rule{
 		rule("1.4.1", "index-link", must, "The final response of the origin's root has a Link with rel=index and type=application/json that leads to the M-Sitemap.", checkIndexLink),
 		rule("1.4.1", "m-sitemap", must, "The publisher exposes an M-Sitemap where its root says.", checkExposed),
-		rule("1.4.2", "alternate-link", should, "The C-URL's response advertises its M-URL, in a Link field or a link element, with rel=alternate and type=application/json.", askPages(checkAlternate)),
-		rule("1.4.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", onPages(checkCanonicalLink)),
+		rule("1.4.2", "alternate-link", should, "The C-URL's response advertises its M-URL, in a Link field or a link element, with rel=alternate and type=application/json.", tct.AskPages(checkAlternate)),
+		rule("1.4.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", tct.OnPages(tct.CheckCanonicalLink)),
 
-		rule("1.5.1", "content-type", must, "An M-URL has Content-Type: application/json; charset=utf-8.", onPages(checkContentType)),
-		rule("1.5.1", "valid-json", must, "An M-URL is valid JSON (RFC 8259).", onPages(checkJSON)),
-		rule("1.5.1", "utf-8", must, "An M-URL is UTF-8 without a byte order mark.", onPages(checkUTF8)),
-		rule("1.5.2", "object", must, "An M-URL is a JSON object.", onPages(checkObject)),
-		rule("1.5.2", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
-		rule("1.5.2", "title", must, "title is a string.", onPages(checkTitle)),
-		rule("1.5.2", "content", must, "content is a string.", onPages(checkContent)),
-		rule("1.5.2", "plain-text", must, "content is plain text without raw HTML markup.", askPages(checkPlainText)),
-		rule("1.5.2", "hash-form", must, "hash is a string: sha256- and 64 lower-case hexadecimal digits.", onPages(checkHashForm)),
-		rule("1.5.2", "hash-equals-etag", must, "hash equals the strong ETag without its quotes.", onPages(checkHashEqualsTag)),
-		rule("1.5.2", "profile", should, "profile names the TCT profile, such as tct-1.", onPages(checkProfile)),
-		rule("1.5.3", "deterministic", must, "One state of a resource has one JSON body, whatever the request's fields.", askPages(checkDeterministic)),
-		rule("1.5.3", "no-randomness", must, "The JSON has nothing that varies from request to request.", askPages(checkNoRandomness)),
+		rule("1.5.1", "content-type", must, "An M-URL has Content-Type: application/json; charset=utf-8.", tct.OnPages(checkContentType)),
+		rule("1.5.1", "valid-json", must, "An M-URL is valid JSON (RFC 8259).", tct.OnPages(checkJSON)),
+		rule("1.5.1", "utf-8", must, "An M-URL is UTF-8 without a byte order mark.", tct.OnPages(checkUTF8)),
+		rule("1.5.2", "object", must, "An M-URL is a JSON object.", tct.OnPages(checkObject)),
+		rule("1.5.2", "canonical-url", must, "canonical_url is a string: the C-URL.", tct.OnPages(tct.CheckCanonicalURL)),
+		rule("1.5.2", "title", must, "title is a string.", tct.OnPages(tct.CheckString("title"))),
+		rule("1.5.2", "content", must, "content is a string.", tct.OnPages(tct.CheckString("content"))),
+		rule("1.5.2", "plain-text", must, "content is plain text without raw HTML markup.", tct.AskPages(checkPlainText)),
+		rule("1.5.2", "hash-form", must, "hash is a string: sha256- and 64 lower-case hexadecimal digits.", tct.OnPages(checkHashForm)),
+		rule("1.5.2", "hash-equals-etag", must, "hash equals the strong ETag without its quotes.", tct.OnPages(checkHashEqualsTag)),
+		rule("1.5.2", "profile", should, "profile names the TCT profile, such as tct-1.", tct.OnPages(tct.CheckProfile)),
+		rule("1.5.3", "deterministic", must, "One state of a resource has one JSON body, whatever the request's fields.", tct.AskPages(checkDeterministic)),
+		rule("1.5.3", "no-randomness", must, "The JSON has nothing that varies from request to request.", tct.AskPages(checkNoRandomness)),
 
-		rule("1.6.1", "no-whitespace", must, "The serialization has no insignificant white space.", onPages(checkNoSpace)),
-		rule("1.6.1", "jcs", should, "The serialization is the JSON Canonicalization Scheme (RFC 8785).", onPages(checkJCS)),
-		rule("1.6.2", "strong-etag", must, "An M-URL has a strong ETag.", onPages(checkStrongTag)),
-		rule("1.6.2", "quoted-etag", must, "The ETag is a quoted string (RFC 9110, 8.8.3).", onPages(checkQuotedTag)),
-		rule("1.6.2", "etag-form", must, "The ETag is sha256- and 64 lower-case hexadecimal digits.", onPages(checkTagForm)),
-		rule("1.6.2", "hash-recomputed", must, "The tag is the SHA-256 of the canonical JSON without its hash member.", onPages(checkHash)),
-		rule("1.6.2", "wire-form", must, "The body that is sent is in the canonical form that the tag is computed over.", onPages(checkWireForm)),
-		rule("1.6.2", "same-tag-same-body", must, "Two responses with one strong ETag have one body.", askPages(checkSameTagSameBody)),
-		rule("1.6.3", "tag-per-request", must, "The ETag does not vary per request while the JSON stays the same.", askPages(checkTagPerRequest)),
+		rule("1.6.1", "no-whitespace", must, "The serialization has no insignificant white space.", tct.OnPages(checkNoSpace)),
+		rule("1.6.1", "jcs", should, "The serialization is the JSON Canonicalization Scheme (RFC 8785).", tct.OnPages(checkJCS)),
+		rule("1.6.2", "strong-etag", must, "An M-URL has a strong ETag.", tct.OnPages(checkStrongTag)),
+		rule("1.6.2", "quoted-etag", must, "The ETag is a quoted string (RFC 9110, 8.8.3).", tct.OnPages(checkQuotedTag)),
+		rule("1.6.2", "etag-form", must, "The ETag is sha256- and 64 lower-case hexadecimal digits.", tct.OnPages(checkTagForm)),
+		rule("1.6.2", "hash-recomputed", must, "The tag is the SHA-256 of the canonical JSON without its hash member.", tct.OnPages(checkHash)),
+		rule("1.6.2", "wire-form", must, "The body that is sent is in the canonical form that the tag is computed over.", tct.OnPages(checkWireForm)),
+		rule("1.6.2", "same-tag-same-body", must, "Two responses with one strong ETag have one body.", tct.AskPages(checkSameTagSameBody)),
+		rule("1.6.3", "tag-per-request", must, "The ETag does not vary per request while the JSON stays the same.", tct.AskPages(checkTagPerRequest)),
 
-		rule("1.7.1", "version", must, "version is the integer 1.", onLists(checkVersion)),
-		rule("1.7.1", "profile", should, "profile names the TCT profile, such as tct-1.", onLists(checkListProfile)),
-		rule("1.7.1", "items", must, "items is an array of objects.", onLists(checkItems)),
-		rule("1.7.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", checkCURL),
-		rule("1.7.1", "m-url", must, "mUrl is a string: the URL of the item's JSON representation.", checkMURL),
-		rule("1.7.1", "etag-form", must, "etag is a string: sha256- and 64 lower-case hexadecimal digits.", onLists(checkItemTag)),
-		rule("1.7.2", "content-type", must, "The M-Sitemap has Content-Type: application/json; charset=utf-8.", onLists(checkListContentType)),
-		rule("1.7.2", "cache-control", should, "The M-Sitemap's Cache-Control encourages timely revalidation.", onLists(checkListCacheControl)),
-		rule("1.7.2", "vary", should, "The M-Sitemap has Vary: Accept-Encoding.", onLists(checkListVary)),
-		rule("1.7.3", "parity", should, "An item's etag is the present ETag of its M-URL.", askPages(checkParity)),
+		rule("1.7.1", "version", must, "version is the integer 1.", tct.OnLists(tct.CheckVersion)),
+		rule("1.7.1", "profile", should, "profile names the TCT profile, such as tct-1.", tct.OnLists(tct.CheckListProfile)),
+		rule("1.7.1", "items", must, "items is an array of objects.", tct.OnLists(tct.CheckItems)),
+		rule("1.7.1", "c-url", must, "cUrl is a string: the canonical URL of the item.", tct.CheckCURL),
+		rule("1.7.1", "m-url", must, "mUrl is a string: the URL of the item's JSON representation.", tct.CheckMURL),
+		rule("1.7.1", "etag-form", must, "etag is a string: sha256- and 64 lower-case hexadecimal digits.", tct.OnLists(checkItemTag)),
+		rule("1.7.2", "content-type", must, "The M-Sitemap has Content-Type: application/json; charset=utf-8.", tct.OnLists(checkListContentType)),
+		rule("1.7.2", "cache-control", should, "The M-Sitemap's Cache-Control encourages timely revalidation.", tct.OnLists(checkListCacheControl)),
+		rule("1.7.2", "vary", should, "The M-Sitemap has Vary: Accept-Encoding.", tct.OnLists(checkListVary)),
+		rule("1.7.3", "parity", should, "An item's etag is the present ETag of its M-URL.", tct.AskPages(checkParity)),
 
-		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", validator((*tct.Validator).NotModified)),
-		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", validator((*tct.Validator).InList)),
-		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", validator((*tct.Validator).Any)),
-		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", validator((*tct.Validator).Weak)),
-		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", validator((*tct.Validator).Other)),
-		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", validator((*tct.Validator).Decides)),
-		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", askPages(checkNotModifiedFields)),
-		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", onPages(checkCacheControl)),
+		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", tct.AskPages(tct.CheckNotModified)),
+		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", tct.AskPages(tct.CheckTagInList)),
+		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", tct.AskPages(tct.CheckAnyTag)),
+		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", tct.AskPages(tct.CheckWeakTag)),
+		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", tct.AskPages(tct.CheckOtherTag)),
+		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", tct.AskPages(tct.CheckPrecedence)),
+		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", tct.AskPages(checkNotModifiedFields)),
+		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", tct.OnPages(checkCacheControl)),
 
 		rule("1.10", "https", should, "M-URLs and M-Sitemaps are served over https.", checkHTTPS),
-		rule("1.10", "access-control", should, "What requires authentication at its C-URL requires it at its M-URL.", askPages(checkAccess)),
-		rule("1.10", "no-leak", must, "The M-Sitemap does not list what the public may not have.", onPages(checkLeak)),
+		rule("1.10", "access-control", should, "What requires authentication at its C-URL requires it at its M-URL.", tct.AskPages(checkAccess)),
+		rule("1.10", "no-leak", must, "The M-Sitemap does not list what the public may not have.", tct.OnPages(tct.CheckLeak)),
 		rule("1.10", "etag-intact", should, "No intermediary strips or rewrites strong ETags.", checkTagIntact),
-		rule("G.1.1", "vary", should, "An M-URL has Vary: Accept-Encoding.", onPages(checkVary)),
+		rule("G.1.1", "vary", should, "An M-URL has Vary: Accept-Encoding.", tct.OnPages(checkVary)),
 	}
 }
 
-// look is a rule's function over what the rules share.
-type look func(ctx context.Context, s *survey, fail check.Fail) error
-
-func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	return check.Rule{
-		ID: Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
-		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
-			s, err := surveyed(ctx, t)
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, fail)
-		},
+// findLists finds the lists that the root announces. A site without them, and with an
+// M-Sitemap somewhere near, has the protocol too: not as the draft wants it.
+func findLists(ctx context.Context, s *tct.SiteContext) error {
+	index := indexLinks(s)
+	s.AddHosts(index...)
+	if err := s.AddLists(ctx, index, tct.LooksLikeList); err != nil || len(s.Lists) > 0 {
+		return err
 	}
+	here, err := s.Target.Get(ctx, s.Target.Site())
+	if err != nil {
+		return err
+	}
+	var near []string
+	for _, l := range append(tct.ResponseLinks(s.Root, true), tct.ResponseLinks(here, true)...) {
+		if l.Is("index", "") && s.Near(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
+			near = append(near, l.URL)
+		}
+	}
+	return s.AddLists(ctx, near, func(l *tct.SeenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
 }
 
-// onLists runs f on every M-Sitemap.
-func onLists(f func(l *seenList, fail check.Fail)) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		if len(s.lists) == 0 {
-			return check.ErrNotApplicable
+// indexLinks returns where the root's own index links lead.
+func indexLinks(s *tct.SiteContext) (index []string) {
+	for _, l := range tct.ResponseLinks(s.Root, false) {
+		if l.Is("index", tct.MediaType) && !slices.Contains(index, l.URL) {
+			index = append(index, l.URL)
 		}
-		for _, l := range s.lists {
-			f(l, fail)
-		}
-		return nil
 	}
+	return index
 }
 
-// onPages runs f on every sampled page; f reports whether the rule is about it.
-func onPages(f func(p *seenPage, fail check.Fail) bool) look {
-	return askPages(func(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
-		return f(p, fail), nil
-	})
-}
-
-// askPages is onPages for rules that send requests. A page that could not be
-// looked at stops none of the others.
-func askPages(f func(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error)) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
-		applied := false
-		var first error
-		for _, p := range s.pages {
-			ok, err := f(ctx, s, p, fail)
-			applied = applied || ok
-			if first == nil {
-				first = err
-			}
-		}
-		if first == nil && !applied {
-			return check.ErrNotApplicable
-		}
-		return first
-	}
+// isOwn reports whether the hash of a document has this draft's form.
+func isOwn(p *tct.SeenPage) bool {
+	return p.Fields["canonical_url"] != nil && strings.HasPrefix(p.Hash, tct.HashPrefix)
 }

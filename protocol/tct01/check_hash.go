@@ -4,142 +4,181 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
 )
 
-func checkHashForm(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil {
+func checkHashForm(p *tct.SeenPage, fail check.Fail) bool {
+	if p.Fields == nil {
 		return false
 	}
-	if !tct.IsHash(p.hash) {
-		fail(p.murl, "hash: "+shown(p.fields["hash"]), "sha256- and 64 lower-case hexadecimal digits")
+	if !tct.IsHash(p.Hash) {
+		fail(p.MURL, "hash: "+tct.Shown(p.Fields["hash"]), "sha256- and 64 lower-case hexadecimal digits")
 	}
 	return true
 }
 
-func checkStrongTag(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkStrongTag(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
-	got := p.resp.Header.Get("ETag")
+	got := p.Resp.Header.Get("ETag")
 	if got == "" || strings.HasPrefix(got, "W/") {
-		want := p.hash
+		want := p.Hash
 		if !tct.IsHash(want) {
 			want = "sha256-…"
 		}
-		fail(p.murl, "ETag: "+got, `ETag: "`+want+`"`)
+		fail(p.MURL, "ETag: "+got, `ETag: "`+want+`"`)
 	}
 	return true
 }
 
-func checkQuotedTag(p *seenPage, fail check.Fail) bool {
-	if !p.ok() || p.tag == "" {
+func checkQuotedTag(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
 		return false
 	}
-	got := strings.TrimPrefix(p.resp.Header.Get("ETag"), "W/")
-	if got != `"`+p.tag+`"` || strings.ContainsAny(p.tag, "\" \t") {
-		fail(p.murl, "ETag: "+got, `ETag: "`+p.tag+`"`)
+	got := strings.TrimPrefix(p.Resp.Header.Get("ETag"), "W/")
+	if got != `"`+p.Tag+`"` || strings.ContainsAny(p.Tag, "\" \t") {
+		fail(p.MURL, "ETag: "+got, `ETag: "`+p.Tag+`"`)
 	}
 	return true
 }
 
-func checkTagForm(p *seenPage, fail check.Fail) bool {
-	if !p.ok() || p.tag == "" {
+func checkTagForm(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() || p.Tag == "" {
 		return false
 	}
-	if !tct.IsHash(p.tag) {
-		fail(p.murl, "ETag: "+p.resp.Header.Get("ETag"), "sha256- and 64 lower-case hexadecimal digits, in quotes")
+	if !tct.IsHash(p.Tag) {
+		fail(p.MURL, "ETag: "+p.Resp.Header.Get("ETag"), "sha256- and 64 lower-case hexadecimal digits, in quotes")
 	}
 	return true
 }
 
-func checkHashEqualsTag(p *seenPage, fail check.Fail) bool {
-	if !p.ok() || !tct.IsHash(p.hash) || !tct.IsHash(p.tag) {
+func checkHashEqualsTag(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() || !tct.IsHash(p.Hash) || !tct.IsHash(p.Tag) {
 		return false
 	}
-	if p.hash != p.tag {
+	if p.Hash != p.Tag {
 		want := "one value for both"
-		switch p.sumJCS {
-		case p.hash:
+		switch formsOf(p).sumJCS {
+		case p.Hash:
 			want += ": the hash is the right one"
-		case p.tag:
+		case p.Tag:
 			want += ": the ETag is the right one"
 		}
-		fail(p.murl, "hash "+p.hash+", ETag "+p.tag, want)
+		fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
 	}
 	return true
 }
 
 // claims reports whether the page's hash or tag is sum.
-func (p *seenPage) claims(sum string) bool { return sum != "" && (p.hash == sum || p.tag == sum) }
+func claims(p *tct.SeenPage, sum string) bool { return sum != "" && (p.Hash == sum || p.Tag == sum) }
 
-func checkHash(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil || !utf8.Valid(p.body) || !tct.IsHash(p.hash) && !tct.IsHash(p.tag) {
+// forms are what the tag of a document may be computed over (1.6.2).
+type forms struct {
+	jcs    []byte // canonical form of the body (RFC 8785)
+	jcsErr error  // why it has none
+	sumJCS string // hash over jcs without the hash member, "" if there is none
+	sumCut string // hash over the body as it is, without its hash member
+}
+
+func formsOf(p *tct.SeenPage) (f forms) {
+	f.jcs, f.jcsErr = canon.JCS(p.Body)
+	if p.Fields == nil {
+		return f
+	}
+	if f.jcsErr == nil {
+		rest := maps.Clone(p.Fields)
+		delete(rest, "hash")
+		if b, err := json.Marshal(rest); err == nil {
+			if b, err = canon.JCS(b); err == nil {
+				f.sumJCS = tct.HashPrefix + canon.SHA256Hex(b)
+			}
+		}
+	}
+	member := append([]byte(`"hash":`), p.Fields["hash"]...)
+	if before, after, ok := bytes.Cut(p.Body, member); ok {
+		if bytes.HasSuffix(before, []byte(",")) {
+			before = before[:len(before)-1]
+		} else {
+			after = bytes.TrimPrefix(after, []byte(","))
+		}
+		f.sumCut = tct.HashPrefix + canon.SHA256Hex(slices.Concat(before, after))
+	}
+	return f
+}
+
+// mixes reports whether the tag is over RFC 8785 and not over the form that the body
+// has.
+func (f *forms) mixes(p *tct.SeenPage) bool { return claims(p, f.sumJCS) && !claims(p, f.sumCut) }
+
+func checkHash(p *tct.SeenPage, fail check.Fail) bool {
+	if p.Fields == nil || !utf8.Valid(p.Body) || !tct.IsHash(p.Hash) && !tct.IsHash(p.Tag) {
 		return false
 	}
-	if p.claims(p.sumJCS) || p.claims(p.sumCut) {
+	f := formsOf(p)
+	if claims(p, f.sumJCS) || claims(p, f.sumCut) {
 		return true // if the other one differs, that is hash-equals-etag
 	}
-	want := p.sumJCS
-	if p.jcsErr != nil {
-		want = p.sumCut
+	want := f.sumJCS
+	if f.jcsErr != nil {
+		want = f.sumCut
 	}
-	got := p.hash
+	got := p.Hash
 	if !tct.IsHash(got) {
-		got = p.tag
+		got = p.Tag
 	}
-	fail(p.murl, got, want)
+	fail(p.MURL, got, want)
 	return true
 }
 
-// compact gives the body without insignificant white space.
-func (p *seenPage) compact() ([]byte, bool) {
+// compacted gives the body without insignificant white space.
+func compacted(p *tct.SeenPage) ([]byte, bool) {
 	var b bytes.Buffer
-	err := json.Compact(&b, p.body)
+	err := json.Compact(&b, p.Body)
 	return b.Bytes(), err == nil
 }
 
-func checkNoSpace(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkNoSpace(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
-	compact, ok := p.compact()
-	if ok && len(compact) != len(p.body) {
-		fail(p.murl, fmt.Sprintf("%d bytes, %d of them white space between tokens", len(p.body), len(p.body)-len(compact)), "none")
+	compact, ok := compacted(p)
+	if ok && len(compact) != len(p.Body) {
+		fail(p.MURL, fmt.Sprintf("%d bytes, %d of them white space between tokens", len(p.Body), len(p.Body)-len(compact)), "none")
 	}
 	return ok
 }
 
-// mixesForms reports whether the tag is over RFC 8785 and not over the form
-// that the body has.
-func (p *seenPage) mixesForms() bool { return p.claims(p.sumJCS) && !p.claims(p.sumCut) }
-
 // checkWireForm leaves a tag over a form of the publisher's own to checkJCS.
-func checkWireForm(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil || p.jcsErr != nil || !p.claims(p.sumJCS) {
+func checkWireForm(p *tct.SeenPage, fail check.Fail) bool {
+	f := formsOf(p)
+	if p.Fields == nil || f.jcsErr != nil || !claims(p, f.sumJCS) {
 		return false
 	}
-	if compact, _ := p.compact(); !bytes.Equal(compact, p.jcs) && p.mixesForms() {
-		got, want := difference(compact, p.jcs)
-		fail(p.murl, "tag over RFC 8785, body with "+got, want)
+	if compact, _ := compacted(p); !bytes.Equal(compact, f.jcs) && f.mixes(p) {
+		got, want := difference(compact, f.jcs)
+		fail(p.MURL, "tag over RFC 8785, body with "+got, want)
 	}
 	return true
 }
 
-func checkJCS(p *seenPage, fail check.Fail) bool {
-	compact, ok := p.compact()
-	if !p.ok() || !ok || !utf8.Valid(p.body) {
+func checkJCS(p *tct.SeenPage, fail check.Fail) bool {
+	compact, ok := compacted(p)
+	if !p.OK() || !ok || !utf8.Valid(p.Body) {
 		return false
 	}
-	if p.jcsErr != nil {
-		fail(p.murl, p.jcsErr.Error(), "JSON that has a canonical form")
-	} else if !bytes.Equal(compact, p.jcs) && !p.mixesForms() {
-		got, want := difference(compact, p.jcs)
-		fail(p.murl, got, want)
+	if f := formsOf(p); f.jcsErr != nil {
+		fail(p.MURL, f.jcsErr.Error(), "JSON that has a canonical form")
+	} else if !bytes.Equal(compact, f.jcs) && !f.mixes(p) {
+		got, want := difference(compact, f.jcs)
+		fail(p.MURL, got, want)
 	}
 	return true
 }

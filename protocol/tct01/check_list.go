@@ -5,139 +5,54 @@ import (
 	"fmt"
 	"mime"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/tct"
 )
 
-func checkIndexLink(_ context.Context, s *survey, fail check.Fail) error {
+func checkIndexLink(_ context.Context, s *tct.SiteContext, fail check.Fail) error {
 	switch {
-	case s.root.Status < 200 || s.root.Status > 299:
-		return fmt.Errorf("the root answers %s: %w", tct.Status(s.root), check.ErrNotApplicable)
-	case len(s.index) == 0:
-		got := strings.Join(s.root.Header.Values("Link"), ", ")
-		if got == "" {
-			got = "no Link field"
-		}
+	case s.Root.Status < 200 || s.Root.Status > 299:
+		return fmt.Errorf("the root answers %s: %w", tct.Status(s.Root), check.ErrNotApplicable)
+	case len(indexLinks(s)) == 0:
 		want := `Link: </llm-pages.json>; rel="index"; type="application/json"`
-		if len(s.lists) > 0 {
-			want = `Link: <` + s.lists[0].url + `>; rel="index"; type="application/json"`
+		if len(s.Lists) > 0 {
+			want = `Link: <` + s.Lists[0].URL + `>; rel="index"; type="application/json"`
 		}
-		fail(s.root.URL, got, want)
+		fail(s.Root.URL, tct.LinkField(s.Root), want)
 	}
 	return nil
 }
 
-func checkExposed(_ context.Context, s *survey, fail check.Fail) error {
-	if len(s.index) == 0 {
+func checkExposed(_ context.Context, s *tct.SiteContext, fail check.Fail) error {
+	if len(indexLinks(s)) == 0 {
 		return check.ErrNotApplicable // the rule before this one says so
 	}
-	if len(s.lists) == 0 {
-		fail(s.root.URL, strings.Join(s.other, "; "), "200 and a JSON object with version and items")
+	if len(s.Lists) == 0 {
+		fail(s.Root.URL, strings.Join(s.Other, "; "), "200 and a JSON object with version and items")
 	}
 	return nil
 }
 
-func checkVersion(l *seenList, fail check.Fail) {
-	if raw := l.fields["version"]; string(raw) != "1" {
-		fail(l.url, "version: "+shown(raw), "the integer 1")
-	}
+func checkItemTag(l *tct.SeenList, fail check.Fail) {
+	l.Each(func(i int, it *tct.SeenItem) {
+		if !tct.IsHash(it.Tag) {
+			fail(l.URL, fmt.Sprintf("items/%d/etag: %s", i, tct.Shown(it.Fields["etag"])), "sha256- and 64 lower-case hexadecimal digits")
+		}
+	})
 }
 
-func checkListProfile(l *seenList, fail check.Fail) {
-	if s, ok := jsonText(l.fields["profile"]); !ok || s == "" {
-		fail(l.url, "profile: "+shown(l.fields["profile"]), `a string, such as "tct-1"`)
-	}
-}
-
-func checkItems(l *seenList, fail check.Fail) {
-	if l.items == nil {
-		fail(l.url, "items: "+shown(l.fields["items"]), "an array of objects")
-	}
-	for i, raw := range l.items {
-		if readItem(raw).fields == nil {
-			fail(l.url, fmt.Sprintf("items/%d: %s", i, raw), "an object with cUrl, mUrl and etag")
-		}
-	}
-}
-
-// eachItem gives the items that are objects; false if there is none.
-func (s *survey) eachItem(f func(l *seenList, at int, it *seenItem)) bool {
-	some := false
-	for _, l := range s.lists {
-		for i, raw := range l.items {
-			if it := readItem(raw); it.fields != nil {
-				some = true
-				f(l, i, it)
-			}
-		}
-	}
-	return some
-}
-
-func checkCURL(_ context.Context, s *survey, fail check.Fail) error {
-	if !s.eachItem(func(l *seenList, i int, it *seenItem) {
-		if _, err := canon.URL(it.cURL); err != nil {
-			fail(l.url, fmt.Sprintf("items/%d/cUrl: %s", i, shown(it.fields["cUrl"])), "an absolute http or https URL")
-		}
-	}) {
-		return check.ErrNotApplicable
-	}
-	for _, p := range s.pages {
-		if p.item != nil && p.ok() && p.curl != "" && disputed(p) == p.curl {
-			fail(p.murl, "cUrl: "+p.curl, p.fieldURL()+", as the M-URL and its canonical link say")
-		}
-	}
-	return nil
-}
-
-func checkMURL(_ context.Context, s *survey, fail check.Fail) error {
-	if !s.eachItem(func(l *seenList, i int, it *seenItem) {
-		if m, err := canon.URL(it.mURL); err != nil || !s.near(m) {
-			fail(l.url, fmt.Sprintf("items/%d/mUrl: %s", i, shown(it.fields["mUrl"])), "an absolute http or https URL of the site")
-		}
-	}) {
-		return check.ErrNotApplicable
-	}
-	for _, p := range s.pages {
-		const want = "200 and the JSON of an item of the M-Sitemap"
-		switch {
-		case p.item == nil, p.ok():
-		case unsure(p.err):
-			return p.err
-		case p.err != nil:
-			fail(p.murl, p.err.Error(), want)
-		case p.resp.Status == http.StatusUnauthorized: // no-leak
-		case p.resp.Status != http.StatusOK:
-			fail(p.murl, tct.Status(p.resp), want)
-		default:
-			fail(p.murl, p.resp.BodyErr.Error(), want)
-		}
-	}
-	return nil
-}
-
-func checkItemTag(l *seenList, fail check.Fail) {
-	for i, raw := range l.items {
-		if it := readItem(raw); it.fields != nil && !tct.IsHash(it.etag) {
-			fail(l.url, fmt.Sprintf("items/%d/etag: %s", i, shown(it.fields["etag"])), "sha256- and 64 lower-case hexadecimal digits")
-		}
-	}
-}
-
-func checkListContentType(l *seenList, fail check.Fail)  { jsonType(l.url, l.resp, fail) }
-func checkListCacheControl(l *seenList, fail check.Fail) { timely(l.url, l.resp, fail) }
-func checkListVary(l *seenList, fail check.Fail)         { variesByCoding(l.url, l.resp, fail) }
+func checkListContentType(l *tct.SeenList, fail check.Fail)  { jsonType(l.URL, l.Resp, fail) }
+func checkListCacheControl(l *tct.SeenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
+func checkListVary(l *tct.SeenList, fail check.Fail)         { variesByCoding(l.URL, l.Resp, fail) }
 
 // checkHTTPS leaves out loopback, where nobody listens in.
-func checkHTTPS(_ context.Context, s *survey, fail check.Fail) error {
+func checkHTTPS(_ context.Context, s *tct.SiteContext, fail check.Fail) error {
 	some := false
 	one := func(u string, r *check.Response) {
-		if loopback(hostOf(u)) {
+		if loopback(tct.HostOf(u)) {
 			return
 		}
 		some = true
@@ -145,11 +60,11 @@ func checkHTTPS(_ context.Context, s *survey, fail check.Fail) error {
 			fail(u, "served over http", "https")
 		}
 	}
-	for _, l := range s.lists {
-		one(l.url, l.resp)
+	for _, l := range s.Lists {
+		one(l.URL, l.Resp)
 	}
-	for _, p := range s.pages {
-		one(p.murl, p.resp)
+	for _, p := range s.Pages {
+		one(p.MURL, p.Resp)
 	}
 	if !some {
 		return check.ErrNotApplicable

@@ -17,171 +17,80 @@ import (
 	"github.com/millrace/millrace/internal/tct"
 )
 
-func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	page, err := s.page(ctx, p)
-	if err != nil || page == nil || page.Status != http.StatusOK || !p.ok() {
+func checkAlternate(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail check.Fail) (bool, error) {
+	page, err := s.Page(ctx, p)
+	if err != nil || page == nil || page.Status != http.StatusOK || !p.OK() {
 		return false, err
 	}
 	got := "no such link"
-	for _, l := range responseLinks(page, true) {
+	for _, l := range tct.ResponseLinks(page, true) {
 		if !l.Is("alternate", tct.MediaType) {
 			continue
 		}
-		if l.URL == p.murl {
+		if l.URL == p.MURL {
 			return true, nil
 		}
 		got = l.URL
 	}
-	fail(p.curl, got, `Link: <`+p.murl+`>; rel="alternate"; type="application/json"`)
+	fail(p.CURL, got, `Link: <`+p.MURL+`>; rel="alternate"; type="application/json"`)
 	return true, nil
 }
 
-// canonicalLink gives where the M-URL's canonical link leads, "" if nowhere or
-// to several places.
-func (p *seenPage) canonicalLink() string {
-	target := ""
-	for _, l := range responseLinks(p.resp, false) {
-		switch {
-		case !l.Is("canonical", ""):
-		case target != "" && target != l.URL:
-			return ""
-		default:
-			target = l.URL
-		}
+func checkContentType(p *tct.SeenPage, fail check.Fail) bool {
+	if p.OK() {
+		jsonType(p.MURL, p.Resp, fail)
 	}
-	return target
+	return p.OK()
 }
 
-// fieldURL gives canonical_url in canonical form, "" if it is no URL.
-func (p *seenPage) fieldURL() string {
-	s, _ := jsonText(p.fields["canonical_url"])
-	u, err := canon.URL(s)
-	if err != nil {
-		return ""
+func checkCacheControl(p *tct.SeenPage, fail check.Fail) bool {
+	if p.OK() {
+		timely(p.MURL, p.Resp, fail)
 	}
-	return u
+	return p.OK()
 }
 
-// disputed gives the URL with which one of the list, the canonical link and
-// canonical_url stands alone against the two others, "" if none does.
-func disputed(p *seenPage) string {
-	list, head, field := p.curl, p.canonicalLink(), p.fieldURL()
-	switch {
-	case list == "" || head == "" || field == "":
-	case list == head && head != field:
-		return field
-	case list == field && field != head:
-		return head
-	case head == field && field != list:
-		return list
+func checkVary(p *tct.SeenPage, fail check.Fail) bool {
+	if p.OK() {
+		variesByCoding(p.MURL, p.Resp, fail)
 	}
-	return ""
+	return p.OK()
 }
 
-func checkCanonicalLink(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
-		return false
-	}
-	head := p.canonicalLink()
-	if odd := disputed(p); head == "" || head != p.curl && (odd == head || odd == "") {
-		got := strings.Join(p.resp.Header.Values("Link"), ", ")
-		if got == "" {
-			got = "no Link field"
-		}
-		fail(p.murl, got, `Link: <`+p.curl+`>; rel="canonical"`)
-	}
-	return true
-}
-
-func checkCanonicalURL(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil {
-		return false
-	}
-	field := p.fieldURL()
-	if odd := disputed(p); field == "" || field != p.curl && (odd == field || odd == "") {
-		fail(p.murl, "canonical_url: "+shown(p.fields["canonical_url"]), p.curl)
-	}
-	return true
-}
-
-func checkContentType(p *seenPage, fail check.Fail) bool {
-	if p.ok() {
-		jsonType(p.murl, p.resp, fail)
-	}
-	return p.ok()
-}
-
-func checkCacheControl(p *seenPage, fail check.Fail) bool {
-	if p.ok() {
-		timely(p.murl, p.resp, fail)
-	}
-	return p.ok()
-}
-
-func checkVary(p *seenPage, fail check.Fail) bool {
-	if p.ok() {
-		variesByCoding(p.murl, p.resp, fail)
-	}
-	return p.ok()
-}
-
-func checkJSON(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkJSON(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
 	var v json.RawMessage
-	if err := json.Unmarshal(p.body, &v); err != nil {
-		fail(p.murl, err.Error(), "one JSON value")
+	if err := json.Unmarshal(p.Body, &v); err != nil {
+		fail(p.MURL, err.Error(), "one JSON value")
 	}
 	return true
 }
 
-func checkUTF8(p *seenPage, fail check.Fail) bool {
-	if !p.ok() {
+func checkUTF8(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() {
 		return false
 	}
-	if len(p.body) < len(p.resp.Body) {
-		fail(p.murl, "a byte order mark", "UTF-8 without it")
+	if len(p.Body) < len(p.Resp.Body) {
+		fail(p.MURL, "a byte order mark", "UTF-8 without it")
 	}
-	if !utf8.Valid(p.body) {
+	if !utf8.Valid(p.Body) {
 		at := 0
-		for r, n := utf8.DecodeRune(p.body); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(p.body[at:]) {
+		for r, n := utf8.DecodeRune(p.Body); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(p.Body[at:]) {
 			at += n
 		}
-		fail(p.murl, fmt.Sprintf("byte %d (%#02x) is not UTF-8", at, p.body[at]), "UTF-8")
+		fail(p.MURL, fmt.Sprintf("byte %d (%#02x) is not UTF-8", at, p.Body[at]), "UTF-8")
 	}
 	return true
 }
 
-func checkObject(p *seenPage, fail check.Fail) bool {
-	if !p.ok() || !json.Valid(p.body) {
+func checkObject(p *tct.SeenPage, fail check.Fail) bool {
+	if !p.OK() || !json.Valid(p.Body) {
 		return false
 	}
-	if p.fields == nil {
-		fail(p.murl, string(p.body), "an object")
-	}
-	return true
-}
-
-func checkTitle(p *seenPage, fail check.Fail) bool   { return requireString(p, "title", fail) }
-func checkContent(p *seenPage, fail check.Fail) bool { return requireString(p, "content", fail) }
-
-func requireString(p *seenPage, name string, fail check.Fail) bool {
-	if p.fields == nil {
-		return false
-	}
-	if _, ok := jsonText(p.fields[name]); !ok {
-		fail(p.murl, name+": "+shown(p.fields[name]), "a string")
-	}
-	return true
-}
-
-func checkProfile(p *seenPage, fail check.Fail) bool {
-	if p.fields == nil {
-		return false
-	}
-	if s, ok := jsonText(p.fields["profile"]); !ok || s == "" {
-		fail(p.murl, "profile: "+shown(p.fields["profile"]), `a string, such as "tct-1"`)
+	if p.Fields == nil {
+		fail(p.MURL, string(p.Body), "an object")
 	}
 	return true
 }
@@ -189,8 +98,8 @@ func checkProfile(p *seenPage, fail check.Fail) bool {
 // checkPlainText looks for tags in the content. A page about HTML has them in
 // its text; so a tag counts as markup only if the C-URL does not show it to
 // its readers.
-func checkPlainText(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	content, ok := jsonText(p.fields["content"])
+func checkPlainText(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail check.Fail) (bool, error) {
+	content, ok := tct.JSONText(p.Fields["content"])
 	if !ok {
 		return false, nil
 	}
@@ -198,14 +107,14 @@ func checkPlainText(ctx context.Context, s *survey, p *seenPage, fail check.Fail
 	if len(tags) == 0 {
 		return true, nil
 	}
-	page, err := s.page(ctx, p)
+	page, err := s.Page(ctx, p)
 	if err != nil || page == nil || page.Status != http.StatusOK {
 		return false, err
 	}
 	visible := shownText(page.Body)
 	for _, tag := range tags {
 		if !strings.Contains(visible, canon.Normalize(tag)) {
-			fail(p.murl, "content with "+tag, "plain text")
+			fail(p.MURL, "content with "+tag, "plain text")
 			break
 		}
 	}
@@ -250,23 +159,13 @@ func shownText(doc []byte) string {
 	return canon.Normalize(b.String())
 }
 
-func checkLeak(p *seenPage, fail check.Fail) bool {
-	if p.item == nil || p.err != nil {
-		return false
-	}
-	if p.resp.Status == http.StatusUnauthorized {
-		fail(p.murl, "an item of the M-Sitemap that answers "+tct.Status(p.resp), "no item, or an M-URL that everybody may have")
-	}
-	return true
-}
-
-func checkAccess(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
-	page, err := s.page(ctx, p)
-	if err != nil || page == nil || p.err != nil {
+func checkAccess(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail check.Fail) (bool, error) {
+	page, err := s.Page(ctx, p)
+	if err != nil || page == nil || p.Err != nil {
 		return false, err
 	}
-	if page.Status == http.StatusUnauthorized && p.resp.Status == http.StatusOK {
-		fail(p.murl, "200, while "+p.curl+" answers "+tct.Status(page), tct.Status(page))
+	if page.Status == http.StatusUnauthorized && p.Resp.Status == http.StatusOK {
+		fail(p.MURL, "200, while "+p.CURL+" answers "+tct.Status(page), tct.Status(page))
 	}
 	return true, nil
 }

@@ -346,7 +346,7 @@ func TestPlainText(t *testing.T) {
 func TestHTTPSOnLoopback(t *testing.T) {
 	for u, want := range map[string]error{"http://127.0.0.1:8080/llm-pages.json": check.ErrNotApplicable, "http://site.example/": nil} {
 		n := 0
-		s := &survey{lists: []*seenList{{url: u, resp: new(check.Response)}}}
+		s := &tct.SiteContext{Lists: []*tct.SeenList{{URL: u, Resp: new(check.Response)}}}
 		err := checkHTTPS(t.Context(), s, func(string, string, string) { n++ })
 		if !errors.Is(err, want) || (n == 0) != (want != nil) {
 			t.Errorf("%s: %v, %d findings", u, err, n)

@@ -1,0 +1,234 @@
+package tct
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// CheckVersion checks the version of a list.
+func CheckVersion(l *SeenList, fail check.Fail) {
+	if raw := l.Fields["version"]; string(raw) != "1" {
+		fail(l.URL, "version: "+Shown(raw), "the integer 1")
+	}
+}
+
+// CheckListProfile checks the profile of a list.
+func CheckListProfile(l *SeenList, fail check.Fail) { checkProfile(l.URL, l.Fields, fail) }
+
+// CheckProfile checks the profile of a document.
+func CheckProfile(p *SeenPage, fail check.Fail) bool {
+	if p.Fields != nil {
+		checkProfile(p.MURL, p.Fields, fail)
+	}
+	return p.Fields != nil
+}
+
+func checkProfile(u string, fields map[string]json.RawMessage, fail check.Fail) {
+	if s, ok := JSONText(fields["profile"]); !ok || s == "" {
+		fail(u, "profile: "+Shown(fields["profile"]), `a string, such as "tct-1"`)
+	}
+}
+
+// CheckItems checks that a list has items, and that they are objects.
+func CheckItems(l *SeenList, fail check.Fail) {
+	if l.Items == nil {
+		fail(l.URL, "items: "+Short(Shown(l.Fields["items"])), "an array of objects")
+	}
+	for i, raw := range l.Items {
+		if l.Item(i).Fields == nil {
+			fail(l.URL, fmt.Sprintf("items/%d: %s", i, raw), "an object with cUrl, mUrl and "+l.c.TagMember)
+		}
+	}
+}
+
+// CheckCURL checks the C-URLs of items.
+func CheckCURL(_ context.Context, s *SiteContext, fail check.Fail) error {
+	err := s.OnItems(func(l *SeenList, i int, it *SeenItem) {
+		if _, err := canon.URL(it.CURL); err != nil {
+			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, Shown(it.Fields["cUrl"])), "an absolute http or https URL")
+		}
+	})
+	for _, p := range s.Pages {
+		if p.Item != nil && p.OK() && p.CURL != "" && p.Disputed() == p.CURL {
+			fail(p.MURL, "cUrl: "+p.CURL, p.FieldURL()+", as the M-URL and its canonical link say")
+		}
+	}
+	return err
+}
+
+// CheckMURL checks the M-URLs of items.
+func CheckMURL(_ context.Context, s *SiteContext, fail check.Fail) error {
+	if err := s.OnItems(func(l *SeenList, i int, it *SeenItem) {
+		if m, err := canon.URL(it.MURL); err != nil || !s.Near(m) {
+			fail(l.URL, fmt.Sprintf("items/%d/mUrl: %s", i, Shown(it.Fields["mUrl"])), "an absolute http or https URL of the site")
+		}
+	}); err != nil {
+		return err
+	}
+	for _, p := range s.Pages {
+		const want = "200 and the JSON of an item of the list"
+		switch {
+		case p.Item == nil, p.OK():
+		case Unsure(p.Err):
+			return p.Err
+		case p.Err != nil:
+			fail(p.MURL, p.Err.Error(), want)
+		case p.Resp.Status == http.StatusUnauthorized: // CheckLeak
+		case p.Resp.Status != http.StatusOK:
+			fail(p.MURL, Status(p.Resp), want)
+		default:
+			fail(p.MURL, p.Resp.BodyErr.Error(), want)
+		}
+	}
+	return nil
+}
+
+// CheckLeak checks that a list names only what everybody may read.
+func CheckLeak(p *SeenPage, fail check.Fail) bool {
+	if p.Item == nil || p.Err != nil {
+		return false
+	}
+	if p.Resp.Status == http.StatusUnauthorized {
+		fail(p.MURL, "an item of the list that answers "+Status(p.Resp), "no item, or an M-URL that everybody may have")
+	}
+	return true
+}
+
+// CheckParity fetches the list and the M-URL of an item again, if their ETags differ:
+// a site that is being edited gets a second chance. The list comes first, so that the
+// page is at least as new.
+func CheckParity(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) error {
+	now, err := s.presentItem(ctx, p.Item.MURL)
+	if err != nil {
+		return err
+	}
+	page, err := s.Target.Fresh(ctx, http.MethodGet, p.MURL, nil)
+	if err != nil {
+		return err
+	}
+	if now != nil && !strings.EqualFold(now.Tag, Opaque(page)) {
+		fail(p.MURL, s.c.TagMember+" of the item: "+now.Tag, Opaque(page))
+	}
+	return nil
+}
+
+// presentItem fetches the lists again, once, and returns the item with an mUrl,
+// nil if it is gone.
+func (s *SiteContext) presentItem(ctx context.Context, mURL string) (*SeenItem, error) {
+	items, err := check.Memo(ctx, s.Target, s.c.Name+" lists again", func(ctx context.Context) (map[string]*SeenItem, error) {
+		out := map[string]*SeenItem{}
+		for _, l := range s.Lists {
+			resp, err := s.Target.Fresh(ctx, http.MethodGet, l.URL, nil)
+			if err != nil {
+				return nil, err
+			}
+			items := JSONArray(JSONObject(resp.Body)["items"])
+			if !Readable(resp) || items == nil {
+				return nil, errors.New("the list cannot be read again")
+			}
+			for _, raw := range items {
+				it := s.c.item(raw)
+				if slices.ContainsFunc(s.Pages, func(p *SeenPage) bool { return p.Item != nil && p.Item.MURL == it.MURL }) {
+					out[it.MURL] = it
+				}
+			}
+		}
+		return out, nil
+	})
+	return items[mURL], err
+}
+
+// canonicalLink returns where the M-URL's canonical link leads, "" if nowhere or
+// to several places.
+func (p *SeenPage) canonicalLink() string {
+	target := ""
+	for _, l := range ResponseLinks(p.Resp, false) {
+		switch {
+		case !l.Is("canonical", ""):
+		case target != "" && target != l.URL:
+			return ""
+		default:
+			target = l.URL
+		}
+	}
+	return target
+}
+
+// FieldURL returns canonical_url in canonical form, "" if it is no URL.
+func (p *SeenPage) FieldURL() string {
+	s, _ := JSONText(p.Fields["canonical_url"])
+	u, err := canon.URL(s)
+	if err != nil {
+		return ""
+	}
+	return u
+}
+
+// Disputed returns the URL with which one of the list, the canonical link and
+// canonical_url differs from the two others, "" if none does.
+func (p *SeenPage) Disputed() string {
+	list, head, field := p.CURL, p.canonicalLink(), p.FieldURL()
+	switch {
+	case list == "" || head == "" || field == "":
+	case list == head && head != field:
+		return field
+	case list == field && field != head:
+		return head
+	case head == field && field != list:
+		return list
+	}
+	return ""
+}
+
+// CheckCanonicalLink checks the canonical link of an M-URL.
+func CheckCanonicalLink(p *SeenPage, fail check.Fail) bool {
+	if !p.OK() {
+		return false
+	}
+	head := p.canonicalLink()
+	if other := p.Disputed(); head == "" || head != p.CURL && (other == head || other == "") {
+		fail(p.MURL, LinkField(p.Resp), `Link: <`+p.CURL+`>; rel="canonical"`)
+	}
+	return true
+}
+
+// LinkField returns the Link fields of a response for a finding.
+func LinkField(r *check.Response) string {
+	if got := strings.Join(r.Header.Values("Link"), ", "); got != "" {
+		return got
+	}
+	return "no Link field"
+}
+
+// CheckCanonicalURL checks the canonical_url of a document.
+func CheckCanonicalURL(p *SeenPage, fail check.Fail) bool {
+	if p.Fields == nil {
+		return false
+	}
+	field := p.FieldURL()
+	if other := p.Disputed(); field == "" || field != p.CURL && (other == field || other == "") {
+		fail(p.MURL, "canonical_url: "+Shown(p.Fields["canonical_url"]), p.CURL)
+	}
+	return true
+}
+
+// CheckString checks that a member of a document is a string.
+func CheckString(name string) func(p *SeenPage, fail check.Fail) bool {
+	return func(p *SeenPage, fail check.Fail) bool {
+		if p.Fields == nil {
+			return false
+		}
+		if _, ok := JSONText(p.Fields[name]); !ok {
+			fail(p.MURL, name+": "+Shown(p.Fields[name]), "a string")
+		}
+		return true
+	}
+}

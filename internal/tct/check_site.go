@@ -1,0 +1,324 @@
+package tct
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/weblink"
+)
+
+// maxCheckedLists is how many lists of one site are fetched.
+const maxCheckedLists = 10
+
+// SiteContext is what a site has of a draft, as the rules share it. It is lenient
+// where the reader is strict: the rules judge what is broken.
+type SiteContext struct {
+	Target *check.Target
+	Root   *check.Response // of the root of the site's origin
+	Lists  []*SeenList
+	Other  []string    // the documents that are no lists: URL, and why
+	Pages  []*SeenPage // the sample
+
+	c     *Checker
+	hosts []string // of the site: no other is asked
+	draft string   // later draft that a list is of; "" = none
+}
+
+// SeenList is a document that is meant to be a list.
+type SeenList struct {
+	URL    string
+	Resp   *check.Response
+	Fields map[string]json.RawMessage
+	Items  []json.RawMessage // nil if there is no array
+	c      *Checker
+}
+
+// SeenItem is an item of a list. A member that is no string is "".
+type SeenItem struct {
+	Fields          map[string]json.RawMessage // nil if the item is no object
+	CURL, MURL, Tag string
+}
+
+// SeenPage is an M-URL of the sample and the response to its GET.
+type SeenPage struct {
+	CURL, MURL string    // canonical; CURL is "" if it is unknown
+	Item       *SeenItem // nil: found by a link on its C-URL
+	Resp       *check.Response
+	Err        error // of the request
+
+	// The rest is of a 200 with a readable body.
+	Body      []byte                     // without a byte order mark
+	Fields    map[string]json.RawMessage // nil if it is no object
+	Tag, Hash string                     // ETag without W/ and quotes; the hash member
+}
+
+func (s *SiteContext) run(ctx context.Context) error {
+	var err error
+	if s.Root, err = s.Target.Get(ctx, s.Target.Root()); err != nil {
+		return err
+	}
+	here, err := s.Target.Get(ctx, s.Target.Site())
+	if err != nil {
+		return err
+	}
+	// A host that the site redirects to is the site's.
+	s.AddHosts(s.Target.Root(), s.Root.URL, here.URL)
+	if err := s.c.FindLists(ctx, s); err != nil {
+		return err
+	}
+	s.samplePages(ctx)
+	entries := []*check.Response{here}
+	if len(s.Lists) == 0 {
+		entries = []*check.Response{s.Root, here}
+	}
+	for _, entry := range entries {
+		s.addAlternates(ctx, entry)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(s.Lists) == 0 && len(s.Pages) == 0 {
+		if s.draft != "" {
+			return &check.VersionError{Version: s.draft}
+		}
+		return fmt.Errorf("%s has no M-Sitemap, and no page leads to an M-URL: %w", s.Root.URL, check.ErrAbsent)
+	}
+	return nil
+}
+
+// AddHosts adds the hosts of URLs to those of the site.
+func (s *SiteContext) AddHosts(urls ...string) {
+	for _, u := range urls {
+		s.hosts = append(s.hosts, HostOf(u))
+	}
+}
+
+// AddLists fetches the targets and adds those that are meant as lists.
+func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func(*SeenList) bool) error {
+	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
+		resp, err := s.Target.Get(ctx, u)
+		l := &SeenList{URL: u, Resp: resp, c: s.c}
+		why := "something else"
+		switch {
+		case Unsure(err), ctx.Err() != nil:
+			return err
+		case err != nil:
+			why = err.Error()
+		case resp.Status != http.StatusOK:
+			why = Status(resp)
+		case resp.BodyErr != nil:
+			why = resp.BodyErr.Error()
+		default:
+			if l.Fields = JSONObject(resp.Body); l.Fields == nil {
+				why = "a body that is no JSON object"
+				break
+			}
+			l.Items = JSONArray(l.Fields["items"])
+			profile, _ := JSONText(l.Fields["profile"])
+			if draft := OtherDraft(profile, string(l.Fields["version"])); draft != "" {
+				s.draft, why = draft, "a list of "+draft
+			} else if meant(l) {
+				s.Lists = append(s.Lists, l)
+				continue
+			}
+		}
+		s.Other = append(s.Other, u+": "+why)
+	}
+	return nil
+}
+
+// LooksLikeList reports whether a document where the draft wants a list is one,
+// however broken.
+func LooksLikeList(l *SeenList) bool {
+	profile, _ := JSONText(l.Fields["profile"])
+	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")
+}
+
+// Item reads an item of the list.
+func (l *SeenList) Item(i int) *SeenItem { return l.c.item(l.Items[i]) }
+
+func (c *Checker) item(raw json.RawMessage) *SeenItem {
+	it := new(SeenItem)
+	if json.Unmarshal(raw, &it.Fields) != nil {
+		return it
+	}
+	it.CURL, _ = JSONText(it.Fields["cUrl"])
+	it.MURL, _ = JSONText(it.Fields["mUrl"])
+	it.Tag, _ = JSONText(it.Fields[c.TagMember])
+	return it
+}
+
+// Each calls f with the items that are objects, and reports whether there are any.
+func (l *SeenList) Each(f func(at int, it *SeenItem)) bool {
+	some := false
+	for i := range l.Items {
+		if it := l.Item(i); it.Fields != nil {
+			some = true
+			f(i, it)
+		}
+	}
+	return some
+}
+
+// OnItems is [SeenList.Each] for all lists, as a rule.
+func (s *SiteContext) OnItems(f func(l *SeenList, at int, it *SeenItem)) error {
+	some := false
+	for _, l := range s.Lists {
+		some = l.Each(func(at int, it *SeenItem) { f(l, at, it) }) || some
+	}
+	if !some {
+		return check.ErrNotApplicable
+	}
+	return nil
+}
+
+// samplePages fetches a sample over the items of all lists.
+func (s *SiteContext) samplePages(ctx context.Context) {
+	var all []json.RawMessage
+	for _, l := range s.Lists {
+		all = append(all, l.Items...)
+	}
+	for _, raw := range check.Sample(s.Target, all) {
+		it := s.c.item(raw)
+		if m, err := canon.URL(it.MURL); err == nil && s.Near(m) {
+			p := &SeenPage{MURL: m, Item: it}
+			p.fetch(ctx, s.Target)
+			if p.CURL, err = canon.URL(it.CURL); err != nil && p.OK() {
+				p.CURL = cmp.Or(p.FieldURL(), p.canonicalLink()) // the best there is
+			}
+			s.addPage(p)
+		}
+	}
+}
+
+// addAlternates adds the M-URLs of this draft that a page links to.
+func (s *SiteContext) addAlternates(ctx context.Context, page *check.Response) {
+	n := 0
+	for _, l := range ResponseLinks(page, true) {
+		if !l.Is("alternate", MediaType) || !s.Near(l.URL) {
+			continue
+		}
+		if n++; n > maxAlternates {
+			return
+		}
+		p := &SeenPage{CURL: page.URL, MURL: l.URL}
+		if c, err := canon.URL(page.URL); err == nil {
+			p.CURL = c
+		}
+		p.fetch(ctx, s.Target)
+		if s.c.Own(p) {
+			s.addPage(p)
+		}
+	}
+}
+
+func (s *SiteContext) addPage(p *SeenPage) {
+	if !slices.ContainsFunc(s.Pages, func(q *SeenPage) bool { return q.MURL == p.MURL }) {
+		s.Pages = append(s.Pages, p)
+	}
+}
+
+// fetch gets the page's M-URL and parses the response.
+func (p *SeenPage) fetch(ctx context.Context, t *check.Target) {
+	if p.Resp, p.Err = t.Get(ctx, p.MURL); !p.OK() {
+		return
+	}
+	p.Tag, p.Body = Opaque(p.Resp), trimBOM(p.Resp.Body)
+	p.Fields = JSONObject(p.Body)
+	p.Hash, _ = JSONText(p.Fields["hash"])
+}
+
+// OK reports whether there is a 200 with a body.
+func (p *SeenPage) OK() bool { return p.Err == nil && Readable(p.Resp) }
+
+// Near reports whether a URL is on a host of the site. The checker asks no other,
+// whatever a list says.
+func (s *SiteContext) Near(u string) bool { return slices.Contains(s.hosts, HostOf(u)) }
+
+// Page returns the response of the page's C-URL, nil if it is on another host.
+func (s *SiteContext) Page(ctx context.Context, p *SeenPage) (*check.Response, error) {
+	if !s.Near(p.CURL) {
+		return nil, nil
+	}
+	return s.Target.Get(ctx, p.CURL)
+}
+
+// Readable reports whether a response is a 200 with a readable body.
+func Readable(r *check.Response) bool { return r.Status == http.StatusOK && r.BodyErr == nil }
+
+// Unsure reports whether an error says nothing about the site's documents.
+func Unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
+
+// SaysHTML reports whether a response says that it is HTML.
+func SaysHTML(r *check.Response) bool {
+	return strings.Contains(strings.ToLower(r.Header.Get("Content-Type")), "html")
+}
+
+// ResponseLinks returns the links of a 2xx response: of its Link fields and, if
+// asked, of its HTML.
+func ResponseLinks(r *check.Response, inHTML bool) []weblink.Link {
+	base, err := url.Parse(r.URL)
+	if err != nil || r.Status < 200 || r.Status > 299 {
+		return nil
+	}
+	out := weblink.Header(r.Header, base)
+	if inHTML && SaysHTML(r) {
+		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
+	}
+	return out
+}
+
+// HostOf returns the host of a URL in lower case, "" for what is no URL.
+func HostOf(u string) string {
+	p, err := url.Parse(u)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(p.Hostname())
+}
+
+func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\uFEFF")) }
+
+// JSONText returns a JSON string, false for anything else.
+func JSONText(raw json.RawMessage) (string, bool) {
+	var s *string
+	if json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}
+
+// JSONObject returns the members of a body that is one JSON object, nil for
+// anything else.
+func JSONObject(body []byte) (m map[string]json.RawMessage) {
+	if json.Unmarshal(trimBOM(body), &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// JSONArray returns a JSON array, nil for anything else.
+func JSONArray(raw json.RawMessage) (a []json.RawMessage) {
+	if json.Unmarshal(raw, &a) != nil {
+		return nil
+	}
+	return a
+}
+
+// Shown returns a JSON value for a finding.
+func Shown(raw json.RawMessage) string {
+	if raw == nil {
+		return "nothing"
+	}
+	return string(raw)
+}
