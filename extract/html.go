@@ -95,6 +95,12 @@ type Dropped struct {
 	Words    int    // how many words it has, about
 }
 
+// OutsideRoot is the Reason of what was left out because the content is
+// elsewhere.
+const OutsideRoot = "outside of the root"
+
+const noScripts = "wants scripts"
+
 // HTML extracts the page that an HTML document holds. pageURL is absolute, or
 // a path starting with "/" if the options name a base; the page gets it as its
 // URL. The page speaks for every field that HTML can declare, and for Modified
@@ -150,7 +156,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if len(res.Page.Blocks) == 0 {
 		res.Reason = l.emptyReason()
 		if res.Refresh != "" && l.why == "" {
-			res.Reason = "the page only leads on to " + res.Refresh
+			res.Reason = leadsOn + res.Refresh
 		}
 	}
 	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l, wanted: m.wanted}, res); err != nil {

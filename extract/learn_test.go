@@ -328,7 +328,7 @@ func TestLearnParts(t *testing.T) {
 			if part != (alone.Page.Text() != res.Page.Text()) {
 				t.Errorf("%s, page %d: the text changes", c.name, i)
 			}
-			if found := slices.ContainsFunc(res.Dropped, func(d Dropped) bool { return d.Reason == "template" }); part && !found && c.name != "links" {
+			if found := slices.ContainsFunc(res.Dropped, func(d Dropped) bool { return d.Reason == fromTemplate }); part && !found && c.name != "links" {
 				t.Errorf("%s, page %d: %+v", c.name, i, res.Dropped)
 			}
 		}
@@ -407,7 +407,7 @@ func TestTemplateRoot(t *testing.T) {
 			kept += fmt.Sprint(k.Selector, " ", k.Words)
 		}
 		for _, d := range res.Dropped {
-			if d.Reason == "template" {
+			if d.Reason == fromTemplate {
 				dropped += fmt.Sprint(d.Selector, " ", d.Words)
 			}
 		}

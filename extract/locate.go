@@ -86,7 +86,7 @@ func (l *located) besideRoot() map[int32]bool {
 func (l *located) dropNotice(w *notice) {
 	l.skip[w.n] = true
 	if words := weigh(plainText(w.n)); words >= minDropped {
-		l.dropped = append(l.dropped, Dropped{Selector: selector(w.n), Reason: "wants scripts", Words: int(words)})
+		l.dropped = append(l.dropped, Dropped{Selector: selector(w.n), Reason: noScripts, Words: int(words)})
 	}
 }
 
@@ -103,14 +103,14 @@ func (l *located) emptyReason() string {
 		return l.why
 	case l.total.words == 0 && len(l.dropped) == 0:
 		if l.c.body.DataAtom == atom.Frameset {
-			return "the document only lays out frames"
+			return framesOnly
 		}
-		return "the document has no text"
+		return noText
 	case len(l.dropped) > 0:
 		most := slices.MaxFunc(l.dropped, func(a, b Dropped) int { return a.Words - b.Words })
-		return "everything was left out, most by " + most.Reason
+		return leftOut + most.Reason
 	}
-	return "the document has no content"
+	return noContent
 }
 
 // prune marks the subtrees that are furniture by their tag, role or position.

@@ -133,7 +133,7 @@ func TestTopSections(t *testing.T) {
 		{"an appeal", "<div role=main>" + long + "<section><h3>Subscribe</h3><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak"}, []string{"dry by noon"}},
 	})
 	res := extractPage(t, "https://example.com/a", "<main><article>"+filler+filler+"</article><div>A word of the miller that stands beside the text, for those who want to know.</div><div>Short.</div></main>")
-	if len(res.Dropped) != 1 || res.Dropped[0].Reason != "outside of the root" || res.Dropped[0].Words != 16 {
+	if len(res.Dropped) != 1 || res.Dropped[0].Reason != OutsideRoot || res.Dropped[0].Words != 16 {
 		t.Errorf("root %s, dropped %+v", res.Root, res.Dropped)
 	}
 }

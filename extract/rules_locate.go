@@ -36,7 +36,7 @@ func (l *located) leaveOut() {
 		if b.drop == "" || i < thinEnd && !b.kept {
 			if beside[i] {
 				if words := l.besides(i, k != nil); words >= minDropped {
-					l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: "outside of the root", Words: int(words)})
+					l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: OutsideRoot, Words: int(words)})
 				}
 			}
 			i++

@@ -8,8 +8,13 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// What stands in place of content, as Result.Reason says it.
+// What Result.Reason says.
 const (
+	framesOnly  = "the document only lays out frames"
+	noText      = "the document has no text"
+	noContent   = "the document has no content"
+	leadsOn     = "the page only leads on to "        // and the URL
+	leftOut     = "everything was left out, most by " // and the reason of the largest part
 	loginWall   = "the page is there to log in"
 	consentWall = "the page only asks for consent"
 	robotWall   = "the page checks whether a robot asks for it, or turns it away"

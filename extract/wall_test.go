@@ -20,7 +20,7 @@ func TestWalls(t *testing.T) {
 		{"consent", "/", `<div id=onetrust-consent-sdk>` + filler + `</div><p>Loading</p>`, consentWall},
 		{"consent elsewhere", "consent.example.com/m?continue=x", `<h1>Before you continue</h1>` + filler, consentWall},
 		{"log-in", "/login", `<title>Log in</title><p>Welcome back.</p>` + form, loginWall},
-		{"leads on", "/", `<meta http-equiv=refresh content="0; url=/x"><title>Moved</title>`, "the page only leads on to https://example.com/x"},
+		{"leads on", "/", `<meta http-equiv=refresh content="0; url=/x"><title>Moved</title>`, leadsOn + "https://example.com/x"},
 
 		{"text on walls", "/", `<title>Just a moment in time</title><main><h1>Just a moment in time</h1>` + filler + `</main>`, ""},
 		{"text on robots", "/", `<title>Access denied: a history</title><main>` + filler + `<p>It asked me to verify you are human, said the miller.</p>` + filler + `</main>`, ""},
@@ -52,7 +52,7 @@ func TestNoscript(t *testing.T) {
 	if text := res.Page.Text(); strings.Contains(text, "browser") || !strings.Contains(text, "A text for all.") {
 		t.Errorf("%q", text)
 	}
-	if len(res.Dropped) != 1 || res.Dropped[0].Reason != "wants scripts" {
+	if len(res.Dropped) != 1 || res.Dropped[0].Reason != noScripts {
 		t.Errorf("dropped %+v", res.Dropped)
 	}
 }

@@ -301,7 +301,7 @@ func TestReread(t *testing.T) {
 		t.Error("the new addresses do not count")
 	}
 	change("nonsense\n")
-	if from("198.51.100.1") != Verified || strings.Count(log.String(), "stay as they were") != 1 {
+	if from("198.51.100.1") != Verified || strings.Count(log.String(), "level=WARN") != 1 {
 		t.Error(log.String())
 	}
 	if err := os.Remove(file); err != nil {
@@ -309,7 +309,7 @@ func TestReread(t *testing.T) {
 	}
 	b.look(lost)
 	b.look(lost)
-	if from("198.51.100.1") != Verified || strings.Count(log.String(), "stay as they were") != 2 {
+	if from("198.51.100.1") != Verified || strings.Count(log.String(), "level=WARN") != 2 {
 		t.Error(log.String())
 	}
 	change("203.0.113.0/24\n")

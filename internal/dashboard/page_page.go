@@ -188,7 +188,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	out.Drop = strings.Join(rules.Drop, "\n")
 	for _, part := range out.Result.Dropped {
 		dropped := droppedPart{Dropped: part}
-		if part.Reason != "outside of the root" && extract.CheckSelector(part.Selector) == nil {
+		if part.Reason != extract.OutsideRoot && extract.CheckSelector(part.Selector) == nil {
 			dropped.Keep = addLine(strings.Join(rules.Keep, "\n"), part.Selector)
 		}
 		out.Dropped = append(out.Dropped, dropped)

@@ -189,7 +189,7 @@ func (n *notes) Serve(w http.ResponseWriter, r *http.Request, live millrace.Live
 		}
 		v, err := live.Wait(r.Context(), after)
 		if err != nil {
-			fmt.Fprintf(w, "end %v\n", err)
+			fmt.Fprintf(w, "end %s\n", millrace.ErrorCode(err))
 			return nil //nolint:nilerr // it was told
 		}
 		after = v.Site().Seq

@@ -82,21 +82,21 @@ func TestAskedToSign(t *testing.T) {
 		agents Agents
 		signed string
 		asked  bool
-		why    string // it shows nothing
+		told   bool // what is wrong with the signature
 	}{
-		{new(signers), "", true, ""},
-		{new(signers), "wrong", true, `"signature":"invalid: signature",`},
-		{new(signers), "away", true, `"signature":"the directory of its keys cannot be had for now",`},
-		{new(signers), "bot.example.com", true, `"signature":"the key is one of bot.example.com, and the name is another's",`},
-		{new(signers), "chatgpt.com", false, ""}, // it is known, and not wanted
-		{nil, "", false, ""},                     // nobody would look
+		{new(signers), "", true, false},
+		{new(signers), "wrong", true, true},
+		{new(signers), "away", true, true},
+		{new(signers), "bot.example.com", true, true},
+		{new(signers), "chatgpt.com", false, false}, // it is known, and not wanted
+		{nil, "", false, false},                     // nobody would look
 	} {
 		ask := visitor(t, Options{Rules: rules(t, "openai=403"), Agents: c.agents})
 		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)
 		if got := w.Header().Get("Accept-Signature"); w.Code != 403 || (got == askToSign) != c.asked || !c.asked && got != "" {
 			t.Errorf("signed %q: %d, asked %q", c.signed, w.Code, got)
 		}
-		if body := w.Body.String(); !strings.Contains(body, c.why) || c.why == "" && strings.Contains(body, `"signature"`) {
+		if body := w.Body.String(); strings.Contains(body, `"signature":"`) != c.told {
 			t.Errorf("signed %q: %s", c.signed, body)
 		}
 	}

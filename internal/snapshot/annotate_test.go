@@ -299,7 +299,7 @@ func FuzzExtra(f *testing.F) {
 			t.Fatalf("%v: %s", err, raw)
 		}
 		for _, fault := range Validate(raw) {
-			if !strings.HasSuffix(fault.Message, "is empty") && fault.Message != "an action says nothing" && page.Page != "" {
+			if !strings.HasSuffix(fault.Message, isEmpty) && fault.Message != emptyAction && page.Page != "" {
 				t.Errorf("%+v: %s", fault, raw)
 			}
 		}

@@ -16,6 +16,12 @@ type Fault struct {
 	Message string
 }
 
+// Messages of what says nothing.
+const (
+	emptyAction = "an action says nothing"
+	isEmpty     = " is empty" // after the name
+)
+
 // maxFaults is how many faults of one snapshot are told.
 const maxFaults = 100
 
@@ -113,7 +119,7 @@ func (c *shape) array(v any, name, needs, at string) {
 			c.required(o, needs, p)
 		}
 		if name == "actions" && len(o) == 0 {
-			c.fault(p, "an action says nothing")
+			c.fault(p, emptyAction)
 		}
 		c.object(o, p)
 	}
@@ -126,7 +132,7 @@ func (c *shape) required(o map[string]any, name, at string) {
 	case !ok:
 		c.fault(at, name+" is missing")
 	case v == "":
-		c.fault(at+"/"+name, name+" is empty")
+		c.fault(at+"/"+name, name+isEmpty)
 	}
 }
 
