@@ -85,7 +85,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	}
 	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = fmt.Errorf("%s is there already, and stays as it is: name another FILE behind the URL, and compare", c.File)
+			err = fmt.Errorf("%s: %w, and stays as it is: name another FILE behind the URL, and compare", c.File, fs.ErrExist)
 		}
 		return err
 	}
@@ -117,7 +117,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if site.Moved != "" {
-		return fmt.Errorf("%s leads to %s: run init for that address", at, site.Moved)
+		return millrace.Coded("site-moved", fmt.Errorf("%s leads to %s: run init for that address", at, site.Moved))
 	}
 	r := &initReport{
 		Site: at, File: c.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,

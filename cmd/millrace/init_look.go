@@ -39,14 +39,14 @@ func (r *initReport) look(ctx context.Context, client *http.Client, site *discov
 		r.As = "wordpress"
 	default:
 		if web := site.Way(discover.Web); web == nil || !web.Open() {
-			why := "there is nothing at its address"
+			why, code := "there is nothing at its address", "not-found"
 			if web != nil && web.Reason != "" {
-				why = web.Reason
+				why, code = web.Reason, web.Code
 			}
-			if strings.Contains(why, "robots.txt disallows it") {
+			if code == "robots-disallow" {
 				why += "; a group of its own lets millrace read the site: the lines \"User-agent: millrace\" and \"Allow: /\" in robots.txt"
 			}
-			return fmt.Errorf("%s could not be read, so nothing is written: %s", r.Site, why)
+			return millrace.Coded(code, fmt.Errorf("%s could not be read, so nothing is written: %s", r.Site, why))
 		}
 	}
 	u, err := url.Parse(r.Site)

@@ -96,10 +96,10 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs = command(t, nil, "init", site.URL, file, "--allow-private")
+	exit, refused, out := failure(t, nil, "init", site.URL, file, "--allow-private")
 	after, err := os.ReadFile(file)
-	if err != nil || code != exitFailure || !strings.Contains(errs, "is there already") || string(before) != string(after) {
-		t.Errorf("exit %d, %v: %s", code, err, errs)
+	if err != nil || exit != exitFailure || refused != "file-exists" || string(before) != string(after) {
+		t.Errorf("exit %d %s, %v: %s", exit, refused, err, out)
 	}
 
 	// What comes next works.
@@ -223,16 +223,16 @@ func TestInitNothing(t *testing.T) {
 	defer moved.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	for _, tt := range []struct{ url, want string }{
-		{closed.URL, "Disallow: /); a group of its own"},
-		{moved.URL, "run init for that address"},
-		{gone.URL, "refused"},
-		{"example.com", "http://"},
+	for _, tt := range []struct{ url, code string }{
+		{closed.URL, "robots-disallow"},
+		{moved.URL, "site-moved"},
+		{gone.URL, "connection-refused"},
+		{"example.com", "bad-url"},
 	} {
 		file := filepath.Join(t.TempDir(), "millrace.yaml")
-		code, out, errs := command(t, nil, "init", tt.url, file, "--allow-private")
-		if _, err := os.Stat(file); code == 0 || out != "" || !strings.Contains(errs, tt.want) || err == nil {
-			t.Errorf("%s: exit %d, want %q:\n%s%s", tt.url, code, tt.want, out, errs)
+		exit, code, out := failure(t, nil, "init", tt.url, file, "--allow-private")
+		if _, err := os.Stat(file); exit == 0 || code != tt.code || err == nil {
+			t.Errorf("%s: exit %d %s, want %s:\n%s", tt.url, exit, code, tt.code, out)
 		}
 	}
 }

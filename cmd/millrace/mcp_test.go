@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -259,17 +258,17 @@ func TestMCPUsage(t *testing.T) {
 	file := mirrorOf(t, "handbook")
 	for _, q := range []struct {
 		args []string
-		code int
-		want string
+		exit int
+		code string
 	}{
-		{[]string{"--store", filepath.Join(t.TempDir(), "none.db")}, 1, "millrace pull URL"},
-		{[]string{"--store", file, "--json"}, 2, "standard output"},
-		{[]string{"--store", file, "--listen", "0.0.0.0:0"}, 2, "--require-key"},
-		{[]string{"--store", file, "--listen", "127.0.0.1:0", "--rate", "-1"}, 2, "--rate"},
-		{nil, 2, "--store"},
+		{[]string{"--store", filepath.Join(t.TempDir(), "none.db"), "--listen", "127.0.0.1:0"}, 1, "not-found"},
+		{[]string{"--store", file}, 2, "usage/json"},
+		{[]string{"--store", file, "--listen", "0.0.0.0:0"}, 2, "usage/listen"},
+		{[]string{"--store", file, "--listen", "127.0.0.1:0", "--rate", "-1"}, 2, "usage/rate"},
+		{nil, 2, "usage/store"},
 	} {
-		if code, out, errs := command(t, nil, append([]string{"mcp"}, q.args...)...); code != q.code || (out != "") != slices.Contains(q.args, "--json") || !strings.Contains(errs, q.want) {
-			t.Errorf("%v: %d %q %s", q.args, code, out, errs)
+		if exit, code, out := failure(t, nil, append([]string{"mcp"}, q.args...)...); exit != q.exit || code != q.code {
+			t.Errorf("%v: %d %s, want %s: %s", q.args, exit, code, q.code, out)
 		}
 	}
 	// A client that ends at once is no failure.

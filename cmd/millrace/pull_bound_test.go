@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 )
@@ -33,20 +35,17 @@ func TestBoundRefuses(t *testing.T) {
 	for _, c := range []struct {
 		bounding
 		offer *protocol.Offer
-		want  string
+		flag  string // "" = it may be taken
 	}{
-		{bounding{MaxPages: 99}, snapshot, "--max-pages allows 99"},
+		{bounding{MaxPages: 99}, snapshot, "--max-pages"},
 		{bounding{MaxPages: 100, MaxBytes: 1e6}, snapshot, ""},
-		{bounding{MaxBytes: 999_999}, snapshot, "1.0 MB, and --max-bytes leaves 1000.0 kB"},
+		{bounding{MaxBytes: 999_999}, snapshot, "--max-bytes"},
 		{bounding{MaxPages: 1, MaxBytes: 10}, single, ""},
 		{bounding{MaxPages: 1, MaxBytes: 10}, nil, ""},
 	} {
-		got := ""
-		if err := (&bound{bounding: c.bounding, client: fetch.New(nil)}).refuse("scp", c.offer); err != nil {
-			got = err.Error()
-		}
-		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.bounding, got, c.want)
+		err := (&bound{bounding: c.bounding, client: fetch.New(nil)}).refuse("scp", c.offer)
+		if c.flag == "" && err != nil || c.flag != "" && (!errors.Is(err, millrace.ErrTooLarge) || !strings.Contains(err.Error(), c.flag)) {
+			t.Errorf("%+v: %v, want %q", c.bounding, err, c.flag)
 		}
 	}
 }
@@ -103,7 +102,7 @@ func TestPullQuotaRefuses(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}
-		if code != exitFailure || r.Added != 0 || !strings.Contains(r.Error, "nothing was taken") || !strings.Contains(r.Error, args[0]) {
+		if code != exitFailure || r.Added != 0 || r.Code != "too-large" || !strings.Contains(r.Error, args[0]) {
 			t.Errorf("%v: exit %d: %+v", args, code, r)
 		}
 		for _, p := range b.paths() {
@@ -112,7 +111,7 @@ func TestPullQuotaRefuses(t *testing.T) {
 			}
 		}
 	}
-	if code, _, errs := command(t, nil, "pull", b.url, "--max-bytes", "many"); code != exitUsage || !strings.Contains(errs, "no size") {
-		t.Errorf("exit %d: %s", code, errs)
+	if exit, code, out := failure(t, nil, "pull", b.url, "--max-bytes", "many"); exit != exitUsage || code != "usage/max-bytes" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 }

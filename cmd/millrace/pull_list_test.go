@@ -29,15 +29,15 @@ func TestPullMaxList(t *testing.T) {
 	}))
 	defer srv.Close()
 	args := []string{"pull", srv.URL, "--store", filepath.Join(t.TempDir(), "mirror.db"), "--allow-private", "--via", "tct-00"}
-	if code, out, _ := command(t, nil, append(args, "--max-list", "1")...); code != 1 || !strings.Contains(out, "more than the limit of 1048576 bytes") || !strings.Contains(out, " 0 added") {
-		t.Errorf("--max-list 1: exit %d\n%s", code, out)
+	if exit, code, out := failure(t, nil, append(args, "--max-list", "1")...); exit != 1 || code != "body-size" {
+		t.Errorf("--max-list 1: exit %d %s\n%s", exit, code, out)
 	}
 	if code, out, errs := command(t, nil, append(args, "--max-list", "2")...); code != 0 || !strings.Contains(out, " 1 added") {
 		t.Errorf("--max-list 2: exit %d\n%s%s", code, out, errs)
 	}
 	for _, n := range []string{"-1", "9999999", "x"} {
-		if code, _, errs := command(t, nil, append(args, "--max-list="+n)...); code != 2 || !strings.Contains(errs, "--max-list") {
-			t.Errorf("--max-list=%s: exit %d\n%s", n, code, errs)
+		if exit, code, out := failure(t, nil, append(args, "--max-list="+n)...); exit != 2 || code != "usage/max-list" {
+			t.Errorf("--max-list=%s: exit %d %s\n%s", n, exit, code, out)
 		}
 	}
 }
@@ -67,9 +67,9 @@ func TestPullHandshake(t *testing.T) {
 		}
 	}))
 	defer stranger.Close()
-	_, out, _ := command(t, nil, "pull", stranger.URL, "--store", filepath.Join(t.TempDir(), "stranger.db"), "--allow-private", "--via", "tct-00", "--handshake")
-	if !strings.Contains(out, "its HTML does not lead to "+stranger.URL+"/a/llm/") {
-		t.Errorf("a page that leads elsewhere:\n%s", out)
+	r := pullBest(t, stranger.URL, filepath.Join(t.TempDir(), "stranger.db"), "--via", "tct-00", "--handshake")
+	if len(r.Ways) != 2 || r.Ways[1].Protocol != webCrawl || r.Ways[1].Code != "tct-00/3.1" {
+		t.Errorf("a page that leads elsewhere: %+v", r)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestPullUnknownVersion(t *testing.T) {
 	if r := crawlInto(t, srv.URL+"/", filepath.Join(t.TempDir(), "mirror.db")); r.Added != 1 {
 		t.Errorf("%+v", r)
 	}
-	code, out, _ := command(t, nil, "pull", srv.URL, "--store", filepath.Join(t.TempDir(), "mirror.db"), "--allow-private", "--via", "tct-00")
-	if code != 1 || !strings.Contains(out, "TCT is unavailable: the version of the list is unknown: 2") {
-		t.Errorf("--via tct-00: exit %d\n%s", code, out)
+	exit, code, out := failure(t, nil, "pull", srv.URL, "--store", filepath.Join(t.TempDir(), "mirror.db"), "--allow-private", "--via", "tct-00")
+	if exit != 1 || code != "unknown-version" {
+		t.Errorf("--via tct-00: exit %d %s\n%s", exit, code, out)
 	}
 }

@@ -331,3 +331,6 @@ type quotaRefusal struct{ err error }
 
 // Error gives what is too large.
 func (e *quotaRefusal) Error() string { return e.err.Error() }
+
+// ErrorCode returns that of what is too large.
+func (e *quotaRefusal) ErrorCode() string { return millrace.ErrorCode(e.err) }

@@ -68,7 +68,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	text := strings.Join(c.Query, " ")
 	switch {
 	case strings.TrimSpace(text) == "":
-		return usageError("there is nothing to look for; write a few words, such as: millrace search \"reset a password\" --store FILE")
+		return usageError("there is nothing to look for; write a few words, such as \"reset a password\"")
 	case c.Limit < 1 || c.Limit > mostHits:
 		return usageError(fmt.Sprintf("--limit %d: from 1 to %d", c.Limit, mostHits))
 	case !(c.MinScore >= 0 && c.MinScore <= 1):

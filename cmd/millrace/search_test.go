@@ -236,22 +236,22 @@ func TestSearchUsage(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "none.db")
 	for _, tt := range []struct {
 		args []string
-		code int
-		want string
+		exit int
+		code string
 	}{
-		{[]string{"x"}, 2, "--store"},
-		{[]string{"x", "--store", empty}, 1, "millrace pull"},
-		{[]string{" ", "--store", empty}, 2, "nothing to look for"},
-		{[]string{"wheel", "-paddles", "--store", empty}, 2, "quote the whole question"},
-		{[]string{"x", "--store", empty, "--limit", "0"}, 2, "--limit"},
-		{[]string{"x", "--store", empty, "--min-score", "NaN"}, 2, "--min-score"},
-		{[]string{"x", "--store", empty, "--embed-model", "m"}, 2, "--embed-url"},
-		{[]string{"x", "--store", empty, "--embed-url", "http://localhost/v1"}, 2, "--embed-model"},
-		{[]string{"x", "--store", empty, "--embed-url", "localhost", "--embed-model", "m"}, 2, "--embed-url"},
+		{[]string{"x"}, 2, "usage/store"},
+		{[]string{"x", "--store", empty}, 1, "not-found"},
+		{[]string{" ", "--store", empty}, 2, "usage"},
+		{[]string{"wheel", "-paddles", "--store", empty}, 2, "usage"},
+		{[]string{"x", "--store", empty, "--limit", "0"}, 2, "usage/limit"},
+		{[]string{"x", "--store", empty, "--min-score", "NaN"}, 2, "usage/min-score"},
+		{[]string{"x", "--store", empty, "--embed-model", "m"}, 2, "usage/embed-model"},
+		{[]string{"x", "--store", empty, "--embed-url", "http://localhost/v1"}, 2, "usage/embed-url"},
+		{[]string{"x", "--store", empty, "--embed-url", "localhost", "--embed-model", "m"}, 2, "usage/embed-url"},
 	} {
-		code, _, errs := command(t, nil, append([]string{"search"}, tt.args...)...)
-		if code != tt.code || !strings.Contains(errs, tt.want) {
-			t.Errorf("search %q exits %d, want %d with %q:\n%s", tt.args, code, tt.code, tt.want, errs)
+		exit, code, out := failure(t, nil, append([]string{"search"}, tt.args...)...)
+		if exit != tt.exit || code != tt.code {
+			t.Errorf("search %q exits %d %s, want %d %s:\n%s", tt.args, exit, code, tt.exit, tt.code, out)
 		}
 	}
 	if _, err := os.Stat(empty); err == nil {

@@ -134,23 +134,23 @@ func TestSigningUsage(t *testing.T) {
 	write(t, words, "no key")
 	for _, c := range []struct {
 		args []string
-		want string
+		code string
 	}{
-		{[]string{"pull", "https://x.test", "--sign-key", key}, "--sign-agent"},
-		{[]string{"pull", "https://x.test", "--sign-agent", "https://bot.test"}, "--sign-key"},
-		{[]string{"pull", "https://x.test", "--sign-key", words, "--sign-agent", "https://bot.test"}, "no private key"},
-		{[]string{"pull", "https://x.test", "--sign-key", key, "--sign-agent", "bot.test"}, "no absolute URL"},
-		{[]string{"watch", "https://x.test", "--sign-key", key + "x", "--sign-agent", "https://bot.test"}, "no such file"},
-		{[]string{"serve", dir, "--sign-responses", words}, "no private key"},
-		{[]string{"serve", dir, "--sign-directory", words}, "neither a directory"},
-		{[]string{"serve", dir, "--private-agents"}, "--web-bot-auth"},
-		{[]string{"keys", "sign", key}, "already"},
-		{[]string{"keys", "directory", words}, "neither a directory"},
-		{[]string{"keys", "directory", key, "--holds", "soon"}, "90d"},
-		{[]string{"keys", "directory", key, "--base-url", "bot.test"}, "no URL"},
+		{[]string{"pull", "https://x.test", "--sign-key", key}, "usage/sign-key"},
+		{[]string{"pull", "https://x.test", "--sign-agent", "https://bot.test"}, "usage/sign-agent"},
+		{[]string{"pull", "https://x.test", "--sign-key", words, "--sign-agent", "https://bot.test"}, "usage/sign-key"},
+		{[]string{"pull", "https://x.test", "--sign-key", key, "--sign-agent", "bot.test"}, "usage/sign-agent"},
+		{[]string{"watch", "https://x.test", "--sign-key", key + "x", "--sign-agent", "https://bot.test"}, "usage/sign-key"},
+		{[]string{"serve", dir, "--sign-responses", words}, "usage/sign-responses"},
+		{[]string{"serve", dir, "--sign-directory", words}, "usage/sign-directory"},
+		{[]string{"serve", dir, "--private-agents"}, "usage/private-agents"},
+		{[]string{"keys", "sign", key}, "usage"},
+		{[]string{"keys", "directory", words}, "usage"},
+		{[]string{"keys", "directory", key, "--holds", "soon"}, "usage/holds"},
+		{[]string{"keys", "directory", key, "--base-url", "bot.test"}, "usage/base-url"},
 	} {
-		if code, _, errs := command(t, nil, c.args...); code != 2 || !strings.Contains(errs, c.want) || strings.Contains(errs, "PRIVATE KEY-----") {
-			t.Errorf("%v: exit %d, %s; want %q", c.args, code, errs, c.want)
+		if exit, code, out := failure(t, nil, c.args...); exit != exitUsage || code != c.code || strings.Contains(out, "PRIVATE KEY-----") {
+			t.Errorf("%v: exit %d %s, want %s: %s", c.args, exit, code, c.code, out)
 		}
 	}
 	info, err := os.Stat(key)
