@@ -102,7 +102,7 @@ func TestOverviewOfNobody(t *testing.T) {
 	t.Parallel()
 	v := counted(t, nil)
 	v.logIn(boardPassword)
-	if body := v.ask(http.MethodGet, "/", nil).Body.String(); !strings.Contains(body, "No machine has come yet") || strings.Contains(body, "– of requests") {
+	if body := v.ask(http.MethodGet, "/", nil).Body.String(); !strings.Contains(body, emptyList) || strings.Contains(body, "– of requests") {
 		t.Error(body)
 	}
 }

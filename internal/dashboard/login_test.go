@@ -103,7 +103,7 @@ func TestLogin(t *testing.T) {
 	if w := v.ask(http.MethodGet, "/traffic?range=7d", nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/dashboard/login?to=%2Ftraffic%3Frange%3D7d" {
 		t.Fatalf("without a session: %d %v", w.Code, w.Header())
 	}
-	if w := v.logIn("wrong"); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "not the password") || v.in() {
+	if w := v.logIn("wrong"); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), badMessage) || v.in() {
 		t.Errorf("a wrong password: %d", w.Code)
 	}
 	if w := v.logIn(""); w.Code != http.StatusForbidden {
