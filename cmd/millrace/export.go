@@ -43,6 +43,8 @@ type exportedSite struct {
 	Site   string `json:"site"`
 	Pages  int    `json:"pages"`
 	Cursor string `json:"cursor"` // moves with every change of the site
+	// Partial: no pull of the site has come to its end yet.
+	Partial bool `json:"partial,omitempty"`
 	// Terms are the documents that say what the content may be used for.
 	Terms []string `json:"terms,omitempty"`
 }
@@ -126,7 +128,14 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 		if err != nil {
 			return err
 		}
-		said := exportedSite{Site: info.Base, Pages: info.Pages, Cursor: cursorOf(name, info.At(info.Seq))}
+		partial, err := site.Cursor(ctx, partialOf(name))
+		if err != nil {
+			return err
+		}
+		said := exportedSite{Site: info.Base, Pages: info.Pages, Cursor: cursorOf(name, info.At(info.Seq)), Partial: partial != ""}
+		if said.Partial {
+			p.log.Warn("mirror is partial; pull again", "site", name, "code", "partial-mirror")
+		}
 		for _, t := range terms {
 			s.Terms = append(s.Terms, export.Terms{Document: t.URL, Policy: t.Policy})
 			said.Terms = append(said.Terms, t.URL)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,27 @@ func TestOldExport(t *testing.T) {
 	}
 	if r := pull(t, s.url, filepath.Join(t.TempDir(), "m.db")); r.Added < 10 || len(r.Notes) > 0 || len(r.Skipped) > 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// An export says that no pull of the site has come to its end.
+func TestExportPartial(t *testing.T) {
+	t.Parallel()
+	b := serveBehind(t, manyPages(t, 12))
+	for _, via := range []string{"tct-01", "crawl"} {
+		mirror, file := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "pages.jsonl")
+		for _, quota := range [][]string{{"--max-pages", "9"}, nil, {"--max-pages", "1"}} {
+			r := pullBest(t, b.url, mirror, append([]string{"--via", via}, quota...)...)
+			code, out, errs := command(t, nil, "export", "--store", mirror, "--format", "jsonl", "--out", file, "--json")
+			var e exportReport
+			if err := json.Unmarshal([]byte(out), &e); code != 0 || err != nil || len(e.Sites) != 1 {
+				t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+			}
+			want := r.Quota != "" && r.Added == e.Sites[0].Pages
+			if e.Sites[0].Partial != want || strings.Contains(errs, "code=partial-mirror") != want {
+				t.Errorf("%s %v: %+v\n%s", via, quota, e.Sites[0], errs)
+			}
+		}
 	}
 }
 

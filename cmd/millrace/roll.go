@@ -54,6 +54,26 @@ func active(ctx context.Context, site store.Site, from string) (bool, error) {
 	return c != "" && c != retired && !strings.HasPrefix(string(c), retiring), err
 }
 
+// partialOf names the record that no pull of a site has come to its end yet.
+func partialOf(site string) string { return "partial " + site }
+
+// beginPartial sets the record of a site without pages.
+func beginPartial(ctx context.Context, site store.Site, name string) error {
+	if v, err := site.Head(ctx); err != nil || v.Site().Pages > 0 {
+		return err
+	}
+	return setPartial(ctx, site, name, "partial")
+}
+
+func setPartial(ctx context.Context, site store.Site, name string, c millrace.Cursor) error {
+	was, err := site.Cursor(ctx, partialOf(name))
+	if err != nil || was == c {
+		return err
+	}
+	_, err = site.Apply(ctx, partialOf(name), []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c}}})
+	return err
+}
+
 // retire lets the source from alone decide which pages there are, after it had
 // a whole look at the site: what only another one has named, in the days when
 // it was the roll, goes. Of the rest it forgets the versions, because a page
