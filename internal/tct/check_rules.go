@@ -77,7 +77,7 @@ func CheckMURL(_ context.Context, s *SiteContext, fail check.Fail) error {
 		const want = "200 and the JSON of an item of the list"
 		switch {
 		case p.Item == nil, p.OK():
-		case Unsure(p.Err):
+		case unsure(p.Err):
 			return p.Err
 		case p.Err != nil:
 			fail(p.MURL, p.Err.Error(), want)

@@ -110,7 +110,7 @@ func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func
 		l := &SeenList{URL: u, Resp: resp, c: s.c}
 		why := "something else"
 		switch {
-		case Unsure(err), ctx.Err() != nil:
+		case unsure(err), ctx.Err() != nil:
 			return err
 		case err != nil:
 			why = err.Error()
@@ -125,7 +125,7 @@ func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func
 			}
 			l.Items = JSONArray(l.Fields["items"])
 			profile, _ := JSONText(l.Fields["profile"])
-			if draft := OtherDraft(profile, string(l.Fields["version"])); draft != "" {
+			if draft := otherDraft(profile, string(l.Fields["version"])); draft != "" {
 				s.draft, why = draft, "a list of "+draft
 			} else if meant(l) {
 				s.Lists = append(s.Lists, l)
@@ -256,8 +256,8 @@ func (s *SiteContext) Page(ctx context.Context, p *SeenPage) (*check.Response, e
 // Readable reports whether a response is a 200 with a readable body.
 func Readable(r *check.Response) bool { return r.Status == http.StatusOK && r.BodyErr == nil }
 
-// Unsure reports whether an error says nothing about the site's documents.
-func Unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
+// unsure reports whether an error says nothing about the site's documents.
+func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
 
 // SaysHTML reports whether a response says that it is HTML.
 func SaysHTML(r *check.Response) bool {

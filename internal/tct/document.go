@@ -35,17 +35,17 @@ func (d *Document) Extended() bool {
 		len(d.StructuredData) > 0
 }
 
-// Limits bound a document; its depth is what has an RFC 8785 form.
-var Limits = jsonio.Limits{Size: 32 << 20, Depth: canon.MaxDepth}
+// limits bound a document; its depth is what has an RFC 8785 form.
+var limits = jsonio.Limits{Size: 32 << 20, Depth: canon.MaxDepth}
 
-// ErrRequired is a required member that a document lacks.
-var ErrRequired = errors.New("the member is required")
+// errRequired is a required member that a document lacks.
+var errRequired = errors.New("the member is required")
 
-// Decode reads a document and gives its hash member as it is. A member that is
+// decode reads a document and gives its hash member as it is. A member that is
 // not required and not of its type counts as absent. Errors are
-// [*millrace.FormatError] without protocol, URL and section, with [ErrRequired]
+// [*millrace.FormatError] without protocol, URL and section, with [errRequired]
 // for a member that is missing or a [*DraftError], or ErrTooLarge.
-func Decode(body []byte) (d *Document, hash string, err error) {
+func decode(body []byte) (d *Document, hash string, err error) {
 	var w struct {
 		CanonicalURL *string    `json:"canonical_url"`
 		Title        *string    `json:"title"`
@@ -60,7 +60,7 @@ func Decode(body []byte) (d *Document, hash string, err error) {
 		Author         jsonio.Raw `json:"author"`
 		StructuredData jsonio.Raw `json:"structured_data"`
 	}
-	if err := jsonio.Unmarshal(body, &Limits, &w); err != nil {
+	if err := jsonio.Unmarshal(body, &limits, &w); err != nil {
 		return nil, "", err
 	}
 	if err := checkDraft(rawString(w.Profile), ""); err != nil {
@@ -71,7 +71,7 @@ func Decode(body []byte) (d *Document, hash string, err error) {
 		value *string
 	}{{"canonical_url", w.CanonicalURL}, {"title", w.Title}, {"content", w.Content}, {"hash", w.Hash}} {
 		if m.value == nil {
-			return nil, "", &millrace.FormatError{Position: "/" + m.name, Err: ErrRequired}
+			return nil, "", &millrace.FormatError{Position: "/" + m.name, Err: errRequired}
 		}
 	}
 	return &Document{
@@ -90,7 +90,7 @@ func Decode(body []byte) (d *Document, hash string, err error) {
 // rawString gives the value of a JSON string, "" for anything else.
 func rawString(raw jsonio.Raw) string {
 	var s string
-	if jsonio.Unmarshal(raw, &Limits, &s) != nil {
+	if jsonio.Unmarshal(raw, &limits, &s) != nil {
 		return ""
 	}
 	return s
@@ -100,7 +100,7 @@ func rawString(raw jsonio.Raw) string {
 // in its place, each in RFC 8785 form; whatever else there is is dropped.
 func rawObjects(raw jsonio.Raw) []json.RawMessage {
 	list := []jsonio.Raw{raw}
-	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &Limits, &list) != nil {
+	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &limits, &list) != nil {
 		return nil
 	}
 	var out []json.RawMessage

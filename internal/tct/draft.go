@@ -111,9 +111,9 @@ func (d *Draft) tag(doc *Document) string {
 // Decode reads a document, and returns its hash member as it is. Errors are
 // [*millrace.FormatError] without the URL, or ErrTooLarge.
 func (d *Draft) Decode(body []byte) (doc *Document, hash string, err error) {
-	doc, hash, err = Decode(body)
+	doc, hash, err = decode(body)
 	rule := d.Rules.Object
-	if errors.Is(err, ErrRequired) {
+	if errors.Is(err, errRequired) {
 		rule = d.Rules.CanonicalURL
 	}
 	return doc, hash, d.FormatError(err, "", section(rule))

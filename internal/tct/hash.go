@@ -64,7 +64,7 @@ func IsHashOf(body []byte, hash string) bool {
 		}
 	}
 	var members map[string]jsonio.Raw
-	if jsonio.Unmarshal(body, &Limits, &members) != nil {
+	if jsonio.Unmarshal(body, &limits, &members) != nil {
 		return false
 	}
 	delete(members, "hash")
@@ -77,8 +77,8 @@ func IsHashOf(body []byte, hash string) bool {
 	return err == nil && canon.SHA256Hex(c) == want
 }
 
-// Confirmed reports whether a document is what its hash and its ETag say. holds:
+// isConfirmed reports whether a document is what its hash and its ETag say. holds:
 // the hash is that of the document. An ETag that names no SHA-256 says nothing.
-func Confirmed(holds bool, hash, etag string) bool {
+func isConfirmed(holds bool, hash, etag string) bool {
 	return holds && (!strings.Contains(etag, HashPrefix) || millrace.SameVersion(etag, hash))
 }

@@ -19,10 +19,10 @@ func (e *DraftError) ErrorCode() string { return "other-draft" }
 // profileOf finds the draft in a profile of draft-03 and later, which is a URI.
 var profileOf = regexp.MustCompile(`draft-jurkovikj-collab-tunnel-(\d\d)\b`)
 
-// OtherDraft returns the later draft that a profile and the version of a list, as
+// otherDraft returns the later draft that a profile and the version of a list, as
 // JSON, are of: "" for draft-00, draft-01 and what is of no draft. Draft-02 has the
 // profile of those before it in lists of version 2.
-func OtherDraft(profile, version string) string {
+func otherDraft(profile, version string) string {
 	if m := profileOf.FindStringSubmatch(profile); m != nil && m[1] > "01" {
 		return "draft-" + m[1]
 	}
@@ -34,7 +34,7 @@ func OtherDraft(profile, version string) string {
 
 // checkDraft returns a [*millrace.FormatError] with a [*DraftError] for a later draft.
 func checkDraft(profile, version string) error {
-	if d := OtherDraft(profile, version); d != "" {
+	if d := otherDraft(profile, version); d != "" {
 		return &millrace.FormatError{Err: &DraftError{d}}
 	}
 	return nil

@@ -3,11 +3,19 @@ package tct
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+)
+
+// What a list can be instead of one that is read.
+var (
+	ErrNoList  = errors.New("not an M-Sitemap")
+	ErrVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 )
 
 // Item is one entry of a list. A reader takes either draft's name of the tag.
@@ -48,12 +56,12 @@ func (it *Item) Version() string {
 	return `"` + v + `"`
 }
 
-// Walk walks a list in flat memory and gives each item to visit with its index,
+// walk walks a list in flat memory and gives each item to visit with its index,
 // or the reason why it is no item; visit may end the walk. version is the list's
 // own, nil if it has none, and items whether there is such a member: what was
 // visited counts only if these will do. Errors are those of [jsonio.Reader], or a
 // [*millrace.FormatError] with a [*DraftError].
-func Walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (version jsonio.Raw, items bool, err error) {
+func walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (version jsonio.Raw, items bool, err error) {
 	var profile string
 	for name, err := range r.Members() {
 		if err != nil {
@@ -86,6 +94,33 @@ func Walk(r *jsonio.Reader, visit func(i int, it *Item, err error) bool) (versio
 	return version, items, checkDraft(profile, string(version))
 }
 
+// ScanList walks a list of at most size bytes in flat memory and gives each item to
+// visit with its index, or the reason why it is no item; visit may end the walk. If
+// size is zero, 1 GiB. What was visited counts only if ScanList returns nil: the
+// version may come after the items. Errors wrap ErrNoList, ErrVersion, ErrTooLarge
+// or a [*millrace.FormatError] without the list's URL.
+func (d *Draft) ScanList(r io.Reader, size int64, visit func(i int, it *Item, err error) bool) error {
+	at := section(d.Rules.Items)
+	version, items, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *Item, err error) bool {
+		return visit(i, it, d.FormatError(err, "", at))
+	})
+	if _, other := errors.AsType[*DraftError](err); other {
+		return d.FormatError(err, "", at)
+	}
+	n, bad := strconv.ParseFloat(string(version), 64)
+	switch {
+	case version == nil && !items, version != nil && (bad != nil || n != float64(int64(n))), err == nil && !items:
+		return ErrNoList
+	case version != nil && n != 1 && items:
+		return fmt.Errorf("%w: %s", ErrVersion, version)
+	case version != nil && n != 1:
+		return ErrNoList
+	case err == nil && version == nil && !d.VersionOptional:
+		err = &millrace.FormatError{Position: "/version", Err: errRequired}
+	}
+	return d.FormatError(err, "", at)
+}
+
 // Check gives the item with its URLs in canonical form, or says what is wrong
 // with it: a [*millrace.FormatError] with the member as its position. The M-URL
 // must be of an origin that serves the list.
@@ -106,8 +141,8 @@ func (it Item) Check(origins []string) (Item, error) {
 	return it, nil
 }
 
-// Skip reports the item of that index in a list, which cannot be used.
-func Skip(list string, i int, it *Item, err error) *millrace.SkipError {
+// skip reports the item of that index in a list, which cannot be used.
+func skip(list string, i int, it *Item, err error) *millrace.SkipError {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.URL = list
 		if f.Position == "" || f.Position == "cUrl" || f.Position == "mUrl" {

@@ -83,7 +83,7 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 		return o, nil
 	}
 	o.CanonicalURL, o.Language = site.Base, canon.ValidUTF8(site.Language)
-	o.Title = Title(&millrace.Page{Title: site.Title}, site.Base)
+	o.Title = titleOf(&millrace.Page{Title: site.Title}, site.Base)
 	var b strings.Builder
 	sections, limit := site.Sections[:min(len(site.Sections), maxSections)], 1
 	head := "Sections:"
@@ -97,7 +97,7 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 			if err != nil {
 				return nil, fmt.Errorf("site overview: %w", err)
 			}
-			fmt.Fprintf(&b, "\n- %s\n  %s", strings.Join(strings.Fields(cmp.Or(s.Name, Title(page, page.URL))), " "), page.URL)
+			fmt.Fprintf(&b, "\n- %s\n  %s", strings.Join(strings.Fields(cmp.Or(s.Name, titleOf(page, page.URL))), " "), page.URL)
 			o.named[canon.Relative(site.Base, page.URL)] = true
 			if page.Modified.After(modified) {
 				modified = page.Modified

@@ -35,7 +35,7 @@ func documentOf(site millrace.Site, p *millrace.Page) *Document {
 	}
 	d := &Document{
 		CanonicalURL: u,
-		Title:        Title(p, u),
+		Title:        titleOf(p, u),
 		Content:      textOf(p),
 		Language:     canon.ValidUTF8(p.Language),
 		Published:    FormatTime(p.Published),
@@ -72,10 +72,10 @@ func (d *Document) page() *millrace.Page {
 	return p
 }
 
-// Title never gives a blank title, because a document must have one: it
+// titleOf never gives a blank title, because a document must have one: it
 // falls back to the first heading, to the last segment of the path, to the
 // host.
-func Title(p *millrace.Page, u string) string {
+func titleOf(p *millrace.Page, u string) string {
 	if t := canon.ValidUTF8(p.Title); strings.TrimSpace(t) != "" {
 		return t
 	}

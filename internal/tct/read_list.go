@@ -5,23 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/spool"
-)
-
-// What a list can be instead of one that is read.
-var (
-	ErrNoList  = errors.New("not an M-Sitemap")
-	ErrVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
 )
 
 // ErrStop is the error of [Reader.Items] when the consumer wants no more.
@@ -132,33 +123,6 @@ func IsOther(err error) bool {
 	return draft || errors.Is(err, ErrNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// ScanList walks a list of at most size bytes in flat memory and gives each item to
-// visit with its index, or the reason why it is no item; visit may end the walk. If
-// size is zero, 1 GiB. What was visited counts only if ScanList returns nil: the
-// version may come after the items. Errors wrap ErrNoList, ErrVersion, ErrTooLarge
-// or a [*millrace.FormatError] without the list's URL.
-func (d *Draft) ScanList(r io.Reader, size int64, visit func(i int, it *Item, err error) bool) error {
-	at := section(d.Rules.Items)
-	version, items, err := Walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *Item, err error) bool {
-		return visit(i, it, d.FormatError(err, "", at))
-	})
-	if _, other := errors.AsType[*DraftError](err); other {
-		return d.FormatError(err, "", at)
-	}
-	n, bad := strconv.ParseFloat(string(version), 64)
-	switch {
-	case version == nil && !items, version != nil && (bad != nil || n != float64(int64(n))), err == nil && !items:
-		return ErrNoList
-	case version != nil && n != 1 && items:
-		return fmt.Errorf("%w: %s", ErrVersion, version)
-	case version != nil && n != 1:
-		return ErrNoList
-	case err == nil && version == nil && !d.VersionOptional:
-		err = &millrace.FormatError{Position: "/version", Err: ErrRequired}
-	}
-	return d.FormatError(err, "", at)
-}
-
 // verify walks the list once before any of its items is used, and finds the
 // pages that it names twice: 8 bytes of memory for each item.
 func (r *Reader) verify(f *ListFile) error {
@@ -213,7 +177,7 @@ func (r *Reader) Items(ctx context.Context, f *ListFile, of string, yield func(m
 		}
 		var ok bool
 		if err != nil {
-			ok = yield(millrace.Change{}, Skip(f.URL, i, it, err))
+			ok = yield(millrace.Change{}, skip(f.URL, i, it, err))
 		} else {
 			r.listed.Add(it.MURL, it.Version())
 			ok = yield(millrace.Change{Kind: millrace.Put, Time: ParseTime(string(it.Modified)), Ref: millrace.Ref{

@@ -161,7 +161,7 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 		r.Note(r.d.Rules.NotModified, murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
 	}
-	body, err := fetch.ReadBody(resp, Limits.Size)
+	body, err := fetch.ReadBody(resp, limits.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", r.d.Name, err)
 	}
@@ -177,7 +177,7 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 		// It was found by a link, and not by a list of this draft.
 		return nil, r.Bad(murl, r.d.Rules.CanonicalURL, "it is a document of another draft", nil)
 	}
-	confirmed := Confirmed(holds, hash, etag)
+	confirmed := isConfirmed(holds, hash, etag)
 	if !confirmed && fields["Cache-Control"] == "" {
 		if p, err := r.fetch(ctx, murl, map[string]string{"Accept": MediaType, "Cache-Control": "no-cache"}, curls); err == nil {
 			return p, nil

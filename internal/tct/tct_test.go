@@ -21,7 +21,7 @@ func TestExtendedMembers(t *testing.T) {
 		{`"published":"9999-12-31T23:59:59-14:00"`, ""},
 		{`"published":"yesterday"`, ""},
 	} {
-		d, _, err := Decode([]byte("{" + core + "," + c.member + "}"))
+		d, _, err := decode([]byte("{" + core + "," + c.member + "}"))
 		if err != nil || d.Published != c.want {
 			t.Errorf("%s is read as %q, want %q (%v)", c.member, d.Published, c.want, err)
 		}
@@ -35,7 +35,7 @@ func TestExtendedMembers(t *testing.T) {
 		{`"x"`, nil},
 		{`[]`, nil},
 	} {
-		d, _, err := Decode([]byte("{" + core + `,"structured_data":` + c.data + "}"))
+		d, _, err := decode([]byte("{" + core + `,"structured_data":` + c.data + "}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestExtendedMembers(t *testing.T) {
 func TestWalk(t *testing.T) {
 	const doc = `{"items":[{"cUrl":"a","modified":5,"x":[]},{"cUrl":"b","modified":"2026-01-02"},{"cUrl":7}],"version":1.0}`
 	var got []Item
-	version, items, err := Walk(jsonio.NewReader(strings.NewReader(doc), nil), func(i int, it *Item, err error) bool {
+	version, items, err := walk(jsonio.NewReader(strings.NewReader(doc), nil), func(i int, it *Item, err error) bool {
 		if (err != nil) != (i == 2) {
 			t.Errorf("item %d: %v", i, err)
 		}
@@ -107,7 +107,7 @@ func TestCompare(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"canonical_url":"https://e.com/","title":"T","content":"C","hash":"","structured_data":[{"b":1.0}],"published":"2026-01-02"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, _, err := Decode(body)
+		d, _, err := decode(body)
 		if err != nil {
 			if _, ok := errors.AsType[*millrace.FormatError](err); !ok && !errors.Is(err, millrace.ErrTooLarge) {
 				t.Fatal(err)

@@ -8,8 +8,6 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-import ()
-
 // probe finds the list as a reader does, and probes it and a few documents.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	to := &ReaderOptions{}

@@ -18,7 +18,7 @@ const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/0
 // draft is what draft-00 has of its own.
 var draft = &tct.Draft{
 	Name:       Name,
-	Names:      names,
+	Names:      docName,
 	Vary:       "Accept, Accept-Encoding", // 5.4
 	Encode:     encode,
 	AppendItem: appendItem,

@@ -15,8 +15,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// The names of what a site has once, under the documents' base.
+// The names of documents under the documents' base: of M-URLs, each in the folder of
+// its page, and of what a site has once.
 const (
+	docName      = "/llm/" // 3.3
 	listName     = "/llm-sitemap.json"
 	policyName   = "/llm-policy.json"
 	manifestName = "/llm-manifest.json"

@@ -39,7 +39,7 @@ func FuzzNames(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := names.Of(canon.Relative(v.Site().Base, tag.URL), tag.N)
+			name := draft.Names.Of(canon.Relative(v.Site().Base, tag.URL), tag.N)
 			if other, twice := seen[name]; twice {
 				t.Fatalf("%s and %s are both %s", other, tag.URL, name)
 			}
@@ -57,14 +57,14 @@ func FuzzNames(f *testing.F) {
 			if strings.HasPrefix(id, "//") {
 				id = page.URL
 			}
-			before, after := names.Rivals(id)
+			before, after := draft.Names.Rivals(id)
 			for _, b := range before {
-				if _, a := names.Rivals(b); !slices.Contains(a, id) && !strings.HasPrefix(b, "//") {
+				if _, a := draft.Names.Rivals(b); !slices.Contains(a, id) && !strings.HasPrefix(b, "//") {
 					t.Fatalf("%s waits for %s, which does not know: %q", id, b, a)
 				}
 			}
 			for _, a := range after {
-				if b, _ := names.Rivals(a); !slices.Contains(b, id) {
+				if b, _ := draft.Names.Rivals(a); !slices.Contains(b, id) {
 					t.Fatalf("%s decides about %s, which does not know: %q", id, a, b)
 				}
 			}

@@ -10,8 +10,6 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-import ()
-
 // isOther reports whether an error says that there is another document than a list,
 // or none, rather than a list that is broken or out of reach.
 func isOther(err error) bool {

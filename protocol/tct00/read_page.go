@@ -9,8 +9,6 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-import ()
-
 // Page gets the document of a page: from have.Location, where a list said it
 // is, else from where the page's own links lead.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {

@@ -9,8 +9,6 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-import ()
-
 // maxProbed is how many of a site's lists are probed; the others are taken to be
 // like them.
 const maxProbed = 4

@@ -18,7 +18,7 @@ const source = "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/0
 // draft is what draft-01 has of its own.
 var draft = &tct.Draft{
 	Name:       Name,
-	Names:      names,
+	Names:      docName,
 	Vary:       "Accept-Encoding", // 1.7.2, G.1.1
 	Encode:     encode,
 	AppendItem: appendItem,

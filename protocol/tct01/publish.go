@@ -11,6 +11,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
+// docName is the name of M-URLs, each in the folder of its page.
+const docName = "/llm.json"
+
 // publisher serves, all under the documents' base:
 //
 //	/llm-pages.json            M-Sitemap (1.7); /llm-pages-1-of-4.json … when sharded

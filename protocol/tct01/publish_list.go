@@ -85,7 +85,7 @@ func touches(identity string, i, shards int) bool {
 	if shardOf(identity, shards) == i || identity == "/" && i == 0 {
 		return true
 	}
-	_, after := names.Rivals(identity)
+	_, after := draft.Names.Rivals(identity)
 	for _, a := range after {
 		if shardOf(a, shards) == i {
 			return true
