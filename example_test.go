@@ -54,6 +54,6 @@ func ExampleVisibility_Apply() {
 // An error says what a caller can do about it.
 func ExampleStatusErr() {
 	err := fmt.Errorf("page /gate/: %w", millrace.StatusErr(410))
-	fmt.Println(err, errors.Is(err, millrace.ErrNotFound), millrace.Status(err))
-	// Output: page /gate/: not found true 404
+	fmt.Println(millrace.ErrorCode(err), errors.Is(err, millrace.ErrNotFound), millrace.Status(err))
+	// Output: not-found true 404
 }

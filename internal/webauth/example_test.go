@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/webauth"
 )
@@ -34,9 +35,9 @@ func Example() {
 	fmt.Println("http://"+name == bot.URL, err)
 
 	_, err = site.Verify(context.Background(), request)
-	fmt.Println(err)
+	fmt.Println(millrace.ErrorCode(err))
 	// Output:
 	// <nil>
 	// true <nil>
-	// invalid: the nonce of the signature was used before
+	// nonce-reused
 }
