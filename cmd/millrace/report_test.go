@@ -284,6 +284,25 @@ func TestCostText(t *testing.T) {
 	}
 }
 
+// Sums in CSV have no noise of floating point, and lose no digit of a count.
+func TestReportCSVNumbers(t *testing.T) {
+	t.Parallel()
+	tenth, third := 0.1, 0.2
+	v := &savings.Saved{
+		Bytes: savings.Figure{Spent: 12_345_678_901_234, Instead: 0.5, Saved: -1}, Tokens: savings.Figure{Spent: 1e6 + 0.25},
+		KWh: savings.Figure{Spent: tenth + third, Instead: 7e-8},
+	}
+	r := &savingsReport{Sites: []*siteSavings{{Protocols: []*protocolSavings{{Saved: v}}}}}
+	var b strings.Builder
+	if err := r.csv(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = ",12345678901234,0.5,-1,,1000000.25,0,0,0.3,0.00000007,"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("%s, want %s", b.String(), want)
+	}
+}
+
 // A store that cannot be written to can be reported on.
 func TestReportReadOnly(t *testing.T) {
 	t.Parallel()
