@@ -365,7 +365,7 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 	defer func() { logSkips(p.log.With("file", f.name), skips.groups) }()
 	for page, err := range f.Pages(ctx) {
 		if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
-			skips.add(mirror.Skip{URL: strings.Clone(skip.URL), Reason: skip.Err.Error()})
+			skips.add(mirror.Skip{URL: strings.Clone(skip.URL), Code: millrace.ErrorCode(skip.Err), Reason: skip.Err.Error()})
 			continue
 		}
 		if err == nil {

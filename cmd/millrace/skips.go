@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 
 	"github.com/millrace/millrace/mirror"
@@ -16,28 +15,17 @@ type skipGroup struct {
 	pages       int
 }
 
-// skipGroups groups skipped pages by reason. The zero value is empty.
+// skipGroups groups skipped pages by the code of the reason, or else by its
+// text. The zero value is empty.
 type skipGroups struct {
 	groups []skipGroup
 	at     map[string]int // index in groups by reason
 }
 
-// maxReasons is how many reasons are told apart; pages with others are one
-// group.
-const maxReasons = 20
-
-// skipPlace matches what differs between pages with one reason: paths, URLs
-// and positions.
-var skipPlace = regexp.MustCompile(`\S*/\S*|\bat [^:]*:|\b\d+(:\d+)+`)
-
 // add adds a page.
 func (s *skipGroups) add(skip mirror.Skip) {
-	key := skipPlace.ReplaceAllString(skip.Reason, "")
+	key := cmp.Or(skip.Code, skip.Reason)
 	i, ok := s.at[key]
-	if !ok && len(s.groups) >= maxReasons {
-		key, skip.Reason = "", "other reasons"
-		i, ok = s.at[key]
-	}
 	if !ok {
 		if i = len(s.groups); i == 0 {
 			s.at = map[string]int{}
@@ -69,6 +57,6 @@ func (g skipGroup) text(verb, nouns string) string {
 // logSkips logs one warning for each reason.
 func logSkips(log *slog.Logger, groups []skipGroup) {
 	for _, g := range groups {
-		log.Warn("pages skipped", "pages", g.pages, "url", g.URL, "err", g.Reason)
+		log.Warn("pages skipped", "pages", g.pages, "url", g.URL, "err", g.Reason, "code", g.Code)
 	}
 }

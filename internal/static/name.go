@@ -52,14 +52,14 @@ func fileOf(target string) (string, error) {
 // checkName says why a file cannot have a name on every host and file system.
 func checkName(name string) error {
 	if len(name) > maxName {
-		return fmt.Errorf("its name has %d bytes, more than %d", len(name), maxName)
+		return fmt.Errorf("its name has more than %d bytes", maxName)
 	}
 	for n := range strings.SplitSeq(name, "/") {
 		switch {
 		case n == "" || n == "." || n == "..":
 			return errors.New("a part of its path is empty or dots")
 		case len(n) > maxSegment:
-			return fmt.Errorf("a part of its name has %d bytes, more than %d", len(n), maxSegment)
+			return fmt.Errorf("a part of its name has more than %d bytes", maxSegment)
 		case !utf8.ValidString(n):
 			return errors.New("its name is not UTF-8")
 		case strings.HasPrefix(n, ".") && n != ".well-known":
