@@ -184,7 +184,7 @@ func TestWordPressWithoutAPI(t *testing.T) {
 		if _, _, list := get(t, s.url+"llm-pages.json"); strings.Count(list, `"mUrl"`) < 10 {
 			t.Errorf("the list:\n%.300s", list)
 		}
-		if out := s.out.String(); !strings.Contains(out, "crawling the site instead") {
+		if out := s.out.String(); !strings.Contains(out, " code=rest-disabled") {
 			t.Errorf("%v: the log does not say that the site is crawled:\n%s", as, out)
 		}
 		s.stop()
@@ -222,9 +222,8 @@ func TestPullDisallowed(t *testing.T) {
 	write(t, filepath.Join(dir, "robots.txt"), "User-agent: *\nDisallow: /\n")
 	url, _ := liveSite(t, dir, 0)
 	file := filepath.Join(t.TempDir(), "mirror.db")
-	code, out, _ := command(t, nil, "pull", url, "--store", file, "--allow-private")
-	if code != 1 || !strings.Contains(out, "robots.txt") || !strings.Contains(out, "Disallow: /") {
-		t.Errorf("exit %d: %s", code, out)
+	if exit, code, out := failure(t, nil, "pull", url, "--store", file, "--allow-private"); exit != 1 || code != "robots-disallow" || !strings.Contains(out, "Disallow: /") {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 	if r := crawlInto(t, url, file, "--via", "crawl", "--ignore-policy"); r.Added < 10 {
 		t.Errorf("with --ignore-policy: %+v", r)
@@ -277,10 +276,10 @@ func TestServeLiveDown(t *testing.T) {
 	if strings.ReplaceAll(before, "one.example", "two.example") != list {
 		t.Errorf("the list is\n%.300s\nand was\n%.300s", list, before)
 	}
-	if out := s.out.String(); !strings.Contains(out, "what is held of it stays") {
+	if out := s.out.String(); !strings.Contains(out, " code=connection-refused") {
 		t.Errorf("the log does not say that the site is down:\n%s", out)
 	}
-	if code, _, errs := command(t, nil, "serve", site.URL, "--allow-private", "--listen", "127.0.0.1:0"); code != 1 || !strings.Contains(errs, "refused") {
-		t.Errorf("a site that was never had: exit %d: %s", code, errs)
+	if exit, code, out := failure(t, nil, "serve", site.URL, "--allow-private", "--listen", "127.0.0.1:0"); exit != 1 || code != "connection-refused" {
+		t.Errorf("a site that was never had: exit %d %s: %s", exit, code, out)
 	}
 }

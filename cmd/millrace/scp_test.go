@@ -96,26 +96,31 @@ func TestSCPBadFiles(t *testing.T) {
 	good := scpText(a, b)
 	block := `{"type":"text","text":"x"}`
 	many := strings.Replace(a, `"content":[`, `"content":[`+strings.Repeat(block+",", 1000), 1)
-	for _, c := range []struct{ name, text, want string }{
-		{"cut gzip", zipped(t, good)[:150], "unexpected EOF"},
-		{"wrong checksum", strings.Replace(good, `"T"`, `"U"`, 1), "line 1 (/collection/checksum)"},
-		{"metadata twice", scpText(a, scpFirst), "line 3"},
-		{"no JSON", scpText(a, b, "{]"), "line 4"},
-		{"missing field", scpText(a, strings.Replace(b, `"language":"en",`, "", 1)), "line 3 (/language): the member is required"},
-		{"another version", strings.Replace(good, `"0.1"`, `"2.0"`, 1), "line 1 (/collection/version)"},
-		{"bomb", zipped(t, scpText(a, strings.Repeat(" ", 3<<20)+b)), "more than 100 times"},
-		{"deep", scpText(strings.Replace(a, `"content"`, `"more":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)+`,"content"`, 1)), "line 2 (/more/0"},
-		{"byte order mark", "\ufeff" + good, "byte order mark"},
-		{"blank line", scpText(a, "", b), "line 3: the line is blank"},
-		{"garbage in the end", zipped(t, good) + "garbage of some length", "decompressed"},
-		{"empty", "", "line 1: the file is empty"},
-		{"1001 blocks", scpText(many), "line 2 (/content/1000): the page has too many blocks"},
-		{"script", scpText(strings.Replace(a, "https://example.com", "javascript:alert", 1)), "line 2 (/url)"},
+	for _, c := range []struct{ name, text, code, at string }{
+		{"cut gzip", zipped(t, good)[:150], "scp/format/compression", ""},
+		{"wrong checksum", strings.Replace(good, `"T"`, `"U"`, 1), "scp/checksum/matches", "line 1 (/collection/checksum)"},
+		{"metadata twice", scpText(a, scpFirst), "scp/format/pages", "line 3"},
+		{"no JSON", scpText(a, b, "{]"), "scp/format/json-lines", "line 4"},
+		{"missing field", scpText(a, strings.Replace(b, `"language":"en",`, "", 1)), "scp/page/required", "line 3 (/language)"},
+		{"another version", strings.Replace(good, `"0.1"`, `"2.0"`, 1), "scp/metadata/version", "line 1 (/collection/version)"},
+		{"bomb", zipped(t, scpText(a, strings.Repeat(" ", 3<<20)+b)), "scp/limits/ratio", ""},
+		{"deep", scpText(strings.Replace(a, `"content"`, `"more":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)+`,"content"`, 1)), "scp/reader/refused", "line 2 (/more/0"},
+		{"byte order mark", "\ufeff" + good, "scp/format/json-lines", ""},
+		{"blank line", scpText(a, "", b), "scp/format/json-lines", "line 3"},
+		{"garbage in the end", zipped(t, good) + "garbage of some length", "scp/format/compression", ""},
+		{"empty", "", "scp/format/first-line", "line 1"},
+		{"1001 blocks", scpText(many), "scp/limits/blocks", "line 2 (/content/1000)"},
+		{"script", scpText(strings.Replace(a, "https://example.com", "javascript:alert", 1)), "scp/page/url", "line 2 (/url)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			code, out, errs := command(t, nil, "scp", "verify", scpFileOf(t, "a.scp", c.text))
-			if !strings.Contains(out+errs, c.want) || code != 1 {
-				t.Errorf("exit %d, no %q in %s%s", code, c.want, out, errs)
+			exit, out, errs := command(t, nil, "scp", "verify", "--json", scpFileOf(t, "a.scp", c.text))
+			var v scpVerdict
+			err := json.Unmarshal([]byte(out), &v)
+			for _, page := range v.Refused {
+				v.Code, v.Error = page.Code, page.Reason
+			}
+			if err != nil || exit != 1 || v.Code != c.code || !strings.Contains(v.Error, c.at) {
+				t.Errorf("exit %d, %v, want %s at %q: %s%s", exit, err, c.code, c.at, out, errs)
 			}
 		})
 	}
@@ -145,14 +150,14 @@ func TestSCPInspect(t *testing.T) {
 	}
 	// A refused file is shown as far as it goes.
 	code, out, _ = command(t, nil, "scp", "inspect", scpFileOf(t, "b.scp", strings.Replace(text, `"T"`, `"U"`, 1)))
-	if code != 1 || !strings.Contains(out, "pages        3,") || !strings.Contains(out, "does not hold") || !strings.Contains(out, "refused      scp at line 1") {
+	if code != 1 || !strings.Contains(out, "pages        3,") || !strings.Contains(out, "line 1") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	// A script gets a report of every file.
 	for _, name := range []string{scpFileOf(t, "c.scp", "\x28\xb5\x2f\xfd"), filepath.Join(t.TempDir(), "none")} {
 		r = scpReport{}
 		code, out, _ = command(t, nil, "scp", "inspect", "--json", name)
-		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 1 || r.File != name || r.Error == "" || r.Sections == nil {
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 1 || r.File != name || r.Code == "" || r.Sections == nil {
 			t.Errorf("exit %d, %v: %s", code, err, out)
 		}
 	}
@@ -173,8 +178,8 @@ func TestSCPCat(t *testing.T) {
 	}
 	// Nothing of a refused file is printed.
 	bad := strings.Replace(scpText(scpPages("a", "b")...), `"T"`, `"U"`, 1)
-	if code, out, errs := command(t, nil, "scp", "cat", scpFileOf(t, "a.scp", bad)); code != 1 || out != "" || !strings.Contains(errs, "a.scp: scp at line 1") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
+	if exit, code, out := failure(t, nil, "scp", "cat", scpFileOf(t, "a.scp", bad)); exit != 1 || code != "scp/checksum/matches" || !strings.Contains(out, "line 1") {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 }
 
@@ -198,18 +203,20 @@ func TestSCPRemote(t *testing.T) {
 	defer s.Close()
 	for _, c := range []struct {
 		args []string
-		code int
-		want string
+		exit int
+		code string
+		warn bool // the server names another coding
 	}{
-		{[]string{"/a.scp.gz", "--allow-private"}, 0, "good: snapshot"},
-		{[]string{"/silent.scp.gz", "--allow-private"}, 0, "names another coding"},
-		{[]string{"/short.scp.gz", "--allow-private"}, 1, "closed too early"},
-		{[]string{"/none", "--allow-private"}, 1, "404"},
-		{[]string{"/a.scp.gz"}, 1, "private"},
+		{[]string{"/a.scp.gz", "--allow-private"}, 0, "", false},
+		{[]string{"/silent.scp.gz", "--allow-private"}, 0, "", true},
+		{[]string{"/short.scp.gz", "--allow-private"}, 1, "connection-closed", false},
+		{[]string{"/none", "--allow-private"}, 1, "http-404", false},
+		{[]string{"/a.scp.gz"}, 1, "address-loopback", false},
 	} {
-		code, out, errs := command(t, nil, append([]string{"scp", "verify", s.URL + c.args[0]}, c.args[1:]...)...)
-		if code != c.code || !strings.Contains(out+errs, c.want) {
-			t.Errorf("%v: exit %d: %s%s", c.args, code, out, errs)
+		exit, out, errs := command(t, nil, append([]string{"scp", "verify", "--json", s.URL + c.args[0]}, c.args[1:]...)...)
+		var v scpVerdict
+		if err := json.Unmarshal([]byte(out), &v); err != nil || exit != c.exit || v.Code != c.code || strings.Contains(errs, " content_encoding=") != c.warn {
+			t.Errorf("%v: exit %d, %v: %s%s", c.args, exit, err, out, errs)
 		}
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

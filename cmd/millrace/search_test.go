@@ -116,8 +116,8 @@ func TestSearchServed(t *testing.T) {
 	if r := searched(t, "wheel", "--store", file, "--site", s.url); len(r.Hits) == 0 || !strings.HasPrefix(r.Hits[0].URL, s.url) {
 		t.Errorf("by where its pages are: %+v", r)
 	}
-	if code, _, errs := command(t, nil, "search", "wheel", "--store", file, "--site", "https://none.example/"); code != 2 || !strings.Contains(errs, "there is: ") {
-		t.Errorf("a site that is not there: exit %d, %s", code, errs)
+	if exit, code, out := failure(t, nil, "search", "wheel", "--store", file, "--site", "https://none.example/"); exit != 2 || code != "usage/site" || !strings.Contains(out, "folder "+dir) {
+		t.Errorf("a site that is not there: exit %d %s: %s", exit, code, out)
 	}
 	if r := searched(t, "zymurgy", "--store", file); len(r.Hits) != 0 {
 		t.Fatalf("a word that is nowhere is found: %+v", r.Hits)
@@ -179,15 +179,13 @@ func TestSearchWithoutEmbedder(t *testing.T) {
 	}))
 	defer down.Close()
 	code, out, errs := command(t, map[string]string{"HOME": t.TempDir(), "MILLRACE_EMBED_KEY": "s3cret-s3cret"},
-		"search", "water wheel", "--store", file, "--embed-url", down.URL+"/v1", "--embed-model", "m")
-	if code != 0 || !strings.Contains(out, "http") {
-		t.Errorf("exit %d\n%s%s", code, out, errs)
+		"search", "water wheel", "--store", file, "--embed-url", down.URL+"/v1", "--embed-model", "m", "--json")
+	var r searchReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || len(r.Hits) == 0 || r.Code != "http-418" {
+		t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
 	}
 	if strings.Contains(out+errs, "s3cret") {
 		t.Errorf("the key is shown:\n%s%s", out, errs)
-	}
-	if !strings.Contains(out+errs, "418") && !strings.Contains(out+errs, "embed") {
-		t.Errorf("nothing says that the model was not asked:\n%s%s", out, errs)
 	}
 }
 
@@ -222,12 +220,12 @@ func TestSearchSites(t *testing.T) {
 		}
 	}
 	derive("id = (SELECT min(id) FROM site)")
-	if r := searched(t, "wheel", "--store", file); len(r.Hits) != 1 || !strings.Contains(r.Note, "not searched: site http://") || !strings.Contains(r.Note, "derived anew") {
+	if r := searched(t, "wheel", "--store", file); len(r.Hits) != 1 || r.Code != "conflict" || !strings.Contains(r.Note, "http://") {
 		t.Errorf("one of two sites is derived anew: %+v", r)
 	}
 	derive("1")
-	if code, _, errs := command(t, nil, "search", "wheel", "--store", file); code != 1 || strings.Count(errs, "derived anew") != 2 {
-		t.Errorf("both sites are derived anew: exit %d\n%s", code, errs)
+	if exit, code, out := failure(t, nil, "search", "wheel", "--store", file); exit != 1 || code != "conflict" {
+		t.Errorf("both sites are derived anew: exit %d %s\n%s", exit, code, out)
 	}
 }
 
