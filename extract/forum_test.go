@@ -57,7 +57,7 @@ func TestSections(t *testing.T) {
 		{"reviews of books", doc("<section><h2>Reviews</h2><p>Grinds well.</p></section>"), []string{"Grinds well"}, nil},
 	})
 	res := extractPage(t, "https://example.com/a", doc("<section><h2>Related posts</h2>"+teasers+"</section>"))
-	if len(res.Dropped) != 1 || res.Dropped[0].Reason != "heading related posts" || res.Dropped[0].Selector != "body section" {
+	if len(res.Dropped) != 1 || res.Dropped[0].Reason != headingReason+"related posts" || res.Dropped[0].Selector != "body section" {
 		t.Errorf("dropped %+v", res.Dropped)
 	}
 }

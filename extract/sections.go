@@ -11,6 +11,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
+// headingReason begins the Reason of a section that was left out for its
+// heading.
+const headingReason = "heading "
+
 // aside says what a heading announces that is no part of the text.
 type aside uint8
 
@@ -108,7 +112,7 @@ func (l *located) section(at int32, what aside) {
 		b := &boxes[outer]
 		words := b.words - boxes[at].words
 		if l.isAside(what, words, b.anchors) && l.hasForm(what, outer, at, words) && (what != feedback || l.isLast(b.end)) {
-			b.drop = "heading " + strings.ToLower(plainText(boxes[at].n))
+			b.drop = headingReason + strings.ToLower(plainText(boxes[at].n))
 		}
 		return
 	}
@@ -127,7 +131,7 @@ func (l *located) section(at int32, what aside) {
 	}
 	for i := outer; i < end; i = boxes[i].end {
 		if boxes[i].drop == "" {
-			boxes[i].drop = "heading " + strings.ToLower(plainText(boxes[at].n))
+			boxes[i].drop = headingReason + strings.ToLower(plainText(boxes[at].n))
 		}
 	}
 }

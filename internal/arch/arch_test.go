@@ -40,6 +40,7 @@ var checks = []check{
 	{"Corpora", checkCorpora},
 	{"Readme", checkReadme},
 	{"Codes", checkCodes},
+	{"Wording", checkWording},
 }
 
 func readModule(t *testing.T) (string, *tree) {

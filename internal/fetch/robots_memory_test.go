@@ -235,7 +235,7 @@ func TestRobotsMemory(t *testing.T) {
 		log.Reset()
 		d.fail = errors.New("disk full")
 		want("/a", map[string]int{"/robots.txt": 1})
-		if strings.Count(log.String(), "disk full") != 2 {
+		if strings.Count(log.String(), d.fail.Error()) != 2 {
 			t.Error(log.String())
 		}
 		// The largest file fits.

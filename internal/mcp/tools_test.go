@@ -434,7 +434,7 @@ func TestInsideStaysInside(t *testing.T) {
 			t.Errorf("%s: %s %s", tool, code, why)
 		}
 	}
-	if strings.Count(log.String(), "on fire") != 4 {
+	if strings.Count(log.String(), errSecret.Error()) != 4 {
 		t.Errorf("log: %s", log)
 	}
 	c = connect(t, New(broken{nil}, nil), nil) // a nil site: a panic
