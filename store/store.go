@@ -50,11 +50,6 @@ type Site interface {
 	millrace.Memory
 	millrace.Originals
 
-	// Swap puts a cursor in the place of the one that the source from has (""
-	// = none), durable when it returns: of several who do so at once, with the
-	// same old one, one does. ErrConflict: it has another cursor by now.
-	Swap(ctx context.Context, from string, old, new millrace.Cursor) error
-
 	// Derive brings every page in line with the site's [Config] when its
 	// fingerprint differs from the one that the store was written with; it
 	// does nothing otherwise: call it whenever a site has been opened. Pages

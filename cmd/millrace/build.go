@@ -178,7 +178,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	if err != nil {
 		return err
 	}
-	if err := s.declare(ctx, p, site); err != nil {
+	if err := s.declare(ctx, p, o.store.State(), o.name); err != nil {
 		return err
 	}
 	published, key := s.files()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/internal/testkit"
 )

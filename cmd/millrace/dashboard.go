@@ -123,7 +123,7 @@ func (s *service) rulesInForce(ctx context.Context) (*extract.RulesOptions, erro
 	if !s.c.Learn {
 		return r, nil
 	}
-	held, err := loadLesson(ctx, s.site, s.origin.from)
+	held, err := lessonOf(s.origin.store.State(), s.origin.name, s.origin.from).Load(ctx)
 	if held != nil {
 		r.Template = held.Template
 	}

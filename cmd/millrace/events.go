@@ -64,7 +64,7 @@ func (c *recording) record(ctx context.Context, p *process, o *origin, site stor
 	recO := &analytics.Options{Weights: &r.pages, Keep: c.Events, Logger: p.log}
 	if c.EventsHashQueries {
 		var err error
-		if recO.QueryKey, err = analytics.QueryKey(ctx, site); err != nil {
+		if recO.QueryKey, err = analytics.QueryKey(ctx, o.store.State(), o.name); err != nil {
 			return nil, err
 		}
 	}

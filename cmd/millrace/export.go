@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -124,7 +125,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 			continue
 		}
 		s := export.Site{View: v}
-		terms, err := exportTerms(ctx, site, name)
+		terms, err := exportTerms(ctx, st.State(), site, name)
 		if err != nil {
 			return err
 		}
@@ -207,12 +208,12 @@ func sinceOf(ctx context.Context, v millrace.View, name, s string) (millrace.Cur
 
 // exportTerms gives the terms of a site, which are those of where it was pulled
 // from, wherever it has been published since.
-func exportTerms(ctx context.Context, site *sqlite.Site, name string) ([]protocol.Terms, error) {
+func exportTerms(ctx context.Context, st store.State, site *sqlite.Site, name string) ([]protocol.Terms, error) {
 	if u, err := url.Parse(name); err == nil && u.Host != "" {
-		r, err := loadTerms(ctx, site, termsOf(u))
+		r, err := loadTerms(ctx, st, u)
 		return r.Terms, err
 	}
-	return siteTerms(ctx, site)
+	return siteTerms(ctx, st, site)
 }
 
 // sameFile reports whether a file is a store, or lies beside it as a part of it.

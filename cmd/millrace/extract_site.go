@@ -10,7 +10,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
-	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -82,15 +81,11 @@ func (o *origin) lesson(ctx context.Context, p *process) (l *lesson, err error) 
 		}
 	}
 	defer func() { err = errors.Join(err, o.store.Close()) }()
-	site, err := o.store.Site(ctx, o.name, store.Config{Base: nowhere})
-	if err != nil {
-		return nil, err
-	}
 	from := o.from
 	if from == "" {
 		from = o.name + " " + webCrawl
 	}
-	return loadLesson(ctx, site, from)
+	return lessonOf(o.store.State(), o.name, from).Load(ctx)
 }
 
 // text prints for a person what was learned.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol/all"
 )

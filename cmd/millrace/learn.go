@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/snapshot"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/store"
 )
 
@@ -78,10 +78,9 @@ const (
 // school sees to it that a site's pages are extracted by what was learned of
 // it. The lesson is kept in the memory of the site.
 type school struct {
-	site  store.Site
-	from  string // the source
-	flags learning
-	log   *slog.Logger
+	stored state.JSON[*lesson]
+	flags  learning
+	log    *slog.Logger
 
 	pupil learner
 	fixed *extract.Rules // those of the owner alone
@@ -91,8 +90,8 @@ type school struct {
 
 // attend prepares an origin: it gets the rules that are known, and where
 // nothing is, what can be learned of it before it is read.
-func attend(ctx context.Context, site store.Site, from string, flags learning, log *slog.Logger, pupil learner) (*school, error) {
-	s := &school{site: site, from: from, flags: flags, log: log, pupil: pupil}
+func attend(ctx context.Context, st store.State, site, from string, flags learning, log *slog.Logger, pupil learner) (*school, error) {
+	s := &school{stored: lessonOf(st, site, from), flags: flags, log: log, pupil: pupil}
 	var err error
 	if s.fixed, err = flags.rules(nil); err != nil {
 		return nil, err
@@ -101,7 +100,7 @@ func attend(ctx context.Context, site store.Site, from string, flags learning, l
 		pupil.Correct(s.fixed)
 		return s, s.try(ctx)
 	}
-	if s.held, err = loadLesson(ctx, site, from); err != nil {
+	if s.held, err = s.stored.Load(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := s.correct(); err != nil {
@@ -170,21 +169,11 @@ func (s *school) try(ctx context.Context) error {
 	return nil
 }
 
-// loadLesson gives what was learned of a source; nil = nothing.
-func loadLesson(ctx context.Context, site store.Site, from string) (*lesson, error) {
-	c, err := site.Cursor(ctx, lessonOf(from))
-	if err != nil || c == "" {
-		return nil, err
-	}
-	l := new(lesson)
-	if err := json.Unmarshal([]byte(c), l); err != nil {
-		return nil, nil //nolint:nilerr,nilnil // of another version: it is learned again
-	}
-	return l, nil
+// lessonOf is where a site's State has what was learned of a source; nil =
+// nothing.
+func lessonOf(st store.State, site, from string) state.JSON[*lesson] {
+	return state.JSON[*lesson]{State: st, Namespace: site, Key: from + "/template"}
 }
-
-// lessonOf names the memory of what was learned of a source.
-func lessonOf(from string) string { return from + " template" }
 
 // correct gives the origin its rules; the fingerprint is theirs.
 func (s *school) correct() (fingerprint string, err error) {
@@ -278,16 +267,7 @@ func (s *school) study(ctx context.Context, refs []millrace.Ref) (*extract.Templ
 	return l.Template(), nil
 }
 
-func (s *school) save(ctx context.Context) error {
-	text, err := json.Marshal(s.held)
-	if err != nil {
-		return err
-	}
-	_, err = s.site.Apply(ctx, lessonOf(s.from), []millrace.Change{
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(text)}},
-	})
-	return err
-}
+func (s *school) save(ctx context.Context) error { return s.stored.Save(ctx, s.held) }
 
 // reread applies the pages that a source has made again by itself.
 func reread(ctx context.Context, site store.Site, from string, changes iter.Seq2[millrace.Change, error]) (millrace.Tally, error) {

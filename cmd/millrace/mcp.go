@@ -128,7 +128,7 @@ func (l *mirrorLibrary) Site(ctx context.Context, name string) (*mcp.Site, error
 		return nil, err
 	}
 	out := &mcp.Site{Name: name, View: v}
-	terms, err := siteTerms(ctx, site)
+	terms, err := siteTerms(ctx, l.store.State(), site)
 	if err != nil {
 		return nil, err
 	}

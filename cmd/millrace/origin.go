@@ -249,7 +249,7 @@ func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror
 	start := time.Now()
 	if pupil, ok := o.source.(learner); ok && (o.school == nil || o.school.pupil != pupil) {
 		var err error
-		if o.school, err = attend(ctx, site, o.from, o.learning, p.log, pupil); err != nil {
+		if o.school, err = attend(ctx, o.store.State(), o.name, o.from, o.learning, p.log, pupil); err != nil {
 			return nil, err
 		}
 	}
@@ -265,7 +265,7 @@ func (o *origin) take(ctx context.Context, p *process, site store.Site) (*mirror
 		return report, err
 	}
 	if report.Doubted == 0 && report.Missed == 0 && (o.complete == nil || o.complete()) {
-		gone, doubted, err := retire(ctx, site, o.from, rolls(o.name)...)
+		gone, doubted, err := retire(ctx, o.store.State(), site, o.from, rolls(o.name)...)
 		report.Deleted, report.Doubted = report.Deleted+gone, doubted
 		if err != nil {
 			return report, err

@@ -3,19 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/store"
 )
 
-// policyOf is whose cursor remembers a site's policy.
-const policyOf = "policy"
-
-// policyRecord is what a site remembers of the policy that it is published
+// policyRecord is what the State of a store has of the policy that it is published
 // with.
 type policyRecord struct {
 	Print   string    `json:"print"`   // of the block; "" = there is none any more
@@ -37,50 +34,34 @@ func policyPrint(p *millrace.Policy) string {
 // dated gives the policy of the configuration as it is published: with the
 // time when it was last changed, unless it says that itself. The site remembers
 // it, so that all who publish the site say the same.
-func (p *process) dated(ctx context.Context, site store.Site) (*millrace.Policy, error) {
-	is := policyRecord{Print: policyPrint(p.policy)}
-	for {
-		cursor, err := site.Cursor(ctx, policyOf)
-		if err != nil {
-			return nil, err
-		}
-		var was policyRecord
-		if cursor != "" {
-			if err := json.Unmarshal([]byte(cursor), &was); err != nil {
-				return nil, fmt.Errorf("what the store remembers of the policy: %w: %w", millrace.ErrInvalid, err)
-			}
-		}
-		is.Updated = was.Updated
-		if is.Print != was.Print {
+func (p *process) dated(ctx context.Context, st store.State, site string) (*millrace.Policy, error) {
+	record := state.JSON[policyRecord]{State: st, Namespace: site, Key: "published policy"}
+	updated, is := time.Time{}, policyPrint(p.policy)
+	err := record.Update(ctx, func(r *policyRecord) error {
+		if r.Print != is {
+			was := r.Updated
 			// Later than before, whatever the clock does: readers go by it.
-			if is.Updated = time.Now().UTC().Truncate(time.Second); !is.Updated.After(was.Updated) {
-				is.Updated = was.Updated.Add(time.Second)
+			if r.Updated = time.Now().UTC().Truncate(time.Second); !r.Updated.After(was) {
+				r.Updated = was.Add(time.Second)
 			}
 			if p.policy != nil && !p.policy.Updated.IsZero() {
-				if !p.policy.Updated.After(was.Updated) {
+				if !p.policy.Updated.After(was) {
 					p.log.Warn("the policy has changed, and says that it has not: change its key updated, or leave it out",
-						"updated", p.policy.Updated.Format(time.RFC3339), "changed before", was.Updated.Format(time.RFC3339))
+						"updated", p.policy.Updated.Format(time.RFC3339), "changed before", was.Format(time.RFC3339))
 				}
-				is.Updated = p.policy.Updated
+				r.Updated = p.policy.Updated
 			}
-			b, err := json.Marshal(is)
-			if err != nil {
-				return nil, err
-			}
-			switch err := site.Swap(ctx, policyOf, cursor, millrace.Cursor(b)); {
-			case errors.Is(err, millrace.ErrConflict):
-				continue // another process has been faster
-			case err != nil:
-				return nil, err
-			}
+			r.Print = is
 		}
-		if p.policy == nil {
-			return nil, nil
-		}
-		out := *p.policy
-		out.Updated = is.Updated
-		return &out, nil
+		updated = r.Updated
+		return nil
+	})
+	if err != nil || p.policy == nil {
+		return nil, err
 	}
+	out := *p.policy
+	out.Updated = updated
+	return &out, nil
 }
 
 // agree refuses a policy that allows what the server does not.

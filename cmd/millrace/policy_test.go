@@ -238,7 +238,7 @@ func TestBuildPolicy(t *testing.T) {
 // All who publish a site with one block say the same, whoever comes first.
 func TestPolicyDatedOnce(t *testing.T) {
 	t.Parallel()
-	site := quotaSite(t)
+	st := quotaState(t)
 	log := slog.New(slog.DiscardHandler)
 	var last time.Time
 	for round, train := range []bool{false, true, false} {
@@ -247,7 +247,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range times {
 			all.Go(func() {
-				dated, err := p.dated(t.Context(), site)
+				dated, err := p.dated(t.Context(), st, "site")
 				if err != nil {
 					t.Error(err)
 					return
@@ -265,11 +265,11 @@ func TestPolicyDatedOnce(t *testing.T) {
 		last = times[0]
 	}
 	// A block that was taken out and put back is new.
-	if p, err := (&process{log: log}).dated(t.Context(), site); p != nil || err != nil {
+	if p, err := (&process{log: log}).dated(t.Context(), st, "site"); p != nil || err != nil {
 		t.Errorf("no block: %+v, %v", p, err)
 	}
 	p := &process{log: log, policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}}
-	if dated, err := p.dated(t.Context(), site); err != nil || !dated.Updated.After(last) {
+	if dated, err := p.dated(t.Context(), st, "site"); err != nil || !dated.Updated.After(last) {
 		t.Errorf("put back: %+v, %v", dated, err)
 	}
 }
@@ -277,7 +277,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 // Who changes the block and not its date is told.
 func TestPolicyDateForgotten(t *testing.T) {
 	t.Parallel()
-	site := quotaSite(t)
+	st := quotaState(t)
 	var out buffer
 	p := &process{log: slog.New(slog.NewTextHandler(&out, nil)), policy: &millrace.Policy{Access: "all", Updated: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	for _, access := range []string{"all", "some"} {
@@ -285,7 +285,7 @@ func TestPolicyDateForgotten(t *testing.T) {
 		if out.String() != "" {
 			t.Errorf("too soon: %s", out.String())
 		}
-		if dated, err := p.dated(t.Context(), site); err != nil || !dated.Updated.Equal(p.policy.Updated) {
+		if dated, err := p.dated(t.Context(), st, "site"); err != nil || !dated.Updated.Equal(p.policy.Updated) {
 			t.Errorf("%+v, %v", dated, err)
 		}
 	}

@@ -109,8 +109,8 @@ func (c *publishing) configure(conf *store.Config, static bool) error {
 }
 
 // declare gives the rooms the policy of the configuration.
-func (c *publishing) declare(ctx context.Context, p *process, site store.Site) (err error) {
-	c.policy, err = p.dated(ctx, site)
+func (c *publishing) declare(ctx context.Context, p *process, st store.State, site string) (err error) {
+	c.policy, err = p.dated(ctx, st, site)
 	c.print = policyPrint(p.policy)
 	return err
 }

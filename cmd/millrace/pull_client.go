@@ -11,18 +11,18 @@ import (
 )
 
 // siteClient makes a client that looks at no signatures, see sealedClient.
-func (c *pullCommand) siteClient(p *process, site store.Site) *fetch.Client {
-	return c.sealedClient(p, site, nil)
+func (c *pullCommand) siteClient(p *process, st store.State) *fetch.Client {
+	return c.sealedClient(p, st, nil)
 }
 
 // sealedClient makes the client of one site. All of a command share the queues of
 // hosts, so that they are as polite, and as many requests run at once, as if
 // there were one. Nobody looks at signatures if check is nil.
-func (c *pullCommand) sealedClient(p *process, site store.Site, check *webauth.Seal) *fetch.Client {
+func (c *pullCommand) sealedClient(p *process, st store.State, check *webauth.Seal) *fetch.Client {
 	c.sharing.Do(func() { c.shared = c.client(p, nil) })
 	var robots fetch.RobotsMemory
 	if !c.IgnorePolicy {
-		robots = robotsMemory{site}
+		robots = robotsMemory{st}
 	}
 	o := c.clientOptions(p, robots)
 	o.Beside, o.MaxReceived = c.shared, int64(c.MaxBytes)

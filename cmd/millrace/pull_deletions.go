@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
 )
@@ -101,25 +101,15 @@ func (s *sitePull) deletions(ctx context.Context, w *ways, roll, name string) (*
 		return nil, nil //nolint:nilnil // there is none
 	}
 	d := &deletions{sitePull: s, w: w, name: name, roll: roll, reader: reader}
-	cursor, err := s.site.Cursor(ctx, d.memory())
-	if err == nil && cursor != "" && json.Unmarshal([]byte(cursor), &d.record) != nil {
-		d.record = deletionsRecord{} // of another version
-	}
+	d.record, err = d.stored().Load(ctx)
 	return d, err
 }
 
-func (d *deletions) memory() string { return d.root + " " + d.name + " deletions of " + d.roll }
-
-func (d *deletions) save(ctx context.Context) error {
-	b, err := json.Marshal(d.record)
-	if err != nil {
-		return err
-	}
-	_, err = d.site.Apply(ctx, d.memory(), []millrace.Change{
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
-	})
-	return err
+func (d *deletions) stored() state.JSON[deletionsRecord] {
+	return state.JSON[deletionsRecord]{State: d.st.State(), Namespace: d.root, Key: "deletions of " + d.roll + " by " + d.name}
 }
+
+func (d *deletions) save(ctx context.Context) error { return d.stored().Save(ctx, d.record) }
 
 // owe remembers that the roll has told of a state of the site, durably before
 // what it has told is: a pull that is killed in between asks the next time.

@@ -50,8 +50,7 @@ func (e *forbiddenError) Unwrap() error { return millrace.ErrForbidden }
 // safe for concurrent use.
 type gate struct {
 	purpose millrace.Purpose
-	site    store.Site // whose memory it is
-	part    store.Site // that is pulled in its place, a folder of it; nil = none
+	state   store.State
 	root    *url.URL
 	client  *fetch.Client
 	stop    context.CancelCauseFunc // ends the pull
@@ -71,14 +70,14 @@ type gate struct {
 
 // gate makes the gate of one pull. stop ends what the pull is doing.
 func (c *pullCommand) gate(
-	p *process, site store.Site, client *fetch.Client, root string, r *pullReport, stop context.CancelCauseFunc,
+	p *process, st store.State, client *fetch.Client, root string, r *pullReport, stop context.CancelCauseFunc,
 ) (*gate, error) {
 	u, err := url.Parse(root)
 	if err != nil {
 		return nil, usageError(err.Error())
 	}
 	g := &gate{
-		purpose: millrace.Purpose(c.Purpose), site: site, root: u, client: client, stop: stop, process: p, now: time.Now,
+		purpose: millrace.Purpose(c.Purpose), state: st, root: u, client: client, stop: stop, process: p, now: time.Now,
 		readers: make(map[string]millrace.Source),
 	}
 	g.options = protocol.ReaderOptions{Key: c.keyOf, Note: func(n protocol.Note) {
@@ -112,13 +111,6 @@ func (g *gate) undeleting(room protocol.Protocol) millrace.Source {
 	o := g.options
 	o.Deletions = true
 	return room.NewReader(g.client.HTTP(), g.root.String(), &o)
-}
-
-// pulls says that a part of the site is pulled, which remembers its policy, too.
-func (g *gate) pulls(part store.Site) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.part = part
 }
 
 // open asks for the site's policy before anything else is asked for, unless it
@@ -288,7 +280,7 @@ func (g *gate) heed() error {
 	}
 	if day.Policy != nil {
 		if g.quota == nil {
-			g.quota = &quota{site: g.site, host: g.root.Host, now: g.now, spent: int(g.client.Stats().Requests)}
+			g.quota = &quota{requests: requestsTo(g.state, g.root.Host), now: g.now, spent: int(g.client.Stats().Requests)}
 		}
 		g.quota.bound(day)
 		l.Take = func(ctx context.Context) error {
@@ -313,7 +305,7 @@ func (g *gate) heed() error {
 // load gives what is remembered, a zero time if that is nothing, or nothing
 // that can be used.
 func (g *gate) load(ctx context.Context) (termsRecord, error) {
-	r, err := loadTerms(ctx, g.site, termsOf(g.root))
+	r, err := loadTerms(ctx, g.state, g.root)
 	if errors.Is(err, millrace.ErrInvalid) {
 		g.process.log.Warn("what is remembered of the site's policy is of no use", "error", err)
 		return termsRecord{}, nil
@@ -354,21 +346,10 @@ func (g *gate) keep(ctx context.Context) {
 	}
 }
 
-// remember keeps what was heard, for the part of a site that is pulled, too.
-// The caller holds mu.
+// remember keeps what was heard. The caller holds mu.
 func (g *gate) remember(ctx context.Context) error {
-	name := termsOf(g.root)
-	if g.heard {
-		if err := (termsRecord{g.now().UTC(), g.terms}).save(ctx, g.site, name); err != nil {
-			return err
-		}
-	}
-	if g.part == nil {
+	if !g.heard {
 		return nil
 	}
-	r, err := loadTerms(ctx, g.site, name)
-	if err != nil || r.Time.IsZero() {
-		return err
-	}
-	return r.save(ctx, g.part, name)
+	return termsOf(g.state, g.root).Save(ctx, termsRecord{g.now().UTC(), g.terms})
 }

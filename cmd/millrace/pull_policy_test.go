@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -262,25 +263,21 @@ func age(t *testing.T, file, site, by string) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	m, err := mirrored(t.Context(), st, site+"/")
+	d, err := time.ParseDuration(by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := "policy of " + site
-	cursor, err := m.Cursor(t.Context(), from)
-	var r termsRecord
-	if err == nil {
-		err = json.Unmarshal([]byte(cursor), &r)
+	u, err := url.Parse(site)
+	if err != nil {
+		t.Fatal(err)
 	}
-	d, parseErr := time.ParseDuration(by)
-	if err != nil || parseErr != nil || r.Time.IsZero() {
-		t.Fatalf("%s is remembered: %v, %v", cursor, err, parseErr)
-	}
-	r.Time = r.Time.Add(-d)
-	b, err := json.Marshal(r)
-	if err == nil {
-		err = m.Swap(t.Context(), from, cursor, millrace.Cursor(b))
-	}
+	err = termsOf(st.State(), u).Update(t.Context(), func(r *termsRecord) error {
+		if r.Time.IsZero() {
+			return millrace.ErrNotFound
+		}
+		r.Time = r.Time.Add(-d)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,15 +406,7 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	m, err := mirrored(t.Context(), st, s.URL+"/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cursor, err := m.Cursor(t.Context(), "requests to "+strings.TrimPrefix(s.URL, "http://"))
-	var r quotaRecord
-	if err == nil {
-		err = json.Unmarshal([]byte(cursor), &r)
-	}
+	r, err := requestsTo(st.State(), strings.TrimPrefix(s.URL, "http://")).Load(t.Context())
 	if err != nil || r.Used != n {
 		t.Errorf("%d requests were made, and %+v is counted (%v)", n, r, err)
 	}

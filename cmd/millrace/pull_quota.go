@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
@@ -18,9 +17,8 @@ import (
 // that is killed counts a few that it has not made, and never makes one that it
 // has not counted.
 type quota struct {
-	site store.Site // whose memory it is
-	host string
-	now  func() time.Time
+	requests state.JSON[quotaRecord]
+	now      func() time.Time
 
 	mu    sync.Mutex
 	limit int
@@ -47,7 +45,7 @@ func (e *quotaError) Error() string {
 // Unwrap gives [millrace.ErrUnavailable].
 func (e *quotaError) Unwrap() error { return millrace.ErrUnavailable }
 
-// quotaRecord is what a site's memory has of it.
+// quotaRecord is what the State of a store has of it.
 type quotaRecord struct {
 	Day  string `json:"day"`
 	Used int    `json:"used"`
@@ -112,27 +110,16 @@ func (q *quota) close(ctx context.Context) error {
 // change sets how many requests of q.day are counted, by how many were.
 // Several pulls may do so at once.
 func (q *quota) change(ctx context.Context, next func(used int) int) error {
-	from := "requests to " + q.host
-	for {
-		cursor, err := q.site.Cursor(ctx, from)
-		if err != nil {
-			return err
+	return q.requests.Update(ctx, func(r *quotaRecord) error {
+		if r.Day != q.day {
+			*r = quotaRecord{Day: q.day}
 		}
-		var was quotaRecord
-		if cursor != "" {
-			if err := json.Unmarshal([]byte(cursor), &was); err != nil {
-				return fmt.Errorf("%s: %w: %w", from, millrace.ErrInvalid, err)
-			}
-		}
-		if was.Day != q.day {
-			was = quotaRecord{Day: q.day}
-		}
-		b, err := json.Marshal(quotaRecord{q.day, next(was.Used)})
-		if err != nil {
-			return err
-		}
-		if err := q.site.Swap(ctx, from, cursor, millrace.Cursor(b)); !errors.Is(err, millrace.ErrConflict) {
-			return err
-		}
-	}
+		r.Used = next(r.Used)
+		return nil
+	})
+}
+
+// requestsTo is where the State of a store counts the requests to a host.
+func requestsTo(st store.State, host string) state.JSON[quotaRecord] {
+	return state.JSON[quotaRecord]{State: st, Namespace: host, Key: "requests"}
 }

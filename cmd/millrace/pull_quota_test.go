@@ -14,19 +14,15 @@ import (
 	"github.com/millrace/millrace/store/sqlite"
 )
 
-// quotaSite gives a site whose memory counts.
-func quotaSite(t *testing.T) store.Site {
+// quotaState returns the State of a new store.
+func quotaState(t *testing.T) store.State {
 	t.Helper()
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	site, err := mirrored(t.Context(), st, "https://example.com/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
+	return st.State()
 }
 
 func perDay(n int) protocol.Terms {
@@ -40,10 +36,10 @@ func perDay(n int) protocol.Terms {
 // so many requests.
 func TestQuotaShared(t *testing.T) {
 	t.Parallel()
-	site := quotaSite(t)
+	requests := requestsTo(quotaState(t), "example.com")
 	now := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 	open := func(limit, spent int) *quota {
-		q := &quota{site: site, host: "example.com", now: func() time.Time { return now }, spent: spent}
+		q := &quota{requests: requests, now: func() time.Time { return now }, spent: spent}
 		q.bound(perDay(limit))
 		return q
 	}
@@ -101,9 +97,9 @@ func TestQuotaShared(t *testing.T) {
 // A pull over midnight gives nothing back of the day that is over.
 func TestQuotaMidnight(t *testing.T) {
 	t.Parallel()
-	site := quotaSite(t)
+	requests := requestsTo(quotaState(t), "example.com")
 	now := time.Date(2026, 3, 1, 23, 59, 59, 0, time.UTC)
-	q := &quota{site: site, host: "example.com", now: func() time.Time { return now }}
+	q := &quota{requests: requests, now: func() time.Time { return now }}
 	q.bound(perDay(20))
 	for range 20 {
 		if err := q.take(t.Context()); err != nil {
@@ -123,7 +119,7 @@ func TestQuotaMidnight(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := 0
-	for q = (&quota{site: site, host: "example.com", now: q.now, limit: 20, terms: perDay(20)}); q.take(t.Context()) == nil; {
+	for q = (&quota{requests: requests, now: q.now, limit: 20, terms: perDay(20)}); q.take(t.Context()) == nil; {
 		left++
 	}
 	if left != 15 {

@@ -55,7 +55,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 		return r, err
 	}
 	seal := c.sealed(p)
-	client := c.sealedClient(p, site, seal)
+	client := c.sealedClient(p, st.State(), seal)
 	defer client.CloseIdleConnections()
 	start := time.Now()
 	r.meter = measure(ctx, st, client, root, p.log, bookEvery)
@@ -68,7 +68,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	}()
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	g, err := c.gate(p, site, client, root, r, stop)
+	g, err := c.gate(p, st.State(), client, root, r, stop)
 	if err != nil {
 		return r, err
 	}
@@ -127,7 +127,6 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 		if site, err = mirrored(ctx, s.st, root); err != nil {
 			return err
 		}
-		s.gate.pulls(site)
 		s.gate.keep(ctx)
 		expected = 0
 	}
@@ -148,7 +147,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	if err != nil {
 		return err
 	}
-	school, err := attend(ctx, site, from, s.c.learning, s.p.log, src)
+	school, err := attend(ctx, s.st.State(), root, from, s.c.learning, s.p.log, src)
 	if err != nil {
 		return err
 	}
@@ -251,7 +250,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 		err = barren(ctx, site, from, rep.SkippedN)
 	}
 	if err == nil && rep.Doubted == 0 && rep.Missed == 0 && complete {
-		gone, doubted, retireErr := retire(ctx, site, from, rolls(root)...)
+		gone, doubted, retireErr := retire(ctx, s.st.State(), site, from, rolls(root)...)
 		rep.Deleted, rep.Doubted = rep.Deleted+gone, doubted
 		err = retireErr
 	}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
@@ -24,21 +24,23 @@ type termsRecord struct {
 	Terms []protocol.Terms `json:"terms"` // of each document; none = the site has none
 }
 
-// termsOf names the memory of an origin's policy.
-func termsOf(u *url.URL) string { return "policy of " + u.Scheme + "://" + u.Host }
+// termsOf is where the State of a store has the policy of an origin.
+func termsOf(st store.State, u *url.URL) state.JSON[termsRecord] {
+	return state.JSON[termsRecord]{State: st, Namespace: u.Scheme + "://" + u.Host, Key: "policy"}
+}
 
 // siteTerms gives the documents in which a mirrored site says what its content
 // may be used for, as they were read last: purposes, requirements such as
 // attribution, and the terms. There are none if the site has said nothing, if
 // nobody has asked it, and if the site is no URL, such as a folder.
-func siteTerms(ctx context.Context, site store.Site) ([]protocol.Terms, error) {
-	r, err := siteTermsRecord(ctx, site)
+func siteTerms(ctx context.Context, st store.State, site store.Site) ([]protocol.Terms, error) {
+	r, err := siteTermsRecord(ctx, st, site)
 	return r.Terms, err
 }
 
 // siteTermsRecord is siteTerms with the time when they were read, zero if they
 // never were.
-func siteTermsRecord(ctx context.Context, site store.Site) (termsRecord, error) {
+func siteTermsRecord(ctx context.Context, st store.State, site store.Site) (termsRecord, error) {
 	v, err := site.Head(ctx)
 	if err != nil {
 		return termsRecord{}, err
@@ -47,18 +49,16 @@ func siteTermsRecord(ctx context.Context, site store.Site) (termsRecord, error) 
 	if err != nil || u.Host == "" {
 		return termsRecord{}, nil //nolint:nilerr // it is no site of the web
 	}
-	return loadTerms(ctx, site, termsOf(u))
+	return loadTerms(ctx, st, u)
 }
 
 // loadTerms gives what is remembered, a zero time if nothing is. ErrInvalid: it
 // is of no use.
-func loadTerms(ctx context.Context, site store.Site, name string) (termsRecord, error) {
-	cursor, err := site.Cursor(ctx, name)
-	if err != nil || cursor == "" {
+func loadTerms(ctx context.Context, st store.State, u *url.URL) (termsRecord, error) {
+	r, err := termsOf(st, u).Load(ctx)
+	if err != nil {
 		return termsRecord{}, err
 	}
-	var r termsRecord
-	err = json.Unmarshal([]byte(cursor), &r)
 	for _, t := range r.Terms {
 		if err == nil && t.Policy == nil {
 			err = errors.New("a document without its policy")
@@ -67,19 +67,7 @@ func loadTerms(ctx context.Context, site store.Site, name string) (termsRecord, 
 		}
 	}
 	if err != nil {
-		return termsRecord{}, fmt.Errorf("%s: %w: %w", name, millrace.ErrInvalid, err)
+		return termsRecord{}, fmt.Errorf("policy of %s: %w: %w", u.Host, millrace.ErrInvalid, err)
 	}
 	return r, nil
-}
-
-// save keeps the record in the memory of a site.
-func (r termsRecord) save(ctx context.Context, site store.Site, name string) error {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	_, err = site.Apply(ctx, name, []millrace.Change{
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
-	})
-	return err
 }

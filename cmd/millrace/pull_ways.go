@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +11,10 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
 )
 
 // waysAge is how long it is remembered what ways a site has, and laterAge if one
@@ -53,28 +54,25 @@ func (f wayFailure) rests(now time.Time) bool {
 	return now.Sub(f.Time) < min(time.Hour<<min(f.Times-2, 8), 24*time.Hour)
 }
 
-// waysOf names the memory of the ways into a site.
-func waysOf(root string) string { return "ways of " + root }
+// waysOf is where the State of a store has the ways into a site.
+func waysOf(st store.State, root string) state.JSON[waysRecord] {
+	return state.JSON[waysRecord]{State: st, Namespace: root, Key: "ways"}
+}
 
 // ways are those into the site of one pull.
 type ways struct {
 	*sitePull
 	found  waysRecord
-	fresh  bool           // found in this pull
-	was    *discover.Site // what is remembered for too long to count, and has not failed
-	saved  millrace.Cursor
+	fresh  bool                  // found in this pull
+	was    *discover.Site        // what is remembered for too long to count, and has not failed
 	before map[string]wayFailure // as they were when the pull began
 }
 
 // recall takes up what is remembered, if it is of use.
 func (w *ways) recall(ctx context.Context) error {
-	var err error
-	if w.saved, err = w.site.Cursor(ctx, waysOf(w.root)); err != nil || w.saved == "" {
+	r, err := waysOf(w.st.State(), w.root).Load(ctx)
+	if err != nil || r.Site == nil || r.Site.URL == "" {
 		return err
-	}
-	var r waysRecord
-	if err := json.Unmarshal([]byte(w.saved), &r); err != nil || r.Site == nil || r.Site.URL == "" {
-		return nil //nolint:nilerr // of another version: they are looked for again
 	}
 	now := w.gate.now()
 	w.before = r.Failed
@@ -137,17 +135,7 @@ func (w *ways) lookFor(ctx context.Context, held []string) error {
 
 // save remembers what was found, and what of it has failed.
 func (w *ways) save(ctx context.Context) error {
-	b, err := json.Marshal(w.found)
-	if err != nil || millrace.Cursor(b) == w.saved {
-		return err
-	}
-	_, err = w.site.Apply(ctx, waysOf(w.root), []millrace.Change{
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
-	})
-	if err == nil {
-		w.saved = millrace.Cursor(b)
-	}
-	return err
+	return waysOf(w.st.State(), w.root).Save(ctx, w.found)
 }
 
 // fail remembers that a way is of no use for now.

@@ -30,25 +30,13 @@ func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (be
 		t.Fatal(err)
 	}
 	defer st.Close()
-	site, err := mirrored(t.Context(), st, root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cursor, err := site.Cursor(t.Context(), waysOf(root))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r waysRecord
-	if err := json.Unmarshal([]byte(cursor), &r); err != nil {
-		t.Fatalf("%q: %v", cursor, err)
-	}
-	before = r
-	change(&r)
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = site.Apply(t.Context(), waysOf(root), []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}}})
+	err = waysOf(st.State(), root).Update(t.Context(), func(r *waysRecord) error {
+		if before = *r; r.Site == nil {
+			return millrace.ErrNotFound
+		}
+		change(r)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

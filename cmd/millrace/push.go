@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/store"
 )
 
@@ -84,25 +85,22 @@ func (c *serveCommand) reachable(docs string, o *origin) error {
 
 // indexNow gives who is told of changed pages, nil if nobody is. What it knows the
 // site by is kept with the site.
-func (c *serveCommand) indexNow(ctx context.Context, site store.Site, base string) (*push.IndexNow, error) {
+func (c *serveCommand) indexNow(ctx context.Context, s store.State, site, base string) (*push.IndexNow, error) {
 	if !c.IndexNow {
 		return nil, nil
 	}
 	key := c.IndexNowKey
-	const kept = "key of IndexNow"
 	if key == "" {
-		had, err := site.Cursor(ctx, kept)
+		made, err := state.Make(ctx, s, site, "indexnow/key",
+			func(key []byte) bool { return push.CheckKey(string(key)) == nil },
+			func() ([]byte, error) {
+				key, err := push.NewKey(rand.Reader)
+				return []byte(key), err
+			})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("key of IndexNow: %w", err)
 		}
-		if key = string(had); push.CheckKey(key) != nil {
-			if key, err = push.NewKey(rand.Reader); err != nil {
-				return nil, err
-			}
-			if err := site.Swap(ctx, kept, had, millrace.Cursor(key)); err != nil {
-				return nil, fmt.Errorf("key of IndexNow: %w", err)
-			}
-		}
+		key = string(made)
 	}
 	n, err := push.NewIndexNow(c.IndexNowURL, key, base)
 	if err != nil {
@@ -113,7 +111,7 @@ func (c *serveCommand) indexNow(ctx context.Context, site store.Site, base strin
 
 // prove has the gateway serve the file of the key.
 func (s *service) prove(ctx context.Context, o *gateway.Options) (err error) {
-	if s.indexNow, err = s.c.indexNow(ctx, s.site, s.origin.base); err != nil || s.indexNow == nil {
+	if s.indexNow, err = s.c.indexNow(ctx, s.origin.store.State(), s.origin.name, s.origin.base); err != nil || s.indexNow == nil {
 		return err
 	}
 	o.Fixed = map[string]string{s.indexNow.Path(): s.indexNow.Text()}
@@ -146,7 +144,8 @@ func (s *service) push(ctx context.Context) error {
 	}) // without a log: URLs that are posted to may have secrets
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
-		Site: publishedSite{s.site}, Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
+		Site: publishedSite{s.site}, State: s.origin.store.State(), Name: s.origin.name,
+		Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
 	}
 	p.Run(ctx)
 	return nil

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/store"
 )
 
@@ -24,12 +24,13 @@ func rolls(site string) []string {
 	return names
 }
 
-// The cursors of a source that is not the site's roll any more. They are none
-// of its own, so that it starts over should it come back.
-const (
-	retired  = millrace.Cursor("retired")
-	retiring = "retiring " // and how many pages went with it; not believed yet
-)
+// retirement is what the State of a store has of a source that is not the
+// site's roll any more. It counts while the source has no cursor: one that
+// comes back starts over.
+type retirement struct {
+	Done    bool `json:"done"`
+	Doubted int  `json:"doubted,omitempty"` // pages that went with it; not believed yet
+}
 
 // noneRead is the error of a way that names pages and gives none of them.
 func noneRead(n int) error {
@@ -51,7 +52,7 @@ func barren(ctx context.Context, site store.Site, from string, skipped int) erro
 // active reports whether a source has decided last which pages a site has.
 func active(ctx context.Context, site store.Site, from string) (bool, error) {
 	c, err := site.Cursor(ctx, from)
-	return c != "" && c != retired && !strings.HasPrefix(string(c), retiring), err
+	return c != "", err
 }
 
 // partialOf names the record that no pull of a site has come to its end yet.
@@ -79,12 +80,12 @@ func setPartial(ctx context.Context, site store.Site, name string, c millrace.Cu
 // it was the roll, goes. Of the rest it forgets the versions, because a page
 // that stands does not say again what it leads to. As everywhere, the loss of
 // a fifth is believed the second time only; doubted counts it until then.
-func retire(ctx context.Context, site store.Site, from string, others ...string) (deleted, doubted int, err error) {
+func retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, doubted int, err error) {
 	for _, other := range others {
 		if other == from {
 			continue
 		}
-		gone, lost, err := retireOne(ctx, site, from, other)
+		gone, lost, err := retireOne(ctx, st, site, from, other)
 		deleted, doubted = deleted+gone, doubted+lost
 		if err != nil {
 			return deleted, doubted, fmt.Errorf("retire %s: %w", other, err)
@@ -93,10 +94,17 @@ func retire(ctx context.Context, site store.Site, from string, others ...string)
 	return deleted, doubted, nil
 }
 
-func retireOne(ctx context.Context, site store.Site, from, other string) (deleted, doubted int, err error) {
+func retireOne(ctx context.Context, st store.State, site store.Site, from, other string) (deleted, doubted int, err error) {
 	cursor, err := site.Cursor(ctx, other)
-	if err != nil || cursor == retired {
+	if err != nil {
 		return 0, 0, err
+	}
+	stored := state.JSON[retirement]{State: st, Namespace: other, Key: "retirement"}
+	var was retirement
+	if cursor == "" {
+		if was, err = stored.Load(ctx); err != nil || was.Done {
+			return 0, 0, err
+		}
 	}
 	held, lost := 0, 0
 	err = compare(ctx, site, from, other, func(_ millrace.Ref, kept bool) error {
@@ -108,10 +116,8 @@ func retireOne(ctx context.Context, site store.Site, from, other string) (delete
 	if err != nil || held == 0 && cursor == "" {
 		return 0, 0, err
 	}
-	next := retired
-	before, _ := strconv.Atoi(strings.TrimPrefix(string(cursor), retiring))
-	if doubt := lost*5 >= held && lost > 0 && (!strings.HasPrefix(string(cursor), retiring) || before != lost); doubt {
-		doubted, next = lost, millrace.Cursor(retiring+strconv.Itoa(lost))
+	if lost*5 >= held && lost > 0 && was.Doubted != lost {
+		doubted = lost
 	}
 	var batch []millrace.Change
 	apply := func() error {
@@ -135,8 +141,11 @@ func retireOne(ctx context.Context, site store.Site, from, other string) (delete
 			return deleted, 0, err
 		}
 	}
-	batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: next}})
-	return deleted, doubted, apply()
+	batch = append(batch, millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{}})
+	if err := apply(); err != nil {
+		return deleted, doubted, err
+	}
+	return deleted, doubted, stored.Save(ctx, retirement{Done: doubted == 0, Doubted: doubted})
 }
 
 // compare goes through what one source is remembered by, and tells of each

@@ -150,7 +150,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := s.export(); err != nil {
 		return nil, err
 	}
-	if err := c.declare(ctx, p, s.site); err != nil {
+	if err := c.declare(ctx, p, o.store.State(), o.name); err != nil {
 		return nil, err
 	}
 	published, key := c.guarded(&conf, &c.doors)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"

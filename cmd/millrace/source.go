@@ -213,7 +213,7 @@ func (o *origin) connect(ctx context.Context, c *serveCommand, p *process, site 
 	if o.source != nil || o.kind == "mirror" {
 		return c.noTypes(o)
 	}
-	client := fetch.New(c.siteOptions(p, o.base, robotsMemory{site})).HTTP()
+	client := fetch.New(c.siteOptions(p, o.base, robotsMemory{o.store.State()})).HTTP()
 	o.close = func() error { client.CloseIdleConnections(); return nil }
 	if o.kind == "live" {
 		o.kind = "crawl"
@@ -329,21 +329,27 @@ func (c *crawling) options(p *process, site store.Site, from string, progress fu
 	}
 }
 
-// robotsMemory keeps the robots.txt of origins in the memory of a site.
-type robotsMemory struct{ site store.Site }
+// robotsMemory keeps the robots.txt of origins in the State of a store.
+type robotsMemory struct{ store.State }
 
 var _ fetch.RobotsMemory = robotsMemory{}
 
 // Load gives what was saved of an origin, nil if nothing was.
 func (m robotsMemory) Load(ctx context.Context, origin string) ([]byte, error) {
-	c, err := m.site.Cursor(ctx, "robots.txt of "+origin)
-	return []byte(c), err
+	return m.Value(ctx, origin, robotsKey)
 }
 
 // Save keeps a record of an origin.
 func (m robotsMemory) Save(ctx context.Context, origin string, record []byte) error {
-	_, err := m.site.Apply(ctx, "robots.txt of "+origin, []millrace.Change{
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(record)}},
-	})
+	old, err := m.Value(ctx, origin, robotsKey)
+	if err == nil {
+		err = m.Swap(ctx, origin, robotsKey, old, record)
+	}
+	if errors.Is(err, millrace.ErrConflict) {
+		return nil // another process has saved what it has just read
+	}
 	return err
 }
+
+// robotsKey is the key of an origin's robots.txt.
+const robotsKey = "robots.txt"

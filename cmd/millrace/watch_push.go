@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/internal/state"
 )
 
 const pushLimit = 30 * time.Second // for one request to a hub or a search engine
@@ -68,8 +68,6 @@ type pushed struct {
 	quiet   time.Time // until then nobody looks for a hub
 }
 
-func (s *watchedSite) subscribedAs() string { return "subscription of " + s.folder }
-
 // subscribe sees to it that a hub is subscribed to that tells when a site that can
 // be read has changed, if it has one.
 func (w *watching) subscribe(ctx context.Context, s *watchedSite) {
@@ -97,24 +95,15 @@ func (w *watching) subscribe(ctx context.Context, s *watchedSite) {
 
 // keepSubscribed keeps a subscription, which the store remembers.
 func (w *watching) keepSubscribed(ctx context.Context, s *watchedSite) error {
-	text, err := s.memory.Cursor(ctx, s.subscribedAs())
+	stored := state.JSON[push.Subscription]{State: w.store.State(), Namespace: s.folder, Key: "watch/subscription"}
+	held, err := stored.Load(ctx)
 	if err != nil {
 		return err
 	}
-	var held push.Subscription
-	if text != "" && json.Unmarshal([]byte(text), &held) != nil {
-		held = push.Subscription{} // of a form that nobody knows: subscribe anew
-	}
-	client := w.c.siteClient(w.puller, s.memory)
+	client := w.c.siteClient(w.puller, w.store.State())
 	defer client.CloseIdleConnections()
 	return w.subscriber.Keep(ctx, client.HTTP(), s.folder, held, func(now push.Subscription) {
-		b, err := json.Marshal(now)
-		if err == nil && string(b) != string(text) {
-			_, err = s.memory.Apply(context.WithoutCancel(ctx), s.subscribedAs(), []millrace.Change{
-				{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
-			})
-		}
-		if err != nil {
+		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {
 			w.process.log.Error("the subscription is not remembered", "site", s.folder, "error", err)
 		}
 	}, s.nudge)

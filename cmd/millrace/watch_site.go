@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"slices"
@@ -12,16 +11,17 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/schedule"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
 
 // watchedSite is one site that is watched.
 type watchedSite struct {
-	url    string     // as it was given
-	root   string     // of its origin
-	folder string     // that the URL is of
-	memory store.Site // where its record is
+	url    string // as it was given
+	root   string // of its origin
+	folder string // that the URL is of
+	stored state.JSON[watchRecord]
 	record watchRecord
 	hints  chan struct{} // one waits there, if the site has changed
 	fresh  bool          // no pull has completed; with --from now, no change is sent before one has
@@ -33,7 +33,7 @@ type watchedSite struct {
 	quiet time.Time // until then nobody tries to listen
 }
 
-// watchRecord is what a site's memory has of the watch.
+// watchRecord is what the State of a store has of the watch of a site.
 type watchRecord struct {
 	schedule.State
 	// Site is the site of the store that the last pull has come into: that of
@@ -55,16 +55,9 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 	if s.folder, err = siteFolder(u); err != nil {
 		return nil, err
 	}
-	if s.memory, err = mirrored(ctx, w.store, s.root); err != nil {
+	s.stored = state.JSON[watchRecord]{State: w.store.State(), Namespace: s.folder, Key: "watch"}
+	if s.record, err = s.stored.Load(ctx); err != nil {
 		return nil, err
-	}
-	kept, err := s.memory.Cursor(ctx, s.keptAs())
-	if err != nil {
-		return nil, err
-	}
-	if kept != "" && json.Unmarshal([]byte(kept), &s.record) != nil {
-		w.process.log.Warn("what is remembered of the watch is of no use", "site", s.folder)
-		s.record = watchRecord{}
 	}
 	s.record.State, s.place, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
 	accounts, err := w.store.Accounts(ctx)
@@ -97,19 +90,8 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 // the pages of the first pull are not changes.
 func (s *watchedSite) held(w *watching) bool { return s.fresh && w.c.From == "now" }
 
-func (s *watchedSite) keptAs() string { return "watch of " + s.folder }
-
 // keep keeps the record.
-func (s *watchedSite) keep(ctx context.Context) error {
-	b, err := json.Marshal(s.record)
-	if err != nil {
-		return err
-	}
-	_, err = s.memory.Apply(ctx, s.keptAs(), []millrace.Change{
-		{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: millrace.Cursor(b)}},
-	})
-	return err
-}
+func (s *watchedSite) keep(ctx context.Context) error { return s.stored.Save(ctx, s.record) }
 
 // watch pulls a site whenever it is due, until the context ends.
 func (w *watching) watch(ctx context.Context, s *watchedSite) {
@@ -237,7 +219,7 @@ func (w *watching) gap(ctx context.Context, s *watchedSite, r *pullReport) time.
 	}
 	if u, err := url.Parse(s.root); err == nil && r.Error == "" {
 		// The pull has asked for it, or knows it from before.
-		if robots, err := w.c.siteClient(w.puller, s.memory).Robots(ctx, u); err == nil {
+		if robots, err := w.c.siteClient(w.puller, w.store.State()).Robots(ctx, u); err == nil {
 			gap = max(gap, min(robots.CrawlDelay(), maxGap))
 		}
 	}
@@ -266,7 +248,7 @@ func (w *watching) listen(ctx context.Context, s *watchedSite) {
 	}
 	var memory fetch.RobotsMemory
 	if !w.c.IgnorePolicy {
-		memory = robotsMemory{s.memory}
+		memory = robotsMemory{w.store.State()}
 	}
 	for _, room := range w.ways {
 		// Its queues are its own: it is in flight all the time, and takes no

@@ -134,12 +134,12 @@ func (t *telling) box(ctx context.Context, name string) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outbox.Outbox{Site: site, Name: name, Receiver: "standard output", Most: printed, Deliver: t.print}
+	o := &outbox.Outbox{Site: site, State: t.w.store.State(), Name: name, Receiver: "standard output", Most: printed, Deliver: t.print}
 	if t.w.hook != nil {
 		o.Receiver, o.Most = "webhook "+t.w.hook.Key(), posted
 		o.Deliver = func(ctx context.Context, lines [][]byte) error { return t.post(ctx, name, lines) }
 	}
-	o.Terms = func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, site, name) }
+	o.Terms = func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, name) }
 	switch t.w.c.Content {
 	case "text":
 		o.Content = (*millrace.Page).Text
@@ -151,12 +151,12 @@ func (t *telling) box(ctx context.Context, name string) (*box, error) {
 }
 
 // terms gives what a site says about the use of its content, as exports have it.
-func (t *telling) terms(ctx context.Context, site store.Site, name string) (json.RawMessage, error) {
+func (t *telling) terms(ctx context.Context, name string) (json.RawMessage, error) {
 	u, err := url.Parse(name)
 	if err != nil {
 		return nil, err
 	}
-	r, err := loadTerms(ctx, site, termsOf(u))
+	r, err := loadTerms(ctx, t.w.store.State(), u)
 	if errors.Is(err, millrace.ErrInvalid) {
 		t.w.process.log.Warn("what the site says about the use of its content is not told", "error", err)
 		return nil, nil

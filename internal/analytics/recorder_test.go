@@ -215,12 +215,12 @@ func TestTexts(t *testing.T) {
 // equal.
 func TestQueryKey(t *testing.T) {
 	ctx := t.Context()
-	notes := &notes{}
-	key, err := QueryKey(ctx, notes)
-	if err != nil || len(key) != keySize {
+	st, _ := kept(t)
+	key, err := QueryKey(ctx, st.State(), "site")
+	if err != nil || len(key) != queryKeySize {
 		t.Fatal(key, err)
 	}
-	again, err := QueryKey(ctx, notes)
+	again, err := QueryKey(ctx, st.State(), "site")
 	if err != nil || string(again) != string(key) {
 		t.Errorf("a site has one key: %v", err)
 	}
@@ -236,34 +236,10 @@ func TestQueryKey(t *testing.T) {
 	if got[0].Query != got[2].Query || got[0].Query == got[1].Query || got[3].Query != "" || len(got[0].Query) != 25 || strings.Contains(got[0].Query, "private") {
 		t.Errorf("%q %q %q %q", got[0].Query, got[1].Query, got[2].Query, got[3].Query)
 	}
-	other, err := QueryKey(ctx, &notes2)
+	other, err := QueryKey(ctx, st.State(), "other")
 	if err != nil || hashed(other, "private matters") == got[0].Query {
 		t.Errorf("two sites have one key: %v", err)
 	}
-}
-
-var notes2 notes
-
-// notes keeps short texts, and tells once that somebody else was faster.
-type notes struct {
-	kept   map[string]millrace.Cursor
-	beaten bool
-}
-
-func (n *notes) Cursor(_ context.Context, from string) (millrace.Cursor, error) {
-	return n.kept[from], nil
-}
-
-func (n *notes) Swap(_ context.Context, from string, old, new millrace.Cursor) error {
-	if !n.beaten {
-		n.beaten, n.kept = true, map[string]millrace.Cursor{}
-		return millrace.ErrConflict
-	}
-	if n.kept[from] != old {
-		return millrace.ErrConflict
-	}
-	n.kept[from] = new
-	return nil
 }
 
 // The store is tidied up every hour, but not by a clock that was just set.

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 )
 
 // Site is what an outbox needs of a site of a store. Its methods are those of
@@ -16,18 +18,14 @@ import (
 type Site interface {
 	// Head gives what the site is now.
 	Head(ctx context.Context) (millrace.View, error)
-	// Cursor gives what is kept under a name, "" if nothing is.
-	Cursor(ctx context.Context, from string) (millrace.Cursor, error)
-	// Swap keeps new in the place of old, durably. ErrConflict: old is not what
-	// is there.
-	Swap(ctx context.Context, from string, old, new millrace.Cursor) error
 }
 
 // Outbox tells one receiver of one site. It is for one goroutine.
 type Outbox struct {
 	Site     Site
-	Name     string // of the site, for its receiver
-	Receiver string // names it in the store
+	State    store.State // keeps how far the receiver has been told
+	Name     string      // of the site, for its receiver and in State
+	Receiver string      // names it in the store
 	// Deliver hands over events, each a line of JSON with its end, and comes
 	// back when the receiver has them. ErrTooLarge: they are too much at once.
 	Deliver func(ctx context.Context, lines [][]byte) error
@@ -39,9 +37,9 @@ type Outbox struct {
 	Most  int // events that are delivered together; 0 = 100
 	Bytes int // of those, after which no more are added; 0 = 256 KiB
 
-	known bool            // last is
-	last  millrace.Cursor // what is kept, if nobody else keeps something
-	small int             // halves Most and Bytes so often, after an ErrTooLarge
+	known bool   // last is
+	last  []byte // what is kept, if nobody else keeps something
+	small int    // halves Most and Bytes so often, after an ErrTooLarge
 }
 
 // place is how far a receiver has been told.
@@ -53,15 +51,15 @@ type place struct {
 	After string `json:"after,omitempty"` // with All: the last page that was told; "" = none
 }
 
-// from is whose cursor remembers the place.
-func (o *Outbox) from() string { return "told to " + o.Receiver }
+// key is the key of the place.
+func (o *Outbox) key() string { return "told to " + o.Receiver }
 
-// load gives the place, and its form in the store, "" if there is none.
-func (o *Outbox) load(ctx context.Context) (p place, kept millrace.Cursor, err error) {
-	if kept, err = o.Site.Cursor(ctx, o.from()); err != nil || kept == "" {
-		return p, kept, err
+// load gives the place, and its form in the store, nil if there is none.
+func (o *Outbox) load(ctx context.Context) (p place, kept []byte, err error) {
+	if kept, err = o.State.Value(ctx, o.Name, o.key()); err != nil || len(kept) == 0 {
+		return p, nil, err
 	}
-	if json.Unmarshal([]byte(kept), &p) != nil {
+	if json.Unmarshal(kept, &p) != nil {
 		p = place{} // of a form that nobody knows: start over
 	}
 	return p, kept, nil
@@ -72,7 +70,7 @@ type teller struct {
 	*Outbox
 	terms json.RawMessage
 	at    place
-	kept  millrace.Cursor
+	kept  []byte
 	told  int
 	lines [][]byte
 	size  int
@@ -94,7 +92,7 @@ func (e *TakenError) Unwrap() error { return millrace.ErrConflict }
 // been told of anything yet.
 func (o *Outbox) Skip(ctx context.Context) error {
 	_, kept, err := o.load(ctx)
-	if err != nil || kept != "" {
+	if err != nil || kept != nil {
 		return err
 	}
 	v, err := o.Site.Head(ctx)
@@ -115,7 +113,7 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 	if t.at, t.kept, err = o.load(ctx); err != nil {
 		return 0, err
 	}
-	if o.known && t.kept != o.last {
+	if o.known && !bytes.Equal(t.kept, o.last) {
 		return 0, &TakenError{o.Name}
 	}
 	o.known, o.last = true, t.kept
@@ -153,7 +151,7 @@ func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 			refused = true // what is lost may be the view's, which is old by now
 		case lost && !t.at.All:
 			// The receiver of a store that is new is told nothing of it.
-			if err := t.keep(ctx, place{Cursor: site.At(site.Seq), All: true, Reset: t.kept != ""}); err != nil {
+			if err := t.keep(ctx, place{Cursor: site.At(site.Seq), All: true, Reset: t.kept != nil}); err != nil {
 				return t.told, err
 			}
 		default:
@@ -296,7 +294,7 @@ func (t *teller) hand(ctx context.Context, lines [][]byte) error {
 
 // keep keeps how far the telling has come, durably.
 func (t *teller) keep(ctx context.Context, to place) error {
-	if to == t.at && t.kept != "" {
+	if to == t.at && t.kept != nil {
 		return nil
 	}
 	b, err := json.Marshal(to)
@@ -304,13 +302,13 @@ func (t *teller) keep(ctx context.Context, to place) error {
 		return err
 	}
 	// What was delivered is delivered, even if the process is to end.
-	if err := t.Site.Swap(context.WithoutCancel(ctx), t.from(), t.kept, millrace.Cursor(b)); err != nil {
+	if err := t.State.Swap(context.WithoutCancel(ctx), t.Name, t.key(), t.kept, b); err != nil {
 		if errors.Is(err, millrace.ErrConflict) {
 			return &TakenError{t.Name}
 		}
 		return err
 	}
-	t.at, t.kept = to, millrace.Cursor(b)
+	t.at, t.kept = to, b
 	t.known, t.last = true, t.kept
 	return nil
 }

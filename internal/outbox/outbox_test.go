@@ -21,8 +21,14 @@ const base = "https://example.com/"
 // clock is a store's clock.
 type clock struct{ now time.Time }
 
+// opened is a site and the State of its store.
+type opened struct {
+	store.Site
+	state store.State
+}
+
 // open gives a site of a new store, whose clock moves by a minute each time.
-func open(t *testing.T) (store.Site, *clock) {
+func open(t *testing.T) (*opened, *clock) {
 	t.Helper()
 	c := &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), &sqlite.Options{Now: func() time.Time {
@@ -40,7 +46,7 @@ func open(t *testing.T) (store.Site, *clock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return site, c
+	return &opened{site, st.State()}, c
 }
 
 // apply applies changes as one commit: "/path=text" puts a page, "-/path"
@@ -106,7 +112,7 @@ func flush(t *testing.T, o *Outbox) {
 func TestFlush(t *testing.T) {
 	site, _ := open(t)
 	r := &receiver{}
-	o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver}
+	o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver}
 	flush(t, o)
 	r.want(t)
 	apply(t, site, "/a=1", "/b=1")
@@ -133,7 +139,7 @@ func TestEvent(t *testing.T) {
 	apply(t, site, "/b=1")
 	var got []string
 	o := &Outbox{
-		Site: site, Name: base, Receiver: "test", Content: (*millrace.Page).Text,
+		Site: site, State: site.state, Name: base, Receiver: "test", Content: (*millrace.Page).Text,
 		Terms: func(context.Context) (json.RawMessage, error) { return json.RawMessage(`[{"document":"x"}]`), nil },
 		Deliver: func(_ context.Context, lines [][]byte) error {
 			for _, line := range lines {
@@ -181,7 +187,7 @@ func TestCutOff(t *testing.T) {
 	flushes := 0
 	for done := false; !done; flushes++ {
 		r := &receiver{fail: down, after: 3}
-		o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver, Most: 4}
+		o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, Most: 4}
 		_, err := o.Flush(t.Context())
 		if done = err == nil; !done && !errors.Is(err, down) {
 			t.Fatal(err)
@@ -211,12 +217,12 @@ func TestLargeCommit(t *testing.T) {
 	}
 	apply(t, site, batch...)
 	r := &receiver{}
-	flush(t, &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver, Most: 20})
+	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, Most: 20})
 	if d := cmp.Diff([]int{20, 20, 20, 20, 15}, r.parts); d != "" {
 		t.Error(d)
 	}
 	r = &receiver{}
-	flush(t, &Outbox{Site: site, Name: base, Receiver: "by size", Deliver: r.deliver, Bytes: 1000})
+	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "by size", Deliver: r.deliver, Bytes: 1000})
 	if len(r.got) != 95 || len(r.parts) < 10 {
 		t.Errorf("%d told in %d parts", len(r.got), len(r.parts))
 	}
@@ -227,8 +233,8 @@ func TestReceivers(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1")
 	one, two := &receiver{}, &receiver{}
-	first := &Outbox{Site: site, Name: base, Receiver: "one", Deliver: one.deliver}
-	second := &Outbox{Site: site, Name: base, Receiver: "two", Deliver: two.deliver}
+	first := &Outbox{Site: site, State: site.state, Name: base, Receiver: "one", Deliver: one.deliver}
+	second := &Outbox{Site: site, State: site.state, Name: base, Receiver: "two", Deliver: two.deliver}
 	if err := second.Skip(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -247,8 +253,8 @@ func TestTwice(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1")
 	r := &receiver{}
-	other := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver}
-	o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: func(ctx context.Context, lines [][]byte) error {
+	other := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver}
+	o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: func(ctx context.Context, lines [][]byte) error {
 		flush(t, other)
 		return r.deliver(ctx, lines)
 	}}
@@ -257,10 +263,10 @@ func TestTwice(t *testing.T) {
 		t.Error(err)
 	}
 	// Also if each tells while the other does not, and if one has not told yet.
-	idle := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver}
+	idle := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver}
 	flush(t, idle)
 	apply(t, site, "/b=1")
-	flush(t, &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver})
+	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver})
 	for i, o := range []*Outbox{other, idle} {
 		_, err := o.Flush(t.Context())
 		if _, taken := errors.AsType[*TakenError](err); !taken {
@@ -275,7 +281,7 @@ func TestReset(t *testing.T) {
 	site, c := open(t)
 	apply(t, site, "/a=1", "/b=1", "/c=1", "/d=1")
 	r := &receiver{}
-	o := &Outbox{Site: site, Name: base, Receiver: "test", Deliver: r.deliver, Most: 2}
+	o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, Most: 2}
 	flush(t, o)
 	apply(t, site, "/b=2", "-/c")
 	c.now = c.now.Add(1000 * time.Hour)
@@ -296,7 +302,7 @@ func TestReset(t *testing.T) {
 	r.want(t, "added /b", "added /d", "added /e", "updated /a", "added /e")
 
 	never := &receiver{}
-	flush(t, &Outbox{Site: site, Name: base, Receiver: "new", Deliver: never.deliver})
+	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "new", Deliver: never.deliver})
 	never.want(t, "added /a", "added /b", "added /d", "added /e")
 }
 
@@ -306,7 +312,7 @@ func TestTooLarge(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1", "/b=1", "/c="+strings.Repeat("long ", 1000), "/d=1", "/e=1")
 	var got []string
-	o := &Outbox{Site: site, Name: base, Receiver: "test", Content: (*millrace.Page).Text}
+	o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Content: (*millrace.Page).Text}
 	o.Deliver = func(_ context.Context, lines [][]byte) error {
 		size := 0
 		for _, l := range lines {
@@ -329,7 +335,7 @@ func TestTooLarge(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	o = &Outbox{Site: site, Name: base, Receiver: "none", Deliver: func(context.Context, [][]byte) error { return millrace.ErrTooLarge }}
+	o = &Outbox{Site: site, State: site.state, Name: base, Receiver: "none", Deliver: func(context.Context, [][]byte) error { return millrace.ErrTooLarge }}
 	if _, err := o.Flush(t.Context()); !errors.Is(err, millrace.ErrTooLarge) {
 		t.Error(err)
 	}

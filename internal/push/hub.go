@@ -1,8 +1,12 @@
 package push
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net/url"
+
+	"github.com/millrace/millrace"
 )
 
 // CheckHub gives the URL of a hub in the form in which it is used. Errors are
@@ -18,18 +22,18 @@ type hub struct {
 // flush pings the hub for every topic, if something has been published since it
 // was pinged last.
 func (h *hub) flush(ctx context.Context) (told bool, err error) {
-	p, from := h.pusher, "told to hub "+h.url
+	p, key := h.pusher, "told to hub "+h.url
 	v, err := p.Site.Head(ctx)
 	if err != nil {
 		return false, err
 	}
-	kept, err := p.Site.Cursor(ctx, from)
+	kept, err := p.State.Value(ctx, p.Name, key)
 	if err != nil {
 		return false, err
 	}
 	site := v.Site()
-	now := site.At(site.Seq)
-	if kept == now {
+	now := []byte(site.At(site.Seq))
+	if bytes.Equal(kept, now) {
 		return false, nil
 	}
 	topics := p.Topics()
@@ -40,5 +44,9 @@ func (h *hub) flush(ctx context.Context) (told bool, err error) {
 		}
 	}
 	p.Logger.DebugContext(ctx, "the hub is told", "hub", hidden(h.url, h.url), "topics", len(topics), "seq", site.Seq)
-	return true, p.keep(ctx, from, kept, now)
+	err = p.State.Swap(context.WithoutCancel(ctx), p.Name, key, kept, now)
+	if errors.Is(err, millrace.ErrConflict) {
+		return true, nil // another process has told the hub meanwhile
+	}
+	return true, err
 }

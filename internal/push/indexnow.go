@@ -134,7 +134,7 @@ func (e *engine) flush(ctx context.Context) (told bool, err error) {
 func (e *engine) submitNew(ctx context.Context) (int, error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
-			Site: e.pusher.Site, Name: e.base, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,
+			Site: e.pusher.Site, State: e.pusher.State, Name: e.pusher.Name, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,
 		}
 		if err := box.Skip(ctx); err != nil {
 			return 0, err

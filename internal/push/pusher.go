@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/store"
 )
 
 // How long somebody is left in peace.
@@ -31,6 +31,9 @@ type Pusher struct {
 	// Site is the site as it is published: its Head gives the view that whoever
 	// is told finds when he looks.
 	Site outbox.Site
+	// State keeps what each receiver has been told, Name is the site's in it.
+	State store.State
+	Name  string
 	// Moved gives a channel that is closed when Head has changed since the call.
 	Moved func() <-chan struct{}
 	// Topics gives the URLs of the documents that tell what has changed.
@@ -124,14 +127,4 @@ func (p *Pusher) wait(err error, fails int) time.Duration {
 	}
 	wait -= time.Duration(random() * float64(wait/4))
 	return max(wait, min(fetch.Patience(err), mostAsked))
-}
-
-// keep puts the place that a receiver has been told up to in the place of the
-// one that was there. Somebody else who has done so meanwhile has told it.
-func (p *Pusher) keep(ctx context.Context, from string, was, is millrace.Cursor) error {
-	err := p.Site.Swap(context.WithoutCancel(ctx), from, was, is)
-	if errors.Is(err, millrace.ErrConflict) {
-		return nil
-	}
-	return err
 }

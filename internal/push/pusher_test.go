@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/store"
@@ -28,8 +29,14 @@ import (
 
 const base = "https://example.com/blog/"
 
+// opened is a site and the State of its store.
+type opened struct {
+	store.Site
+	state store.State
+}
+
 // open gives a site of a new store.
-func open(t *testing.T) store.Site {
+func open(t *testing.T) *opened {
 	t.Helper()
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
 	if err != nil {
@@ -43,7 +50,7 @@ func open(t *testing.T) store.Site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return site
+	return &opened{site, st.State()}
 }
 
 // apply puts pages, or deletes those with a dash in front.
@@ -101,9 +108,9 @@ func (l *listener) want(t *testing.T, want ...string) {
 	l.got = nil
 }
 
-func newPusher(site store.Site) *Pusher {
+func newPusher(site *opened) *Pusher {
 	return &Pusher{
-		Site: site, Logger: slog.New(slog.DiscardHandler), Rand: func() float64 { return 0 },
+		Site: site, State: site.state, Name: base, Logger: slog.New(slog.DiscardHandler), Rand: func() float64 { return 0 },
 		Client: fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}).HTTP(),
 		Topics: func() []string { return []string{"https://example.com/feed.atom", "https://example.com/feed.json"} },
 	}
@@ -260,7 +267,7 @@ func TestFollow(t *testing.T) {
 			defer mu.Unlock()
 			change()
 		}
-		p := newPusher(nil)
+		p := newPusher(&opened{})
 		p.Moved = func() <-chan struct{} {
 			mu.Lock()
 			defer mu.Unlock()
@@ -370,7 +377,7 @@ func (w writer) Write(line []byte) (int, error) {
 
 // Each kind of failure has its patience.
 func TestWait(t *testing.T) {
-	p := newPusher(nil)
+	p := newPusher(&opened{})
 	for _, tt := range []struct {
 		err   error
 		fails int

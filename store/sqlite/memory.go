@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 
@@ -107,27 +106,6 @@ func (s *Site) Cursor(ctx context.Context, from string) (millrace.Cursor, error)
 		return "", explain("cursor of "+from, err)
 	}
 	return millrace.Cursor(c), nil
-}
-
-// Swap implements [store.Site].
-func (s *Site) Swap(ctx context.Context, from string, old, new millrace.Cursor) error {
-	if from == "" {
-		return fmt.Errorf("cursor of site %s: %w: it belongs to nobody", s.name, millrace.ErrInvalid)
-	}
-	err := s.change(ctx, func(w *work) error {
-		a := &application{work: w, from: from}
-		if err := a.open(); err != nil {
-			return err
-		}
-		if a.cursor != string(old) {
-			return fmt.Errorf("%w: somebody else has moved it", millrace.ErrConflict)
-		}
-		return a.mark(&millrace.Milestone{Cursor: new})
-	})
-	if err != nil {
-		return explain("cursor of "+from, err)
-	}
-	return nil
 }
 
 // Held implements [millrace.Memory].

@@ -196,7 +196,7 @@ CREATE INDEX model_generation ON model (generation);
 
 CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- model << 32 | number of the passage
 `,
-	keyTable, trafficTable, weightColumns, usageTables, namedColumn,
+	keyTable, trafficTable, weightColumns, usageTables, namedColumn, stateTable,
 }
 
 // namedColumn: an edition has shown the tag, or an earlier one of the page. Of

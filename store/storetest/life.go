@@ -52,37 +52,6 @@ func lifeCases() []testCase {
 			want(f, "tags", f.tags(v, "one", ""), tags)
 			want(f, "held", f.held(origin), held)
 		}},
-		{"of several who move a cursor at once one does", func(t *testing.T, f *fixture) {
-			var moved atomic.Int64
-			var all sync.WaitGroup
-			for i := range 8 {
-				all.Go(func() {
-					err := f.site.Swap(t.Context(), "a note", "", millrace.Cursor(fmt.Sprint("of ", i)))
-					switch {
-					case err == nil:
-						moved.Add(1)
-					case !errors.Is(err, millrace.ErrConflict):
-						t.Errorf("swap: %v", err)
-					}
-				})
-			}
-			all.Wait()
-			want(f, "moved", moved.Load(), int64(1))
-			f.reopen(nil)
-			was, err := f.site.Cursor(t.Context(), "a note")
-			if err != nil || !strings.HasPrefix(string(was), "of ") {
-				t.Fatalf("cursor %q, %v", was, err)
-			}
-			if err := f.site.Swap(t.Context(), "a note", "another", "x"); !errors.Is(err, millrace.ErrConflict) {
-				t.Errorf("swap of what is not there: %v", err)
-			}
-			if err := f.site.Swap(t.Context(), "a note", was, ""); err != nil {
-				t.Errorf("swap: %v", err)
-			}
-			if is, err := f.site.Cursor(t.Context(), "a note"); err != nil || is != "" {
-				t.Errorf("cursor %q, %v", is, err)
-			}
-		}},
 		{"nothing is published at first", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			if _, _, err := f.site.Published(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
@@ -230,7 +199,7 @@ func lifeCases() []testCase {
 				"Published": func() error { _, _, err := f.site.Published(ctx); return err },
 				"Publish":   func() error { return f.site.Publish(ctx, 0, 1, nil) },
 				"Compact":   func() error { return f.site.Compact(ctx, 0, 0) },
-				"Swap":      func() error { return f.site.Swap(ctx, "a note", "", "x") },
+				"Swap":      func() error { return f.store.State().Swap(ctx, "main", "key", nil, []byte("x")) },
 				"Cursor":    func() error { _, err := f.site.Cursor(ctx, origin); return err },
 				"Page":      func() error { _, err := v.Page(ctx, millrace.Ref{URL: "/a"}); return err },
 				"SeqAt":     func() error { _, err := v.SeqAt(ctx, f.clock()); return err },

@@ -21,6 +21,8 @@ import (
 type Store interface {
 	// Site opens the site of a name, or makes it.
 	Site(ctx context.Context, name string, c store.Config) (store.Site, error)
+	// State returns the small values that the store keeps.
+	State() store.State
 	store.Keys
 	store.Ledger
 	store.Usage
@@ -49,7 +51,7 @@ type testCase struct {
 
 // Run runs the suite, each case on a store of its own.
 func Run(t *testing.T, e Engine) {
-	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), weightCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), keyCases(), ledgerCases(), usageCases(), searchCases(), wordCases())
+	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), weightCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), stateCases(), keyCases(), ledgerCases(), usageCases(), searchCases(), wordCases())
 	for seed := range uint64(4) {
 		cases = append(cases, randomCase(seed))
 	}

@@ -1,0 +1,83 @@
+// Package state reads and writes typed values in the State of a store.
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// Make returns the value of a key. If valid does not accept it, Make stores and
+// returns what make returns. All processes get the same value.
+func Make(
+	ctx context.Context, s store.State, namespace, key string, valid func([]byte) bool, make func() ([]byte, error),
+) ([]byte, error) {
+	for {
+		old, err := s.Value(ctx, namespace, key)
+		if err != nil || valid(old) {
+			return old, err
+		}
+		value, err := make()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Swap(ctx, namespace, key, old, value); !errors.Is(err, millrace.ErrConflict) {
+			return value, err
+		}
+	}
+}
+
+// JSON is one value, stored as JSON.
+type JSON[T any] struct {
+	State          store.State
+	Namespace, Key string
+}
+
+// Load returns the value, the zero T if there is none. A value that is not a
+// T, for example because another version wrote it, counts as none.
+func (j JSON[T]) Load(ctx context.Context) (T, error) {
+	value, _, err := j.load(ctx)
+	return value, err
+}
+
+func (j JSON[T]) load(ctx context.Context) (value T, stored []byte, err error) {
+	stored, err = j.State.Value(ctx, j.Namespace, j.Key)
+	if err == nil && len(stored) > 0 && json.Unmarshal(stored, &value) != nil {
+		value = *new(T)
+	}
+	return value, stored, err
+}
+
+// Update replaces the value by what change makes of it. It calls change again
+// if another process was faster. An error of change is returned, and nothing is
+// written.
+func (j JSON[T]) Update(ctx context.Context, change func(value *T) error) error {
+	for {
+		value, old, err := j.load(ctx)
+		if err != nil {
+			return err
+		}
+		if err := change(&value); err != nil {
+			return err
+		}
+		b, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(b, old) {
+			return nil
+		}
+		if err := j.State.Swap(ctx, j.Namespace, j.Key, old, b); !errors.Is(err, millrace.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// Save replaces the value, whatever it is.
+func (j JSON[T]) Save(ctx context.Context, value T) error {
+	return j.Update(ctx, func(v *T) error { *v = value; return nil })
+}

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// stateTable is the migration that brings the values of [store.State].
+const stateTable = `
+CREATE TABLE state (
+	namespace TEXT NOT NULL,
+	key       TEXT NOT NULL,
+	value     BLOB NOT NULL,
+	PRIMARY KEY (namespace, key)
+) WITHOUT ROWID;
+`
+
+const stateValue = "SELECT value FROM state WHERE namespace = ? AND key = ?"
+
+// stateValues is the State of a store.
+type stateValues struct{ store *Store }
+
+// State returns the small values that the store keeps.
+func (s *Store) State() store.State { return stateValues{s} }
+
+// Value implements [store.State].
+func (s stateValues) Value(ctx context.Context, namespace, key string) (value []byte, err error) {
+	err = s.store.read.row(ctx, stateValue, []any{namespace, key}, &value)
+	if absent(err) {
+		return nil, nil
+	}
+	return value, explain("state "+key+" of "+namespace, err)
+}
+
+// Swap implements [store.State].
+func (s stateValues) Swap(ctx context.Context, namespace, key string, old, new []byte) error {
+	what := "state " + key + " of " + namespace
+	if namespace == "" || key == "" {
+		return millrace.Coded("state-name", fmt.Errorf("%s: %w: the namespace or the key is empty", what, millrace.ErrInvalid))
+	}
+	return explain(what, s.store.writer.do(ctx, func(tx *tx) error {
+		var is []byte
+		if err := tx.row(stateValue, []any{namespace, key}, &is); err != nil && !absent(err) {
+			return err
+		}
+		switch {
+		case !bytes.Equal(is, old):
+			return fmt.Errorf("%w: it has another value", millrace.ErrConflict)
+		case len(new) == 0:
+			return tx.exec("DELETE FROM state WHERE namespace = ? AND key = ?", namespace, key)
+		}
+		return tx.exec("INSERT INTO state (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", namespace, key, new)
+	}))
+}

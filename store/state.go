@@ -1,0 +1,15 @@
+package store
+
+import "context"
+
+// State keeps small values of a store by namespace and key. The values of a
+// site have the site's name as their namespace. All methods are safe for
+// concurrent use, also by several processes.
+type State interface {
+	// Value returns the value of a key, nil if it has none.
+	Value(ctx context.Context, namespace, key string) ([]byte, error)
+	// Swap replaces the value old of a key by new. The change is durable when
+	// Swap returns. An empty value is no value. ErrConflict: the key has another
+	// value. ErrInvalid: the namespace or the key is empty.
+	Swap(ctx context.Context, namespace, key string, old, new []byte) error
+}
