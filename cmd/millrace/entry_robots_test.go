@@ -54,7 +54,7 @@ func TestEntryRobots(t *testing.T) {
 				if err := json.Unmarshal([]byte(out), &r); err != nil {
 					t.Fatalf("%v: %s%s", err, out, errs)
 				}
-				if open != (code == 0 && r.Added == 3) || !open && !strings.Contains(r.Error+errs, "robots.txt") {
+				if open != (code == 0 && r.Added == 3) || !open && r.Code != "robots-disallow" {
 					t.Errorf("pull %s: exit %d, %+v %s", at, code, r, errs)
 				}
 				var report check.Report

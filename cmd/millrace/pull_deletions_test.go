@@ -85,7 +85,7 @@ func TestPullDeletions(t *testing.T) {
 		return old(w, r)
 	})
 	r = pullBest(t, b.url, other)
-	if last := r.Ways[len(r.Ways)-1]; r.Deleted != 1 || r.Unchanged != 39 || last.Protocol != "openfeeder" || last.Part != "deletions" || !strings.Contains(last.Error, "read whole") {
+	if last := r.Ways[len(r.Ways)-1]; r.Deleted != 1 || r.Unchanged != 39 || last.Protocol != "openfeeder" || last.Part != "deletions" || last.Code != "http-403" {
 		t.Errorf("nobody tells what is gone: %+v", r)
 	}
 	wantMirror(t, "scp", other, b.file, b.dir, b.url)
@@ -180,7 +180,7 @@ func TestPullManyDeletions(t *testing.T) {
 		return true
 	})
 	r := pullBest(t, b.url, mirror)
-	if r.Deleted+r.Doubted != 0 || r.Unchanged != 40 || !strings.Contains(r.Ways[len(r.Ways)-1].Error, "read whole") {
+	if r.Deleted+r.Doubted != 0 || r.Unchanged != 40 || r.Ways[len(r.Ways)-1].Code != "invalid" {
 		t.Errorf("%+v", r)
 	}
 	wantMirror(t, "scp", mirror, b.file, b.dir, b.url)

@@ -43,6 +43,9 @@ func (e *forbiddenError) Error() string {
 		e.document, e.purpose, member, leave)
 }
 
+// ErrorCode returns "policy-refuses".
+func (e *forbiddenError) ErrorCode() string { return "policy-refuses" }
+
 // Unwrap gives [millrace.ErrForbidden].
 func (e *forbiddenError) Unwrap() error { return millrace.ErrForbidden }
 

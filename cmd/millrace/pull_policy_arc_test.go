@@ -22,7 +22,7 @@ func TestPullPolicyOfARC(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "mirror.db")
 		r, code := tryPull(t, s.URL, file, "--via", "tct-01")
 		asked := slices.Contains(s.since(), document)
-		if forbidden := code == exitFailure && strings.Contains(r.Error, s.URL+document) && strings.Contains(r.Error, "purposes.ai-input"); forbidden != speaks || asked != speaks {
+		if forbidden := code == exitFailure && r.Code == "policy-refuses" && strings.Contains(r.Error, s.URL+document); forbidden != speaks || asked != speaks {
 			t.Errorf("robots.txt names a list of ARC: %t; asked: %t, exit %d: %s", speaks, asked, code, r.Error)
 		}
 		if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--purpose", "search"); code != exitGood || (r.Policy != nil && r.Policy.Retention == 60) != speaks {

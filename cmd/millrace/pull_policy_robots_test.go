@@ -22,7 +22,7 @@ func TestPullPolicyRobots(t *testing.T) {
 		s.robots = robots
 		file := filepath.Join(t.TempDir(), "m.db")
 		r, code := tryPull(t, s.URL, file, "--purpose", "ai-train")
-		if (code != exitGood) != refused || strings.Contains(r.Error, s.URL+"/robots.txt does not allow") != refused {
+		if (code != exitGood) != refused || (r.Code == "policy-refuses" && strings.Contains(r.Error, s.URL+"/robots.txt")) != refused {
 			t.Errorf("%s: exit %d: %s", robots, code, r.Error)
 		}
 		if paths := s.since(); slices.Contains(paths, "/list") == refused {

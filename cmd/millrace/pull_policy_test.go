@@ -54,9 +54,9 @@ func TestPullPolicy(t *testing.T) {
 			args = append(args, "--via", via)
 		}
 		r, code := tryPull(t, s.url, file, append(args, "--purpose", "ai-train")...)
-		for _, part := range []string{document, "purposes.allow_ai_train is false", "mailto:rights@example.com", "--ignore-policy"} {
-			if code != exitFailure || !strings.Contains(r.Error, part) {
-				t.Errorf("by %q: exit %d, %q does not name %s", via, code, r.Error, part)
+		for _, part := range []string{document, "purposes.allow_ai_train", "mailto:rights@example.com"} {
+			if code != exitFailure || r.Code != "policy-refuses" || !strings.Contains(r.Error, part) {
+				t.Errorf("by %q: exit %d %s, %q does not name %s", via, code, r.Code, r.Error, part)
 			}
 		}
 		if r.Added != 0 || r.Requests > 2 || len(r.Ways) != 0 || len(held(t, file, s.url, s.url)) != 0 {
@@ -91,11 +91,7 @@ func TestPullPolicy(t *testing.T) {
 	}
 
 	file := filepath.Join(t.TempDir(), "mirror.db")
-	_, out, _ := command(t, nil, "pull", s.url, "--store", file, "--allow-private", "--purpose", "ai-train")
-	if !strings.Contains(out, "failed: "+document) {
-		t.Errorf("a forbidden pull says\n%s", out)
-	}
-	_, out, _ = command(t, nil, "pull", s.url, "--store", file, "--allow-private")
+	_, out, _ := command(t, nil, "pull", s.url, "--store", file, "--allow-private")
 	if !strings.Contains(out, "  the site asks for attribution of those who use the content; its terms to be kept: https://example.com/terms ("+document) {
 		t.Errorf("a pull says\n%s", out)
 	}
@@ -208,28 +204,29 @@ func TestPullOddPolicy(t *testing.T) {
 		name   string
 		policy http.HandlerFunc
 		robots string
-		want   string // in the error; "" = the pull goes on
+		code   string // of the error; "" = the pull goes on
+		part   string // of the error's text
 	}{
-		{"none", says(404, "text/plain", "no"), "", ""},
-		{"a page for every path", says(200, "text/html", "<!DOCTYPE html><p>Hello"), "", ""},
-		{"a word for every path", says(200, "text/plain", "ok"), "", ""},
-		{"closed", says(403, "text/plain", "no"), "", ""},
-		{"disallowed", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "User-agent: *\nDisallow: /llm-policy.json\n", ""},
-		{"nothing said", says(200, "application/json", `{}`), "", ""},
-		{"forbidden", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "", "purposes.allow_ai_input is false"},
-		{"another type", says(200, "application/json", `{"purposes":{"allow_ai_input":"no"}}`), "", "(/purposes/allow_ai_input)"},
-		{"cut off", says(200, "application/json", `{"purposes":{"allow_ai_input":`), "", "line 1"},
-		{"of another protocol", says(200, "application/json", `{"profile":"privacy-7"}`), "", "/profile"},
-		{"without an end", says(200, "application/json", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`), "", "--ignore-policy"},
-		{"in trouble", says(500, "text/plain", "oh"), "", "500 Internal Server Error"},
-		{"for later", says(503, "text/plain", "oh"), "", "503 Service Unavailable"},
+		{"none", says(404, "text/plain", "no"), "", "", ""},
+		{"a page for every path", says(200, "text/html", "<!DOCTYPE html><p>Hello"), "", "", ""},
+		{"a word for every path", says(200, "text/plain", "ok"), "", "", ""},
+		{"closed", says(403, "text/plain", "no"), "", "", ""},
+		{"disallowed", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "User-agent: *\nDisallow: /llm-policy.json\n", "", ""},
+		{"nothing said", says(200, "application/json", `{}`), "", "", ""},
+		{"forbidden", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "", "policy-refuses", "purposes.allow_ai_input"},
+		{"another type", says(200, "application/json", `{"purposes":{"allow_ai_input":"no"}}`), "", "json-type", "/purposes/allow_ai_input"},
+		{"cut off", says(200, "application/json", `{"purposes":{"allow_ai_input":`), "", "json-cut", "line 1"},
+		{"of another protocol", says(200, "application/json", `{"profile":"privacy-7"}`), "", "tct-00/7.2", "/profile"},
+		{"without an end", says(200, "application/json", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`), "", "body-size", ""},
+		{"in trouble", says(500, "text/plain", "oh"), "", "http-500", ""},
+		{"for later", says(503, "text/plain", "oh"), "", "http-503", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newPolicySite(t, 2, tt.policy)
 			s.robots = tt.robots
 			file := filepath.Join(t.TempDir(), "mirror.db")
 			r, code := tryPull(t, s.URL, file, "--via", "tct-01")
-			if tt.want == "" {
+			if tt.code == "" {
 				if code != exitGood || r.Added != 2 {
 					t.Fatalf("exit %d: %+v", code, r)
 				}
@@ -239,8 +236,8 @@ func TestPullOddPolicy(t *testing.T) {
 				}
 				return
 			}
-			if code != exitFailure || !strings.Contains(r.Error, tt.want) || !strings.Contains(r.Error, "/llm-policy.json") || !strings.Contains(r.Error, "--ignore-policy") {
-				t.Errorf("exit %d: %s", code, r.Error)
+			if code != exitFailure || r.Code != tt.code || !strings.Contains(r.Error, tt.part) || !strings.Contains(r.Error, "/llm-policy.json") {
+				t.Errorf("exit %d %s, want %s with %q: %s", code, r.Code, tt.code, tt.part, r.Error)
 			}
 			if paths := s.since(); r.Added != 0 || slices.Contains(paths, "/list") {
 				t.Errorf("asked for %q: %+v", paths, r)
@@ -307,7 +304,7 @@ func TestPullPolicyRemembered(t *testing.T) {
 	}
 	s.since()
 	s.policy = says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`)
-	if r, code := tryPull(t, s.URL, file, "--via", "tct-01"); code != exitFailure || !strings.Contains(r.Error, "allow_ai_input") {
+	if r, code := tryPull(t, s.URL, file, "--via", "tct-01"); code != exitFailure || r.Code != "policy-refuses" {
 		t.Errorf("after a day: exit %d: %+v", code, r)
 	}
 	if paths := s.since(); !slices.Equal(paths, []string{"/llm-policy.json"}) {
@@ -333,7 +330,7 @@ func TestPullPolicyDown(t *testing.T) {
 	s.Close()
 	for _, file := range []string{fresh, known} {
 		r, code := tryPull(t, s.URL, file)
-		if code != exitFailure || !strings.Contains(r.Error, "refused") || strings.Contains(r.Error, "policy") || r.Requests > 2 {
+		if code != exitFailure || r.Code != "connection-refused" || r.Requests > 2 {
 			t.Errorf("%s: exit %d: %+v", filepath.Base(file), code, r)
 		}
 	}

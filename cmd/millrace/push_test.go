@@ -28,7 +28,7 @@ func TestPushIndexNow(t *testing.T) {
 	if code, header, body := get(t, s.url+"0123456789abcdef.txt"); code != http.StatusOK || body != "0123456789abcdef" || !strings.HasPrefix(header.Get("Content-Type"), "text/plain") {
 		t.Errorf("the file of the key: %d %q", code, body)
 	}
-	eventually(t, "what is there is no news", func() bool { return strings.Contains(s.out.String(), "search engines are told") })
+	eventually(t, "what is there is no news", func() bool { return strings.Contains(s.out.String(), " key_file=") })
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
 	eventually(t, "the edit is submitted", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) > 0 })
 	mu.Lock()

@@ -39,17 +39,17 @@ func TestRealNginx(t *testing.T) {
 func TestRealWordPress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, says string
+		name, sign string // of the log
 		args       []string
 	}{
-		{"API", "REST API", nil},
-		{"no API", "crawling the site instead", []string{"--no-rest"}},
+		{"API", " site=", nil},
+		{"no API", " code=", []string{"--no-rest"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			url, _ := realSite(t, "wordpress", append(c.args, "--pages", "40")...)
 			s := serve(t, url, "--allow-private")
-			if !strings.Contains(s.out.String(), c.says) {
-				t.Errorf("the log does not say %q:\n%s", c.says, s.out.String())
+			if !strings.Contains(s.out.String(), c.sign) {
+				t.Errorf("the log has no %q:\n%s", c.sign, s.out.String())
 			}
 			_, _, list := get(t, s.url+"llm-pages.json")
 			if n := strings.Count(list, `"mUrl"`); n < 60 {

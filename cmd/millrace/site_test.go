@@ -301,7 +301,7 @@ func TestRestart(t *testing.T) {
 	}
 	s = serve(t, args...)
 	addr = address(s)
-	if strings.Contains(s.out.String(), "ingested") {
+	if strings.Contains(s.out.String(), " deleted=") {
 		t.Log("the change was found before the first request: the previous edition cannot be seen")
 	} else if _, after, _ := get(t, addr+"llm-pages.json"); after.Get("Etag") != before.Get("Etag") {
 		t.Errorf("list %s before, %s after the restart", before.Get("Etag"), after.Get("Etag"))
@@ -464,7 +464,7 @@ func TestOddFolder(t *testing.T) {
 	if r.Added < 5 {
 		t.Errorf("%+v\n%s", r, s.out)
 	}
-	if !strings.Contains(s.out.String(), "skipped") {
+	if !strings.Contains(s.out.String(), " code=binary") {
 		t.Errorf("nothing was reported:\n%s", s.out)
 	}
 	for url := range held(t, mirror, s.url, s.url) {
@@ -506,7 +506,7 @@ func TestPullFallsBack(t *testing.T) {
 	for _, added := range []int{1, 0} {
 		r := pull(t, srv.URL, mirror)
 		if r.Added != added || len(r.Skipped) != 1 || r.Skipped[0].URL != srv.URL+"/none/" || len(r.Ways) != 2 ||
-			r.Ways[1].Protocol != "crawl" || r.Ways[1].Pages != 1 || !strings.Contains(r.Ways[1].Error, "404") {
+			r.Ways[1].Protocol != "crawl" || r.Ways[1].Pages != 1 || r.Ways[1].Code != "http-404" {
 			t.Errorf("%+v", r)
 		}
 	}
