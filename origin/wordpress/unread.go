@@ -23,8 +23,9 @@ const (
 var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$`)
 
 // unread warns of types that have pages for the public and are not read,
-// because the API does not have them or their items looked like none. The
-// site's own sitemap names them; it is asked once a day.
+// because the API does not have them or their items looked like none, and of
+// types to exclude that it does not have. The site's own sitemap names the
+// former; it is asked once a day.
 func (r *run) unread(ctx context.Context) error {
 	now := r.now().UTC()
 	looked, err := time.Parse(time.RFC3339, r.is.Looked)
@@ -40,10 +41,18 @@ func (r *run) unread(ctx context.Context) error {
 	unread := slices.DeleteFunc(slices.Clone(r.is.Mapped), func(slug string) bool {
 		return slices.Contains(r.f.listed, slug) && !slices.Contains(r.closed, slug)
 	})
-	names := strings.Join(unread, ", ")
-	if was := r.warned.Swap(&names); names != "" && (was == nil || *was != names) {
+	unknown := slices.DeleteFunc(slices.Clone(r.not), func(slug string) bool { return slices.Contains(r.f.listed, slug) })
+	names, none := strings.Join(unread, ", "), strings.Join(unknown, ", ")
+	said := names + "; " + none
+	if was := r.warned.Swap(&said); was != nil && *was == said {
+		return nil
+	}
+	if names != "" {
 		r.log.WarnContext(ctx, "the site's sitemap shows types of pages that its REST API does not: they are not read; --as crawl reads them",
 			"site", r.root, "types", names)
+	}
+	if none != "" {
+		r.log.WarnContext(ctx, "the site has no such types to exclude", "site", r.root, "types", none, "listed", strings.Join(r.f.listed, ", "))
 	}
 	return nil
 }

@@ -134,10 +134,11 @@ func TestUnread(t *testing.T) {
 		return other(w, r)
 	}
 	now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	var not []string
 	run := func(since millrace.Cursor) (s stream, asked int, log string) {
 		var b bytes.Buffer
 		f.asked = nil
-		s = f.run(t, &Options{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&b, nil))}, since)
+		s = f.run(t, &Options{ExcludeTypes: not, Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&b, nil))}, since)
 		if s.err != nil {
 			t.Fatal(s.err)
 		}
@@ -177,5 +178,9 @@ func TestUnread(t *testing.T) {
 	status, body = 200, "<html>"
 	if s, n, log := run(""); n != 1 || log != "" || !slices.Contains(s.names(), "/p0/") {
 		t.Errorf("HTML: asked %d times: %s", n, log)
+	}
+	not = []string{"posts", "zine"}
+	if _, _, log := run(""); strings.Count(log, "WARN") != 1 || !strings.Contains(log, "types=posts") {
+		t.Errorf("a type to exclude that the site does not have: %s", log)
 	}
 }
