@@ -60,8 +60,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"long text", file("long", strings.Repeat("hello ", 5000)), millrace.ErrInvalid, "no-store"},
 		{"head of SQLite only", file("head", "SQLite format 3\x00"+strings.Repeat("x", 5000)), millrace.ErrInvalid, "no-store"},
 		{"newer", altered("newer", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA user_version = 99"), millrace.ErrInvalid, "store-newer"},
-		{"older than its tables", altered("older", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA journal_mode = WAL",
-			"CREATE TABLE generation (id)", "CREATE TABLE memory (id)", "PRAGMA user_version = 1"), millrace.ErrInvalid, "store-tables"},
+		{"older", altered("older", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "CREATE TABLE store (epoch)", "PRAGMA user_version = 6"),
+			millrace.ErrInvalid, "store-older"},
+		{"older without a table", altered("bare", fmt.Sprintf("PRAGMA application_id = %d", applicationID)), millrace.ErrInvalid, "store-older"},
 		{"no-store", altered("else", "CREATE TABLE page (x)"), millrace.ErrInvalid, "no-store"},
 		{"device", "/dev/null", millrace.ErrInvalid, "no-file"},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// keyTable is the migration that brings the keys. They belong to the file, not
+// keyTable has the keys. They belong to the file, not
 // to one of its sites.
 const keyTable = `
 CREATE TABLE access_key (

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// trafficTable is the migration that brings the sums of what pulls have cost.
+// trafficTable has the sums of what pulls have cost.
 // They are few, however often a site is pulled.
 const trafficTable = `
 CREATE TABLE traffic (

@@ -62,11 +62,10 @@ type Store struct {
 
 // Open opens the store in a file, which it creates if need be, for its owner
 // alone to read. The folder must exist.
-// ErrInvalid: the file is no store, damaged, or of a newer millrace;
+// ErrInvalid: the file is no store, damaged, or of another version of the store;
 // ErrUnavailable: another process keeps it locked; ErrForbidden: it cannot be
-// written. With ReadOnly, ErrNotFound: there is no such file; ErrInvalid: it is
-// of an older millrace too, which the next one that writes to it mends. nil
-// options are the zero value.
+// written. With ReadOnly, ErrNotFound: there is no such file. nil options are
+// the zero value.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	var opts Options
 	if o != nil {
@@ -195,8 +194,6 @@ func (s *Store) inspect(ctx context.Context) error {
 		return err
 	case version == 0:
 		return millrace.Coded("store-wal", fmt.Errorf("%w: nothing is in the file; what was written last may lie beside it, in %s-wal", millrace.ErrNotFound, filepath.Base(s.path)))
-	case version < len(migrations):
-		return millrace.Coded("store-older", fmt.Errorf("%w: it was written by an older millrace (version %d of the store, this one wants %d): pull or serve into it once", millrace.ErrInvalid, version, len(migrations)))
 	}
 	return c.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch)
 }

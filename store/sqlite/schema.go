@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"slices"
 
 	"github.com/millrace/millrace"
 )
@@ -23,9 +21,12 @@ const forever = 1<<40 - 1
 // site are one range of the table, in the order of the log.
 const siteBits = 40
 
-// migrations bring a file from version i to version i+1. A released one never
-// changes.
-var migrations = []string{
+// schemaVersion is the version of the tables. Until the first release, every
+// change of them is a new version, and files of another one are refused.
+const schemaVersion = 10
+
+// tables are the tables of a store.
+var tables = []string{
 	`
 CREATE TABLE store (epoch TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(16))));
@@ -92,6 +93,7 @@ CREATE TABLE tag (
 	n        INTEGER NOT NULL,
 	modified INTEGER NOT NULL,
 	value    TEXT NOT NULL,
+	named    INTEGER NOT NULL DEFAULT 0, -- an edition has shown the tag, or an earlier one of the page
 	PRIMARY KEY (site, room, url, seq)
 ) WITHOUT ROWID;
 CREATE INDEX tag_old ON tag (site, until) WHERE until < 1099511627775;
@@ -196,21 +198,14 @@ CREATE INDEX model_generation ON model (generation);
 
 CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- model << 32 | number of the passage
 `,
-	keyTable, trafficTable, weightColumns, usageTables, namedColumn, stateTable,
+	weightColumns, keyTable, trafficTable, usageTables, stateTable,
 }
 
-// namedColumn: an edition has shown the tag, or an earlier one of the page. Of
-// an older file, each tag that ended counts as shown.
-const namedColumn = `
-ALTER TABLE tag ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
-UPDATE tag SET named = 1 WHERE until < 1099511627775;
-`
-
-// prepareFile makes a new file a store, brings an older one up to date and
-// refuses what is neither. A file that is up to date needs no lock.
+// prepareFile makes an empty file a store and refuses what is not one of this
+// version. A file that is a store needs no lock.
 func prepareFile(ctx context.Context, c *sql.Conn) error {
 	version, err := fileVersion(ctx, c)
-	if err != nil || version == len(migrations) {
+	if err != nil || version != 0 {
 		return err
 	}
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -218,32 +213,23 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	}
 	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // of what is not committed
 	// Another process may have done it in between.
-	if version, err = fileVersion(ctx, c); err != nil || version == len(migrations) {
+	if version, err = fileVersion(ctx, c); err != nil || version != 0 {
 		return err
 	}
-	for i, m := range migrations[version:] {
-		_, err := c.ExecContext(ctx, m)
-		if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_ERROR {
-			// A statement that is right does not fit what is there.
-			return millrace.Coded("store-tables", fmt.Errorf("%w: its tables are not those of version %d of the store, which it says that it is: restore a backup, or remove it and ingest again (step %d: %s)",
-				millrace.ErrInvalid, version, version+i+1, e.Error()))
-		} else if err != nil {
-			return err
-		}
-	}
-	for _, p := range []string{
+	for _, q := range append(slices.Clone(tables),
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-		fmt.Sprintf("PRAGMA user_version = %d", len(migrations)),
+		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
 		"COMMIT",
-	} {
-		if _, err := c.ExecContext(ctx, p); err != nil {
+	) {
+		if _, err := c.ExecContext(ctx, q); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fileVersion gives the number of migrations that a file has seen.
+// fileVersion returns schemaVersion for a store and 0 for an empty file.
+// Anything else is an error.
 func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	var app, version, tables int
 	err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
@@ -251,11 +237,16 @@ func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case app != applicationID && (app != 0 || version != 0 || tables != 0):
+	case app == 0 && version == 0 && tables == 0:
+		return 0, nil
+	case app != applicationID:
 		return 0, fmt.Errorf("%w: it is a database of something else: choose another file", millrace.Coded("no-store", millrace.ErrInvalid))
-	case version > len(migrations):
-		return 0, millrace.Coded("store-newer", fmt.Errorf("%w: it was written by a newer millrace (version %d of the store, this one knows %d): use that millrace, or another file",
-			millrace.ErrInvalid, version, len(migrations)))
+	case version > schemaVersion:
+		return 0, millrace.Coded("store-newer", fmt.Errorf("%w: a newer millrace made it (version %d of the store, this one reads %d): use that millrace, or another file",
+			millrace.ErrInvalid, version, schemaVersion))
+	case version < schemaVersion:
+		return 0, millrace.Coded("store-older", fmt.Errorf("%w: a millrace from before the first release made it (version %d of the store, this one reads %d): pull or serve again into a new store",
+			millrace.ErrInvalid, version, schemaVersion))
 	}
 	return version, nil
 }

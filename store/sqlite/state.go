@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// stateTable is the migration that brings the values of [store.State].
+// stateTable has the values of [store.State].
 const stateTable = `
 CREATE TABLE state (
 	namespace TEXT NOT NULL,

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// usageTables is the migration that brings what machines have asked for.
+// usageTables have what machines have asked for.
 //
 // Events lie in blocks: those that were recorded at once, where they are few with
 // some that came before, until Tidy joins them. Sums and tops are of the events

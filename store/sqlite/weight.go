@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// weightColumns is the migration that brings the weights of pages. The index
+// weightColumns are the weights of pages. The index
 // holds all that is asked of them, without what the pages say.
 const weightColumns = `
 ALTER TABLE raw ADD COLUMN html_bytes    INTEGER NOT NULL DEFAULT 0; -- of the HTML that it was made of, 0 = not known
