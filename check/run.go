@@ -22,7 +22,7 @@ func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report
 	resp, err := t.Get(ctx, t.Site())
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("check %s: %w", t.Site(), err)
+		return nil, err // it names the URL
 	case resp.Status >= 500:
 		// It says nothing about what the site has when it is well.
 		return nil, fmt.Errorf("check %s: the site answers %d: %w; try again later", t.Site(), resp.Status, ErrDown)

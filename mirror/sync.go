@@ -102,10 +102,7 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 	if brokenOff(err) && r.prog == (Progress{}) && r.report.SkippedN == 0 && ctx.Err() == nil {
 		err = r.do(ctx) // it was the list: nothing has come of it yet
 	}
-	if err != nil {
-		return r.report, fmt.Errorf("mirror %s: %w", from, err)
-	}
-	return r.report, nil
+	return r.report, err
 }
 
 // run is one call of Sync.

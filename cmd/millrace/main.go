@@ -153,7 +153,8 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 	case errors.Is(err, errReported):
 		return exitFailure
 	}
-	fmt.Fprintf(p.stderr, "millrace %s: %v\n", strings.Fields(kctx.Command())[0], err)
+	name := strings.Fields(kctx.Command())[0]
+	fmt.Fprintf(p.stderr, "millrace %s: %s\n", name, strings.TrimPrefix(err.Error(), name+" ")) // "check URL: …" says it already
 	if p.common != nil && p.common.JSON && !p.reported {
 		p.printFailure(err)
 	}

@@ -22,7 +22,7 @@ func told(err error, root string, ways ...string) string {
 	for again := true; again; {
 		again = false
 		for _, way := range ways {
-			for _, prefix := range []string{"mirror " + root + " " + way + ": ", way + " " + root + ": ", way + ": "} {
+			for _, prefix := range []string{way + " " + root + ": ", way + ": "} {
 				if rest, ok := strings.CutPrefix(text, prefix); ok {
 					text, again = rest, true
 				}

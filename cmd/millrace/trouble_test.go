@@ -37,6 +37,39 @@ func TestServeMirrorFollows(t *testing.T) {
 	}
 }
 
+// An error names the command and the URL once.
+func TestErrorNamesOnce(t *testing.T) {
+	t.Parallel()
+	down := httptest.NewServer(http.NotFoundHandler())
+	down.Close()
+	at := down.URL + "/"
+	for _, args := range [][]string{
+		{"check", at, "--allow-private"},
+		{"discover", at, "--allow-private"},
+		{"extract", at, "--allow-private"},
+		{"serve", at, "--allow-private", "--listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "s.db")},
+		{"export", "--format", "markdown", "--store", mirrorOf(t, "jekyll"), "--out", os.Args[0]},
+		{"build", "testdata", "--base-url", "http://mill.example/", "--out", os.Args[0]},
+	} {
+		code, out, errs := command(t, nil, args...)
+		if code == 0 {
+			t.Fatalf("%v: exit %d", args, code)
+		}
+		words := strings.Fields(out + errs)
+		for _, name := range []string{args[0], at} {
+			n := 0
+			for _, w := range words {
+				if strings.Trim(w, `":`) == name {
+					n++
+				}
+			}
+			if n > 1 {
+				t.Errorf("%v: %s %d times: %s%s", args, name, n, out, errs)
+			}
+		}
+	}
+}
+
 // Two servers that want different things of one store would keep each other
 // from publishing: the older one ends, and says why.
 func TestTwoServers(t *testing.T) {
