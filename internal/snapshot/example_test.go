@@ -22,9 +22,9 @@ func ExampleExtra() {
 func ExampleLint() {
 	findings, _ := snapshot.Lint(context.Background(), []byte(page), "https://mill.example/visit")
 	for _, f := range findings {
-		fmt.Printf("%d:%d %s %s: %s\n", f.Line, f.Column, f.Path, f.Rule, f.Message)
+		fmt.Printf("%d:%d %s %s\n", f.Line, f.Column, f.Path, f.Rule)
 	}
-	// Output: 2:1 html > body > main > form group-in-section: data-ai-group="tickets" is in no section
+	// Output: 2:1 html > body > main > form group-in-section
 }
 
 func ExampleAnnotate() {
