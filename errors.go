@@ -54,6 +54,7 @@ var others = []struct {
 	{fs.ErrPermission, "file-permission"},
 	{errors.ErrUnsupported, "unsupported"},
 	{syscall.ENOSPC, "disk-full"},
+	{syscall.EISDIR, "is-folder"},
 }
 
 // ErrorCode returns the code of err, by which scripts and tests tell errors

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
@@ -35,11 +36,6 @@ type arcPage struct {
 // arcRead gets a page: a file, a URL, or standard input for "-". address is that
 // of a file, "" = it has none.
 func arcRead(ctx context.Context, p *process, r *remote, name, address string) (*arcPage, error) {
-	if !strings.Contains(name, "://") && name != "-" {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			return nil, fmt.Errorf("page %s: %w: it is a folder; name its pages", name, millrace.ErrInvalid)
-		}
-	}
 	c := &extractCommand{remote: *r, Page: name, URL: address}
 	page := &arcPage{}
 	var err error
@@ -61,7 +57,7 @@ func (g *arcPage) named(name string, err error) error {
 	if err == nil || !strings.HasPrefix(g.address, nowhere) {
 		return err
 	}
-	return errors.New("page " + name + ": " + strings.ReplaceAll(err.Error(), "extract "+g.address+": ", ""))
+	return millrace.Coded(millrace.ErrorCode(err), errors.New("page "+name+": "+strings.ReplaceAll(err.Error(), "extract "+g.address+": ", "")))
 }
 
 type arcSnapshotCommand struct {
@@ -245,7 +241,7 @@ func replace(name string, data []byte) (err error) {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("%w: %s is a folder", millrace.ErrInvalid, name)
+		return fmt.Errorf("write %s: %w", name, syscall.EISDIR)
 	case err == nil:
 		mode = info.Mode().Perm()
 	}

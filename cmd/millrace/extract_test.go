@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -52,8 +51,8 @@ func TestExtractURL(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "url          "+url+"about/\n") || !strings.Contains(out, "Ines Halloran") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	if code, _, errs := command(t, nil, "extract", url+"nowhere/", "--allow-private"); code != 1 || !strings.Contains(errs, "404") {
-		t.Errorf("exit %d: %s", code, errs)
+	if exit, code, out := failure(t, nil, "extract", url+"nowhere/", "--allow-private"); exit != 1 || code != "http-404" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 }
 
@@ -69,21 +68,24 @@ func TestExtractBad(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
-		code int
-		want string
+		exit int
+		code string
+		part string // of the message
 	}{
-		{"two forms", []string{page, "--json", "--markdown"}, 2, "millrace extract: --json prints all of a page; leave --markdown out\n"},
-		{"a form of no page", []string{"--site", dir, "--blocks"}, 2, "millrace extract: --blocks prints a page; name one\n"},
-		{"a selector", []string{page, "--keep", "h2", "--drop", "p", "--drop", "..x"}, 2, `--drop: "..x" is no CSS selector that is supported`},
-		{"a selector in the file", []string{page, "--config", yaml}, 2, "millrace: " + yaml + ":3:1: extract: --drop: \"a:hover\" is no CSS selector"},
-		{"no HTML", []string{binary}, 1, "millrace extract: page " + binary + ": invalid: the document is binary, no HTML\n"},
-		{"no file", []string{"example.com/about"}, 1, "; a URL starts with http:// or https://\n"},
-		{"a folder", []string{dir}, 1, "is a directory"},
+		{"two forms", []string{page, "--markdown"}, 2, "usage/json", "--markdown"},
+		{"a selector", []string{page, "--keep", "h2", "--drop", "p", "--drop", "..x"}, 2, "usage/drop", "..x"},
+		{"a selector in the file", []string{page, "--config", yaml}, 2, "usage/drop", yaml + ":3:1"},
+		{"no HTML", []string{binary}, 1, "binary", binary},
+		{"no file", []string{"example.com/about"}, 1, "file-not-found", "http://"},
+		{"a folder", []string{dir}, 1, "is-folder", dir},
 	} {
-		code, out, errs := command(t, nil, append([]string{"extract"}, c.args...)...)
-		if code != c.code || (out != "") != slices.Contains(c.args, "--json") || !strings.Contains(errs, c.want) || strings.Contains(errs, "page.invalid") {
-			t.Errorf("%s: exit %d\n%s%s, want %s", c.name, code, out, errs, c.want)
+		exit, code, out := failure(t, nil, append([]string{"extract"}, c.args...)...)
+		if exit != c.exit || code != c.code || !strings.Contains(out, c.part) || strings.Contains(out, "page.invalid") {
+			t.Errorf("%s: exit %d %s, want %s with %q\n%s", c.name, exit, code, c.code, c.part, out)
 		}
+	}
+	if code, out, errs := command(t, nil, "extract", "--site", dir, "--blocks"); code != exitUsage || out != "" {
+		t.Errorf("a form of no page: exit %d\n%s%s", code, out, errs)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // File has write make a file. What was there under the name stays until all of
@@ -20,7 +21,7 @@ func File(name string, write func(io.Writer) error) error {
 	mode := fs.FileMode(0o666)
 	switch info, err := os.Stat(name); {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("write %s: it is a folder; name a file in it", name)
+		return fmt.Errorf("write %s: %w; name a file in it", name, syscall.EISDIR)
 	case err == nil && !info.Mode().IsRegular():
 		return stream(name, write)
 	case err == nil:
