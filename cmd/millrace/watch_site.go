@@ -175,6 +175,7 @@ func (w *watching) look(ctx context.Context, s *watchedSite, hinted bool) {
 		}
 	case l.Changed || again:
 		log.Info("pulled", "by", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
+		logSkips(w.process.log.With("site", r.Site), groupSkips(r.Skipped))
 	default:
 		log.Debug("pulled", "by", r.Via, "unchanged", r.Unchanged)
 	}

@@ -305,6 +305,15 @@ func TestWatchFromNow(t *testing.T) {
 	}
 }
 
+// Pages that a pull skips are in the log.
+func TestWatchSkips(t *testing.T) {
+	t.Parallel()
+	dir := copySite(t, "handbook")
+	edit(t, dir, "Alderford is a mill", `<a href="/gone/">Alderford</a> is a mill`)
+	w := watch(t, serve(t, dir).url, "--store", filepath.Join(t.TempDir(), "m.db"), "--via", "crawl")
+	eventually(t, "the page that is gone is in the log", func() bool { return strings.Contains(w.out.String(), "code=http-404") })
+}
+
 // A site that is down does not hold up the others, nor end the watch.
 func TestWatchDown(t *testing.T) {
 	t.Parallel()
