@@ -14,21 +14,20 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Keys is what a store keeps of the keys that its owner has given out: who
-// has one may read what needs a key, or say what has changed. The keys
-// themselves are nowhere in it. All methods are safe for concurrent use.
+// Keys keeps the hashes of the access keys that the owner of a store has given
+// out. All methods are safe for concurrent use.
 type Keys interface {
-	// AddKey keeps a key; when it was created and that it is not revoked is the
-	// store's to say. ErrConflict: one of the name is there that is not
-	// revoked, or the hash is. ErrInvalid: see [Key.Validate].
-	AddKey(ctx context.Context, k Key) error
-	// Keys gives every key, those that hold no more too, in the order of their
-	// names, and the older of one name first. Whoever asks sees what other
-	// processes have done.
-	Keys(ctx context.Context) ([]Key, error)
-	// RevokeKey ends the key of a name, for good. ErrNotFound: there is none
-	// that was not revoked before.
-	RevokeKey(ctx context.Context, name string) error
+	// Add stores a key. It sets Created and ignores Revoked. ErrConflict: the
+	// store has a key of the same name that is not revoked, or of the same
+	// hash. ErrInvalid: see [Key.Validate].
+	Add(ctx context.Context, k Key) error
+	// List returns all keys, also those that are expired or revoked and those
+	// that other processes have added, in the order of their names, the oldest
+	// of a name first.
+	List(ctx context.Context) ([]Key, error)
+	// Revoke revokes the key of a name, for good. ErrNotFound: the store has no
+	// key of the name that is not revoked.
+	Revoke(ctx context.Context, name string) error
 }
 
 // MaxKeyName is the length of the longest name of a key, in bytes.

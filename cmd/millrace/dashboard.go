@@ -52,7 +52,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 	}
 	site := &dashboard.Site{
 		Name: from.name, Base: from.base, Docs: s.docs, Beside: o.Origin == nil, Pages: s.site, Press: s.press,
-		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.store, Coefficients: savings.Default(),
+		Looked: from.looked, SaveRules: s.saveRules(), Policy: c.policy, Keys: from.store.Keys(), Coefficients: savings.Default(),
 		Gate: &dashboard.Gate{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.FilesRate, FilesRateTotal: o.FilesRateTotal, Bots: o.Bots,
 		},

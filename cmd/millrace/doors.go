@@ -128,7 +128,7 @@ func (c *doors) hold(ctx context.Context, p *process, keys store.Keys, o *gatewa
 	if err = c.keep(p, o); err != nil || !c.RequireKey {
 		return err
 	}
-	all, err := keys.Keys(ctx)
+	all, err := keys.List(ctx)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.AddKey(ctx, k); err != nil {
+	if err := s.Keys().Add(ctx, k); err != nil {
 		return err
 	}
 	k.Created = now.UTC().Truncate(time.Second)
@@ -214,7 +214,7 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	keys, err := s.Keys(ctx)
+	keys, err := s.Keys().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.RevokeKey(ctx, c.Name); err != nil {
+	if err := s.Keys().Revoke(ctx, c.Name); err != nil {
 		return err
 	}
 	return p.report(struct {

@@ -86,7 +86,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, lib *mirrorLibrary,
 	// With a key nobody gets in by a browser that is led astray.
 	o.Local = !c.RequireKey
 	gateO := &gateway.Options{Log: p.log, Service: mcp.New(lib, o), ServiceGuarded: c.RequireKey}
-	if err := door.hold(ctx, p, lib.store, gateO); err != nil {
+	if err := door.hold(ctx, p, lib.store.Keys(), gateO); err != nil {
 		return err
 	}
 	g, err := gateway.New(nil, gateO)

@@ -44,7 +44,7 @@ const bookEvery = 2 * time.Second
 
 // meter books what one pull costs, in parts, each of them once.
 type meter struct {
-	store  store.Ledger
+	costs  store.Costs
 	client *fetch.Client
 	log    *slog.Logger
 	stop   chan struct{}
@@ -59,8 +59,8 @@ type meter struct {
 }
 
 // measure starts to book what a client receives.
-func measure(ctx context.Context, st store.Ledger, client *fetch.Client, site string, log *slog.Logger, every time.Duration) *meter {
-	m := &meter{store: st, client: client, log: log, stop: make(chan struct{}), site: site}
+func measure(ctx context.Context, st store.Costs, client *fetch.Client, site string, log *slog.Logger, every time.Duration) *meter {
+	m := &meter{costs: st, client: client, log: log, stop: make(chan struct{}), site: site}
 	m.ended.Go(func() {
 		t := time.NewTicker(every)
 		defer t.Stop()
@@ -108,7 +108,7 @@ func (m *meter) book(ctx context.Context, total store.Traffic) {
 		return
 	}
 	m.booked = total
-	if err := m.store.Book(ctx, m.site, m.protocol, more); err != nil {
+	if err := m.costs.Add(ctx, m.site, m.protocol, more); err != nil {
 		m.log.Warn("what the pull has cost is missing in the sums of the store", "error", err)
 	}
 }
@@ -150,7 +150,7 @@ func (m *meter) end(ctx context.Context, failed bool) (total, site store.Traffic
 	if total.Received > 0 { // nobody was there
 		m.book(ctx, total)
 	}
-	all, err := m.store.Accounts(ctx)
+	all, err := m.costs.List(ctx)
 	if err != nil {
 		m.log.Warn("what earlier pulls have cost cannot be read", "error", err)
 		return total, total

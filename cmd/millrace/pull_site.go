@@ -58,7 +58,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	client := c.sealedClient(p, st.State(), seal)
 	defer client.CloseIdleConnections()
 	start := time.Now()
-	r.meter = measure(ctx, st, client, root, p.log, bookEvery)
+	r.meter = measure(ctx, st.Costs(), client, root, p.log, bookEvery)
 	defer func() {
 		c.settle(ctx, p, st, r, err != nil)
 		stats := client.Stats()

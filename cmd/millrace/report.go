@@ -111,7 +111,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 
 // gather makes the report of what is booked in a store.
 func (c *reportCommand) gather(ctx context.Context, p *process, st *sqlite.Store) (*savingsReport, error) {
-	all, err := st.Accounts(ctx)
+	all, err := st.Costs().List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +137,10 @@ func (c *reportCommand) gather(ctx context.Context, p *process, st *sqlite.Store
 }
 
 // site sums up what is booked of one site.
-func (c *reportCommand) site(ctx context.Context, p *process, st *sqlite.Store, accounts []store.Account) *siteSavings {
-	s := &siteSavings{Site: accounts[0].Site, Since: accounts[0].Since, Last: accounts[0].Last}
+func (c *reportCommand) site(ctx context.Context, p *process, st *sqlite.Store, costs []store.SiteCost) *siteSavings {
+	s := &siteSavings{Site: costs[0].Site, Since: costs[0].Since, Last: costs[0].Last}
 	var known store.Traffic
-	for _, a := range accounts {
+	for _, a := range costs {
 		known.Add(a.Traffic)
 		if a.Since.Before(s.Since) {
 			s.Since = a.Since
@@ -164,7 +164,7 @@ func (c *reportCommand) site(ctx context.Context, p *process, st *sqlite.Store, 
 			p.log.Warn("how much text the pages have cannot be read", "site", s.Site, "error", err)
 		}
 	}
-	for _, a := range accounts {
+	for _, a := range costs {
 		s.Protocols = append(s.Protocols, &protocolSavings{
 			Protocol: a.Protocol, Since: a.Since, Last: a.Last, Pulls: a.Pulls, Failed: a.Failed, Saved: savings.Of(a.Traffic, known, c.values()),
 		})

@@ -15,7 +15,7 @@ import (
 
 // What a pull that is killed has cost is in the sums but for the last seconds,
 // and nothing is in them twice.
-func TestKillLedger(t *testing.T) {
+func TestKillCosts(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("testing.Short: a pull books every two seconds")
@@ -84,7 +84,7 @@ func accounts(t *testing.T, file string) (n int64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	all, err := st.Accounts(t.Context())
+	all, err := st.Costs().List(t.Context())
 	for _, a := range all {
 		n += a.Requests
 	}

@@ -184,7 +184,7 @@ func TestReportCommand(t *testing.T) {
 	if _, err := site.Apply(ctx, "x", batch); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.Book(ctx, base, "scp", store.Traffic{Pulls: 1, Pages: 2, Requests: 1, Received: 500}); err != nil {
+	if err := st.Costs().Add(ctx, base, "scp", store.Traffic{Pulls: 1, Pages: 2, Requests: 1, Received: 500}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.Close(); err != nil {
@@ -207,15 +207,15 @@ func TestReportCommand(t *testing.T) {
 	}
 }
 
-// ledger is a store.Ledger in memory.
-type ledger struct {
+// spent is a store.Costs in memory.
+type spent struct {
 	mu    sync.Mutex
 	sum   store.Traffic
 	times int
 	err   error
 }
 
-func (l *ledger) Book(_ context.Context, _, _ string, t store.Traffic) error {
+func (l *spent) Add(_ context.Context, _, _ string, t store.Traffic) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sum.Add(t) // also with an error: it may have been durable
@@ -223,13 +223,13 @@ func (l *ledger) Book(_ context.Context, _, _ string, t store.Traffic) error {
 	return l.err
 }
 
-func (l *ledger) Accounts(context.Context) ([]store.Account, error) {
+func (l *spent) List(context.Context) ([]store.SiteCost, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return []store.Account{{Site: "site", Protocol: "scp", Traffic: l.sum}}, nil
+	return []store.SiteCost{{Site: "site", Protocol: "scp", Traffic: l.sum}}, nil
 }
 
-func (l *ledger) so() (store.Traffic, int) {
+func (l *spent) so() (store.Traffic, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sum, l.times
@@ -242,7 +242,7 @@ func TestMeterBooksOnce(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }))
 	defer srv.Close()
 	for _, fails := range []error{nil, errors.New("perhaps")} {
-		client, book := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}), &ledger{err: fails}
+		client, book := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}), &spent{err: fails}
 		m := measure(t.Context(), book, client, "site", slog.New(slog.DiscardHandler), time.Millisecond)
 		m.begin("site", "scp")
 		sum, times := book.so()

@@ -204,7 +204,7 @@ func (s *service) surface(ctx context.Context, published []edition.Room) (err er
 	}
 	s.closes(closeLog)
 	gateO.AccessLog = accessLog
-	if err := c.hold(ctx, p, o.store, gateO); err != nil {
+	if err := c.hold(ctx, p, o.store.Keys(), gateO); err != nil {
 		return err
 	}
 	if s.agents, err = c.stamping.surface(p, &c.remote, gateO, s.agents, c.reached(o.base, s.docs)...); err != nil {

@@ -60,11 +60,11 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 		return nil, err
 	}
 	s.record.State, s.place, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
-	accounts, err := w.store.Accounts(ctx)
+	costs, err := w.store.Costs().List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.fresh = !slices.ContainsFunc(accounts, func(a store.Account) bool {
+	s.fresh = !slices.ContainsFunc(costs, func(a store.SiteCost) bool {
 		return (a.Site == s.root || a.Site == s.folder) && a.Pulls > a.Failed
 	})
 	if s.held(w) {
@@ -292,7 +292,7 @@ func (e *ear) book(ctx context.Context, w *watching, site string) {
 		return
 	}
 	if e.booked = total; ctx.Err() == nil {
-		if err := w.store.Book(ctx, site, e.name, more); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		if err := w.store.Costs().Add(ctx, site, e.name, more); err != nil && !errors.Is(err, millrace.ErrNotFound) {
 			w.process.log.Warn("what listening has cost is missing in the sums of the store", "error", err)
 		}
 	}

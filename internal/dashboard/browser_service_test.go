@@ -44,7 +44,7 @@ func (w *withoutTag) WriteHeader(status int) {
 func TestRealBrowserService(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	h.Keys = h.store
+	h.Keys = h.store.Keys()
 	var broken atomic.Bool // no answer has a validator
 	whole := h.Gateway()
 	h.Gateway = func() http.Handler {
@@ -106,7 +106,7 @@ func TestRealBrowserService(t *testing.T) {
 			w.do(chromedp.SendKeys(chromedp.CSS("#key-name"), name))
 			w.send("form[action$='/policy/keys'] button")
 			look("key-made", "mill_", name)
-			keys, err := h.Keys.Keys(t.Context())
+			keys, err := h.Keys.List(t.Context())
 			if err != nil || !slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
 				t.Fatalf("no key was made: %v, %v", keys, err)
 			}
@@ -123,7 +123,7 @@ func TestRealBrowserService(t *testing.T) {
 			look("key-revoke", "Revoke it for good")
 			w.send("#keys table button")
 			look("key-revoked", "is revoked")
-			if keys, err = h.Keys.Keys(t.Context()); err != nil || slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
+			if keys, err = h.Keys.List(t.Context()); err != nil || slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
 				t.Errorf("the key holds: %v, %v", keys, err)
 			}
 		})

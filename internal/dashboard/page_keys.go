@@ -37,7 +37,7 @@ func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
 	if d.site.Keys == nil {
 		return nil
 	}
-	keys, err := d.site.Keys.Keys(ctx)
+	keys, err := d.site.Keys.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 		}
 	}
 	if err == nil {
-		err = d.site.Keys.AddKey(r.Context(), k)
+		err = d.site.Keys.Add(r.Context(), k)
 	}
 	if err != nil && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrConflict) {
 		return nil, err
@@ -104,7 +104,7 @@ func (d *Dashboard) revokeKey(r *http.Request) (*reply, error) {
 		return nil, millrace.ErrNotFound
 	}
 	name := r.PostForm.Get("name")
-	err := d.site.Keys.RevokeKey(r.Context(), name)
+	err := d.site.Keys.Revoke(r.Context(), name)
 	switch {
 	case errors.Is(err, millrace.ErrNotFound):
 		return &reply{To: "/policy", Message: wrong("There is no key of that name that still holds.")}, nil

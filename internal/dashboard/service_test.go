@@ -66,7 +66,7 @@ func TestServicePagesOfNothing(t *testing.T) {
 func TestServicePagesOfStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	h.Usage, h.Keys = h.store, h.store
+	h.Usage, h.Keys = h.store, h.store.Keys()
 	const evil = `<script>alert(1)</script>"'&{{.}}` + "\u202e\u0007"
 	var events []store.Event
 	for i := range 40 {
@@ -94,7 +94,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	}
 	look.SkippedN = len(look.Skipped)
 	h.Looked = func() *Look { return look }
-	if _, hash := store.NewKey(); h.store.AddKey(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Rights: []millrace.Right{millrace.RightRead}}) != nil {
+	if _, hash := store.NewKey(); h.store.Keys().Add(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Rights: []millrace.Right{millrace.RightRead}}) != nil {
 		t.Fatal("no key")
 	}
 	v := owner(t, h.Site)
@@ -151,7 +151,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 			t.Errorf("revoked: %d", w.Code)
 		}
 	}
-	keys, err := h.Keys.Keys(t.Context())
+	keys, err := h.Keys.List(t.Context())
 	if err != nil || len(keys) != 2 || keys[1].Revoked.IsZero() || keys[1].May(millrace.RightRead) || keys[1].Expires.Day() != 24 {
 		t.Errorf("%+v, %v", keys, err)
 	}

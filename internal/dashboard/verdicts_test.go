@@ -105,7 +105,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	}
 	gateO := &gateway.Options{Base: base, Docs: base, Origin: files, Log: log, Rate: 1, Policy: policy}
 	if guarded {
-		gateO.Keys = h.store
+		gateO.Keys = h.store.Keys()
 	}
 	g, err := gateway.New(press, gateO)
 	if err != nil {

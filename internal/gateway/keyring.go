@@ -98,7 +98,7 @@ func (k *keyring) look(ctx context.Context, ago time.Duration) error {
 	// Others wait for it, so it does not end with the one who asked.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysWait)
 	defer cancel()
-	keys, err := k.keys.Keys(ctx)
+	keys, err := k.keys.List(ctx)
 	k.read, k.err = k.now(), nil
 	k.took = k.read.Sub(now)
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 	"github.com/millrace/millrace/store/sqlite"
 )
 
-// ring is a store with keys, and what was shown of them.
+// ring is the keys of a store, and what was shown of them.
 type ring struct {
-	*sqlite.Store
+	store.Keys
 	file                  string
 	read, update, both    string
 	expired, revoked, not string
@@ -34,14 +34,15 @@ type ring struct {
 func newRing(t testing.TB) *ring {
 	t.Helper()
 	k := &ring{file: filepath.Join(t.TempDir(), "keys.db")}
-	var err error
-	if k.Store, err = sqlite.Open(t.Context(), k.file, nil); err != nil {
+	st, err := sqlite.Open(t.Context(), k.file, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = k.Close() })
+	t.Cleanup(func() { _ = st.Close() })
+	k.Keys = st.Keys()
 	add := func(name string, expires time.Time, rights ...millrace.Right) string {
 		key, hash := store.NewKey()
-		if err := k.AddKey(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights, Expires: expires}); err != nil {
+		if err := k.Add(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights, Expires: expires}); err != nil {
 			t.Fatal(err)
 		}
 		return key
@@ -51,7 +52,7 @@ func newRing(t testing.TB) *ring {
 	k.both = add("both", time.Time{}, millrace.RightRead, millrace.RightUpdate)
 	k.expired = add("expired", time.Now().Add(-time.Second), millrace.RightRead, millrace.RightUpdate)
 	k.revoked = add("revoked", time.Time{}, millrace.RightRead, millrace.RightUpdate)
-	if err := k.RevokeKey(t.Context(), "revoked"); err != nil {
+	if err := k.Revoke(t.Context(), "revoked"); err != nil {
 		t.Fatal(err)
 	}
 	k.not, _ = store.NewKey()
@@ -275,7 +276,7 @@ func TestRevoking(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := other.RevokeKey(t.Context(), "read"); err != nil {
+	if err := other.Keys().Revoke(t.Context(), "read"); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(lines)
@@ -332,7 +333,7 @@ func TestNewKey(t *testing.T) {
 		t.Fatal(code)
 	}
 	key, hash := store.NewKey()
-	if err := k.AddKey(t.Context(), store.Key{Name: "new", Hash: hash, Rights: []millrace.Right{millrace.RightRead}}); err != nil {
+	if err := k.Add(t.Context(), store.Key{Name: "new", Hash: hash, Rights: []millrace.Right{millrace.RightRead}}); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(keysNew)
@@ -364,11 +365,11 @@ type broken struct {
 	asks int
 }
 
-func (b *broken) Keys(ctx context.Context) ([]store.Key, error) {
+func (b *broken) List(ctx context.Context) ([]store.Key, error) {
 	if b.asks++; b.down {
 		return nil, errors.New("secret disk")
 	}
-	return b.ring.Keys(ctx)
+	return b.ring.List(ctx)
 }
 
 // A store that cannot be read opens nothing, and is not asked for each request.

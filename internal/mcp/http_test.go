@@ -265,13 +265,13 @@ func TestKeysAndRates(t *testing.T) {
 	shelf := mills(t)
 	add := func(name string, rights ...millrace.Right) string {
 		key, hash := store.NewKey()
-		if err := shelf.store.AddKey(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights}); err != nil {
+		if err := shelf.store.Keys().Add(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights}); err != nil {
 			t.Fatal(err)
 		}
 		return key
 	}
 	reader, writer := add("reader", millrace.RightRead), add("writer", millrace.RightUpdate)
-	url := listen(t, New(shelf, nil), gateway.Options{ServiceGuarded: true, Keys: shelf.store})
+	url := listen(t, New(shelf, nil), gateway.Options{ServiceGuarded: true, Keys: shelf.store.Keys()})
 	for _, q := range []struct {
 		key    string
 		status int
@@ -297,7 +297,7 @@ func TestKeysAndRates(t *testing.T) {
 	}
 	defer c.Close()
 	asked[sitesOut](t, c, "list_sites", nil)
-	if err := shelf.store.RevokeKey(t.Context(), "reader"); err != nil {
+	if err := shelf.store.Keys().Revoke(t.Context(), "reader"); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {

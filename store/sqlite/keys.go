@@ -26,10 +26,14 @@ CREATE TABLE access_key (
 CREATE UNIQUE INDEX access_key_name ON access_key (name) WHERE revoked = 0;
 `
 
-var _ store.Keys = (*Store)(nil)
+// keys is the Keys of a store.
+type keys struct{ *Store }
 
-// AddKey implements [store.Keys].
-func (s *Store) AddKey(ctx context.Context, k store.Key) error {
+// Keys returns the keys that the store keeps.
+func (s *Store) Keys() store.Keys { return keys{s} }
+
+// Add implements [store.Keys].
+func (s keys) Add(ctx context.Context, k store.Key) error {
 	if err := k.Validate(); err != nil {
 		return err
 	}
@@ -53,9 +57,9 @@ func (s *Store) AddKey(ctx context.Context, k store.Key) error {
 	return explain("key "+k.Name, err)
 }
 
-// Keys implements [store.Keys].
-func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
-	var keys []store.Key
+// List implements [store.Keys].
+func (s keys) List(ctx context.Context) ([]store.Key, error) {
+	var list []store.Key
 	err := s.read.rows(ctx, "SELECT name, hash, rights, created, expires, revoked FROM access_key ORDER BY name, id", nil, func(scan scanner) error {
 		var k store.Key
 		var hash []byte
@@ -72,14 +76,14 @@ func (s *Store) Keys(ctx context.Context) ([]store.Key, error) {
 			k.Rights = append(k.Rights, millrace.Right(r))
 		}
 		k.Created, k.Expires, k.Revoked = moment(created), moment(expires), moment(revoked)
-		keys = append(keys, k)
+		list = append(list, k)
 		return nil
 	})
-	return keys, explain("keys of store "+s.path, err)
+	return list, explain("keys of store "+s.path, err)
 }
 
-// RevokeKey implements [store.Keys].
-func (s *Store) RevokeKey(ctx context.Context, name string) error {
+// Revoke implements [store.Keys].
+func (s keys) Revoke(ctx context.Context, name string) error {
 	err := s.writer.do(ctx, func(t *tx) error {
 		n, err := t.count("UPDATE access_key SET revoked = ? WHERE name = ? AND revoked = 0", s.now().Unix(), name)
 		if err == nil && n == 0 {

@@ -16,7 +16,7 @@ import (
 func (f *fixture) add(name string, expires time.Time, rights ...millrace.Right) store.KeyHash {
 	f.Helper()
 	_, hash := store.NewKey()
-	if err := f.store.AddKey(f.Context(), store.Key{Name: name, Hash: hash, Rights: rights, Expires: expires}); err != nil {
+	if err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Rights: rights, Expires: expires}); err != nil {
 		f.Fatalf("add key %s: %v", name, err)
 	}
 	return hash
@@ -24,7 +24,7 @@ func (f *fixture) add(name string, expires time.Time, rights ...millrace.Right) 
 
 func (f *fixture) keys() []store.Key {
 	f.Helper()
-	keys, err := f.store.Keys(f.Context())
+	keys, err := f.store.Keys().List(f.Context())
 	if err != nil {
 		f.Fatalf("keys: %v", err)
 	}
@@ -59,13 +59,13 @@ func keyCases() []testCase {
 		{"a revoked key stays in the list, and its name is free", func(_ *testing.T, f *fixture) {
 			first := f.add("a", time.Time{}, read)
 			f.pass(time.Minute)
-			if err := f.store.RevokeKey(f.Context(), "a"); err != nil {
+			if err := f.store.Keys().Revoke(f.Context(), "a"); err != nil {
 				f.Fatal(err)
 			}
 			revoked := f.clock()
 			f.pass(time.Minute)
 			for _, name := range []string{"a", "b", "", "A"} {
-				if err := f.store.RevokeKey(f.Context(), name); !errors.Is(err, millrace.ErrNotFound) {
+				if err := f.store.Keys().Revoke(f.Context(), name); !errors.Is(err, millrace.ErrNotFound) {
 					f.Errorf("revoke %q: %v", name, err)
 				}
 			}
@@ -80,7 +80,7 @@ func keyCases() []testCase {
 			_, other := store.NewKey()
 			for _, k := range []store.Key{{Name: "a", Hash: other}, {Name: "b", Hash: hash}} {
 				k.Rights = []millrace.Right{read}
-				if err := f.store.AddKey(f.Context(), k); !errors.Is(err, millrace.ErrConflict) {
+				if err := f.store.Keys().Add(f.Context(), k); !errors.Is(err, millrace.ErrConflict) {
 					f.Errorf("add %s: %v", k.Name, err)
 				}
 			}
@@ -92,7 +92,7 @@ func keyCases() []testCase {
 			for i := range errs {
 				_, hash := store.NewKey()
 				wg.Go(func() {
-					errs[i] = f.store.AddKey(f.Context(), store.Key{Name: "a", Hash: hash, Rights: []millrace.Right{read}})
+					errs[i] = f.store.Keys().Add(f.Context(), store.Key{Name: "a", Hash: hash, Rights: []millrace.Right{read}})
 				})
 			}
 			wg.Wait()
@@ -112,7 +112,7 @@ func keyCases() []testCase {
 				"": {read}, "a\nb": {read}, "a\x00": {read}, "a\u009bb": {read}, "\xff": {read}, strings.Repeat("a", store.MaxKeyName+1): {read},
 				secret: {read}, "no right": nil, "odd right": {read, "write"}, "empty right": {""},
 			} {
-				err := f.store.AddKey(f.Context(), store.Key{Name: name, Hash: hash, Rights: rights})
+				err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Rights: rights})
 				if !errors.Is(err, millrace.ErrInvalid) || strings.Contains(fmt.Sprint(err), secret) {
 					f.Errorf("%q with %q: %v", name, rights, err)
 				}

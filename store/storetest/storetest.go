@@ -23,8 +23,10 @@ type Store interface {
 	Site(ctx context.Context, name string, c store.Config) (store.Site, error)
 	// State returns the small values that the store keeps.
 	State() store.State
-	store.Keys
-	store.Ledger
+	// Keys returns the access keys.
+	Keys() store.Keys
+	// Costs returns what the mirrors have cost.
+	Costs() store.Costs
 	store.Usage
 	// Close gives the store back.
 	Close() error
@@ -51,7 +53,7 @@ type testCase struct {
 
 // Run runs the suite, each case on a store of its own.
 func Run(t *testing.T, e Engine) {
-	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), weightCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), stateCases(), keyCases(), ledgerCases(), usageCases(), searchCases(), wordCases())
+	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), weightCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), stateCases(), keyCases(), costCases(), usageCases(), searchCases(), wordCases())
 	for seed := range uint64(4) {
 		cases = append(cases, randomCase(seed))
 	}

@@ -38,8 +38,8 @@ CREATE TABLE traffic (
 var trafficColumns = strings.Fields(`pulls failed pages brought stand text requests conditional not_modified received
 	html html_received html_bytes`)
 
-// bookTraffic adds to the row of a site and a protocol, and makes it.
-var bookTraffic = func() string {
+// addTraffic adds to the row of a site and a protocol, and makes it.
+var addTraffic = func() string {
 	names := strings.Join(trafficColumns, ", ")
 	marks := strings.Repeat(", ?", len(trafficColumns))
 	sums := make([]string, len(trafficColumns))
@@ -50,10 +50,14 @@ var bookTraffic = func() string {
 		ON CONFLICT DO UPDATE SET last = max(last, excluded.last), ` + strings.Join(sums, ", ")
 }()
 
-var _ store.Ledger = (*Store)(nil)
+// costs is the Costs of a store.
+type costs struct{ *Store }
 
-// Book implements [store.Ledger].
-func (s *Store) Book(ctx context.Context, site, protocol string, t store.Traffic) error {
+// Costs returns what it has cost to mirror the sites of the store.
+func (s *Store) Costs() store.Costs { return costs{s} }
+
+// Add implements [store.Costs].
+func (s costs) Add(ctx context.Context, site, protocol string, t store.Traffic) error {
 	what := "traffic of " + site + " by " + protocol
 	args := []any{0, protocol, s.now().Unix()}
 	for i, n := range t.Numbers() {
@@ -73,18 +77,18 @@ func (s *Store) Book(ctx context.Context, site, protocol string, t store.Traffic
 			return err
 		}
 		args[0] = id
-		return tx.exec(bookTraffic, args...)
+		return tx.exec(addTraffic, args...)
 	})
 	return explain(what, err)
 }
 
-// Accounts implements [store.Ledger].
-func (s *Store) Accounts(ctx context.Context) ([]store.Account, error) {
-	var out []store.Account
+// List implements [store.Costs].
+func (s costs) List(ctx context.Context) ([]store.SiteCost, error) {
+	var out []store.SiteCost
 	query := "SELECT site.name, protocol, since, last, " + strings.Join(trafficColumns, ", ") +
 		" FROM traffic JOIN site ON site.id = traffic.site ORDER BY site.name, protocol"
 	err := s.read.rows(ctx, query, nil, func(scan scanner) error {
-		var a store.Account
+		var a store.SiteCost
 		var since, last int64
 		dest := []any{&a.Site, &a.Protocol, &since, &last}
 		for _, n := range a.Numbers() {

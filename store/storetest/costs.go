@@ -10,18 +10,18 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-func (f *fixture) book(site, protocol string, t store.Traffic) {
+func (f *fixture) addCost(site, protocol string, t store.Traffic) {
 	f.Helper()
-	if err := f.store.Book(f.Context(), site, protocol, t); err != nil {
+	if err := f.store.Costs().Add(f.Context(), site, protocol, t); err != nil {
 		f.Fatalf("book %s by %s: %v", site, protocol, err)
 	}
 }
 
-func (f *fixture) accounts() []store.Account {
+func (f *fixture) costs() []store.SiteCost {
 	f.Helper()
-	a, err := f.store.Accounts(f.Context())
+	a, err := f.store.Costs().List(f.Context())
 	if err != nil {
-		f.Fatalf("accounts: %v", err)
+		f.Fatalf("costs: %v", err)
 	}
 	return a
 }
@@ -34,34 +34,34 @@ func every(n int64) (t store.Traffic) {
 	return t
 }
 
-func ledgerCases() []testCase {
+func costCases() []testCase {
 	const mine, other = "main", "other"
 	return []testCase{
-		{"a store begins without traffic", func(_ *testing.T, f *fixture) { want(f, "accounts", f.accounts(), nil) }},
+		{"a store begins without traffic", func(_ *testing.T, f *fixture) { want(f, "costs", f.costs(), nil) }},
 		{"traffic is summed by site and protocol", func(_ *testing.T, f *fixture) {
 			f.another(other, store.Config{Base: "https://other.example/"})
 			began := f.clock()
-			f.book(other, "tct-01", every(1))
-			f.book(mine, "tct-01", every(100))
+			f.addCost(other, "tct-01", every(1))
+			f.addCost(mine, "tct-01", every(100))
 			f.pass(time.Hour)
-			f.book(mine, "scp", store.Traffic{})
-			f.book(mine, "tct-01", every(1000))
+			f.addCost(mine, "scp", store.Traffic{})
+			f.addCost(mine, "tct-01", every(1000))
 			sum := every(100)
 			sum.Add(every(1000))
-			all := []store.Account{
+			all := []store.SiteCost{
 				{Site: mine, Protocol: "scp", Since: began.Add(time.Hour), Last: began.Add(time.Hour)},
 				{Site: mine, Protocol: "tct-01", Since: began, Last: began.Add(time.Hour), Traffic: sum},
 				{Site: other, Protocol: "tct-01", Since: began, Last: began, Traffic: every(1)},
 			}
-			want(f, "accounts", f.accounts(), all)
+			want(f, "costs", f.costs(), all)
 			f.reopen(nil)
-			want(f, "accounts after reopening", f.accounts(), all)
+			want(f, "costs after reopening", f.costs(), all)
 		}},
 		{"of traffic that is booked at once nothing is lost", func(_ *testing.T, f *fixture) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
-					if err := f.store.Book(f.Context(), mine, "crawl", every(1)); err != nil {
+					if err := f.store.Costs().Add(f.Context(), mine, "crawl", every(1)); err != nil {
 						f.Error(err)
 					}
 				})
@@ -71,7 +71,7 @@ func ledgerCases() []testCase {
 			for range 8 {
 				sum.Add(every(1))
 			}
-			want(f, "sum", f.accounts()[0].Traffic, sum)
+			want(f, "sum", f.costs()[0].Traffic, sum)
 		}},
 		{"what is no traffic is refused", func(_ *testing.T, f *fixture) {
 			for what, c := range map[string]struct {
@@ -83,11 +83,11 @@ func ledgerCases() []testCase {
 				"no protocol":  {mine, "", every(1), millrace.ErrInvalid},
 				"negative":     {mine, "scp", store.Traffic{Pulls: 1, HTMLBytes: -1}, millrace.ErrInvalid},
 			} {
-				if err := f.store.Book(f.Context(), c.site, c.protocol, c.t); !errors.Is(err, c.kind) {
+				if err := f.store.Costs().Add(f.Context(), c.site, c.protocol, c.t); !errors.Is(err, c.kind) {
 					f.Errorf("%s: %v", what, err)
 				}
 			}
-			want(f, "accounts", f.accounts(), nil)
+			want(f, "costs", f.costs(), nil)
 		}},
 	}
 }

@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// Ledger is what a store keeps of what it has cost to mirror its sites. All
-// methods are safe for concurrent use.
-type Ledger interface {
-	// Book adds to the sums of a site and a protocol, in one transaction:
-	// what has been booked is durable. Who gets an error does not know
-	// whether it was, and does not book the same again. ErrNotFound: the
-	// store has no site of the name. ErrInvalid: the name of the protocol is
-	// empty, or a number is negative.
-	Book(ctx context.Context, site, protocol string, t Traffic) error
-	// Accounts gives all sums, in the order of sites and protocols. Whoever
-	// asks sees what other processes have booked.
-	Accounts(ctx context.Context) ([]Account, error)
+// Costs keeps what it has cost to mirror the sites of a store. All methods are
+// safe for concurrent use.
+type Costs interface {
+	// Add adds to the sums of a site and a protocol, durably and in one
+	// transaction. After an error, the traffic may have been added or not: do
+	// not add it again. ErrNotFound: the store has no site of the name.
+	// ErrInvalid: the name of the protocol is empty, or a number is negative.
+	Add(ctx context.Context, site, protocol string, t Traffic) error
+	// List returns all sums, also those of other processes, in the order of
+	// sites and protocols.
+	List(ctx context.Context) ([]SiteCost, error)
 }
 
-// Account is the sum of what was booked of one site and protocol.
-type Account struct {
+// SiteCost is the sum of the traffic of one site and protocol.
+type SiteCost struct {
 	Site, Protocol string
-	Since, Last    time.Time // when it was booked first, and last; whole seconds
+	Since, Last    time.Time // the first and the last Add; whole seconds
 	Traffic
 }
 
