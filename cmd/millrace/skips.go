@@ -15,17 +15,29 @@ type skipGroup struct {
 	pages       int
 }
 
-// skipGroups groups skipped pages by the code of the reason, or else by its
-// text. The zero value is empty.
+// skipGroups groups skipped pages by the code of the reason, or by its text if
+// the code only names the kind of the error. The zero value is empty.
 type skipGroups struct {
 	groups []skipGroup
 	at     map[string]int // index in groups by reason
 }
 
+// maxReasons is how many reasons are told apart; pages with others are one
+// group.
+const maxReasons = 20
+
 // add adds a page.
 func (s *skipGroups) add(skip mirror.Skip) {
-	key := cmp.Or(skip.Code, skip.Reason)
+	key := skip.Code
+	switch key {
+	case "", "not-found", "invalid", "conflict", "forbidden", "too-large", "unavailable", "internal":
+		key = skip.Reason
+	}
 	i, ok := s.at[key]
+	if !ok && len(s.groups) >= maxReasons {
+		key, skip.Reason = "", "other reasons"
+		i, ok = s.at[key]
+	}
 	if !ok {
 		if i = len(s.groups); i == 0 {
 			s.at = map[string]int{}

@@ -13,10 +13,18 @@ func TestGroupSkips(t *testing.T) {
 	skips := []mirror.Skip{{URL: "/x", Code: "http-404", Reason: "answered 404"}, {URL: "/y", Code: "http-500", Reason: "answered 500"}}
 	for i := range 9 {
 		skips = append(skips, mirror.Skip{URL: fmt.Sprint("/", i), Code: "host-resting", Reason: fmt.Sprintf("the host is resting after %d failures", i)},
-			mirror.Skip{Reason: "the name has a query"})
+			mirror.Skip{Code: "invalid", Reason: "the name has a query"})
 	}
+	skips = append(skips, mirror.Skip{URL: "/z", Code: "invalid", Reason: "the page of an HTTP error"})
 	g := groupSkips(skips)
-	if len(g) != 4 || g[0].pages != 9 || g[0].URL != "/0" || g[1].pages != 9 || g[2].pages != 1 || g[3].URL != "/y" {
+	if len(g) != 5 || g[0].pages != 9 || g[0].URL != "/0" || g[1].pages != 9 || g[2].pages != 1 || g[3].URL != "/y" {
 		t.Errorf("%+v", g)
+	}
+	skips = nil
+	for i := range 2 * maxReasons {
+		skips = append(skips, mirror.Skip{Reason: fmt.Sprint("reason ", i)})
+	}
+	if g := groupSkips(skips); len(g) != maxReasons+1 || g[0].pages != maxReasons {
+		t.Errorf("%d groups: %+v", len(g), g)
 	}
 }
