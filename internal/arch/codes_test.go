@@ -13,7 +13,7 @@ const codesPage = "docs/errors.md"
 
 var (
 	// codeGiven is where an error gets its code.
-	codeGiven  = regexp.MustCompile(`\b(?:Coded\(|Code: +|(?:reason|limitError|unpublished|slowError|advice)\{|(?:limitError|formatError|tooLarge|invalid|advise)\([^"\n]*)"([a-z0-9]+(?:-[a-z0-9]+)*)"`)
+	codeGiven  = regexp.MustCompile(`\b(?:Coded\(|Code: +|(?:reason|limitError|unpublished|slowError|advice)\{|(?:limitError|formatError|tooLarge|invalid|advise)\([^"\n]*)"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"`)
 	codeListed = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 )
 
