@@ -41,7 +41,8 @@
 // found. Relative URLs belong there, and so does each path that the feed names
 // on that third origin: no page is lost, and none of another site is claimed.
 // The reader notes it, and 2.1/site-origin is its rule. Other URLs, of pages and
-// of tombstones, are reported and skipped. Where documents live on another host
+// of tombstones, are reported and skipped. A page that came and went between two
+// editions was never public: neither a reply nor an event names it. Where documents live on another host
 // than their pages, ask the pages' host, which points at them: asked by
 // themselves, they give the pages URLs of their own host.
 //
