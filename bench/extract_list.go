@@ -76,7 +76,11 @@ func look(ctx context.Context, p *goldPage) (listed, error) {
 // print tells all of one page.
 func (l *listed) print() {
 	r := l.got.ours
-	fmt.Printf("%s %s %s\nF1 %.3f, root %s, %s\n", l.ID, l.Kind, l.URL, l.f1, r.Root, cmp.Or(r.Reason, "kind "+string(r.Page.Kind)))
+	why := "kind " + string(r.Page.Kind)
+	if r.Reason != nil {
+		why = r.Reason.Error()
+	}
+	fmt.Printf("%s %s %s\nF1 %.3f, root %s, %s\n", l.ID, l.Kind, l.URL, l.f1, r.Root, why)
 	for _, f := range [][3]string{
 		{"title", l.Title, l.got.title},
 		{"author", l.Author, l.got.author},

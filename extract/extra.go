@@ -137,7 +137,7 @@ func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 
 // content gives the root, nil = there is no content.
 func (l *located) content() *html.Node {
-	if l.why != "" {
+	if l.why != nil {
 		return nil
 	}
 	return l.root
@@ -145,7 +145,7 @@ func (l *located) content() *html.Node {
 
 // forms gives the forms of the content.
 func (l *located) forms() (list []*html.Node) {
-	if l.why != "" {
+	if l.why != nil {
 		return nil
 	}
 	for _, i := range l.c.forms {

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -65,9 +66,10 @@ type Result struct {
 	Dropped   []Dropped         // large subtrees that were left out, and all that rules did, in document order
 	Kept      []Kept            // what only rules and the template have brought in, in document order
 	Idle      []string          // rules that no element of the page goes by, such as "drop .promo"
-	// Reason says why there is no content; "" when there is some. A page that
+	// Reason is why there is no content; nil when there is some. A page that
 	// only checks for robots, wants scripts, consent or a log-in has none.
-	Reason string
+	// [millrace.ErrorCode] tells the reasons apart.
+	Reason error
 
 	// Failed says why a room has nothing of the document, by the names of
 	// [RulesOptions.Extra]; nil = nothing went wrong.
@@ -138,16 +140,16 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 		res.Page.Access.Auth = true
 	}
 	w := newWalker(ctx, l.c, l, m.base, m.own)
-	if l.why == "" || l.keeps {
+	if l.why == nil || l.keeps {
 		if res.Page.Blocks, err = w.run(l.root); err != nil {
 			return nil, err
 		}
 	}
-	if l.why == "" || l.keeps {
+	if l.why == nil || l.keeps {
 		res.Page.Blocks = m.media(res.Page.Blocks)
 	}
 	m.finish(alone, res.Page.Blocks)
-	if (kind == millrace.Product || res.Page.Kind == millrace.Product) && alone.why == "" {
+	if (kind == millrace.Product || res.Page.Kind == millrace.Product) && alone.why == nil {
 		res.Page.Blocks = append(res.Page.Blocks, m.product(res.Page.Blocks)...)
 	}
 	if len(res.Page.Blocks) > 0 && kind != "" { // that of the page without rules
@@ -155,8 +157,8 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	}
 	if len(res.Page.Blocks) == 0 {
 		res.Reason = l.emptyReason()
-		if res.Refresh != "" && l.why == "" {
-			res.Reason = leadsOn + res.Refresh
+		if res.Refresh != "" && l.why == nil {
+			res.Reason = millrace.Coded("leads-on", errors.New("the page only leads on to "+res.Refresh))
 		}
 	}
 	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l, wanted: m.wanted}, res); err != nil {

@@ -95,7 +95,7 @@ func (l *Learner) Add(ctx context.Context, data []byte, pageURL string, o *Optio
 	if held {
 		l.pages = slices.Delete(l.pages, at, at+1)
 	}
-	if loc.why != "" || p.kind == millrace.Archive {
+	if loc.why != nil || p.kind == millrace.Archive {
 		return nil
 	}
 	if p.draw(loc); len(p.texts) > 0 {

@@ -339,8 +339,8 @@ func FuzzHTML(f *testing.F) {
 			return
 		}
 		checkBlocks(t, res.Page.Blocks)
-		if (len(res.Page.Blocks) == 0) != (res.Reason != "") {
-			t.Fatalf("%d blocks, reason %q", len(res.Page.Blocks), res.Reason)
+		if (len(res.Page.Blocks) == 0) != (res.Reason != nil) {
+			t.Fatalf("%d blocks, reason %v", len(res.Page.Blocks), res.Reason)
 		}
 		_ = res.Page.Markdown()
 		checkLinks(t, res)
@@ -385,7 +385,7 @@ func TestNesting(t *testing.T) {
 		}
 	}
 	res := extractPage(t, "https://example.com/a", "<frameset><frame src=b></frameset>")
-	if res.Reason != framesOnly || len(res.Links) != 1 {
+	if res.Reason != errFrames || len(res.Links) != 1 {
 		t.Errorf("%q %v", res.Reason, res.Links)
 	}
 }

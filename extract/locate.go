@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -22,9 +23,9 @@ type located struct {
 	login   bool
 	// protected: the page is a post with a password (WordPress).
 	protected bool
-	consent   bool   // there is hardly more than a consent tool's elements
-	why       string // there is no content; "" = there may be some
-	thread    bool   // the page lives of its comments
+	consent   bool  // there is hardly more than a consent tool's elements
+	why       error // there is no content; nil = there may be some
+	thread    bool  // the page lives of its comments
 	stages    map[*html.Node]bool
 	own       *html.Node          // the root as it was located, if the walk begins at another
 	keeps     bool                // rules keep something
@@ -48,7 +49,7 @@ func locate(c *collected, m *meta) *located {
 	l.prune()
 	c.sum()
 	l.login = l.isLogin(m)
-	if l.why = l.wall(m); l.why == "" {
+	if l.why = l.wall(m); l.why == nil {
 		l.at = l.descend()
 		l.learnedRoot()
 		l.trim()
@@ -59,8 +60,8 @@ func locate(c *collected, m *meta) *located {
 	}
 	l.from = l.at
 	l.root = c.boxes[l.at].n
-	if l.why != "" {
-		c.boxes[0].drop = l.why
+	if l.why != nil {
+		c.boxes[0].drop = l.why.Error()
 	}
 	l.leaveOut()
 	return l
@@ -71,7 +72,7 @@ func locate(c *collected, m *meta) *located {
 func (l *located) besideRoot() map[int32]bool {
 	boxes := l.c.boxes
 	found := map[int32]bool{}
-	for at := l.at; at > 0 && l.why == ""; at = boxes[at].parent {
+	for at := l.at; at > 0 && l.why == nil; at = boxes[at].parent {
 		p := boxes[at].parent
 		for i := p + 1; i < boxes[p].end && len(found) < maxReported; i = boxes[i].end {
 			if b := &boxes[i]; i != at && b.drop == "" && b.words >= minDropped && b.n != l.c.titleNode {
@@ -97,20 +98,20 @@ func (l *located) selector() string {
 	return selector(l.root)
 }
 
-func (l *located) emptyReason() string {
+func (l *located) emptyReason() error {
 	switch {
-	case l.why != "":
+	case l.why != nil:
 		return l.why
 	case l.total.words == 0 && len(l.dropped) == 0:
 		if l.c.body.DataAtom == atom.Frameset {
-			return framesOnly
+			return errFrames
 		}
-		return noText
+		return errNoText
 	case len(l.dropped) > 0:
 		most := slices.MaxFunc(l.dropped, func(a, b Dropped) int { return a.Words - b.Words })
-		return leftOut + most.Reason
+		return millrace.Coded("left-out", errors.New("everything was left out, most by "+most.Reason))
 	}
-	return noContent
+	return errNoWords
 }
 
 // prune marks the subtrees that are furniture by their tag, role or position.

@@ -29,7 +29,7 @@ func checkLocated(t *testing.T, pages []locatedPage) {
 					t.Errorf("%q leaked: %q, root %s", s, text, res.Root)
 				}
 			}
-			if text == "" && res.Reason == "" {
+			if text == "" && res.Reason == nil {
 				t.Error("empty without a reason")
 			}
 		})

@@ -154,8 +154,8 @@ func TestBase(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	for _, doc := range []string{"", " ", "<html>", "<body><nav><a href=x>Home</a></nav></body>", "<script>x</script>", "<frameset><frame src=x></frameset>"} {
 		res := extractPage(t, "https://example.com/", doc)
-		if len(res.Page.Blocks) != 0 || res.Reason == "" {
-			t.Errorf("%q: %+v, reason %q", doc, res.Page.Blocks, res.Reason)
+		if len(res.Page.Blocks) != 0 || res.Reason == nil {
+			t.Errorf("%q: %+v, reason %v", doc, res.Page.Blocks, res.Reason)
 		}
 	}
 }

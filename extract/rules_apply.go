@@ -249,7 +249,7 @@ func (k *correction) isContent(n *html.Node, inherited bool) bool {
 		return true
 	}
 	if n == k.plain.root {
-		return k.plain.why == ""
+		return k.plain.why == nil
 	}
 	return inherited && !k.plain.skip[n] && !hides(n) && n != k.title
 }

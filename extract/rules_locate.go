@@ -108,11 +108,11 @@ func (l *located) admit() {
 	k := l.c.rules
 	body := l.c.body
 	l.own = l.root
-	if l.why == "" && !l.outside(body) {
+	if l.why == nil && !l.outside(body) {
 		l.thinOut(l.root, true)
 		return
 	}
-	l.thinOut(body, k.kept[body] || l.root == body && l.why == "")
+	l.thinOut(body, k.kept[body] || l.root == body && l.why == nil)
 	l.root, l.at = body, 0
 }
 
@@ -146,7 +146,7 @@ func (l *located) thinOut(n *html.Node, in bool) {
 		case c.Type == html.TextNode && !in:
 			c.Data = " "
 		case c.Type != html.ElementNode:
-		case k.kept[c], c == l.root && l.why == "":
+		case k.kept[c], c == l.root && l.why == nil:
 			inside = true
 		case l.skip[c], l.thin[c]:
 			inside = false

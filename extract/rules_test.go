@@ -87,8 +87,8 @@ func TestRules(t *testing.T) {
 					t.Errorf("%q is in:\n%s", s, text)
 				}
 			}
-			if (text == "") != (res.Reason != "") {
-				t.Errorf("reason %q", res.Reason)
+			if (text == "") != (res.Reason != nil) {
+				t.Errorf("reason %v", res.Reason)
 			}
 			if res.Page.Title != "A page" || res.Page.Author != "Jane Doe" {
 				t.Errorf("title %q, author %q", res.Page.Title, res.Page.Author)
@@ -171,18 +171,18 @@ func TestRulesOfWalls(t *testing.T) {
 		"scripts":         {"<title>App</title><noscript>You need to enable JavaScript to run this app.</noscript><div id=root></div><template><p>The mill.</p></template>", "template p", "", "The mill.", ""},
 		"a wall in a box": {"<noscript><p>Please enable JavaScript</p><div class=real>The mill.</div></noscript>", ".real", "", "The mill.", ""},
 		"empty":           {"<title>T</title><nav><p>The mill.</p></nav>", "nav p", "", "The mill.", ""},
-		"nothing kept":    {"<title>Log in</title><form><input type=password></form>", ".hint", "", "", loginWall},
-		"an empty part":   {"<title>Log in</title><form><input type=password></form><div class=hint><br></div>", ".hint", "", "", loginWall},
-		"all dropped":     {"<title>T</title><main><p>The mill and all the words that are said of it here.</p></main>", "", "main", "", leftOut + "drop main"},
-		"frames":          {"<frameset><frame src=a></frameset>", "html, body, frame", "frameset", "", framesOnly},
-		"no document":     {"", "html", "*", "", noText},
+		"nothing kept":    {"<title>Log in</title><form><input type=password></form>", ".hint", "", "", "login"},
+		"an empty part":   {"<title>Log in</title><form><input type=password></form><div class=hint><br></div>", ".hint", "", "", "login"},
+		"all dropped":     {"<title>T</title><main><p>The mill and all the words that are said of it here.</p></main>", "", "main", "", "left-out"},
+		"frames":          {"<frameset><frame src=a></frameset>", "html, body, frame", "frameset", "", "frames"},
+		"no document":     {"", "html", "*", "", "no-content"},
 	} {
 		res, err := HTML(t.Context(), []byte(c.html), "https://example.com/a", &Options{Rules: rulesOf(t, c.keep, c.drop)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.Page.Text() != c.want || res.Reason != c.reason {
-			t.Errorf("%s: %q, reason %q", name, res.Page.Text(), res.Reason)
+		if res.Page.Text() != c.want || millrace.ErrorCode(res.Reason) != c.reason {
+			t.Errorf("%s: %q, reason %v", name, res.Page.Text(), res.Reason)
 		}
 		if res.Login != strings.Contains(c.html, "password") {
 			t.Errorf("%s: login %t", name, res.Login)

@@ -74,8 +74,8 @@ func TestProduct(t *testing.T) {
 	}
 	want := []block{{Type: "text", Text: "Grinds corn and rye"}, {Type: "definitions", Items: []item{{Term: "brand", Text: "Mill"}, {Term: "sku", Text: "M1"}, {Term: "price", Text: "9.00 EUR"}}}}
 	want[1].Items = want[1].Items[1:] // the title names the mill
-	if d := cmp.Diff(want, p.Blocks); d != "" || res.Reason != "" || res.Sources["blocks"] != "json-ld Product" {
-		t.Errorf("reason %q\n%s", res.Reason, d)
+	if d := cmp.Diff(want, p.Blocks); d != "" || res.Reason != nil || res.Sources["blocks"] != "json-ld Product" {
+		t.Errorf("reason %v\n%s", res.Reason, d)
 	}
 }
 

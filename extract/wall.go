@@ -1,47 +1,48 @@
 package extract
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/millrace/millrace"
 )
 
 // What Result.Reason says.
-const (
-	framesOnly  = "the document only lays out frames"
-	noText      = "the document has no text"
-	noContent   = "the document has no content"
-	leadsOn     = "the page only leads on to "        // and the URL
-	leftOut     = "everything was left out, most by " // and the reason of the largest part
-	loginWall   = "the page is there to log in"
-	consentWall = "the page only asks for consent"
-	robotWall   = "the page checks whether a robot asks for it, or turns it away"
-	scriptWall  = "the page shows nothing without scripts"
+var (
+	errNoText  = millrace.Coded("no-content", errors.New("the document has no text"))
+	errNoWords = millrace.Coded("no-content", errors.New("the document has no content"))
+	errFrames  = millrace.Coded("frames", errors.New("the document only lays out frames"))
+	errLogin   = millrace.Coded("login", errors.New("the page is there to log in"))
+	errConsent = millrace.Coded("consent-wall", errors.New("the page only asks for consent"))
+	errRobots  = millrace.Coded("robot-wall", errors.New("the page checks whether a robot asks for it, or turns it away"))
+	errScripts = millrace.Coded("script-wall", errors.New("the page shows nothing without scripts"))
 )
 
-// wall says what stands in place of the content; "" if nothing does.
-func (l *located) wall(m *meta) string {
+// wall says what stands in place of the content; nil if nothing does.
+func (l *located) wall(m *meta) error {
 	body := &l.c.boxes[0]
 	switch {
 	case l.login:
-		return loginWall
+		return errLogin
 	case l.consent, isConsentHost(m.url.Hostname()) && body.words < 1000:
-		return consentWall
+		return errConsent
 	case body.words > 300, body.words > 150 && !isRobotTitle(l.c.title):
-		return ""
+		return nil
 	case body.words < 3 && len(l.c.notices) > 0:
-		return scriptWall
+		return errScripts
 	}
 	text := lower(plainText(l.c.body))
 	if isRobotTitle(l.c.title) || contains(text, robotTexts) || body.words <= 40 && find(l.c.body, isChallenge) != nil {
-		return robotWall
+		return errRobots
 	}
 	if body.words <= 40 && contains(text, scriptTexts) {
-		return scriptWall
+		return errScripts
 	}
-	return ""
+	return nil
 }
 
 // isConsentHost reports whether a host is one that a site sends its visitors

@@ -3,24 +3,26 @@ package extract
 import (
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace"
 )
 
 func TestWalls(t *testing.T) {
 	form := `<form><input name=name><input type=password></form>`
 	for _, c := range []struct{ name, url, doc, want string }{
-		{"Cloudflare", "/", `<title>Just a moment...</title><h1>example.com</h1><p>Verifying you are human. This may take a few seconds.</p>`, robotWall},
-		{"Cloudflare, blocked", "/", `<title>Attention Required! | Cloudflare</title><h1>Sorry, you have been blocked</h1>`, robotWall},
-		{"DataDome", "/", `<title>example.com</title><p id=cmsg>Please enable JS and disable any ad blocker</p>`, robotWall},
-		{"Imperva", "/", `<iframe id=main-iframe src="/_Incapsula_Resource?x=1">Request unsuccessful.</iframe>`, robotWall},
-		{"Akamai", "/", `<title>Access Denied</title><h1>Access Denied</h1>You don't have permission to access this page on this server.`, robotWall},
-		{"proof of work", "/", `<title>Making sure you&#39;re not a bot!</title><h1>Wait</h1>` + filler, robotWall},
-		{"puzzle", "/", `<title>Shop</title><h4>Type the characters below</h4><p>We have to make sure you’re not a robot.</p>`, robotWall},
-		{"needs scripts", "/", `<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>`, scriptWall},
-		{"asks for scripts", "/", `<div>JavaScript is required to view this page.</div>`, scriptWall},
-		{"consent", "/", `<div id=onetrust-consent-sdk>` + filler + `</div><p>Loading</p>`, consentWall},
-		{"consent elsewhere", "consent.example.com/m?continue=x", `<h1>Before you continue</h1>` + filler, consentWall},
-		{"log-in", "/login", `<title>Log in</title><p>Welcome back.</p>` + form, loginWall},
-		{"leads on", "/", `<meta http-equiv=refresh content="0; url=/x"><title>Moved</title>`, leadsOn + "https://example.com/x"},
+		{"Cloudflare", "/", `<title>Just a moment...</title><h1>example.com</h1><p>Verifying you are human. This may take a few seconds.</p>`, "robot-wall"},
+		{"Cloudflare, blocked", "/", `<title>Attention Required! | Cloudflare</title><h1>Sorry, you have been blocked</h1>`, "robot-wall"},
+		{"DataDome", "/", `<title>example.com</title><p id=cmsg>Please enable JS and disable any ad blocker</p>`, "robot-wall"},
+		{"Imperva", "/", `<iframe id=main-iframe src="/_Incapsula_Resource?x=1">Request unsuccessful.</iframe>`, "robot-wall"},
+		{"Akamai", "/", `<title>Access Denied</title><h1>Access Denied</h1>You don't have permission to access this page on this server.`, "robot-wall"},
+		{"proof of work", "/", `<title>Making sure you&#39;re not a bot!</title><h1>Wait</h1>` + filler, "robot-wall"},
+		{"puzzle", "/", `<title>Shop</title><h4>Type the characters below</h4><p>We have to make sure you’re not a robot.</p>`, "robot-wall"},
+		{"needs scripts", "/", `<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>`, "script-wall"},
+		{"asks for scripts", "/", `<div>JavaScript is required to view this page.</div>`, "script-wall"},
+		{"consent", "/", `<div id=onetrust-consent-sdk>` + filler + `</div><p>Loading</p>`, "consent-wall"},
+		{"consent elsewhere", "consent.example.com/m?continue=x", `<h1>Before you continue</h1>` + filler, "consent-wall"},
+		{"log-in", "/login", `<title>Log in</title><p>Welcome back.</p>` + form, "login"},
+		{"leads on", "/", `<meta http-equiv=refresh content="0; url=/x"><title>Moved</title>`, "leads-on"},
 
 		{"text on walls", "/", `<title>Just a moment in time</title><main><h1>Just a moment in time</h1>` + filler + `</main>`, ""},
 		{"text on robots", "/", `<title>Access denied: a history</title><main>` + filler + `<p>It asked me to verify you are human, said the miller.</p>` + filler + `</main>`, ""},
@@ -34,8 +36,8 @@ func TestWalls(t *testing.T) {
 			url = "https://example.com" + c.url
 		}
 		res := extractPage(t, url, c.doc)
-		if res.Reason != c.want {
-			t.Errorf("%s: reason %q, want %q; text %q", c.name, res.Reason, c.want, res.Page.Text())
+		if millrace.ErrorCode(res.Reason) != c.want {
+			t.Errorf("%s: reason %v, want %q; text %q", c.name, res.Reason, c.want, res.Page.Text())
 		}
 		if c.want == "" == (len(res.Page.Blocks) == 0) {
 			t.Errorf("%s: %d blocks", c.name, len(res.Page.Blocks))

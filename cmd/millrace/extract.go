@@ -39,6 +39,7 @@ type extractReport struct {
 	Sources   map[string]string `json:"sources"`
 	Canonical string            `json:"canonical,omitempty"`
 	Reason    string            `json:"reason,omitempty"` // why there is no content
+	Code      string            `json:"code,omitempty"`   // of Reason
 	Explained *explained        `json:"explained,omitempty"`
 }
 
@@ -99,7 +100,10 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	r := extractReport{Page: res.Page, Text: res.Page.Text(), Sources: res.Sources, Canonical: res.Canonical, Reason: res.Reason}
+	r := extractReport{Page: res.Page, Text: res.Page.Text(), Sources: res.Sources, Canonical: res.Canonical}
+	if res.Reason != nil {
+		r.Reason, r.Code = res.Reason.Error(), millrace.ErrorCode(res.Reason)
+	}
 	if c.Explain {
 		r.Explained = &explained{Root: res.Root, Kept: []part{}, Dropped: []part{}}
 		for _, k := range res.Kept {

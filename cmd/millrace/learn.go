@@ -128,7 +128,7 @@ func (s *school) try(ctx context.Context) error {
 		return err // there will be more pages
 	}
 	s.tried = true
-	pages, emptied, reason := 0, 0, ""
+	pages, emptied, reason := 0, 0, error(nil)
 	idle := map[string]int{}
 	for _, ref := range refs {
 		data, o, err := s.pupil.Original(ctx, ref)
@@ -136,7 +136,7 @@ func (s *school) try(ctx context.Context) error {
 			continue // its own reading says more
 		}
 		alone, err := extract.HTML(ctx, data, ref.URL, o)
-		if err != nil || alone.Reason != "" {
+		if err != nil || alone.Reason != nil {
 			continue
 		}
 		o.Rules = s.fixed
@@ -145,7 +145,7 @@ func (s *school) try(ctx context.Context) error {
 			continue
 		}
 		pages++
-		if res.Reason != "" {
+		if res.Reason != nil {
 			emptied, reason = emptied+1, res.Reason
 		}
 		for _, rule := range res.Idle {

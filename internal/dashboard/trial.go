@@ -55,7 +55,7 @@ type compared struct {
 	Identity, Title string
 	Now, Then       int // words of the content
 	Same            bool
-	Reason          string // why there is no content with the other rules; "" = there is some
+	Reason          error // why there is no content with the other rules; nil = there is some
 	Before, After   []diffLine
 	Result          *extract.Result // by the other rules
 
@@ -66,7 +66,7 @@ type compared struct {
 func (c *compared) Less() bool { return c.Then < c.Now }
 
 // Emptied reports whether a page loses all that it had.
-func (c *compared) Emptied() bool { return c.Reason != "" && c.Now > 0 }
+func (c *compared) Emptied() bool { return c.Reason != nil && c.Now > 0 }
 
 // Changed counts the other pages that would be other ones.
 func (t *trial) Changed() (n int) {

@@ -72,7 +72,7 @@ func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Resu
 	case res.Login:
 		return res, errLogin
 	case len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex:
-		r.outcome, r.err = empty, millrace.Coded("no-content", fmt.Errorf("%w: it has no content: %s", millrace.ErrInvalid, res.Reason))
+		r.outcome, r.err = empty, fmt.Errorf("%w: it has no content: %w", millrace.ErrInvalid, res.Reason)
 	default:
 		r.outcome, r.page = page, p
 		r.reading = read(p, r.url)

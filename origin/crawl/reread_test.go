@@ -308,7 +308,7 @@ func TestRereadLeaves(t *testing.T) {
 	if _, cond := s.conditional(); cond != 2 {
 		t.Errorf("%d requests were conditional", cond)
 	}
-	if why := reason(rep, "/empty"); why != "no-content" {
+	if why := reason(rep, "/empty"); why != "left-out" {
 		t.Errorf("the page that became empty: %q", why)
 	}
 	for u, v := range m.versions() {

@@ -63,7 +63,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	p := res.Page
 	if len(p.Blocks) == 0 && p.Title == "" && p.Description == "" && !p.Access.NoIndex {
-		return nil, fmt.Errorf("%w: it has no content: %s", millrace.ErrInvalid, res.Reason)
+		return nil, fmt.Errorf("%w: it has no content: %w", millrace.ErrInvalid, res.Reason)
 	}
 	p.URL, p.Version = id, state.version
 	p.Weight.Bytes = int64(len(data))                                         // how it would come over the wire, its server knows

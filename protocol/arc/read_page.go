@@ -127,8 +127,8 @@ func (r *Reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 		return fail(fmt.Errorf("%s: page %s: %w", Name, page, err))
 	}
 	p := annotated(res.Page)
-	if res.Reason != "" && p == res.Page {
-		return fail(fmt.Errorf("%s: page %s: it has no content: %s: %w", Name, page, res.Reason, millrace.ErrInvalid))
+	if res.Reason != nil && p == res.Page {
+		return fail(fmt.Errorf("%s: page %s: it has no content: %w: %w", Name, page, res.Reason, millrace.ErrInvalid))
 	}
 	p.URL = page
 	return p, fetch.ValidatorsOf(resp), nil
