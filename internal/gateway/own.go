@@ -63,7 +63,7 @@ func (g *Gateway) Composed(ctx context.Context) []string {
 		return nil
 	}
 	var out []string
-	if g.base == "" && (len(g.robotsLines(ed)) > 0 || g.usage != nil) {
+	if g.base == "" && (len(g.robotsLines(ed, "")) > 0 || g.usage != nil) {
 		out = append(out, robotsPath)
 	}
 	if g.base == "" && len(entriesOf(ed)) > 0 {

@@ -6,17 +6,22 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // maxRobots is how much of a site's own robots.txt is passed on: as much as
 // crawlers read (RFC 9309, section 2.5).
 const maxRobots = 512 << 10
 
-// robotsLines gives the lines that the rooms want in robots.txt.
-func (g *Gateway) robotsLines(ed *edition.Edition) []string {
+// robotsLines gives the lines that the rooms want in a robots.txt with a text. A
+// comment permits what rules refuse, so a room whose documents the text still
+// refuses, by a rule about them, has none.
+func (g *Gateway) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
+	robots := fetch.ParseRobots([]byte(text), "")
 	for _, n := range ed.Notices {
-		lines = append(lines, n.Robots...)
+		refused := slices.ContainsFunc(n.Allow, func(p string) bool { return !robots.Allowed(g.docs + p) })
+		lines = append(lines, slices.DeleteFunc(slices.Clone(n.Robots), func(line string) bool { return refused && strings.HasPrefix(line, "#") })...)
 	}
 	return lines
 }
@@ -27,8 +32,8 @@ func (g *Gateway) robotsLines(ed *edition.Edition) []string {
 // the lines that the rooms want in it. It reports false when there is
 // nothing to add: then the site answers by itself.
 func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool {
-	lines, patterns := g.robotsLines(ed), g.patterns(ed)
-	if len(lines)+len(patterns) == 0 && g.usage == nil {
+	patterns := g.patterns(ed)
+	if len(g.robotsLines(ed, ""))+len(patterns) == 0 && g.usage == nil {
 		return false
 	}
 	text := ""
@@ -45,13 +50,14 @@ func (g *Gateway) robots(w *response, r *http.Request, ed *edition.Edition) bool
 	default:
 		return false // whatever is the matter, it is the site's to say
 	}
-	if g.origin != nil && g.docs == g.base {
-		lines = append(lines, g.mapOf(ed, r).lines(g, r)...)
-	}
 	if g.usage != nil {
 		text = g.usage.govern(text)
 	}
 	text = g.usage.allowing(text, patterns)
+	lines := g.robotsLines(ed, text)
+	if g.origin != nil && g.docs == g.base {
+		lines = append(lines, g.mapOf(ed, r).lines(g, r)...)
+	}
 	small(w, r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
 	return true
 }

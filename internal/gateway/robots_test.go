@@ -26,6 +26,13 @@ func (lister) Announce(millrace.View) millrace.Notice {
 	return millrace.Notice{Robots: []string{"Sitemap: https://x.test/sitemap.xml"}}
 }
 
+// noter is a room whose line of robots.txt is a permission.
+type noter struct{ lister }
+
+func (noter) Announce(millrace.View) millrace.Notice {
+	return millrace.Notice{Robots: []string{"# noters may use /notes"}, Allow: []string{"/notes"}}
+}
+
 func TestRobots(t *testing.T) {
 	rooms := []edition.Room{{Name: "lister", Publisher: lister{}}}
 	const line = "Sitemap: https://x.test/sitemap.xml\n"
@@ -52,6 +59,13 @@ func TestRobots(t *testing.T) {
 				}
 			}
 		})
+	}
+	// A comment permits what rules refuse in general, and not what one refuses by name.
+	for rule, want := range map[string]bool{"/": true, "/notes": false, "/private": true} {
+		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: "+rule+"\n"), rooms: []edition.Room{{Name: "noter", Publisher: noter{}}}}.gateway(t)
+		if w := ask(g, "GET", "/robots.txt"); w.Code != 200 || strings.Contains(w.Body.String(), "# noters may use /notes") != want {
+			t.Errorf("Disallow: %s: %s", rule, w.Body)
+		}
 	}
 	if w := ask(setup{base: "https://x.test/blog/", rooms: rooms}.gateway(t), "GET", "/blog/robots.txt"); w.Code != 404 {
 		t.Errorf("robots.txt of a folder: %d", w.Code) // RFC 9309, section 2.3: it is at the root
