@@ -16,7 +16,7 @@ func TestServeGatekeeper(t *testing.T) {
 	write(t, ranges, `{"prefixes": [{"ipv4Prefix": "198.51.100.0/24"}]}`)
 	write(t, more, "ExampleBot example search\n")
 	s := serve(t, copySite(t, "handbook"), "--config", conf)
-	if !strings.Contains(s.out.String(), "level=WARN") {
+	if len(warnings(s.out.String())) != 1 {
 		t.Error(s.out.String())
 	}
 	ask := func(agent, from, path string) (int, string) {

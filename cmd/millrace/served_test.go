@@ -21,7 +21,10 @@ type served struct {
 	hangups chan os.Signal
 }
 
-var readyLine = regexp.MustCompile(`(?m)^ready (https?://\S+)$`)
+var (
+	readyLine   = regexp.MustCompile(`(?m)^ready (https?://\S+)$`)
+	configTaken = regexp.MustCompile(`level=INFO .* base=`) // the log line of a configuration that is in use
+)
 
 // serve starts `millrace serve` on a free port and waits until it is ready.
 func serve(t *testing.T, args ...string) *served {
@@ -57,10 +60,19 @@ func serve(t *testing.T, args ...string) *served {
 func (s *served) reload(t *testing.T, file, config string) {
 	t.Helper()
 	write(t, file, config)
-	const taken = "configuration is in use"
-	n := strings.Count(s.out.String(), taken)
+	n := len(configTaken.FindAllString(s.out.String(), -1))
 	s.hangups <- syscall.SIGHUP
-	eventually(t, taken, func() bool { return strings.Count(s.out.String(), taken) > n })
+	eventually(t, "the configuration is in use", func() bool { return len(configTaken.FindAllString(s.out.String(), -1)) > n })
+}
+
+// warnings gives the warnings of a log that are of no error.
+func warnings(log string) (lines []string) {
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "level=WARN") && !strings.Contains(line, " code=") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // ended stops it, which has to end well.

@@ -54,7 +54,7 @@ func watchAs(t *testing.T, env map[string]string, args ...string) *served {
 			t.Fatalf("watch ended with %d:\n%s", code, s.out)
 		default:
 		}
-		return strings.Contains(s.out.String(), "msg=watching")
+		return strings.Contains(s.out.String(), " sites=")
 	})
 	return s
 }
@@ -120,7 +120,7 @@ func TestWatch(t *testing.T) {
 
 	again := watch(t, s.url, "--store", mirror, "--log-level", "debug")
 	time.Sleep(time.Second)
-	if again.stop() != 0 || again.stdout.String() != "" || strings.Contains(again.out.String(), "msg=pulled") {
+	if again.stop() != 0 || again.stdout.String() != "" || strings.Contains(again.out.String(), " by=") {
 		t.Errorf("a restart:\n%s\n%s", again.stdout, again.out)
 	}
 }
@@ -190,7 +190,7 @@ func TestWatchWebhook(t *testing.T) {
 	args := []string{s.url, "--store", mirror, "--webhook", h.URL + "/in?token=hunter2", "--webhook-secret-file", secret}
 	h.answer(http.StatusBadGateway)
 	w := watch(t, args...)
-	eventually(t, "the webhook is asked", func() bool { return strings.Contains(w.out.String(), "502 Bad Gateway") })
+	eventually(t, "the webhook is asked", func() bool { return strings.Contains(w.out.String(), " code=http-502") })
 	if w.stop() != 0 || w.stdout.String() != "" || strings.Contains(w.out.String(), "hunter2") {
 		t.Fatalf("while it is down:\n%s\n%s", w.stdout, w.out)
 	}
@@ -222,10 +222,10 @@ func TestWatchWebhook(t *testing.T) {
 	env := map[string]string{"HOME": t.TempDir(), "MILLRACE_WEBHOOK_SECRET": hookSecret}
 	other := strings.Replace(args[4], "/in", "/other", 1)
 	w = watchAs(t, env, s.url, "--store", mirror, "--webhook", other, "--min-interval", "1s", "--max-interval", "1s", "--log-level", "debug")
-	eventually(t, "the end of the posts is told", func() bool { return strings.Contains(w.out.String(), "410 Gone") })
+	eventually(t, "the end of the posts is told", func() bool { return strings.Contains(w.out.String(), " code=not-found") })
 	before, _ := h.state()
-	pulls := strings.Count(w.out.String(), "msg=pulled")
-	eventually(t, "the mirror is kept on", func() bool { return strings.Count(w.out.String(), "msg=pulled") > pulls })
+	pulls := strings.Count(w.out.String(), " by=")
+	eventually(t, "the mirror is kept on", func() bool { return strings.Count(w.out.String(), " by=") > pulls })
 	if after, _ := h.state(); after != before || w.stop() != 0 {
 		t.Errorf("%d posts, then %d", before, after)
 	}
@@ -239,33 +239,33 @@ func TestWatchUsage(t *testing.T) {
 	for _, tt := range []struct {
 		env  map[string]string
 		args []string
-		want string
+		code string
 	}{
-		{nil, []string{"example.com"}, "http://"},
-		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/"}, "openssl rand -base64 32"},
-		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/", "--webhook-secret-file", secret}, "begins with whsec_"},
-		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/", "--webhook-secret-file", secret + "x"}, "no such file"},
-		{map[string]string{"MILLRACE_WEBHOOK_SECRET": hookSecret}, []string{"https://example.com/", "--webhook", "hooks.example"}, "--webhook: "},
-		{nil, []string{"https://example.com/", "--webhook-secret-file", secret}, "no --webhook"},
-		{nil, []string{"https://example.com/", "--min-interval", "0s"}, "--min-interval"},
-		{nil, []string{"https://example.com/", "--min-interval", "48h"}, "--max-interval 24h0m0s is less than --min-interval 48h0m0s"},
-		{nil, []string{"https://example.com/", "--max-interval", "20000h"}, "a year is the most"},
-		{nil, []string{"https://example.com/", "--via", "tct-02"}, "tct-01"},
+		{nil, []string{"example.com"}, "bad-url"},
+		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/"}, "usage/webhook"},
+		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/", "--webhook-secret-file", secret}, "usage/webhook-secret-file"},
+		{nil, []string{"https://example.com/", "--webhook", "https://hooks.example/", "--webhook-secret-file", secret + "x"}, "usage/webhook-secret-file"},
+		{map[string]string{"MILLRACE_WEBHOOK_SECRET": hookSecret}, []string{"https://example.com/", "--webhook", "hooks.example"}, "usage/webhook"},
+		{nil, []string{"https://example.com/", "--webhook-secret-file", secret}, "usage/webhook-secret-file"},
+		{nil, []string{"https://example.com/", "--min-interval", "0s"}, "usage/min-interval"},
+		{nil, []string{"https://example.com/", "--min-interval", "48h"}, "usage/max-interval"},
+		{nil, []string{"https://example.com/", "--max-interval", "20000h"}, "usage/max-interval"},
+		{nil, []string{"https://example.com/", "--via", "tct-02"}, "usage"},
 	} {
 		env := map[string]string{"HOME": t.TempDir()}
 		maps.Copy(env, tt.env)
-		code, out, errs := command(t, env, append([]string{"watch"}, tt.args...)...)
-		if code != 2 || out != "" || !strings.Contains(errs, tt.want) || strings.Contains(errs, "hunter2") {
-			t.Errorf("%v: exit %d, want %q:\n%s", tt.args, code, tt.want, errs)
+		exit, code, out := failure(t, env, append([]string{"watch"}, tt.args...)...)
+		if exit != exitUsage || code != tt.code || strings.Contains(out, "hunter2") {
+			t.Errorf("%v: exit %d %s, want %s:\n%s", tt.args, exit, code, tt.code, out)
 		}
 	}
 	// A webhook on this machine is refused, unless that is allowed.
 	s, h := serve(t, copySite(t, "jekyll")), newHook(t)
 	file := filepath.Join(t.TempDir(), "m.db")
 	pull(t, s.url, file)
-	code, _, errs := command(t, map[string]string{"MILLRACE_WEBHOOK_SECRET": hookSecret}, "watch", s.url, "--store", file, "--webhook", h.URL)
-	if asked, _ := h.state(); code != 1 || asked != 0 || !strings.Contains(errs, "--allow-private") {
-		t.Errorf("exit %d, %d posts:\n%s", code, asked, errs)
+	exit, code, out := failure(t, map[string]string{"MILLRACE_WEBHOOK_SECRET": hookSecret}, "watch", s.url, "--store", file, "--webhook", h.URL)
+	if asked, _ := h.state(); exit != 1 || code != "address-loopback" || asked != 0 {
+		t.Errorf("exit %d %s, %d posts:\n%s", exit, code, asked, out)
 	}
 }
 
@@ -278,12 +278,12 @@ func TestWatchTwice(t *testing.T) {
 	pull(t, s.url, mirror)
 	var both [2]*served
 	for i := range both {
-		both[i] = watch(t, s.url, "--store", mirror, "--from", "now", "--min-interval", "1s", "--max-interval", "1s")
+		both[i] = watch(t, s.url, "--store", mirror, "--from", "now", "--min-interval", "1s", "--max-interval", "1s", "--json")
 	}
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
 	ended := -1
 	eventually(t, "one of them ends", func() bool {
-		ended = slices.IndexFunc(both[:], func(w *served) bool { return strings.Contains(w.out.String(), "another process tells") })
+		ended = slices.IndexFunc(both[:], func(w *served) bool { return strings.Contains(w.stdout.String(), `"code":"conflict"`) })
 		return ended >= 0
 	})
 	if code, other := both[ended].stop(), both[1-ended]; code != exitFailure || !strings.Contains(other.stdout.String(), "/about/") || other.stop() != exitGood {
@@ -298,7 +298,7 @@ func TestWatchFromNow(t *testing.T) {
 	dir := copySite(t, "handbook")
 	s := serve(t, dir)
 	w := watch(t, s.url, "--store", filepath.Join(t.TempDir(), "m.db"), "--from", "now", "--min-interval", "1s", "--max-interval", "1s")
-	eventually(t, "the first pull has ended", func() bool { return strings.Contains(w.out.String(), "msg=pulled") })
+	eventually(t, "the first pull has ended", func() bool { return strings.Contains(w.out.String(), " by=") })
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
 	eventually(t, "the edit is sent", func() bool { return w.stdout.String() != "" })
 	if e := lines(t, w.stdout.String()); len(e) != 1 || e[0].Change != outbox.Updated || e[0].URL != s.url+"about/" {
@@ -334,7 +334,7 @@ func TestWatchDown(t *testing.T) {
 	w := watch(t, strings.Replace(dead.URL, "127.0.0.1", "localhost", 1), strings.Replace(refused.URL, "127.0.0.1", "127.0.0.2", 1), s.url,
 		"--store", filepath.Join(t.TempDir(), "m.db"))
 	eventually(t, "the site that is there is told of", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
-	eventually(t, "the site that is not there is in the log", func() bool { return strings.Contains(w.out.String(), "the pull has failed") })
+	eventually(t, "the site that is not there is in the log", func() bool { return strings.Contains(w.out.String(), " code=connection-refused") })
 	began := time.Now()
 	if code := w.stop(); code != 0 || time.Since(began) > 10*time.Second {
 		t.Errorf("exit %d after %s:\n%s", code, time.Since(began), w.out)
@@ -477,7 +477,7 @@ func TestWatchRetryAfter(t *testing.T) {
 	for i := range 2 {
 		w := watch(t, site.URL, "--store", file, "--min-interval", "1s", "--max-interval", "1s")
 		if i == 0 {
-			eventually(t, "the pull has failed", func() bool { return strings.Contains(w.out.String(), "the pull has failed") })
+			eventually(t, "the pull has failed", func() bool { return strings.Contains(w.out.String(), " code=") })
 			if !strings.Contains(w.out.String(), "next=2h0m") {
 				t.Errorf("it is asked again too soon:\n%s", w.out)
 			}

@@ -129,7 +129,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 		wait -= time.Duration(s.o.Rand() * float64(wait/2))
 		wait = max(wait, min(fetch.Patience(err), maxAsked))
 		s.o.Logger.WarnContext(ctx, "the webhook does not take a message; what there is to tell is kept",
-			"webhook", s.name, "error", why(errors.Unwrap(err)), "again_in", wait.Round(time.Millisecond))
+			"webhook", s.name, "error", why(errors.Unwrap(err)), "code", millrace.ErrorCode(err), "again_in", wait.Round(time.Millisecond))
 		if err := fetch.Sleep(ctx, wait); err != nil {
 			return err
 		}
