@@ -54,7 +54,7 @@ func TestRealModesWordPress(t *testing.T) {
 		snippet := snippetFile(t, "nginx", "--base-url", url, "--listen", listen)
 		realSite(t, "nginx", "--html", copySite(t, "handbook"), "--site", behind, "--snippet", snippet, "--port", port)
 		s := beside(t, url, listen, "--store", file)
-		if !strings.Contains(s.out.String(), "REST API") {
+		if !strings.Contains(s.out.String(), " site=") {
 			t.Errorf("it is not read as a WordPress:\n%s", s.out)
 		}
 		looked, found, errs := command(t, nil, "init", url, filepath.Join(t.TempDir(), "millrace.yaml"), "--allow-private", "--json")

@@ -316,7 +316,7 @@ func TestRestart(t *testing.T) {
 // address gives where a server with a base URL of its own listens, from its
 // log.
 func address(s *served) string {
-	_, rest, _ := strings.Cut(s.out.String(), "listening address=")
+	_, rest, _ := strings.Cut(s.out.String(), " address=")
 	addr, _, _ := strings.Cut(rest, "\n")
 	return "http://" + addr + "/"
 }
