@@ -34,12 +34,16 @@ func onForms(p *seenPage, f func(r *check.Response)) (bool, error) {
 	return len(forms) > 0, nil
 }
 
-func checkAlternate(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+func checkAlternate(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error) {
 	if p.at == "" {
-		if p.said != "" {
-			fail(p.url, "a link to "+p.said+", which is no Markdown", "a link to the page's Markdown")
+		if p.said == "" {
+			return false, nil
 		}
-		return p.said != "", nil
+		if resp, err := s.t.Get(ctx, p.said); err == nil && needsKey(resp) != nil {
+			return true, needsKey(resp)
+		}
+		fail(p.url, "a link to "+p.said+", which is no Markdown", "a link to the page's Markdown")
+		return true, nil
 	}
 	if p.said == "" {
 		fail(p.url, "no link", `<`+p.at+`>; rel="alternate"; type="text/markdown"`)

@@ -198,6 +198,7 @@ func checkPagesThere(_ context.Context, s *survey, fail check.Fail) error {
 
 func checkSitemapsThere(_ context.Context, s *survey, fail check.Fail) error {
 	applies := false
+	var closed error
 	for _, n := range s.named {
 		if n.by == "" {
 			continue
@@ -206,6 +207,8 @@ func checkSitemapsThere(_ context.Context, s *survey, fail check.Fail) error {
 		switch {
 		case n.err != nil:
 			fail(n.by, n.url+": "+n.err.Error(), "a sitemap")
+		case needsKey(n.resp) != nil:
+			closed = needsKey(n.resp)
 		case n.resp.Status != http.StatusOK:
 			fail(n.by, n.url+" answers "+status(n.resp), "a sitemap")
 		}
@@ -213,5 +216,5 @@ func checkSitemapsThere(_ context.Context, s *survey, fail check.Fail) error {
 	if !applies {
 		return check.ErrNotApplicable
 	}
-	return nil
+	return closed
 }

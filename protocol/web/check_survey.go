@@ -278,6 +278,15 @@ func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, er
 // unsure reports whether an error says nothing about the site's documents.
 func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
 
+// needsKey returns the error of an answer that asks for a key, which says nothing
+// about the document; nil for other answers.
+func needsKey(r *check.Response) error {
+	if r.Status != http.StatusUnauthorized {
+		return nil
+	}
+	return &fetch.StatusError{URL: r.URL, Code: r.Status}
+}
+
 // near reports whether a URL is on a host of the site. Others never hear of the
 // checker, whatever a list says.
 func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
@@ -132,6 +133,30 @@ func TestCheckLimits(t *testing.T) {
 		if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
 			t.Errorf("busy after %d requests: %+v", n, got)
 			explain(t, r)
+		}
+	}
+}
+
+// A document that needs a key is not broken: the rule could not look.
+func TestCheckClosed(t *testing.T) {
+	good := goodHandler()
+	r, _ := checked(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/sitemap.xml" || strings.HasSuffix(r.URL.Path, ".md") {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		good.ServeHTTP(w, r)
+	}), nil)
+	for _, o := range r.Outcomes {
+		switch o.Rule.ID {
+		case Name + "/sitemaps-index/there", Name + "/llmstxt/alternate":
+			if o.State != check.NotRun || millrace.ErrorCode(o.Err) != "http-401" {
+				t.Errorf("%s: %s, %v", o.Rule.ID, o.State, o.Err)
+			}
+		default:
+			if o.State == check.Failed {
+				t.Errorf("%s: %s", o.Rule.ID, o.State)
+			}
 		}
 	}
 }
