@@ -235,12 +235,7 @@ func (r *savingsReport) csv(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(csvColumns) // Flush tells
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
-	number := func(f float64) string {
-		if f != math.Trunc(f) { // the last digits of a sum are noise
-			f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'g', 12, 64), 64)
-		}
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
+	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	figures := func(bytes, tokens, kwh *savings.Figure) []string {
 		return []string{
 			number(bytes.Spent), number(bytes.Instead), number(bytes.Saved), string(bytes.Basis),

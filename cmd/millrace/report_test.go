@@ -281,22 +281,24 @@ func TestCostText(t *testing.T) {
 	}
 }
 
-// Sums in CSV have no noise of floating point, and lose no digit of a count.
-func TestReportCSVNumbers(t *testing.T) {
+// Sums in JSON and CSV have no noise of floating point, and lose no digit of a count.
+func TestReportNumbers(t *testing.T) {
 	t.Parallel()
-	tenth, third := 0.1, 0.2
 	v := &savings.Saved{
-		Bytes: savings.Figure{Spent: 12_345_678_901_234, Instead: 0.5, Saved: -1}, Tokens: savings.Figure{Spent: 1e6 + 0.25},
-		KWh: savings.Figure{Spent: tenth + third, Instead: 7e-8},
+		Bytes: savings.NewFigure(12_345_678_901_234, 0.5, ""), Tokens: savings.NewFigure(1e6+0.25, 0, ""),
+		KWh: savings.NewFigure(0.1, 7e-8, "").Add(savings.NewFigure(0.2, 0.4, "")),
 	}
 	r := &savingsReport{Sites: []*siteSavings{{Protocols: []*protocolSavings{{Saved: v}}}}}
 	var b strings.Builder
 	if err := r.csv(&b); err != nil {
 		t.Fatal(err)
 	}
-	const want = ",12345678901234,0.5,-1,,1000000.25,0,0,0.3,0.00000007,"
+	const want = ",12345678901234,0.5,-12345678901200,,1000000.25,0,-1000000.25,0.3,0.40000007,0.10000007,"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("%s, want %s", b.String(), want)
+	}
+	if kwh, err := json.Marshal(v.KWh); err != nil || !strings.Contains(string(kwh), `:0.3,"instead_of":0.40000007,"saved":0.10000007,`) {
+		t.Errorf("%s, %v", kwh, err)
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *Saved) Add(u *Saved) {
 	s.Lists += u.Lists
 	s.Bytes, s.Tokens, s.KWh = s.Bytes.Add(u.Bytes), s.Tokens.Add(u.Tokens), s.KWh.Add(u.KWh)
 	z, w := &s.ZeroFetch, &u.ZeroFetch
-	*z = ZeroFetch{z.Pages + w.Pages, z.Bytes + w.Bytes, z.Tokens + w.Tokens, z.KWh + w.KWh, savings.Estimate}
+	*z = ZeroFetch{z.Pages + w.Pages, z.Bytes + w.Bytes, z.Tokens + w.Tokens, savings.Round(z.KWh + w.KWh), savings.Estimate}
 }
 
 // DaySaved is what was saved of one bot by one protocol on one day of UTC.
@@ -248,4 +248,6 @@ func settle(day []*tally, pages Pages, c savings.Coefficients) {
 	}
 }
 
-func energy(bytes float64, c savings.Coefficients) float64 { return bytes / 1e9 * c.KWhPerGB }
+func energy(bytes float64, c savings.Coefficients) float64 {
+	return savings.Round(bytes / 1e9 * c.KWhPerGB)
+}

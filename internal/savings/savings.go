@@ -2,6 +2,7 @@ package savings
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/millrace/millrace/store"
 )
@@ -41,7 +42,16 @@ type Figure struct {
 // NewFigure makes a figure of what was spent and what the yardstick would have
 // spent, which is as the basis says.
 func NewFigure(spent, instead float64, b Basis) Figure {
-	return Figure{spent, instead, instead - spent, b}
+	return Figure{Round(spent), Round(instead), Round(instead - spent), b}
+}
+
+// Round gives a sum without the noise of floating point: 12 digits, or all of a
+// whole number.
+func Round(f float64) float64 {
+	if f != math.Trunc(f) {
+		f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'g', 12, 64), 64)
+	}
+	return f
 }
 
 // Add gives the sum of two figures; an estimate makes it one.
