@@ -55,7 +55,7 @@ type fault struct {
 	name string
 	bad  func(good http.Handler) http.Handler
 	raw  func(net.Conn) // in place of bad
-	want string         // pattern of the error; "" = the pull is none the worse for it
+	want string         // codes of the errors, with | between them; "" = the pull is none the worse for it
 	// believed: a crawl cannot know that pages are not what they should be.
 	believed bool
 }

@@ -33,7 +33,7 @@ func TestPolicyBlock(t *testing.T) {
 	for _, c := range []struct {
 		yaml string
 		want *millrace.Policy
-		says string // the error, from its line on
+		says string // the error, from its line to the key
 	}{
 		{"listen: x\n", nil, ""},
 		{`listen: x
