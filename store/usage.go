@@ -6,32 +6,27 @@ import (
 	"time"
 )
 
-// Usage is what a store keeps of what machines have asked its sites for: single
-// events for a while, and sums of them for long. All methods are safe for
-// concurrent use.
+// Usage stores the requests of machines: single events for a while, and their
+// sums for long. All methods are safe for concurrent use.
 type Usage interface {
-	// Record keeps events of a site and adds them to the sums, in one
-	// transaction: either all of them are durable, or none is there. They get the
-	// next numbers, in their order, whatever their times are: the clock may have
-	// been set. Texts are made valid UTF-8 without control characters and cut to
-	// [MaxEventText] bytes. ErrNotFound: the store has no site of the name.
+	// Record stores events of a site and adds them to its sums and to what is asked
+	// for most, in one transaction. The events get the next numbers, in their order,
+	// whatever their times are: the clock may have been set. Texts become valid
+	// UTF-8 without control characters and are cut to [MaxEventText] bytes.
+	// ErrNotFound: the store has no site of the name.
 	Record(ctx context.Context, site string, events []Event) error
-	// Events yields the events of a site that q asks for. Those of a site that
-	// is not there are none; so with sums and the most asked. What is kept and
-	// cannot be read any more, because the disk has damaged it, is left out of all
-	// three, and the log tells of it; its numbers are missing, like those of what
-	// was dropped.
+	// Events yields the events of a site that q asks for. A site that the store does
+	// not have has no events, no sums and nothing asked for.
 	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
-	// Sums yields what the events of a site come to, in the order of Start, Bot,
-	// Protocol, Endpoint, Outcome and Verdict. Of a time that is kept by days
-	// alone, it yields the days. What is beyond some thousand combinations in one
-	// period is summed as of the bot "other", of no family and [Unverified].
+	// Sums yields the sums of a site, in the order of Start, Bot, Protocol, Endpoint,
+	// Outcome and Verdict. Where hours are no longer kept, it yields the day. One
+	// period has some thousand sums: further events are summed as of the bot
+	// "other", of no family and [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
-	// Top gives what was asked for most on the days of UTC that begin at or after
+	// Top returns what was asked for most on the days of UTC that begin at or after
 	// from and before to, most first: at most limit items, 0 = all. A zero time is
-	// no bound. Of each day, what is asked for less than some thousand other
-	// things is not counted any more once the day is over, and may be counted too
-	// low before that.
+	// no bound. Of each day, [Usage.Tidy] keeps some thousand things, those that were
+	// asked for most; the counts of others are lost.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
 	// Exported gives the number of the last event that an exporter has handed on,
 	// 0 before the first.
@@ -39,11 +34,11 @@ type Usage interface {
 	// Export notes, durably, the number of the last event that an exporter has
 	// handed on. ErrInvalid: there is no such event; ErrNotFound: no such site.
 	Export(ctx context.Context, site, exporter string, number uint64) error
-	// Tidy packs what is kept of a site, drops events before a time, and makes
-	// the sums of hours the sums of their days where the day ends before another.
-	// An event whose time is still to come, by the store's clock, goes with those
-	// that were recorded after it. It works in small transactions, so that others
-	// can write in between. ErrNotFound: the store has no site of the name.
+	// Tidy drops events before a time, and the sums of the hours of days that end
+	// before another. An event whose time is still to come, by the store's clock,
+	// goes with the next event whose time is not. Tidy works in small transactions,
+	// so that others can write in between. ErrNotFound: the store has no site of the
+	// name.
 	Tidy(ctx context.Context, site string, events, hours time.Time) error
 }
 
@@ -154,8 +149,8 @@ const (
 	Day  = Period(24 * time.Hour)
 )
 
-// Sum is what the events of one period, bot, protocol, endpoint, outcome and
-// verdict come to.
+// Sum counts the events of one period, bot with its family, protocol, endpoint,
+// outcome and verdict.
 type Sum struct {
 	Start    time.Time
 	Per      Period

@@ -21,14 +21,10 @@
 // original, one row for each name that has something, compressed with zstd. A
 // trigger sees to it that a row goes with its name.
 //
-// What machines have asked for is kept in blocks of events (usage_event): a row
-// has the columns of as many events as were recorded at once, in numbers of few
-// bytes and texts by what they do not share with the one before, compressed.
-// Tidy joins small blocks. Sums of hours and days, and what was asked for most
-// on a day, are rows of that kind too, one for each period. Events are added to
-// them some thousand at a time; whoever reads sums adds those that are in none
-// yet, which the row of the site (usage) tells. So an event costs nothing but its
-// part of a block, and none is ever counted twice or not at all.
+// Requests of machines are rows of usage_event. Record adds them to the sums of
+// their hour and day (usage_sum) and to what was asked for on the day (usage_top)
+// in the same transaction. Texts have numbers (usage_kind, usage_text), so that
+// rows are small.
 //
 // All writes go through one connection, one transaction at a time, fully
 // synchronous: what Apply has acknowledged survives kill -9 and a power cut.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -393,6 +394,9 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// harmless are scans of what is not a table.
+var harmless = regexp.MustCompile("CONSTANT ROW|VALUES CLAUSE|VIRTUAL TABLE|subquery")
+
 // checkPlan looks whether a statement reads a whole table, or sorts.
 func checkPlan(t *testing.T, s *Store, q string) {
 	t.Helper()
@@ -414,7 +418,8 @@ func checkPlan(t *testing.T, s *Store, q string) {
 		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(detail, "SCAN") && !strings.Contains(detail, "CONSTANT ROW") || strings.Contains(detail, "TEMP B-TREE") && !strings.Contains(q, "GROUP BY section") {
+		if strings.HasPrefix(detail, "SCAN") && !harmless.MatchString(detail) ||
+			strings.Contains(detail, "TEMP B-TREE") && !strings.Contains(q, "GROUP BY section") && !strings.Contains(q, "FROM usage_top") {
 			t.Errorf("%s\n%s", detail, q)
 		}
 	}

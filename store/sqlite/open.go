@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,28 +37,23 @@ type Options struct {
 	// ErrForbidden. Others may write to it all the while.
 	ReadOnly bool
 
-	maxPages    int // of the file, 0 = no limit: how tests fill a disk
-	fillBytes   int // 0 = fillBytes: how tests have many segments
-	blockEvents int // 0 = blockEvents: how tests have many blocks
-	foldEvents  int // 0 = foldEvents: how tests have sums of some events
+	maxPages  int // of the file, 0 = no limit: how tests fill a disk
+	fillBytes int // 0 = fillBytes: how tests have many segments
 }
 
 // Store is one file that keeps sites. Its methods are safe for concurrent use.
 type Store struct {
-	path    string
-	epoch   string
-	log     *slog.Logger
-	now     func() time.Time
-	writer  *writer
-	read    *reader
-	coder   coder
-	running runnings
+	path   string
+	epoch  string
+	log    *slog.Logger
+	now    func() time.Time
+	writer *writer
+	read   *reader
+	coder  coder
+	kinds  usageKinds
+	texts  atomic.Pointer[usageTexts] // nil = none, or a Record has them
 
-	fillBytes   int // of words, gathered before they are written
-	blockEvents int // the most of a block
-	foldEvents  int // that are in no sum yet, before they are added
-
-	told toldDamage
+	fillBytes int // of words, gathered before they are written
 }
 
 // Open opens the store in a file, which it creates if need be, for its owner
@@ -89,7 +85,6 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, log: opts.Logger, now: opts.Now, fillBytes: cmp.Or(opts.fillBytes, fillBytes),
-		blockEvents: cmp.Or(opts.blockEvents, blockEvents), foldEvents: cmp.Or(opts.foldEvents, foldEvents),
 	}
 	if err := s.open(ctx, opts); err != nil {
 		_ = s.Close()

@@ -27,7 +27,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Engine{
 		Open: func(t testing.TB, place string, now func() time.Time) storetest.Store {
 			t.Helper()
-			s, err := Open(context.Background(), place, &Options{Now: now, blockEvents: 64, foldEvents: 256})
+			s, err := Open(context.Background(), place, &Options{Now: now})
 			if err != nil {
 				t.Fatal(err)
 			}

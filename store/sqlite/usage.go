@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -12,45 +13,97 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// usageTables have what machines have asked for.
-//
-// Events lie in blocks: those that were recorded at once, where they are few with
-// some that came before, until Tidy joins them. Sums and tops are of the events
-// before a number: what has come since is added by whoever reads them, so that
-// recording writes one row, whatever that is counted in.
+// usageTables hold events, their sums, and what was asked for most.
 const usageTables = `
 CREATE TABLE usage (
-	site   INTEGER PRIMARY KEY,
-	next   INTEGER NOT NULL, -- number of the next event
-	summed INTEGER NOT NULL  -- events before it are in the sums and tops
+	site    INTEGER PRIMARY KEY,
+	next    INTEGER NOT NULL,          -- number of the next event
+	dropped INTEGER NOT NULL DEFAULT 0 -- how often rows of usage_text were dropped
 );
+
+CREATE TABLE usage_kind ( -- what events are counted by; rows are never changed or deleted
+	id       INTEGER PRIMARY KEY, -- from 1, without gaps
+	bot      TEXT NOT NULL,
+	family   TEXT NOT NULL,
+	verdict  TEXT NOT NULL,
+	protocol TEXT NOT NULL,
+	endpoint TEXT NOT NULL,
+	outcome  TEXT NOT NULL,
+	UNIQUE (bot, family, verdict, protocol, endpoint, outcome)
+);
+
+CREATE TABLE usage_text ( -- paths, queries and intents
+	id   INTEGER PRIMARY KEY,
+	site INTEGER NOT NULL,
+	text TEXT NOT NULL,
+	used INTEGER, -- day of the newest event that has it or, if later, of its recording; NULL = keep for good
+	UNIQUE (site, text)
+);
+CREATE INDEX usage_text_used ON usage_text (site, used) WHERE used IS NOT NULL;
+INSERT INTO usage_text VALUES (0, 0, '', NULL);
 
 CREATE TABLE usage_event (
-	id       INTEGER PRIMARY KEY, -- site << 40 | number of the first
-	last     INTEGER NOT NULL,    -- number of the last
-	count    INTEGER NOT NULL,
-	earliest INTEGER NOT NULL,    -- Unix ms
-	latest   INTEGER NOT NULL,
-	data     BLOB NOT NULL
+	id       INTEGER PRIMARY KEY, -- site << 40 | number
+	time     INTEGER NOT NULL,    -- Unix ms
+	kind     INTEGER NOT NULL,
+	status   INTEGER NOT NULL,
+	cached   INTEGER NOT NULL,
+	path     INTEGER NOT NULL,    -- usage_text
+	query    INTEGER NOT NULL,    -- usage_text
+	intent   INTEGER NOT NULL,    -- usage_text
+	results  INTEGER NOT NULL,
+	bytes    INTEGER NOT NULL,
+	size     INTEGER NOT NULL,
+	html     INTEGER NOT NULL,
+	received INTEGER NOT NULL,
+	took     INTEGER NOT NULL     -- µs
 );
+
+CREATE TABLE usage_hour ( -- where to look for the events of an hour
+	site  INTEGER NOT NULL,
+	hour  INTEGER NOT NULL, -- since 1970
+	first INTEGER NOT NULL, -- lowest number
+	last  INTEGER NOT NULL, -- highest number
+	PRIMARY KEY (site, hour)
+) WITHOUT ROWID;
+
+CREATE TABLE usage_day ( -- days that have sums
+	site  INTEGER NOT NULL,
+	day   INTEGER NOT NULL, -- since 1970
+	hours INTEGER NOT NULL, -- 1 = its hours have sums, too
+	cut   INTEGER NOT NULL, -- 1 = usage_top has only what was asked for most
+	PRIMARY KEY (site, day)
+) WITHOUT ROWID;
 
 CREATE TABLE usage_sum (
-	site  INTEGER NOT NULL,
-	per   INTEGER NOT NULL, -- hours: 1 or 24
-	start INTEGER NOT NULL, -- hours since 1970
-	hours INTEGER NOT NULL, -- of a day: 1 = its hours have rows, too
-	data  BLOB NOT NULL,
-	PRIMARY KEY (site, per, start)
-);
+	site     INTEGER NOT NULL,
+	per      INTEGER NOT NULL, -- hours: 1 or 24
+	start    INTEGER NOT NULL, -- hours since 1970
+	kind     INTEGER NOT NULL,
+	events   INTEGER NOT NULL,
+	cached   INTEGER NOT NULL,
+	results  INTEGER NOT NULL,
+	bytes    INTEGER NOT NULL,
+	size     INTEGER NOT NULL,
+	html     INTEGER NOT NULL,
+	received INTEGER NOT NULL,
+	weighed  INTEGER NOT NULL,
+	wired    INTEGER NOT NULL,
+	took     INTEGER NOT NULL, -- µs
+	PRIMARY KEY (site, per, start, kind)
+) WITHOUT ROWID;
 
 CREATE TABLE usage_top (
-	site  INTEGER NOT NULL,
-	topic INTEGER NOT NULL,
-	day   INTEGER NOT NULL, -- days since 1970
-	over  INTEGER NOT NULL, -- 1 = the day is, and only what was asked for most is left
-	data  BLOB NOT NULL,
-	PRIMARY KEY (site, topic, day)
-);
+	site   INTEGER NOT NULL,
+	topic  INTEGER NOT NULL,
+	day    INTEGER NOT NULL, -- since 1970
+	text   INTEGER NOT NULL, -- usage_text
+	events INTEGER NOT NULL,
+	empty  INTEGER NOT NULL,
+	bytes  INTEGER NOT NULL,
+	last   INTEGER NOT NULL, -- ms since the day began, 0 once the day is cut
+	PRIMARY KEY (site, topic, day, text)
+) WITHOUT ROWID;
 
 CREATE TABLE usage_export (
 	site     INTEGER NOT NULL,
@@ -60,147 +113,82 @@ CREATE TABLE usage_export (
 ) WITHOUT ROWID;
 `
 
-const (
-	// blockEvents and blockText bound a block: its events, and the bytes of their
-	// texts.
-	blockEvents = 4096
-	blockText   = 1 << 20
-	// joinEvents is how many events a block may have to which others are joined that
-	// are recorded: a row for each would take far more room than they do.
-	joinEvents = 256
-	// foldEvents is how many events may be in no sum yet before Record adds them:
-	// whoever reads sums reads as many.
-	foldEvents = 1 << 16
-	// foldApart is how many rows of sums they may come to.
-	foldApart = 1 << 14
-)
-
 var _ store.Usage = (*Store)(nil)
 
-// usageSite gives the number of a site.
-func usageSite(q querier, name string) (id int64, err error) {
-	if err := q.row("SELECT id FROM site WHERE name = ?", []any{name}, &id); absent(err) {
-		return 0, fmt.Errorf("%w: there is no such site", millrace.ErrNotFound)
-	} else if err != nil {
-		return 0, err
-	}
-	return id, nil
+// usageKind is a row of usage_kind.
+type usageKind struct{ bot, family, verdict, protocol, endpoint, outcome string }
+
+// usageKinds caches usage_kind. The zero value works.
+type usageKinds struct {
+	mu  sync.Mutex
+	all []usageKind // by id - 1
+	ids map[usageKind]int64
 }
 
-// usageState gives the number of a site's next event, and that of the first
-// that is in no sum.
-func usageState(q querier, site int64) (next, summed int64, err error) {
-	err = q.row("SELECT next, summed FROM usage WHERE site = ?", []any{site}, &next, &summed)
+// load reads the kinds that were added since, and returns all.
+func (k *usageKinds) load(q querier) ([]usageKind, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ids == nil {
+		k.ids = make(map[usageKind]int64)
+	}
+	err := q.rows("SELECT bot, family, verdict, protocol, endpoint, outcome FROM usage_kind WHERE id > ? ORDER BY id", []any{len(k.all)},
+		func(scan scanner) error {
+			var n usageKind
+			err := scan(&n.bot, &n.family, &n.verdict, &n.protocol, &n.endpoint, &n.outcome)
+			if err == nil {
+				k.all = append(k.all, n)
+				k.ids[n] = int64(len(k.all))
+			}
+			return err
+		})
+	return k.all, err
+}
+
+// id returns the id of a kind that load has read, 0 if there is none.
+func (k *usageKinds) id(of usageKind) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ids[of]
+}
+
+// usageTexts caches ids of texts of a site that were used today, until texts of
+// the site are dropped.
+type usageTexts struct {
+	site, today, dropped int64
+	ids                  map[string]int64
+}
+
+// mostTexts is how many texts are cached.
+const mostTexts = 1 << 14
+
+// topics are the numbers of the topics in the store, from 1.
+var topics = [...]store.Topic{"", store.TopPages, store.TopQueries, store.TopMissing}
+
+// usageSite returns the id of a site and the number of its next event.
+func usageSite(q querier, name string) (id, next int64, err error) {
+	err = q.row("SELECT id, coalesce((SELECT next FROM usage WHERE usage.site = site.id), 1) FROM site WHERE name = ?", []any{name}, &id, &next)
 	if absent(err) {
-		return 1, 1, nil
+		err = fmt.Errorf("%w: there is no such site", millrace.ErrNotFound)
 	}
-	return next, summed, err
+	return id, next, err
 }
 
-// Record implements [store.Usage].
-func (s *Store) Record(ctx context.Context, site string, events []store.Event) error {
-	what := "events of " + site
-	if err := s.coder.open(); err != nil {
-		return explain(what, err)
-	}
-	var packings []*packing
-	var blocks []packed
-	if len(events) > min(joinEvents/2, s.blockEvents) {
-		packings, blocks = s.pack(events)
-	}
-	defer func() { s.running.done(packings) }()
-	var id, first, summed, pending int64
-	err := s.writer.do(ctx, func(t *tx) (err error) {
-		if id, err = usageSite(t, site); err != nil || len(events) == 0 {
-			return err
-		}
-		if first, summed, err = usageState(t, id); err != nil {
-			return err
-		}
-		next := first
-		if next+int64(len(events)) > forever {
-			return fmt.Errorf("%w: there is no number left for an event", millrace.ErrTooLarge)
-		}
-		if blocks == nil {
-			var p *packing
-			if p, err = s.join(t, id, next, summed, events); err != nil {
-				return err
-			}
-			packings, blocks = []*packing{p}, []packed{p.pack(&s.coder)}
-			next -= int64(p.joined)
-		}
-		for _, b := range blocks {
-			if err := t.exec(recordBlock, id<<siteBits|next, next+b.count-1, b.count, b.earliest, b.latest, b.data); err != nil {
-				return err
-			}
-			next += b.count
-		}
-		pending = next - summed
-		return t.exec("INSERT INTO usage (site, next, summed) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET next = ?2", id, next, summed)
-	})
-	if err != nil {
-		return explain(what, err)
-	}
-	if len(events) == 0 {
-		return nil
-	}
-	apart := s.running.recorded(id, first, summed, packings)
-	for ; pending >= int64(s.foldEvents) || apart >= foldApart; apart = 0 {
-		// They are durable, and counted by whoever asks: that they cannot be added
-		// up just now is nothing that recording them again would mend.
-		if pending, err = s.fold(ctx, id); err != nil {
-			s.log.WarnContext(ctx, "events are kept and not added up yet", "site", site, "error", err)
-			return nil
-		}
-	}
-	return nil
+// bound is a reader with a context.
+type bound struct {
+	ctx context.Context
+	r   *reader
 }
 
-const (
-	insertBlock = "INSERT INTO usage_event (id, last, count, earliest, latest, data) VALUES (?, ?, ?, ?, ?, ?)"
-	recordBlock = "INSERT OR REPLACE INTO usage_event (id, last, count, earliest, latest, data) VALUES (?, ?, ?, ?, ?, ?)"
-)
-
-// join gathers events that are to be recorded from a number on, with those of
-// the last block before them if it is small and in no sum yet.
-func (s *Store) join(t *tx, site, next, summed int64, events []store.Event) (*packing, error) {
-	p := s.running.packing(s.blockEvents, joinEvents)
-	var b packed
-	err := t.row("SELECT id, last, count, data FROM usage_event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
-		[]any{site << siteBits, site<<siteBits | forever}, &b.first, &b.last, &b.count, &b.data)
-	if err != nil && !absent(err) {
-		return nil, err
-	}
-	b.first &= forever
-	if err == nil && b.last == next-1 && b.first >= summed && b.count == next-b.first && b.count+int64(len(events)) <= int64(min(joinEvents, s.blockEvents)) {
-		var old block
-		if old.open(&s.coder, b.data) == nil && old.read(b.first) == nil { // else it is left as it is
-			for i := range old.rows {
-				e := old.event(&old.rows[i])
-				p.add(&e, 0)
-			}
-			p.joined = len(old.rows)
-		}
-	}
-	for i := range events {
-		p.add(&events[i], 0)
-	}
-	return p, nil
+func (b bound) row(query string, args []any, dest ...any) error {
+	return b.r.row(b.ctx, query, args, dest...)
 }
 
-// pack makes blocks of events that are to be recorded.
-func (s *Store) pack(events []store.Event) (packings []*packing, blocks []packed) {
-	for i := 0; i < len(events); {
-		p := s.running.packing(s.blockEvents, len(events)-i)
-		for ; i < len(events) && !p.full(); i++ {
-			p.add(&events[i], 0)
-		}
-		packings, blocks = append(packings, p), append(blocks, p.pack(&s.coder))
-	}
-	return packings, blocks
+func (b bound) rows(query string, args []any, f func(scan scanner) error) error {
+	return b.r.rows(b.ctx, query, args, f)
 }
 
-// clean makes a text of an event what is kept of it: [store.Usage] says how.
+// clean returns what is kept of a text of an event: see [store.Usage].
 func clean(s string) string {
 	plain := len(s) <= store.MaxEventText
 	for i := 0; plain && i < len(s); i++ {
@@ -236,11 +224,7 @@ func (s *Store) Exported(ctx context.Context, site, exporter string) (uint64, er
 // Export implements [store.Usage].
 func (s *Store) Export(ctx context.Context, site, exporter string, number uint64) error {
 	err := s.writer.do(ctx, func(t *tx) error {
-		id, err := usageSite(t, site)
-		if err != nil {
-			return err
-		}
-		next, _, err := usageState(t, id)
+		id, next, err := usageSite(t, site)
 		if err != nil {
 			return err
 		}
@@ -257,9 +241,11 @@ const (
 	hourMillis = int64(time.Hour / time.Millisecond)
 	dayMillis  = 24 * hourMillis
 	dayHours   = 24
+	minTime    = -1 << 62
+	maxTime    = 1 << 62
 )
 
-// floorDiv gives the period of length d that n lies in; before 1970, too.
+// floorDiv returns the period of length d that n lies in; before 1970, too.
 func floorDiv(n, d int64) int64 {
 	q := n / d
 	if n%d < 0 {
@@ -268,8 +254,8 @@ func floorDiv(n, d int64) int64 {
 	return q
 }
 
-// millis gives the first millisecond that is not before a time, and other if
-// there is none.
+// millis returns the first millisecond that is not before a time. If the time is
+// zero, it returns other.
 func millis(t time.Time, other int64) int64 {
 	if t.IsZero() {
 		return other
@@ -281,7 +267,7 @@ func millis(t time.Time, other int64) int64 {
 	return ms
 }
 
-// span gives the periods of length d, in ms, that begin at or after from and
+// span returns the periods of length d, in ms, that begin at or after from and
 // before to.
 func span(from, to time.Time, d int64) (first, end int64) {
 	const ends = 1 << 50

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func visits(rng *rand.Rand, at time.Time, perSecond float64, n int) []store.Even
 	return events
 }
 
-// TestUsageSize holds what an event takes, alone and with what it is counted in.
+// TestUsageSize measures what an event takes, with its sums.
 func TestUsageSize(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
@@ -73,100 +74,30 @@ func TestUsageSize(t *testing.T) {
 		}
 		now = now.Add(5 * time.Second)
 	}
-	measure := func(what string, most, blocks int64) {
+	pages := func() (n int64) {
 		t.Helper()
-		var pages, rows int64
-		if err := s.read.row(t.Context(), "SELECT page_count - freelist_count, (SELECT count(*) FROM usage_event) FROM pragma_page_count, pragma_freelist_count",
-			nil, &pages, &rows); err != nil {
+		if err := s.read.row(t.Context(), "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count", nil, &n); err != nil {
 			t.Fatal(err)
 		}
-		if size := pages * 4096 / n; size > most || rows > blocks {
-			t.Errorf("%s: %d bytes an event, want %d; %d blocks, want %d", what, size, most, rows, blocks)
-		}
-		t.Logf("%s: %d bytes an event, %d blocks", what, pages*4096/n, rows)
+		return n
 	}
-	measure("recorded", 60, n/(joinEvents-batch)+1)
-	if err := s.Tidy(t.Context(), "main", time.Time{}, time.Time{}); err != nil {
+	recorded := pages()
+	if size := recorded * 4096 / n; size > 150 {
+		t.Errorf("%d bytes an event", size)
+	}
+	now = now.AddDate(0, 0, 2)
+	if err := s.Tidy(t.Context(), "main", now, now); err != nil {
 		t.Fatal(err)
 	}
-	measure("tidied", 40, 10)
-	for i := range 3 { // what is packed stays
-		if err := s.Record(t.Context(), "main", visits(rng, now, 11, batch)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Tidy(t.Context(), "main", time.Time{}, time.Time{}); err != nil {
-			t.Fatal(err)
-		}
-		measure("a batch more", 40, int64(10+i))
+	if left := pages(); left > recorded/2 {
+		t.Errorf("%d of %d pages are left without events and hours", left, recorded)
 	}
-}
-
-// TestUsageDamaged overwrites what is kept: that is told, and stops nothing.
-func TestUsageDamaged(t *testing.T) {
-	ctx := t.Context()
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }, foldEvents: 10})
-	rng := rand.New(rand.NewPCG(1, 1))
-	record := func() {
-		t.Helper()
-		if err := s.Record(ctx, "main", visits(rng, now, 1, 10)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	record()
-	if err := s.writer.do(ctx, func(t *tx) error {
-		for _, q := range []string{
-			"UPDATE usage_event SET data = x'01020304'", "UPDATE usage_sum SET data = substr(data, 1, 60)", "UPDATE usage_top SET data = x'00'",
-		} {
-			if err := t.exec(q); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
+	var texts, named int
+	if err := s.read.row(t.Context(), "SELECT (SELECT count(*) FROM usage_text WHERE site > 0), (SELECT count(DISTINCT text) FROM usage_top)", nil, &texts, &named); err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range s.Events(ctx, "main", store.EventQuery{}) {
-		t.Errorf("%+v, %v", e, err)
-	}
-	for e, err := range s.Sums(ctx, "main", store.SumQuery{}) {
-		t.Errorf("%+v, %v", e, err)
-	}
-	if list, err := s.Top(ctx, "main", store.TopPages, time.Time{}, time.Time{}, 0); len(list) > 0 || err != nil {
-		t.Errorf("%+v, %v", list, err)
-	}
-	record()
-	record()
-	if err := s.Tidy(ctx, "main", time.Time{}, time.Time{}); err != nil {
-		t.Error(err)
-	}
-	n := 0
-	for _, err := range s.Events(ctx, "main", store.EventQuery{After: 10}) {
-		if n++; err != nil {
-			t.Error(err)
-		}
-	}
-	var sum int64
-	for e, err := range s.Sums(ctx, "main", store.SumQuery{}) {
-		if sum += e.Events; err != nil {
-			t.Error(err)
-		}
-	}
-	if list, err := s.Top(ctx, "main", store.TopPages, time.Time{}, time.Time{}, 0); len(list) == 0 || err != nil {
-		t.Errorf("%+v, %v", list, err)
-	}
-	if n != 20 || sum != 20 {
-		t.Errorf("%d events and %d in the sums", n, sum)
-	}
-	if err := s.Tidy(ctx, "main", now.Add(time.Hour), time.Time{}); err != nil { // the clock's: now
-		t.Error(err)
-	}
-	now = now.Add(2 * time.Hour)
-	if err := s.Tidy(ctx, "main", now, time.Time{}); err != nil {
-		t.Error(err)
-	}
-	for e, err := range s.Events(ctx, "main", store.EventQuery{}) {
-		t.Errorf("left: %+v, %v", e, err)
+	if texts != named || texts == 0 {
+		t.Errorf("%d texts are left, and %d are used", texts, named)
 	}
 }
 
@@ -174,7 +105,7 @@ func TestUsageDamaged(t *testing.T) {
 func TestUsagePlans(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }, blockEvents: 64, foldEvents: 50})
+	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 5 {
 		if err := s.Record(ctx, "main", visits(rng, now, 0.001, 30)); err != nil {
@@ -188,7 +119,15 @@ func TestUsagePlans(t *testing.T) {
 	if err := s.Export(ctx, "main", "umami", 1); err != nil {
 		t.Fatal(err)
 	}
-	statements := []string{daySums, hourSums, eventsOn, eventsBack} // and all that have run
+	for _, q := range []store.EventQuery{{}, {Newest: true, Bot: "ExampleBot-1", Path: "/"}} {
+		for _, err := range s.Events(ctx, "main", q) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	told(t, s)
+	var statements []string
 	for q := range s.writer.stmts {
 		statements = append(statements, q)
 	}
@@ -208,72 +147,153 @@ func TestUsagePlans(t *testing.T) {
 	}
 }
 
-// FuzzUsage reads anything as what is kept of requests. What can be read is the
-// same once it was written again.
-func FuzzUsage(f *testing.F) {
-	var c coder
-	if err := c.open(); err != nil {
-		f.Fatal(err)
-	}
-	defer c.close()
-	rng := rand.New(rand.NewPCG(1, 1))
-	p := newPacking(100, 30)
-	a := usageTotals{hours: make(map[int64]map[sumKind]*sumRow), tops: make(map[topDay][]tops)}
-	for _, e := range visits(rng, time.Unix(1e9, 0), 0.01, 30) {
-		p.add(&e, 0)
-	}
-	packed := p.pack(&c)
-	if err := a.add(&c, &packed, 0); err != nil {
-		f.Fatal(err)
-	}
-	plain := func(data []byte) []byte {
-		r, err := c.expand(data, nil)
-		if err != nil {
-			f.Fatal(err)
-		}
-		return append([]byte{plainForm}, r.b...)
-	}
-	f.Add(packed.data)
-	f.Add(plain(packed.data))
-	for _, h := range a.hours {
-		s := new(sums)
-		for _, r := range sortedSums(h) {
-			s.add(r)
-		}
-		f.Add(plain(s.encode(&c)))
-	}
-	for d, t := range a.tops {
-		f.Add(plain(together(t).encode(&c, d.day*dayMillis, false)))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var b, again block
-		if b.open(&c, data) == nil && b.read(1) == nil {
-			p := newPacking(1<<20, len(b.rows))
-			for i := range b.rows {
-				b.rows[i].number = int64(i) + 1
-				e := b.event(&b.rows[i])
-				p.add(&e, 0)
-			}
-			packed := p.pack(&c)
-			if err := again.open(&c, packed.data); err != nil {
+// told returns all sums of a store, and what was asked for most.
+func told(t *testing.T, s *Store) (list []string) {
+	t.Helper()
+	for _, per := range []store.Period{store.Day, store.Hour} {
+		for sum, err := range s.Sums(t.Context(), "main", store.SumQuery{Per: per}) {
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := again.read(packed.first); err != nil || len(again.rows) != len(b.rows) {
-				t.Fatalf("%d events become %d: %v", len(b.rows), len(again.rows), err)
-			}
+			list = append(list, fmt.Sprintf("%+v", sum))
 		}
-		var s, same sums
-		if _, err := s.decode(&c, data, nil); err == nil {
-			if _, err := same.decode(&c, s.encode(&c), nil); err != nil || !reflect.DeepEqual(s.rows, same.rows) && len(s.rows) > 0 {
-				t.Fatalf("sums (-read +again): %v\n%s", err, cmp.Diff(fmt.Sprint(s.rows), fmt.Sprint(same.rows)))
-			}
+	}
+	for _, of := range topics[1:] {
+		items, err := s.Top(t.Context(), "main", of, time.Time{}, time.Time{}, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if rows, err := decodeTops(&c, data, 0); err == nil {
-			if again, err := decodeTops(&c, rows.encode(&c, 0, false), 0); err != nil || !slices.Equal(again, rows) {
-				t.Fatalf("tops: %v become %v: %v", rows, again, err)
-			}
+		for _, it := range items {
+			list = append(list, fmt.Sprintf("%s: %+v", of, it))
 		}
-	})
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestUsageFails has Record fail after it has written most of its rows, some of
+// them new kinds and texts: nothing of it is kept, also not in memory.
+func TestUsageFails(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	o := &Options{Now: func() time.Time { return now }}
+	s, one := usageStore(t, filepath.Join(t.TempDir(), "x.db"), o), usageStore(t, filepath.Join(t.TempDir(), "x.db"), o)
+	exec := func(query string) {
+		t.Helper()
+		if err := s.writer.do(t.Context(), func(t *tx) error { return t.exec(query) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 20 {
+		fails := i%4 == 1
+		if fails {
+			exec("CREATE TRIGGER full BEFORE INSERT ON usage_top BEGIN SELECT RAISE(ABORT, 'it is full'); END")
+		}
+		events := visits(rng, now, 1, 10)
+		for j := range events {
+			events[j].Bot = fmt.Sprint(events[j].Bot, "/", i)
+		}
+		if err := s.Record(t.Context(), "main", events); (err != nil) != fails {
+			t.Fatalf("batch %d: %v", i, err)
+		}
+		if fails {
+			exec("DROP TRIGGER full")
+			continue
+		}
+		if err := one.Record(t.Context(), "main", events); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(told(t, one), told(t, s)); diff != "" {
+			t.Fatalf("batch %d (-never failed +failed):\n%s", i, diff)
+		}
+	}
+}
+
+// TestUsageProcesses has two processes record at once, while one of them tidies
+// and another reads: every event is there once and has the next number.
+func TestUsageProcesses(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.db")
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	o := &Options{Now: func() time.Time { return now }}
+	both := []*Store{usageStore(t, file, o), usageStore(t, file, o)}
+	reader := usageStore(t, file, o)
+	const each = 100
+	var recording sync.WaitGroup
+	var ended atomic.Bool
+	for i, s := range both {
+		recording.Go(func() {
+			for n := range each {
+				e := store.Event{Time: now, Bot: fmt.Sprint("bot ", n), Endpoint: store.EndpointFetch, Path: fmt.Sprintf("/%d/%d", i, n), Status: 200}
+				if err := s.Record(t.Context(), "main", []store.Event{e}); err != nil {
+					t.Error(err)
+				}
+				if i == 0 && n%10 == 9 {
+					if err := s.Tidy(t.Context(), "main", now, time.Time{}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	go func() { recording.Wait(); ended.Store(true) }()
+	var last uint64
+	for more := true; more; {
+		more = !ended.Load()
+		for e, err := range reader.Events(t.Context(), "main", store.EventQuery{After: last}) {
+			if err != nil || e.Number != last+1 || e.Path == "" || e.Bot == "" {
+				t.Fatalf("after %d: %+v, %v", last, e, err)
+			}
+			last = e.Number
+		}
+		var sum uint64
+		for e, err := range reader.Sums(t.Context(), "main", store.SumQuery{Per: store.Hour}) {
+			if err != nil || e.Events > 2 {
+				t.Fatalf("%+v, %v", e, err)
+			}
+			sum += uint64(e.Events)
+		}
+		if sum < last || !more && sum != last {
+			t.Fatalf("%d events in the sums, and %d were seen before", sum, last)
+		}
+	}
+	if n, err := reader.Top(t.Context(), "main", store.TopPages, time.Time{}, time.Time{}, 0); err != nil || len(n) != 2*each || n[0].Events != 1 || last != 2*each {
+		t.Errorf("%d pages of %d events, %v", len(n), last, err)
+	}
+}
+
+// TestUsageTexts has another process drop a text that this one has recorded, and
+// give its number to another text.
+func TestUsageTexts(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.db")
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	later := now.AddDate(0, 0, 3)
+	s := usageStore(t, file, &Options{Now: func() time.Time { return now }})
+	other := usageStore(t, file, &Options{Now: func() time.Time { return later }})
+	record := func(s *Store, path string) {
+		t.Helper()
+		if err := s.Record(t.Context(), "main", []store.Event{{Time: now, Path: path, Status: 500}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(s, "/a")
+	if err := other.Tidy(t.Context(), "main", later, later); err != nil {
+		t.Fatal(err)
+	}
+	record(other, "/b")
+	record(s, "/a")
+	var paths []string
+	for e, err := range s.Events(t.Context(), "main", store.EventQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, e.Path)
+	}
+	if !slices.Equal(paths, []string{"/b", "/a"}) {
+		t.Errorf("events of %q", paths)
+	}
 }
 
 // usageChild makes the test binary a process that records and is killed; its
@@ -284,7 +304,7 @@ const usageChild = "MILLRACE_TEST_USAGE_CHILD"
 // prints the number of each that is acknowledged, and tidies in between.
 func recordForever(path string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, path, &Options{blockEvents: 64, foldEvents: 100})
+	s, err := Open(ctx, path, nil)
 	if err != nil {
 		return err
 	}

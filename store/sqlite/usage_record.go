@@ -1,0 +1,396 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// maxSums is how many kinds of events one period has sums of. The events of
+// further kinds are summed as of the bot "other".
+const maxSums = 4096
+
+// recording is one call of [Store.Record].
+type recording struct {
+	*tx
+	texts *usageTexts
+	cache *usageKinds
+	kinds []usageKind         // by id - 1
+	added map[usageKind]int64 // by this transaction
+	site  int64
+	today int64                              // days since 1970
+	sums  map[period]map[int64]*store.Counts // by kind
+	tops  map[topKey]*topCounts
+	hours map[int64]*[2]int64 // lowest and highest number
+}
+
+// period is one hour or day of sums.
+type period struct{ per, start int64 } // in hours
+
+type topKey struct{ topic, day, text int64 }
+
+type topCounts struct{ events, empty, bytes, last int64 }
+
+// Record implements [store.Usage].
+func (s *Store) Record(ctx context.Context, site string, events []store.Event) error {
+	events = slices.Clone(events)
+	for i := range events {
+		e := &events[i]
+		e.Bot, e.Family, e.Verdict = clean(e.Bot), clean(e.Family), store.Verdict(clean(string(e.Verdict)))
+		e.Protocol, e.Endpoint = clean(e.Protocol), store.Endpoint(clean(string(e.Endpoint)))
+		e.Path, e.Query, e.Intent = clean(e.Path), clean(e.Query), clean(e.Intent)
+		e.Status, e.Results, e.Bytes, e.Size = max(e.Status, 0), max(e.Results, 0), max(e.Bytes, 0), max(e.Size, 0)
+		e.HTML, e.Received, e.Took = max(e.HTML, 0), max(e.Received, 0), max(e.Took, 0).Truncate(time.Microsecond)
+	}
+	var r *recording
+	err := s.writer.do(ctx, func(t *tx) error {
+		id, next, err := usageSite(t, site)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		if next+int64(len(events)) > forever {
+			return fmt.Errorf("%w: there is no number left for an event", millrace.ErrTooLarge)
+		}
+		kinds, err := s.kinds.load(t)
+		if err != nil {
+			return err
+		}
+		r = &recording{
+			tx: t, cache: &s.kinds, texts: s.texts.Swap(nil), kinds: slices.Clip(kinds), added: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),
+			sums: make(map[period]map[int64]*store.Counts), tops: make(map[topKey]*topCounts), hours: make(map[int64]*[2]int64),
+		}
+		if err := r.events(events, next); err != nil {
+			return err
+		}
+		if err := r.keepSums(); err != nil {
+			return err
+		}
+		if err := r.keepTops(); err != nil {
+			return err
+		}
+		return t.exec("INSERT INTO usage (site, next) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET next = ?2", id, next+int64(len(events)))
+	})
+	if err == nil && r != nil {
+		s.texts.Store(r.texts)
+	}
+	return explain("record events of "+site, err)
+}
+
+// events inserts events and counts them.
+func (r *recording) events(events []store.Event, number int64) error {
+	texts, err := r.textIDs(events)
+	if err != nil {
+		return err
+	}
+	args := make([]any, 0, 14*len(events))
+	for i := range events {
+		e := &events[i]
+		kind, err := r.kind(usageKind{e.Bot, e.Family, string(e.Verdict), e.Protocol, string(e.Endpoint), string(store.OutcomeOf(e.Status))})
+		if err != nil {
+			return err
+		}
+		ms := e.Time.UnixMilli()
+		args = append(args, r.site<<siteBits|number, ms, kind, e.Status, e.Cached, texts[e.Path], texts[e.Query], texts[e.Intent],
+			e.Results, e.Bytes, e.Size, e.HTML, e.Received, e.Took.Microseconds())
+		hour := floorDiv(ms, hourMillis)
+		r.sum(period{1, hour}, kind, e)
+		r.sum(period{dayHours, floorDiv(hour, dayHours) * dayHours}, kind, e)
+		r.top(texts, ms, e)
+		if h := r.hours[hour]; h != nil {
+			h[1] = number
+		} else {
+			r.hours[hour] = &[2]int64{number, number}
+		}
+		number++
+	}
+	return r.bulk("INSERT INTO usage_event VALUES ", "", 14, args)
+}
+
+// bulk runs an INSERT of rows that have width columns each.
+func (t *tx) bulk(insert, conflict string, width int, args []any) error {
+	for len(args) > 0 {
+		n := chunkOf(len(args) / width)
+		row := "(?" + strings.Repeat(",?", width-1) + ")"
+		if err := t.exec(insert+row+strings.Repeat(","+row, n-1)+conflict, args[:n*width]...); err != nil {
+			return err
+		}
+		args = args[n*width:]
+	}
+	return nil
+}
+
+// chunkOf returns how many of n rows one statement takes: a power of two, so that
+// there are few statements.
+func chunkOf(n int) int { return min(1<<(bits.Len(uint(n))-1), 64) }
+
+// kind returns the id of a kind, which it adds if it is new.
+func (r *recording) kind(k usageKind) (int64, error) {
+	if id := cmp.Or(r.cache.id(k), r.added[k]); id > 0 {
+		return id, nil
+	}
+	r.kinds = append(r.kinds, k)
+	r.added[k] = int64(len(r.kinds))
+	return r.added[k], r.exec("INSERT INTO usage_kind VALUES (?, ?, ?, ?, ?, ?, ?)", len(r.kinds), k.bot, k.family, k.verdict, k.protocol, k.endpoint, k.outcome)
+}
+
+// textIDs returns the ids of the texts of events, and adds those that are new.
+func (r *recording) textIDs(events []store.Event) (map[string]int64, error) {
+	days := make(map[string]int64) // of the newest event that has the text, today at least
+	for i := range events {
+		day := max(floorDiv(events[i].Time.UnixMilli(), dayMillis), r.today)
+		for _, s := range []string{events[i].Path, events[i].Query, events[i].Intent} {
+			if old, ok := days[s]; s != "" && (!ok || day > old) {
+				days[s] = day
+			}
+		}
+	}
+	var dropped int64
+	if err := r.row("SELECT coalesce((SELECT dropped FROM usage WHERE site = ?), 0)", []any{r.site}, &dropped); err != nil {
+		return nil, err
+	}
+	if c := r.texts; c == nil || c.site != r.site || c.today != r.today || c.dropped != dropped || len(c.ids) > mostTexts {
+		r.texts = &usageTexts{r.site, r.today, dropped, make(map[string]int64)}
+	}
+	ids := map[string]int64{"": 0}
+	for s, day := range days {
+		if id, ok := r.texts.ids[s]; ok && day == r.today {
+			ids[s] = id
+			delete(days, s)
+		}
+	}
+	var older []any // ids of texts that have a newer event now
+	list := slices.Sorted(maps.Keys(days))
+	for left := list; len(left) > 0; {
+		n := chunkOf(len(left))
+		args := []any{r.site}
+		for _, s := range left[:n] {
+			args = append(args, s)
+		}
+		err := r.rows("SELECT id, text, ifnull(used, 1 << 62) FROM usage_text WHERE site = ? AND text IN (?"+strings.Repeat(",?", n-1)+")", args,
+			func(scan scanner) error {
+				var id, used int64
+				var s string
+				err := scan(&id, &s, &used)
+				if ids[s] = id; used < days[s] {
+					older = append(older, days[s], id)
+				}
+				return err
+			})
+		if err != nil {
+			return nil, err
+		}
+		left = left[n:]
+	}
+	for ; len(older) > 0; older = older[2:] {
+		if err := r.exec("UPDATE usage_text SET used = ? WHERE id = ?", older[:2]...); err != nil {
+			return nil, err
+		}
+	}
+	var next int64
+	if err := r.row("SELECT max(id) FROM usage_text", nil, &next); err != nil {
+		return nil, err
+	}
+	var args []any
+	for _, s := range list {
+		if _, ok := ids[s]; !ok {
+			next++
+			ids[s] = next
+			args = append(args, next, r.site, s, days[s])
+		}
+		r.texts.ids[strings.Clone(s)] = ids[s]
+	}
+	return ids, r.bulk("INSERT INTO usage_text VALUES ", "", 4, args)
+}
+
+// sum counts an event in a period.
+func (r *recording) sum(p period, kind int64, e *store.Event) {
+	if r.sums[p] == nil {
+		r.sums[p] = make(map[int64]*store.Counts)
+	}
+	c := r.sums[p][kind]
+	if c == nil {
+		c = new(store.Counts)
+		r.sums[p][kind] = c
+	}
+	one := store.Counts{Events: 1, Results: e.Results, Bytes: e.Bytes, Size: e.Size, HTML: e.HTML, Received: e.Received, Took: e.Took}
+	if e.Cached {
+		one.Cached = 1
+	}
+	if e.HTML > 0 {
+		one.Weighed = 1
+	}
+	if e.Received > 0 {
+		one.Wired = e.HTML
+	}
+	addCounts(c, &one)
+}
+
+// counters are the columns of usage_sum that are added up, in the order of
+// countsOf.
+var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "weighed", "wired"}
+
+// countsOf returns the numbers of counts; the first is a time in ns.
+func countsOf(c *store.Counts) [10]*int64 {
+	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.Weighed, &c.Wired}
+}
+
+func addCounts(to, c *store.Counts) {
+	all := countsOf(to)
+	for i, n := range countsOf(c) {
+		add(all[i], *n)
+	}
+}
+
+// add adds numbers that are not negative; the sum is at most the greatest number.
+func add(to *int64, n int64) { *to = min(*to, math.MaxInt64-n) + n }
+
+// adding is the end of an INSERT that adds to the columns of a row that exists.
+func adding(columns ...string) string {
+	for i, c := range columns {
+		columns[i] = fmt.Sprintf("%s = min(%[1]s, 9223372036854775807 - excluded.%[1]s) + excluded.%[1]s", c)
+	}
+	return " ON CONFLICT DO UPDATE SET " + strings.Join(columns, ", ")
+}
+
+var (
+	insertSums = "INSERT INTO usage_sum (site, per, start, kind, " + strings.Join(counters, ", ") + ") VALUES "
+	addSums    = adding(slices.Clone(counters)...)
+	addTops    = adding("events", "empty", "bytes") + ", last = max(last, excluded.last)"
+)
+
+// keepSums adds to the sums of hours, where they are kept, and of days.
+func (r *recording) keepSums() error {
+	for _, h := range slices.Sorted(maps.Keys(r.hours)) {
+		err := r.exec(`INSERT INTO usage_hour (site, hour, first, last) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)`, r.site, h, r.hours[h][0], r.hours[h][1])
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(r.sums), func(a, b period) int { return cmp.Or(cmp.Compare(a.per, b.per), cmp.Compare(a.start, b.start)) }) {
+		var hours int64
+		err := r.row("INSERT INTO usage_day (site, day, hours, cut) VALUES (?, ?, 1, 0) ON CONFLICT DO UPDATE SET cut = 0 RETURNING hours",
+			[]any{r.site, floorDiv(p.start, dayHours)}, &hours)
+		if err == nil && (p.per == dayHours || hours == 1) {
+			err = r.keepSum(p, r.sums[p])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepSum adds to the sums of a period.
+func (r *recording) keepSum(p period, sums map[int64]*store.Counts) error {
+	if err := r.limit(p, sums); err != nil {
+		return err
+	}
+	var args []any
+	for _, kind := range slices.Sorted(maps.Keys(sums)) {
+		args = append(args, r.site, p.per, p.start, kind)
+		for i, n := range countsOf(sums[kind]) {
+			if i == 0 {
+				*n /= int64(time.Microsecond)
+			}
+			args = append(args, *n)
+		}
+	}
+	return r.bulk(insertSums, addSums, 4+len(counters), args)
+}
+
+// limit moves the sums that would be more than maxSums of a period to the bot
+// "other".
+func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
+	const of = "FROM usage_sum WHERE site = ? AND per = ? AND start = ?"
+	where := []any{r.site, p.per, p.start}
+	var n int
+	if err := r.row("SELECT count(*) "+of, where, &n); err != nil || n+len(sums) <= maxSums {
+		return err
+	}
+	known := make(map[int64]bool)
+	err := r.rows("SELECT kind "+of, where, func(scan scanner) error {
+		var kind int64
+		err := scan(&kind)
+		known[kind] = true
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, kind := range slices.Sorted(maps.Keys(sums)) {
+		if known[kind] {
+			continue
+		}
+		if n++; n <= maxSums {
+			continue
+		}
+		k := r.kinds[kind-1]
+		other, err := r.kind(usageKind{bot: "other", protocol: k.protocol, endpoint: k.endpoint, outcome: k.outcome})
+		if err != nil {
+			return err
+		}
+		if other == kind {
+			continue
+		}
+		if sums[other] == nil {
+			sums[other] = new(store.Counts)
+		}
+		addCounts(sums[other], sums[kind])
+		delete(sums, kind)
+	}
+	return nil
+}
+
+// top counts what an event asked for.
+func (r *recording) top(texts map[string]int64, ms int64, e *store.Event) {
+	var topic int64
+	name, empty := e.Path, false
+	outcome := store.OutcomeOf(e.Status)
+	answered := outcome == store.Sent || outcome == store.Unmodified
+	switch {
+	case outcome == store.Missing:
+		topic = 3
+	case answered && e.Endpoint == store.EndpointFetch:
+		topic, empty = 1, outcome == store.Unmodified
+	case answered && e.Endpoint == store.EndpointSearch:
+		topic, name, empty = 2, e.Query, outcome == store.Sent && e.Results == 0
+	}
+	if topic == 0 || name == "" {
+		return
+	}
+	day := floorDiv(ms, dayMillis)
+	key := topKey{topic, day, texts[name]}
+	c := r.tops[key]
+	if c == nil {
+		c = new(topCounts)
+		r.tops[key] = c
+	}
+	c.events++
+	if empty {
+		c.empty++
+	}
+	add(&c.bytes, e.Bytes)
+	c.last = max(c.last, ms-day*dayMillis)
+}
+
+func (r *recording) keepTops() error {
+	keys := slices.SortedFunc(maps.Keys(r.tops), func(a, b topKey) int {
+		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.day, b.day), cmp.Compare(a.text, b.text))
+	})
+	args := make([]any, 0, 8*len(keys))
+	for _, k := range keys {
+		c := r.tops[k]
+		args = append(args, r.site, k.topic, k.day, k.text, c.events, c.empty, c.bytes, c.last)
+	}
+	return r.bulk("INSERT INTO usage_top VALUES ", addTops, 8, args)
+}
