@@ -345,7 +345,7 @@ func (c *buildCommand) own(ctx context.Context, o *origin, gate *gateway.Gateway
 	var items []static.Item
 	for e := range siteFiles(ctx, root) {
 		if e.Err != nil && !regular(root, e.File) {
-			b.Report.Leave(e.URL, e.Err.Error())
+			b.Report.Leave(e.URL, e.Err)
 			continue
 		}
 		it := static.Item{Path: e.URL, Name: e.File}

@@ -36,7 +36,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	case a.status >= 500:
 		return fmt.Errorf("build: %s: the server answers %d", it.Path, a.status)
 	case a.status != http.StatusOK:
-		b.Report.leave(it.Path, it.Room, fmt.Sprintf("the server answers %d", a.status))
+		b.Report.leave(it.Path, it.Room, fmt.Sprintf("http-%d", a.status), fmt.Sprintf("the server answers %d", a.status))
 		delete(b.names, keyOf(fold(name)))
 		return nil
 	}

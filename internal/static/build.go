@@ -190,11 +190,11 @@ func (b *Build) write(l *line) error {
 // name can be had.
 func (b *Build) Reserve(it Item) bool {
 	if err := checkName(it.Name); err != nil {
-		b.Report.leave(it.Path, it.Room, err.Error())
+		b.Report.leave(it.Path, it.Room, "file-name", err.Error())
 		return false
 	}
 	if why := b.take(it.Name, 0); why != "" {
-		b.Report.leave(it.Path, it.Room, why)
+		b.Report.leave(it.Path, it.Room, "name-taken", why)
 		return false
 	}
 	return true
@@ -243,30 +243,30 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 	if name == "" {
 		named, err := fileOf(it.Path)
 		if err != nil {
-			b.Report.leave(it.Path, it.Room, err.Error())
+			b.Report.leave(it.Path, it.Room, "file-name", err.Error())
 			return nil //nolint:nilerr // it is reported
 		}
 		name = named
 		if why := b.blocked(name); why != "" {
 			if name = b.aside(name); !b.free(name) {
-				b.Report.leave(it.Path, it.Room, why)
+				b.Report.leave(it.Path, it.Room, "name-taken", why)
 				return nil
 			}
 		}
 	}
 	if p := b.names[keyOf(fold(name))]; p.at != 0 && p.exact == keyOf(name) {
 		if it.Room != "" { // a document of another room, or of this one, was first
-			b.Report.leave(it.Path, it.Room, "another document has the same name")
+			b.Report.leave(it.Path, it.Room, "name-taken", "another document has the same name")
 		}
 		return nil
 	}
 	if why := b.take(name, b.at); why != "" {
-		b.Report.leave(it.Path, it.Room, why)
+		b.Report.leave(it.Path, it.Room, "name-taken", why)
 		return nil
 	}
 	if !b.force && !b.owned[keyOf(name)] {
 		if b.there(name) {
-			b.Report.leave(it.Path, it.Room, errForeign)
+			b.Report.leave(it.Path, it.Room, "foreign-file", errForeign)
 			b.names[keyOf(fold(name))] = place{exact: keyOf(name), file: true} // and it stays
 			return nil
 		}
@@ -330,7 +330,7 @@ func (b *Build) finish(ctx context.Context) error {
 	}
 	for _, o := range b.late {
 		if err := o.place(); err != nil {
-			b.Report.leave("/"+o.name, "", "something that no build has written is in its way")
+			b.Report.leave("/"+o.name, "", "foreign-file", "something that no build has written is in its way")
 			_ = o.discard()
 		}
 	}

@@ -115,11 +115,11 @@ func (b *Build) ownFile(name string, text []byte) error {
 		return nil
 	}
 	if why := b.take(name, b.at); why != "" {
-		b.Report.leave("/"+name, "", why)
+		b.Report.leave("/"+name, "", "name-taken", why)
 		return nil
 	}
 	if !b.force && !b.owned[keyOf(name)] && b.there(name) {
-		b.Report.leave("/"+name, "", errForeign)
+		b.Report.leave("/"+name, "", "foreign-file", errForeign)
 		return nil
 	}
 	o := &output{build: b, name: name}

@@ -199,7 +199,7 @@ func (b *Build) sweep() error {
 		}
 		if sum != "" && !b.journalled[keyOf(name)] {
 			if now, err := b.sumOf(name); err != nil || now != sum {
-				b.Report.leave(name, "", "it is not removed: it is not what was written here any more")
+				b.Report.leave(name, "", "foreign-file", "it is not removed: it is not what was written here any more")
 				return nil //nolint:nilerr // what cannot be read is not ours any more
 			}
 		}

@@ -1,5 +1,7 @@
 package static
 
+import "github.com/millrace/millrace"
+
 // Report says what a build has done.
 type Report struct {
 	Written   int   `json:"written"`   // files that are new or others than before
@@ -28,6 +30,7 @@ func NewReport() Report {
 type Left struct {
 	Path   string `json:"url"`                // from the root of the base
 	Room   string `json:"protocol,omitempty"` // "" = the site's own
+	Code   string `json:"code"`               // of the reason
 	Reason string `json:"reason"`
 }
 
@@ -42,11 +45,13 @@ func some(names []string, name string) []string {
 }
 
 // Leave reports something of the site's own that is not to be added.
-func (r *Report) Leave(path, reason string) { r.leave(path, "", reason) }
+func (r *Report) Leave(path string, err error) {
+	r.leave(path, "", millrace.ErrorCode(err), err.Error())
+}
 
-func (r *Report) leave(path, room, reason string) {
+func (r *Report) leave(path, room, code, reason string) {
 	if r.LeftOutCount++; r.LeftOutCount <= most {
-		r.LeftOut = append(r.LeftOut, Left{path, room, reason})
+		r.LeftOut = append(r.LeftOut, Left{path, room, code, reason})
 	}
 }
 

@@ -164,9 +164,9 @@ func TestBuild(t *testing.T) {
 	}
 	var left []string
 	for _, l := range first.LeftOut {
-		left = append(left, l.Path)
+		left = append(left, l.Path+" "+l.Code)
 	}
-	if d := cmp.Diff([]string{"/%2e%2e/d.json", "/NUL/doc.json", "/b/doc.json", "/x/doc.json?y"}, left); d != "" {
+	if d := cmp.Diff([]string{"/%2e%2e/d.json file-name", "/NUL/doc.json file-name", "/b/doc.json name-taken", "/x/doc.json?y file-name"}, left); d != "" {
 		t.Errorf("left out (-want +got):\n%s", d)
 	}
 	if at := "2026-11-22T08:00:00Z\n{}"; got["doc.json"] != at {
