@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -67,7 +68,7 @@ func openSCP(ctx context.Context, p *process, r *remote, name string) (_ *scpFil
 func (f *scpFile) open(ctx context.Context) error {
 	file, err := os.Open(f.name)
 	if err != nil {
-		return err
+		return errors.Unwrap(err) // the commands name the file
 	}
 	info, err := file.Stat()
 	if err == nil && info.Mode().IsRegular() {

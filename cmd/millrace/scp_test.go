@@ -75,8 +75,14 @@ func TestSCPVerify(t *testing.T) {
 	if diff := cmp.Diff(scpVerdict{File: good, ID: "blog-1", Section: "blog", Type: "snapshot", Pages: 2, Checksum: "cut"}, one); diff != "" {
 		t.Error(diff)
 	}
+	none := filepath.Join(t.TempDir(), "none")
+	for _, verb := range []string{"verify", "inspect", "cat"} {
+		if code, out, errs := command(t, nil, "scp", verb, none); code != 1 || strings.Count(out+errs, none) != 1 {
+			t.Errorf("%s: exit %d: %s%s", verb, code, out, errs)
+		}
+	}
 	bad := scpFileOf(t, "b.scp", scpText(`{"url":`))
-	code, out, errs = command(t, nil, "scp", "verify", "--json", good, bad, filepath.Join(t.TempDir(), "none"))
+	code, out, errs = command(t, nil, "scp", "verify", "--json", good, bad, none)
 	var several []map[string]any
 	if err := json.Unmarshal([]byte(out), &several); err != nil || code != 1 || errs != "" || len(several) != 3 {
 		t.Fatal(code, err, out, errs)

@@ -47,11 +47,8 @@ func keyOf(name string) (k key) {
 	return k
 }
 
-// openFolder gets a folder for this export alone, until it is closed.
+// openFolder gets a folder, which exists, for this export alone, until it is closed.
 func openFolder(dir string) (_ *output, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
 	o := &output{owned: make(map[key]bool), names: make(map[key]key)}
 	defer func() {
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 )
 
 // Tree says where Markdown goes.
@@ -25,6 +26,9 @@ type Tree struct {
 // another export is writing to it, or a file that no export has written is in
 // the way; nobody's files are touched.
 func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts, err error) {
+	if err := os.MkdirAll(to.Dir, 0o777); err != nil {
+		return c, err // it names the folder
+	}
 	out, err := openFolder(to.Dir)
 	if err != nil {
 		return c, fmt.Errorf("export into %s: %w", to.Dir, err)

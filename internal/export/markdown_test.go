@@ -313,6 +313,10 @@ func TestMarkdownRefused(t *testing.T) {
 	if _, err := Markdown(t.Context(), tree(dir, sites), sites, nil); !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != "foreign-folder" {
 		t.Error(err)
 	}
+	file := filepath.Join(dir, "thesis.md")
+	if _, err := Markdown(t.Context(), tree(file, sites), sites, nil); err == nil || strings.Count(err.Error(), file) != 1 {
+		t.Error(err)
+	}
 	if d := cmp.Diff(map[string]string{"thesis.md": "mine"}, files(t, dir)); d != "" {
 		t.Error(d)
 	}

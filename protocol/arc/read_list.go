@@ -95,7 +95,7 @@ func (r *run) find(ctx context.Context, was list, try func(list) error) error {
 		return closed
 	}
 	// What is in the place of a list tells more than that another place is empty.
-	return fmt.Errorf("%s: there is no ARC sitemap at %s: %w: %w", Name, r.root, cmp.Or(other, first), millrace.ErrNotFound)
+	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.root, cmp.Or(other, first))
 }
 
 // loadOne gets a list, conditionally if it has validators (E.5), and gives only

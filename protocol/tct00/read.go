@@ -153,7 +153,7 @@ func (r *reader) find(was tct.List, try func(tct.List) error) error {
 	if _, other := errors.AsType[*tct.DraftError](first); other || errors.Is(first, millrace.ErrForbidden) {
 		return first
 	}
-	return fmt.Errorf("%s: TCT is not deployed at %s: %w: %w", Name, r.Root, first, millrace.ErrNotFound)
+	return fmt.Errorf("%s: TCT %w at %s: %w", Name, millrace.ErrNotFound, r.Root, first)
 }
 
 // places gives the URLs where a document may be that a site has once.

@@ -124,7 +124,7 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 	}
 	r.is.Missing = missing
 	if len(lists) == 0 {
-		return files, nil, false, fmt.Errorf("%s: %s has no sitemap, so that nobody knows its pages: %w: %w", Name, r.root, millrace.ErrNotFound, other)
+		return files, nil, false, fmt.Errorf("%s: sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.root, other)
 	}
 	return files, lists, whole, nil
 }
