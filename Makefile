@@ -3,9 +3,10 @@ GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Not under the race detector: the data base, the coders and the parser of HTML share nothing and compute most of the time.
 UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... github.com/andybalholm/brotli/... golang.org/x/net/html/...
 RACE = go test -race $(UNWATCHED:%=-gcflags=%=-race=false)
-# Where goroutines meet; of the command, the tests in which servers, pulls and watches run side by side.
+# Where goroutines meet; of the command, the tests in which servers, pulls and watches run side by side; of the crawler and the
+# store, those of several at once.
 CONCURRENT = ./discover ./internal/analytics ./internal/edition ./internal/fetch ./internal/gateway ./internal/mcp ./internal/outbox \
-	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror ./origin/crawl ./store/sqlite
+	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror
 TOGETHER = Reload|TwoServers|Follows|WhileServing|PullWaits|PullBound|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
 # The packages that have tests over programs from outside the module.
 REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench .)))
@@ -26,6 +27,8 @@ test-real:
 race:
 	$(RACE) -short $(CONCURRENT)
 	$(RACE) -short -run '$(TOGETHER)' ./cmd/millrace
+	$(RACE) -short -run '^Test(Crawl|Lost|ManyLists|Outage|Queue|Restart|Resume|Schedule)' ./origin/crawl
+	$(RACE) -short -run '^Test(Store|WritersTakeTurns|UsageProcesses|SearchOneReader)$$/at_once|while' ./store/sqlite
 
 # The long tier: all seeds, many kills, large data. It takes hours.
 soak:
