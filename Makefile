@@ -2,7 +2,7 @@
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Not under the race detector: the data base, the coders and the parser of HTML share nothing and compute most of the time.
 UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... github.com/andybalholm/brotli/... golang.org/x/net/html/...
-RACE = go test -race $(UNWATCHED:%=-gcflags=%=-race=false)
+RACE = go test -race -vet=off $(UNWATCHED:%=-gcflags=%=-race=false)
 # Where goroutines meet; of the command, the tests in which servers, pulls and watches run side by side; of the crawler and the
 # store, those of several at once.
 CONCURRENT = ./discover ./internal/analytics ./internal/edition ./internal/fetch ./internal/gateway ./internal/mcp ./internal/outbox \
@@ -22,7 +22,7 @@ test:
 
 # With MILLRACE_TEST_REQUIRE=1, what is not installed fails; testdata/real/*.sh say what each needs.
 test-real:
-	MILLRACE_TEST_REAL=1 go test -count 1 -run '^TestReal' $(REAL)
+	MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -run '^TestReal' $(REAL)
 
 race:
 	$(RACE) -short $(CONCURRENT)

@@ -96,7 +96,7 @@ func (l *Learner) Add(ctx context.Context, data []byte, pageURL string, o *Optio
 		l.pages = slices.Delete(l.pages, at, at+1)
 	}
 	if loc.why != nil || p.kind == millrace.Archive {
-		return nil
+		return nil //nolint:nilerr // there is no page to learn from
 	}
 	if p.draw(loc); len(p.texts) > 0 {
 		l.pages = slices.Insert(l.pages, at, p)

@@ -385,7 +385,7 @@ func TestNesting(t *testing.T) {
 		}
 	}
 	res := extractPage(t, "https://example.com/a", "<frameset><frame src=b></frameset>")
-	if res.Reason != errFrames || len(res.Links) != 1 {
+	if !errors.Is(res.Reason, errFrames) || len(res.Links) != 1 {
 		t.Errorf("%q %v", res.Reason, res.Links)
 	}
 }

@@ -21,7 +21,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	p, tries := r.NewProbe(), int64(0)
 	err := r.find(tct.List{}, func(l tct.List) error {
 		tries++
-		resp, err := r.getList(ctx, l)
+		resp, err := r.getList(ctx, l) //nolint:bodyclose // List closes it
 		if err != nil {
 			return err
 		}

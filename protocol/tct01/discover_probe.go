@@ -31,7 +31,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	p := r.NewProbe()
 	var other error
 	for len(lists) > 0 && p.Lists < maxProbed {
-		resp, err := r.GetList(ctx, lists[0])
+		resp, err := r.GetList(ctx, lists[0]) //nolint:bodyclose // List closes it
 		if err == nil {
 			err = invalid(p.List(resp, lists[0].URL))
 		}
