@@ -261,7 +261,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Mail addresses are in no summary, whoever publishes it.
+// No protocol publishes a summary with a mail address.
 func TestSummaryMail(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                                       "",

@@ -37,8 +37,8 @@ type memo struct {
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
-	progress    func(requests int)        // nil = nobody
-	obey        func(*http.Request) error // says what is not to be asked for; nil = nobody
+	progress    func(requests int)        // nil = none
+	obey        func(*http.Request) error // returns an error for a URL that must not be requested; nil = none
 
 	mu       sync.Mutex
 	answers  map[string]*answer

@@ -23,7 +23,7 @@ type located struct {
 	login   bool
 	// protected: the page is a post with a password (WordPress).
 	protected bool
-	consent   bool  // there is hardly more than a consent tool's elements
+	consent   bool  // the page has little more than a consent tool's elements
 	why       error // there is no content; nil = there may be some
 	thread    bool  // the page lives of its comments
 	stages    map[*html.Node]bool

@@ -22,7 +22,7 @@ type skipGroups struct {
 	at     map[string]int // index in groups by reason
 }
 
-// maxReasons is how many reasons are told apart; pages with others are one
+// maxReasons is how many reasons have a group of their own; pages with others are one
 // group.
 const maxReasons = 20
 

@@ -14,7 +14,7 @@ const queryKeySize = 32
 
 // QueryKey returns the key that a site's queries are hashed by, and makes one the
 // first time. It stays in the store, so that a query has one hash for as long as
-// the site is there. Without the store, nobody who sees hashes can find out by
+// the site is there. The key keeps readers of the hashes from finding out by
 // trying what was asked.
 func QueryKey(ctx context.Context, s store.State, site string) ([]byte, error) {
 	key, err := state.Make(ctx, s, site, "analytics/query key",

@@ -120,7 +120,7 @@ func (t *tree) regenerateTiers() (string, error) {
 }
 
 // checkTiers finds tests over real programs that -run Real does not select,
-// packages whose files and processes nobody cleans up, and a list of tiers that
+// packages whose files and processes no Main cleans up, and a list of tiers that
 // is out of date.
 func checkTiers(t *tree) []string {
 	var problems []string

@@ -264,7 +264,7 @@ func (s *Server) explain(ctx context.Context, name string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return millrace.Coded("canceled", errors.New("the call was cancelled"))
 	case errors.Is(err, millrace.ErrConflict):
-		return millrace.Coded("conflict", errors.New("the site is being made anew, or has changed in the middle of the call: call again in a while"))
+		return millrace.Coded("conflict", errors.New("the site is being rebuilt, or has changed during the call; call again later"))
 	case errors.Is(err, millrace.ErrUnavailable):
 		return millrace.Coded("unavailable", errors.New("it cannot be had just now: call again in a few seconds"))
 	case errors.Is(err, millrace.ErrNotFound):

@@ -38,7 +38,7 @@ type Outbox struct {
 	Bytes int // of those, after which no more are added; 0 = 256 KiB
 
 	known bool   // last is
-	last  []byte // what is kept, if nobody else keeps something
+	last  []byte // the stored value, unless another process has replaced it
 	small int    // halves Most and Bytes so often, after an ErrTooLarge
 }
 

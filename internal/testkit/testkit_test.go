@@ -13,7 +13,7 @@ import (
 )
 
 // TestMain lets the test binary be one that panics, and a server that such a
-// test has started and that nobody stops.
+// test has started and not stopped.
 func TestMain(m *testing.M) {
 	if os.Getenv(endVariable) == "serve" {
 		time.Sleep(time.Hour)
