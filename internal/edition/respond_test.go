@@ -52,8 +52,8 @@ func send(t *testing.T, d *millrace.Document, method string, fields ...string) *
 	return w
 }
 
-// refused answers with the status of an error of a request, as whoever calls the
-// package does. Other errors end the test.
+// refused answers with the status of an error of a request, as callers of the
+// package do. Other errors end the test.
 func refused(t testing.TB, w *httptest.ResponseRecorder, err error) {
 	t.Helper()
 	if said := requestError(err); said != nil {

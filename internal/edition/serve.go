@@ -26,7 +26,7 @@ const maxLink = 1024
 // when there is no such document. A query that the protocols do not define is
 // ignored, as hosts of files ignore it; the answer then names the document's own
 // URL in Link. An error means that nothing has been answered, unless it wraps
-// [ErrBroken]; [millrace.Status] gives its status. gate may be nil: then nobody
+// [ErrBroken]; [millrace.Status] gives its status. If gate is nil, no request
 // has a key, and nothing is limited.
 func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool, error) {
 	ed := p.current.Load()
