@@ -1,0 +1,122 @@
+// Package artifact is the contract of the stores of artifacts: the chunks,
+// manifests and files that an edition is made of. An artifact is a sequence of
+// bytes with a name. It is created once, never changed, and read in ranges.
+//
+// Engines are in packages of their own: artifact/dir keeps artifacts in a
+// folder, artifact/memory in the memory of the process. The suite in
+// artifact/artifacttest tests every engine.
+//
+// # Names
+//
+// A name stands for its bytes: it is the hash of the content, or it is used
+// once. Two processes that put the same name put the same bytes, so either of
+// the two may win.
+//
+// A name has segments that are separated by "/". A segment has lower-case
+// letters, digits, "-", "." and "_", and begins and ends with a letter or a
+// digit. A name is [MaxName] bytes long at most. The names a and a/b may be used
+// side by side.
+//
+// # Age
+//
+// Collection deletes artifacts that nothing refers to, once they are older than
+// a limit of some hours. A builder that wants to refer to an existing artifact
+// calls [Touch], or [Store.Put] if it has the bytes. Both renew the time of
+// modification. Times come from the clock of the store, which may be that of
+// another machine, and may be rounded to seconds.
+//
+// Put and Delete of one name are not coordinated: Put of an existing artifact
+// succeeds, and a Delete right after it removes the artifact. The lease that
+// guards collection excludes the builders.
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"regexp"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// MaxName is the length of the longest name in bytes.
+const MaxName = 200
+
+// Info describes an artifact.
+type Info struct {
+	Name     string
+	Size     int64     // in bytes
+	Modified time.Time // time of the last Put of the name, in UTC
+}
+
+// Store keeps artifacts. All methods are safe for concurrent use, also by
+// several processes over a store that is not in memory.
+//
+// ErrInvalid with the code artifact-name: the name breaks the rules of the
+// package comment. Methods return the error of ctx if it is done when they
+// begin.
+type Store interface {
+	// Put creates an artifact with the bytes of r. They appear under the name
+	// all at once, and are durable when Put returns nil. If Put returns an
+	// error of r or of ctx, nothing was stored; after another error, the whole
+	// artifact may exist.
+	//
+	// If the name exists, Put keeps its bytes, renews its time of modification
+	// and returns nil, without reading r. If another Put creates the name while
+	// r is being read, the bytes of the other are kept, and Put returns nil.
+	Put(ctx context.Context, name string, r io.Reader) error
+
+	// Open returns a reader of length bytes of an artifact that begin at offset.
+	// Length -1 means all bytes to the end. A range is cut at the end of the
+	// artifact, and is empty if it begins there or later. ctx must last until
+	// the reader is closed. If the artifact is deleted meanwhile, reading
+	// continues or fails.
+	//
+	// ErrNotFound: the artifact does not exist. ErrInvalid with the code
+	// artifact-range: offset is negative or length less than -1.
+	Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
+
+	// Stat describes an artifact. ErrNotFound: it does not exist.
+	Stat(ctx context.Context, name string) (Info, error)
+
+	// List yields the artifacts whose names begin with prefix, in the order of
+	// the bytes of their names. It yields an artifact that exists throughout the
+	// listing exactly once; one that is put or deleted meanwhile, at most once.
+	// It ends after an error. Callers may call other methods inside the loop.
+	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
+
+	// Delete removes an artifact. It returns nil if the artifact does not exist.
+	Delete(ctx context.Context, name string) error
+}
+
+// Touch renews the time of modification of an artifact, so that collection
+// keeps it. ErrNotFound: it does not exist.
+func Touch(ctx context.Context, s Store, name string) error {
+	return s.Put(ctx, name, absent{})
+}
+
+// absent is the reader of an artifact that must exist already.
+type absent struct{}
+
+func (absent) Read([]byte) (int, error) { return 0, millrace.ErrNotFound }
+
+var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]*[a-z0-9])?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*$`)
+
+// CheckName reports whether name is a valid name. Engines call it first.
+func CheckName(name string) error {
+	if len(name) > MaxName || !validName.MatchString(name) {
+		return millrace.Coded("artifact-name", fmt.Errorf("artifact name %.*q: %w", MaxName, name, millrace.ErrInvalid))
+	}
+	return nil
+}
+
+// CheckRange reports whether offset and length are valid for [Store.Open].
+// Engines call it second.
+func CheckRange(offset, length int64) error {
+	if offset < 0 || length < -1 {
+		return millrace.Coded("artifact-range", fmt.Errorf("artifact range at %d of %d bytes: %w", offset, length, millrace.ErrInvalid))
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+// Package dir keeps artifacts in a folder: an engine of the contract in package
+// artifact.
+//
+// An artifact is a file, readable for its owner alone. The segments of its name
+// but the last are folders, whose names end in "_": a/b is the file a_/b. No
+// segment of a name ends in "_", so that a and a/b do not collide. Folders are
+// never removed. The file system must have hard links.
+//
+// An upload is a file in the folder _unfinished, whose name no artifact can
+// have. It is written, synced and linked to its name; linking fails if the name
+// exists. [Open] removes uploads that a killed process left behind.
+package dir
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+)
+
+const (
+	unfinished = "_unfinished"
+	// abandoned is the age of an upload since its last write at which Open
+	// removes it.
+	abandoned = 24 * time.Hour
+)
+
+// Store is an [artifact.Store].
+type Store struct {
+	root    *os.Root
+	folders sync.Map // set of the folders known to be durable
+}
+
+var _ artifact.Store = (*Store)(nil)
+
+// Open opens the store in a folder. It creates the folder, but none above it,
+// and removes uploads without a write for 24 hours. Any number of processes may
+// have a folder open.
+//
+// ErrInvalid with the code no-folder: the folder above does not exist.
+// ErrForbidden: the folder cannot be written. ErrUnavailable: another error of
+// the file system, such as a full disk. The methods of a Store return the last
+// two as well.
+func Open(folder string) (*Store, error) {
+	s, err := open(folder)
+	what := "open artifacts in " + folder
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, millrace.Coded("no-folder", fmt.Errorf("%s: %w: %w", what, millrace.ErrInvalid, err))
+	}
+	return s, explain(what, err)
+}
+
+func open(folder string) (*Store, error) {
+	err := os.Mkdir(folder, 0o700)
+	if err == nil {
+		err = syncFolder(os.Open(filepath.Dir(folder)))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{root: root}
+	if err := s.clean(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// clean removes abandoned uploads.
+func (s *Store) clean() error {
+	if err := s.makeFolder(unfinished); err != nil {
+		return err
+	}
+	uploads, err := s.read(unfinished)
+	if err != nil {
+		return err
+	}
+	for _, u := range uploads {
+		name := path.Join(unfinished, u.Name())
+		info, err := s.root.Lstat(name)
+		if err == nil && time.Since(info.ModTime()) > abandoned {
+			err = s.root.Remove(name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the store. Readers of artifacts stay open.
+func (s *Store) Close() error { return s.root.Close() }
+
+// place returns the path of the file of an artifact.
+func place(name string) string { return strings.ReplaceAll(name, "/", "_/") }
+
+// makeFolder creates a folder and those above it, and makes them durable. It
+// syncs existing ones too: the process that created them may not have done so.
+func (s *Store) makeFolder(folder string) error {
+	if _, ok := s.folders.Load(folder); ok || folder == "." {
+		return nil
+	}
+	if err := s.makeFolder(path.Dir(folder)); err != nil {
+		return err
+	}
+	if err := s.root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := syncFolder(s.root.Open(path.Dir(folder))); err != nil {
+		return err
+	}
+	s.folders.Store(folder, true)
+	return nil
+}
+
+// syncFolder makes the entries of an open folder durable and closes it.
+func syncFolder(f *os.File, err error) error {
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if runtime.GOOS == "windows" { // it syncs no folders
+		return nil
+	}
+	return f.Sync()
+}
+
+// Put implements [artifact.Store].
+func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
+	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
+		return err
+	}
+	what, file := "put artifact "+name, place(name)
+	folder := path.Dir(file)
+	err := s.makeFolder(folder)
+	if err == nil {
+		err = s.touch(file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		in := &input{ctx: ctx, r: r}
+		err = s.create(file, in)
+		if in.err != nil {
+			return fmt.Errorf("%s: %w", what, in.err)
+		}
+	}
+	if err == nil {
+		err = syncFolder(s.root.Open(folder))
+	}
+	return explain(what, err)
+}
+
+// touch renews the time of a file.
+func (s *Store) touch(file string) error {
+	f, err := s.root.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	now := time.Now()
+	return cmp.Or(s.root.Chtimes(file, now, now), f.Sync())
+}
+
+// create writes a file, or touches the one that was created meanwhile.
+func (s *Store) create(file string, in io.Reader) error {
+	temp := path.Join(unfinished, rand.Text())
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer s.root.Remove(temp) //nolint:errcheck // Open does it later
+	_, err = io.Copy(f, in)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return err
+	}
+	for {
+		if err := s.root.Link(temp, file); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := s.touch(file); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+}
+
+// input reads until its context ends, and keeps the error of reading, to tell it
+// from those of writing.
+type input struct {
+	ctx context.Context
+	r   io.Reader
+	err error
+}
+
+func (in *input) Read(p []byte) (n int, err error) {
+	if in.err = in.ctx.Err(); in.err != nil {
+		return 0, in.err
+	}
+	n, err = in.r.Read(p)
+	if err != io.EOF { //nolint:errorlint // a wrapped io.EOF is an error
+		in.err = err
+	}
+	return n, err
+}
+
+// Open implements [artifact.Store]. The reader continues after a Delete.
+func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if err := cmp.Or(artifact.CheckName(name), artifact.CheckRange(offset, length), ctx.Err()); err != nil {
+		return nil, err
+	}
+	f, err := s.root.Open(place(name))
+	if err != nil {
+		return nil, lookupError("open artifact "+name, err)
+	}
+	if length < 0 {
+		length = math.MaxInt64
+	}
+	return &section{io.NewSectionReader(f, offset, length), f}, nil
+}
+
+// section is a range of a file.
+type section struct {
+	io.Reader
+	io.Closer
+}
+
+// lookupError explains an error of a file that may be absent.
+func lookupError(what string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", what, millrace.ErrNotFound)
+	}
+	return explain(what, err)
+}
+
+// Stat implements [artifact.Store].
+func (s *Store) Stat(ctx context.Context, name string) (artifact.Info, error) {
+	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
+		return artifact.Info{}, err
+	}
+	info, err := s.root.Lstat(place(name))
+	if err != nil {
+		return artifact.Info{}, lookupError("stat artifact "+name, err)
+	}
+	return artifact.Info{Name: name, Size: info.Size(), Modified: info.ModTime().UTC()}, nil
+}
+
+// List implements [artifact.Store].
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[artifact.Info, error] {
+	return func(yield func(artifact.Info, error) bool) {
+		s.list(ctx, "", prefix, yield)
+	}
+}
+
+// list yields the artifacts below base, which is "" or ends in "/". It reports
+// whether to continue.
+func (s *Store) list(ctx context.Context, base, prefix string, yield func(artifact.Info, error) bool) bool {
+	entries, err := s.read(path.Clean(place(base)))
+	if err := cmp.Or(ctx.Err(), explain("list artifacts", err)); err != nil {
+		yield(artifact.Info{}, err)
+		return false
+	}
+	var names []string // those of folders end in "/"
+	for _, e := range entries {
+		name := base + e.Name()
+		if folder, ok := strings.CutSuffix(name, "_"); ok && e.IsDir() {
+			name = folder + "/"
+		} else if !e.Type().IsRegular() || artifact.CheckName(name) != nil {
+			continue
+		}
+		if strings.HasPrefix(name, prefix) || strings.HasSuffix(name, "/") && strings.HasPrefix(prefix, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if strings.HasSuffix(name, "/") {
+			if !s.list(ctx, name, prefix, yield) {
+				return false
+			}
+			continue
+		}
+		info, err := s.Stat(ctx, name)
+		if errors.Is(err, millrace.ErrNotFound) {
+			continue
+		}
+		if !yield(info, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// read returns the entries of a folder.
+func (s *Store) read(folder string) ([]fs.DirEntry, error) {
+	f, err := s.root.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// Delete implements [artifact.Store].
+func (s *Store) Delete(ctx context.Context, name string) error {
+	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
+		return err
+	}
+	if err := s.root.Remove(place(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return explain("delete artifact "+name, err)
+	}
+	return nil
+}
