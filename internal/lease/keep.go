@@ -1,0 +1,35 @@
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// again is the time between a failure of [Keep] and the next try.
+const again = 10 * time.Second
+
+// Keep calls f with the lease, and again whenever the lease was lost, until ctx
+// ends. If leases is nil, no other process uses the store.
+func Keep(ctx context.Context, leases store.Leases, name string, log *slog.Logger, f func(ctx context.Context)) {
+	if leases == nil {
+		f(ctx)
+		return
+	}
+	for ctx.Err() == nil {
+		err := Wait(ctx, leases, name, func(ctx context.Context, _ store.Lease) error {
+			f(ctx)
+			return nil
+		})
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		log.WarnContext(ctx, "lease lost or not available; trying again", "lease", name, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
