@@ -1,0 +1,163 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/search"
+)
+
+// item is a page that the index takes in.
+type item struct {
+	url, version string
+	gone         bool
+	page         *millrace.Page // nil = it is fetched if its version differs
+	list         []leaf
+	err          error
+	once         sync.Once
+	weight       int // in units of aheadUnit
+}
+
+// leaf is a passage of it.
+type leaf struct {
+	chunk.Passage
+	hash int64
+	// What is written, once it is ready: of a page that the index has, only for
+	// passages that differ.
+	ready bool
+	entry search.Entry
+	print int64
+	data  []byte
+}
+
+// cut divides the page.
+func (it *item) cut() {
+	if it.page.Kind == millrace.Archive {
+		return // which only points at other pages
+	}
+	list := chunk.Passages(it.page)
+	it.list = make([]leaf, len(list))
+	for i, p := range list {
+		l := &it.list[i]
+		l.Passage = p
+		l.hash = hashOf(it.text(l), p.Type)
+	}
+}
+
+// text returns what is searched of a passage.
+func (it *item) text(l *leaf) search.Text {
+	return search.Text{Title: it.page.Title, Language: it.page.Language, Headings: slices.Concat(l.Headings, l.Inside), Text: l.Text}
+}
+
+// analyse makes what is written of a passage.
+func (l *leaf) analyse(x *search.Indexer, t search.Text) (err error) {
+	l.entry, l.print = x.Entry(t), int64(search.Fingerprint(t.Text))
+	l.data, err = json.Marshal(passageText{l.Type, l.Headings, l.Inside, l.Text})
+	l.ready = err == nil
+	return err
+}
+
+// whole cuts the page and analyses all of it, once.
+func (it *item) whole(x *search.Indexer) {
+	it.once.Do(func() {
+		it.cut()
+		for i := range it.list {
+			l := &it.list[i]
+			if it.err == nil {
+				it.err = l.analyse(x, it.text(l))
+			}
+			l.Passage = chunk.Passage{ID: l.ID}
+		}
+		it.page.Blocks = nil
+	})
+}
+
+// Bounds of what waits to be written.
+const (
+	aheadPages   = 64
+	aheadUnit    = 16 << 10 // bytes; there are as many units as pages
+	aheadWorkers = 3        // processors beside the one that writes
+)
+
+// ahead reads pages and analyses them on the other processors while one writes:
+// analysing takes as long as writing. It goes on between two transactions. The
+// result depends on the page alone, so that the index does not depend on who
+// analysed it.
+func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, error] {
+	return func(yield func(*item, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var done sync.WaitGroup
+		defer done.Wait()
+		defer cancel()
+		units := make(chan struct{}, aheadPages)
+		queue := make(chan *item, aheadPages)
+		jobs := make(chan *item, aheadPages)
+		for range min(runtime.GOMAXPROCS(0)-1, aheadWorkers) {
+			done.Go(func() {
+				x := search.NewIndexer()
+				for it := range jobs {
+					it.whole(x)
+				}
+			})
+		}
+		done.Go(func() {
+			defer close(queue)
+			defer close(jobs)
+			for it, err := range pages {
+				if err != nil {
+					it = &item{err: err, page: new(millrace.Page)}
+				}
+				it.weight = min(aheadPages, 1+size(it.page.Blocks)/aheadUnit)
+				for range it.weight {
+					select {
+					case units <- struct{}{}:
+					case <-ctx.Done():
+						return
+					}
+				}
+				queue <- it
+				select {
+				case jobs <- it:
+				default: // the writer analyses it
+				}
+			}
+		})
+		x := search.NewIndexer()
+		for it := range queue {
+			it.whole(x)
+			if !yield(it, it.err) {
+				return
+			}
+			it.page, it.list = nil, nil // it may still be among the jobs
+			for range it.weight {
+				<-units
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// size returns the bytes of the text of blocks.
+func size(blocks []millrace.Block) (n int) {
+	for i := range blocks {
+		b := &blocks[i]
+		n += len(b.Text) + size(b.Blocks)
+		for j := range b.Items {
+			n += len(b.Items[j].Text) + size(b.Items[j].Blocks)
+		}
+		for _, row := range b.Rows {
+			for j := range row {
+				n += len(row[j].Text)
+			}
+		}
+	}
+	return n
+}

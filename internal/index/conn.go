@@ -1,0 +1,136 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// scanner copies the columns of one row.
+type scanner func(dest ...any) error
+
+// conn is one connection with its prepared statements. Statements run without
+// the caller's context, for which the driver would start a goroutine each:
+// callers look at their contexts between two statements.
+type conn struct {
+	c     *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+// connect opens a connection with the given pragmas.
+func connect(ctx context.Context, db *sql.DB, pragmas ...string) (*conn, error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pragmas {
+		if _, err := c.ExecContext(ctx, "PRAGMA "+p); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return &conn{c, make(map[string]*sql.Stmt)}, nil
+}
+
+func (c *conn) close() error {
+	for _, st := range c.stmts {
+		st.Close()
+	}
+	return c.c.Close()
+}
+
+// within runs f in a transaction that begin opens. It keeps everything that f
+// did, or nothing.
+func (c *conn) within(ctx context.Context, begin string, f func() error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := c.exec(begin); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			// SQLite may have rolled back already, on a full disk for example.
+			_, _ = c.exec("ROLLBACK")
+		}
+	}()
+	if err := f(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err = c.exec("COMMIT")
+	return err
+}
+
+// stmt prepares a statement once.
+func (c *conn) stmt(query string) (*sql.Stmt, error) {
+	if st := c.stmts[query]; st != nil {
+		return st, nil
+	}
+	st, err := c.c.PrepareContext(context.Background(), query)
+	if err == nil {
+		c.stmts[query] = st
+	}
+	return st, err
+}
+
+// exec runs a statement.
+func (c *conn) exec(query string, args ...any) (sql.Result, error) {
+	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(context.Background(), args...)
+}
+
+// run runs statements that need the same arguments.
+func (c *conn) run(args []any, queries ...string) error {
+	for _, q := range queries {
+		if _, err := c.exec(q, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row reads one row. If there is no row, the error is sql.ErrNoRows.
+func (c *conn) row(query string, args []any, dest ...any) error {
+	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
+	if err != nil {
+		return err
+	}
+	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
+}
+
+// errEnough ends the reading of rows early, without an error.
+var errEnough = errors.New("enough rows")
+
+// rows reads rows. f must not use the connection: the rows are open.
+func (c *conn) rows(query string, args []any, f func(scan scanner) error) error {
+	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// set sets an option of the table of words, or has it do something.
+func (c *conn) set(name string, value int) error {
+	_, err := c.exec("INSERT INTO words (words, rank) VALUES (?, ?)", name, value)
+	return err
+}
+
+func absent(err error) bool { return errors.Is(err, sql.ErrNoRows) }

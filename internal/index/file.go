@@ -1,0 +1,286 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	driver "modernc.org/sqlite" // also the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/search"
+)
+
+// applicationID marks a file as an index ("milx").
+const applicationID = 0x6D696C78
+
+// format changes with the tables and with what they keep of a passage.
+const format = 1000*1 + search.Format
+
+var schema = []string{
+	`CREATE TABLE state (
+		made     TEXT NOT NULL,    -- random: another file has another one
+		turn     INTEGER NOT NULL, -- counts the transactions of Update
+		stage    INTEGER NOT NULL,
+		epoch    TEXT NOT NULL,    -- of the view that the index has come to
+		seq      INTEGER NOT NULL,
+		time     INTEGER NOT NULL, -- Unix ms
+		after    TEXT NOT NULL,    -- the last page of the sweep, or the last term counted
+		done     INTEGER NOT NULL, -- pages of the sweep
+		next     INTEGER NOT NULL, -- id of the next passage
+		passages INTEGER NOT NULL,
+		length   INTEGER NOT NULL, -- of all passages
+		model    INTEGER NOT NULL, -- that vectors are made with, 0 = none
+		moved    INTEGER NOT NULL  -- passages that came or went since the model was fitted
+	)`,
+	"INSERT INTO state VALUES (lower(hex(randomblob(8))), 0, 0, '', 0, 0, '', 0, 1, 0, 0, 0, 0)",
+	`CREATE TABLE page ( -- that has passages
+		id       INTEGER PRIMARY KEY,
+		url      TEXT NOT NULL UNIQUE, -- identity
+		title    TEXT NOT NULL,
+		language TEXT NOT NULL,
+		version  TEXT NOT NULL
+	)`,
+	`CREATE TABLE passage (
+		id      INTEGER PRIMARY KEY, -- below 1 << 32
+		page    INTEGER NOT NULL,
+		ord     INTEGER NOT NULL, -- in the page
+		length  INTEGER NOT NULL, -- in words that are not stop words
+		print   INTEGER NOT NULL, -- of its text, similar for similar texts
+		hash    INTEGER NOT NULL, -- of everything that is searched of it
+		chunk   TEXT NOT NULL,    -- its id in the page
+		profile BLOB NOT NULL
+	)`,
+	"CREATE INDEX passage_page ON passage (page)",
+	"CREATE TABLE passage_text (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+	"CREATE VIRTUAL TABLE words USING fts5(title, headings, body, content = '', contentless_delete = 1, tokenize = 'ascii')",
+	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // how many passages have it
+	`CREATE TABLE model (
+		id    INTEGER PRIMARY KEY AUTOINCREMENT,
+		name  TEXT NOT NULL,               -- of the embedder's, '' = fitted here
+		size  INTEGER NOT NULL DEFAULT 0,  -- dimensions of its vectors, 0 = not known yet
+		after INTEGER NOT NULL DEFAULT 0,  -- the last passage that was given a vector
+		data  BLOB                         -- what was fitted
+	)`,
+	"CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // model << 32 | passage
+	fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+	fmt.Sprintf("PRAGMA user_version = %d", format),
+}
+
+// errFormat reports that a file is not an index of this format.
+var errFormat = errors.New("a file of another format")
+
+// open opens the file, and makes it again if it has to be.
+func (x *Index) open(ctx context.Context) error {
+	err := x.connect(ctx)
+	if damaged(err) {
+		x.log.Info("index is built again", "path", x.path, "err", err)
+		if err = remove(x.path); err == nil {
+			err = x.connect(ctx)
+		}
+	}
+	return err
+}
+
+func (x *Index) connect(ctx context.Context) error {
+	path, err := filepath.Abs(x.path)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	x.db, err = sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	x.writer, err = connect(ctx, x.db, "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -8000",
+		"journal_size_limit = 67108864", "wal_autocheckpoint = 8000")
+	if err == nil {
+		err = x.writer.within(ctx, "BEGIN IMMEDIATE", func() error { return x.writer.prepare(x.fill) })
+	}
+	if err != nil {
+		return errors.Join(err, x.disconnect())
+	}
+	return nil
+}
+
+// disconnect closes the file, which nothing uses.
+func (x *Index) disconnect() error {
+	var errs []error
+	for range x.opened.Swap(0) {
+		errs = append(errs, (<-x.idle).close())
+	}
+	if x.writer != nil {
+		errs = append(errs, x.writer.close())
+	}
+	errs = append(errs, x.db.Close())
+	x.writer, x.db = nil, nil
+	return errors.Join(errs...)
+}
+
+// rebuild replaces a damaged file by an empty one.
+func (x *Index) rebuild(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.db == nil {
+		return errClosed
+	}
+	x.log.Warn("index is damaged and is built again", "path", x.path)
+	_ = x.disconnect() // what it had is deleted
+	x.broken.Store(false)
+	if err := remove(x.path); err != nil {
+		return err
+	}
+	return x.open(ctx)
+}
+
+// prepare makes the tables in an empty file.
+func (c *conn) prepare(fillBytes int) error {
+	var app, version, tables int
+	err := c.row("SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version",
+		nil, &app, &version, &tables)
+	switch {
+	case err != nil || app == applicationID && version == format:
+		return err
+	case app != 0 || version != 0 || tables != 0:
+		return errFormat
+	}
+	if err := c.run(nil, schema...); err != nil {
+		return err
+	}
+	return c.tune(fillBytes)
+}
+
+// remove deletes a file with what SQLite keeps beside it.
+func remove(path string) error {
+	var errs []error
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + end); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// read runs f on a connection that sees one state of the file.
+func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.db == nil {
+		return errClosed
+	}
+	var c *conn
+	select {
+	case c = <-x.idle:
+	default:
+		if int(x.opened.Add(1)) <= cap(x.idle) {
+			if c, err = connect(ctx, x.db, "query_only = 1", "cache_size = -4000"); err != nil {
+				x.opened.Add(-1)
+				return err
+			}
+			break
+		}
+		x.opened.Add(-1)
+		select {
+		case c = <-x.idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	defer func() { x.idle <- c }()
+	return c.within(ctx, "BEGIN", func() error { return do(c) })
+}
+
+// change runs f in a transaction and writes the state back.
+func (x *Index) change(ctx context.Context, do func(w *work) error) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.db == nil {
+		return errClosed
+	}
+	select {
+	case x.writing <- struct{}{}:
+		defer func() { <-x.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c := x.writer
+	return c.within(ctx, "BEGIN IMMEDIATE", func() error {
+		s, err := c.state()
+		if err != nil {
+			return err
+		}
+		w := &work{c, s, x}
+		if err := do(w); err != nil || w.state == s {
+			return err
+		}
+		s = w.state
+		_, err = c.exec(`UPDATE state SET turn = ?, stage = ?, epoch = ?, seq = ?, time = ?, after = ?, done = ?, next = ?,
+			passages = ?, length = ?, model = ?, moved = ?`,
+			s.turn, s.stage, s.epoch, s.seq, s.time, s.after, s.done, s.next, s.passages, s.length, s.model, s.moved)
+		return err
+	})
+}
+
+// rest releases the memory of the writer's cache, which is idle most of the time.
+func (x *Index) rest() {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.db == nil {
+		return
+	}
+	select {
+	case x.writing <- struct{}{}:
+		_, _ = x.writer.exec("PRAGMA shrink_memory")
+		<-x.writing
+	default: // it writes again
+	}
+}
+
+// code returns SQLite's primary code of an error, 0 if it has none.
+func code(err error) int {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		return e.Code() & 0xFF
+	}
+	return 0
+}
+
+// damaged reports whether the file has to be made again.
+func damaged(err error) bool {
+	return errors.Is(err, errFormat) || code(err) == sqlite3.SQLITE_CORRUPT || code(err) == sqlite3.SQLITE_NOTADB
+}
+
+// readOnly reports whether the file or its folder cannot be written.
+func readOnly(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok || code(err) == sqlite3.SQLITE_READONLY || code(err) == sqlite3.SQLITE_CANTOPEN || code(err) == sqlite3.SQLITE_PERM
+}
+
+// explain wraps an error with what was done, and SQLite's errors with what they
+// mean.
+func explain(what string, err error) error {
+	var name string
+	sentinel := millrace.ErrUnavailable
+	switch code(err) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		name = "index-busy"
+	case sqlite3.SQLITE_FULL:
+		name = "disk-full"
+	case sqlite3.SQLITE_IOERR:
+		name = "disk-error"
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		name = "index-damaged"
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		sentinel, name = millrace.ErrForbidden, "index-read-only"
+	default:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return millrace.Coded(name, fmt.Errorf("%s: %w: %w", what, sentinel, err))
+}

@@ -1,0 +1,127 @@
+package index
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// A file of another format, one that is no database and one that is cut short
+// are made again.
+func TestMadeAgain(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"another format": func(path string) error {
+			db, err := sql.Open("sqlite", path)
+			if err != nil {
+				return err
+			}
+			_, err = db.ExecContext(t.Context(), "PRAGMA user_version = 1")
+			return errors.Join(err, db.Close())
+		},
+		"no database": func(path string) error {
+			return os.WriteFile(path, []byte("no database, but longer than a head"), 0o600)
+		},
+		"cut short": func(path string) error { return os.Truncate(path, 5000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.puts("/a", "/b")
+			f.update()
+			made := f.state().made
+			if err := f.index.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(f.index.path); err != nil {
+				t.Fatal(err)
+			}
+			f.index = f.openIndex()
+			f.update()
+			want(f, "found", len(f.search(f.head(), "text")), 2)
+			if f.state().made == made {
+				t.Error("the file was not made again")
+			}
+		})
+	}
+}
+
+// An index whose file is damaged while it is open is made again by an update.
+func TestDamagedMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	for i := range 40 {
+		f.apply(put(prose(fmt.Sprintf("/p%03d", i), i, 1000)))
+	}
+	f.update()
+	if _, err := f.index.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		t.Fatal(err)
+	}
+	made := f.state().made
+	damage(t, f.index.path)
+	reopened := f.openIndex()
+	defer reopened.Close()
+	v := f.head()
+	for range 2 {
+		_, _ = reopened.Search(t.Context(), v, millrace.Query{Text: "heading text1"})
+		if err := reopened.Update(t.Context(), v, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := reopened.Search(t.Context(), v, millrace.Query{Text: "text1"})
+	if err != nil || len(found.Hits) != 1 {
+		t.Errorf("after the damage: %+v, %v", found, err)
+	}
+	var now state
+	if err := reopened.read(t.Context(), func(c *conn) (err error) { now, err = c.state(); return err }); err != nil || now.made == made {
+		t.Errorf("the file was not made again: %v", err)
+	}
+}
+
+// damage overwrites everything but the pages with the schema and the state.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(6 * 4096); at < info.Size(); at += 4096 {
+		if _, err := file.WriteAt(make([]byte, 4096), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where the file cannot be written, the index is in a temporary folder, which
+// Close removes.
+func TestTemporary(t *testing.T) {
+	f := newFixture(t)
+	f.puts("/a")
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // where the folder would be
+		t.Fatal(err)
+	}
+	x, err := Open(t.Context(), filepath.Join(dir, "x.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Update(t.Context(), f.head(), nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(x.path); err != nil {
+		t.Error(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(x.temp); err == nil {
+		t.Error("the temporary folder is left")
+	}
+}

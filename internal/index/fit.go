@@ -1,0 +1,301 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/search"
+)
+
+const (
+	// fitAgain is the share of the passages that have to come or go until a
+	// new model is fitted.
+	fitAgain = 5
+	// fitBatch is how many passages get their vectors in one transaction.
+	fitBatch = 500
+)
+
+// vectorID is where a model keeps the vector of a passage.
+func vectorID(model, passage int64) int64 { return model<<32 | passage }
+
+// Fit learns from the passages which words mean alike, or asks the embedder for
+// their vectors, so that a search finds by meaning beside words. It does nothing
+// if less than a fifth of the passages have changed since; passages that come in
+// between are placed by what was learned. The same passages give the same
+// result. Searches use the last result until it is done. After a crash, the next
+// Fit goes on where this one was. progress may be nil; it counts passages.
+// ErrUnavailable: the index is not built yet, or the embedder does not answer.
+func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
+	err := x.fit(ctx, progress)
+	x.rest()
+	if err != nil {
+		return explain("fit index "+x.path, err)
+	}
+	return nil
+}
+
+func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
+	f := &fitting{Index: x}
+	err := x.read(ctx, func(c *conn) (err error) {
+		if f.state, err = c.state(); err != nil {
+			return err
+		}
+		err = c.row("SELECT id, after, name, size FROM model ORDER BY id DESC LIMIT 1", nil, &f.id, &f.after, &f.name, &f.size)
+		if absent(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if f.stage < comparing {
+		return errBuilding
+	}
+	name := ""
+	if x.embedder != nil {
+		name = x.embedder.Model()
+	}
+	if f.id != 0 && f.name == name && f.id == f.model && name == "" && f.moved*fitAgain < f.passages {
+		return nil
+	}
+	// A model that is not in use yet has no vectors; one of the embedder's has
+	// none of what came in between.
+	if f.id == 0 || f.name != name || f.id == f.model && name == "" {
+		if err := f.begin(ctx, name); err != nil || f.id == 0 {
+			return err
+		}
+	}
+	if err := f.place(ctx, progress); err != nil {
+		return err
+	}
+	return f.dropOld(ctx)
+}
+
+// fitting is one call of Fit: the index as it was, and the newest model.
+type fitting struct {
+	*Index
+	state
+	id, after int64
+	name      string
+	size      int
+}
+
+// step runs f in a transaction, unless the index has been built again.
+func (f *fitting) step(ctx context.Context, do func(w *work) error) error {
+	return f.change(ctx, func(w *work) error {
+		if w.made != f.made {
+			return fmt.Errorf("%w: the index has been built again meanwhile", millrace.ErrConflict)
+		}
+		return do(w)
+	})
+}
+
+// begin begins another model, which it fits if there is no embedder. Its id is
+// 0 if the site is too small for one.
+func (f *fitting) begin(ctx context.Context, name string) error {
+	f.id, f.after, f.name, f.size = 0, 0, name, 0
+	var data []byte
+	if name == "" {
+		model, err := search.Fit(ctx, f.contents(ctx), nil)
+		if errors.Is(err, millrace.ErrUnavailable) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if data, err = model.MarshalBinary(); err != nil {
+			return err
+		}
+		f.size = model.Dimensions()
+	}
+	return f.step(ctx, func(w *work) error {
+		w.moved = 0
+		r, err := w.exec("INSERT INTO model (name, size, data) VALUES (?, ?, ?)", name, f.size, data)
+		if err == nil {
+			f.id, err = r.LastInsertId()
+		}
+		return err
+	})
+}
+
+// indexedText is a passage to be given a vector.
+type indexedText struct {
+	id int64
+	search.Text
+}
+
+// texts reads the passages after one, in the order of their ids.
+func (c *conn) texts(after int64) (list []indexedText, err error) {
+	size := 0
+	err = c.rows(`SELECT p.id, s.title, s.language, t.data FROM passage p CROSS JOIN page s ON s.id = p.page CROSS JOIN passage_text t ON t.id = p.id
+		WHERE p.id > ? ORDER BY p.id LIMIT ?`, []any{after, fitBatch}, func(scan scanner) error {
+		var t indexedText
+		var data []byte
+		if err := scan(&t.id, &t.Title, &t.Language, &data); err != nil {
+			return err
+		}
+		var p passageText
+		if err := json.Unmarshal(data, &p); err != nil {
+			return err
+		}
+		t.Headings, t.Text.Text = slices.Concat(p.Headings, p.Inside), p.Text
+		list = append(list, t)
+		if size += len(data); size > 2<<20 {
+			return errEnough
+		}
+		return nil
+	})
+	return list, err
+}
+
+// next reads the next passages in a transaction of its own.
+func (f *fitting) next(ctx context.Context, after int64) (list []indexedText, err error) {
+	err = f.read(ctx, func(c *conn) (err error) {
+		list, err = c.texts(after)
+		return err
+	})
+	return list, err
+}
+
+// contents yields the terms of every passage.
+func (f *fitting) contents(ctx context.Context) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		x := search.NewIndexer()
+		for after := int64(0); ; {
+			list, err := f.next(ctx, after)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(list) == 0 {
+				return
+			}
+			for _, t := range list {
+				if !yield(x.Content(t.Text), nil) {
+					return
+				}
+				after = t.id
+			}
+		}
+	}
+}
+
+// place gives the passages that have none yet vectors of the model, and then
+// takes it into use.
+func (f *fitting) place(ctx context.Context, progress func(done, total int)) error {
+	var model *search.Model
+	if f.name == "" {
+		err := f.read(ctx, func(c *conn) (err error) {
+			model, err = f.load(c, f.made, f.id)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	x := search.NewIndexer()
+	for done := 0; ; {
+		list, err := f.next(ctx, f.after)
+		if err != nil {
+			return err
+		}
+		vectors := make([]search.Vector, len(list))
+		if model != nil {
+			for i, t := range list {
+				vectors[i], _ = model.Vector(x.Content(t.Text))
+			}
+		} else if vectors, err = f.embed(ctx, list); err != nil {
+			return err
+		}
+		finished := false
+		err = f.step(ctx, func(w *work) error {
+			if len(list) == 0 {
+				// Unless something has come since; from here on what comes is
+				// given its vector then.
+				some, err := w.texts(f.after)
+				if finished = len(some) == 0; finished {
+					w.model = max(w.model, f.id) // another process may have been faster
+				}
+				return err
+			}
+			for i, t := range list {
+				if vectors[i] == nil {
+					continue
+				}
+				// The passage may have gone meanwhile.
+				_, err := w.exec("INSERT OR IGNORE INTO vector (id, data) SELECT ?, ? FROM passage WHERE id = ?",
+					vectorID(f.id, t.id), []byte(vectors[i]), t.id)
+				if err != nil {
+					return err
+				}
+			}
+			f.after = list[len(list)-1].id
+			_, err := w.exec("UPDATE model SET after = ?, size = ? WHERE id = ?", f.after, f.size, f.id)
+			return err
+		})
+		if err != nil || finished {
+			return err
+		}
+		done += len(list)
+		if progress != nil {
+			progress(min(done, int(f.passages)), int(f.passages))
+		}
+	}
+}
+
+// embed asks the embedder for the vectors of passages.
+func (f *fitting) embed(ctx context.Context, list []indexedText) ([]search.Vector, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	texts := make([]string, len(list))
+	for i, t := range list {
+		texts[i] = t.Whole()
+	}
+	got, err := f.embedder.Embed(ctx, false, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(got) != len(texts) {
+		return nil, fmt.Errorf("%w: the embedder returned %d vectors for %d texts", millrace.ErrInvalid, len(got), len(texts))
+	}
+	vectors := make([]search.Vector, len(got))
+	for i, v := range got {
+		if f.size == 0 {
+			f.size = len(v)
+		}
+		if len(v) != f.size {
+			return nil, fmt.Errorf("%w: the embedder returned a vector of %d numbers, and %d before; another model needs another name",
+				millrace.ErrInvalid, len(v), f.size)
+		}
+		vectors[i] = search.NewVector(v)
+	}
+	return vectors, nil
+}
+
+// dropOld deletes the models that are no longer used, with their vectors.
+func (f *fitting) dropOld(ctx context.Context) error {
+	for more := true; more; {
+		err := f.step(ctx, func(w *work) error {
+			r, err := w.exec("DELETE FROM vector WHERE id IN (SELECT id FROM vector WHERE id < ? LIMIT ?)", vectorID(w.model, 0), fitBatch)
+			if err != nil {
+				return err
+			}
+			n, err := r.RowsAffected()
+			if more = n > 0; more || err != nil {
+				return err
+			}
+			_, err = w.exec("DELETE FROM model WHERE id < ?", w.model)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

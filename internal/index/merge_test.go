@@ -1,0 +1,75 @@
+package index
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
+)
+
+// segments counts the segments that the words of a site are looked up in.
+func (f *fixture) segments() (n int) {
+	f.Helper()
+	err := f.index.read(f.Context(), func(c *conn) error {
+		return c.row("SELECT count(DISTINCT segid) FROM words_idx", nil, &n)
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return n
+}
+
+// TestSegments updates the index after each of many edits: the segments stay
+// few.
+func TestSegments(t *testing.T) {
+	f := newFixture(t)
+	change := func(page, version int) millrace.Change {
+		return put(prose(fmt.Sprintf("/p%03d", page), version, 300))
+	}
+	const pages, edits = 60, 40
+	var all []millrace.Change
+	for i := range pages {
+		all = append(all, change(i, i))
+	}
+	f.apply(all...)
+	f.update()
+	if n := f.segments(); n != 1 {
+		t.Errorf("%d segments of an index that was filled", n)
+	}
+	most := 0
+	for i := range edits {
+		f.apply(change(i%pages, pages+i))
+		f.update()
+		most = max(most, f.segments())
+	}
+	if most > 12 {
+		t.Errorf("%d segments after edits", most)
+	}
+	err := f.index.change(t.Context(), func(w *work) error {
+		_, err := w.exec("INSERT INTO words (words) VALUES ('integrity-check')")
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// An index is filled with more segments than FTS5 has numbers for, 2,000, if
+// they are not merged.
+func TestFillSegments(t *testing.T) {
+	testkit.Soak(t) // writes thousands of segments
+	f := fixtureIn(t, t.TempDir(), Options{fillBytes: 1})
+	const pages = 6500 // 4,000 are raised above the others
+	var all []millrace.Change
+	for i := range pages {
+		p := prose(fmt.Sprintf("/p%04d", i), i, 100)
+		p.Blocks = p.Blocks[1:3]
+		all = append(all, put(p))
+	}
+	f.apply(all...)
+	f.update()
+	if n := f.segments(); n != 1 {
+		t.Errorf("%d segments of an index that was filled", n)
+	}
+}

@@ -1,0 +1,257 @@
+package index
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/search"
+)
+
+// kept is a passage that the index has of a page.
+type kept struct{ id, hash, ord, length int64 }
+
+// passageText is what a hit shows of a passage.
+type passageText struct {
+	Type     string   `json:"type"`
+	Headings []string `json:"headings,omitempty"`
+	Inside   []string `json:"inside,omitempty"`
+	Text     string   `json:"text"`
+}
+
+// take brings the index in line with a page. Passages that stay as they were
+// keep their rows, so that the work grows with what has changed.
+func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("page %s: %w", it.url, err)
+		}
+	}()
+	u.taken++
+	if w.stage != following {
+		if err := u.removeBetween(w, w.after, it.url); err != nil {
+			return err
+		}
+		w.after, w.done = it.url, w.done+1
+	}
+	var page int64
+	var title, language, version string
+	err = w.row("SELECT id, title, language, version FROM page WHERE url = ?", []any{it.url}, &page, &title, &language, &version)
+	switch {
+	case err != nil && !absent(err):
+		return err
+	case err == nil && it.version != "" && it.version == version:
+		return nil
+	case it.page == nil && !it.gone:
+		if it.page, err = u.view.Page(ctx, millrace.Ref{URL: it.url}); errors.Is(err, millrace.ErrNotFound) {
+			it.gone = true
+		} else if err != nil {
+			return err
+		}
+	}
+	if it.gone {
+		return u.remove(w, page)
+	}
+	if it.list == nil {
+		it.cut()
+	}
+	before, err := w.passagesOf(page)
+	if err != nil {
+		return err
+	}
+	keep := make([]bool, len(it.list))
+	for i := range it.list {
+		l := &it.list[i]
+		old, ok := before[l.ID]
+		if keep[i] = ok && old.hash == l.hash; !keep[i] {
+			continue
+		}
+		delete(before, l.ID)
+		if old.ord != int64(i) {
+			if _, err := w.exec("UPDATE passage SET ord = ? WHERE id = ?", i, old.id); err != nil {
+				return err
+			}
+		}
+	}
+	if err := u.drop(w, before); err != nil { // with the title that they have
+		return err
+	}
+	switch {
+	case len(it.list) == 0:
+		_, err = w.exec("DELETE FROM page WHERE id = ?", page)
+		return err
+	case page != 0:
+		_, err = w.exec("UPDATE page SET title = ?, language = ?, version = ? WHERE id = ?", it.page.Title, it.page.Language, it.page.Version, page)
+	default:
+		page = w.next // RETURNING would make FTS5 write what it has gathered
+		w.next++
+		_, err = w.exec("INSERT INTO page (id, url, title, language, version) VALUES (?, ?, ?, ?, ?)",
+			page, it.url, it.page.Title, it.page.Language, it.page.Version)
+	}
+	for i := range it.list {
+		if err == nil && !keep[i] {
+			err = u.add(w, page, i, &it.list[i], it)
+		}
+	}
+	return err
+}
+
+// passagesOf returns the passages of a page by their ids in the page.
+func (w *work) passagesOf(page int64) (map[string]kept, error) {
+	all := make(map[string]kept)
+	if page == 0 {
+		return all, nil
+	}
+	return all, w.rows("SELECT id, hash, ord, length, chunk FROM passage WHERE page = ?", []any{page}, func(scan scanner) error {
+		var k kept
+		var name string
+		err := scan(&k.id, &k.hash, &k.ord, &k.length, &name)
+		all[name] = k
+		return err
+	})
+}
+
+// remove removes a page.
+func (u *update) remove(w *work, page int64) error {
+	all, err := w.passagesOf(page)
+	if err != nil {
+		return err
+	}
+	if err := u.drop(w, all); err != nil {
+		return err
+	}
+	_, err = w.exec("DELETE FROM page WHERE id = ?", page)
+	return err
+}
+
+// removeBetween removes the pages whose URLs are between two others.
+func (u *update) removeBetween(w *work, after, before string) error {
+	var pages []int64
+	err := w.rows("SELECT id FROM page WHERE url > ? AND url < ?", []any{after, before}, func(scan scanner) error {
+		var id int64
+		err := scan(&id)
+		pages = append(pages, id)
+		return err
+	})
+	for _, page := range pages {
+		if err == nil {
+			err = u.remove(w, page)
+		}
+	}
+	return err
+}
+
+// hashOf changes with everything that is kept of a passage.
+func hashOf(t search.Text, kind string) int64 {
+	h := sha256.New()
+	var size [4]byte
+	for _, s := range append([]string{t.Title, t.Language, kind, t.Text}, t.Headings...) {
+		binary.BigEndian.PutUint32(size[:], uint32(len(s)))
+		h.Write(size[:])
+		h.Write([]byte(s))
+	}
+	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
+}
+
+// add writes a passage. After the filling it is never ready, since the terms of
+// the last entry are counted here.
+func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
+	if !l.ready {
+		if err := l.analyse(u.entries, it.text(l)); err != nil {
+			return err
+		}
+	}
+	e, id := &l.entry, w.next
+	_, err := w.exec("INSERT INTO passage (id, page, ord, length, print, hash, chunk, profile) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		id, page, ord, e.Length, l.print, l.hash, l.ID, []byte(e.Profile))
+	if err == nil {
+		_, err = w.exec("INSERT INTO passage_text (id, data) VALUES (?, ?)", id, l.data)
+	}
+	if err == nil {
+		_, err = w.exec("INSERT INTO words (rowid, title, headings, body) VALUES (?, ?, ?, ?)", id, e.Title, e.Headings, e.Text)
+	}
+	if err != nil {
+		return err
+	}
+	w.next++
+	w.tally(1, int64(e.Length))
+	if w.stage < comparing {
+		return nil
+	}
+	for term := range u.entries.Terms() {
+		u.counts[term]++
+	}
+	return w.fold(u.entries, id, it.text(l))
+}
+
+// drop removes passages.
+func (u *update) drop(w *work, passages map[string]kept) error {
+	for _, name := range slices.Sorted(maps.Keys(passages)) {
+		k := passages[name]
+		t, err := w.text(k.id)
+		if err != nil {
+			return err
+		}
+		u.entries.Entry(t)
+		for term := range u.entries.Terms() {
+			u.counts[term]--
+		}
+		err = w.run([]any{k.id}, "DELETE FROM passage WHERE id = ?", "DELETE FROM passage_text WHERE id = ?",
+			"DELETE FROM words WHERE rowid = ?", "DELETE FROM vector WHERE id IN (SELECT id << 32 | ? FROM model)")
+		if err != nil {
+			return err
+		}
+		w.tally(-1, -k.length)
+	}
+	return nil
+}
+
+// tally counts passages that have come or gone, and their length.
+func (w *work) tally(n, length int64) {
+	w.passages += n
+	w.length += length
+	w.moved++
+}
+
+// text reads back what is searched of a passage.
+func (w *work) text(id int64) (search.Text, error) {
+	var data []byte
+	var t search.Text
+	err := w.row(`SELECT t.data, s.title, s.language FROM passage p, passage_text t, page s WHERE p.id = ? AND t.id = p.id AND s.id = p.page`,
+		[]any{id}, &data, &t.Title, &t.Language)
+	if err != nil {
+		return t, err
+	}
+	var p passageText
+	err = json.Unmarshal(data, &p)
+	t.Headings, t.Text = slices.Concat(p.Headings, p.Inside), p.Text
+	return t, err
+}
+
+// recount writes down by how much the terms have grown.
+func (w *work) recount(counts map[string]int) error {
+	for _, term := range slices.Sorted(maps.Keys(counts)) {
+		n := counts[term]
+		if n == 0 {
+			continue
+		}
+		if _, err := w.exec("INSERT INTO term (term, n) VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n", term, n); err != nil {
+			return err
+		}
+		if n < 0 {
+			if _, err := w.exec("DELETE FROM term WHERE term = ? AND n <= 0", term); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

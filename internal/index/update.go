@@ -1,0 +1,280 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/search"
+)
+
+// Bounds of one transaction.
+const (
+	indexPassages = 1000
+	indexPages    = 200
+	indexTerms    = 20_000
+)
+
+// last is after every URL.
+const last = "\xff"
+
+// Update brings the index as far as a view. It does nothing if the index has
+// come farther. Searches go on meanwhile. After a crash, the next Update goes on
+// where this one was. progress may be nil; it counts pages. ErrUnavailable:
+// another process keeps the file locked, or the disk is full.
+func (x *Index) Update(ctx context.Context, v millrace.View, progress func(done, total int)) error {
+	select {
+	case x.updating <- struct{}{}:
+		defer func() { <-x.updating }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	u := &update{Index: x, view: v, site: v.Site(), progress: progress, counts: make(map[string]int)}
+	err := u.run(ctx)
+	if damaged(err) || x.broken.Load() {
+		if err = x.rebuild(ctx); err == nil {
+			err = u.run(ctx)
+		}
+	}
+	if err == nil && u.taken > 0 {
+		// The more has come, the more there is to merge.
+		err = x.merge(ctx, u.taken)
+	}
+	x.rest()
+	if err != nil {
+		return explain("update index "+x.path, err)
+	}
+	return nil
+}
+
+// update is one call of Update.
+type update struct {
+	*Index
+	view     millrace.View
+	site     millrace.Site
+	progress func(done, total int)
+	turn     int64 // of the index as this update knows it
+	entries  *search.Indexer
+	counts   map[string]int // by how much the terms have grown in this transaction
+	taken    int            // pages
+}
+
+// errMoved reports that another process has updated the index meanwhile.
+var errMoved = errors.New("another process updates the index")
+
+// run does one part after another until the index covers the view.
+func (u *update) run(ctx context.Context) error {
+	if u.entries == nil {
+		u.entries = search.NewIndexer()
+	}
+	for {
+		var s state
+		err := u.read(ctx, func(c *conn) (err error) {
+			s, err = c.state()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		others := s.turn != u.turn
+		u.turn = s.turn
+		switch {
+		case s.stage == counting:
+			err = u.step(ctx, (*work).count)
+		case s.stage != following:
+			err = u.sweep(ctx, s)
+		case s.covers(&u.site):
+			return nil
+		default:
+			err = u.follow(ctx, s)
+		}
+		switch {
+		case err == nil, errors.Is(err, errMoved):
+		case code(err) == sqlite3.SQLITE_BUSY && others:
+			u.progress(min(s.done, u.site.Pages), u.site.Pages) // by the other process
+		default:
+			return err
+		}
+	}
+}
+
+// step runs f in a transaction, unless another process has updated the index
+// since this one looked.
+func (u *update) step(ctx context.Context, do func(w *work) error) error {
+	err := u.change(ctx, func(w *work) error {
+		if w.turn != u.turn {
+			return errMoved
+		}
+		w.turn++
+		clear(u.counts)
+		if err := do(w); err != nil {
+			return err
+		}
+		return w.recount(u.counts)
+	})
+	if err == nil {
+		u.turn++
+	}
+	return err
+}
+
+// sweep compares the index with the pages of the view, in the order of their
+// URLs, from where the last sweep ended.
+func (u *update) sweep(ctx context.Context, s state) error {
+	pages := func(yield func(*item, error) bool) {
+		for p, err := range u.view.Scan(ctx, millrace.Scan{After: s.after, Bodies: s.stage == filling}) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			it := &item{url: canon.Relative(u.site.Base, p.URL), version: p.Version}
+			if s.stage == filling {
+				it.page = p
+			}
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+	if s.stage == filling {
+		pages = ahead(ctx, pages)
+	}
+	err := u.step(ctx, func(w *work) error {
+		// Whatever changes during the sweep is replayed after it, from here.
+		if w.after == "" || w.epoch == u.site.Epoch && w.seq > int64(u.site.Seq) {
+			w.come(&u.site)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return u.write(ctx, pages, func(w *work) error {
+		if err := u.removeBetween(w, w.after, last); err != nil {
+			return err
+		}
+		w.after = ""
+		if w.stage++; w.stage == comparing+1 {
+			w.stage = following
+		}
+		return nil
+	})
+}
+
+// follow replays the log of the view.
+func (u *update) follow(ctx context.Context, s state) error {
+	changes := func(yield func(*item, error) bool) {
+		for c, err := range u.view.Changes(ctx, millrace.Site{Epoch: s.epoch}.At(uint64(s.seq))) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			it := &item{url: canon.Relative(u.site.Base, c.URL), version: c.Version, gone: c.Kind == millrace.Delete}
+			if c.Kind != millrace.Mark && !yield(it, nil) {
+				return
+			}
+		}
+	}
+	err := u.write(ctx, changes, func(w *work) error {
+		w.come(&u.site)
+		return nil
+	})
+	if !errors.Is(err, millrace.ErrConflict) {
+		return err
+	}
+	u.log.Info("index is compared with the site", "path", u.path, "err", err)
+	return u.step(ctx, func(w *work) error {
+		w.stage, w.done = comparing, 0
+		return nil
+	})
+}
+
+// come notes how far the index has come.
+func (w *work) come(s *millrace.Site) {
+	w.epoch, w.seq, w.time = s.Epoch, int64(s.Seq), s.Time.UnixMilli()
+}
+
+// write takes pages in, in one transaction after another, and runs finish in
+// the last one.
+func (u *update) write(ctx context.Context, items iter.Seq2[*item, error], finish func(w *work) error) error {
+	next, stop := iter.Pull2(items)
+	defer stop()
+	start := u.taken
+	for more := true; more; {
+		var done, total int
+		err := u.step(ctx, func(w *work) error {
+			before := w.next
+			for n := 0; more && n < indexPages && w.next-before < indexPassages; n++ {
+				it, err, ok := next()
+				if more = ok; !more {
+					break
+				}
+				if err == nil {
+					err = u.take(ctx, w, it)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if done, total = w.done, u.site.Pages; w.stage == following {
+				done, total = u.taken-start, int(u.site.Seq)-int(w.seq)
+			}
+			switch {
+			case !more:
+				return finish(w)
+			case w.stage == filling:
+				return errors.Join(w.raise(before), w.thin())
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if total > 0 {
+			u.progress(min(done, total), total)
+		}
+	}
+	return nil
+}
+
+// count counts in how many passages each term is, once all passages are there.
+func (w *work) count() error {
+	if w.after == "" {
+		if more, err := w.mergeWords(-fillPages); err != nil || more {
+			return err
+		}
+		if err := errors.Join(w.set("automerge", 0), w.set("crisismerge", crisisSegments)); err != nil {
+			return err
+		}
+	}
+	if _, err := w.exec("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)"); err != nil {
+		return err
+	}
+	r, err := w.exec("INSERT INTO term (term, n) SELECT term, doc FROM temp.vocabulary WHERE term > ? ORDER BY term LIMIT ?", w.after, indexTerms)
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == indexTerms {
+		return errors.Join(err, w.row("SELECT max(term) FROM term", nil, &w.after))
+	}
+	if _, err := w.exec("DROP TABLE temp.vocabulary"); err != nil {
+		return err
+	}
+	w.stage, w.after = following, ""
+	return nil
+}
+
+// when says how far the index has come.
+func (s *state) when() error {
+	return millrace.Coded("index-behind", fmt.Errorf("the search index is of %s: what has changed since is not found yet",
+		time.UnixMilli(s.time).UTC().Format(time.RFC3339)))
+}
