@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -62,9 +61,4 @@ type File struct {
 	Sum      string          // lower-case hex SHA-256 of them
 	Names    int64           `json:",omitempty"` // how many pages it names or has; 0 = none, or nobody knows
 	Note     json.RawMessage // the room's own, to be found again in the next edition
-}
-
-// At gives the cursor of a view's log after the entry with a sequence number.
-func (s Site) At(seq uint64) Cursor {
-	return Cursor(s.Epoch + ":" + strconv.FormatUint(seq, 10))
 }

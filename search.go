@@ -2,14 +2,14 @@ package millrace
 
 import "context"
 
-// Searcher is a [View] whose store keeps the passages of its pages in an
-// index. It is found by assertion.
+// Searcher is a [View] with an index of the passages of its pages. It is found
+// by assertion.
 type Searcher interface {
 	// Search finds the passages that answer a question best, among those of
-	// the pages that the view shows. The same question to the same view gives
-	// the same hits in the same order. A text that means nothing finds
-	// nothing; it is never an error. ErrUnavailable: the store keeps no index
-	// of this site, or the index has not come as far as the view.
+	// the pages that the view shows. The same question to the same view and
+	// index gives the same hits in the same order. A text that means nothing
+	// finds nothing; it is never an error. ErrUnavailable: the index is still
+	// being built.
 	Search(ctx context.Context, q Query) (*Found, error)
 }
 
@@ -42,6 +42,9 @@ type Found struct {
 	// Corrected is the question as it was read, when nothing was found for it
 	// as it stood and words that are spelled nearly alike were; else "".
 	Corrected string
+	// Behind reports that the index has not come as far as the view: pages that
+	// changed last are not found yet. Note says how far it has come.
+	Behind bool
 	// Note is why the answer is less than it could be, such as an embedder that
 	// does not answer or a question of too many words; else nil.
 	Note error

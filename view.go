@@ -3,9 +3,12 @@ package millrace
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -42,11 +45,54 @@ type Site struct {
 	Home     string    // identity of the home page: "/", or the page that "/" redirects to; "" = none is visible
 	Title    string    // of the home page, else the host
 	Language string    // of the home page, else ""
-	Epoch    string    // random, one per store: cursors of another epoch mean nothing
+	Epoch    string    // random, of the log that the view is of
+	Earlier  []Epoch   // of logs that this one continues, the oldest first
 	Seq      uint64    // the sequence number
 	Time     time.Time // when the newest log entry was committed, strictly rising with Seq
 	Pages    int       // how many pages are visible
 	Sections []Section // by name
+}
+
+// Epoch is a log that another one continues after a sequence number.
+type Epoch struct {
+	Name string
+	Last uint64
+}
+
+// Has reports whether a sequence number of an epoch is one of the site's log.
+// Others mean nothing here.
+func (s Site) Has(epoch string, seq uint64) bool {
+	for _, e := range s.Earlier {
+		if e.Name == epoch {
+			return seq <= e.Last
+		}
+	}
+	return epoch == s.Epoch
+}
+
+// FirstEpoch returns the name of the oldest log that the site's log continues,
+// or of its own: it stays the same when another log continues this one.
+func (s Site) FirstEpoch() string {
+	if len(s.Earlier) > 0 {
+		return s.Earlier[0].Name
+	}
+	return s.Epoch
+}
+
+// At returns the cursor of the site's log after the entry with a sequence number.
+func (s Site) At(seq uint64) Cursor {
+	return Cursor(s.Epoch + ":" + strconv.FormatUint(seq, 10))
+}
+
+// Place returns the sequence number of a cursor. It is the inverse of [Site.At],
+// also for cursors of earlier epochs. ErrConflict: the cursor is of another log.
+func (s Site) Place(c Cursor) (uint64, error) {
+	epoch, number, _ := strings.Cut(string(c), ":")
+	seq, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || !s.Has(epoch, seq) {
+		return 0, fmt.Errorf("cursor %q: %w: it is of another log; start over", c, ErrConflict)
+	}
+	return seq, nil
 }
 
 // Section is a part of a site with the number of its visible pages.
@@ -82,8 +128,8 @@ type Tag struct {
 	Modified time.Time // of the page
 }
 
-// Tagger computes a room's tags. The store calls it in the transaction that
-// writes the page.
+// Tagger computes a room's tags. The store calls it once for each state of a
+// page.
 type Tagger struct {
 	Room   string // protocol name, such as "tct-01"
 	Format int    // moves when Tag gives other values for the same page

@@ -1,128 +1,185 @@
-// Package store is the contract of the engines that keep sites: the packages
+// Package store is the contract of the engines that keep sites. The packages
 // below it are engines, and storetest is the suite that each of them passes.
+//
+// A [Site] is what sources said: a log of its pages. It knows no configuration.
+// A [Publication] is what one configuration shows of a site: a log of its own,
+// with tags and editions. Any number of publications, of any number of
+// processes, follow one site.
 package store
 
 import (
 	"context"
+	"iter"
+	"log/slog"
 	"time"
 
 	"github.com/millrace/millrace"
 )
 
-// Site is one site in a store: it takes changes in, remembers its sources and
-// gives views of what is known (Head) and of what is public now (Published).
-// All methods are safe for concurrent use.
+// Store keeps sites. All methods are safe for concurrent use, also by several
+// processes. An engine that can store the requests of machines is also a [Usage].
+type Store interface {
+	// Sites yields the names of the sites that have ever had a page, in order.
+	Sites(ctx context.Context) iter.Seq2[string, error]
+	// Site opens the site of a name, or creates it. base is the absolute URL,
+	// ending with "/", below which the caller gives and gets the site's pages.
+	// If empty, it is the name if that is a URL, else the base of the newest
+	// edition of the site. ErrInvalid: base is not such a URL. ErrNotFound: base is
+	// empty, and the store has no such site, or the name is not a URL and the
+	// site has no edition.
+	//
+	// A site whose name is not a URL, such as a folder, has no URL of its own:
+	// the URLs of its pages and the links in them are stored without base, so that
+	// callers with different bases read and write the same pages. Its sources name
+	// pages by their identities: names are stored as they are.
+	Site(ctx context.Context, name, base string) (Site, error)
+	// Manifests yields the manifest of the newest edition of each generation of
+	// each publication of every site.
+	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
+	// State returns the small values that the store keeps.
+	State() State
+	// Leases returns the leases of the store.
+	Leases() Leases
+	// Keys returns the access keys.
+	Keys() Keys
+	// Costs returns what the mirrors have cost.
+	Costs() Costs
+	// Close closes the store. What was opened from it returns errors from then on.
+	Close() error
+}
+
+// Options configure a store. The zero value works.
+type Options struct {
+	Logger *slog.Logger     // nil = discard
+	Now    func() time.Time // the clock; nil = time.Now
+	// ReadOnly opens an existing store that only other processes write to. What
+	// would change it is ErrForbidden.
+	ReadOnly bool
+}
+
+// Site is the log of one site. It takes changes from sources and remembers the
+// sources. All methods are safe for concurrent use.
 //
-// What Apply makes of a change, beyond what [millrace.Sink] says:
+// Beyond what [millrace.Sink] says, Apply treats a change as follows:
 //
-//   - A page lies under the identity of Page.URL, or of Ref.URL if that is
-//     empty. The memory keeps the source's name for it, Ref.URL, verbatim.
-//   - A page that speaks for nothing (Known is zero) only says which page the
-//     name belongs to: a duplicate. It makes no page and keeps none alive. One
-//     that speaks neither for a title nor for content makes none either.
-//   - A page goes when the last name that its source has for it is deleted or
-//     means another page now; then every other source forgets it too. This is
-//     settled at the end of the batch.
-//     When another name is left, the memory forgets the Version of that name,
-//     unless the batch has brought its page: what the store holds of the page
-//     may be what the name that went has said.
-//   - The date of a visible page is the source's, never in the future of the
-//     store's clock, else the time of the change; it strictly rises with every
-//     change, also over a deletion. A page that says nothing new writes
-//     nothing.
-//   - All entries of one batch share one time, later than any before. Tally
-//     counts each Put and Delete once by what became visible, plus the pages
-//     that went because their name means another.
-//   - What a page was made of (Page.Original) is kept for each name of each
-//     source, durable with the page, also of a page that speaks for nothing or
-//     says nothing new. It goes with the name, with the Version of the name,
-//     and when a page comes by that name without one, or with one that is too
-//     large. No view shows it.
-//   - The page keeps the weight (Page.Weight) that the last source has told who
-//     knew one, as [millrace.Weight.Or] says, durable with the page, also of one
-//     that says nothing new. It goes with the page. No view shows it.
-//   - A Tagger that fails is logged, and the page has no tag in its room.
-//
-// A batch that a configuration other than the stored one applies is right, and
-// makes Derive necessary for every configuration.
+//   - A page is stored under the identity of Page.URL, or of Ref.URL if that is
+//     empty. The memory keeps the source's name for it, Ref.URL, as it is.
+//   - A page with an empty Known is an alias: it maps its name to another page.
+//     It creates no page and keeps none alive. A page that speaks neither for a
+//     title nor for content creates no page either.
+//   - A page is deleted when the last name that its source has for it is deleted
+//     or maps to another page. Then every other source forgets it too. This is
+//     settled at the end of the batch. If another name is left, the memory
+//     forgets the Version of that name, unless the batch brought its page: the
+//     stored content may be what the removed name said.
+//   - The date of a page is the source's, never later than the store's clock,
+//     else the time of the change. It strictly rises with every change, also
+//     over a deletion. A page that says nothing new writes nothing.
+//   - All entries of one batch have one time, later than any before. Tally
+//     counts each Put and Delete once, plus the pages that were deleted because
+//     their name maps to another page.
+//   - Page.Original is stored for each name of each source, durable with the
+//     page, also for an alias and for a page that says nothing new. It is
+//     deleted with the name, with the Version of the name, and when a page comes
+//     by that name without an original, or with one that is too large.
+//   - The page keeps the weight (Page.Weight) that the last source knew, as
+//     [millrace.Weight.Or] says. It is deleted with the page.
 type Site interface {
 	millrace.Sink
 	millrace.Memory
 	millrace.Originals
 
-	// Derive brings every page in line with the site's [Config] when its
-	// fingerprint differs from the one that the store was written with; it
-	// does nothing otherwise: call it whenever a site has been opened. Pages
-	// that the new configuration hides become deletions in the log, and so
-	// on; one entry of no page stands for the configuration itself, so that
-	// the site's Seq and Time move even if no page changes. It is resumable:
-	// after a crash it goes on where it was. progress may be nil.
-	Derive(ctx context.Context, progress func(done, total int)) error
+	// Fenced returns the site with an Apply that returns ErrConflict, and
+	// changes nothing, when the lease has expired or another holder has it. The
+	// zero Lease is not checked.
+	Fenced(l Lease) Site
 
-	// Weights gives the weights of pages by their identities or C-URLs, in the
-	// order of urls: the zero one where it is not known, or there is no such page.
+	// Head returns the newest view of the site: all pages, as the sources gave
+	// them. It has no tags, and its cursors mean nothing to a publication.
+	Head(ctx context.Context) (millrace.View, error)
+
+	// Publication opens what a configuration shows of the site, or creates it.
+	// ErrInvalid: a base of c is not an absolute URL that ends with "/", or two
+	// taggers have one room.
+	Publication(ctx context.Context, c Config) (Publication, error)
+
+	// Weights returns the weights of pages by their identities or C-URLs, in the
+	// order of urls: the zero one where it is not known or the page is absent.
 	Weights(ctx context.Context, urls []string) ([]millrace.Weight, error)
-	// MeanWeight gives the mean over the visible pages whose Bytes are known,
-	// and how many these are; Received is the mean over those where it is
-	// known, too, 0 if there are none. It looks at every page: remember it.
+	// MeanWeight returns the mean over the pages whose Bytes are known, and the
+	// number of these pages. Received is the mean over those where it is known,
+	// 0 if it is known of none. It reads every page.
 	MeanWeight(ctx context.Context) (mean millrace.Weight, pages int64, err error)
 
-	// Head gives a view of the newest sequence number. ErrConflict: the pages
-	// have to be derived first.
-	Head(ctx context.Context) (millrace.View, error)
-	// Published gives the view that was published last, with its manifest.
-	// ErrNotFound: none was, or its configuration was another one.
-	Published(ctx context.Context) (millrace.View, []byte, error)
-	// Publish makes the view of sequence number to the published one, with
-	// its manifest, if the published one is still from (0 = none; what
-	// another configuration published counts as none). to need not be the
-	// head any more. ErrConflict: somebody else was faster, or the pages have
-	// to be derived first; nothing has happened. ErrInvalid: to is no
-	// sequence number yet.
-	//
-	// With [Config].Index, the published view can be searched with the commit
-	// that publishes it: Publish indexes what is left first.
-	Publish(ctx context.Context, from, to uint64, manifest []byte) error
-
-	// Index brings the search index of the site as far as the head, or makes
-	// one: then the views that it has come as far as are a
-	// [millrace.Searcher]. It works in small transactions, so that others can
-	// write in between and nobody who reads waits, and is resumable: after a
-	// crash it goes on where it was. A view shows exactly its own passages,
-	// whatever has come since. An index of an older form of millrace answers
-	// until the new one, which is made beside it, takes its place. progress
-	// may be nil; what it counts are pages.
-	Index(ctx context.Context, progress func(done, total int)) error
-	// Fit learns from the indexed passages which words mean alike, or has them
-	// embedded by the [Config]'s Embedder, so that a search finds by meaning
-	// beside words. It does nothing while the site is as it was, but for less
-	// than a fifth of its passages; passages that come in between are placed
-	// by what was learned. The same published passages give the same result.
-	// It works in small transactions and is resumable, as Index is; searches
-	// use what was before until it is done. progress may be nil; what it
-	// counts are passages. ErrUnavailable: there is no index, or the embedder
-	// does not answer.
-	Fit(ctx context.Context, progress func(done, total int)) error
-
 	// Compact drops superseded rows that no view needs, and log entries and
-	// tombstones older than horizon. Views that somebody may hold keep all:
-	// the published one, and those that were the head or the published one
-	// at any time in the last keep. An older one gives ErrConflict where it
-	// misses something. A cursor from before the horizon is ErrConflict too;
-	// the published view's own never is.
+	// tombstones that are older than horizon, from the site and from all its
+	// publications. It keeps what views need that were the head or the published
+	// view at any time in the last keep. An older view returns ErrConflict where
+	// it misses something, and so does a cursor from before the horizon; the
+	// cursor of the published view stays valid. Tombstones of a site stay for 400
+	// days at least.
+	//
+	// Compact drops publications that were not used for 400 days, and generations
+	// that were not used for a day and that another generation was forked from,
+	// but not the one that published last. Whatever still has one open gets
+	// ErrConflict. Compact never waits for a publication.
 	Compact(ctx context.Context, keep, horizon time.Duration) error
 }
 
-// Config is what decides, beside the sources, what a site's views show.
+// Config is what decides, beside the sources, what a publication shows.
 type Config struct {
 	Base       string              // of the C-URLs: absolute, ends with "/"
 	Docs       string              // of the machine documents; "" = Base
 	Visibility millrace.Visibility // below every protocol
-	Taggers    []millrace.Tagger   // of every room that publishes; they are given Base, Docs and Epoch of the Site alone
+	Taggers    []millrace.Tagger   // one per protocol that has tags; they get Base and Docs of the Site alone
+}
 
-	// Index keeps the site searchable. It decides nothing of what views show.
-	Index bool
-	// Embedder is asked for the meaning of passages and questions; nil = the
-	// store learns from the site's own words.
-	Embedder Embedder
+// Publication is what one configuration shows of a site. All methods are safe
+// for concurrent use.
+//
+// The site, Base and Docs name a publication. It has a generation for each
+// Visibility and set of taggers. A new generation is forked from the generation
+// that published last: it continues its log, so that what it hides is deleted
+// and cursors stay valid. Of the generations of a configuration, the newest is
+// opened again, but not if the one that published last was forked from it,
+// directly or through others.
+//
+// Its log has its own sequence numbers. The time of an entry is when the
+// Refresh that it belongs to was completed, and rises strictly. Modified of a
+// page is that of the last change that the publication shows; where it changes
+// and the site's page does not, it is a second later than before.
+type Publication interface {
+	// Name returns the name of this generation, which no other one in the store
+	// has: the name of its lease, for example.
+	Name() string
+
+	// Refresh brings the publication up to the site. It is resumable, works in
+	// small transactions, and moves Head once, at its end. progress may be nil;
+	// it counts pages. A Tagger that fails is logged, and the page has no tag of
+	// that protocol. ErrConflict: the lease has expired or another holder has it,
+	// or another process refreshes too. The zero Lease is not checked.
+	Refresh(ctx context.Context, l Lease, progress func(done, total int)) error
+
+	// Head returns the view of the last completed Refresh. ErrNotFound: none was
+	// completed.
+	Head(ctx context.Context) (millrace.View, error)
+
+	// Published returns the newest edition and its view. ErrNotFound: this
+	// generation has no edition of its own; then the Edition is the one that the
+	// generation was forked from, the zero Edition if none.
+	Published(ctx context.Context) (millrace.View, Edition, error)
+
+	// Publish makes the view of sequence number seq the published one, with a
+	// manifest, if the newest edition still has the number old. seq need not be
+	// the head any more, and it may be published again. ErrConflict: there is a
+	// newer edition, or the lease has expired or another holder has it; nothing
+	// has happened. ErrInvalid: seq is above the head. The zero Lease is not
+	// checked.
+	Publish(ctx context.Context, l Lease, old, seq uint64, manifest []byte) (Edition, error)
+}
+
+// Edition is what was published. The zero Edition is none.
+type Edition struct {
+	Number   uint64 // counts the editions of a publication, from 1; a fork continues the count
+	Manifest []byte // of the caller
 }

@@ -1,24 +1,26 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/internal/record"
 )
 
 // Apply implements [millrace.Sink].
 func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Tally, error) {
 	var tally millrace.Tally
-	what := fmt.Sprintf("apply %d changes to site %s", len(batch), s.name)
+	what := fmt.Sprintf("apply %d changes to %s", len(batch), s.what)
 	if from == "" {
-		return tally, fmt.Errorf("%s: %w: they come from nowhere", what, millrace.ErrInvalid)
+		return tally, fmt.Errorf("%s: %w: the name of the source is empty", what, millrace.ErrInvalid)
 	}
 	if len(batch) == 0 {
 		return tally, nil
 	}
-	err := s.change(ctx, func(w *work) error {
+	err := s.change(ctx, s.lease, func(w *work) error {
+		before := w.seq
 		a := &application{work: w, from: from, orphans: make(map[string]int), brought: make(map[string]bool)}
 		if err := a.open(); err != nil {
 			return err
@@ -32,6 +34,9 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 			}
 		}
 		err := a.settle()
+		if err == nil && w.seq > before {
+			err = w.mark()
+		}
 		tally = a.tally
 		return err
 	})
@@ -110,17 +115,13 @@ func (a *application) put(c *millrace.Change) error {
 	old := row
 	row.version, row.location, row.section = c.Version, c.Location, c.Section
 	if !known {
-		row.identity = a.identity(c.URL)
+		row.identity = a.names.Identity(c.URL)
 	}
 	if c.Page == nil {
 		a.tally.Unchanged++
 		if !known {
 			// Without the page itself there is nothing to remember it by.
-			var one int
-			err := a.row("SELECT 1 FROM raw WHERE site = ? AND url = ?", []any{a.id, row.identity}, &one)
-			if absent(err) {
-				return nil
-			} else if err != nil {
+			if ok, err := a.isPresent(row.identity); err != nil || !ok {
 				return err
 			}
 		}
@@ -135,9 +136,9 @@ func (a *application) put(c *millrace.Change) error {
 		row.version = c.Page.Version
 	}
 	if c.Page.URL != "" {
-		row.identity = a.identity(c.Page.URL)
+		row.identity = a.names.Identity(c.Page.URL)
 	} else {
-		row.identity = a.identity(c.URL)
+		row.identity = a.names.Identity(c.URL)
 	}
 	row.mute = c.Page.Known == 0
 	a.brought[c.URL] = true
@@ -153,114 +154,60 @@ func (a *application) put(c *millrace.Change) error {
 	return a.remember(c.URL, old, row, known)
 }
 
-// held is what the sources have said of a page so far.
-type held struct {
-	hint   int64
-	body   int64
-	meta   []byte
-	blocks []byte
-	weight millrace.Weight
-}
-
-func (w *work) held(url string) (h held, ok bool, err error) {
-	err = w.row(`SELECT hint, body, meta, (SELECT data FROM body WHERE id = raw.body), html_bytes, html_received FROM raw
-		WHERE site = ? AND url = ?`, []any{w.id, url}, &h.hint, &h.body, &h.meta, &h.blocks, &h.weight.Bytes, &h.weight.Received)
-	if absent(err) {
-		return h, false, nil
-	}
-	return h, err == nil, err
-}
-
-// page decodes what is held.
-func (h *held) page() (*millrace.Page, error) {
-	p, err := decode(h.meta, h.blocks)
-	if err == nil && p.Modified.IsZero() {
-		p.Modified = instant(h.hint)
-	}
-	return p, err
-}
-
-// take merges a page into what is held of it, and shows the outcome.
+// take merges a page into what the site has of it.
 func (a *application) take(c *millrace.Change, url string) error {
 	a.tally.Unchanged++ // until it shows otherwise
 	if c.Page.Known == 0 {
-		return nil // it only says which page the name belongs to
+		return nil // an alias
 	}
-	h, ok, err := a.held(url)
+	old, err := a.current(a, url)
 	if err != nil {
 		return err
+	}
+	if old.body != 0 && old.Present {
+		if err := a.row("SELECT data FROM body WHERE id = ?", []any{old.body}, &old.Blocks); err != nil {
+			return err
+		}
 	}
 	in := *c.Page
 	in.URL = url
-	var before *millrace.Page
-	if ok {
-		meta := encodeMeta(&in)
-		blocks, err := encodeBlocks(in.Blocks)
-		if err != nil {
-			return err
-		}
-		if string(meta) == string(h.meta) && string(blocks) == string(h.blocks) {
-			return a.weigh(url, in.Weight, h.weight) // told without decoding what is held
-		}
-		if before, err = h.page(); err != nil {
-			return err
-		}
-		if c.Newer && !before.Modified.IsZero() && !in.Modified.After(before.Modified) {
-			return nil
-		}
-	} else if in.Known&(millrace.FieldTitle|millrace.FieldContent) == 0 {
-		return nil // too little to make a page of
-	}
-	p, changed := millrace.Merge(before, &in)
-	if !changed {
-		return a.weigh(url, in.Weight, h.weight)
-	}
-	p.Weight = in.Weight.Or(h.weight)
-	body, blocks, err := a.keep(p, h)
+	e := row{body: old.body, weight: in.Weight.Or(old.weight)}
+	var out record.Outcome
+	e.Entry, out, err = record.Take(old.Entry, &in, c.Newer, a.names, a.now)
 	if err != nil {
 		return err
 	}
-	moved := before != nil && !p.Modified.Equal(before.Modified)
-	kind, err := a.show(p, blocks, body, moved)
-	if err != nil {
-		return err
+	switch out {
+	case record.Same:
+		return a.weigh(&old, in.Weight)
+	case record.Amended:
+		return a.exec("UPDATE entry SET meta = ?, hint = ?, html_bytes = ?, html_received = ? WHERE id = ?",
+			e.Meta, e.Hint, e.weight.Bytes, e.weight.Received, a.entryID(old.seq))
 	}
-	if h.body != body {
-		err = a.dropBody(url, h.body)
-	}
-	a.reckon(kind)
-	return err
-}
-
-// keep writes the raw layer's row of a page.
-func (a *application) keep(p *millrace.Page, h held) (body int64, blocks []byte, err error) {
-	if blocks, err = encodeBlocks(p.Blocks); err != nil {
-		return 0, nil, err
-	}
-	switch {
-	case len(blocks) == 0:
-	case string(blocks) == string(h.blocks):
-		body = h.body
-	default:
-		if err := a.row("INSERT INTO body (data) VALUES (?) RETURNING id", []any{blocks}, &body); err != nil {
-			return 0, nil, err
+	if !old.Present || !bytes.Equal(e.Blocks, old.Blocks) {
+		if e.body = 0; len(e.Blocks) > 0 {
+			if err := a.row("INSERT INTO body (data) VALUES (?) RETURNING id", []any{e.Blocks}, &e.body); err != nil {
+				return err
+			}
 		}
 	}
-	var hint time.Time
-	if !p.Known.Has(millrace.FieldModified) {
-		hint = p.Modified
+	if err := a.enter(url, old, &e); err != nil {
+		return err
 	}
-	err = a.exec(`INSERT INTO raw (site, url, hint, body, meta, html_bytes, html_received) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET hint = excluded.hint, body = excluded.body, meta = excluded.meta,
-		html_bytes = excluded.html_bytes, html_received = excluded.html_received`,
-		a.id, p.URL, unix(hint), body, encodeMeta(p), p.Weight.Bytes, p.Weight.Received)
-	if a.state.fingerprint != a.Site.fingerprint {
-		a.unsettle()
-	}
-	return body, blocks, err
+	a.reckon(e.kind)
+	return nil
 }
 
-// reckon turns the change that take took for nothing into what it was.
+// weigh stores what a source knows of the weight of a page that stays.
+func (a *application) weigh(old *row, in millrace.Weight) error {
+	w := in.Or(old.weight)
+	if !old.Present || w == old.weight {
+		return nil
+	}
+	return a.exec("UPDATE entry SET html_bytes = ?, html_received = ? WHERE id = ?", w.Bytes, w.Received, a.entryID(old.seq))
+}
+
+// reckon counts a change that take has counted as none.
 func (a *application) reckon(kind int) {
 	switch kind {
 	case added:
@@ -283,7 +230,7 @@ func (a *application) forget(name string) error {
 		return err
 	}
 	if !known {
-		a.orphan(a.identity(name), 1)
+		a.orphan(a.names.Identity(name), 1)
 		return nil
 	}
 	if !row.mute { // else no page is there by this name, and what is there others have given
@@ -326,29 +273,15 @@ func (a *application) settle() error {
 	return nil
 }
 
-// remove takes a page out of both layers and out of every source's memory.
-// It reports whether the page was visible.
+// remove deletes a page, and takes it out of every source's memory. It reports
+// whether the site had the page.
 func (a *application) remove(url string) (bool, error) {
-	h, ok, err := a.held(url)
-	if err != nil || !ok {
+	old, err := a.current(a, url)
+	if err != nil || !old.Present {
 		return false, err
 	}
-	old, err := a.current(url)
-	if err != nil {
+	if err := a.enter(url, old, &row{Entry: record.Remove(old.Entry, a.now)}); err != nil {
 		return false, err
 	}
-	kind, err := a.hide(url, old)
-	if err != nil {
-		return false, err
-	}
-	if err := a.exec("DELETE FROM raw WHERE site = ? AND url = ?", a.id, url); err != nil {
-		return false, err
-	}
-	if err := a.dropBody(url, h.body); err != nil {
-		return false, err
-	}
-	if a.state.fingerprint != a.Site.fingerprint {
-		a.unsettle()
-	}
-	return kind == deleted, a.forgetPage(url)
+	return true, a.forgetPage(url)
 }

@@ -5,28 +5,104 @@ import (
 	"time"
 )
 
-// compactRows bounds one step of Compact, so that others get their turn to
-// write.
+// compactRows bounds one step of Compact, so that others can write in between.
 const compactRows = 500
+
+// How long generations that are not used stay.
+const (
+	dropAfter       = 400 * 24 * time.Hour // a publication; also tombstones of a site
+	dropForkedAfter = 24 * time.Hour       // a generation that another one was forked from
+)
 
 // Compact implements [store.Site].
 func (s *Site) Compact(ctx context.Context, keep, horizon time.Duration) error {
-	for _, step := range []func(w *work) (more bool, err error){
-		func(w *work) (bool, error) { return false, w.bound(keep, max(keep, horizon)) },
-		(*work).strip, (*work).dropTags, (*work).dropForeignTags, (*work).dropSuperseded, (*work).dropGone,
-		(*work).dropPassages, (*work).dropVectors, (*work).dropGenerations, (*work).mergeStep,
-	} {
-		for more := true; more; {
-			err := s.change(ctx, func(w *work) (err error) {
-				more, err = step(w)
-				return err
-			})
-			if err != nil {
-				return explain("compact site "+s.name, err)
+	err := s.compact(ctx, keep, max(keep, horizon))
+	if err == nil {
+		err = s.store.shrink(ctx)
+	}
+	return explain("compact "+s.what, err)
+}
+
+func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
+	if err := s.markDropped(ctx); err != nil {
+		return err
+	}
+	type part struct {
+		log
+		dropping bool
+	}
+	var parts []part
+	err := s.store.read.rows(ctx, `SELECT log.id, coalesce(stage = 4, 0) FROM log LEFT JOIN publication ON publication.id = log.id WHERE log.site = ?`,
+		[]any{s.id}, func(scan scanner) error {
+			p := part{log: log{store: s.store, site: s.id}}
+			err := scan(&p.id, &p.dropping)
+			parts = append(parts, p)
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	for i := range parts {
+		p := &parts[i]
+		steps := []func(w *work) (more bool, err error){
+			func(w *work) (bool, error) { return false, w.bound(keep, horizon) },
+			(*work).strip, (*work).dropTags, (*work).dropSuperseded, (*work).dropGone, (*work).dropMoments,
+		}
+		if p.dropping {
+			steps = []func(w *work) (more bool, err error){(*work).dropLog}
+		}
+		for _, step := range steps {
+			for more := true; more; {
+				err := p.change(ctx, s.lease, func(w *work) (err error) {
+					more, err = step(w)
+					return err
+				})
+				if err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return explain("compact site "+s.name, s.store.shrink(ctx))
+	return nil
+}
+
+// markDropped marks generations that were not opened for long. The generation
+// that published last stays until the publication goes.
+func (s *Site) markDropped(ctx context.Context) error {
+	return s.store.writer.do(ctx, func(t *tx) error {
+		now := s.store.now()
+		return t.exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = 1 AND opened < ?3 AND published <
+			(SELECT max(published) FROM publication AS other WHERE other.site = ?1 AND other.name = publication.name))`,
+			s.id, now.Add(-dropAfter).UnixMilli(), now.Add(-dropForkedAfter).UnixMilli())
+	})
+}
+
+// dropLog deletes the next rows of a generation, and at last the generation.
+func (w *work) dropLog() (more bool, err error) {
+	n, err := w.count(`DELETE FROM tag WHERE (log, room, url, seq) IN (SELECT log, room, url, seq FROM tag WHERE log = ? LIMIT ?)`, w.id, compactRows)
+	if err != nil || n > 0 {
+		return true, err
+	}
+	rows, err := w.dead("log = ?", w.id)
+	for _, d := range rows {
+		if err == nil {
+			err = w.exec("DELETE FROM entry WHERE id = ?", d.id)
+		}
+		if err == nil {
+			err = w.dropBody(d.url, d.body)
+		}
+	}
+	if err != nil || len(rows) > 0 {
+		return true, err
+	}
+	for _, q := range []string{
+		"DELETE FROM section WHERE log = ?", "DELETE FROM moment WHERE log = ?", "DELETE FROM published WHERE log = ?", "DELETE FROM publication WHERE id = ?", "DELETE FROM log WHERE id = ?",
+	} {
+		if err := w.exec(q, w.id); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // bound moves the floor and the horizon up to where no view and no cursor
@@ -37,47 +113,61 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	if err != nil {
 		return err
 	}
-	// Whoever asked for the published view may have been given any that was
-	// the published one since then; the first of them was published before.
+	// The head of a publication may be older than its newest entry.
+	var head int64
+	err = w.row("SELECT head FROM publication WHERE id = ?", []any{w.id}, &head)
+	if err == nil {
+		floor = max(0, min(floor, head))
+	} else if !absent(err) {
+		return err
+	}
+	// A view that was the published one since then may be in use; the first of
+	// them was published before.
 	var first int64
-	err = w.row("SELECT coalesce(max(number), 0) FROM published WHERE site = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
+	err = w.row("SELECT coalesce(max(number), 0) FROM published WHERE log = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
 	if err != nil {
 		return err
 	}
 	var oldest *int64
-	err = w.row("SELECT min(seq) FROM published WHERE site = ? AND number >= ?", []any{w.id, first}, &oldest)
+	err = w.row("SELECT min(seq) FROM published WHERE log = ? AND number >= ?", []any{w.id, first}, &oldest)
 	if err != nil {
 		return err
 	}
 	if oldest != nil {
 		floor = min(floor, *oldest)
 	}
-	if err := w.exec("DELETE FROM published WHERE site = ? AND number < ?", w.id, first); err != nil {
+	if err := w.exec("DELETE FROM published WHERE log = ? AND number < ?", w.id, first); err != nil {
 		return err
 	}
-	log, err := w.seqAt(w, w.seq, w.now.Add(-horizon))
+	horizonSeq, err := w.seqAt(w, w.seq, w.now.Add(-horizon))
 	if err != nil {
 		return err
 	}
 	w.floor = max(w.floor, floor)
-	w.state.horizon = max(w.state.horizon, min(log, w.floor))
+	w.logState.horizon = max(w.logState.horizon, min(horizonSeq, w.floor))
 	return nil
+}
+
+// deadEntry is an entry whose content goes.
+type deadEntry struct {
+	id, body int64
+	url      string
+}
+
+// dead reads the next entries whose content goes.
+func (w *work) dead(where string, args ...any) (rows []deadEntry, err error) {
+	err = w.rows("SELECT id, body, url FROM entry WHERE "+where+" LIMIT ?", append(args, compactRows), func(scan scanner) error {
+		var d deadEntry
+		err := scan(&d.id, &d.body, &d.url)
+		rows = append(rows, d)
+		return err
+	})
+	return rows, err
 }
 
 // strip takes the content out of superseded entries; the log keeps the rest.
 func (w *work) strip() (more bool, err error) {
-	type dead struct {
-		id, body int64
-		url      string
-	}
-	var rows []dead
-	err = w.rows(`SELECT id, body, url FROM entry WHERE site = ? AND until < 1099511627775 AND until <= ? AND meta IS NOT NULL LIMIT ?`,
-		[]any{w.id, w.floor, compactRows}, func(scan scanner) error {
-			var d dead
-			err := scan(&d.id, &d.body, &d.url)
-			rows = append(rows, d)
-			return err
-		})
+	rows, err := w.dead("log = ? AND until < 1099511627775 AND until <= ? AND meta IS NOT NULL", w.id, w.floor)
 	if err != nil {
 		return false, err
 	}
@@ -95,43 +185,43 @@ func (w *work) strip() (more bool, err error) {
 // dropTags drops tags that have ended. The last one of a page stays as long as
 // the log, if it was published: it says that the page is gone.
 func (w *work) dropTags() (more bool, err error) {
-	n, err := w.count(`DELETE FROM tag WHERE (site, room, url, seq) IN
-		(SELECT site, room, url, seq FROM tag AS t WHERE site = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
-			OR EXISTS (SELECT 1 FROM tag WHERE site = t.site AND room = t.room AND url = t.url AND seq > t.seq)) LIMIT ?)`,
-		w.id, w.floor, w.state.horizon, compactRows)
+	n, err := w.count(`DELETE FROM tag WHERE (log, room, url, seq) IN
+		(SELECT log, room, url, seq FROM tag AS t WHERE log = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
+			OR EXISTS (SELECT 1 FROM tag WHERE log = t.log AND room = t.room AND url = t.url AND seq > t.seq)) LIMIT ?)`,
+		w.id, w.floor, w.logState.horizon, compactRows)
 	return n == compactRows, err
 }
 
-// dropForeignTags drops the tags of rooms that the site no longer publishes.
-func (w *work) dropForeignTags() (more bool, err error) {
-	if w.state.fingerprint != w.Site.fingerprint {
-		return false, nil // another configuration is at work, and may know them
-	}
-	for _, room := range w.unpublished() {
-		n, err := w.count(`DELETE FROM tag WHERE (site, room, url, seq) IN
-			(SELECT site, room, url, seq FROM tag WHERE site = ? AND room = ? LIMIT ?)`, w.id, room, compactRows)
-		if err != nil || n == compactRows {
-			return true, err
-		}
-		w.forgetRoom(room)
-	}
-	return false, nil
-}
-
-// dropSuperseded drops superseded entries from before the horizon. Whatever the
-// entry at the horizon is, it stays, since its time says how far the log reaches.
+// dropSuperseded drops superseded entries from before the horizon.
 func (w *work) dropSuperseded() (more bool, err error) {
 	n, err := w.count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry
-		WHERE site = ? AND until < 1099511627775 AND until <= ? AND id < ? LIMIT ?)`,
-		w.id, w.floor, w.entryID(w.state.horizon), compactRows)
+		WHERE log = ? AND until < 1099511627775 AND until <= ? AND id < ? LIMIT ?)`,
+		w.id, w.floor, w.entryID(w.logState.horizon), compactRows)
 	return n == compactRows, err
 }
 
 // dropGone drops tombstones and configuration entries from before the horizon.
+// Those of a site stay longer: a page that comes again is later than they are.
 func (w *work) dropGone() (more bool, err error) {
+	before := w.logState.horizon
+	if w.id == w.site {
+		seq, err := w.seqAt(w, w.seq, w.now.Add(-dropAfter))
+		if err != nil {
+			return false, err
+		}
+		before = min(before, seq)
+	}
 	n, err := w.count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry INDEXED BY entry_gone
 		WHERE id > ? AND id < ? AND kind > 2 AND until = 1099511627775 LIMIT ?)`,
-		w.entryID(0), w.entryID(w.state.horizon), compactRows)
+		w.entryID(0), w.entryID(before), compactRows)
+	return n == compactRows, err
+}
+
+// dropMoments drops moments from before the horizon. Older entries then have the
+// time of the horizon.
+func (w *work) dropMoments() (more bool, err error) {
+	n, err := w.count("DELETE FROM moment WHERE log = ? AND seq IN (SELECT seq FROM moment WHERE log = ? AND seq < ? LIMIT ?)",
+		w.id, w.id, w.logState.horizon, compactRows)
 	return n == compactRows, err
 }
 

@@ -1,25 +1,21 @@
 // Package sqlite is the store in one SQLite file: an engine of the contract in
 // package store.
 //
-// A [Store] is the file, a [Site] is one site in it; sites do not see each
-// other. What a site holds lies in two layers:
+// A site and each generation of its publications have a log. A row of entry is
+// one state of one page in one log, with its own sequence number: the log and
+// the versions of the pages are the same rows. A view at P shows the entry e of
+// a page when e.seq <= P < e.until. Blocks are rows of body, one for each
+// content, which all logs of a site share. They are plain JSON: on pages of
+// 10 kB zstd at its fastest costs more time than the bytes that it saves.
 //
-//   - raw: what the sources said of each page, merged, current only, with the
-//     pages that nobody may see;
-//   - entry: what is visible. Every change of what is visible is one row with
-//     its own sequence number: the log and the versions of the pages are the
-//     same rows. Entry e is what a view at P shows of its page when
-//     e.seq <= P < e.until.
+// Tags are versioned in the same way and are read by one point lookup. The row
+// of a generation says how far of the site's log it has come; Refresh computes
+// what it shows outside of the transaction that writes it.
 //
-// The blocks of both layers lie in a third table, body, once per content. They
-// are plain JSON: on pages of 10 kB zstd at its fastest costs more time than
-// the bytes that it saves.
-//
-// The tags of the rooms have rows of their own, versioned in the same way, and
-// are read by one point lookup. What a source is remembered by is in memory,
-// keyed by the URL that the source uses; what its pages were made of is in
-// original, one row for each name that has something, compressed with zstd. A
-// trigger sees to it that a row goes with its name.
+// The names that a source has for pages are in memory, keyed by the URL that
+// the source uses; what its pages were made of is in original, one row for each
+// name that has something, compressed with zstd. A trigger deletes it with its
+// name.
 //
 // Requests of machines are rows of usage_event. Record adds them to the sums of
 // their hour and day (usage_sum) and to what was asked for on the day (usage_top)
@@ -29,8 +25,4 @@
 // All writes go through one connection, one transaction at a time, fully
 // synchronous: what Apply has acknowledged survives kill -9 and a power cut.
 // Reads are bounded: no statement stays open while a caller handles a page.
-//
-// URLs are kept as identities (paths under [store.Config.Base]), so that
-// another base adds and deletes nothing; a source's own names of pages are kept
-// as the source gave them, beside the identities that they stand for.
 package sqlite

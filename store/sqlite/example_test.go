@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -31,7 +30,7 @@ func newStore(ctx context.Context) (st *sqlite.Store, remove func()) {
 func ExampleStore_Site() {
 	st, remove := newStore(ctx)
 	defer remove()
-	site, _ := st.Site(ctx, "mill", store.Config{Base: "https://example.com/"})
+	site, _ := st.Site(ctx, "mill", "https://example.com/")
 	page := &millrace.Page{URL: "/leat/", Title: "Leats", Known: millrace.FieldTitle}
 	tally, err := site.Apply(ctx, "me", []millrace.Change{{Ref: millrace.Ref{URL: "/leat/"}, Page: page}})
 	fmt.Println(tally.Added, "added;", err)

@@ -95,11 +95,11 @@ func TestOddPath(t *testing.T) {
 
 func TestSites(t *testing.T) {
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
-	if _, err := site.store.Site(t.Context(), "empty", store.Config{Base: benchBase}); err != nil {
+	if _, err := site.store.Site(t.Context(), "empty", benchBase); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"another", "bench"} {
-		s, err := site.store.Site(t.Context(), name, store.Config{Base: benchBase})
+		s, err := site.store.Site(t.Context(), name, benchBase)
 		if err == nil {
 			_, err = s.Apply(t.Context(), "x", []millrace.Change{{Kind: millrace.Put, Ref: millrace.Ref{URL: "/"}, Page: &millrace.Page{
 				Title: "Home", Known: millrace.FieldTitle,
@@ -109,9 +109,15 @@ func TestSites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	names, err := site.store.Sites(t.Context())
-	if err != nil || strings.Join(names, " ") != "another bench" {
-		t.Errorf("%q, %v", names, err)
+	var names []string
+	for name, err := range site.store.Sites(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if strings.Join(names, " ") != "another bench" {
+		t.Errorf("%q", names)
 	}
 }
 
@@ -119,12 +125,12 @@ func TestSites(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "full.db")
-	s, err := Open(ctx, path, &Options{maxPages: 400})
+	s, err := openFile(ctx, path, settings{maxPages: 400})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	site, err := s.Site(ctx, "bench", crashConfig)
+	site, err := s.Site(ctx, "bench", benchBase)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,12 +214,12 @@ func TestLocked(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
 	site := benchSite(t, path)
-	second, err := Open(ctx, path, &Options{Wait: 30 * time.Millisecond})
+	second, err := openFile(ctx, path, settings{wait: 30 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	blocked, err := second.Site(ctx, "bench", site.config)
+	blocked, err := second.Site(ctx, "bench", benchBase)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +231,7 @@ func TestLocked(t *testing.T) {
 		if _, err := blocked.Head(ctx); err != nil {
 			t.Errorf("head: %v", err)
 		}
-		third, err := Open(ctx, path, &Options{Wait: 30 * time.Millisecond})
+		third, err := openFile(ctx, path, settings{wait: 30 * time.Millisecond})
 		if err != nil {
 			t.Errorf("open: %v", err)
 			return nil
@@ -237,11 +243,11 @@ func TestLocked(t *testing.T) {
 	}
 	// Two stores on one file write in turns and see each other's pages.
 	for i := range 10 {
-		s := []*Site{site, blocked}[i%2]
+		s := []store.Site{site, blocked}[i%2]
 		if _, err := s.Apply(ctx, "bench", changesOf(rng, fmt.Sprint("g", i), 3, 100)); err != nil {
 			t.Fatal(err)
 		}
-		v, err := []*Site{site, blocked}[(i+1)%2].Head(ctx)
+		v, err := []store.Site{site, blocked}[(i+1)%2].Head(ctx)
 		if err != nil || v.Site().Pages != 3*(i+1) || v.Site().Seq != uint64(3*(i+1)) {
 			t.Errorf("after batch %d: %+v, %v", i, v.Site(), err)
 		}
@@ -258,6 +264,7 @@ func TestDamage(t *testing.T) {
 	if _, err := site.Apply(ctx, "bench", changesOf(rand.New(rand.NewPCG(1, 1)), "a", 100, 2000)); err != nil {
 		t.Fatal(err)
 	}
+	refreshed(t, benchPublication(t, site))
 	if err := site.store.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -287,11 +294,15 @@ func TestDamage(t *testing.T) {
 				return err
 			}
 			defer s.Close()
-			site, err := s.Site(ctx, "bench", store.Config{Base: benchBase, Taggers: []millrace.Tagger{hashTagger()}})
+			site, err := s.Site(ctx, "bench", benchBase)
 			if err != nil {
 				return err
 			}
-			v, err := site.Head(ctx)
+			pub, err := site.Publication(ctx, benchConfig)
+			if err != nil {
+				return err
+			}
+			v, err := pub.Head(ctx)
 			if err != nil {
 				return err
 			}
@@ -303,8 +314,10 @@ func TestDamage(t *testing.T) {
 					return err
 				}
 			}
-			_, err = site.Apply(ctx, "bench", changesOf(rand.New(rand.NewPCG(9, 9)), "b", 20, 2000))
-			return err
+			if _, err = site.Apply(ctx, "bench", changesOf(rand.New(rand.NewPCG(9, 9)), "b", 20, 2000)); err != nil {
+				return err
+			}
+			return pub.Refresh(ctx, store.Lease{}, nil)
 		}()
 		if err == nil {
 			continue
@@ -332,14 +345,12 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old, err := site.Head(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pub := benchPublication(t, site)
+	old := refreshed(t, pub)
 	if _, err := site.Apply(ctx, "bench", changesOf(rng, "b", 3, 500)); err != nil {
 		t.Fatal(err)
 	}
-	if err := site.Publish(ctx, 0, old.Site().Seq, nil); err != nil {
+	if _, err := pub.Publish(ctx, store.Lease{}, 0, old.Site().Seq, nil); err != nil {
 		t.Fatal(err)
 	}
 	for o := range 3 {
@@ -348,28 +359,31 @@ func TestPlans(t *testing.T) {
 	}
 	for range old.Tags(ctx, "hash-01", "") {
 	}
-	for _, since := range []millrace.Cursor{"", site.cursor(0)} {
+	for _, since := range []millrace.Cursor{"", old.Site().At(0)} {
 		for range old.Changes(ctx, since) {
 		}
 	}
 	for range site.Held(ctx, "bench") {
 	}
+	for range site.store.Manifests(ctx) {
+	}
 	_, _ = old.Tag(ctx, "hash-01", "/a")
 	_, _ = old.SeqAt(ctx, time.Now())
-	_, _, _ = site.Published(ctx)
+	_, _, _ = pub.Published(ctx)
 	_, _ = site.Weights(ctx, []string{"/a"})
 	_, _, _ = site.MeanWeight(ctx)
 	if err := site.Compact(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	other, err := site.store.Site(ctx, "bench", store.Config{Base: benchBase})
+	fork, err := site.Publication(ctx, store.Config{Base: benchBase, Visibility: millrace.Visibility{Exclude: []string{"/a/"}}, Taggers: benchConfig.Taggers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Derive(ctx, nil); err != nil {
+	refreshed(t, fork)
+	if err := site.store.writer.do(ctx, func(t *tx) error { return t.exec("UPDATE publication SET opened = 0 WHERE id > 0") }); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Compact(ctx, 0, 0); err != nil {
+	if err := site.Compact(ctx, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	statements := make(map[string]bool)

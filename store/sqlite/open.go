@@ -25,21 +25,15 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Options configure a [Store]. The zero value works.
-type Options struct {
-	Logger *slog.Logger     // nil = silence
-	Now    func() time.Time // the clock; nil = time.Now
-	Wait   time.Duration    // how long to wait for another process that writes; 0 = 5 s
-	// Readers is the number of connections that read, each with a cache of
-	// 4 MB; 0 = one per processor, at most 4.
-	Readers int
-	// ReadOnly: the file is there, and stays as it is: what would change it is
-	// ErrForbidden. Others may write to it all the while.
-	ReadOnly bool
-
-	maxPages  int // of the file, 0 = no limit: how tests fill a disk
-	fillBytes int // 0 = fillBytes: how tests have many segments
+// settings are how a file is opened.
+type settings struct {
+	store.Options
+	wait     time.Duration // how long to wait for another process that writes; 0 = 5 s
+	maxPages int           // of the file, 0 = no limit: how tests fill a disk
 }
+
+// readers is the most connections that read, each with a cache of 4 MB.
+const readers = 4
 
 // Store is one file that keeps sites. Its methods are safe for concurrent use.
 type Store struct {
@@ -52,9 +46,12 @@ type Store struct {
 	coder  coder
 	kinds  usageKinds
 	texts  atomic.Pointer[usageTexts] // nil = none, or a Record has them
-
-	fillBytes int // of words, gathered before they are written
 }
+
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Usage = (*Store)(nil)
+)
 
 // Open opens the store in a file, which it creates if need be, for its owner
 // alone to read. The folder must exist.
@@ -62,44 +59,39 @@ type Store struct {
 // ErrUnavailable: another process keeps it locked; ErrForbidden: it cannot be
 // written. With ReadOnly, ErrNotFound: there is no such file. nil options are
 // the zero value.
-func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	var opts Options
+func Open(ctx context.Context, path string, o *store.Options) (*Store, error) {
+	var set settings
 	if o != nil {
-		opts = *o
+		set.Options = *o
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	return openFile(ctx, path, set)
+}
+
+func openFile(ctx context.Context, path string, o settings) (*Store, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if opts.Now == nil {
-		opts.Now = time.Now
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if opts.Wait <= 0 {
-		opts.Wait = 5 * time.Second
-	}
-	if opts.Readers <= 0 {
-		opts.Readers = min(runtime.NumCPU(), 4)
-	}
+	o.wait = cmp.Or(o.wait, 5*time.Second)
+	o.maxPages = cmp.Or(o.maxPages, 4294967294) // SQLite's own limit
 	what := "store " + path
-	if err := usable(path, opts.ReadOnly); err != nil {
+	if err := usable(path, o.ReadOnly); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	s := &Store{
-		path: path, log: opts.Logger, now: opts.Now, fillBytes: cmp.Or(opts.fillBytes, fillBytes),
-	}
-	if err := s.open(ctx, opts); err != nil {
+	s := &Store{path: path, log: o.Logger, now: o.Now}
+	if err := s.open(ctx, o); err != nil {
 		_ = s.Close()
 		return nil, explain(what, err)
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, o Options) error {
-	wait := fmt.Sprintf("busy_timeout(%d)", o.Wait.Milliseconds())
+func (s *Store) open(ctx context.Context, o settings) error {
+	wait := fmt.Sprintf("busy_timeout(%d)", o.wait.Milliseconds())
 	if o.ReadOnly {
-		return s.openReader(ctx, o, wait)
-	}
-	if o.maxPages == 0 {
-		o.maxPages = 4294967294 // SQLite's own limit
+		return s.openReader(ctx, wait)
 	}
 	if err := private(s.path); err != nil {
 		return err
@@ -108,7 +100,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.writer = &writer{turn: make(chan struct{}, 1), db: db, stmts: make(map[string]*sql.Stmt), most: o.Wait / 3}
+	s.writer = &writer{turn: make(chan struct{}, 1), db: db, stmts: make(map[string]*sql.Stmt), most: o.wait / 3}
 	if s.writer.conn, err = db.Conn(ctx); err != nil {
 		return err
 	}
@@ -136,7 +128,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err := s.writer.conn.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch); err != nil {
 		return err
 	}
-	db, err = connect(s.path, o.Readers, wait, "query_only(1)", "cache_size(-4000)")
+	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-4000)")
 	if err != nil {
 		return err
 	}
@@ -148,14 +140,14 @@ func (s *Store) open(ctx context.Context, o Options) error {
 // has left in the log stays there. If there is nothing, whoever closes last
 // takes the files away that SQLite keeps beside the store. Where these cannot be
 // made, nobody can be writing to it.
-func (s *Store) openReader(ctx context.Context, o Options, wait string) error {
+func (s *Store) openReader(ctx context.Context, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
 	modes := []string{"&mode=rw", "&mode=ro&immutable=1"}
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
 		modes = []string{"&mode=ro"}
 	}
 	for i, mode := range modes {
-		db, err := connect(s.path, o.Readers, wait, "query_only(1)", "cache_size(-4000)"+mode)
+		db, err := connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-4000)"+mode)
 		if err != nil {
 			return err
 		}
@@ -267,74 +259,3 @@ func (s *Store) Close() error {
 	}
 	return nil
 }
-
-// Sites lists the names of the sites in the store that have ever had a page,
-// in order.
-func (s *Store) Sites(ctx context.Context) ([]string, error) {
-	var names []string
-	err := s.read.rows(ctx, "SELECT name FROM site WHERE seq > 0 ORDER BY name", nil, func(scan scanner) error {
-		var name string
-		err := scan(&name)
-		names = append(names, name)
-		return err
-	})
-	if err != nil {
-		return nil, explain("list the sites of store "+s.path, err)
-	}
-	return names, nil
-}
-
-// Site opens the site of a name, which it creates if need be. The
-// configuration is not kept: what was derived by another one is told by its
-// fingerprint, and [Site.Derive] brings it up to date. ErrInvalid: a base is
-// no absolute URL that ends with "/", or two taggers are of one room.
-func (s *Store) Site(ctx context.Context, name string, c store.Config) (*Site, error) {
-	what := "site " + name
-	if name == "" {
-		return nil, fmt.Errorf("open site: %w: its name is empty", millrace.ErrInvalid)
-	}
-	if c.Docs == "" {
-		c.Docs = c.Base
-	}
-	for _, base := range []string{c.Base, c.Docs} {
-		if u, err := url.Parse(base); err != nil || u.Host == "" || !strings.HasSuffix(base, "/") {
-			return nil, fmt.Errorf("%s: %w: base %q is no absolute URL that ends with /", what, millrace.ErrInvalid, base)
-		}
-	}
-	rooms := make(map[string]bool)
-	for _, t := range c.Taggers {
-		if t.Room == "" || strings.ContainsAny(t.Room, " ") || rooms[t.Room] || t.Tag == nil {
-			return nil, fmt.Errorf("%s: %w: the tagger of room %q is incomplete or the second one", what, millrace.ErrInvalid, t.Room)
-		}
-		rooms[t.Room] = true
-	}
-	site := &Site{store: s, name: name, config: c, rooms: rooms, fingerprint: fingerprint(c), indexer: make(chan *indexing, 1)}
-	err := s.read.row(ctx, "SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
-	if absent(err) {
-		err = s.writer.do(ctx, func(t *tx) error {
-			err := t.exec("INSERT INTO site (name, fingerprint) VALUES (?, ?) ON CONFLICT DO NOTHING", name, site.fingerprint)
-			if err != nil {
-				return err
-			}
-			return t.row("SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
-		})
-	}
-	if err != nil {
-		return nil, explain(what+" of store "+s.path, err)
-	}
-	return site, nil
-}
-
-// Site is one site in a [Store]. It implements [store.Site].
-type Site struct {
-	store       *Store
-	id          int64
-	name        string
-	config      store.Config
-	rooms       map[string]bool // of the taggers
-	fingerprint string
-	indexer     chan *indexing // one that is idle
-	searches    searches
-}
-
-var _ store.Site = (*Site)(nil)

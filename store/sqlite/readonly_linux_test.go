@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 )
 
 func TestOpenReadOnly(t *testing.T) {
@@ -40,12 +41,14 @@ func TestOpenReadOnly(t *testing.T) {
 		t.Errorf("open: %v", err)
 	}
 	// To read it, no write permission is needed, in its folder either.
-	s, err := Open(t.Context(), path, &Options{ReadOnly: true})
+	s, err := Open(t.Context(), path, &store.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Sites(t.Context()); err != nil {
-		t.Error(err)
+	for _, err := range s.Sites(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

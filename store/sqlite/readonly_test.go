@@ -33,11 +33,14 @@ func lying(t *testing.T, path string) map[string]string {
 
 func titlesOf(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	names, err := s.Sites(t.Context())
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
+	var name string
+	for n, err := range s.Sites(t.Context()) {
+		if err != nil || name != "" {
+			t.Fatal(n, name, err)
+		}
+		name = n
 	}
-	site, err := s.Kept(t.Context(), names[0], nil)
+	site, err := s.Site(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +69,14 @@ func titlesOf(t *testing.T, s *Store) (n int) {
 func TestReadOnly(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
-	if _, err := Open(ctx, path, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) {
+	if _, err := Open(ctx, path, &store.Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) {
 		t.Errorf("there is no file: %v", err)
 	}
 	w, err := Open(ctx, path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := w.Site(ctx, "https://mill.example/", store.Config{Base: "https://mill.example/"})
+	site, err := w.Site(ctx, "https://mill.example/", "https://mill.example/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +88,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	put("/one")
-	s, err := Open(ctx, path, &Options{ReadOnly: true})
+	s, err := Open(ctx, path, &store.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(ctx, alone, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) || millrace.ErrorCode(err) != "store-wal" {
+	if _, err := Open(ctx, alone, &store.Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) || millrace.ErrorCode(err) != "store-wal" {
 		t.Error(err)
 	}
 	// As a writer that is killed leaves it.
@@ -125,7 +128,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	for _, name := range []string{path, killed} {
 		before := lying(t, name)
-		s, err := Open(ctx, name, &Options{ReadOnly: true})
+		s, err := Open(ctx, name, &store.Options{ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +151,7 @@ func TestReadOnly(t *testing.T) {
 	if err := os.WriteFile(path, []byte("not a store at all"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(ctx, path, &Options{ReadOnly: true}); !errors.Is(err, millrace.ErrInvalid) {
+	if _, err := Open(ctx, path, &store.Options{ReadOnly: true}); !errors.Is(err, millrace.ErrInvalid) {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/internal/record"
 )
 
 // Scan implements [millrace.View]. An After that the view does not show is
@@ -15,7 +16,7 @@ import (
 func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		if err := v.scan(ctx, s, yield); err != nil {
-			yield(nil, explain("scan site "+v.site.name, err))
+			yield(nil, explain("scan "+v.log.what, err))
 		}
 	}
 }
@@ -25,9 +26,9 @@ func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 // as an id, the section, and the number of rows.
 const (
 	scanByURL = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_url
-		WHERE site = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY url LIMIT ?`
+		WHERE log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY url LIMIT ?`
 	scanByPublished = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_rank
-		WHERE site = ? AND (rank, url) > (?, ?) AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY rank, url LIMIT ?`
+		WHERE log = ? AND (rank, url) > (?, ?) AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY rank, url LIMIT ?`
 	scanBySeq = "SELECT " + rowColumns + ` FROM entry
 		WHERE id > ? AND id < ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY id DESC LIMIT ?`
 )
@@ -47,7 +48,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		return fmt.Errorf("%w: order %d", millrace.ErrInvalid, s.Order)
 	}
 	if s.After != "" {
-		last.url = v.site.identity(s.After)
+		last.url = v.log.names.Identity(s.After)
 		if s.Order != millrace.ByURL {
 			var err error
 			if last, err = v.entry(ctx, last.url); err != nil {
@@ -63,26 +64,26 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		var args []any
 		switch s.Order {
 		case millrace.ByURL:
-			args = []any{v.site.id, last.url}
+			args = []any{v.log.id, last.url}
 		case millrace.ByPublished:
-			args = []any{v.site.id, last.rank, last.url}
+			args = []any{v.log.id, last.rank, last.url}
 		case millrace.BySeq:
-			args = []any{v.site.entryID(0), v.site.entryID(last.seq)}
+			args = []any{v.log.entryID(0), v.log.entryID(last.seq)}
 		}
-		args = append(args, v.seq, v.site.entryID(v.seq), s.Section, n)
+		args = append(args, v.seq, v.log.entryID(v.seq), s.Section, n)
 		rows := make([]row, 0, n)
 		size := 0
-		err := v.site.store.read.rows(ctx, query, args,
+		err := v.log.store.read.rows(ctx, query, args,
 			func(scan scanner) error {
 				var r row
 				if err := r.scan(scan); err != nil {
 					return err
 				}
-				if r.meta == nil {
+				if r.Meta == nil {
 					return v.gone()
 				}
 				rows = append(rows, r)
-				if size += len(r.meta); size > chunkBytes {
+				if size += len(r.Meta); size > chunkBytes {
 					return errEnough
 				}
 				return nil
@@ -113,19 +114,19 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 // Tags implements [millrace.View].
 func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
-		if !v.site.rooms[room] {
+		if !v.log.rooms[room] {
 			return
 		}
-		last := v.site.identity(after)
+		last := v.log.names.Identity(after)
 		for {
 			tags := make([]millrace.Tag, 0, chunk)
-			err := v.site.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag
-				WHERE site = ? AND room = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
-				[]any{v.site.id, room, last, v.seq, v.seq, chunk}, func(scan scanner) error {
+			err := v.log.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag
+				WHERE log = ? AND room = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
+				[]any{v.log.id, room, last, v.seq, v.seq, chunk}, func(scan scanner) error {
 					var t millrace.Tag
 					var modified int64
 					err := scan(&t.URL, &t.N, &modified, &t.Value)
-					t.Modified = instant(modified)
+					t.Modified = record.Instant(modified)
 					tags = append(tags, t)
 					return err
 				})
@@ -135,7 +136,7 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 			}
 			for _, t := range tags {
 				last = t.URL
-				t.URL = v.site.absolute(t.URL)
+				t.URL = v.log.names.Absolute(t.URL)
 				if !yield(t, nil) {
 					return
 				}
@@ -155,7 +156,7 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 // page, and the milestone is whole.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
-		mark := millrace.Change{Kind: millrace.Mark, Time: v.info.Time, Mark: &millrace.Milestone{Cursor: v.site.cursor(v.seq)}}
+		mark := millrace.Change{Kind: millrace.Mark, Time: v.info.Time, Mark: &millrace.Milestone{Cursor: v.info.At(uint64(v.seq))}}
 		var err error
 		var more bool
 		if since == "" {
@@ -165,12 +166,15 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 			more, err = v.since(ctx, since, yield)
 		}
 		if err != nil {
-			yield(millrace.Change{}, explain("changes of site "+v.site.name, err))
+			yield(millrace.Change{}, explain("changes of "+v.log.what, err))
 		} else if more {
 			yield(mark, nil)
 		}
 	}
 }
+
+const logColumns = `id, prev, kind, url, revision,
+	(SELECT time FROM moment WHERE moment.log = entry.log AND moment.seq >= (entry.id & 1099511627775) ORDER BY moment.seq LIMIT 1)`
 
 // logged is one entry as Changes reads it.
 type logged struct {
@@ -180,9 +184,9 @@ type logged struct {
 	revision        []byte
 }
 
-func (l *logged) change(s *Site) millrace.Change {
+func (l *logged) change(names record.Names) millrace.Change {
 	c := millrace.Change{Kind: millrace.Put, Time: time.UnixMilli(l.time).UTC()}
-	c.URL = s.absolute(l.url)
+	c.URL = names.Absolute(l.url)
 	if l.kind == deleted {
 		c.Kind = millrace.Delete
 	} else {
@@ -194,15 +198,15 @@ func (l *logged) change(s *Site) millrace.Change {
 func (v *view) everything(ctx context.Context, yield func(millrace.Change, error) bool) (more bool, err error) {
 	last := ""
 	for {
-		rows, err := v.logRows(ctx, `SELECT id, prev, time, kind, url, revision FROM entry INDEXED BY entry_url
-			WHERE site = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url LIMIT ?`,
-			v.site.id, last, v.seq, v.site.entryID(v.seq), chunk)
+		rows, err := v.logRows(ctx, "SELECT "+logColumns+` FROM entry INDEXED BY entry_url
+			WHERE log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url LIMIT ?`,
+			v.log.id, last, v.seq, v.log.entryID(v.seq), chunk)
 		if err != nil {
 			return false, err
 		}
 		for _, l := range rows {
 			last = l.url
-			c := l.change(v.site)
+			c := l.change(v.log.names)
 			c.New = true
 			if !yield(c, nil) {
 				return false, nil
@@ -215,23 +219,24 @@ func (v *view) everything(ctx context.Context, yield func(millrace.Change, error
 }
 
 func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace.Change, error) bool) (more bool, err error) {
-	since, err := v.site.place(c)
+	place, err := v.info.Place(c)
 	if err != nil {
 		return false, err
 	}
+	since := int64(place)
 	if since > v.seq {
 		return false, fmt.Errorf("%w: cursor %q is ahead of this view: start over", millrace.ErrConflict, c)
 	}
 	for last := since; ; {
 		// Read before the rows: what Compact takes while they are read shows.
-		rows, err := v.logRows(ctx, `SELECT id, prev, time, kind, url, revision FROM entry
+		rows, err := v.logRows(ctx, "SELECT "+logColumns+` FROM entry
 			WHERE id > ? AND id <= ? AND until > ? AND kind < 4 ORDER BY id LIMIT ?`,
-			v.site.entryID(last), v.site.entryID(v.seq), v.seq, chunk)
+			v.log.entryID(last), v.log.entryID(v.seq), v.seq, chunk)
 		if err != nil {
 			return false, err
 		}
 		var horizon int64
-		if err := v.site.store.read.row(ctx, "SELECT horizon FROM site WHERE id = ?", []any{v.site.id}, &horizon); err != nil {
+		if err := v.log.store.read.row(ctx, "SELECT horizon FROM log WHERE id = ?", []any{v.log.id}, &horizon); err != nil {
 			return false, err
 		}
 		if since < horizon {
@@ -243,7 +248,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 			if err != nil {
 				return false, err
 			}
-			c := l.change(v.site)
+			c := l.change(v.log.names)
 			c.New = unknown // of a deletion: the page came and went in between
 			if !yield(c, nil) {
 				return false, nil
@@ -259,7 +264,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 // number before: the first of its changes since then tells.
 func (v *view) unknownAt(ctx context.Context, l logged, since int64) (bool, error) {
 	for l.prev > since {
-		err := v.site.store.read.row(ctx, "SELECT prev, kind FROM entry WHERE id = ?", []any{v.site.entryID(l.prev)}, &l.prev, &l.kind)
+		err := v.log.store.read.row(ctx, "SELECT prev, kind FROM entry WHERE id = ?", []any{v.log.entryID(l.prev)}, &l.prev, &l.kind)
 		if err != nil {
 			return false, err
 		}
@@ -269,9 +274,9 @@ func (v *view) unknownAt(ctx context.Context, l logged, since int64) (bool, erro
 
 func (v *view) logRows(ctx context.Context, query string, args ...any) ([]logged, error) {
 	rows := make([]logged, 0, chunk)
-	err := v.site.store.read.rows(ctx, query, args, func(scan scanner) error {
+	err := v.log.store.read.rows(ctx, query, args, func(scan scanner) error {
 		var l logged
-		err := scan(&l.seq, &l.prev, &l.time, &l.kind, &l.url, &l.revision)
+		err := scan(&l.seq, &l.prev, &l.kind, &l.url, &l.revision, &l.time)
 		l.seq &= forever
 		rows = append(rows, l)
 		return err

@@ -14,12 +14,12 @@ import (
 func TestSinceAfterCompact(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s, err := Open(ctx, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
+	s, err := Open(ctx, filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	site, err := s.Site(ctx, "https://mill.example/", store.Config{Base: "https://mill.example/"})
+	site, err := s.Site(ctx, "https://mill.example/", "https://mill.example/")
 	if err != nil {
 		t.Fatal(err)
 	}

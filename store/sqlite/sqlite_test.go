@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -9,55 +8,19 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/storetest"
 )
-
-// suited fits a Store to the suite.
-type suited struct{ *Store }
-
-func (s suited) Site(ctx context.Context, name string, c store.Config) (store.Site, error) {
-	site, err := s.Store.Site(ctx, name, c)
-	if err != nil {
-		return nil, err
-	}
-	return site, nil
-}
-
-func TestStore(t *testing.T) {
-	storetest.Run(t, storetest.Engine{
-		Open: func(t testing.TB, place string, now func() time.Time) storetest.Store {
-			t.Helper()
-			s, err := Open(context.Background(), place, &Options{Now: now})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return suited{s}
-		},
-		Writes: func(t testing.TB, s storetest.Store) int64 {
-			t.Helper()
-			var n int64
-			err := s.(suited).writer.do(context.Background(), func(t *tx) error {
-				return t.row("SELECT total_changes()", nil, &n)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		},
-	})
-}
 
 // TestBodies counts the bodies: each content has one, whoever shows it, and
 // none is left that nobody shows.
 func TestBodies(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s, err := Open(ctx, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
+	s, err := Open(ctx, filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	site, err := s.Site(ctx, "bodies", crashConfig)
+	site, err := s.Site(ctx, "bodies", benchBase)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,33 +48,53 @@ func TestBodies(t *testing.T) {
 		c.Page.Access.NoIndex = true
 		return c
 	}
+	pub := benchPublication(t, site)
+	publish := func() {
+		t.Helper()
+		if err := pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		head, err := pub.Head(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, old, _ := pub.Published(ctx)
+		if _, err := pub.Publish(ctx, store.Lease{}, old.Number, head.Site().Seq, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compact := func() {
+		t.Helper()
+		now = now.Add(time.Hour)
+		if err := site.Compact(ctx, time.Minute, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
 	first := visible("one")
 	apply(first, hidden())
+	publish()
 	bodies("two pages", 2)
 	again := first
 	again.Page = first.Page.Clone()
 	again.Page.Title = "two"
 	apply(again)
 	bodies("another title", 2)
-	apply(hidden(), hidden())
-	bodies("a hidden page is replaced", 2)
+	publish()
+	bodies("another title, published", 2)
 	apply(visible("three"))
-	bodies("a visible page is replaced", 3)
-	apply(millrace.Change{Kind: millrace.Delete, Ref: hidden().Ref})
-	bodies("a hidden page is removed", 2)
-	now = now.Add(time.Hour)
-	if err := site.Compact(ctx, time.Minute, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	bodies("compacted", 1)
-	apply(millrace.Change{Kind: millrace.Delete, Ref: first.Ref})
-	now = now.Add(time.Hour)
-	if err := site.Compact(ctx, time.Minute, time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	bodies("a page is replaced", 3)
+	compact()
+	bodies("an edition shows the page before", 3)
+	publish()
+	compact()
+	compact()
+	bodies("no view shows the page before", 2)
+	apply(millrace.Change{Kind: millrace.Delete, Ref: first.Ref}, millrace.Change{Kind: millrace.Delete, Ref: hidden().Ref})
+	publish()
+	compact()
+	compact()
 	bodies("everything removed", 0)
-	// The one entry is that which the log reaches back to.
-	for table, want := range map[string]int{"entry": 1, "tag": 0, "raw": 0, "memory": 0, "original": 0} {
+	for table, want := range map[string]int{"memory": 0, "original": 0} {
 		var n int
 		if err := s.read.row(ctx, "SELECT count(*) FROM "+table, nil, &n); err != nil || n != want {
 			t.Errorf("%s: %d rows are left (%v)", table, n, err)

@@ -15,12 +15,12 @@ import (
 func TestWritersTakeTurns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	site := benchSite(t, path)
-	other, err := Open(t.Context(), path, &Options{Wait: 3 * time.Second})
+	other, err := openFile(t.Context(), path, settings{wait: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	writing, err := other.Site(t.Context(), "bench", site.config)
+	writing, err := other.Site(t.Context(), "bench", benchBase)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -186,28 +183,6 @@ func (b bound) row(query string, args []any, dest ...any) error {
 
 func (b bound) rows(query string, args []any, f func(scan scanner) error) error {
 	return b.r.rows(b.ctx, query, args, f)
-}
-
-// clean returns what is kept of a text of an event: see [store.Usage].
-func clean(s string) string {
-	plain := len(s) <= store.MaxEventText
-	for i := 0; plain && i < len(s); i++ {
-		plain = s[i] >= ' ' && s[i] < 0x7F
-	}
-	if plain {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			r = utf8.RuneError
-		}
-		if b.Len()+utf8.RuneLen(r) > store.MaxEventText {
-			break
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // Exported implements [store.Usage].

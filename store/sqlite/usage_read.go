@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
 )
 
 const (
@@ -73,7 +74,7 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 		err := r.rows(`SELECT e.id, time, kind, status, cached, p.text, q.text, i.text, results, bytes, size, html, received, took
 			FROM usage_event e CROSS JOIN usage_text p ON p.id = e.path CROSS JOIN usage_text q ON q.id = e.query CROSS JOIN usage_text i ON i.id = e.intent
 			WHERE e.id BETWEEN ? AND ? AND time >= ? AND time < ?`+where+" ORDER BY e.id"+order+" LIMIT ?",
-			slices.Concat([]any{id<<siteBits | first, id<<siteBits | last, from, to}, args, []any{limit}), func(scan scanner) error {
+			slices.Concat([]any{id<<logBits | first, id<<logBits | last, from, to}, args, []any{limit}), func(scan scanner) error {
 				var e store.Event
 				var number, ms, kind, cached, took int64
 				err := scan(&number, &ms, &kind, &e.Status, &cached, &e.Path, &e.Query, &e.Intent, &e.Results, &e.Bytes, &e.Size, &e.HTML, &e.Received, &took)
@@ -113,7 +114,7 @@ func numbers(q querier, site, from, to int64) (low, high int64, err error) {
 	var first, last, least *int64
 	err = q.row(`SELECT (SELECT min(first) FROM usage_hour WHERE site = ?1 AND hour >= ?2), (SELECT max(last) FROM usage_hour WHERE site = ?1 AND hour <= ?3),
 		(SELECT min(id) FROM usage_event WHERE id BETWEEN ?4 AND ?5)`,
-		[]any{site, floorDiv(from, hourMillis), floorDiv(to-1, hourMillis), site << siteBits, site<<siteBits | forever}, &first, &last, &least)
+		[]any{site, floorDiv(from, hourMillis), floorDiv(to-1, hourMillis), site << logBits, site<<logBits | forever}, &first, &last, &least)
 	if err != nil || first == nil || last == nil || least == nil {
 		return 1, 0, err
 	}
@@ -192,7 +193,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 		err := r.rows(selectSums, []any{id, day, per / store.Hour, first, end}, func(scan scanner) error {
 			list = append(list, row{})
 			e := &list[len(list)-1]
-			n := countsOf(&e.Counts)
+			n := record.Numbers(&e.Counts)
 			err := scan(&e.per, &e.start, &e.kind, n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9])
 			*n[0] = min(*n[0], math.MaxInt64/1000) * 1000
 			return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
 )
 
 // maxSums is how many kinds of events one period has sums of. The events of
@@ -44,12 +44,7 @@ type topCounts struct{ events, empty, bytes, last int64 }
 func (s *Store) Record(ctx context.Context, site string, events []store.Event) error {
 	events = slices.Clone(events)
 	for i := range events {
-		e := &events[i]
-		e.Bot, e.Family, e.Verdict = clean(e.Bot), clean(e.Family), store.Verdict(clean(string(e.Verdict)))
-		e.Protocol, e.Endpoint = clean(e.Protocol), store.Endpoint(clean(string(e.Endpoint)))
-		e.Path, e.Query, e.Intent = clean(e.Path), clean(e.Query), clean(e.Intent)
-		e.Status, e.Results, e.Bytes, e.Size = max(e.Status, 0), max(e.Results, 0), max(e.Bytes, 0), max(e.Size, 0)
-		e.HTML, e.Received, e.Took = max(e.HTML, 0), max(e.Received, 0), max(e.Took, 0).Truncate(time.Microsecond)
+		events[i] = record.Event(events[i])
 	}
 	var r *recording
 	err := s.writer.do(ctx, func(t *tx) error {
@@ -99,7 +94,7 @@ func (r *recording) events(events []store.Event, number int64) error {
 			return err
 		}
 		ms := e.Time.UnixMilli()
-		args = append(args, r.site<<siteBits|number, ms, kind, e.Status, e.Cached, texts[e.Path], texts[e.Query], texts[e.Intent],
+		args = append(args, r.site<<logBits|number, ms, kind, e.Status, e.Cached, texts[e.Path], texts[e.Query], texts[e.Intent],
 			e.Results, e.Bytes, e.Size, e.HTML, e.Received, e.Took.Microseconds())
 		hour := floorDiv(ms, hourMillis)
 		r.sum(period{1, hour}, kind, e)
@@ -221,37 +216,12 @@ func (r *recording) sum(p period, kind int64, e *store.Event) {
 		c = new(store.Counts)
 		r.sums[p][kind] = c
 	}
-	one := store.Counts{Events: 1, Results: e.Results, Bytes: e.Bytes, Size: e.Size, HTML: e.HTML, Received: e.Received, Took: e.Took}
-	if e.Cached {
-		one.Cached = 1
-	}
-	if e.HTML > 0 {
-		one.Weighed = 1
-	}
-	if e.Received > 0 {
-		one.Wired = e.HTML
-	}
-	addCounts(c, &one)
+	record.AddCounts(c, record.Count(e))
 }
 
 // counters are the columns of usage_sum that are added up, in the order of
-// countsOf.
+// record.Numbers.
 var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "weighed", "wired"}
-
-// countsOf returns the numbers of counts; the first is a time in ns.
-func countsOf(c *store.Counts) [10]*int64 {
-	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.Weighed, &c.Wired}
-}
-
-func addCounts(to, c *store.Counts) {
-	all := countsOf(to)
-	for i, n := range countsOf(c) {
-		add(all[i], *n)
-	}
-}
-
-// add adds numbers that are not negative; the sum is at most the greatest number.
-func add(to *int64, n int64) { *to = min(*to, math.MaxInt64-n) + n }
 
 // adding is the end of an INSERT that adds to the columns of a row that exists.
 func adding(columns ...string) string {
@@ -298,7 +268,7 @@ func (r *recording) keepSum(p period, sums map[int64]*store.Counts) error {
 	var args []any
 	for _, kind := range slices.Sorted(maps.Keys(sums)) {
 		args = append(args, r.site, p.per, p.start, kind)
-		for i, n := range countsOf(sums[kind]) {
+		for i, n := range record.Numbers(sums[kind]) {
 			if i == 0 {
 				*n /= int64(time.Microsecond)
 			}
@@ -345,7 +315,7 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 		if sums[other] == nil {
 			sums[other] = new(store.Counts)
 		}
-		addCounts(sums[other], sums[kind])
+		record.AddCounts(sums[other], *sums[kind])
 		delete(sums, kind)
 	}
 	return nil
@@ -353,19 +323,9 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 
 // top counts what an event asked for.
 func (r *recording) top(texts map[string]int64, ms int64, e *store.Event) {
-	var topic int64
-	name, empty := e.Path, false
-	outcome := store.OutcomeOf(e.Status)
-	answered := outcome == store.Sent || outcome == store.Unmodified
-	switch {
-	case outcome == store.Missing:
-		topic = 3
-	case answered && e.Endpoint == store.EndpointFetch:
-		topic, empty = 1, outcome == store.Unmodified
-	case answered && e.Endpoint == store.EndpointSearch:
-		topic, name, empty = 2, e.Query, outcome == store.Sent && e.Results == 0
-	}
-	if topic == 0 || name == "" {
+	of, name, empty := record.Asked(e)
+	topic := int64(slices.Index(topics[:], of))
+	if topic < 1 {
 		return
 	}
 	day := floorDiv(ms, dayMillis)
@@ -379,7 +339,7 @@ func (r *recording) top(texts map[string]int64, ms int64, e *store.Event) {
 	if empty {
 		c.empty++
 	}
-	add(&c.bytes, e.Bytes)
+	record.Add(&c.bytes, e.Bytes)
 	c.last = max(c.last, ms-day*dayMillis)
 }
 

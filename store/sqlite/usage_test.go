@@ -15,17 +15,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/storetest"
 )
 
 // usageStore makes a store with a site "main".
-func usageStore(t testing.TB, path string, o *Options) *Store {
+func usageStore(t testing.TB, path string, o *store.Options) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	if _, err := s.Site(t.Context(), "main", store.Config{Base: benchBase}); err != nil {
+	if _, err := s.Site(t.Context(), "main", benchBase); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -65,7 +66,7 @@ func visits(rng *rand.Rand, at time.Time, perSecond float64, n int) []store.Even
 // TestUsageSize measures what an event takes, with its sums.
 func TestUsageSize(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
+	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return now }})
 	rng := rand.New(rand.NewPCG(1, 1))
 	const n, batch = 20_000, 50
 	for i := 0; i < n; i += batch {
@@ -105,7 +106,7 @@ func TestUsageSize(t *testing.T) {
 func TestUsagePlans(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &Options{Now: func() time.Time { return now }})
+	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return now }})
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 5 {
 		if err := s.Record(ctx, "main", visits(rng, now, 0.001, 30)); err != nil {
@@ -176,7 +177,7 @@ func told(t *testing.T, s *Store) (list []string) {
 func TestUsageFails(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	o := &Options{Now: func() time.Time { return now }}
+	o := &store.Options{Now: func() time.Time { return now }}
 	s, one := usageStore(t, filepath.Join(t.TempDir(), "x.db"), o), usageStore(t, filepath.Join(t.TempDir(), "x.db"), o)
 	exec := func(query string) {
 		t.Helper()
@@ -216,7 +217,7 @@ func TestUsageProcesses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.db")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	o := &Options{Now: func() time.Time { return now }}
+	o := &store.Options{Now: func() time.Time { return now }}
 	both := []*Store{usageStore(t, file, o), usageStore(t, file, o)}
 	reader := usageStore(t, file, o)
 	const each = 100
@@ -270,8 +271,8 @@ func TestUsageTexts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	later := now.AddDate(0, 0, 3)
-	s := usageStore(t, file, &Options{Now: func() time.Time { return now }})
-	other := usageStore(t, file, &Options{Now: func() time.Time { return later }})
+	s := usageStore(t, file, &store.Options{Now: func() time.Time { return now }})
+	other := usageStore(t, file, &store.Options{Now: func() time.Time { return later }})
 	record := func(s *Store, path string) {
 		t.Helper()
 		if err := s.Record(t.Context(), "main", []store.Event{{Time: now, Path: path, Status: 500}}); err != nil {
@@ -308,7 +309,7 @@ func recordForever(path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Site(ctx, "main", store.Config{Base: benchBase}); err != nil {
+	if _, err := s.Site(ctx, "main", benchBase); err != nil {
 		return err
 	}
 	batch := 0
@@ -348,7 +349,7 @@ func TestUsageCrash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "crash.db")
 	rng := rand.New(rand.NewPCG(7, 11))
 	for round := range rounds {
-		acked := crashOnce(t, usageChild, path, time.Duration(rng.IntN(30_000))*time.Microsecond)
+		acked := storetest.Kill(t, usageChild, path, time.Duration(rng.IntN(30_000))*time.Microsecond)
 		s, err := Open(t.Context(), path, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ func (s *Store) dropEvents(ctx context.Context, site, before, future int64) erro
 	for low <= high {
 		var runs [][2]int64 // ids to delete
 		rows := 0
-		err := r.rows("SELECT id, time FROM usage_event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", []any{site<<siteBits | low, site<<siteBits | high, tidyRows},
+		err := r.rows("SELECT id, time FROM usage_event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", []any{site<<logBits | low, site<<logBits | high, tidyRows},
 			func(scan scanner) error {
 				var id, ms int64
 				err := scan(&id, &ms)
@@ -100,7 +100,7 @@ func (s *Store) dropEvents(ctx context.Context, site, before, future int64) erro
 	}
 	return s.writer.do(ctx, func(t *tx) error {
 		return t.exec("DELETE FROM usage_hour WHERE site = ?1 AND last < coalesce((SELECT min(id) FROM usage_event WHERE id BETWEEN ?2 AND ?3), ?3) & ?4",
-			site, site<<siteBits, site<<siteBits|forever, forever)
+			site, site<<logBits, site<<logBits|forever, forever)
 	})
 }
 

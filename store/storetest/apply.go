@@ -23,7 +23,7 @@ func applyCases() []testCase {
 			in.Extra = map[string]rawJSON{"arc": rawJSON(`{"x":1}`)}
 			in.Known = millrace.AllFields
 			want(f, "tally", f.apply(put(in)), millrace.Tally{Added: 1})
-			got := f.page(f.head(), "/full")
+			got := f.page(f.siteHead(), "/full")
 			exp := in.Clone()
 			exp.Version = got.Version
 			want(f, "page", got, exp)
@@ -35,17 +35,17 @@ func applyCases() []testCase {
 			in := article("/a", "same")
 			in.Unconfirmed = true
 			f.apply(put(in))
-			want(f, "the mark", f.page(f.head(), "/a").Unconfirmed, true)
+			want(f, "the mark", f.page(f.siteHead(), "/a").Unconfirmed, true)
 			title := article("/a", "")
 			title.Title, title.Known = "Another", millrace.FieldTitle
 			f.apply(put(title))
-			want(f, "the mark after a page without content", f.page(f.head(), "/a").Unconfirmed, true)
+			want(f, "the mark after a page without content", f.page(f.siteHead(), "/a").Unconfirmed, true)
 			want(f, "tally", f.apply(put(article("/a", "same"))), millrace.Tally{Updated: 1})
-			want(f, "the mark of the confirmed page", f.page(f.head(), "/a").Unconfirmed, false)
+			want(f, "the mark of the confirmed page", f.page(f.siteHead(), "/a").Unconfirmed, false)
 		}},
 		{"a page without a date gets the time of its arrival", func(t *testing.T, f *fixture) {
 			f.puts("/a")
-			p := f.page(f.head(), "/a")
+			p := f.page(f.siteHead(), "/a")
 			want(f, "modified", p.Modified, f.clock())
 			if !p.Known.Has(millrace.FieldModified) {
 				t.Error("a view does not speak for its dates")
@@ -58,21 +58,21 @@ func applyCases() []testCase {
 			p := article("/a", "same")
 			p.Version = "v1"
 			f.apply(put(p), put(article("/b", "other")))
-			seq, rows := f.head().Site().Seq, f.engine.Writes(t, f.store)
+			seq, rows := f.siteHead().Site().Seq, f.engine.Writes(t, f.store)
 			f.pass(time.Hour)
 			want(f, "tally", f.apply(put(p.Clone()), put(article("/b", "other"))), millrace.Tally{Unchanged: 2})
-			want(f, "sequence number", f.head().Site().Seq, seq)
+			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "rows written", f.engine.Writes(t, f.store), rows)
 		}},
 		{"another version of the same page is remembered and no change", func(t *testing.T, f *fixture) {
 			p := article("/a", "same")
 			p.Version = "v1"
 			f.apply(put(p))
-			seq := f.head().Site().Seq
+			seq := f.siteHead().Site().Seq
 			p = p.Clone()
 			p.Version = "v2"
 			want(f, "tally", f.apply(put(p)), millrace.Tally{Unchanged: 1})
-			want(f, "sequence number", f.head().Site().Seq, seq)
+			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "held", f.held(origin), set("/a=v2"))
 		}},
 		{"the tally counts what became visible", func(t *testing.T, f *fixture) {
@@ -82,7 +82,7 @@ func applyCases() []testCase {
 		}},
 		{"the last change of a URL in a batch wins", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "one")), put(article("/a", "two")), gone("/b"), put(article("/b", "kept")), put(article("/c", "c")), gone("/c"))
-			v := f.head()
+			v := f.siteHead()
 			want(f, "pages", f.paths(v, millrace.Scan{}), set("/a", "/b"))
 			want(f, "text", f.page(v, "/a").Blocks[1].Text, "two")
 		}},
@@ -90,7 +90,7 @@ func applyCases() []testCase {
 			var last time.Time
 			for i := range 5 {
 				f.apply(put(article("/a", fmt.Sprint("edit ", i))))
-				m := f.page(f.head(), "/a").Modified
+				m := f.page(f.siteHead(), "/a").Modified
 				if !m.After(last) || m.Nanosecond() != 0 {
 					t.Errorf("edit %d: modified %v after %v", i, m, last)
 				}
@@ -101,34 +101,34 @@ func applyCases() []testCase {
 			f.puts("/a")
 			f.pass(time.Hour)
 			f.apply(put(article("/a", "edited")))
-			want(f, "modified", f.page(f.head(), "/a").Modified, f.clock())
+			want(f, "modified", f.page(f.siteHead(), "/a").Modified, f.clock())
 		}},
 		{"the date of the source counts when it is later", func(t *testing.T, f *fixture) {
 			d := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
 			f.apply(put(dated("/a", "one", d)))
-			want(f, "first", f.page(f.head(), "/a").Modified, d)
+			want(f, "first", f.page(f.siteHead(), "/a").Modified, d)
 			f.apply(put(dated("/a", "two", d.Add(time.Hour))))
-			want(f, "later", f.page(f.head(), "/a").Modified, d.Add(time.Hour))
+			want(f, "later", f.page(f.siteHead(), "/a").Modified, d.Add(time.Hour))
 			f.apply(put(dated("/a", "three", d.Add(-time.Hour))))
-			want(f, "earlier, other content", f.page(f.head(), "/a").Modified, d.Add(time.Hour+time.Second))
-			seq := f.head().Site().Seq
+			want(f, "earlier, other content", f.page(f.siteHead(), "/a").Modified, d.Add(time.Hour+time.Second))
+			seq := f.siteHead().Site().Seq
 			f.apply(put(dated("/a", "three", d)))
-			want(f, "earlier, same content", f.head().Site().Seq, seq)
+			want(f, "earlier, same content", f.siteHead().Site().Seq, seq)
 			want(f, "tally", f.apply(put(dated("/a", "three", d.Add(2*time.Hour)))), millrace.Tally{Updated: 1})
-			want(f, "later, same content", f.page(f.head(), "/a").Modified, d.Add(2*time.Hour))
+			want(f, "later, same content", f.page(f.siteHead(), "/a").Modified, d.Add(2*time.Hour))
 		}},
 		{"a date that the source does not speak for is a hint", func(t *testing.T, f *fixture) {
 			p := article("/a", "one")
 			p.Modified = time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
 			f.apply(put(p))
-			want(f, "modified", f.page(f.head(), "/a").Modified, p.Modified)
+			want(f, "modified", f.page(f.siteHead(), "/a").Modified, p.Modified)
 			p = p.Clone()
 			p.Modified = p.Modified.Add(time.Hour)
 			want(f, "tally", f.apply(put(p)), millrace.Tally{Unchanged: 1})
 		}},
 		{"a date in the future is the present", func(t *testing.T, f *fixture) {
 			f.apply(put(dated("/a", "one", f.clock().Add(240*time.Hour))))
-			want(f, "modified", f.page(f.head(), "/a").Modified, f.clock())
+			want(f, "modified", f.page(f.siteHead(), "/a").Modified, f.clock())
 			f.pass(time.Hour)
 			want(f, "again", f.apply(put(dated("/a", "one", f.clock().Add(239*time.Hour)))), millrace.Tally{Unchanged: 1})
 		}},
@@ -139,7 +139,7 @@ func applyCases() []testCase {
 			f.apply(gone("/a"))
 			removed := f.clock()
 			f.apply(put(dated("/a", "one", old)))
-			if m := f.page(f.head(), "/a").Modified; !m.After(removed) {
+			if m := f.page(f.siteHead(), "/a").Modified; !m.After(removed) {
 				t.Errorf("modified %v, deleted at %v", m, removed)
 			}
 		}},
@@ -153,8 +153,14 @@ func applyCases() []testCase {
 				change := put(dated("/a", "delta", c.at))
 				change.Newer = true
 				f.apply(change)
-				want(f, c.at.String(), f.page(f.head(), "/a").Blocks[1].Text, c.text)
+				want(f, c.at.String(), f.page(f.siteHead(), "/a").Blocks[1].Text, c.text)
 			}
+			hint := article("/hint", "held")
+			hint.Modified = d
+			older := put(dated("/hint", "delta", d))
+			older.Newer = true
+			f.apply(put(hint))
+			want(f, "as old as the date of a source that does not speak for it", f.apply(older), millrace.Tally{Unchanged: 1})
 			change := put(dated("/new", "n", d))
 			change.Newer = true
 			want(f, "a page that is not held", f.apply(change), millrace.Tally{Added: 1})
@@ -162,7 +168,7 @@ func applyCases() []testCase {
 		{"a deleted page is gone", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
 			f.apply(gone("/a"))
-			v := f.head()
+			v := f.siteHead()
 			if _, err := v.Page(t.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrNotFound) {
 				t.Errorf("page: %v", err)
 			}
@@ -173,7 +179,7 @@ func applyCases() []testCase {
 		}},
 		{"a bad change keeps the whole batch out", func(t *testing.T, f *fixture) {
 			f.puts("/a")
-			seq := f.head().Site().Seq
+			seq := f.siteHead().Site().Seq
 			for _, bad := range []millrace.Change{{Kind: millrace.Put}, {Kind: millrace.Mark}, {Kind: 9, Ref: millrace.Ref{URL: "/x"}}} {
 				_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(article("/b", "b")), gone("/a"), bad})
 				if !errors.Is(err, millrace.ErrInvalid) {
@@ -183,7 +189,7 @@ func applyCases() []testCase {
 			if _, err := f.site.Apply(t.Context(), "", []millrace.Change{gone("/a")}); !errors.Is(err, millrace.ErrInvalid) {
 				t.Errorf("from nowhere: %v", err)
 			}
-			v := f.head()
+			v := f.siteHead()
 			want(f, "sequence number", v.Site().Seq, seq)
 			want(f, "pages", f.paths(v, millrace.Scan{}), set("/a"))
 		}},
@@ -200,7 +206,7 @@ func applyCases() []testCase {
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Skipf("the machine is too fast or too slow to cancel: %v", err)
 				}
-				want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/a"))
+				want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a"))
 				want(f, "held", f.held(origin), set("/a="))
 			}
 			want(f, "after it", f.apply(put(article("/b", "b"))), millrace.Tally{Added: 1})
@@ -208,9 +214,9 @@ func applyCases() []testCase {
 		{"a large page is a page", func(t *testing.T, f *fixture) {
 			text := strings.Repeat("0123456789abcdef ", 1<<19) // 8.5 MB
 			f.apply(put(article("/large", text)))
-			want(f, "length", len(f.page(f.head(), "/large").Blocks[1].Text), len(text))
+			want(f, "length", len(f.page(f.siteHead(), "/large").Blocks[1].Text), len(text))
 			f.apply(put(article("/large", text+"!")))
-			want(f, "length", len(f.page(f.head(), "/large").Blocks[1].Text), len(text)+1)
+			want(f, "length", len(f.page(f.siteHead(), "/large").Blocks[1].Text), len(text)+1)
 		}},
 		{"odd URLs are URLs", func(t *testing.T, f *fixture) {
 			odd := []string{
@@ -222,7 +228,7 @@ func applyCases() []testCase {
 				batch = append(batch, put(article(u, "Text of "+u)))
 			}
 			want(f, "tally", f.apply(batch...), millrace.Tally{Added: len(odd)})
-			v := f.head()
+			v := f.siteHead()
 			for _, u := range odd {
 				want(f, u, f.page(v, base+u[1:]).Blocks[1].Text, "Text of "+u)
 			}

@@ -35,11 +35,11 @@ func every(n int64) (t store.Traffic) {
 }
 
 func costCases() []testCase {
-	const mine, other = "main", "other"
+	const mine, other = siteName, "https://other.example/"
 	return []testCase{
 		{"a store begins without traffic", func(_ *testing.T, f *fixture) { want(f, "costs", f.costs(), nil) }},
 		{"traffic is summed by site and protocol", func(_ *testing.T, f *fixture) {
-			f.another(other, store.Config{Base: "https://other.example/"})
+			f.openSite(other, other)
 			began := f.clock()
 			f.addCost(other, "tct-01", every(1))
 			f.addCost(mine, "tct-01", every(100))
@@ -54,7 +54,7 @@ func costCases() []testCase {
 				{Site: other, Protocol: "tct-01", Since: began, Last: began, Traffic: every(1)},
 			}
 			want(f, "costs", f.costs(), all)
-			f.reopen(nil)
+			f.reopen()
 			want(f, "costs after reopening", f.costs(), all)
 		}},
 		{"of traffic that is booked at once nothing is lost", func(_ *testing.T, f *fixture) {

@@ -46,7 +46,7 @@ func keyCases() []testCase {
 				{Name: "b, with a space and ü", Hash: b, Rights: []millrace.Right{read, update}, Created: now, Expires: soon},
 			}
 			want(f, "keys", f.keys(), all)
-			f.reopen(nil)
+			f.reopen()
 			want(f, "keys after reopening", f.keys(), all)
 			want(f, "holds", []bool{all[1].Holds(soon.Add(-time.Second)), all[1].Holds(soon), all[0].Holds(soon)}, []bool{true, false, true})
 			want(f, "may", []bool{all[0].May(read), all[0].May(update), all[0].May("")}, []bool{false, true, false})

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,134 +14,36 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// publish publishes the head, with its number as the manifest.
-func (f *fixture) publish(from uint64) uint64 {
-	f.Helper()
-	seq := f.head().Site().Seq
-	if err := f.site.Publish(f.Context(), from, seq, fmt.Append(nil, seq)); err != nil {
-		f.Fatalf("publish %d after %d: %v", seq, from, err)
-	}
-	return seq
-}
-
-func (f *fixture) published() millrace.View {
-	f.Helper()
-	v, manifest, err := f.site.Published(f.Context())
-	if err != nil {
-		f.Fatalf("published: %v", err)
-	}
-	want(f, "manifest", string(manifest), fmt.Sprint(v.Site().Seq))
-	return v
-}
-
 func lifeCases() []testCase {
 	return []testCase{
-		{"everything is there after a restart", func(t *testing.T, f *fixture) {
-			f.config.Taggers = []millrace.Tagger{slashes()}
-			f.reopen(nil)
-			f.derive()
+		{"everything is there after a restart", func(_ *testing.T, f *fixture) {
+			f.taggers(slashes())
 			library(f)
 			f.apply(gone("/a"))
+			f.publish(f.pub)
 			v := f.head()
 			site, pages, tags, held := v.Site(), f.paths(v, millrace.Scan{Order: millrace.ByPublished}), f.tags(v, "one", ""), f.held(origin)
-			f.reopen(nil)
-			v = f.head()
-			want(f, "site", v.Site(), site)
+			of := f.siteHead().Site()
+			f.reopen()
+			v = f.headOf(f.pub)
+			want(f, "view", v.Site(), site)
 			want(f, "pages", f.paths(v, millrace.Scan{Order: millrace.ByPublished}), pages)
 			want(f, "tags", f.tags(v, "one", ""), tags)
+			want(f, "site", f.siteHead().Site(), of)
 			want(f, "held", f.held(origin), held)
+			v, _ = f.published(f.pub)
+			want(f, "published", v.Site(), site)
 		}},
-		{"nothing is published at first", func(t *testing.T, f *fixture) {
-			f.puts("/a")
-			if _, _, err := f.site.Published(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
-				t.Errorf("published: %v", err)
-			}
-		}},
-		{"the published view stands until the next one", func(t *testing.T, f *fixture) {
+		{"compaction keeps the views that may be in use", func(_ *testing.T, f *fixture) {
+			f.taggers(tagger("one"))
 			library(f)
-			site := f.head().Site()
-			first := f.publish(0)
-			f.apply(gone("/a"), put(article("/new", "n")))
-			v := f.published()
-			want(f, "site", v.Site(), site)
-			want(f, "pages", len(f.paths(v, millrace.Scan{})), 7)
-			f.reopen(nil)
-			want(f, "after a restart", f.published().Site(), site)
-			second := f.publish(first)
-			want(f, "the next one", f.published().Site(), f.head().Site())
-			if err := f.site.Publish(t.Context(), second, second, []byte(fmt.Sprint(second))); err != nil {
-				t.Errorf("the same view with another manifest: %v", err)
-			}
-		}},
-		{"a view that is no longer the head can be published", func(t *testing.T, f *fixture) {
-			library(f)
-			home := article("/", "home")
-			home.Title = "Old title"
-			f.apply(put(home), put(article("/c", "edited, without a section")))
-			v := f.head()
-			moved := article("/b", "moved")
-			moved.Section = "blog"
-			moved.Known |= millrace.FieldSection
-			f.apply(gone("/a"), put(article("/new", "n")), put(moved))
-			f.apply(put(article("/", "home")), put(article("/new", "again")), gone("/Z"))
-			f.puts("/Z")
-			seq := v.Site().Seq
-			if err := f.site.Publish(t.Context(), 0, seq, fmt.Append(nil, seq)); err != nil {
-				t.Fatal(err)
-			}
-			want(f, "site", f.published().Site(), v.Site())
-		}},
-		{"publishing is a compare and swap", func(t *testing.T, f *fixture) {
-			f.puts("/a")
-			first := f.publish(0)
-			f.puts("/b")
-			for _, c := range []struct {
-				from, to uint64
-				want     error
-			}{{0, first, millrace.ErrConflict}, {first + 1, first + 1, millrace.ErrConflict}, {first, first + 7, millrace.ErrInvalid}} {
-				if err := f.site.Publish(t.Context(), c.from, c.to, nil); !errors.Is(err, c.want) {
-					t.Errorf("from %d to %d: %v", c.from, c.to, err)
-				}
-			}
-			want(f, "published", f.published().Site().Seq, first)
-			var won atomic.Int32
-			var wg sync.WaitGroup
-			for range 8 {
-				wg.Go(func() {
-					switch err := f.site.Publish(t.Context(), first, first+1, []byte(fmt.Sprint(first+1))); {
-					case err == nil:
-						won.Add(1)
-					case !errors.Is(err, millrace.ErrConflict):
-						t.Errorf("a loser: %v", err)
-					}
-				})
-			}
-			wg.Wait()
-			want(f, "winners", won.Load(), 1)
-			want(f, "published", f.published().Site().Seq, first+1)
-		}},
-		{"what another configuration published counts as none", func(t *testing.T, f *fixture) {
-			f.puts("/a")
-			f.publish(0)
-			f.reopen(func(c *store.Config) { c.Docs = "https://docs.example/" })
-			if err := f.site.Publish(t.Context(), 0, 1, nil); !errors.Is(err, millrace.ErrConflict) {
-				t.Errorf("before it is derived: %v", err)
-			}
-			f.derive()
-			f.publish(0)
-			want(f, "docs", f.published().Site().Docs, "https://docs.example/")
-		}},
-		{"compaction keeps the views that somebody may hold", func(t *testing.T, f *fixture) {
-			f.config.Taggers = []millrace.Tagger{tagger("one")}
-			f.reopen(nil)
-			f.derive()
-			library(f)
-			first := f.publish(0)
+			f.publish(f.pub)
 			f.pass(time.Hour)
 			f.apply(put(article("/a", "edited")), gone("/b"))
+			f.head()
 			f.pass(time.Hour)
-			old := f.published() // given out just before the next one
-			f.publish(first)
+			old, _ := f.published(f.pub) // used just before the next one
+			f.publish(f.pub)
 			f.pass(time.Second)
 			f.compact(time.Minute, time.Minute)
 			check := func() {
@@ -158,25 +59,42 @@ func lifeCases() []testCase {
 			check()
 			f.pass(time.Hour)
 			f.compact(time.Minute, 240*time.Hour)
-			for range 2 { // the entries first lose what they say, then go
+			for range 2 { // entries first lose what they say, then go
 				f.checkGone(old, "/a")
 				f.compact(time.Minute, time.Minute)
 			}
-			v := f.head()
-			want(f, "text of the head", f.page(v, "/a").Blocks[1].Text, "edited")
-			want(f, "published", f.published().Site(), v.Site())
-			want(f, "pages", len(f.paths(v, millrace.Scan{Bodies: true})), 6)
+			v, _ := f.published(f.pub)
+			want(f, "published", v.Site(), f.head().Site())
+			f.agree("head", v, f.config)
 			want(f, "tags", len(f.tags(v, "one", "")), 6)
 			f.puts("/b")
 			want(f, "again", f.head().Site().Pages, 7)
 		}},
-		{"compaction frees what nobody needs", func(t *testing.T, f *fixture) {
+		{"compaction keeps the views of a site that may be in use", func(_ *testing.T, f *fixture) {
+			library(f)
+			old := f.siteHead()
+			f.pass(time.Hour)
+			f.apply(put(article("/a", "edited")), gone("/b"))
+			f.pass(time.Second)
+			f.compact(time.Minute, time.Minute)
+			want(f, "text", f.page(old, "/a").Blocks[1].Text, "Text of /a")
+			want(f, "pages", len(f.paths(old, millrace.Scan{Bodies: true})), 7)
+			f.pass(time.Hour)
+			f.compact(time.Minute, time.Minute)
+			if _, err := old.Page(f.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrConflict) {
+				f.Errorf("page of a view that is gone: %v", err)
+			}
+			want(f, "pages of the head", len(f.paths(f.siteHead(), millrace.Scan{Bodies: true})), 6)
+		}},
+		{"a second compaction writes nothing", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
 				t.Skip("the engine cannot tell its writes")
 			}
 			for i := range 20 {
 				f.apply(put(article("/a", strings.Repeat(fmt.Sprint(i), 1000))), put(article("/b", fmt.Sprint(i))))
+				f.head()
 				f.apply(gone("/b"))
+				f.publish(f.pub)
 				f.pass(time.Minute)
 			}
 			f.compact(time.Second, time.Second)
@@ -193,16 +111,21 @@ func lifeCases() []testCase {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			calls := map[string]func() error{
-				"Apply":     func() error { _, err := f.site.Apply(ctx, origin, []millrace.Change{gone("/a")}); return err },
-				"Derive":    func() error { return f.site.Derive(ctx, nil) },
-				"Head":      func() error { _, err := f.site.Head(ctx); return err },
-				"Published": func() error { _, _, err := f.site.Published(ctx); return err },
-				"Publish":   func() error { return f.site.Publish(ctx, 0, 1, nil) },
-				"Compact":   func() error { return f.site.Compact(ctx, 0, 0) },
-				"Swap":      func() error { return f.store.State().Swap(ctx, "main", "key", nil, []byte("x")) },
-				"Cursor":    func() error { _, err := f.site.Cursor(ctx, origin); return err },
-				"Page":      func() error { _, err := v.Page(ctx, millrace.Ref{URL: "/a"}); return err },
-				"SeqAt":     func() error { _, err := v.SeqAt(ctx, f.clock()); return err },
+				"Apply":       func() error { _, err := f.site.Apply(ctx, origin, []millrace.Change{gone("/a")}); return err },
+				"Site":        func() error { _, err := f.store.Site(ctx, "another", base); return err },
+				"Site.Head":   func() error { _, err := f.site.Head(ctx); return err },
+				"Publication": func() error { _, err := f.site.Publication(ctx, store.Config{Base: localBase}); return err },
+				"Refresh":     func() error { return f.pub.Refresh(ctx, store.Lease{}, nil) },
+				"Head":        func() error { _, err := f.pub.Head(ctx); return err },
+				"Published":   func() error { _, _, err := f.pub.Published(ctx); return err },
+				"Publish":     func() error { _, err := f.pub.Publish(ctx, store.Lease{}, 0, 1, nil); return err },
+				"Acquire":     func() error { _, err := f.store.Leases().Acquire(ctx, "a", "b", time.Hour); return err },
+				"Release":     func() error { return f.store.Leases().Release(ctx, store.Lease{Name: "a"}) },
+				"Compact":     func() error { return f.site.Compact(ctx, 0, 0) },
+				"Swap":        func() error { return f.store.State().Swap(ctx, "a", "key", nil, []byte("x")) },
+				"Cursor":      func() error { _, err := f.site.Cursor(ctx, origin); return err },
+				"Page":        func() error { _, err := v.Page(ctx, millrace.Ref{URL: "/a"}); return err },
+				"SeqAt":       func() error { _, err := v.SeqAt(ctx, f.clock()); return err },
 				"Held": func() (err error) {
 					for _, err = range f.site.Held(ctx, origin) {
 					}
@@ -220,22 +143,6 @@ func lifeCases() []testCase {
 				}
 			}
 			want(f, "pages", f.head().Site().Pages, 7)
-		}},
-		{"a bad configuration is refused", func(t *testing.T, f *fixture) {
-			for name, c := range map[string]store.Config{
-				"no base":       {},
-				"relative":      {Base: "/x/"},
-				"no slash":      {Base: "https://example.com"},
-				"bad docs":      {Base: base, Docs: "docs"},
-				"two of a kind": {Base: base, Taggers: []millrace.Tagger{tagger("one"), tagger("one")}},
-			} {
-				if _, err := f.store.Site(t.Context(), "bad", c); !errors.Is(err, millrace.ErrInvalid) {
-					t.Errorf("%s: %v", name, err)
-				}
-			}
-			if _, err := f.store.Site(t.Context(), "", f.config); !errors.Is(err, millrace.ErrInvalid) {
-				t.Errorf("no name: %v", err)
-			}
 		}},
 	}
 }
@@ -268,9 +175,7 @@ func (f *fixture) checkGone(v millrace.View, path string) {
 // concurrency runs writers, readers, publishers and a compaction at once. Each
 // batch gives all pages of one group one text, so that a torn batch shows.
 func concurrency(t *testing.T, f *fixture) {
-	f.config.Taggers = []millrace.Tagger{tagger("one")}
-	f.reopen(nil)
-	f.derive()
+	f.taggers(tagger("one"))
 	const groups, pages, rounds = 3, 5, 25
 	batch := func(group, round int) (b []millrace.Change) {
 		for i := range pages {
@@ -281,7 +186,7 @@ func concurrency(t *testing.T, f *fixture) {
 	for g := range groups {
 		f.apply(batch(g, 0)...)
 	}
-	f.publish(0)
+	f.publish(f.pub)
 	var writing, reading sync.WaitGroup
 	for g := range groups {
 		writing.Go(func() {
@@ -303,7 +208,17 @@ func concurrency(t *testing.T, f *fixture) {
 					return
 				default:
 				}
-				v, err := f.site.Head(t.Context())
+				if reader == 0 {
+					if err := f.pub.Refresh(t.Context(), store.Lease{}, nil); err != nil {
+						t.Errorf("refresh: %v", err)
+						return
+					}
+				}
+				head := f.pub.Head
+				if reader == 3 {
+					head = f.site.Head
+				}
+				v, err := head(t.Context())
 				if err != nil {
 					t.Errorf("head: %v", err)
 					return
@@ -321,6 +236,9 @@ func concurrency(t *testing.T, f *fixture) {
 						t.Errorf("%s: %q and %q in one view", group, old, text)
 					}
 					texts[group] = text
+					if reader == 3 {
+						continue // a site has no tags
+					}
 					tag, err := v.Tag(t.Context(), "one", p.URL)
 					if err != nil || !tag.Modified.Equal(p.Modified) {
 						t.Errorf("tag of %s: %+v, %v", p.URL, tag, err)
@@ -330,14 +248,12 @@ func concurrency(t *testing.T, f *fixture) {
 					t.Errorf("%d pages in a view", n)
 				}
 				if reader == 0 {
-					switch old, _, err := f.site.Published(t.Context()); {
-					case err != nil:
-						t.Errorf("published: %v", err)
-					default:
-						err := f.site.Publish(t.Context(), old.Site().Seq, v.Site().Seq, []byte("m"))
-						if err != nil && !errors.Is(err, millrace.ErrConflict) {
-							t.Errorf("publish: %v", err)
-						}
+					_, old, err := f.pub.Published(t.Context())
+					if err == nil {
+						_, err = f.pub.Publish(t.Context(), store.Lease{}, old.Number, v.Site().Seq, manifest(f.pub, v))
+					}
+					if err != nil {
+						t.Errorf("publish: %v", err)
 					}
 				}
 				if reader == 1 {
@@ -352,6 +268,6 @@ func concurrency(t *testing.T, f *fixture) {
 	close(done)
 	reading.Wait()
 	v := f.head()
-	want(f, "number", v.Site().Seq, uint64(groups*pages*(rounds+1)))
+	f.agree("pages", v, f.config)
 	want(f, "text", f.page(v, "/g0/0").Blocks[1].Text, fmt.Sprint("round ", rounds))
 }

@@ -6,15 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store"
 )
-
-// alias is the change by which a source says under ref what page it means.
-func alias(ref string, p *millrace.Page) millrace.Change {
-	c := put(p)
-	c.URL = ref
-	return c
-}
 
 func nameCases() []testCase {
 	return []testCase{
@@ -22,27 +14,27 @@ func nameCases() []testCase {
 			p := article("/a/", "text")
 			p.Version = "v"
 			f.apply(alias(base+"a/index.html", p))
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/a/"))
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a/"))
 			want(f, "held", f.held(origin), set("/a/index.html=v"))
 			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Tally{Deleted: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
 		{"a duplicate is remembered and no page", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			dup := &millrace.Page{URL: base + "main", Version: "d1"}
 			want(f, "tally", f.apply(alias(base+"dup", dup)), millrace.Tally{Unchanged: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/main"))
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
 			want(f, "held", f.held(origin), set("/dup=d1", "/main="))
 			want(f, "without the duplicate", f.apply(gone("/dup")), millrace.Tally{Unchanged: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/main"))
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
 		}},
 		{"a page stays while a name of the same source is left", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			f.apply(alias(base+"dup", article("/main", "Text of /main")))
 			want(f, "first name", f.apply(gone("/main")), millrace.Tally{Unchanged: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/main"))
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
 			want(f, "last name", f.apply(gone("/dup")), millrace.Tally{Deleted: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
 		{"when one of a page's names goes, the others are asked for again", func(t *testing.T, f *fixture) {
 			named := func(name, version, text string) millrace.Change {
@@ -54,7 +46,7 @@ func nameCases() []testCase {
 			f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/2"}})
 			want(f, "what it says may be what has gone", f.held(origin), set("/1="))
 			f.apply(named("/1", "v1", "first"))
-			want(f, "text", f.page(f.head(), "/x").Text(), "Heading\n\nfirst")
+			want(f, "text", f.page(f.siteHead(), "/x").Text(), "Heading\n\nfirst")
 			f.apply(named("/3", "v3", "third"), millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/1"}})
 			want(f, "one of the same batch is not", f.held(origin), set("/3=v3"))
 		}},
@@ -62,7 +54,7 @@ func nameCases() []testCase {
 			f.puts("/main")
 			f.apply(alias("/dup", &millrace.Page{URL: base + "main", Version: "d1"}))
 			want(f, "the page goes", f.apply(gone("/main")), millrace.Tally{Deleted: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 			want(f, "held", f.held(origin), set())
 			f.apply(alias("/file", article("/x", "text")), alias("/x", &millrace.Page{URL: base + "x"}))
 			want(f, "nor by the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Tally{Deleted: 1})
@@ -71,7 +63,7 @@ func nameCases() []testCase {
 			f.puts("/a", "/b")
 			f.from(other, alias(base+"a", &millrace.Page{URL: base + "a"}), alias(base+"old", &millrace.Page{URL: base + "b"}))
 			f.from(other, gone("/a"), gone("/old"))
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/a", "/b"))
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a", "/b"))
 			want(f, "held", f.held(other), set())
 		}},
 		{"names are kept as the source gave them", func(t *testing.T, f *fixture) {
@@ -83,7 +75,7 @@ func nameCases() []testCase {
 			}
 			want(f, "names", got, []string{"/a/", base + "b", "urn:c"})
 			want(f, "deleted", f.apply(millrace.Change{Ref: millrace.Ref{URL: "/a/"}}, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/a/"}}), millrace.Tally{Deleted: 1, Unchanged: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/b", "/c"))
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/b", "/c"))
 		}},
 		{"a deleted page is forgotten for every source", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
@@ -94,19 +86,19 @@ func nameCases() []testCase {
 		{"a name that moves to another page leaves the old one", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"file.html", article("/old", "text")))
 			want(f, "tally", f.apply(alias(base+"file.html", article("/new", "text"))), millrace.Tally{Added: 1, Deleted: 1})
-			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set("/new"))
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/new"))
 		}},
 		{"two names that change places delete nothing", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"1.html", article("/a", "a")), alias(base+"2.html", article("/b", "b")))
-			seq := f.head().Site().Seq
+			seq := f.siteHead().Site().Seq
 			want(f, "tally", f.apply(alias(base+"1.html", article("/b", "b")), alias(base+"2.html", article("/a", "a"))), millrace.Tally{Unchanged: 2})
-			want(f, "sequence number", f.head().Site().Seq, seq)
+			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 		}},
 		{"a canonical URL on another host stays absolute", func(t *testing.T, f *fixture) {
 			p := article("/x", "text")
 			p.URL = "https://other.example/x"
 			f.apply(alias(base+"x", p))
-			v := f.head()
+			v := f.siteHead()
 			want(f, "pages", f.paths(v, millrace.Scan{}), set("https://other.example/x"))
 			want(f, "page", f.page(v, "https://other.example/x").URL, "https://other.example/x")
 			if _, err := v.Page(t.Context(), millrace.Ref{URL: "/x"}); !errors.Is(err, millrace.ErrNotFound) {
@@ -143,17 +135,17 @@ func nameCases() []testCase {
 		}},
 		{"a Put without a page only touches the memory", func(t *testing.T, f *fixture) {
 			f.puts("/a")
-			seq := f.head().Site().Seq
+			seq := f.siteHead().Site().Seq
 			c := millrace.Change{Ref: millrace.Ref{URL: base + "a", Version: "304", Location: base + "a.json", Section: "s1"}}
 			want(f, "tally", f.apply(c), millrace.Tally{Unchanged: 1})
-			want(f, "sequence number", f.head().Site().Seq, seq)
+			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			for r, err := range f.site.Held(t.Context(), origin) {
 				want(f, "held", r, c.Ref)
 				want(f, "error", err, nil)
 			}
 			c.URL = base + "unknown"
 			f.apply(c)
-			want(f, "of a page that nobody has", f.held(origin), set("/a=304"))
+			want(f, "of an absent page", f.held(origin), set("/a=304"))
 		}},
 		{"a cursor is kept with its batch", func(t *testing.T, f *fixture) {
 			cursor := func() millrace.Cursor {
@@ -172,13 +164,13 @@ func nameCases() []testCase {
 				t.Error("a bad batch was taken")
 			}
 			want(f, "a batch that failed", cursor(), "c1")
-			f.reopen(nil)
+			f.reopen()
 			want(f, "after a restart", cursor(), "c1")
 			c, _ := f.site.Cursor(t.Context(), other)
 			want(f, "of another source", c, "")
 		}},
 		{"sites in one store do not see each other", func(t *testing.T, f *fixture) {
-			second := f.another("second", store.Config{Base: "https://second.example/"})
+			second := f.openSite("https://second.example/", "https://second.example/")
 			f.puts("/a", "/b")
 			p := article("/a", "of the second")
 			p.URL = "https://second.example/a"
@@ -191,12 +183,11 @@ func nameCases() []testCase {
 				t.Fatal(err)
 			}
 			want(f, "pages of the second", f.paths(v, millrace.Scan{}), set("https://second.example/a"))
-			want(f, "pages of the first", f.paths(f.head(), millrace.Scan{}), set("/b"))
-			want(f, "numbers", []uint64{v.Site().Seq, f.head().Site().Seq}, []uint64{1, 3})
+			want(f, "pages of the first", f.paths(f.siteHead(), millrace.Scan{}), set("/b"))
 			if err := second.Compact(t.Context(), 0, 0); err != nil {
 				t.Fatal(err)
 			}
-			list, _ := f.changes(f.head(), "")
+			list, _ := f.changes(f.siteHead(), "")
 			want(f, "changes", list, set("+/b"))
 		}},
 	}

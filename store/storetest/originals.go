@@ -60,20 +60,20 @@ func originalCases() []testCase {
 				}
 				want(f, "of a page without", f.original(origin, base+"none"), "")
 				want(f, "larger than the limit", f.original(origin, base+"more"), "")
-				want(f, "of a name that is not held", f.original(origin, base+"nobody"), "")
-				want(f, "of a source that nobody knows", f.original(other, base+"html"), "")
+				want(f, "of a name that is not held", f.original(origin, base+"absent"), "")
+				want(f, "of an unknown source", f.original(other, base+"html"), "")
 			}
 			check()
-			f.reopen(nil)
+			f.reopen()
 			check()
-			if p := f.page(f.head(), "/html"); p.Original != nil {
+			if p := f.page(f.siteHead(), "/html"); p.Original != nil {
 				t.Errorf("a view shows %q", p.Original)
 			}
 		}},
 		{"what a page was made of is the last one's, if that says nothing new, too", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			f.apply(put(made(p, "first")))
-			seq := f.head().Site().Seq
+			seq := f.siteHead().Site().Seq
 			want(f, "tally", f.apply(put(made(p, "second"))), millrace.Tally{Unchanged: 1})
 			want(f, "the second", f.original(origin, p.URL), "second")
 			f.apply(millrace.Change{Ref: millrace.Ref{URL: p.URL, Version: "304"}})
@@ -84,7 +84,7 @@ func originalCases() []testCase {
 			want(f, "as does one that is too large", f.original(origin, p.URL), "")
 			f.apply(alias(base+"dup", made(&millrace.Page{URL: p.URL}, "fourth")))
 			want(f, "one that speaks for nothing has one", f.original(origin, base+"dup"), "fourth")
-			want(f, "sequence number", f.head().Site().Seq, seq)
+			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 		}},
 		{"what is kept already is not written again", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
@@ -100,7 +100,7 @@ func originalCases() []testCase {
 			p := article("/a", "text")
 			f.apply(put(made(p, "a")), alias(base+"b", made(p, "b")))
 			f.from(other, put(made(p, "other")))
-			second := f.another("second", store.Config{Base: base})
+			second := f.openSite("second", base)
 			if _, err := second.Apply(t.Context(), origin, []millrace.Change{put(made(p, "second"))}); err != nil {
 				t.Fatal(err)
 			}

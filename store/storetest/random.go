@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
-// model is a store as one would write it without a disk: what the sources
-// said, which names they have, and what is visible of it.
+// model is a site in memory: what the sources said and which names they have.
 type model struct {
 	raw   map[string]*millrace.Page  // with their weights
 	names map[string]map[string]name // source -> its name of a page
@@ -102,6 +101,15 @@ func (m *model) look(v millrace.Visibility) look {
 	return l
 }
 
+// all returns what the site's own view shows.
+func (m *model) all() look {
+	l := make(look)
+	for id, p := range m.raw {
+		l[id] = describe(p)
+	}
+	return l
+}
+
 // describe says what a page says, but for its date.
 func describe(p *millrace.Page) string {
 	c := *p
@@ -109,114 +117,129 @@ func describe(p *millrace.Page) string {
 	return string(c.Canonical())
 }
 
-// glance is a view with what it has to show for ever.
+// glance is a view that was seen, with what it showed.
 type glance struct {
-	seq    uint64
 	cursor millrace.Cursor
 	look   look
 }
 
-func randomCase(seed uint64) testCase {
-	return testCase{fmt.Sprint("random changes agree with a model, seed ", seed), func(t *testing.T, f *fixture) {
-		rng := rand.New(rand.NewPCG(seed, 42))
-		f.config.Taggers = []millrace.Tagger{slashes()}
-		f.reopen(nil)
-		f.derive()
-		m := &model{raw: make(map[string]*millrace.Page), names: map[string]map[string]name{"s0": {}, "s1": {}}}
-		urls := []string{"/", "/a", "/a/", "/b", "/b/", "/private/c", "/private/d", "/e"}
-		pick := func() string { return urls[rng.IntN(len(urls))] }
-		modified := make(map[string]time.Time)
-		var past []glance
-		for step := range 120 {
-			from := fmt.Sprint("s", rng.IntN(2))
-			// One name in one batch: the order of effects inside one is not part of the contract.
-			switch op := rng.IntN(20); {
-			case op < 12:
-				p := article(pick(), fmt.Sprint("text ", rng.IntN(3)))
-				ref := relative(p.URL)
-				if rng.IntN(4) == 0 {
-					ref = pick()
-				}
-				switch rng.IntN(6) {
-				case 0:
-					p.Author, p.Known = fmt.Sprint("Author ", rng.IntN(2)), millrace.FieldAuthor|millrace.FieldSection
-					p.Section = fmt.Sprint("s", rng.IntN(2))
-				case 1:
-					p.Access.NoIndex = true
-				case 2:
-					p.Known = 0
-				case 3:
-					p.Modified = f.clock().Add(time.Duration(rng.IntN(7200)-3600) * time.Second)
-					p.Known |= millrace.FieldModified
-				}
-				if n := rng.IntN(4); n > 0 {
-					p.Original = fmt.Append(nil, "original ", n)
-				}
-				if n := rng.Int64N(4); n > 0 {
-					p.Weight = millrace.Weight{Bytes: 1000 * n, Received: 300 * rng.Int64N(3)}
-				}
-				c := put(p)
-				c.URL = base + ref[1:]
-				f.from(from, c)
-				m.put(from, ref, p)
-			case op < 16:
-				ref := pick()
-				if op == 12 {
-					f.from(from, millrace.Change{Ref: millrace.Ref{URL: base + ref[1:]}})
-					m.touch(from, ref)
-					break
-				}
-				f.from(from, gone(ref))
-				m.remove(from, ref)
-			case op == 16:
-				f.reopen(func(c *store.Config) {
-					c.Visibility.Exclude = [][]string{{}, {"/private"}, {"/b"}}[rng.IntN(3)]
-					c.Visibility.Authors = []millrace.AuthorDisplay{millrace.AuthorName, millrace.AuthorHidden}[rng.IntN(2)]
-				})
-				f.derive()
-			case op == 17:
-				f.compact(time.Hour, 2*time.Hour)
-				f.pass(time.Hour)
-			default:
-				f.pass(time.Duration(rng.IntN(2000)) * time.Millisecond)
-			}
-			v := f.head()
-			now := m.look(f.config.Visibility)
-			f.compare(fmt.Sprint("step ", step), v, now, modified)
-			for from, names := range m.names {
-				for _, u := range urls {
-					want(f, fmt.Sprint("step ", step, ": original of ", u, " at ", from), f.original(from, base+u[1:]), names[u].original)
-				}
-			}
-			var weights []string
-			var sum, pages int64
-			for _, u := range urls {
-				var w millrace.Weight
-				if p := m.raw[u]; p != nil {
-					w = p.Weight
-				}
-				weights = append(weights, fmt.Sprint(u, " ", w.Bytes, " ", w.Received))
-				if _, visible := now[u]; visible && w.Bytes > 0 {
-					sum, pages = sum+w.Bytes, pages+1
-				}
-			}
-			want(f, fmt.Sprint("step ", step, ": weights"), f.weights(urls...), weights)
-			mean, n, err := f.site.MeanWeight(t.Context())
-			if n != pages || mean.Bytes != sum/max(pages, 1) || err != nil {
-				t.Errorf("step %d: the mean weight of %d pages is %d, want %d of %d (%v)", step, n, mean.Bytes, sum/max(pages, 1), pages, err)
-			}
-			_, cursor := f.changes(v, "")
-			for _, g := range past {
-				f.follow(v, g, now)
-			}
-			if past = append(past, glance{v.Site().Seq, cursor, now}); len(past) > 6 {
-				past = slices.Delete(past, 0, 1+rng.IntN(2))
-			}
-			if t.Failed() {
-				t.Fatalf("seed %d, step %d", seed, step)
+// randomURLs are the pages of the random models.
+var randomURLs = []string{"/", "/a", "/a/", "/b", "/b/", "/private/c", "/private/d", "/e"}
+
+// mutate applies a random change to the site and the model. A batch has one
+// name: the order of effects inside one is not part of the contract.
+func (m *model) mutate(f *fixture, rng *rand.Rand) {
+	pick := func() string { return randomURLs[rng.IntN(len(randomURLs))] }
+	from := fmt.Sprint("s", rng.IntN(2))
+	switch op := rng.IntN(16); {
+	case op < 12:
+		p := article(pick(), fmt.Sprint("text ", rng.IntN(3)))
+		ref := relative(p.URL)
+		if rng.IntN(4) == 0 {
+			ref = pick()
+		}
+		switch rng.IntN(6) {
+		case 0:
+			p.Author, p.Known = fmt.Sprint("Author ", rng.IntN(2)), millrace.FieldAuthor|millrace.FieldSection
+			p.Section = fmt.Sprint("s", rng.IntN(2))
+		case 1:
+			p.Access.NoIndex = true
+		case 2:
+			p.Known = 0
+		case 3:
+			p.Modified = f.clock().Add(time.Duration(rng.IntN(7200)-3600) * time.Second)
+			p.Known |= millrace.FieldModified
+		}
+		if n := rng.IntN(4); n > 0 {
+			p.Original = fmt.Append(nil, "original ", n)
+		}
+		if n := rng.Int64N(4); n > 0 {
+			p.Weight = millrace.Weight{Bytes: 1000 * n, Received: 300 * rng.Int64N(3)}
+		}
+		c := put(p)
+		c.URL = base + ref[1:]
+		f.from(from, c)
+		m.put(from, ref, p)
+	case op == 12:
+		ref := pick()
+		f.from(from, millrace.Change{Ref: millrace.Ref{URL: base + ref[1:]}})
+		m.touch(from, ref)
+	default:
+		ref := pick()
+		f.from(from, gone(ref))
+		m.remove(from, ref)
+	}
+}
+
+func newModel() *model {
+	return &model{raw: make(map[string]*millrace.Page), names: map[string]map[string]name{"s0": {}, "s1": {}}}
+}
+
+func randomCases() (cases []testCase) {
+	for seed := range uint64(testkit.Size(2, 4, 100)) {
+		cases = append(cases, testCase{fmt.Sprint("random changes agree with a model, seed ", seed), func(t *testing.T, f *fixture) {
+			randomChanges(t, f, seed)
+		}})
+	}
+	return cases
+}
+
+func randomChanges(t *testing.T, f *fixture, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 42))
+	f.taggers(slashes())
+	m := newModel()
+	modified, atSite := make(map[string]time.Time), make(map[string]time.Time)
+	var past, pastOfSite []glance
+	for step := range 120 {
+		switch op := rng.IntN(20); {
+		case op < 16:
+			m.mutate(f, rng)
+		case op == 16:
+			f.reopen()
+		case op == 17:
+			f.compact(time.Hour, 15*time.Hour)
+			f.pass(2 * time.Hour)
+		default:
+			f.pass(time.Duration(rng.IntN(2000)) * time.Millisecond)
+		}
+		what := fmt.Sprint("step ", step)
+		now, all := m.look(f.config.Visibility), m.all()
+		v, s := f.head(), f.siteHead()
+		f.compare(what, v, now, modified)
+		f.compareTags(what, v, now, modified)
+		f.compare(what+" of the site", s, all, atSite)
+		for from, names := range m.names {
+			for _, u := range randomURLs {
+				want(f, fmt.Sprint(what, ": original of ", u, " at ", from), f.original(from, base+u[1:]), names[u].original)
 			}
 		}
-	}}
+		m.compareWeights(f, what)
+		past = f.followAll(past, v, now)
+		if pastOfSite = f.followAll(pastOfSite, s, all); t.Failed() {
+			t.Fatalf("seed %d, step %d", seed, step)
+		}
+	}
+}
+
+func (m *model) compareWeights(f *fixture, what string) {
+	f.Helper()
+	var weights []string
+	var sum, pages int64
+	for _, u := range randomURLs {
+		var w millrace.Weight
+		if p := m.raw[u]; p != nil {
+			w = p.Weight
+		}
+		weights = append(weights, fmt.Sprint(u, " ", w.Bytes, " ", w.Received))
+		if w.Bytes > 0 {
+			sum, pages = sum+w.Bytes, pages+1
+		}
+	}
+	want(f, what+": weights", f.weights(randomURLs...), weights)
+	mean, n, err := f.site.MeanWeight(f.Context())
+	if n != pages || mean.Bytes != sum/max(pages, 1) || err != nil {
+		f.Errorf("%s: the mean weight of %d pages is %d, want %d of %d (%v)", what, n, mean.Bytes, sum/max(pages, 1), pages, err)
+	}
 }
 
 // compare looks at everything that a view shows.
@@ -245,7 +268,12 @@ func (f *fixture) compare(what string, v millrace.View, exp look, modified map[s
 	}
 	delete(sections, "")
 	want(f, what+": sections that are not listed", len(sections), 0)
-	var tags []string
+}
+
+// compareTags looks at the tags of a view.
+func (f *fixture) compareTags(what string, v millrace.View, exp look, modified map[string]time.Time) {
+	f.Helper()
+	tags := set()
 	for _, id := range slices.Sorted(maps.Keys(exp)) {
 		n := 1
 		if trimmed, ok := strings.CutSuffix(id, "/"); ok && exp[trimmed] != "" {
@@ -254,7 +282,17 @@ func (f *fixture) compare(what string, v millrace.View, exp look, modified map[s
 		tags = append(tags, fmt.Sprint(id, " ", n))
 		want(f, what+": date of the tag", f.tag(v, "one", id).Modified, modified[id])
 	}
-	want(f, what+": tags", f.tags(v, "one", ""), append(set(), tags...))
+	want(f, what+": tags", f.tags(v, "one", ""), tags)
+}
+
+// followAll follows from earlier views to a later one, and adds it to them.
+func (f *fixture) followAll(past []glance, v millrace.View, exp look) []glance {
+	f.Helper()
+	for _, g := range past {
+		f.follow(v, g, exp)
+	}
+	past = append(past, glance{f.cursor(v), exp})
+	return past[max(0, len(past)-6):]
 }
 
 // follow goes from an earlier view to a later one by the changes between them.
@@ -266,23 +304,23 @@ func (f *fixture) follow(v millrace.View, g glance, exp look) {
 		sign, id, _ := strings.Cut(c, "/")
 		id = "/" + id
 		if seen[id] {
-			f.Errorf("since %d: %s twice", g.seq, id)
+			f.Errorf("since %s: %s twice", g.cursor, id)
 		}
 		seen[id] = true
 		_, was := g.look[id]
 		_, is := exp[id]
 		if want := map[[2]bool]string{{false, true}: "+", {true, true}: "~", {true, false}: "-", {false, false}: "±"}[[2]bool{was, is}]; sign != want {
-			f.Errorf("since %d: %s, it was there: %v, it is there: %v", g.seq, c, was, is)
+			f.Errorf("since %s: %s, it was there: %v, it is there: %v", g.cursor, c, was, is)
 		}
 	}
 	for id := range exp {
 		if exp[id] != g.look[id] && !seen[id] {
-			f.Errorf("since %d: %s has changed and is not listed", g.seq, id)
+			f.Errorf("since %s: %s has changed and is not listed", g.cursor, id)
 		}
 	}
 	for id := range g.look {
 		if exp[id] == "" && !seen[id] {
-			f.Errorf("since %d: %s is gone and is not listed", g.seq, id)
+			f.Errorf("since %s: %s is gone and is not listed", g.cursor, id)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func stateCases() []testCase {
 			want(f, "value", f.value("a", "k"), "two\x00\xff")
 			want(f, "another key", f.value("a", "K"), "")
 			want(f, "another namespace", f.value("A", "k"), "")
-			f.reopen(nil)
+			f.reopen()
 			want(f, "after reopening", f.value("a", "k"), "two\x00\xff")
 			f.swap("a", "k", "two\x00\xff", "", nil)
 			want(f, "removed", f.value("a", "k"), "")

@@ -3,7 +3,6 @@
 package storetest
 
 import (
-	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,38 +10,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 )
 
-// Store is what the suite needs of an engine's store.
-type Store interface {
-	// Site opens the site of a name, or makes it.
-	Site(ctx context.Context, name string, c store.Config) (store.Site, error)
-	// State returns the small values that the store keeps.
-	State() store.State
-	// Keys returns the access keys.
-	Keys() store.Keys
-	// Costs returns what the mirrors have cost.
-	Costs() store.Costs
-	store.Usage
-	// Close gives the store back.
-	Close() error
-}
-
 // Engine says how to get stores. Only Open is required.
 type Engine struct {
-	// Open opens the store at a place, a new one if there is none yet. now is
-	// its clock.
-	Open func(t testing.TB, place string, now func() time.Time) Store
+	// Open opens the store at a place, a new one if the place has none. now is its
+	// clock.
+	Open func(t testing.TB, place string, now func() time.Time) store.Store
 	// Place makes a place without a store: a path, a DSN. nil = a path in a
 	// temporary folder.
 	Place func(t testing.TB) string
-	// Writes gives a number that moves with every row that the store writes.
-	// nil = it cannot tell, and the cases about it are skipped.
-	Writes func(t testing.TB, s Store) int64
+	// Durable says that a store that is closed can be opened again.
+	Durable bool
+	// Writes returns a number that rises with every row that the store writes.
+	// nil = the engine does not count them, and the cases about it are skipped.
+	Writes func(t testing.TB, s store.Store) int64
 }
 
 // testCase is one sentence of the contract.
@@ -51,49 +35,93 @@ type testCase struct {
 	run  func(t *testing.T, f *fixture)
 }
 
-// Run runs the suite, each case on a store of its own.
+// Run runs the suite, each case on a store of its own. It leaves out the part
+// about usage if the engine's stores are not a [store.Usage].
 func Run(t *testing.T, e Engine) {
-	cases := slices.Concat(applyCases(), mergeCases(), nameCases(), originalCases(), weightCases(), viewCases(), logCases(), tagCases(), deriveCases(), lifeCases(), stateCases(), keyCases(), costCases(), usageCases(), searchCases(), wordCases())
-	for seed := range uint64(4) {
-		cases = append(cases, randomCase(seed))
+	parts := []struct {
+		name  string
+		cases []testCase
+	}{
+		{"site", slices.Concat(siteCases(), applyCases(), mergeCases(), nameCases(), originalCases(), weightCases())},
+		{"view", slices.Concat(both(viewCases()), both(logCases()))},
+		{"publication", slices.Concat(publicationCases(), refreshCases(), editionCases(), tagCases())},
+		{"generation", slices.Concat(generationCases(), dropCases())},
+		{"life", lifeCases()},
+		{"state", stateCases()},
+		{"lease", leaseCases()},
+		{"key", keyCases()},
+		{"cost", costCases()},
+		{"random", slices.Concat(randomCases(), generationModelCases())},
+		{"usage", usageCases()},
 	}
-	for _, c := range cases {
-		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			t.Parallel()
-			c.run(t, newFixture(t, e))
+	for _, part := range parts {
+		t.Run(part.name, func(t *testing.T) {
+			if _, ok := newFixture(t, e).store.(store.Usage); part.name == "usage" && !ok {
+				t.Skip("the engine stores no usage")
+			}
+			for _, c := range part.cases {
+				t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+					t.Parallel()
+					c.run(t, newFixture(t, e))
+				})
+			}
 		})
 	}
 }
 
 const (
-	base   = "https://example.com/"
-	origin = "folder:/srv/site" // where most changes come from
+	base      = "https://example.com/"
+	localBase = "http://localhost:8080/" // of a second publication
+	siteName  = base
+	origin    = "folder:/srv/site" // where most changes come from
 )
 
-// fixture is a store with one site and a clock that stands still unless moved.
+// fixture is a store with one site, one publication of it and a clock that
+// stands still unless moved.
 type fixture struct {
 	*testing.T
 	engine Engine
 	place  string
-	config store.Config
-	store  Store
+	name   string       // of the site
+	config store.Config // of pub
+	store  store.Store
+	usage  store.Usage // the store; nil if it is not one
 	site   store.Site
+	pub    store.Publication
+	ofSite bool // head returns the view of the site
 
 	mu  sync.Mutex
 	now time.Time
 }
 
 func newFixture(t *testing.T, e Engine) *fixture {
-	f := &fixture{T: t, engine: e, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	if e.Place != nil {
-		f.place = e.Place(t)
-	} else {
-		f.place = filepath.Join(t.TempDir(), "store")
-	}
+	f := &fixture{T: t, engine: e, name: siteName, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	f.setPlace()
 	f.config = store.Config{Base: base}
 	f.open()
 	t.Cleanup(func() { _ = f.store.Close() })
 	return f
+}
+
+func (f *fixture) setPlace() {
+	if f.engine.Place != nil {
+		f.place = f.engine.Place(f.T)
+	} else {
+		f.place = filepath.Join(f.TempDir(), "store")
+	}
+}
+
+// both runs cases about views with the views of a publication and with those of
+// its site.
+func both(cases []testCase) []testCase {
+	all := slices.Clone(cases)
+	for _, c := range cases {
+		all = append(all, testCase{c.name + " (site)", func(t *testing.T, f *fixture) {
+			f.ofSite = true
+			c.run(t, f)
+		}})
+	}
+	return all
 }
 
 func (f *fixture) clock() time.Time {
@@ -108,178 +136,101 @@ func (f *fixture) pass(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
+// open opens the store, unless it is open, the site and the publication.
 func (f *fixture) open() {
 	f.Helper()
-	f.store = f.engine.Open(f.T, f.place, f.clock)
-	f.site = f.another("main", f.config)
+	if f.store == nil {
+		f.store = f.engine.Open(f.T, f.place, f.clock)
+		f.usage, _ = f.store.(store.Usage)
+	}
+	f.site = f.openSite(f.name, base)
+	f.pub = f.publication(f.config)
 }
 
-// reopen closes the store and opens it again, with another configuration if
-// mend says so.
-func (f *fixture) reopen(mend func(c *store.Config)) {
+// reopen opens the site and the publication again, and the store if the engine
+// is durable.
+func (f *fixture) reopen() {
 	f.Helper()
-	if err := f.store.Close(); err != nil {
-		f.Fatalf("close: %v", err)
-	}
-	if mend != nil {
-		mend(&f.config)
+	if f.engine.Durable {
+		if err := f.store.Close(); err != nil {
+			f.Fatalf("close: %v", err)
+		}
+		f.store = nil
 	}
 	f.open()
 }
 
-func (f *fixture) another(name string, c store.Config) store.Site {
+// configure opens the publication of another configuration.
+func (f *fixture) configure(change func(c *store.Config)) {
 	f.Helper()
-	s, err := f.store.Site(f.Context(), name, c)
+	change(&f.config)
+	f.pub = f.publication(f.config)
+}
+
+// taggers opens the publication with other taggers.
+func (f *fixture) taggers(taggers ...millrace.Tagger) {
+	f.Helper()
+	f.configure(func(c *store.Config) { c.Taggers = taggers })
+}
+
+func (f *fixture) openSite(name, base string) store.Site {
+	f.Helper()
+	s, err := f.store.Site(f.Context(), name, base)
 	if err != nil {
 		f.Fatalf("site %s: %v", name, err)
 	}
 	return s
 }
 
-// article is a page that a source knows well.
-func article(path, text string) *millrace.Page {
-	return &millrace.Page{
-		URL: base + strings.TrimPrefix(path, "/"), Title: "Title of " + path,
-		Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Level: 2, Text: "Heading"}, {Type: millrace.TextBlock, Text: text}},
-		Detail: millrace.DetailBlocks,
-		Known:  millrace.FieldTitle | millrace.FieldContent | millrace.FieldAccess,
-	}
-}
-
-// put is the change that brings a page.
-func put(p *millrace.Page) millrace.Change {
-	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL, Version: p.Version}, Page: p}
-}
-
-// gone is the change that takes a page away.
-func gone(path string) millrace.Change {
-	return millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: base + strings.TrimPrefix(path, "/")}}
-}
-
-// apply applies changes that must be taken.
-func (f *fixture) apply(batch ...millrace.Change) millrace.Tally {
+func (f *fixture) publication(c store.Config) store.Publication {
 	f.Helper()
-	return f.from(origin, batch...)
-}
-
-func (f *fixture) from(from string, batch ...millrace.Change) millrace.Tally {
-	f.Helper()
-	tally, err := f.site.Apply(f.Context(), from, batch)
+	p, err := f.site.Publication(f.Context(), c)
 	if err != nil {
-		f.Fatalf("apply: %v", err)
+		f.Fatalf("publication: %v", err)
 	}
-	return tally
+	return p
 }
 
-// puts applies pages of one text each.
-func (f *fixture) puts(paths ...string) {
-	f.Helper()
-	var batch []millrace.Change
-	for _, p := range paths {
-		batch = append(batch, put(article(p, "Text of "+p)))
-	}
-	f.apply(batch...)
-}
-
-func (f *fixture) derive() {
-	f.Helper()
-	if err := f.site.Derive(f.Context(), nil); err != nil {
-		f.Fatalf("derive: %v", err)
-	}
-}
-
+// head returns the newest view of the publication, which it refreshes, or of
+// the site.
 func (f *fixture) head() millrace.View {
 	f.Helper()
+	if f.ofSite {
+		return f.siteHead()
+	}
+	return f.refresh(f.pub)
+}
+
+func (f *fixture) siteHead() millrace.View {
+	f.Helper()
 	v, err := f.site.Head(f.Context())
+	if err != nil {
+		f.Fatalf("head of the site: %v", err)
+	}
+	return v
+}
+
+// refresh refreshes a publication and returns its head.
+func (f *fixture) refresh(p store.Publication) millrace.View {
+	f.Helper()
+	if err := p.Refresh(f.Context(), store.Lease{}, nil); err != nil {
+		f.Fatalf("refresh: %v", err)
+	}
+	return f.headOf(p)
+}
+
+func (f *fixture) headOf(p store.Publication) millrace.View {
+	f.Helper()
+	v, err := p.Head(f.Context())
 	if err != nil {
 		f.Fatalf("head: %v", err)
 	}
 	return v
 }
 
-func (f *fixture) page(v millrace.View, path string) *millrace.Page {
+func (f *fixture) compact(keep, horizon time.Duration) {
 	f.Helper()
-	p, err := v.Page(f.Context(), millrace.Ref{URL: path})
-	if err != nil {
-		f.Fatalf("page %s: %v", path, err)
-	}
-	return p
-}
-
-// paths lists what a scan yields, as identities.
-func (f *fixture) paths(v millrace.View, s millrace.Scan) []string {
-	f.Helper()
-	paths := []string{}
-	for p, err := range v.Scan(f.Context(), s) {
-		if err != nil {
-			f.Fatalf("scan: %v", err)
-		}
-		paths = append(paths, relative(p.URL))
-	}
-	return paths
-}
-
-// held lists what is remembered of a source, as identity=version.
-func (f *fixture) held(from string, urls ...string) []string {
-	f.Helper()
-	list := []string{}
-	for r, err := range f.site.Held(f.Context(), from, urls...) {
-		if err != nil {
-			f.Fatalf("held: %v", err)
-		}
-		list = append(list, relative(r.URL)+"="+r.Version)
-	}
-	return list
-}
-
-// relative shortens the URLs of the suite.
-func relative(url string) string {
-	if rest, ok := strings.CutPrefix(url, base); ok {
-		return "/" + rest
-	}
-	return url
-}
-
-// changes lists the changes of a view since a cursor: "+/a" new, "~/a" changed,
-// "-/a" gone, "±/a" come and gone; and the cursor to go on from.
-func (f *fixture) changes(v millrace.View, since millrace.Cursor) (list []string, next millrace.Cursor) {
-	f.Helper()
-	list = []string{}
-	for c, err := range v.Changes(f.Context(), since) {
-		if err != nil {
-			f.Fatalf("changes since %q: %v", since, err)
-		}
-		switch {
-		case next != "":
-			f.Fatalf("a change after the mark: %+v", c)
-		case c.Kind == millrace.Mark:
-			next = c.Mark.Cursor
-			if c.Mark.Whole != (since == "") {
-				f.Errorf("since %q: mark.Whole = %v", since, c.Mark.Whole)
-			}
-		case c.Kind == millrace.Delete && c.New:
-			list = append(list, "±"+relative(c.URL))
-		case c.Kind == millrace.Delete:
-			list = append(list, "-"+relative(c.URL))
-		case c.New:
-			list = append(list, "+"+relative(c.URL))
-		default:
-			list = append(list, "~"+relative(c.URL))
-		}
-	}
-	if next == "" {
-		f.Fatalf("changes since %q end without a mark", since)
-	}
-	return list, next
-}
-
-// want compares.
-func want[T any](f *fixture, what string, got, want T) {
-	f.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		f.Errorf("%s (-want +got):\n%s", what, diff)
+	if err := f.site.Compact(f.Context(), keep, horizon); err != nil {
+		f.Fatalf("compact: %v", err)
 	}
 }
-
-// set is a list of strings; an empty one is not nil.
-func set(s ...string) []string { return append([]string{}, s...) }

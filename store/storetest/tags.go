@@ -65,13 +65,9 @@ func (f *fixture) tags(v millrace.View, room, after string) []string {
 }
 
 func tagCases() []testCase {
-	with := func(taggers ...millrace.Tagger) func(c *store.Config) {
-		return func(c *store.Config) { c.Taggers = taggers }
-	}
 	return []testCase{
 		{"a tag is computed from what a view shows", func(t *testing.T, f *fixture) {
-			f.reopen(with(tagger("one"), tagger("two")))
-			f.derive()
+			f.taggers(tagger("one"), tagger("two"))
 			p := article("/a", "12345")
 			p.Author = "Ada ada@example.com"
 			p.Known |= millrace.FieldAuthor
@@ -88,8 +84,7 @@ func tagCases() []testCase {
 			f.untagged(v, "one", "/b")
 		}},
 		{"a tag follows its page", func(t *testing.T, f *fixture) {
-			f.reopen(with(tagger("one")))
-			f.derive()
+			f.taggers(tagger("one"))
 			f.puts("/a")
 			first := f.head()
 			tag := f.tag(first, "one", "/a")
@@ -110,24 +105,24 @@ func tagCases() []testCase {
 			want(f, "tags at last", f.tags(f.head(), "one", ""), set("/a 1"))
 		}},
 		{"a tag that an edition has shown is gone, any other is not found", func(t *testing.T, f *fixture) {
-			f.reopen(with(tagger("one")))
-			f.derive()
+			f.taggers(tagger("one"))
 			publish := func(v millrace.View) {
 				t.Helper()
-				from := uint64(0)
-				if last, _, err := f.site.Published(t.Context()); err == nil {
-					from = last.Site().Seq
-				}
-				if err := f.site.Publish(t.Context(), from, v.Site().Seq, nil); err != nil {
+				_, last, _ := f.pub.Published(t.Context())
+				if _, err := f.pub.Publish(t.Context(), store.Lease{}, last.Number, v.Site().Seq, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
 			archive := article("/archive", "t")
 			archive.Kind = millrace.Archive
 			archive.Known |= millrace.FieldKind
+			early := f.head()
 			f.puts("/shown", "/edited", "/retired")
 			f.apply(put(archive))
 			publish(f.head())
+			if _, err := early.Tag(t.Context(), "one", "/shown"); !errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrGone) {
+				t.Errorf("a tag that later editions had: %v", err)
+			}
 			f.pass(time.Hour)
 			f.apply(put(article("/edited", "edited")), put(article("/unseen", "no edition has it")), put(article("/late", "late")))
 			late := f.head()
@@ -149,31 +144,19 @@ func tagCases() []testCase {
 			all("after an edition that was under way")
 			publish(f.head())
 			f.pass(2 * time.Hour)
-			if err := f.site.Compact(t.Context(), time.Minute, 24*time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			f.compact(time.Minute, 24*time.Hour)
 			all("after Compact")
 			f.puts("/shown")
+			f.head()
 			f.apply(gone("/shown"))
 			all("after it came and went again")
-			f.pass(48 * time.Hour)
-			f.puts("/more")
-			publish(f.head())
-			f.pass(48 * time.Hour)
-			if err := f.site.Compact(t.Context(), time.Minute, time.Hour); err != nil {
-				t.Fatal(err)
-			}
-			clear(want)
-			want["/retired"], want["/edited"] = false, false
-			all("beyond the horizon")
 		}},
 		{"a room may have nothing for a page", func(t *testing.T, f *fixture) {
-			f.reopen(with(tagger("one")))
-			f.derive()
+			f.taggers(tagger("one"))
 			archive, refused := article("/tags", "t"), article("/refused", "refused")
 			archive.Kind = millrace.Archive
 			archive.Known |= millrace.FieldKind
-			want(f, "tally", f.apply(put(archive), put(refused), put(article("/a", "a"))), millrace.Tally{Added: 3})
+			f.apply(put(archive), put(refused), put(article("/a", "a")))
 			f.untagged(f.head(), "one", "/tags")
 			f.untagged(f.head(), "one", "/refused")
 			article := archive.Clone()
@@ -185,8 +168,7 @@ func tagCases() []testCase {
 			f.tag(with, "one", "/tags")
 		}},
 		{"tags come in the order of the identities", func(t *testing.T, f *fixture) {
-			f.reopen(with(tagger("one")))
-			f.derive()
+			f.taggers(tagger("one"))
 			var batch []millrace.Change
 			var exp []string
 			for i := range 600 {
@@ -199,8 +181,7 @@ func tagCases() []testCase {
 			want(f, "unknown room", f.tags(f.head(), "none", ""), set())
 		}},
 		{"rivals are numbered by their presence", func(t *testing.T, f *fixture) {
-			f.reopen(with(slashes(), tagger("two")))
-			f.derive()
+			f.taggers(slashes(), tagger("two"))
 			f.apply(put(article("/a/", "late")))
 			alone := f.head()
 			want(f, "alone", f.tag(alone, "one", "/a/").N, 1)
@@ -217,9 +198,30 @@ func tagCases() []testCase {
 			want(f, "alone again", f.tags(f.head(), "one", ""), set("/a/ 1"))
 			want(f, "the view between", f.tags(both, "one", ""), set("/a 1", "/a/ 2"))
 		}},
+		{"rivals come and go between two refreshes", func(t *testing.T, f *fixture) {
+			f.taggers(slashes())
+			f.puts("/a", "/a/", "/b/", "/c", "/c/", "/d/")
+			want(f, "at first", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b/ 1", "/c 1", "/c/ 2", "/d/ 1"))
+			f.apply(gone("/a"), gone("/c"), put(article("/b", "new")), put(article("/d", "new")))
+			f.apply(put(article("/c", "back")), gone("/d"), put(article("/b/", "edited")))
+			want(f, "then", f.tags(f.head(), "one", ""), set("/a/ 1", "/b 1", "/b/ 2", "/c 1", "/c/ 2", "/d/ 1"))
+			f.apply(gone("/b/"), gone("/c"), put(article("/e/", "new")))
+			f.apply(put(article("/b/", "back")), put(article("/a", "back")), put(article("/e", "new")))
+			want(f, "at last", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b 1", "/b/ 2", "/c/ 1", "/d/ 1", "/e 1", "/e/ 2"))
+		}},
+		{"a hidden page is no rival", func(t *testing.T, f *fixture) {
+			f.taggers(slashes())
+			secret := article("/a", "s")
+			secret.Access.NoIndex = true
+			f.apply(put(secret), put(article("/a/", "text")))
+			want(f, "hidden", f.tags(f.head(), "one", ""), set("/a/ 1"))
+			f.puts("/a")
+			want(f, "shown", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2"))
+			f.apply(put(secret))
+			want(f, "hidden again", f.tags(f.head(), "one", ""), set("/a/ 1"))
+		}},
 		{"rivals in one batch are numbered alike in any order", func(t *testing.T, f *fixture) {
-			f.reopen(with(slashes()))
-			f.derive()
+			f.taggers(slashes())
 			f.apply(put(article("/a", "x")), put(article("/a/", "y")), put(article("/b/", "y")), put(article("/b", "x")))
 			want(f, "tags", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b 1", "/b/ 2"))
 		}},

@@ -15,7 +15,7 @@ import (
 
 func (f *fixture) record(site string, events ...store.Event) {
 	f.Helper()
-	if err := f.store.Record(f.Context(), site, events); err != nil {
+	if err := f.usage.Record(f.Context(), site, events); err != nil {
 		f.Fatalf("record %d events of %s: %v", len(events), site, err)
 	}
 }
@@ -23,7 +23,7 @@ func (f *fixture) record(site string, events ...store.Event) {
 func (f *fixture) events(site string, q store.EventQuery) []store.Event {
 	f.Helper()
 	list := []store.Event{}
-	for e, err := range f.store.Events(f.Context(), site, q) {
+	for e, err := range f.usage.Events(f.Context(), site, q) {
 		if err != nil {
 			f.Fatalf("events of %s: %v", site, err)
 		}
@@ -36,7 +36,7 @@ func (f *fixture) events(site string, q store.EventQuery) []store.Event {
 func (f *fixture) numbers(q store.EventQuery) []int {
 	f.Helper()
 	list := []int{}
-	for _, e := range f.events("main", q) {
+	for _, e := range f.events(siteName, q) {
 		list = append(list, int(e.Number))
 	}
 	return list
@@ -45,7 +45,7 @@ func (f *fixture) numbers(q store.EventQuery) []int {
 func (f *fixture) sums(site string, q store.SumQuery) []store.Sum {
 	f.Helper()
 	list := []store.Sum{}
-	for s, err := range f.store.Sums(f.Context(), site, q) {
+	for s, err := range f.usage.Sums(f.Context(), site, q) {
 		if err != nil {
 			f.Fatalf("sums of %s: %v", site, err)
 		}
@@ -56,7 +56,7 @@ func (f *fixture) sums(site string, q store.SumQuery) []store.Sum {
 
 func (f *fixture) top(of store.Topic, from, to time.Time, limit int) []store.TopItem {
 	f.Helper()
-	list, err := f.store.Top(f.Context(), "main", of, from, to, limit)
+	list, err := f.usage.Top(f.Context(), siteName, of, from, to, limit)
 	if err != nil {
 		f.Fatalf("most asked %s: %v", of, err)
 	}
@@ -65,7 +65,7 @@ func (f *fixture) top(of store.Topic, from, to time.Time, limit int) []store.Top
 
 func (f *fixture) tidy(events, hours time.Time) {
 	f.Helper()
-	if err := f.store.Tidy(f.Context(), "main", events, hours); err != nil {
+	if err := f.usage.Tidy(f.Context(), siteName, events, hours); err != nil {
 		f.Fatalf("tidy: %v", err)
 	}
 }
@@ -90,10 +90,10 @@ func noon(day int) time.Time { return time.Date(2026, 3, day, 12, 0, 0, 0, time.
 func usageCases() []testCase {
 	return append([]testCase{
 		{"a store begins without events", func(_ *testing.T, f *fixture) {
-			for _, site := range []string{"main", "nobody"} {
+			for _, site := range []string{siteName, "absent"} {
 				want(f, "events", f.events(site, store.EventQuery{}), []store.Event{})
 				want(f, "sums", f.sums(site, store.SumQuery{Per: store.Hour}), []store.Sum{})
-				n, err := f.store.Exported(f.Context(), site, "umami")
+				n, err := f.usage.Exported(f.Context(), site, "umami")
 				if n != 0 || err != nil {
 					f.Errorf("exported: %d, %v", n, err)
 				}
@@ -102,7 +102,7 @@ func usageCases() []testCase {
 			f.tidy(f.clock(), f.clock())
 		}},
 		{"events are kept as they were recorded", func(_ *testing.T, f *fixture) {
-			f.another("other", store.Config{Base: "https://other.example/"})
+			f.openSite("other", "https://other.example/")
 			now := f.clock().Add(123456789)
 			full := store.Event{
 				Number: 77, Time: now, Bot: "GPTBot", Family: "openai", Verdict: store.Verified, Protocol: "openfeeder", Endpoint: store.EndpointSearch,
@@ -110,29 +110,29 @@ func usageCases() []testCase {
 				Bytes: 1 << 40, Size: math.MaxInt64, HTML: 5, Received: 6, Took: 1234567 * time.Nanosecond,
 			}
 			other := fetched(now, "/", 404)
-			f.record("main", full, store.Event{})
+			f.record(siteName, full, store.Event{})
 			f.record("other", other)
-			f.record("main", other)
+			f.record(siteName, other)
 			full.Number, full.Time, full.Took = 1, now.Truncate(time.Millisecond), 1234*time.Microsecond
 			other.Time, other.Number = full.Time, 3
 			all := []store.Event{full, {Number: 2, Time: time.Time{}}, other}
-			want(f, "events", f.events("main", store.EventQuery{}), all)
+			want(f, "events", f.events(siteName, store.EventQuery{}), all)
 			f.tidy(time.Time{}, time.Time{})
-			f.reopen(nil)
-			f.record("main", other)
+			f.reopen()
+			f.record(siteName, other)
 			again := other
 			again.Number = 4
-			want(f, "events after reopening", f.events("main", store.EventQuery{}), append(all, again))
+			want(f, "events after reopening", f.events(siteName, store.EventQuery{}), append(all, again))
 			other.Number = 1
 			want(f, "those of the other site", f.events("other", store.EventQuery{}), []store.Event{other})
 		}},
 		{"texts of events are made harmless", func(_ *testing.T, f *fixture) {
 			long := strings.Repeat("ü", 200)
-			f.record("main", store.Event{
+			f.record(siteName, store.Event{
 				Time: f.clock(), Bot: "a\x00b", Family: "\xff", Verdict: "x\r\ny", Protocol: "\u0085", Endpoint: "\t", Path: long, Query: "<b>\x1b[31m",
 				Intent: strings.Repeat("x", 1000), Results: -1, Status: -1, Bytes: -1, Size: -1, HTML: -1, Received: -1, Took: -1,
 			})
-			want(f, "event", f.events("main", store.EventQuery{}), []store.Event{{
+			want(f, "event", f.events(siteName, store.EventQuery{}), []store.Event{{
 				Number: 1, Time: f.clock(), Bot: "a�b", Family: "�", Verdict: "x��y", Protocol: "�", Endpoint: "�",
 				Path: long[:store.MaxEventText], Query: "<b>�[31m", Intent: strings.Repeat("x", store.MaxEventText),
 			}})
@@ -144,7 +144,7 @@ func usageCases() []testCase {
 				if i%10 == 9 {
 					e.Endpoint = store.EndpointIndex
 				}
-				f.record("main", e)
+				f.record(siteName, e)
 				if i == 20 {
 					f.tidy(time.Time{}, time.Time{})
 				}
@@ -180,8 +180,8 @@ func usageCases() []testCase {
 		{"events are summed by hour and day", func(_ *testing.T, f *fixture) {
 			verified := fetched(noon(1).Add(time.Minute), "/c", 200)
 			verified.Verdict, verified.HTML, verified.Received = store.Verified, 0, 0
-			f.record("main", fetched(noon(1), "/a", 200), fetched(noon(1).Add(time.Hour-1), "/b", 200), fetched(noon(1), "/a", 304), verified)
-			f.record("main", fetched(noon(1).Add(time.Hour), "/a", 200), fetched(noon(2), "/a", 200))
+			f.record(siteName, fetched(noon(1), "/a", 200), fetched(noon(1).Add(time.Hour-1), "/b", 200), fetched(noon(1), "/a", 304), verified)
+			f.record(siteName, fetched(noon(1).Add(time.Hour), "/a", 200), fetched(noon(2), "/a", 200))
 			row := func(at time.Time, per store.Period, o store.Outcome, n int64) store.Sum {
 				s := store.Sum{Start: at, Per: per, Bot: "GPTBot", Family: "openai", Protocol: "tct-01", Endpoint: store.EndpointFetch, Outcome: o}
 				s.Events, s.HTML, s.Received, s.Weighed, s.Wired, s.Took = n, 9000*n, 3000*n, n, 9000*n, time.Duration(n)*700*time.Microsecond
@@ -203,30 +203,30 @@ func usageCases() []testCase {
 			days := []store.Sum{row(day(1), store.Day, store.Sent, 3), other, row(day(1), store.Day, store.Unmodified, 1), row(day(2), store.Day, store.Sent, 1)}
 			check := func(what string) {
 				f.Helper()
-				want(f, "hours, "+what, f.sums("main", store.SumQuery{Per: store.Hour}), hours)
-				want(f, "days, "+what, f.sums("main", store.SumQuery{}), days)
-				want(f, "some hours, "+what, f.sums("main", store.SumQuery{Per: store.Hour, From: noon(1).Add(1), To: noon(2)}), hours[3:4])
-				want(f, "some days, "+what, f.sums("main", store.SumQuery{Per: store.Day, From: day(1).Add(1), To: day(2).Add(1)}), days[3:])
+				want(f, "hours, "+what, f.sums(siteName, store.SumQuery{Per: store.Hour}), hours)
+				want(f, "days, "+what, f.sums(siteName, store.SumQuery{}), days)
+				want(f, "some hours, "+what, f.sums(siteName, store.SumQuery{Per: store.Hour, From: noon(1).Add(1), To: noon(2)}), hours[3:4])
+				want(f, "some days, "+what, f.sums(siteName, store.SumQuery{Per: store.Day, From: day(1).Add(1), To: day(2).Add(1)}), days[3:])
 			}
 			check("recorded")
 			f.pass(48 * time.Hour)
 			f.tidy(time.Time{}, time.Time{})
 			check("tidied")
-			f.reopen(nil)
+			f.reopen()
 			f.tidy(day(3), day(2).Add(-time.Hour))
 			check("without events")
 			want(f, "events", f.numbers(store.EventQuery{}), []int{})
 			f.tidy(day(3), day(2))
-			want(f, "days for hours", f.sums("main", store.SumQuery{Per: store.Hour}), append(days[:3:3], hours[4]))
-			f.record("main", fetched(noon(1), "/late", 304))
+			want(f, "days for hours", f.sums(siteName, store.SumQuery{Per: store.Hour}), append(days[:3:3], hours[4]))
+			f.record(siteName, fetched(noon(1), "/late", 304))
 			late := row(day(1), store.Day, store.Unmodified, 2)
 			for range 2 {
-				want(f, "a late event", f.sums("main", store.SumQuery{Per: store.Hour})[2], late)
-				want(f, "a late event's day", f.sums("main", store.SumQuery{Per: store.Day})[2], late)
+				want(f, "a late event", f.sums(siteName, store.SumQuery{Per: store.Hour})[2], late)
+				want(f, "a late event's day", f.sums(siteName, store.SumQuery{Per: store.Day})[2], late)
 				f.tidy(time.Time{}, time.Time{})
 			}
 			want(f, "its number", f.numbers(store.EventQuery{}), []int{7})
-			for _, err := range f.store.Sums(f.Context(), "main", store.SumQuery{Per: store.Hour / 2}) {
+			for _, err := range f.usage.Sums(f.Context(), siteName, store.SumQuery{Per: store.Hour / 2}) {
 				if !errors.Is(err, millrace.ErrInvalid) {
 					f.Errorf("half an hour: %v", err)
 				}
@@ -237,7 +237,7 @@ func usageCases() []testCase {
 				return store.Event{Time: at, Bot: "GPTBot", Protocol: "openfeeder", Endpoint: store.EndpointSearch, Query: q, Results: results, Status: status, Bytes: 10}
 			}
 			last := noon(2).Add(time.Second)
-			f.record("main", fetched(noon(1), "/a", 200), fetched(noon(2), "/b", 200), fetched(last, "/a", 304), fetched(noon(2), "/none", 404),
+			f.record(siteName, fetched(noon(1), "/a", 200), fetched(noon(2), "/b", 200), fetched(last, "/a", 304), fetched(noon(2), "/none", 404),
 				fetched(noon(2), "/gone", 410), fetched(noon(2), "/gone", 404), fetched(noon(2), "/kept", 403),
 				search(noon(2), "mill", 3, 200), search(noon(2), "mill", 0, 304), search(noon(2), "race", 0, 200), search(noon(2), "race", 0, 400), search(noon(2), "", 7, 200))
 			f.pass(24 * time.Hour)
@@ -259,48 +259,48 @@ func usageCases() []testCase {
 				want(f, "queries", f.top(store.TopQueries, time.Time{}, time.Time{}, 9), []store.TopItem{mill, race})
 				want(f, "missing", f.top(store.TopMissing, time.Time{}, time.Time{}, 1), []store.TopItem{{Name: "/gone", Events: 2, Last: gone}})
 			}
-			if _, err := f.store.Top(f.Context(), "main", "robots", time.Time{}, time.Time{}, 1); !errors.Is(err, millrace.ErrInvalid) {
+			if _, err := f.usage.Top(f.Context(), siteName, "robots", time.Time{}, time.Time{}, 1); !errors.Is(err, millrace.ErrInvalid) {
 				f.Errorf("unknown topic: %v", err)
 			}
 		}},
 		{"exporters go on where they were", func(_ *testing.T, f *fixture) {
-			f.record("main", fetched(noon(1), "/a", 200), fetched(noon(1), "/a", 200))
+			f.record(siteName, fetched(noon(1), "/a", 200), fetched(noon(1), "/a", 200))
 			for _, n := range []uint64{1, 2} {
-				if err := f.store.Export(f.Context(), "main", "umami", n); err != nil {
+				if err := f.usage.Export(f.Context(), siteName, "umami", n); err != nil {
 					f.Fatal(err)
 				}
 			}
-			f.reopen(nil)
+			f.reopen()
 			for name, want := range map[string]uint64{"umami": 2, "ga4": 0} {
-				if n, err := f.store.Exported(f.Context(), "main", name); n != want || err != nil {
+				if n, err := f.usage.Exported(f.Context(), siteName, name); n != want || err != nil {
 					f.Errorf("%s: %d, %v", name, n, err)
 				}
 			}
 			for _, n := range []uint64{3, math.MaxUint64} {
-				if err := f.store.Export(f.Context(), "main", "umami", n); !errors.Is(err, millrace.ErrInvalid) {
+				if err := f.usage.Export(f.Context(), siteName, "umami", n); !errors.Is(err, millrace.ErrInvalid) {
 					f.Errorf("event %d: %v", n, err)
 				}
 			}
 		}},
 		{"a site that is not there takes nothing", func(_ *testing.T, f *fixture) {
 			for what, err := range map[string]error{
-				"record": f.store.Record(f.Context(), "nobody", []store.Event{fetched(noon(1), "/", 200)}),
-				"export": f.store.Export(f.Context(), "nobody", "umami", 0),
-				"tidy":   f.store.Tidy(f.Context(), "nobody", noon(1), noon(1)),
+				"record": f.usage.Record(f.Context(), "absent", []store.Event{fetched(noon(1), "/", 200)}),
+				"export": f.usage.Export(f.Context(), "absent", "umami", 0),
+				"tidy":   f.usage.Tidy(f.Context(), "absent", noon(1), noon(1)),
 			} {
 				if !errors.Is(err, millrace.ErrNotFound) {
 					f.Errorf("%s: %v", what, err)
 				}
 			}
-			f.record("main")
+			f.record(siteName)
 			want(f, "events", f.numbers(store.EventQuery{}), []int{})
 		}},
 		{"numbers go on when all events are gone", func(_ *testing.T, f *fixture) {
-			f.record("main", fetched(noon(1), "/", 200), fetched(noon(1), "/", 200))
+			f.record(siteName, fetched(noon(1), "/", 200), fetched(noon(1), "/", 200))
 			f.pass(24 * time.Hour)
 			f.tidy(f.clock(), time.Time{})
-			f.reopen(nil)
-			f.record("main", fetched(f.clock(), "/", 200))
+			f.reopen()
+			f.record(siteName, fetched(f.clock(), "/", 200))
 			want(f, "events", f.numbers(store.EventQuery{}), []int{3})
 		}},
 		{"events that are recorded at once are all there", func(t *testing.T, f *fixture) {
@@ -313,7 +313,7 @@ func usageCases() []testCase {
 						for i := range events {
 							events[i] = fetched(noon(1).Add(time.Duration(b)*time.Hour), fmt.Sprint("/", i), 200)
 						}
-						if err := f.store.Record(t.Context(), "main", events); err != nil {
+						if err := f.usage.Record(t.Context(), siteName, events); err != nil {
 							t.Error(err)
 						}
 					}
@@ -321,7 +321,7 @@ func usageCases() []testCase {
 			}
 			wg.Go(func() {
 				for range batches {
-					if err := f.store.Tidy(t.Context(), "main", time.Time{}, time.Time{}); err != nil {
+					if err := f.usage.Tidy(t.Context(), siteName, time.Time{}, time.Time{}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -329,13 +329,13 @@ func usageCases() []testCase {
 			wg.Go(func() { // nobody sees an event twice, or a part of a batch
 				for range batches {
 					n := 0
-					for e, err := range f.store.Events(t.Context(), "main", store.EventQuery{}) {
+					for e, err := range f.usage.Events(t.Context(), siteName, store.EventQuery{}) {
 						if n++; err != nil || e.Number != uint64(n) {
 							t.Errorf("event %d: %+v, %v", n, e, err)
 						}
 					}
 					var sum int64
-					for s, err := range f.store.Sums(t.Context(), "main", store.SumQuery{Per: store.Day}) {
+					for s, err := range f.usage.Sums(t.Context(), siteName, store.SumQuery{Per: store.Day}) {
 						if sum += s.Events; err != nil {
 							t.Error(err)
 						}
@@ -346,7 +346,7 @@ func usageCases() []testCase {
 				}
 			})
 			wg.Wait()
-			want(f, "number", len(f.events("main", store.EventQuery{})), writers*batches*size)
+			want(f, "number", len(f.events(siteName, store.EventQuery{})), writers*batches*size)
 			want(f, "top", f.top(store.TopPages, time.Time{}, time.Time{}, 1)[0].Events, writers*batches)
 		}},
 	}, usageBoundCases()...)

@@ -20,14 +20,14 @@ func usageBoundCases() []testCase {
 					events[j] = fetched(noon(1), fmt.Sprint("/", i+j), 200)
 					events[j].Bot = fmt.Sprint("Bot", i+j)
 				}
-				f.record("main", events...)
+				f.record(siteName, events...)
 				if i == batch {
 					f.tidy(time.Time{}, time.Time{})
 				}
 			}
 			for range 2 {
 				for _, per := range []store.Period{store.Hour, store.Day} {
-					sums := f.sums("main", store.SumQuery{Per: per})
+					sums := f.sums(siteName, store.SumQuery{Per: per})
 					var all, other int64
 					for _, s := range sums {
 						all += s.Events
@@ -56,7 +56,7 @@ func usageBoundCases() []testCase {
 						events[j].Path = "/often"
 					}
 				}
-				f.record("main", events...)
+				f.record(siteName, events...)
 				f.tidy(time.Time{}, time.Time{})
 			}
 			f.pass(24 * time.Hour)
@@ -68,46 +68,46 @@ func usageBoundCases() []testCase {
 		}},
 		{"a clock that was years ahead leaves nothing for ever", func(_ *testing.T, f *fixture) {
 			wrong := noon(1).AddDate(74, 0, 0)
-			f.record("main", fetched(noon(1), "/a", 200))
-			f.record("main", fetched(wrong, "/b", 200), fetched(noon(1), "/c", 200))
+			f.record(siteName, fetched(noon(1), "/a", 200))
+			f.record(siteName, fetched(wrong, "/b", 200), fetched(noon(1), "/c", 200))
 			f.tidy(time.Time{}, time.Time{})
-			f.record("main", fetched(wrong, "/d", 200))
+			f.record(siteName, fetched(wrong, "/d", 200))
 			f.tidy(noon(1).Add(-time.Hour), noon(1))
 			want(f, "events", f.numbers(store.EventQuery{}), []int{1, 2, 3, 4})
 			f.pass(24 * time.Hour)
-			f.record("main", fetched(f.clock(), "/e", 200))
+			f.record(siteName, fetched(f.clock(), "/e", 200))
 			f.tidy(noon(1).Add(time.Hour), noon(1))
 			want(f, "events a day later", f.numbers(store.EventQuery{}), []int{4, 5})
 			var hours int
-			for _, s := range f.sums("main", store.SumQuery{Per: store.Hour, From: noon(3)}) {
+			for _, s := range f.sums(siteName, store.SumQuery{Per: store.Hour, From: noon(3)}) {
 				if s.Per == store.Hour {
 					hours++
 				}
 			}
 			want(f, "hours that are still to come", hours, 0)
 			f.pass(24 * time.Hour)
-			f.record("main", fetched(f.clock(), "/f", 200))
+			f.record(siteName, fetched(f.clock(), "/f", 200))
 			f.tidy(noon(2).Add(time.Hour), noon(1))
 			want(f, "events two days later", f.numbers(store.EventQuery{}), []int{6})
 		}},
 		{"who tidies by a clock that is ahead loses no hour to come", func(_ *testing.T, f *fixture) {
 			wrong := noon(1).AddDate(74, 0, 0)
-			f.record("main", fetched(noon(1), "/a", 200))
+			f.record(siteName, fetched(noon(1), "/a", 200))
 			f.tidy(time.Time{}, wrong)
 			f.pass(24 * time.Hour)
-			f.record("main", fetched(f.clock(), "/b", 200))
+			f.record(siteName, fetched(f.clock(), "/b", 200))
 			f.tidy(noon(1), noon(1))
-			sums := f.sums("main", store.SumQuery{Per: store.Hour})
+			sums := f.sums(siteName, store.SumQuery{Per: store.Hour})
 			want(f, "periods", []store.Period{sums[0].Per, sums[1].Per}, []store.Period{store.Day, store.Hour})
 			want(f, "start", sums[1].Start, f.clock())
 		}},
 		{"a clock that was years behind breaks nothing", func(_ *testing.T, f *fixture) {
 			early := time.Unix(-3600*30, 0).UTC()
-			f.record("main", fetched(early, "/old", 404), fetched(noon(1), "/a", 404))
+			f.record(siteName, fetched(early, "/old", 404), fetched(noon(1), "/a", 404))
 			f.tidy(early, early)
 			want(f, "events", f.numbers(store.EventQuery{}), []int{1, 2})
-			want(f, "start", f.sums("main", store.SumQuery{Per: store.Hour})[0].Start, early)
-			want(f, "day", f.sums("main", store.SumQuery{To: noon(1).AddDate(-1, 0, 0)})[0].Start, time.Unix(-2*86400, 0).UTC())
+			want(f, "start", f.sums(siteName, store.SumQuery{Per: store.Hour})[0].Start, early)
+			want(f, "day", f.sums(siteName, store.SumQuery{To: noon(1).AddDate(-1, 0, 0)})[0].Start, time.Unix(-2*86400, 0).UTC())
 			want(f, "missing", f.top(store.TopMissing, early.AddDate(0, 0, -1), noon(1).AddDate(-1, 0, 0), 0)[0].Name, "/old")
 			f.tidy(noon(1), noon(1))
 			want(f, "events", f.numbers(store.EventQuery{}), []int{2})

@@ -154,7 +154,7 @@ func randomUsage(seed uint64) testCase {
 		for step := range steps {
 			f.pass(time.Duration(rng.IntN(8*3600)-3600) * time.Second)
 			events := randomEvents(rng, f.clock())
-			f.record("main", events...)
+			f.record(siteName, events...)
 			m.record(events)
 			if rng.IntN(10) == 0 {
 				events, hours := f.clock().Add(-time.Duration(rng.IntN(96))*time.Hour), f.clock().Add(-time.Duration(rng.IntN(96))*time.Hour)
@@ -162,7 +162,7 @@ func randomUsage(seed uint64) testCase {
 				m.tidy(events, hours, f.clock())
 			}
 			if rng.IntN(20) == 0 {
-				f.reopen(nil)
+				f.reopen()
 			}
 			if step%8 == 0 {
 				f.compareUsage(rng, m)
@@ -176,9 +176,9 @@ func randomUsage(seed uint64) testCase {
 
 func (f *fixture) compareUsage(rng *rand.Rand, m *usageModel) {
 	f.Helper()
-	want(f, "events", f.events("main", store.EventQuery{}), append([]store.Event{}, m.events...))
-	want(f, "hours", f.sums("main", store.SumQuery{Per: store.Hour}), m.list(store.Hour))
-	want(f, "days", f.sums("main", store.SumQuery{Per: store.Day}), m.list(store.Day))
+	want(f, "events", f.events(siteName, store.EventQuery{}), append([]store.Event{}, m.events...))
+	want(f, "hours", f.sums(siteName, store.SumQuery{Per: store.Hour}), m.list(store.Hour))
+	want(f, "days", f.sums(siteName, store.SumQuery{Per: store.Day}), m.list(store.Day))
 	for of, items := range m.tops {
 		got := make(map[string]store.TopItem)
 		before := int64(math.MaxInt64)
@@ -204,7 +204,7 @@ func (f *fixture) compareUsage(rng *rand.Rand, m *usageModel) {
 	if rng.IntN(2) == 0 {
 		q.Outcomes = []store.Outcome{store.Missing, store.Failed}
 	}
-	want(f, fmt.Sprintf("%+v", q), f.events("main", q), m.query(q))
+	want(f, fmt.Sprintf("%+v", q), f.events(siteName, q), m.query(q))
 }
 
 // query gives the events that are asked for.

@@ -1,0 +1,29 @@
+package all
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace"
+)
+
+// A name is a file, unless it is of another kind; a URL is refused.
+func TestOpen(t *testing.T) {
+	for dsn, code := range map[string]string{
+		Memory:                                 "",
+		filepath.Join(t.TempDir(), "store.db"): "",
+		filepath.Join(t.TempDir(), "a:b"):      "",
+		"postgres://localhost/x":               "store-scheme",
+	} {
+		st, err := Open(t.Context(), dsn, nil)
+		if got := millrace.ErrorCode(err); err != nil && (got != code || !errors.Is(err, millrace.ErrInvalid)) || err == nil && code != "" {
+			t.Errorf("%s: %v, want %q", dsn, err, code)
+		}
+		if err == nil {
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

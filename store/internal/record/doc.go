@@ -1,0 +1,4 @@
+// Package record has what the engines of package store share: how a page is
+// encoded, and what becomes of a page in the log of a site and in that of a
+// publication. It keeps nothing itself.
+package record

@@ -1,0 +1,105 @@
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/store"
+)
+
+// ownBase stands in stored pages for the base of a site that has no URL of its
+// own.
+const ownBase = "http://site.invalid/"
+
+// Names maps the URLs of a caller who reads and writes a site to those that are
+// stored, and back.
+type Names struct {
+	Base string // of the caller's URLs
+	own  bool   // the site has a URL of its own, so that stored URLs are complete
+}
+
+// NewNames returns the names of a site for a base. It reports ErrInvalid if
+// base is not an absolute URL that ends with "/".
+func NewNames(site, base string) (Names, error) {
+	if u, err := url.Parse(base); err != nil || u.Host == "" || !strings.HasSuffix(base, "/") {
+		return Names{}, millrace.Coded("bad-base", fmt.Errorf("base %q: %w: not an absolute URL that ends with /", base, millrace.ErrInvalid))
+	}
+	return Names{base, IsURL(site)}, nil
+}
+
+// IsURL reports whether the name of a site is its URL.
+func IsURL(site string) bool { return strings.Contains(site, "://") }
+
+// Identity returns the identity of a URL, which may be an identity already.
+func (n Names) Identity(url string) string { return canon.Relative(n.Base, url) }
+
+// Absolute is the inverse of Identity.
+func (n Names) Absolute(identity string) string { return canon.Absolute(n.Base, identity) }
+
+// Store returns encoded meta or blocks as they are stored.
+func (n Names) Store(b []byte) []byte { return n.replace(b, n.Base, ownBase) }
+
+// Show is the inverse of Store, for the caller's base.
+func (n Names) Show(b []byte) []byte { return n.replace(b, ownBase, n.Base) }
+
+// replace changes the base of all URLs in JSON: strings that start with it.
+func (n Names) replace(b []byte, from, to string) []byte {
+	if n.own {
+		return b
+	}
+	old := []byte(`"` + from)
+	if !bytes.Contains(b, old) {
+		return b
+	}
+	return bytes.ReplaceAll(b, old, []byte(`"`+to))
+}
+
+// Generation returns the name of a publication and the fingerprint of its
+// generation: what decides, beside the site, which bytes it shows.
+func Generation(c store.Config) (name, fingerprint string) {
+	type format struct {
+		Room   string
+		Format int
+	}
+	var formats []format
+	for _, t := range c.Taggers {
+		formats = append(formats, format{t.Room, t.Format})
+	}
+	slices.SortFunc(formats, func(a, b format) int { return strings.Compare(a.Room, b.Room) })
+	b, err := json.Marshal([]any{Format, c.Visibility.Fingerprint(), formats})
+	if err != nil {
+		panic("record: strings do not encode: " + err.Error())
+	}
+	sum := sha256.Sum256(b)
+	return c.Base + " " + c.Docs, hex.EncodeToString(sum[:16])
+}
+
+// Complete checks a configuration and returns it with its defaults.
+func Complete(site string, c store.Config) (store.Config, Names, error) {
+	if c.Docs == "" {
+		c.Docs = c.Base
+	}
+	names, err := NewNames(site, c.Base)
+	if err == nil {
+		_, err = NewNames(site, c.Docs)
+	}
+	if err != nil {
+		return c, names, err
+	}
+	rooms := make(map[string]bool)
+	for _, t := range c.Taggers {
+		if t.Room == "" || strings.ContainsAny(t.Room, " ") || rooms[t.Room] || t.Tag == nil {
+			return c, names, millrace.Coded("bad-tagger", fmt.Errorf("tagger %q: %w: incomplete, or the second of its name", t.Room, millrace.ErrInvalid))
+		}
+		rooms[t.Room] = true
+	}
+	return c, names, nil
+}

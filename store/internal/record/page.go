@@ -1,0 +1,196 @@
+package record
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// Format changes when Show gives other bytes for the same page.
+const Format = 1
+
+// Entry is what a log says of one page.
+type Entry struct {
+	Present  bool  // false: the page is deleted; the zero Entry: it never was
+	Modified int64 // Unix s; of a deletion, when it was deleted
+	Meta     []byte
+	Blocks   []byte // encoded; nil = none
+	// Revision, Section and Published are of a page that is present.
+	Revision  []byte
+	Section   string
+	Published int64 // Unix s, 0 = undated
+	// Hint is the date of a site's page whose source does not speak for one.
+	Hint int64
+}
+
+// Page decodes what a site has of a page, with the date that its sources gave.
+func (e *Entry) Page() (*millrace.Page, error) {
+	p, err := Decode(e.Meta, e.Blocks)
+	if err == nil && p.Modified.IsZero() {
+		p.Modified = Instant(e.Hint)
+	}
+	return p, err
+}
+
+// Outcome is what a page means for a log.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Same    Outcome = iota // nothing changes
+	Amended                // the entry stays, with another Meta or Hint that no view shows
+	Changed                // there is a new entry
+)
+
+// Take returns what becomes of a site's entry when a source gives a page. in.URL
+// is the identity. newer: only a page with a later date counts. The names are
+// those of the site's caller.
+func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) (Entry, Outcome, error) {
+	blocks, err := EncodeBlocks(in.Blocks)
+	if err != nil {
+		return old, Same, err
+	}
+	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks)}
+	if old.Present && string(given.Meta) == string(old.Meta) && string(given.Blocks) == string(old.Blocks) {
+		return old, Same, nil // found without decoding what is stored
+	}
+	if !old.Present {
+		if in.Known&(millrace.FieldTitle|millrace.FieldContent) == 0 {
+			return old, Same, nil // too little for a page
+		}
+		given.describe(in)
+		given.Modified = modifiedAt(in.Modified, old.Modified, now)
+		given.Revision = Revision(names.Store(bare(in)), given.Blocks, given.Modified)
+		return given, Changed, nil
+	}
+	before, err := old.Page()
+	if err != nil {
+		return old, Same, err
+	}
+	if newer && !before.Modified.IsZero() && !in.Modified.After(before.Modified) {
+		return old, Same, nil
+	}
+	if !names.own { // both need URLs as they are stored
+		modified := in.Modified
+		if in, err = Decode(given.Meta, given.Blocks); err != nil {
+			return old, Same, err
+		}
+		in.Modified = modified
+	}
+	p, changed := millrace.Merge(before, in)
+	if !changed {
+		return old, Same, nil
+	}
+	e := Entry{Present: true, Meta: EncodeMeta(p)}
+	if e.Blocks, err = EncodeBlocks(p.Blocks); err != nil {
+		return old, Same, err
+	}
+	e.describe(p)
+	e.Modified = modifiedAt(p.Modified, old.Modified, now)
+	content := bare(p)
+	if string(content) == string(bare(before)) && string(e.Blocks) == string(old.Blocks) {
+		// The content is the same. The source may have a later date.
+		if !p.Known.Has(millrace.FieldModified) || p.Modified.Equal(before.Modified) || min(p.Modified.Unix(), now.Unix()) <= old.Modified {
+			e.Modified, e.Revision = old.Modified, old.Revision
+			return e, Amended, nil
+		}
+		e.Modified = min(p.Modified.Unix(), now.Unix())
+	}
+	e.Revision = Revision(content, e.Blocks, e.Modified)
+	return e, Changed, nil
+}
+
+// describe sets what an entry says of a page beside its content.
+func (e *Entry) describe(p *millrace.Page) {
+	e.Present, e.Section, e.Published = true, p.Section, Unix(p.Published)
+	if !p.Known.Has(millrace.FieldModified) {
+		e.Hint = Unix(p.Modified)
+	}
+}
+
+// Remove returns the entry of a page that is deleted.
+func Remove(old Entry, now time.Time) Entry {
+	return Entry{Modified: modifiedAt(time.Time{}, old.Modified, now)}
+}
+
+// Show returns what becomes of a publication's entry of a page, given the site's
+// entry, and the page that it shows, for taggers: nil if it shows none.
+func Show(old, site Entry, c *store.Config, names Names, identity string, now time.Time) (Entry, *millrace.Page, Outcome, error) {
+	var v *millrace.Page
+	if site.Present {
+		p, err := Decode(names.Show(site.Meta), names.Show(site.Blocks))
+		if err != nil {
+			return old, nil, Same, err
+		}
+		p.URL = identity
+		v, _ = c.Visibility.Apply(p)
+	}
+	if v == nil {
+		if !old.Present {
+			return old, nil, Same, nil
+		}
+		e := Remove(old, now)
+		if !site.Present && site.Modified != 0 {
+			e.Modified = max(site.Modified, old.Modified+1)
+		}
+		return e, nil, Changed, nil
+	}
+	e := Entry{
+		Present: true, Modified: max(site.Modified, old.Modified+1), Meta: names.Store(bare(v)), Blocks: site.Blocks,
+		Section: v.Section, Published: Unix(v.Published),
+	}
+	out := Changed
+	if old.Present && string(old.Meta) == string(e.Meta) && string(old.Blocks) == string(e.Blocks) {
+		// The content is the same. The source may have a later date.
+		if at := min(v.Modified.Unix(), site.Modified); v.Known.Has(millrace.FieldModified) && at > old.Modified {
+			e.Modified = at
+		} else {
+			e, out = old, Same
+		}
+	}
+	if out == Changed {
+		e.Revision = Revision(e.Meta, e.Blocks, e.Modified)
+	}
+	e.complete(v, names, identity)
+	return e, v, out, nil
+}
+
+// View returns the page of an entry as a view gives it.
+func (e *Entry) View(names Names, identity string) (*millrace.Page, error) {
+	p, err := Decode(names.Show(e.Meta), names.Show(e.Blocks))
+	if err != nil {
+		return nil, err
+	}
+	e.complete(p, names, identity)
+	return p, nil
+}
+
+// complete sets what a view says of a page beside its content.
+func (e *Entry) complete(p *millrace.Page, names Names, identity string) {
+	p.URL = names.Absolute(identity)
+	p.Modified, p.Known = Instant(e.Modified), p.Known|millrace.FieldModified
+	p.Version = hex.EncodeToString(e.Revision)
+}
+
+// bare encodes a page without its blocks and its date, which is beside the page
+// in a log: it does not make a page differ.
+func bare(p *millrace.Page) []byte {
+	b := *p
+	b.Modified, b.Known = time.Time{}, p.Known&^millrace.FieldModified
+	return EncodeMeta(&b)
+}
+
+// modifiedAt returns the date of a page that changes now: the source's if it
+// has one, never in the future, always later than before.
+func modifiedAt(source time.Time, before int64, now time.Time) int64 {
+	m := now.Unix()
+	if !source.IsZero() {
+		m = min(m, source.Unix())
+	}
+	if before != 0 {
+		m = max(m, before+1)
+	}
+	return m
+}

@@ -1,0 +1,95 @@
+package record
+
+import (
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace/store"
+)
+
+// Event returns an event as it is stored, without a number.
+func Event(e store.Event) store.Event {
+	e.Number, e.Time, e.Took = 0, e.Time.UTC().Truncate(time.Millisecond), max(e.Took, 0).Truncate(time.Microsecond)
+	e.Verdict, e.Endpoint = store.Verdict(text(string(e.Verdict))), store.Endpoint(text(string(e.Endpoint)))
+	for _, s := range []*string{&e.Bot, &e.Family, &e.Protocol, &e.Path, &e.Query, &e.Intent} {
+		*s = text(*s)
+	}
+	e.Status = max(e.Status, 0)
+	for _, n := range []*int64{&e.Results, &e.Bytes, &e.Size, &e.HTML, &e.Received} {
+		*n = max(*n, 0)
+	}
+	return e
+}
+
+// text returns what is stored of a text of an event: see [store.Usage].
+func text(s string) string {
+	if len(s) <= store.MaxEventText && !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			r = utf8.RuneError
+		}
+		if b.Len()+utf8.RuneLen(r) > store.MaxEventText {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Count returns what a stored event adds to sums.
+func Count(e *store.Event) store.Counts {
+	c := store.Counts{Events: 1, Results: e.Results, Bytes: e.Bytes, Size: e.Size, HTML: e.HTML, Received: e.Received, Took: e.Took}
+	if e.Cached {
+		c.Cached = 1
+	}
+	if e.HTML > 0 {
+		c.Weighed = 1
+	}
+	if e.Received > 0 {
+		c.Wired = e.HTML
+	}
+	return c
+}
+
+// Numbers returns the addresses of all numbers of c; the first is a duration in
+// ns.
+func Numbers(c *store.Counts) [10]*int64 {
+	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.Weighed, &c.Wired}
+}
+
+// AddCounts adds c to a sum. A number is at most the greatest one.
+func AddCounts(sum *store.Counts, c store.Counts) {
+	more := Numbers(&c)
+	for i, n := range Numbers(sum) {
+		Add(n, *more[i])
+	}
+}
+
+// Add adds two numbers that are not negative. The sum is at most the greatest
+// number.
+func Add(sum *int64, n int64) { *sum = min(*sum, math.MaxInt64-n) + n }
+
+// Asked returns what an event asked for, and whether it got nothing: see
+// [store.TopItem]. The topic "" is none.
+func Asked(e *store.Event) (of store.Topic, name string, empty bool) {
+	outcome := store.OutcomeOf(e.Status)
+	answered := outcome == store.Sent || outcome == store.Unmodified
+	switch {
+	case outcome == store.Missing:
+		of, name = store.TopMissing, e.Path
+	case answered && e.Endpoint == store.EndpointFetch:
+		of, name, empty = store.TopPages, e.Path, outcome == store.Unmodified
+	case answered && e.Endpoint == store.EndpointSearch:
+		of, name, empty = store.TopQueries, e.Query, outcome == store.Sent && e.Results == 0
+	}
+	if name == "" {
+		of = ""
+	}
+	return of, name, empty
+}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// copyRows is how many rows one transaction copies.
+const copyRows = 2000
+
+// copy copies the next rows of the generation that this one was forked from:
+// first its entries, then its tags.
+func (r *refresh) copy(ctx context.Context, was *generation) error {
+	g := *was
+	parent := &log{store: r.store, id: g.parent}
+	err := r.write(ctx, *was, &g, func(w *work) error {
+		if room, url, ok := strings.Cut(g.after, " "); ok || w.seq == g.fork {
+			return r.copyTags(w, &g, room, url)
+		}
+		st, err := parent.state(w)
+		if err != nil {
+			return err
+		}
+		if st.floor > g.fork {
+			return errForkLost
+		}
+		var to int64
+		err = w.row("SELECT coalesce(max(id), ?) FROM (SELECT id FROM entry WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)",
+			[]any{parent.entryID(g.fork), parent.entryID(w.seq), parent.entryID(g.fork), copyRows}, &to)
+		if err != nil {
+			return err
+		}
+		// The parent may have gone on since: an entry that has ended later has not.
+		err = w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta)
+			SELECT ?1 | (id & 1099511627775), ?2, kind, prev, iif(until > ?3, 1099511627775, until), modified, rank, body, section, url, revision, meta
+			FROM entry WHERE id > ?4 AND id <= ?5`, w.entryID(0), w.id, g.fork, parent.entryID(w.seq), to)
+		w.logState = logState{seq: to & forever, time: st.time, floor: st.floor, horizon: st.horizon}
+		return err
+	})
+	if errors.Is(err, errForkLost) || errors.Is(err, millrace.ErrConflict) && millrace.ErrorCode(err) == "log-dropped" {
+		// The next to open the publication forks it from a newer edition.
+		dropped := r.store.writer.do(ctx, func(t *tx) error {
+			return t.exec("UPDATE publication SET stage = ? WHERE id = ? AND stage = ?", dropping, g.id, copying)
+		})
+		err = errors.Join(errForkLost, dropped)
+	}
+	return err
+}
+
+// errForkLost is the error of a generation whose parent is gone before it was
+// copied.
+var errForkLost = millrace.Coded("fork-lost", fmt.Errorf("%w: the generation that it was forked from is gone; open it again", millrace.ErrConflict))
+
+// copyTags copies the next tags of the rooms that the publication has. After the
+// last one, the fork's own log begins.
+func (r *refresh) copyTags(w *work, g *generation, room, url string) error {
+	rooms := make([]string, 0, len(r.rooms))
+	for name := range r.rooms {
+		rooms = append(rooms, name)
+	}
+	slices.Sort(rooms)
+	if room == "" && len(rooms) > 0 {
+		room = rooms[0]
+	}
+	if room != "" {
+		next := ""
+		n := 0
+		err := w.rows("SELECT DISTINCT url FROM tag WHERE log = ? AND room = ? AND url > ? AND seq <= ? ORDER BY url LIMIT ?",
+			[]any{g.parent, room, url, g.fork, copyRows}, func(scan scanner) error { n++; return scan(&next) })
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			g.after = room + " " + next
+			return w.exec(`INSERT INTO tag (log, room, url, seq, until, n, modified, value, named)
+				SELECT ?1, room, url, seq, iif(until > ?2, 1099511627775, until), n, modified, value, named
+				FROM tag WHERE log = ?3 AND room = ?4 AND url > ?5 AND url <= ?6 AND seq <= ?2`, w.id, g.fork, g.parent, room, url, next)
+		}
+		if i := slices.Index(rooms, room); i+1 < len(rooms) {
+			g.after = rooms[i+1] + " "
+			return nil
+		}
+	}
+	err := w.exec("INSERT INTO moment (log, seq, time) SELECT ?, seq, time FROM moment WHERE log = ? AND seq <= ?", w.id, g.parent, g.fork)
+	if err != nil {
+		return err
+	}
+	err = w.exec(`INSERT INTO section (log, name, pages) SELECT ?1, section, count(*) FROM entry INDEXED BY entry_url
+		WHERE log = ?1 AND until = 1099511627775 AND kind < 3 GROUP BY section`, w.id)
+	if err != nil {
+		return err
+	}
+	g.stage, g.after, g.place = comparing, "", 0
+	return w.configure()
+}

@@ -1,0 +1,182 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// log is the log of a site or of one generation of a publication. Each of its
+// entries is one state of one page; views read them by sequence number.
+type log struct {
+	store   *Store
+	id      int64
+	site    int64 // log of the site
+	what    string
+	names   record.Names
+	docs    string
+	epoch   string
+	earlier []millrace.Epoch
+	rooms   map[string]bool // that have tags
+}
+
+// logState is a log's row.
+type logState struct{ seq, time, floor, horizon int64 }
+
+func (l *log) state(q querier) (st logState, err error) {
+	err = q.row("SELECT seq, time, floor, horizon FROM log WHERE id = ?", []any{l.id}, &st.seq, &st.time, &st.floor, &st.horizon)
+	if absent(err) {
+		err = millrace.Coded("log-dropped", fmt.Errorf("%w: it was not open for long and was dropped; open it again", millrace.ErrConflict))
+	}
+	return st, err
+}
+
+// entryID returns the entry.id of a sequence number.
+func (l *log) entryID(seq int64) int64 { return l.id<<logBits | seq }
+
+// work is a transaction on a log.
+type work struct {
+	*tx
+	*log
+	logState
+	now      time.Time
+	sections map[string]int // by how much they have grown
+}
+
+// change runs f in a transaction and writes the log's row back if it moved. It
+// fails if the lease is not the newest one of its name or has expired.
+func (l *log) change(ctx context.Context, lease store.Lease, f func(w *work) error) error {
+	return l.store.writer.do(ctx, func(t *tx) error {
+		now := l.store.now().UTC()
+		if err := checkLease(t, lease, now); err != nil {
+			return err
+		}
+		old, err := l.state(t)
+		if err != nil {
+			return err
+		}
+		w := &work{tx: t, log: l, logState: old, now: now, sections: make(map[string]int)}
+		if err := f(w); err != nil {
+			return err
+		}
+		for name, n := range w.sections {
+			if n == 0 {
+				continue
+			}
+			err := w.exec(`INSERT INTO section (log, name, pages) VALUES (?, ?, ?)
+				ON CONFLICT DO UPDATE SET pages = pages + excluded.pages`, l.id, name, n)
+			if err != nil {
+				return err
+			}
+		}
+		if w.logState == old {
+			return nil
+		}
+		return w.exec("UPDATE log SET seq = ?, time = ?, floor = ?, horizon = ? WHERE id = ?", w.seq, w.time, w.floor, w.horizon, l.id)
+	})
+}
+
+// mark makes the entries that were written visible. Their time is strictly later
+// than that of all entries before, whatever the clock does.
+func (w *work) mark() error {
+	w.time = max(w.now.UnixMilli(), w.time+1)
+	return w.exec("INSERT INTO moment (log, seq, time) VALUES (?, ?, ?)", w.id, w.seq, w.time)
+}
+
+// The kinds of entries.
+const (
+	added = iota + 1
+	updated
+	deleted
+	configured
+)
+
+// row is an entry as it is stored.
+type row struct {
+	record.Entry
+	seq, rank int64
+	kind      int
+	body      int64
+	url       string
+	weight    millrace.Weight
+}
+
+// current returns the newest entry of a page without its blocks, the zero one if
+// the page never was.
+func (l *log) current(q querier, url string) (r row, err error) {
+	err = q.row(`SELECT id, kind, modified, body, section, revision, meta, hint, html_bytes, html_received FROM entry
+		WHERE log = ? AND url = ? AND until = 1099511627775`, []any{l.id, url},
+		&r.seq, &r.kind, &r.Modified, &r.body, &r.Section, &r.Revision, &r.Meta, &r.Hint, &r.weight.Bytes, &r.weight.Received)
+	if absent(err) {
+		return row{}, nil
+	}
+	r.seq, r.url = r.seq&forever, url
+	r.Present = r.kind == added || r.kind == updated
+	return r, err
+}
+
+// isPresent reports whether a page is present.
+func (w *work) isPresent(url string) (bool, error) {
+	var one int
+	err := w.row(`SELECT 1 FROM entry WHERE log = ? AND url = ? AND until = 1099511627775 AND kind < 3`, []any{w.id, url}, &one)
+	if absent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// enter appends an entry of a page after old. It sets the entry's number and kind.
+func (w *work) enter(url string, old row, e *row) error {
+	w.seq++
+	e.seq = w.seq
+	if old.seq != 0 {
+		if err := w.exec("UPDATE entry SET until = ? WHERE id = ?", w.seq, w.entryID(old.seq)); err != nil {
+			return err
+		}
+	}
+	e.kind = updated
+	switch {
+	case !e.Present:
+		e.kind = deleted
+	case !old.Present:
+		e.kind = added
+	}
+	rank := int64(1) << 60 // undated: after everything
+	if e.Published != 0 {
+		rank = -e.Published
+	}
+	err := w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta, hint, html_bytes, html_received)
+		VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		w.entryID(w.seq), w.id, e.kind, old.seq, e.Modified, rank, e.body, e.Section, url, e.Revision, e.Meta, e.Hint, e.weight.Bytes, e.weight.Received)
+	if err != nil {
+		return err
+	}
+	if old.Present {
+		w.sections[old.Section]--
+	}
+	if e.Present {
+		w.sections[e.Section]++
+	}
+	return nil
+}
+
+// configure appends the entry of no page that says that the configuration has
+// changed.
+func (w *work) configure() error {
+	w.seq++
+	return w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url)
+		VALUES (?, ?, ?, 0, 1099511627775, 0, 0, 0, '', '')`, w.entryID(w.seq), w.id, configured)
+}
+
+// dropBody deletes a body that no entry of the site and its publications has.
+func (w *work) dropBody(url string, body int64) error {
+	if body == 0 {
+		return nil
+	}
+	return w.exec(`DELETE FROM body WHERE id = ?1 AND NOT EXISTS
+		(SELECT 1 FROM log CROSS JOIN entry ON entry.log = log.id WHERE log.site = ?2 AND entry.url = ?3 AND entry.body = ?1)`, body, w.site, url)
+}

@@ -1,0 +1,301 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// The stages of a generation.
+const (
+	copying   = iota + 1 // the parent's log
+	comparing            // every page of the site with its own
+	replaying            // the site's log
+	dropping             // Compact deletes it
+)
+
+// Publication is one generation of a publication. It implements
+// [store.Publication].
+type Publication struct {
+	*log
+	config  store.Config
+	touched atomic.Int64 // when opened was last written, Unix ms
+}
+
+var _ store.Publication = (*Publication)(nil)
+
+// generation is the row of a generation.
+type generation struct {
+	id           int64
+	epoch        string
+	earlier      []millrace.Epoch
+	parent, fork int64
+	stage        int
+	after        string
+	place        int64
+	head         int64
+	opened       int64
+}
+
+const generationColumns = "id, epoch, earlier, parent, fork, stage, after, place, head, opened"
+
+// readGeneration reads the first row that a query finds; where goes on after FROM
+// publication.
+func readGeneration(q querier, where string, args ...any) (*generation, error) {
+	g := new(generation)
+	var earlier []byte
+	err := q.row("SELECT "+generationColumns+" FROM publication "+where+" LIMIT 1", args,
+		&g.id, &g.epoch, &earlier, &g.parent, &g.fork, &g.stage, &g.after, &g.place, &g.head, &g.opened)
+	if absent(err) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(earlier, &g.earlier)
+	}
+	return g, err
+}
+
+// Publication implements [store.Site].
+func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publication, error) {
+	what := "publication of " + s.what
+	c, names, err := record.Complete(s.name, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	var g *generation
+	err = s.store.writer.do(ctx, func(t *tx) error {
+		now := s.store.now().UnixMilli()
+		if g, err = s.generation(t, c, now); err != nil {
+			return err
+		}
+		return t.exec("UPDATE publication SET opened = ? WHERE id = ?", now, g.id)
+	})
+	if err != nil {
+		return nil, explain(what, err)
+	}
+	p := &Publication{
+		log: &log{
+			store: s.store, id: g.id, site: s.id, what: what + " at " + c.Base, names: names, docs: c.Docs,
+			epoch: g.epoch, earlier: g.earlier, rooms: make(map[string]bool),
+		},
+		config: c,
+	}
+	for _, t := range c.Taggers {
+		p.rooms[t.Room] = true
+	}
+	return p, nil
+}
+
+// generation finds the generation of a configuration, or creates it.
+func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error) {
+	name, fingerprint := record.Generation(c)
+	last, err := s.lastPublished(t, name)
+	if err != nil {
+		return nil, err
+	}
+	own, err := readGeneration(t, "WHERE site = ? AND name = ? AND fingerprint = ? AND stage < 4 ORDER BY id DESC", s.id, name, fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil && own.stage == copying {
+		// What it was to continue may be gone.
+		var left bool
+		err := t.row("SELECT floor <= ? FROM log WHERE id = ?", []any{own.fork, own.parent}, &left)
+		if err != nil && !absent(err) {
+			return nil, err
+		}
+		if !left {
+			if err := t.exec("UPDATE publication SET stage = ? WHERE id = ?", dropping, own.id); err != nil {
+				return nil, err
+			}
+			own = nil
+		}
+	}
+	if own != nil && (last == nil || !slices.ContainsFunc(last.earlier, func(e millrace.Epoch) bool { return e.Name == own.epoch })) {
+		return own, nil
+	}
+	g := &generation{stage: comparing, head: -1, opened: now}
+	if last != nil {
+		g.stage, g.parent = copying, last.id
+		var number int64
+		if err := t.row("SELECT seq, number FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{last.id}, &g.fork, &number); err != nil {
+			return nil, err
+		}
+		g.earlier = append(slices.Clone(last.earlier), millrace.Epoch{Name: last.epoch, Last: uint64(g.fork)})
+	}
+	if g.id, err = newLog(t, s.id); err != nil {
+		return nil, err
+	}
+	earlier, err := json.Marshal(g.earlier)
+	if err != nil {
+		return nil, err
+	}
+	err = t.row(`INSERT INTO publication (id, site, name, fingerprint, epoch, earlier, parent, fork, stage, head, opened)
+		VALUES (?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?) RETURNING epoch`,
+		[]any{g.id, s.id, name, fingerprint, earlier, g.parent, g.fork, g.stage, g.head, now}, &g.epoch)
+	if err != nil || last == nil {
+		return g, err
+	}
+	return g, t.exec(`INSERT INTO published (log, number, own, seq, time, state, manifest)
+		SELECT ?, number, 0, seq, time, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1`, g.id, last.id)
+}
+
+// lastPublished returns the generation of a publication that published last, nil
+// if none has.
+func (s *Site) lastPublished(q querier, name string) (*generation, error) {
+	return readGeneration(q, "WHERE site = ? AND name = ? AND published > 0 AND stage < 4 ORDER BY published DESC", s.id, name)
+}
+
+// Name implements [store.Publication].
+func (p *Publication) Name() string { return "publication " + p.epoch }
+
+// touchEvery is how often a generation in use notes that it is.
+const touchEvery = time.Hour
+
+// touch notes that the generation is in use.
+func (p *Publication) touch(ctx context.Context) error {
+	now, last := p.store.now().UnixMilli(), p.touched.Load()
+	if now-last < touchEvery.Milliseconds() || !p.touched.CompareAndSwap(last, now) || p.store.writer.db == nil {
+		return nil
+	}
+	return p.store.writer.do(ctx, func(t *tx) error {
+		return t.exec("UPDATE publication SET opened = max(opened, ?) WHERE id = ?", now, p.id)
+	})
+}
+
+// row reads the generation's row.
+func (p *Publication) row(q querier) (*generation, error) {
+	g, err := readGeneration(q, "WHERE id = ? AND stage < 4", p.id)
+	if err == nil && g == nil {
+		err = millrace.Coded("log-dropped", fmt.Errorf("%w: it was not open for long and was dropped; open it again", millrace.ErrConflict))
+	}
+	return g, err
+}
+
+// Head implements [store.Publication].
+func (p *Publication) Head(ctx context.Context) (v millrace.View, err error) {
+	err = p.store.read.snapshot(ctx, func(q querier) error {
+		g, err := p.row(q)
+		if err == nil && g.head < 0 {
+			err = fmt.Errorf("%w: it was never refreshed", millrace.ErrNotFound)
+		}
+		if err == nil {
+			v, err = p.view(q, g.head)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, explain("head of "+p.what, err)
+	}
+	return v, nil
+}
+
+// Published implements [store.Publication].
+func (p *Publication) Published(ctx context.Context) (millrace.View, store.Edition, error) {
+	v := &view{log: p.log}
+	var e store.Edition
+	var state []byte
+	var own bool
+	err := p.touch(ctx)
+	if err == nil {
+		_, err = p.row(readQuerier{ctx, p.store.read})
+	}
+	if err == nil {
+		err = p.store.read.row(ctx, "SELECT number, own, seq, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1",
+			[]any{p.id}, &e.Number, &own, &v.seq, &state, &e.Manifest)
+	}
+	switch {
+	case absent(err), err == nil && !own:
+		err = fmt.Errorf("%w: it has published nothing", millrace.ErrNotFound)
+	case err == nil:
+		err = json.Unmarshal(state, &v.info)
+	}
+	if err != nil {
+		return nil, e, explain("edition of "+p.what, err)
+	}
+	return v, e, nil
+}
+
+// Publish implements [store.Publication].
+func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint64, manifest []byte) (store.Edition, error) {
+	e := store.Edition{Number: old + 1, Manifest: manifest}
+	err := p.change(ctx, l, func(w *work) error {
+		g, err := p.row(w)
+		if err != nil {
+			return err
+		}
+		to := int64(seq)
+		switch {
+		case g.head < 0 || seq > uint64(g.head):
+			return fmt.Errorf("%w: it is above the head", millrace.ErrInvalid)
+		case to < w.floor:
+			return fmt.Errorf("%w: its view has been compacted away", millrace.ErrConflict)
+		}
+		var number uint64
+		err = w.row("SELECT number FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{w.id}, &number)
+		if err != nil && !absent(err) {
+			return err
+		}
+		if number != old {
+			return fmt.Errorf("%w: edition %d is published, not %d", millrace.ErrConflict, number, old)
+		}
+		info, err := w.describe(w, w.logState, to)
+		if err != nil {
+			return err
+		}
+		state, err := json.Marshal(info)
+		if err != nil {
+			return err
+		}
+		// Tags that have ended while the edition was built are in it too.
+		err = w.exec("UPDATE tag SET named = 1 WHERE log = ? AND until < 1099511627775 AND until > ? AND seq <= ? AND named = 0", w.id, to, to)
+		if err != nil {
+			return err
+		}
+		// Compact needs the older ones, but not what they said.
+		if err := w.exec("UPDATE published SET state = NULL, manifest = NULL WHERE log = ? AND number = ?", w.id, number); err != nil {
+			return err
+		}
+		var id int64
+		err = w.row("INSERT INTO published (log, number, own, seq, time, state, manifest) VALUES (?, ?, 1, ?, ?, ?, ?) RETURNING id",
+			[]any{w.id, e.Number, to, w.now.UnixMilli(), state, manifest}, &id)
+		if err != nil {
+			return err
+		}
+		return w.exec("UPDATE publication SET published = ? WHERE id = ?", id, w.id)
+	})
+	if err != nil {
+		return store.Edition{}, explain("publish sequence number "+strconv.FormatUint(seq, 10)+" of "+p.what, err)
+	}
+	p.store.writer.rest(ctx)
+	return e, nil
+}
+
+// Manifests implements [store.Store].
+func (s *Store) Manifests(ctx context.Context) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for id := int64(0); ; {
+			var manifest []byte
+			err := s.read.row(ctx, "SELECT id, manifest FROM published WHERE id > ? AND manifest IS NOT NULL ORDER BY id LIMIT 1", []any{id}, &id, &manifest)
+			if absent(err) {
+				return
+			}
+			if err != nil {
+				yield(nil, explain("list the editions of store "+s.path, err))
+				return
+			}
+			if !yield(manifest, nil) {
+				return
+			}
+		}
+	}
+}

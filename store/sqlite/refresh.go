@@ -1,0 +1,359 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// refreshPages and refreshBytes bound one transaction of Refresh, so that others
+// can write in between.
+const (
+	refreshPages = 200
+	refreshBytes = 4 << 20
+)
+
+// Refresh implements [store.Publication].
+func (p *Publication) Refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+	err := p.touch(ctx)
+	if err == nil {
+		err = p.refresh(ctx, l, progress)
+	}
+	return explain("refresh "+p.what, err)
+}
+
+func (p *Publication) refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+	r := &refresh{Publication: p, site: &log{store: p.store, id: p.log.site}, lease: l, target: -1}
+	for total, stale := 0, 0; !r.complete; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		q := readQuerier{ctx, p.store.read}
+		g, err := p.row(q)
+		if err != nil {
+			return err
+		}
+		site, err := r.site.state(q)
+		if err == nil && r.target < 0 {
+			r.target = site.seq
+			err = q.row("SELECT coalesce(sum(pages), 0) FROM section WHERE log = ?", []any{r.site.id}, &total)
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case g.stage == copying:
+			err = r.copy(ctx, g)
+		case g.stage == comparing && g.place > 0:
+			err = r.compare(ctx, q, g)
+		case g.stage == comparing, g.place < site.horizon:
+			err = r.startComparing(ctx, g, site.seq)
+		default:
+			err = r.replay(ctx, q, g)
+		}
+		if errors.Is(err, errStale) && stale < 3 {
+			// Begin with what is there now.
+			stale++
+			if r.target = site.seq; g.stage == comparing {
+				err = r.startComparing(ctx, g, site.seq)
+			} else {
+				err = nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if progress != nil && r.done > 0 {
+			progress(min(r.done, total), total)
+		}
+	}
+	return nil
+}
+
+// errStale is the error of reading what Compact has taken from the site's log.
+var errStale = millrace.Coded("store-damaged", fmt.Errorf("%w: the content of an entry is missing", millrace.ErrInvalid))
+
+// refresh is one Refresh.
+type refresh struct {
+	*Publication
+	site     *log
+	lease    store.Lease
+	target   int64 // sequence number of the site that it goes to, -1 = not known yet
+	done     int   // pages
+	complete bool
+}
+
+// item is one page on its way into a publication.
+type item struct {
+	old  row
+	new  row
+	out  record.Outcome
+	tags []string // one per tagger; nil = as they were
+}
+
+// write runs f in a transaction if the generation is still as it was read, and
+// writes its row back.
+func (r *refresh) write(ctx context.Context, was generation, g *generation, f func(w *work) error) error {
+	return r.change(ctx, r.lease, func(w *work) error {
+		is, err := r.row(w)
+		if err != nil {
+			return err
+		}
+		if is.stage != was.stage || is.place != was.place || is.after != was.after {
+			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process refreshes it", millrace.ErrConflict))
+		}
+		if err := f(w); err != nil {
+			return err
+		}
+		if g.stage == replaying && g.place >= r.target {
+			if g.head < w.seq && w.seq > 0 {
+				if err := w.mark(); err != nil {
+					return err
+				}
+			}
+			g.head, r.complete = w.seq, true
+			if was.head < 0 && g.parent != 0 {
+				if err := w.exec("UPDATE publication SET forked = 1 WHERE id = ?", g.parent); err != nil {
+					return err
+				}
+			}
+		}
+		return w.exec("UPDATE publication SET stage = ?, after = ?, place = ?, head = ? WHERE id = ?", g.stage, g.after, g.place, g.head, g.id)
+	})
+}
+
+// startComparing begins a pass over the pages that the site has at a sequence
+// number.
+func (r *refresh) startComparing(ctx context.Context, was *generation, at int64) error {
+	g := *was
+	g.stage, g.after, g.place = comparing, "", at
+	if at == 0 {
+		g.stage = replaying // there is nothing to compare
+	}
+	return r.write(ctx, *was, &g, func(*work) error { return nil })
+}
+
+// compare takes the next pages of the site and of the publication, in the order
+// of their identities: what the site does not have is deleted.
+func (r *refresh) compare(ctx context.Context, q querier, was *generation) error {
+	g := *was
+	site, full, err := r.siteRows(q, g.place, `log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url`, "INDEXED BY entry_url",
+		r.site.id, g.after, g.place, r.site.entryID(g.place))
+	if err != nil {
+		return err
+	}
+	bound := "" // none
+	if full {
+		bound = site[len(site)-1].url
+	}
+	var own []string
+	err = q.rows(`SELECT url FROM entry INDEXED BY entry_url WHERE log = ? AND url > ? AND until = 1099511627775 AND kind < 3 ORDER BY url LIMIT ?`,
+		[]any{r.id, g.after, refreshPages}, func(scan scanner) error {
+			var url string
+			err := scan(&url)
+			own = append(own, url)
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	if len(own) == refreshPages && (bound == "" || own[len(own)-1] < bound) {
+		bound = own[len(own)-1]
+	}
+	pages := make(map[string]row)
+	for _, s := range site {
+		pages[s.url] = s
+	}
+	urls := own
+	for _, s := range site {
+		urls = append(urls, s.url)
+	}
+	slices.Sort(urls)
+	urls = slices.Compact(urls)
+	var rows []row
+	for _, url := range urls {
+		if bound != "" && url > bound {
+			break
+		}
+		s := pages[url]
+		s.url = url
+		rows = append(rows, s)
+	}
+	if g.after = bound; bound == "" {
+		g.stage = replaying
+	}
+	return r.take(ctx, q, was, &g, rows)
+}
+
+// replay takes the next entries of the site's log.
+func (r *refresh) replay(ctx context.Context, q querier, was *generation) error {
+	g := *was
+	rows, full, err := r.siteRows(q, r.target, "id > ? AND id <= ? AND until > ? ORDER BY id", "", r.site.entryID(g.place), r.site.entryID(r.target), r.target)
+	if err != nil {
+		return err
+	}
+	if g.place = max(r.target, g.place); full {
+		g.place = rows[len(rows)-1].seq
+	}
+	if len(rows) == 0 && was.place == g.place {
+		st, err := r.state(q)
+		if r.complete = st.seq == g.head; err != nil || r.complete {
+			return err
+		}
+	}
+	return r.take(ctx, q, was, &g, rows)
+}
+
+// siteRows reads entries that the site has at a sequence number. full: there may
+// be more.
+func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any) (rows []row, full bool, err error) {
+	size := 0
+	err = q.rows(`SELECT id, kind, modified, body, url, meta, hint, (SELECT data FROM body WHERE id = entry.body) FROM entry `+index+`
+		WHERE `+where+` LIMIT ?`, append(args, refreshPages), func(scan scanner) error {
+		var s row
+		if err := scan(&s.seq, &s.kind, &s.Modified, &s.body, &s.url, &s.Meta, &s.Hint, &s.Blocks); err != nil {
+			return err
+		}
+		s.seq &= forever
+		s.Present = s.kind < deleted
+		if s.Present && (s.Meta == nil || s.body != 0 && s.Blocks == nil) {
+			return errStale
+		}
+		rows = append(rows, s)
+		if size += len(s.Meta) + len(s.Blocks); size > refreshBytes {
+			full = true
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	// Compact may have taken rows away while they were read.
+	st, err := r.site.state(q)
+	if err == nil && st.floor > at {
+		err = errStale
+	}
+	return rows, full || len(rows) == refreshPages, err
+}
+
+// take shows rows of the site in the publication: it computes what they are
+// there, and writes that in one transaction.
+func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows []row) error {
+	items := make([]item, 0, len(rows))
+	for i := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		it, err := r.show(q, &rows[i], was.stage == comparing)
+		if err != nil {
+			return fmt.Errorf("%s: %w", rows[i].url, err)
+		}
+		if it != nil {
+			items = append(items, *it)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.done += len(rows)
+	return r.write(ctx, *was, g, func(w *work) error {
+		for i := range items {
+			if err := r.enter(w, g, &items[i]); err != nil {
+				return fmt.Errorf("%s: %w", items[i].new.url, err)
+			}
+		}
+		return nil
+	})
+}
+
+// show computes what becomes of one page, nil if nothing.
+func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
+	old, err := r.current(q, site.url)
+	if err != nil {
+		return nil, err
+	}
+	if old.Blocks = []byte("other"); old.body == site.body {
+		old.Blocks = site.Blocks
+	}
+	it := &item{old: old, new: row{url: site.url, body: site.body}}
+	var page *millrace.Page
+	it.new.Entry, page, it.out, err = record.Show(old.Entry, site.Entry, &r.config, r.names, site.url, r.store.now())
+	if err != nil {
+		return nil, err
+	}
+	if page == nil {
+		it.new.body = 0
+	}
+	if it.out == record.Same && (page == nil || !comparing) {
+		return nil, nil
+	}
+	if page != nil {
+		it.tags = r.tags(page)
+	}
+	return it, nil
+}
+
+// tags computes the values of a page's tags.
+func (r *refresh) tags(page *millrace.Page) []string {
+	info := millrace.Site{Base: r.config.Base, Docs: r.config.Docs}
+	values := make([]string, len(r.config.Taggers))
+	for i, t := range r.config.Taggers {
+		value, err := t.Tag(info, page)
+		if err != nil {
+			// The page is right; this protocol alone does not have it.
+			r.store.log.Warn("no tag for a page", "protocol", t.Room, "url", page.URL, "err", err)
+			value = ""
+		}
+		values[i] = value
+	}
+	return values
+}
+
+// enter writes one page.
+func (r *refresh) enter(w *work, g *generation, it *item) error {
+	seq, modified := max(it.old.seq, g.fork+1), it.old.Modified
+	if it.out == record.Changed {
+		if it.new.body != 0 {
+			var one int
+			if err := w.row("SELECT 1 FROM body WHERE id = ?", []any{it.new.body}, &one); absent(err) {
+				return errStale
+			} else if err != nil {
+				return err
+			}
+		}
+		if err := w.enter(it.new.url, it.old, &it.new); err != nil {
+			return err
+		}
+		seq, modified = it.new.seq, it.new.Modified
+	}
+	if !it.new.Present {
+		for room := range r.rooms {
+			if err := w.endTag(room, it.new.url, seq); err != nil {
+				return err
+			}
+		}
+		return r.ripple(w, it.new.url, seq)
+	}
+	for i, t := range r.config.Taggers {
+		row := tagRow{seq: seq, modified: modified, value: it.tags[i]}
+		if row.value != "" {
+			var err error
+			if row.n, err = w.ordinal(t, it.new.url); err != nil {
+				return err
+			}
+		}
+		if err := w.setTag(t.Room, it.new.url, row); err != nil {
+			return err
+		}
+	}
+	if it.out == record.Changed && it.new.kind == added {
+		return r.ripple(w, it.new.url, seq)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package storetest
+
+import (
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace"
+)
+
+// article is a page that a source knows well.
+func article(path, text string) *millrace.Page {
+	return &millrace.Page{
+		URL: base + strings.TrimPrefix(path, "/"), Title: "Title of " + path,
+		Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Level: 2, Text: "Heading"}, {Type: millrace.TextBlock, Text: text}},
+		Detail: millrace.DetailBlocks,
+		Known:  millrace.FieldTitle | millrace.FieldContent | millrace.FieldAccess,
+	}
+}
+
+// put is the change that brings a page.
+func put(p *millrace.Page) millrace.Change {
+	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL, Version: p.Version}, Page: p}
+}
+
+// alias is the change by which a source says under ref what page it means.
+func alias(ref string, p *millrace.Page) millrace.Change {
+	c := put(p)
+	c.URL = ref
+	return c
+}
+
+// gone is the change that takes a page away.
+func gone(path string) millrace.Change {
+	return millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: base + strings.TrimPrefix(path, "/")}}
+}
+
+// apply applies changes that must be accepted.
+func (f *fixture) apply(batch ...millrace.Change) millrace.Tally {
+	f.Helper()
+	return f.from(origin, batch...)
+}
+
+func (f *fixture) from(from string, batch ...millrace.Change) millrace.Tally {
+	f.Helper()
+	tally, err := f.site.Apply(f.Context(), from, batch)
+	if err != nil {
+		f.Fatalf("apply: %v", err)
+	}
+	return tally
+}
+
+// puts applies pages of one text each.
+func (f *fixture) puts(paths ...string) {
+	f.Helper()
+	var batch []millrace.Change
+	for _, p := range paths {
+		batch = append(batch, put(article(p, "Text of "+p)))
+	}
+	f.apply(batch...)
+}
+
+func (f *fixture) page(v millrace.View, path string) *millrace.Page {
+	f.Helper()
+	p, err := v.Page(f.Context(), millrace.Ref{URL: path})
+	if err != nil {
+		f.Fatalf("page %s: %v", path, err)
+	}
+	return p
+}
+
+// paths lists what a scan yields, as identities.
+func (f *fixture) paths(v millrace.View, s millrace.Scan) []string {
+	f.Helper()
+	paths := []string{}
+	for p, err := range v.Scan(f.Context(), s) {
+		if err != nil {
+			f.Fatalf("scan: %v", err)
+		}
+		paths = append(paths, relative(p.URL))
+	}
+	return paths
+}
+
+// held lists what is remembered of a source, as identity=version.
+func (f *fixture) held(from string, urls ...string) []string {
+	f.Helper()
+	list := []string{}
+	for r, err := range f.site.Held(f.Context(), from, urls...) {
+		if err != nil {
+			f.Fatalf("held: %v", err)
+		}
+		list = append(list, relative(r.URL)+"="+r.Version)
+	}
+	return list
+}
+
+// relative shortens the URLs of the suite.
+func relative(url string) string {
+	for _, b := range []string{base, localBase} {
+		if rest, ok := strings.CutPrefix(url, b); ok {
+			return "/" + rest
+		}
+	}
+	return url
+}
+
+// changes lists the changes of a view since a cursor: "+/a" new, "~/a" changed,
+// "-/a" deleted, "±/a" new and deleted; and the cursor to continue from.
+func (f *fixture) changes(v millrace.View, since millrace.Cursor) (list []string, next millrace.Cursor) {
+	f.Helper()
+	list = []string{}
+	for c, err := range v.Changes(f.Context(), since) {
+		if err != nil {
+			f.Fatalf("changes since %q: %v", since, err)
+		}
+		if next != "" {
+			f.Fatalf("a change after the mark: %+v", c)
+		}
+		if c.Kind == millrace.Mark {
+			next = c.Mark.Cursor
+			if c.Mark.Whole != (since == "") {
+				f.Errorf("since %q: mark.Whole = %v", since, c.Mark.Whole)
+			}
+			continue
+		}
+		sign := "~"
+		switch {
+		case c.Kind == millrace.Delete && c.New:
+			sign = "±"
+		case c.Kind == millrace.Delete:
+			sign = "-"
+		case c.New:
+			sign = "+"
+		}
+		list = append(list, sign+relative(c.URL))
+	}
+	if next == "" {
+		f.Fatalf("changes since %q end without a mark", since)
+	}
+	return list, next
+}
+
+// cursor returns the cursor of a view.
+func (f *fixture) cursor(v millrace.View) millrace.Cursor {
+	f.Helper()
+	_, c := f.changes(v, "")
+	want(f, "cursor", c, v.Site().At(v.Site().Seq))
+	return c
+}
+
+// refusal returns the error that a cursor gets.
+func (f *fixture) refusal(v millrace.View, since millrace.Cursor) error {
+	for _, err := range v.Changes(f.Context(), since) {
+		return err
+	}
+	return nil
+}
+
+// want compares.
+func want[T any](f *fixture, what string, got, want T) {
+	f.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// set is a list of strings; an empty one is not nil.
+func set(s ...string) []string { return append([]string{}, s...) }

@@ -1,0 +1,66 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// follower reads a log from cursor to cursor.
+type follower struct {
+	cursor   millrace.Cursor
+	at       time.Time // of the view that the cursor is of
+	look     look
+	modified map[string]time.Time
+	deleted  map[string]time.Time
+}
+
+// follow brings a follower to a view by the changes from its cursor.
+func (g *generations) follow(what string, r *follower, v millrace.View, exp look, p *generation) {
+	g.Helper()
+	if r.cursor == "" {
+		*r = follower{look: make(look), modified: make(map[string]time.Time), deleted: make(map[string]time.Time)}
+	}
+	for c, err := range v.Changes(g.Context(), r.cursor) {
+		if errors.Is(err, millrace.ErrConflict) && r.cursor != "" {
+			place, elsewhere := v.Site().Place(r.cursor)
+			current := v.Site().At(place) == r.cursor && place == p.seq && p.edition.Number > 0
+			if elsewhere == nil && place <= v.Site().Seq && (current || !r.at.Before(g.horizon)) {
+				g.Errorf("%s: cursor %s of %v: %v", what, r.cursor, r.at, err)
+			}
+			r.cursor = ""
+			g.follow(what, r, v, exp, p)
+			return
+		}
+		if err != nil {
+			g.Fatalf("%s: changes since %q: %v", what, r.cursor, err)
+		}
+		if c.Kind == millrace.Mark {
+			r.cursor, r.at = c.Mark.Cursor, v.Site().Time
+			continue
+		}
+		id := relative(c.URL)
+		_, had := r.look[id]
+		if c.New == had {
+			g.Errorf("%s: new %v, but the follower has it: %v: %+v", what, c.New, had, c)
+		}
+		if c.Kind == millrace.Delete {
+			delete(r.look, id)
+			if r.deleted[id] = c.Time; !had {
+				delete(r.modified, id)
+			}
+			continue
+		}
+		shown := g.page(v, c.URL)
+		if m := r.modified[id]; !shown.Modified.After(m) && (had || r.deleted[id].After(g.horizon)) {
+			g.Errorf("%s: %s changed at %v after %v", what, id, shown.Modified, m)
+		}
+		r.look[id], r.modified[id] = describe(shown), shown.Modified
+	}
+	want(g.fixture, what+": what the changes led to", r.look, exp)
+	for page, err := range v.Scan(g.Context(), millrace.Scan{}) {
+		want(g.fixture, what+": error", err, nil)
+		want(g.fixture, what+": date of "+page.URL, page.Modified, r.modified[relative(page.URL)])
+	}
+}

@@ -1,0 +1,289 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// cutOff refreshes the publication of a configuration, and cancels the Refresh
+// when a tagger gets a page for the n-th time.
+func (f *fixture) cutOff(c store.Config, n int) {
+	f.Helper()
+	ctx, cancel := context.WithCancel(f.Context())
+	defer cancel()
+	c.Taggers = slices.Clone(c.Taggers)
+	tag := c.Taggers[0].Tag
+	var pages atomic.Int64
+	c.Taggers[0].Tag = func(s millrace.Site, p *millrace.Page) (string, error) {
+		if pages.Add(1) == int64(n) {
+			cancel()
+		}
+		return tag(s, p)
+	}
+	if err := f.publication(c).Refresh(ctx, store.Lease{}, nil); !errors.Is(err, context.Canceled) {
+		f.Fatalf("a canceled refresh: %v", err)
+	}
+}
+
+// agree checks that a publication's view shows what the site has, and its tags.
+func (f *fixture) agree(what string, v millrace.View, c store.Config) {
+	f.Helper()
+	exp, got := make(look), make(look)
+	for p, err := range f.siteHead().Scan(f.Context(), millrace.Scan{Bodies: true}) {
+		want(f, what+": error", err, nil)
+		p.URL = relative(p.URL)
+		if p, ok := c.Visibility.Apply(p); ok {
+			exp[p.URL] = describe(p)
+		}
+	}
+	for p, err := range v.Scan(f.Context(), millrace.Scan{Bodies: true}) {
+		want(f, what+": error", err, nil)
+		got[relative(p.URL)] = describe(p)
+		for _, t := range c.Taggers {
+			value, _ := t.Tag(v.Site(), p)
+			tag := f.tag(v, t.Room, p.URL)
+			want(f, what+": tag of "+p.URL, tag, millrace.Tag{URL: p.URL, Value: value, N: tag.N, Modified: p.Modified})
+		}
+	}
+	want(f, what, got, exp)
+	want(f, what+": count", v.Site().Pages, len(exp))
+}
+
+func refreshCases() []testCase {
+	return []testCase{
+		{"there is no head before a refresh", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			if _, err := f.pub.Head(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
+				t.Errorf("head: %v", err)
+			}
+			f.head()
+			f.puts("/b")
+			want(f, "head", f.headOf(f.pub).Site().Pages, 1)
+			f.reopen()
+			want(f, "head after reopening", f.headOf(f.pub).Site().Pages, 1)
+		}},
+		{"an empty site has an empty head", func(_ *testing.T, f *fixture) {
+			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
+			want(f, "edition", f.publish(f.pub).Number, uint64(1))
+		}},
+		{"a late refresh gives its own time to what it writes", func(t *testing.T, f *fixture) {
+			f.puts("/a")
+			before := f.head()
+			f.pass(time.Hour)
+			f.puts("/b")
+			f.pass(time.Hour)
+			after := f.head()
+			for d, exp := range map[time.Duration]uint64{-time.Minute: before.Site().Seq, time.Second: after.Site().Seq} {
+				got, err := after.SeqAt(t.Context(), f.clock().Add(d))
+				want(f, "error", err, nil)
+				want(f, d.String(), got, exp)
+			}
+			for c, err := range after.Changes(t.Context(), f.cursor(before)) {
+				want(f, "error", err, nil)
+				if c.Kind == millrace.Put && c.Time.Before(f.clock()) {
+					t.Errorf("%s changed at %v, before the refresh", c.URL, c.Time)
+				}
+			}
+		}},
+		{"a refresh that is cut off leaves the head, and the next one completes it", func(t *testing.T, f *fixture) {
+			f.taggers(slashes())
+			page := func(i int, text string) millrace.Change { return put(article(fmt.Sprintf("/p%04d", i), text)) }
+			var batch []millrace.Change
+			for i := range 1500 {
+				batch = append(batch, page(i, "text"))
+			}
+			f.apply(batch...)
+			for _, n := range []int{1, 700} {
+				f.cutOff(f.config, n)
+				if _, err := f.pub.Head(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
+					t.Errorf("head after a first refresh that was cut off: %v", err)
+				}
+			}
+			first := f.head()
+			cursor := f.cursor(first)
+			f.agree("first", first, f.config)
+			f.publish(f.pub)
+
+			f.pass(time.Hour)
+			for i := range batch {
+				batch[i] = page(i, "edited")
+			}
+			f.apply(batch...)
+			f.apply(gone("/p1499"), put(article("/z/", "new")))
+			f.cutOff(f.config, 900)
+			cut := f.clock()
+			want(f, "head", f.headOf(f.pub).Site(), first.Site())
+			v, _ := f.published(f.pub)
+			want(f, "published", v.Site(), first.Site())
+			f.reopen()
+			f.pass(time.Hour)
+			f.apply(gone("/p0000"), put(article("/p0001", "edited again")), put(article("/z", "new")), put(article("/p1499", "back")))
+			want(f, "page of the head", f.page(f.headOf(f.pub), "/p0001").Text(), "Heading\n\ntext")
+			second := f.head()
+			f.agree("second", second, f.config)
+			want(f, "tags", f.tags(second, "one", "/p1499"), set("/z 1", "/z/ 2"))
+			list, _ := f.changes(second, cursor)
+			want(f, "changes", len(list), 1502)
+			got, err := second.SeqAt(t.Context(), cut.Add(time.Minute))
+			want(f, "error", err, nil)
+			want(f, "nothing of it could be seen before", got, first.Site().Seq)
+		}},
+		{"progress counts pages", func(t *testing.T, f *fixture) {
+			for i := range 40 {
+				f.puts(fmt.Sprint("/", i))
+			}
+			last, steps := 0, 0
+			err := f.pub.Refresh(t.Context(), store.Lease{}, func(done, total int) {
+				if steps++; done < last || done > total {
+					t.Errorf("%d of %d after %d", done, total, last)
+				}
+				last = done
+			})
+			if err != nil || steps == 0 {
+				t.Errorf("%d steps: %v", steps, err)
+			}
+		}},
+		{"a publication that was closed comes back complete after compaction", func(_ *testing.T, f *fixture) {
+			f.taggers(slashes())
+			f.puts("/same", "/edited", "/deleted", "/twice", "/back", "/hidden", "/r", "/r/", "/same/")
+			before := f.publish(f.pub)
+			old := f.headOf(f.pub)
+			cursor := f.cursor(old)
+			dates := map[string]time.Time{}
+			for _, path := range f.paths(old, millrace.Scan{}) {
+				dates[path] = f.page(old, path).Modified
+			}
+			hidden := article("/hidden", "h")
+			hidden.Access.NoIndex = true
+			second := f.publication(store.Config{Base: localBase}) // follows the site
+			for _, batch := range [][]millrace.Change{
+				{put(article("/edited", "1")), gone("/deleted"), gone("/twice"), put(hidden), put(article("/new", "n")), put(article("/brief", "b"))},
+				{gone("/back"), put(article("/edited", "2")), gone("/brief"), gone("/r"), put(article("/new/", "n"))},
+				{put(article("/back", "Text of /back")), put(article("/twice", "again"))},
+				{gone("/twice")},
+			} {
+				f.pass(7 * 24 * time.Hour)
+				f.apply(batch...)
+				f.refresh(second)
+				f.compact(time.Minute, time.Hour)
+			}
+			f.pass(24 * time.Hour)
+			f.compact(time.Minute, time.Hour)
+			f.reopen()
+			_, e := f.published(f.pub)
+			want(f, "edition", e, before)
+			v := f.head()
+			f.agree("pages", v, f.config)
+			want(f, "tags", f.tags(v, "one", ""), set("/back 1", "/edited 1", "/new 1", "/new/ 2", "/r/ 1", "/same 1", "/same/ 2"))
+			list, _ := f.changes(v, cursor)
+			slices.Sort(list)
+			same := func(c string) bool { return c == "~/back" } // a change or not
+			want(f, "changes", slices.DeleteFunc(slices.Clone(list), same), set("+/new", "+/new/", "-/deleted", "-/hidden", "-/r", "-/twice", "~/edited"))
+			for path, date := range dates {
+				if p, err := v.Page(f.Context(), millrace.Ref{URL: path}); err == nil {
+					changed := strings.Contains(strings.Join(list, " "), "~"+path)
+					if got := p.Modified; changed && !got.After(date) || !changed && !got.Equal(date) {
+						f.Errorf("modified of %s: %v, before %v", path, got, date)
+					}
+				}
+			}
+		}},
+		{"a publication that is new comes to a site that was compacted", func(_ *testing.T, f *fixture) {
+			f.puts("/a", "/b", "/c")
+			f.pass(48 * time.Hour)
+			f.apply(gone("/b"), put(article("/c", "edited")))
+			f.pass(48 * time.Hour)
+			f.compact(time.Minute, time.Hour)
+			f.taggers(tagger("one"))
+			f.agree("pages", f.head(), f.config)
+		}},
+		{"a date rises over a deletion that was compacted", func(_ *testing.T, f *fixture) {
+			old := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
+			f.apply(put(dated("/a", "one", old)))
+			f.head()
+			f.pass(time.Hour)
+			f.apply(gone("/a"))
+			removed := f.clock()
+			f.head()
+			for range 13 {
+				f.pass(30 * 24 * time.Hour)
+				f.puts("/" + f.clock().Format("2006-01-02"))
+				f.head()
+				f.compact(time.Minute, time.Hour)
+			}
+			f.apply(put(dated("/a", "one", old)))
+			for what, v := range map[string]millrace.View{"site": f.siteHead(), "publication": f.head()} {
+				if m := f.page(v, "/a").Modified; !m.After(removed) {
+					f.Errorf("%s: modified %v, deleted at %v", what, m, removed)
+				}
+			}
+		}},
+		{"a change that comes during a refresh is in the next one", func(_ *testing.T, f *fixture) {
+			f.puts("/a", "/b")
+			var once sync.Once
+			tagger := slashes()
+			tagger.Tag = func(s millrace.Site, p *millrace.Page) (string, error) {
+				once.Do(func() { f.apply(put(article("/late", "late")), gone("/a"), put(article("/b", "edited"))) })
+				return slashes().Tag(s, p)
+			}
+			f.taggers(tagger)
+			f.head()
+			f.agree("pages", f.head(), f.config)
+		}},
+		{"two refreshes at once leave one log", func(t *testing.T, f *fixture) {
+			f.taggers(slashes())
+			second := f.pub
+			c, pages := f.config, 0
+			var between millrace.Cursor
+			c.Taggers = []millrace.Tagger{slashes()}
+			c.Taggers[0].Tag = func(s millrace.Site, p *millrace.Page) (string, error) {
+				if pages++; pages%5 == 3 { // in the middle of the first one
+					f.puts("/late/", fmt.Sprint("/late", pages))
+					if err := second.Refresh(t.Context(), store.Lease{}, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
+						t.Errorf("the second refresh: %v", err)
+					}
+					between = f.cursor(f.headOf(second))
+				}
+				return slashes().Tag(s, p)
+			}
+			first := f.publication(c)
+			for i := range 3 {
+				for j := range 5 {
+					f.puts(fmt.Sprint("/", i, "/", j))
+				}
+				if err := first.Refresh(t.Context(), store.Lease{}, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
+					t.Errorf("the first refresh: %v", err)
+				}
+				list, _ := f.changes(f.head(), between)
+				want(f, "changes after the second refresh", list, set())
+			}
+			v := f.head()
+			f.agree("pages", v, f.config)
+			list, _ := f.changes(v, v.Site().At(0))
+			want(f, "changes", len(list), v.Site().Pages)
+		}},
+		{"a publication that was opened and not refreshed for years comes back complete", func(_ *testing.T, f *fixture) {
+			f.puts("/a", "/b", "/c")
+			f.publish(f.pub)
+			f.pass(time.Hour)
+			f.apply(gone("/a"), put(article("/b", "edited")))
+			for range 5 {
+				f.pass(200 * 24 * time.Hour)
+				f.puts("/" + f.clock().Format("2006-01"))
+				f.reopen()
+				f.compact(time.Minute, time.Hour)
+			}
+			f.agree("pages", f.head(), f.config)
+		}},
+	}
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/millrace/millrace"
+)
+
+// Visible returns a view of a site without the pages that may be in no public
+// document, and without what [millrace.Visibility] takes from every page.
+// [millrace.Site.Pages] and Sections still count all pages.
+func Visible(v millrace.View) millrace.View { return visible{v} }
+
+type visible struct{ millrace.View }
+
+// everything is the rule that hides only what is always hidden.
+var everything = millrace.Visibility{Exclude: []string{}}
+
+// Page implements [millrace.Source].
+func (v visible) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	p, err := v.View.Page(ctx, have)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := everything.Apply(p)
+	if !ok {
+		return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrNotFound)
+	}
+	return p, nil
+}
+
+// Scan implements [millrace.View].
+func (v visible) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
+	return func(yield func(*millrace.Page, error) bool) {
+		left := s.Limit
+		s.Limit = 0
+		for p, err := range v.View.Scan(ctx, s) {
+			if err == nil {
+				var ok bool
+				if p, ok = everything.Apply(p); !ok {
+					continue
+				}
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
+			if left--; left == 0 {
+				return
+			}
+		}
+	}
+}
+
+// Changes implements [millrace.Source]. A page that is not visible any more is
+// deleted.
+func (v visible) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+	return func(yield func(millrace.Change, error) bool) {
+		for c, err := range v.View.Changes(ctx, since) {
+			if err == nil && c.Kind == millrace.Put {
+				_, gone := v.Page(ctx, millrace.Ref{URL: c.URL})
+				switch {
+				case errors.Is(gone, millrace.ErrNotFound) && c.New:
+					continue
+				case errors.Is(gone, millrace.ErrNotFound):
+					c.Kind, c.Version = millrace.Delete, ""
+				case gone != nil:
+					c, err = millrace.Change{}, gone
+				}
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
