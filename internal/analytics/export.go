@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/webhook"
 	"github.com/millrace/millrace/store"
 )
@@ -29,6 +30,8 @@ type ExporterOptions struct {
 	// from a program that they take for a bot; "" = a name that they do not.
 	UserAgent string
 	Every     time.Duration // between two looks for events; 0 = 5 s
+	// Leases let one process export for all; nil = no other process uses the store.
+	Leases store.Leases
 
 	Now    func() time.Time // nil = time.Now
 	Rand   func() float64   // in [0, 1), for the jitter of waits; nil = math/rand
@@ -130,13 +133,20 @@ func (e *Exporter) note(change func(*Lag)) {
 // errGone says that a receiver wants nothing any more.
 var errGone = errors.New("the receiver wants no more events (410 Gone); nothing is sent until the next start")
 
-// Run hands on events until the context ends, or the receiver wants none.
+// Run exports events until the context ends, or the receiver wants none.
 func (e *Exporter) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
 	looking.Go(func() { e.look(ctx) })
 	defer looking.Wait()
 	defer cancel()
+	lease.Keep(ctx, e.o.Leases, "export "+e.site+" to "+e.target.Name(), e.o.Logger, e.export)
+}
+
+// export is Run while no other process exports to the receiver.
+func (e *Exporter) export(ctx context.Context) {
+	e.begun = false // another process may have exported
+	clear(e.done)
 	fails, told := 0, time.Time{}
 	for ctx.Err() == nil {
 		moved, err := e.round(ctx)

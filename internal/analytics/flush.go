@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/store"
 )
 
@@ -33,7 +34,7 @@ const (
 func (r *Recorder) Run(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { r.tidying(ctx) })
+	beside.Go(func() { lease.Keep(ctx, r.o.Leases, "tidy "+r.site, r.o.Logger, r.tidying) })
 	tick := time.NewTicker(r.o.Every)
 	defer tick.Stop()
 	var wait time.Duration // 0 = the store takes events

@@ -215,7 +215,7 @@ func TestTexts(t *testing.T) {
 // equal.
 func TestQueryKey(t *testing.T) {
 	ctx := t.Context()
-	st, _ := kept(t)
+	st := kept(t)
 	key, err := QueryKey(ctx, st.State(), "site")
 	if err != nil || len(key) != queryKeySize {
 		t.Fatal(key, err)

@@ -64,7 +64,7 @@ func output(comment string) (string, bool) {
 // suites and the two contracts say that in their comments.
 func wantsExample(p *folder) bool {
 	return isPublic(p.path) && p.name != "" &&
-		!slices.Contains([]string{"origin/origintest", "protocol", "protocol/protocoltest", "store", "store/storetest"}, p.path)
+		!slices.Contains([]string{"artifact/artifacttest", "origin/origintest", "protocol", "protocol/protocoltest", "store", "store/storetest"}, p.path)
 }
 
 // checkExamples finds public packages without a runnable Example, and

@@ -111,6 +111,8 @@ func checkDirections(t *tree) []string {
 					problems = append(problems, t.at(i.pos, "room %s imports room %s", p.path, i.local))
 				case strings.HasPrefix(i.local, "cmd/") && p.path != i.local:
 					problems = append(problems, t.at(i.pos, "%s imports %s", p.path, i.local))
+				case i.local == "store/sqlite" && p.path != i.local && p.path != "store/all":
+					problems = append(problems, t.at(i.pos, "%s imports an engine: open a store by store/all", p.path))
 				case (p.path == "." || p.path == "check") && !f.test && (i.local != "" || i.outside()):
 					problems = append(problems, t.at(i.pos, "%s imports more than the standard library", p.path))
 				}

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,19 +12,15 @@ import (
 
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // counted makes a dashboard over events of a store of its own.
 func counted(t *testing.T, events []store.Event) *guest {
 	t.Helper()
 	const base = "https://example.com/"
-	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), &sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	site, err := s.Site(t.Context(), "s", store.Config{Base: base})
+	s := memory.New(nil)
+	site, err := s.Site(t.Context(), "s", base)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ var servicePages = []string{"/changes", "/searches", "/protocols", "/policy", "/
 func TestServicePagesOfNothing(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	press, err := edition.NewPress(h.Pages, nil, t.TempDir(), nil)
+	press, err := edition.NewPress(h.from, nil, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

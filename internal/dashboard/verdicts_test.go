@@ -23,14 +23,15 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // handbook is a site of a folder in a real store, published in every room.
 type handbook struct {
 	*Site
 	dir   string
-	store *sqlite.Store
+	store *memory.Store
+	from  edition.Source
 	take  func() // what is in the folder into the store
 }
 
@@ -50,11 +51,8 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	if h.store, err = sqlite.Open(ctx, filepath.Join(state, "store.db"), &sqlite.Options{Logger: log, Now: now}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.store.Close() })
-	conf := store.Config{Base: base, Docs: base, Index: true}
+	h.store = memory.New(&store.Options{Logger: log, Now: now})
+	conf := store.Config{Base: base, Docs: base}
 	var published []edition.Room
 	rooms := slices.DeleteFunc(all.Protocols(), func(p protocol.Protocol) bool {
 		return guarded && p.Name == scp.Protocol().Name // its files are public by its very design
@@ -75,14 +73,16 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 			Publisher: room.NewPublisher(o),
 		})
 	}
-	site, err := h.store.Site(ctx, "handbook", conf)
+	site, err := h.store.Site(ctx, "handbook", base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := site.Derive(ctx, nil); err != nil {
+	pub, err := site.Publication(ctx, conf)
+	if err != nil {
 		t.Fatal(err)
 	}
-	press, err := edition.NewPress(site, published, filepath.Join(state, "files"), &edition.Options{Log: log, Now: now})
+	h.from = edition.Source{Store: h.store, Site: site, Publication: pub}
+	press, err := edition.NewPress(h.from, published, filepath.Join(state, "files"), &edition.Options{Log: log, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	if is := judge(ctx, &s, h.Rooms[0]); is.Err == nil {
 		t.Error("a site that hangs has a verdict")
 	}
-	bare, err := edition.NewPress(h.Pages, nil, t.TempDir(), nil)
+	bare, err := edition.NewPress(h.from, nil, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -75,9 +76,13 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 				return nil, err
 			}
 		}
-		if last := before[next.Path]; last != nil && last.ETag != next.ETag {
+		switch last := before[next.Path]; {
+		case last == nil:
+		case last.ETag != next.ETag:
 			// Last-Modified has whole seconds, and some clients go by it alone.
 			next.Modified = later(next.Modified, last.Modified)
+		case next.Modified.Before(last.Modified): // the clock was set back
+			next.Modified = last.Modified
 		}
 		if docs[i].WriteKeyed != nil {
 			if err := p.pressKeyed(ctx, d, next, before[next.Path]); err != nil {
@@ -317,19 +322,28 @@ func syncDir(dir string) error {
 // unfinished starts the names of files that are being written.
 const unfinished = "unfinished-"
 
-// collect deletes the files that no manifest names and that nobody has needed
-// for the grace period. retired are the files of the manifest that was just
-// superseded: their period starts now.
-func (p *Press) collect(retired *manifest, now time.Time) error {
+// collect deletes the files that no manifest of the store names, after the grace
+// period. retired is the manifest that was just superseded: the period of its
+// files starts now.
+func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) error {
 	if retired != nil {
-		for name := range retired.names() {
-			// One that is gone needs no grace.
-			_ = os.Chtimes(filepath.Join(p.dir, name), now, now)
-		}
+		retired.keep(p.dir, now)
 	}
 	needed := make(map[string]bool)
 	if ed := p.current.Load(); ed != nil {
 		for name := range ed.manifest.names() {
+			needed[name] = true
+		}
+	}
+	for raw, err := range p.from.Store.Manifests(ctx) {
+		m := new(manifest)
+		if err == nil {
+			err = json.Unmarshal(raw, m)
+		}
+		if err != nil {
+			return fmt.Errorf("collecting old files: %w", err)
+		}
+		for name := range m.names() {
 			needed[name] = true
 		}
 	}
@@ -348,6 +362,14 @@ func (p *Press) collect(retired *manifest, now time.Time) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// keep begins the grace period of the manifest's files again: also of those
+// that a process serves and the store no longer names.
+func (m *manifest) keep(dir string, now time.Time) {
+	for name := range m.names() {
+		_ = os.Chtimes(filepath.Join(dir, name), now, now) // one that is gone needs no grace
+	}
 }
 
 // ours reports whether a file has a name that press gives.

@@ -164,9 +164,9 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 				e.shared = e.shared && strings.EqualFold(strings.TrimSpace(token), "Accept-Encoding")
 			}
 		case name == "Cache-Control":
-			if strings.Contains(strings.ToLower(strings.Join(value, ",")), "private") {
-				e.private, e.shared = true, false
-			}
+			directives := strings.ToLower(strings.Join(value, ","))
+			e.private = strings.Contains(directives, "private")
+			e.shared = e.shared && !e.private && !strings.Contains(directives, "no-store")
 		case name == "Last-Modified":
 			if t, err := http.ParseTime(value[0]); err == nil {
 				e.modified = t.Unix()

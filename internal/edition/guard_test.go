@@ -14,7 +14,7 @@ import (
 // large or small.
 func TestGuardedWithoutGate(t *testing.T) {
 	room := &memRoom{vary: "Accept"}
-	p, err := NewPress(newMemSite(4), []Room{{Name: "mem", Publisher: room, Guarded: true}}, t.TempDir(), &Options{Log: slog.New(slog.DiscardHandler)})
+	p, err := NewPress(newMemSite(4).source(), []Room{{Name: "mem", Publisher: room, Guarded: true}}, t.TempDir(), &Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

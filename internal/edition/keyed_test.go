@@ -143,7 +143,7 @@ func keyedForm(t *testing.T, own string) {
 		t.Fatal(err)
 	}
 	check(again)
-	if err := p.collect(nil, epochStart.AddDate(90, 0, 0)); err != nil {
+	if err := p.collect(t.Context(), nil, epochStart.AddDate(90, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	check(p)
@@ -153,7 +153,7 @@ func keyedForm(t *testing.T, own string) {
 // is written once.
 func TestKeyedFormAlike(t *testing.T) {
 	dir, room := t.TempDir(), &twoForms{}
-	p, err := NewPress(newMemSite(4), []Room{{Name: "mem", Publisher: room}}, dir, &Options{Log: slog.New(slog.DiscardHandler)})
+	p, err := NewPress(newMemSite(4).source(), []Room{{Name: "mem", Publisher: room}}, dir, &Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,18 +19,36 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
 )
 
-// memSite is a site in memory whose every state stays. Its pages are texts.
+// memSite is a publication in memory that shows its site as it is, and whose
+// every state stays. Its pages are texts.
 type memSite struct {
-	store.Site // nil: what is not below is not called
+	st *memory.Store
 
 	mu        sync.Mutex
 	states    []map[string]text // by sequence number
 	log       []millrace.Change // by sequence number
 	published uint64
+	number    uint64 // of the newest edition
+	forked    bool   // from a generation that published it
 	manifest  []byte
-	casHook   func() // called before a compare-and-swap
+	casHook   func() error      // called before a compare-and-swap
+	durable   store.Publication // keeps the manifests too; may be nil
+}
+
+// memLog is the site of a memSite.
+type memLog struct {
+	store.Site // nil: what is not below is not called
+	of         *memSite
+}
+
+func (l memLog) Head(ctx context.Context) (millrace.View, error) { return l.of.Head(ctx) }
+
+// source returns what a press publishes.
+func (s *memSite) source() Source {
+	return Source{Store: s.st, Site: memLog{of: s}, Publication: s}
 }
 
 type text struct {
@@ -43,7 +61,7 @@ var epochStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func timeOf(seq uint64) time.Time { return epochStart.Add(time.Duration(seq) * time.Second) }
 
 func newMemSite(n int) *memSite {
-	s := &memSite{states: []map[string]text{{}}, log: make([]millrace.Change, 1)}
+	s := &memSite{st: memory.New(nil), states: []map[string]text{{}}, log: make([]millrace.Change, 1)}
 	for i := range n {
 		s.set("/"+strconv.Itoa(i), "page "+strconv.Itoa(i))
 	}
@@ -84,27 +102,46 @@ func (s *memSite) Head(context.Context) (millrace.View, error) {
 	return s.view(seq), nil
 }
 
-func (s *memSite) Published(context.Context) (millrace.View, []byte, error) {
-	s.mu.Lock()
-	seq, manifest := s.published, s.manifest
-	s.mu.Unlock()
-	if manifest == nil {
-		return nil, nil, millrace.ErrNotFound
+func (s *memSite) Name() string { return "mem" }
+
+func (s *memSite) Refresh(_ context.Context, _ store.Lease, progress func(done, total int)) error {
+	if progress != nil {
+		progress(1, 2)
 	}
-	return s.view(seq), manifest, nil
+	return nil
 }
 
-func (s *memSite) Publish(_ context.Context, from, to uint64, manifest []byte) error {
+func (s *memSite) Published(context.Context) (millrace.View, store.Edition, error) {
+	s.mu.Lock()
+	seq, forked, ed := s.published, s.forked, store.Edition{Number: s.number, Manifest: s.manifest}
+	s.mu.Unlock()
+	if forked || ed.Number == 0 {
+		return nil, ed, millrace.ErrNotFound
+	}
+	return s.view(seq), ed, nil
+}
+
+func (s *memSite) Publish(ctx context.Context, _ store.Lease, old, seq uint64, manifest []byte) (store.Edition, error) {
 	if s.casHook != nil {
-		s.casHook()
+		if err := s.casHook(); err != nil {
+			return store.Edition{}, err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.published != from {
-		return millrace.ErrConflict
+	if s.number != old {
+		return store.Edition{}, millrace.ErrConflict
 	}
-	s.published, s.manifest = to, manifest
-	return nil
+	if s.durable != nil {
+		if err := s.durable.Refresh(ctx, store.Lease{}, nil); err != nil {
+			return store.Edition{}, err
+		}
+		if _, err := s.durable.Publish(ctx, store.Lease{}, old, 0, manifest); err != nil {
+			return store.Edition{}, err
+		}
+	}
+	s.published, s.number, s.forked, s.manifest = seq, old+1, false, manifest
+	return store.Edition{Number: s.number, Manifest: manifest}, nil
 }
 
 type memView struct {
@@ -115,7 +152,7 @@ type memView struct {
 }
 
 func (v *memView) Site() millrace.Site {
-	return millrace.Site{Base: "https://x.test/", Docs: "https://x.test/", Title: "X", Seq: v.seq, Time: timeOf(v.seq), Pages: len(v.m)}
+	return millrace.Site{Base: "https://x.test/", Docs: "https://x.test/", Title: "X", Epoch: "mem", Seq: v.seq, Time: timeOf(v.seq), Pages: len(v.m)}
 }
 
 func (v *memView) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
@@ -230,12 +267,12 @@ func (m *memRoom) Announce(millrace.View) millrace.Notice { return millrace.Noti
 
 func parity(id string) int { return int(id[len(id)-1]-'0') % 2 }
 
-func newTestPress(t testing.TB, site store.Site, room millrace.Publisher, o *Options) *Press {
+func newTestPress(t testing.TB, site *memSite, room millrace.Publisher, o *Options) *Press {
 	t.Helper()
 	return pressIn(t, site, room, t.TempDir(), o)
 }
 
-func pressIn(t testing.TB, site store.Site, room millrace.Publisher, dir string, o *Options) *Press {
+func pressIn(t testing.TB, site *memSite, room millrace.Publisher, dir string, o *Options) *Press {
 	t.Helper()
 	if o == nil {
 		o = new(Options)
@@ -243,7 +280,7 @@ func pressIn(t testing.TB, site store.Site, room millrace.Publisher, dir string,
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p, err := NewPress(site, []Room{{Name: "mem", Publisher: room}}, dir, o)
+	p, err := NewPress(site.source(), []Room{{Name: "mem", Publisher: room}}, dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

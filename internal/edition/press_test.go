@@ -316,6 +316,7 @@ func TestManifestOfAnother(t *testing.T) {
 		} else if w := ask(t, p, "GET", "/odd.txt"); w.Code != 200 {
 			t.Errorf("%s: %d", name, w.Code)
 		}
+		publish(t, pressIn(t, site, room, dir, nil))
 		if _, err := readManifest(site.manifest, "\nmem"); err != nil {
 			t.Errorf("%s: not mended: %v", name, err)
 		}
@@ -349,11 +350,11 @@ func TestCrashBeforeSwap(t *testing.T) {
 	publish(t, p)
 	want := ask(t, p, "GET", "/odd.txt")
 	site.set("/1", "changed")
-	func() {
-		defer func() { _ = recover() }()
-		site.casHook = func() { panic("killed") }
-		_, _ = pressIn(t, site, &memRoom{}, dir, nil).Publish(t.Context())
-	}()
+	killed := errors.New("killed")
+	site.casHook = func() error { return killed }
+	if _, err := pressIn(t, site, &memRoom{}, dir, nil).Publish(t.Context()); !errors.Is(err, killed) {
+		t.Fatal(err)
+	}
 	site.casHook = nil
 	if err := os.WriteFile(filepath.Join(dir, unfinished+"1"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -368,7 +369,7 @@ func TestCrashBeforeSwap(t *testing.T) {
 	if n := filesIn(t, dir); n != 13 {
 		t.Errorf("%d files, want 2 documents and one unfinished of 4 files, and a stray one", n)
 	}
-	if err := p.collect(nil, time.Now().Add(2*time.Hour)); err != nil {
+	if err := p.collect(t.Context(), nil, time.Now().Add(2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if n := filesIn(t, dir); n != 8 {
@@ -383,23 +384,6 @@ func filesIn(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	return len(files)
-}
-
-func TestLoserOfTheSwap(t *testing.T) {
-	dir, site := t.TempDir(), newMemSite(6)
-	winner, loser := pressIn(t, site, &memRoom{}, dir, nil), pressIn(t, site, &memRoom{}, dir, nil)
-	publish(t, winner)
-	if err := loser.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	site.set("/1", "changed")
-	site.casHook = func() { site.casHook = nil; publish(t, winner) }
-	if _, err := loser.Publish(t.Context()); !errors.Is(err, millrace.ErrConflict) {
-		t.Fatalf("the second of two: %v", err)
-	}
-	if loser.Current().View.Site().Seq != winner.Current().View.Site().Seq {
-		t.Error("the loser does not follow")
-	}
 }
 
 // A process without the other's files builds them, and changes nothing else;
@@ -425,35 +409,6 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// movingSite is a site whose edition another process moves while this one looks.
-type movingSite struct {
-	*memSite
-	looks int
-	move  func()
-}
-
-func (s *movingSite) Published(ctx context.Context) (millrace.View, []byte, error) {
-	if s.looks++; s.looks == 2 {
-		s.move()
-	}
-	return s.memSite.Published(ctx)
-}
-
-// A process without the other's files, which is overtaken while it builds them,
-// has the other's newest edition all the same.
-func TestFollowOvertaken(t *testing.T) {
-	site := newMemSite(6)
-	a := newTestPress(t, site, &memRoom{}, nil)
-	publish(t, a)
-	b := newTestPress(t, &movingSite{memSite: site, move: func() { site.set("/1", "changed"); publish(t, a) }}, &memRoom{}, nil)
-	if err := b.follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := b.Current().View.Site().Seq, a.Current().View.Site().Seq; got != want {
-		t.Errorf("it has edition %d, the other %d", got, want)
-	}
-}
-
 func TestGrace(t *testing.T) {
 	dir, site := t.TempDir(), newMemSite(6)
 	p := pressIn(t, site, &memRoom{}, dir, nil)
@@ -474,7 +429,7 @@ func TestGrace(t *testing.T) {
 	if n := filesIn(t, dir); n != 13 {
 		t.Errorf("%d files: what was current a moment ago has to stay", n)
 	}
-	if err := p.collect(nil, time.Now().Add(2*time.Hour)); err != nil {
+	if err := p.collect(t.Context(), nil, time.Now().Add(2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(stranger); err != nil {
@@ -485,13 +440,13 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// A log that no longer reaches back to the previous edition builds all anew.
+// After a log that no longer reaches back to the previous edition, all is built.
 func TestLogBeforeHorizon(t *testing.T) {
-	site := newMemSite(6)
-	p := newTestPress(t, site, &memRoom{}, nil)
-	publish(t, p)
+	site, dir := newMemSite(6), t.TempDir()
+	publish(t, pressIn(t, site, &memRoom{}, dir, nil))
 	site.manifest = []byte(strings.Replace(string(site.manifest), `"cursor":"6"`, `"cursor":"gone"`, 1))
 	seq := site.set("/1", "changed")
+	p := pressIn(t, site, &memRoom{}, dir, nil)
 	publish(t, p)
 	for _, target := range []string{"/odd.txt", "/even.txt"} {
 		if got := ask(t, p, "GET", target).Header().Get("Last-Modified"); got != timeOf(seq).Format(http.TimeFormat) {
@@ -521,7 +476,7 @@ func TestLargeRanges(t *testing.T) {
 	}
 }
 
-// Run publishes on a change, not more often than its rests allow.
+// Run publishes when the site has changed, not more often than its rests allow.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -530,19 +485,12 @@ func TestRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { p.Run(ctx) })
-		time.Sleep(time.Minute)
-		if p.Current() != nil {
-			t.Error("published without being told")
-		}
-		p.Changed()
-		p.Changed()
 		time.Sleep(3 * time.Second)
 		if p.Current() == nil {
 			t.Fatal("not published")
 		}
 		site.set("/1", "a")
 		site.set("/2", "b")
-		p.Changed()
 		time.Sleep(38 * time.Second) // of a rest of 40
 		if seq := p.Current().View.Site().Seq; seq != 4 {
 			t.Errorf("published %d during the rest", seq)

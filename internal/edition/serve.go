@@ -61,11 +61,11 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, gate Gate) (bool, error) {
 	ed := p.current.Load()
 	if ed == nil {
-		head, err := p.site.Head(r.Context())
+		head, err := p.from.Publication.Head(r.Context())
 		if err != nil {
 			return false, nil //nolint:nilerr // there is nothing yet to discover
 		}
-		ed = &Edition{View: head}
+		ed = &Edition{View: p.view(head)}
 	}
 	d, room, err := p.ask(ed, withoutQuery(r), nil)
 	if err != nil || d == nil || !d.Public || d.Variant != "" {

@@ -35,6 +35,9 @@ const fileSuffix = "-file"
 // files lets the rooms make their files, and completes m with them.
 func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest) error {
 	now, start := p.now().UTC(), time.Now()
+	if site := view.Site(); now.Before(site.Time) {
+		now = site.Time // the clock was set back: changes are not later than files
+	}
 	if prev != nil {
 		for path, until := range prev.Gone {
 			if now.Before(until) {

@@ -173,7 +173,7 @@ func TestShelf(t *testing.T) {
 		t.Errorf("a file that is over: %d", w.Code)
 	}
 	time.Sleep(time.Millisecond) // of the grace
-	if err := p.collect(nil, time.Now()); err != nil {
+	if err := p.collect(t.Context(), nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if files, err := filepath.Glob(filepath.Join(dir, "*"+fileSuffix)); err != nil || len(files) != 3 {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,26 +19,19 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // ring is the keys of a store, and what was shown of them.
 type ring struct {
 	store.Keys
-	file                  string
 	read, update, both    string
 	expired, revoked, not string
 }
 
 func newRing(t testing.TB) *ring {
 	t.Helper()
-	k := &ring{file: filepath.Join(t.TempDir(), "keys.db")}
-	st, err := sqlite.Open(t.Context(), k.file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	k.Keys = st.Keys()
+	k := &ring{Keys: memory.New(nil).Keys()}
 	add := func(name string, expires time.Time, rights ...millrace.Right) string {
 		key, hash := store.NewKey()
 		if err := k.Add(t.Context(), store.Key{Name: name, Hash: hash, Rights: rights, Expires: expires}); err != nil {
@@ -271,12 +263,7 @@ func TestRevoking(t *testing.T) {
 	if h := stream.Header; h.Get("Cache-Control") != "private, no-store" || h.Get("Vary") != "Authorization" || h.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%v", h)
 	}
-	other, err := sqlite.Open(t.Context(), k.file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	if err := other.Keys().Revoke(t.Context(), "read"); err != nil {
+	if err := k.Revoke(t.Context(), "read"); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(lines)

@@ -36,7 +36,7 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 		p.URL = strings.TrimSuffix(base, "/") + p.URL
 	}
 	view := protocoltest.NewView(millrace.Site{Base: base, Docs: base, Epoch: "e", Seq: 1, Time: past}, pages, taggers...)
-	press, err := edition.NewPress(&oneView{view: view}, rooms, t.TempDir(), &edition.Options{Log: slog.New(slog.DiscardHandler)})
+	press, err := edition.NewPress((&oneView{view: view}).source(), rooms, t.TempDir(), &edition.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,32 +18,49 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/protocol/tct01"
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // oneView is a store that has one state.
 type oneView struct {
-	store.Site // nil: what is not below is not called
-	view       millrace.View
-	mu         sync.Mutex
-	manifest   []byte
+	view    millrace.View
+	mu      sync.Mutex
+	edition store.Edition
 }
+
+// oneSite is the site of a publication that shows it as it is.
+type oneSite struct {
+	store.Site // nil: what is not below is not called
+	of         *oneView
+}
+
+func (s oneSite) Head(ctx context.Context) (millrace.View, error) { return s.of.Head(ctx) }
+
+// source returns what a press publishes.
+func (s *oneView) source() edition.Source {
+	return edition.Source{Store: memory.New(nil), Site: oneSite{of: s}, Publication: s}
+}
+
+func (s *oneView) Name() string { return "one view" }
+
+func (s *oneView) Refresh(context.Context, store.Lease, func(done, total int)) error { return nil }
 
 func (s *oneView) Head(context.Context) (millrace.View, error) { return s.view, nil }
 
-func (s *oneView) Published(context.Context) (millrace.View, []byte, error) {
+func (s *oneView) Published(context.Context) (millrace.View, store.Edition, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.manifest == nil {
-		return nil, nil, millrace.ErrNotFound
+	if s.edition.Number == 0 {
+		return nil, store.Edition{}, millrace.ErrNotFound
 	}
-	return s.view, s.manifest, nil
+	return s.view, s.edition, nil
 }
 
-func (s *oneView) Publish(_ context.Context, _, _ uint64, manifest []byte) error {
+func (s *oneView) Publish(_ context.Context, _ store.Lease, _, _ uint64, manifest []byte) (store.Edition, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.manifest = manifest
-	return nil
+	s.edition = store.Edition{Number: s.edition.Number + 1, Manifest: manifest}
+	return s.edition, nil
 }
 
 // tree is a folder in memory.
@@ -123,7 +140,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 		s.site = new(oneView)
 	}
 	s.site.view = view
-	press, err := edition.NewPress(s.site, rooms, t.TempDir(), eo)
+	press, err := edition.NewPress(s.site.source(), rooms, t.TempDir(), eo)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/protocol/tct01"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // A folder goes through a store and out again: the whole discovery chain over
@@ -37,17 +37,14 @@ func TestFolderToClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	db, err := sqlite.Open(ctx, filepath.Join(state, "store.db"), &sqlite.Options{Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := memory.New(&store.Options{Logger: log})
 	room := tct01.Protocol()
-	site, err := db.Site(ctx, "handbook", store.Config{Base: base, Taggers: []millrace.Tagger{room.Tagger}})
+	site, err := db.Site(ctx, "handbook", base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := site.Derive(ctx, nil); err != nil {
+	pub, err := site.Publication(ctx, store.Config{Base: base, Taggers: []millrace.Tagger{room.Tagger}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	sync := func() *mirror.Report {
@@ -60,7 +57,7 @@ func TestFolderToClient(t *testing.T) {
 	}
 	newGateway := func() (*Gateway, *edition.Press) {
 		t.Helper()
-		press, err := edition.NewPress(site, []edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}},
+		press, err := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}},
 			filepath.Join(state, "files"), &edition.Options{Log: log})
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func (s *Server) addChanges() {
 // mark is a place in what list_changes gives, as a cursor has it.
 type mark struct {
 	Site  string `json:"n"`           // sum of its name
-	Epoch string `json:"e"`           // of the store
+	Epoch string `json:"e"`           // of the log
 	Seq   uint64 `json:"s"`           // everything up to it was told, or is being told
 	All   bool   `json:"l,omitempty"` // every page is being told, as of a state that is not older than Seq
 	After string `json:"a,omitempty"` // with All: the last URL that was told
@@ -107,9 +107,10 @@ func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 			return m, advise("bad-cursor", "the cursor is mutilated: give it as it was given, or a time, or leave since out to start over")
 		case m.Site != here.Site:
 			return m, advise("other-site", "the cursor is of another site: give the site that it was given for")
-		case m.Epoch != here.Epoch || m.Seq > here.Seq:
+		case !site.View.Site().Has(m.Epoch, m.Seq) || m.Seq > here.Seq:
 			return m, errOver
 		}
+		m.Epoch = here.Epoch
 		return m, nil
 	}
 	var at time.Time

@@ -118,7 +118,7 @@ func TestChangesWhileListing(t *testing.T) {
 				break
 			}
 		}
-		v, err := s.sites[mill].Head(t.Context())
+		v, err := s.pubs[mill].Head(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestCompacted(t *testing.T) {
 
 func epochOf(t *testing.T, s *shelf) string {
 	t.Helper()
-	v, err := s.sites[mill].Head(t.Context())
+	v, err := s.pubs[mill].Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -336,14 +336,14 @@ func (e oneEdition) Update(context.Context, []string, bool) (millrace.Tally, err
 // Over a gateway, what is published is what there is.
 func TestOverAGateway(t *testing.T) {
 	shelf := mills(t)
-	site := shelf.sites[mill]
-	if err := site.Index(t.Context(), nil); err != nil {
+	if err := shelf.Index(t.Context(), mill, nil); err != nil {
 		t.Fatal(err)
 	}
-	v, err := site.Head(t.Context())
+	site, err := shelf.Site(t.Context(), mill)
 	if err != nil {
 		t.Fatal(err)
 	}
+	v := site.View
 	shelf.apply(mill, put("/later", "Later", text("It is not published yet.")))
 	s := New(nil, &Options{Terms: shelf.terms[mill]})
 	live := oneEdition{v}

@@ -24,7 +24,7 @@ type Library interface {
 // date, when a search needs it. It is found by assertion.
 type Indexer interface {
 	// Index brings the index of a site as far as the site is; progress counts
-	// pages. ErrForbidden: the store cannot be written.
+	// pages.
 	Index(ctx context.Context, name string, progress func(done, total int)) error
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,55 +13,59 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // shelf is a library of a store.
 type shelf struct {
 	t       testing.TB
-	store   *sqlite.Store
+	store   *memory.Store
 	names   []string
-	sites   map[string]*sqlite.Site
+	sites   map[string]store.Site
+	pubs    map[string]store.Publication // what is read
 	terms   map[string][]Terms
 	indexed atomic.Int64
+	mu      sync.Mutex
+	index   map[string]uint64 // how far the sites are indexed
 	clock   time.Time
 }
 
 func newShelf(t testing.TB) *shelf {
 	t.Helper()
 	s := &shelf{
-		t: t, sites: make(map[string]*sqlite.Site), terms: make(map[string][]Terms),
+		t: t, sites: make(map[string]store.Site), pubs: make(map[string]store.Publication), index: make(map[string]uint64), terms: make(map[string][]Terms),
 		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 	}
-	var err error
-	s.store, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "shelf.db"), &sqlite.Options{Now: func() time.Time {
+	s.store = memory.New(&store.Options{Now: func() time.Time {
 		s.clock = s.clock.Add(time.Second)
 		return s.clock
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.store.Close() })
 	return s
 }
 
 func (s *shelf) add(name string) {
 	s.t.Helper()
-	site, err := s.store.Site(s.t.Context(), name, store.Config{Base: name})
-	if err == nil {
-		err = site.Derive(s.t.Context(), nil)
-	}
+	site, err := s.store.Site(s.t.Context(), name, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.names, s.sites[name] = append(s.names, name), site
+	pub, err := site.Publication(s.t.Context(), store.Config{Base: name})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.names, s.sites[name], s.pubs[name] = append(s.names, name), site, pub
+	s.apply(name)
 }
 
 // apply writes one transaction.
 func (s *shelf) apply(name string, changes ...millrace.Change) {
 	s.t.Helper()
 	if _, err := s.sites[name].Apply(s.t.Context(), "a test", changes); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.pubs[name].Refresh(s.t.Context(), store.Lease{}, nil); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -83,21 +87,56 @@ func (s *shelf) Names(context.Context) ([]string, error) { return s.names, nil }
 
 // Site implements [Library].
 func (s *shelf) Site(ctx context.Context, name string) (*Site, error) {
-	site := s.sites[name]
-	if site == nil {
+	pub := s.pubs[name]
+	if pub == nil {
 		return nil, millrace.ErrNotFound
 	}
-	v, err := site.Head(ctx)
+	v, err := pub.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Site{Name: name, View: v, Terms: s.terms[name]}, nil
+	return &Site{Name: name, View: searched{v, s, name}, Terms: s.terms[name]}, nil
 }
 
 // Index implements [Indexer].
 func (s *shelf) Index(ctx context.Context, name string, progress func(done, total int)) error {
 	s.indexed.Add(1)
-	return s.sites[name].Index(ctx, progress)
+	v, err := s.pubs[name].Head(ctx)
+	if err != nil {
+		return err
+	}
+	if n := v.Site().Pages; progress != nil {
+		progress(n, n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.index[name] = v.Site().Seq
+	return nil
+}
+
+// searched is a view that can be searched once its site is indexed.
+type searched struct {
+	millrace.View
+	of   *shelf
+	name string
+}
+
+// Search implements [millrace.Searcher].
+func (v searched) Search(ctx context.Context, q millrace.Query) (*millrace.Found, error) {
+	v.of.mu.Lock()
+	indexed := v.of.index[v.name] >= v.Site().Seq
+	v.of.mu.Unlock()
+	if !indexed {
+		return nil, fmt.Errorf("search: %w: not indexed", millrace.ErrUnavailable)
+	}
+	var pages []*millrace.Page
+	for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, p)
+	}
+	return protocoltest.NewView(v.Site(), pages).Search(ctx, q)
 }
 
 const (

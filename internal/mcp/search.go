@@ -114,8 +114,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	return out, out.text(), nil
 }
 
-// found searches one site as it stands. Where there is no index as far as
-// that, it is made first; somebody may write all the while.
+// found searches one site as it stands. An index that is behind is updated first.
 func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site, *millrace.Found, error) {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -128,7 +127,7 @@ func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site,
 			return nil, nil, advise("no-index", "the site %s cannot be searched: list_changes gives its pages", clean(name))
 		}
 		found, err := searcher.Search(ctx, q)
-		if indexer, ok := c.library.(Indexer); ok && errors.Is(err, millrace.ErrUnavailable) {
+		if indexer, ok := c.library.(Indexer); ok && (errors.Is(err, millrace.ErrUnavailable) || err == nil && found.Behind) {
 			if err := c.index(ctx, indexer, name); err != nil {
 				return nil, nil, err
 			}
@@ -149,10 +148,6 @@ func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
 			c.progress(ctx, n, of, "indexing the pages of "+clean(name))
 		}
 	})
-	if errors.Is(err, millrace.ErrForbidden) {
-		// Coming back would not help.
-		return errors.Join(advise("store-read-only", "%s cannot be searched: it has no index of what was mirrored last, and none can be made, because its store cannot be written here; read_page and list_changes work", clean(name)), millrace.ErrUnavailable)
-	}
 	if ctx.Err() != nil && total > 0 {
 		return advise("index-building", "the index of %s is still being made, %d of %d pages: call again in a while; read_page and list_changes work meanwhile", clean(name), done, total)
 	}

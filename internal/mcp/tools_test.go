@@ -15,7 +15,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store"
 )
 
 func remarshal(from, to any) error {
@@ -172,29 +171,6 @@ func TestSearchTellsHowFarItIs(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("no progress was told")
-	}
-}
-
-// sealed is a shelf that cannot be written.
-type sealed struct{ *shelf }
-
-func (sealed) Index(context.Context, string, func(done, total int)) error {
-	return millrace.ErrForbidden
-}
-
-// Nobody is told to come back for an index that will not be made.
-func TestSearchOfWhatCannotBeWritten(t *testing.T) {
-	s := mills(t)
-	c := connect(t, New(sealed{s}, nil), nil)
-	if code, said := refused(t, c, "search", map[string]any{"query": "wheel", "site": mill}); code != "store-read-only" {
-		t.Error(said)
-	}
-	if err := s.Index(t.Context(), river, nil); err != nil {
-		t.Fatal(err)
-	}
-	out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel"})
-	if len(out.Hits) != 1 || out.Hits[0].URL != river || !strings.Contains(out.Note, mill) {
-		t.Errorf("%+v", out)
 	}
 }
 
@@ -407,7 +383,7 @@ func TestHostileArguments(t *testing.T) {
 		t.Errorf("an unknown tool: %v", err)
 	}
 	// Places in the page that are not there.
-	v, err := s.sites[mill].Head(t.Context())
+	v, err := s.pubs[mill].Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +449,7 @@ func TestEmptyLibrary(t *testing.T) {
 		}
 	}
 	// One that was never complete is named, and its reason with it.
-	if _, err := s.store.Site(t.Context(), mill, store.Config{Base: mill}); err != nil {
+	if _, err := s.store.Site(t.Context(), mill, mill); err != nil {
 		t.Fatal(err)
 	}
 	s.names = append(s.names, mill)

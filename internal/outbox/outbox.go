@@ -105,8 +105,7 @@ func (o *Outbox) Skip(ctx context.Context) error {
 
 // Flush tells all that there is to tell, and says how many events that were. A
 // receiver that has never been told anything is told everything.
-// A [*TakenError]: another process tells the same receiver; another
-// [millrace.ErrConflict] is the site's, whose pages have to be derived first.
+// A [*TakenError]: another process tells the same receiver.
 // Errors of Deliver are given as they are; nothing is lost by them.
 func (o *Outbox) Flush(ctx context.Context) (told int, err error) {
 	t := &teller{Outbox: o}

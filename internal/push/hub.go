@@ -3,10 +3,7 @@ package push
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/url"
-
-	"github.com/millrace/millrace"
 )
 
 // CheckHub gives the URL of a hub in the form in which it is used. Errors are
@@ -44,9 +41,5 @@ func (h *hub) flush(ctx context.Context) (told bool, err error) {
 		}
 	}
 	p.Logger.DebugContext(ctx, "the hub is told", "hub", hidden(h.url, h.url), "topics", len(topics), "seq", site.Seq)
-	err = p.State.Swap(context.WithoutCancel(ctx), p.Name, key, kept, now)
-	if errors.Is(err, millrace.ErrConflict) {
-		return true, nil // another process has told the hub meanwhile
-	}
-	return true, err
+	return true, p.State.Swap(context.WithoutCancel(ctx), p.Name, key, kept, now)
 }

@@ -111,37 +111,23 @@ func (n *IndexNow) submit(ctx context.Context, client *http.Client, urls []strin
 type engine struct {
 	pusher *Pusher
 	*IndexNow
-	box *outbox.Outbox // nil = it is to be made anew
+	box *outbox.Outbox // nil before the first flush
 }
 
-// flush submits what has changed since the last submission, or since it was
-// asked for the first time: what was there before is no news. Of two processes
-// that tell the same engine one may submit what the other just has; none
-// relies on the other.
+// flush submits what has changed since the last submission. The first call
+// submits nothing: what was there before is no news.
 func (e *engine) flush(ctx context.Context) (told bool, err error) {
-	const most = 3
-	for range most {
-		n, err := e.submitNew(ctx)
-		told = told || n > 0
-		if _, taken := errors.AsType[*outbox.TakenError](err); !taken {
-			return told, err
-		}
-		e.box = nil
-	}
-	return told, nil // the other one is about it
-}
-
-func (e *engine) submitNew(ctx context.Context) (int, error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
 			Site: e.pusher.Site, State: e.pusher.State, Name: e.pusher.Name, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,
 		}
 		if err := box.Skip(ctx); err != nil {
-			return 0, err
+			return false, err
 		}
 		e.box = box
 	}
-	return e.box.Flush(ctx)
+	n, err := e.box.Flush(ctx)
+	return n > 0, err
 }
 
 // deliver submits the pages of events.

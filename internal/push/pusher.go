@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/store"
 )
@@ -31,9 +32,11 @@ type Pusher struct {
 	// Site is the site as it is published: its Head gives the view that whoever
 	// is told finds when he looks.
 	Site outbox.Site
-	// State keeps what each receiver has been told, Name is the site's in it.
+	// State keeps what each receiver has been told, Name is the namespace in it.
 	State store.State
 	Name  string
+	// Leases let one process push for all; nil = no other process uses the store.
+	Leases store.Leases
 	// Moved gives a channel that is closed when Head has changed since the call.
 	Moved func() <-chan struct{}
 	// Topics gives the URLs of the documents that tell what has changed.
@@ -59,14 +62,25 @@ func (p *Pusher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, u := range p.Hubs {
 		h := &hub{pusher: p, url: u}
-		all.Go(func() { p.follow(ctx, receiver{u, "hub " + hidden(u, u), hubGap, h.flush}) })
+		all.Go(func() {
+			p.alone(ctx, u, func(ctx context.Context) { p.follow(ctx, receiver{u, "hub " + hidden(u, u), hubGap, h.flush}) })
+		})
 	}
 	if p.IndexNow != nil {
-		e := &engine{pusher: p, IndexNow: p.IndexNow}
 		u := p.IndexNow.url
-		all.Go(func() { p.follow(ctx, receiver{u, hidden(u, u), engineGap, e.flush}) })
+		all.Go(func() {
+			p.alone(ctx, u, func(ctx context.Context) {
+				e := &engine{pusher: p, IndexNow: p.IndexNow}
+				p.follow(ctx, receiver{u, hidden(u, u), engineGap, e.flush})
+			})
+		})
 	}
 	all.Wait()
+}
+
+// alone calls f while no other process pushes to a receiver.
+func (p *Pusher) alone(ctx context.Context, url string, f func(ctx context.Context)) {
+	lease.Keep(ctx, p.Leases, "push "+p.Name+" to "+url, p.Logger, f)
 }
 
 // follow tells one receiver. The first change is told at once, those that follow

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	lease      = 10 * 24 * time.Hour // that is asked for
+	leaseAsked = 10 * 24 * time.Hour // that is asked for
 	leastLease = time.Minute
 	mostLease  = 30 * 24 * time.Hour
 	answerTime = 10 * time.Minute // for the hub to ask whether it was meant
@@ -228,7 +228,7 @@ func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscripti
 	sub.mu.Unlock()
 	form := url.Values{
 		"hub.mode": {"subscribe"}, "hub.topic": {held.URL}, "hub.callback": {held.Callback},
-		"hub.lease_seconds": {strconv.Itoa(int(lease.Seconds()))},
+		"hub.lease_seconds": {strconv.Itoa(int(leaseAsked.Seconds()))},
 	}
 	if held.Secret != "" {
 		form.Set("hub.secret", held.Secret)
@@ -263,7 +263,7 @@ func (s *Subscriber) ask(ctx context.Context, held Subscription, sub *subscripti
 // long it is.
 func (s *Subscriber) confirm(sub *subscription, seconds string) {
 	n, err := strconv.ParseInt(seconds, 10, 64)
-	length := lease
+	length := leaseAsked
 	if err == nil {
 		length = min(max(time.Duration(min(n, int64(mostLease/time.Second)))*time.Second, leastLease), mostLease)
 	}

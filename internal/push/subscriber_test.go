@@ -190,7 +190,7 @@ func TestKeep(t *testing.T) {
 		start := time.Now()
 		kept, hints, end := w.keep(Subscription{})
 		sub := kept()
-		if sub.Topic != (Topic{"https://site.example/feed.atom", "https://hub.example/"}) || !sub.Until.Equal(start.Add(lease)) ||
+		if sub.Topic != (Topic{"https://site.example/feed.atom", "https://hub.example/"}) || !sub.Until.Equal(start.Add(leaseAsked)) ||
 			!strings.HasPrefix(sub.Callback, "https://me.example/push/") || len(sub.Secret) < 32 || w.form.Get("hub.secret") != sub.Secret {
 			t.Fatalf("%+v, %v", sub, w.form)
 		}
@@ -243,9 +243,9 @@ func TestKeep(t *testing.T) {
 		if code, _ := w.callback(http.MethodPost, "https://me.example/push/", "news", ""); code != 0 {
 			t.Errorf("no callback: %d", code)
 		}
-		time.Sleep(lease)
+		time.Sleep(leaseAsked)
 		again := kept()
-		if again.Callback != sub.Callback || !again.Until.Equal(start.Add(lease*4/5+lease)) {
+		if again.Callback != sub.Callback || !again.Until.Equal(start.Add(leaseAsked*4/5+leaseAsked)) {
 			t.Errorf("renewed: %+v", again)
 		}
 		if err := end(); !errors.Is(err, context.Canceled) {

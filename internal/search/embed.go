@@ -127,7 +127,7 @@ func embedderName(model string, o *EmbedderOptions) string {
 // Model names the model, the size asked for and the prefix of documents.
 func (e *Embedder) Model() string { return e.name }
 
-// Embed gives the vectors of texts, in their order; see store.Embedder. A text
+// Embed gives the vectors of texts, in their order; see index.Embedder. A text
 // of white space only gets nil and is not sent. A batch that the server finds
 // too large is sent in halves, and a single text that it finds too long is cut.
 func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]float32, error) {

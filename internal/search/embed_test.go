@@ -16,10 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store"
 )
-
-var _ store.Embedder = (*Embedder)(nil)
 
 const testKey = "sk-very-secret-123"
 

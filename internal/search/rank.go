@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -57,9 +58,9 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 // rank gives the candidates that are chosen with their relevance, the best
 // first. When the best by words leave too few, since they all stand in a few
 // pages, those that follow are looked at too.
-func (p *plan) rank(ix Index, st Statistics, ids []int64, m Meaning, perPage int, least float64) ([]ranked, error) {
+func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m Meaning) ([]ranked, error) {
 	byWords := make([]ranked, 0, len(ids))
-	err := ix.Passages(ids, func(pa Passage) error {
+	err := c.Passages(ids, func(pa Passage) error {
 		byWords = append(byWords, ranked{Detail{ID: pa.ID}, pa.Length, p.lexical(&pa, st.Length)})
 		return nil
 	})
@@ -74,13 +75,13 @@ func (p *plan) rank(ix Index, st Statistics, ids []int64, m Meaning, perPage int
 	var all []ranked
 	for {
 		n := min(len(byWords), deep)
-		if all, err = closely(ix, all, byWords[:n], m); err != nil {
+		if all, err = closely(c, all, byWords[:n], m); err != nil {
 			return nil, err
 		}
 		byWords = byWords[n:]
-		kept := choose(slices.Clone(all), perPage, least, p.trial.Duplicates)
-		if len(kept) >= few || len(byWords) == 0 {
-			return kept, nil
+		kept, err := c.choose(ctx, slices.Clone(all))
+		if err != nil || len(kept) >= few || len(byWords) == 0 {
+			return kept, err
 		}
 	}
 }
@@ -117,20 +118,37 @@ func closely(ix Index, all, byWords []ranked, m Meaning) ([]ranked, error) {
 	return all, nil
 }
 
+// chooser decides which passages are found.
+type chooser struct {
+	Index
+	perPage    int
+	least      float64
+	duplicates bool // are kept
+	sure       int  // so many of the best are looked up in the view; the others only count
+}
+
 // choose leaves out what is not relevant enough, what says nearly the same as
-// something better, and what is one too many of its page.
-func choose(all []ranked, perPage int, least float64, duplicates bool) []ranked {
+// something better, what is one too many of its page, and what the view does
+// not show.
+func (c *chooser) choose(ctx context.Context, all []ranked) ([]ranked, error) {
 	kept := all[:0]
-	pages := make(map[string]int)
+	pages := make(map[int64]int)
 	for _, r := range all {
-		if r.relevance < least || r.relevance == 0 {
+		if r.relevance < c.least || r.relevance == 0 {
 			break
 		}
-		if pages[r.URL] >= perPage || !duplicates && slices.ContainsFunc(kept, func(k ranked) bool { return Near(k.Print, r.Print) }) {
+		if pages[r.Page] >= c.perPage || !c.duplicates && slices.ContainsFunc(kept, func(k ranked) bool { return Near(k.Print, r.Print) }) {
 			continue
 		}
-		pages[r.URL]++
+		if len(kept) < c.sure {
+			if shown, err := c.Shown(ctx, r.Page); err != nil {
+				return nil, err
+			} else if !shown {
+				continue
+			}
+		}
+		pages[r.Page]++
 		kept = append(kept, r)
 	}
-	return kept
+	return kept, nil
 }

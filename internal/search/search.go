@@ -20,16 +20,17 @@ type Index interface {
 	// Terms yields terms that start with a prefix and how many passages have
 	// each, in order, until f returns false.
 	Terms(prefix string, f func(term string, n int) bool) error
-	// Match gives passages that the view shows, at most so many, ordered by id.
+	// Match gives passages, at most so many, ordered by id.
 	Match(m Match, limit int) ([]int64, error)
 	// Best is like Match, but gives those with the highest rank by BM25.
 	Best(m Match, limit int) ([]int64, error)
-	// Passages gives what ranking by words has to know of passages; what the
-	// view does not show is left out. The slices that f is given are only good
-	// until it returns.
+	// Passages gives what ranking by words has to know of passages. The slices
+	// that f is given are only good until it returns.
 	Passages(ids []int64, f func(p Passage) error) error
 	// Details gives the rest, of the passages that are left then.
 	Details(ids []int64, f func(d Detail) error) error
+	// Shown reports whether the view that is searched has a page as it is indexed.
+	Shown(ctx context.Context, page int64) (bool, error)
 	// Hit fills the fields of a hit that the index keeps, all up to Text, and
 	// tells the language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
@@ -65,6 +66,7 @@ type Passage struct {
 // Detail is what ranking has to know beside that.
 type Detail struct {
 	ID     int64
+	Page   int64  // id of the page
 	URL    string // identity of the page
 	Order  int    // in the page
 	Print  uint64 // of its text, see [Fingerprint]
@@ -148,13 +150,15 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 	if q.Page != "" {
 		per = math.MaxInt
 	}
-	hits, err := p.rank(ix, st, ids, meaning, per, q.Least)
+	skip, limit := max(q.Skip, 0), cmp.Or(max(q.Limit, 0), defaultLimit)
+	c := chooser{Index: ix, perPage: per, least: q.Least, duplicates: trial.Duplicates, sure: skip + limit}
+	hits, err := p.rank(ctx, &c, st, ids, meaning)
 	if err != nil {
 		return nil, err
 	}
 	found.Total = len(hits)
-	hits = hits[min(max(q.Skip, 0), len(hits)):]
-	hits = hits[:min(len(hits), cmp.Or(max(q.Limit, 0), defaultLimit))]
+	hits = hits[min(skip, len(hits)):]
+	hits = hits[:min(len(hits), limit)]
 	for _, r := range hits {
 		h := millrace.Hit{Relevance: r.relevance}
 		language, err := ix.Hit(r.ID, &h)

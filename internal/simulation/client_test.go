@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -17,7 +16,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // mirrored is a sink whose pages can be looked at.
@@ -231,22 +230,21 @@ func (s *memorySink) pages(context.Context) (map[string]*millrace.Page, error) {
 type fileSink struct {
 	w    *world
 	room string
-	*sqlite.Site
+	store.Site
 }
 
 func (s *fileSink) exact() bool { return false }
 
 func (s *fileSink) restart(ctx context.Context) error {
-	db, err := sqlite.Open(ctx, filepath.Join(s.w.dir, "mirror-"+s.room+".db"), &sqlite.Options{Now: time.Now, Readers: 2})
+	db, err := stores.Open(ctx, filepath.Join(s.w.dir, "mirror-"+s.room+".db"), &store.Options{Now: time.Now})
 	if err != nil {
 		return err
 	}
 	s.w.mu.Lock()
 	s.w.morgue = append(s.w.morgue, db)
 	s.w.mu.Unlock()
-	c := store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{}}}
-	s.Site, err = db.Site(ctx, "mirror of "+base, c)
-	return errors.Join(err, s.Derive(ctx, nil))
+	s.Site, err = db.Site(ctx, "mirror of "+base, base)
+	return err
 }
 
 func (s *fileSink) pages(ctx context.Context) (map[string]*millrace.Page, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,10 +23,11 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // secret is a word that is on pages that become hidden, and nowhere else.
@@ -37,9 +39,10 @@ const never = "snollygoster"
 // closet is a site of which pages become hidden, and everything that serves it.
 type closet struct {
 	t     *testing.T
-	db    *sqlite.Store
+	db    store.Store
 	dir   string
 	site  store.Site
+	index *index.Index
 	press *edition.Press
 	gate  atomic.Pointer[gateway.Gateway]
 	rooms []edition.Room
@@ -52,7 +55,7 @@ type closet struct {
 
 func (c *closet) open(v millrace.Visibility) {
 	c.t.Helper()
-	c.conf = store.Config{Base: base, Index: true, Visibility: v}
+	c.conf = store.Config{Base: base, Visibility: v}
 	o := protocol.PublisherOptions{LLMsFull: true, Policy: &millrace.Policy{Terms: base + "terms"}}
 	for _, room := range all.Protocols() {
 		o.Beside = append(o.Beside, room.Name)
@@ -63,13 +66,14 @@ func (c *closet) open(v millrace.Visibility) {
 		c.rooms = append(c.rooms, edition.Room{Name: room.Name, Publisher: room.NewPublisher(&o)})
 	}
 	var err error
-	if c.site, err = c.db.Site(c.t.Context(), "closet", c.conf); err != nil {
+	if c.site, err = c.db.Site(c.t.Context(), "closet", base); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := c.site.Derive(c.t.Context(), nil); err != nil {
+	pub, err := c.site.Publication(c.t.Context(), c.conf)
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	if c.press, err = edition.NewPress(c.site, c.rooms, filepath.Join(c.dir, "files"), &edition.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+	if c.press, err = edition.NewPress(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.rooms, filepath.Join(c.dir, "files"), &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		c.t.Fatal(err)
 	}
 	gate, err := gateway.New(c.press, &gateway.Options{Base: base, Visibility: v})
@@ -78,6 +82,14 @@ func (c *closet) open(v millrace.Visibility) {
 	}
 	c.publish()
 	c.gate.Store(gate)
+}
+
+// follow brings the search index as far as what is published.
+func (c *closet) follow() {
+	c.t.Helper()
+	if err := c.index.Update(c.t.Context(), c.press.Current().View, nil); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func (c *closet) publish() {
@@ -220,11 +232,14 @@ func TestHiddenEverywhere(t *testing.T) {
 			t.Parallel()
 			c := &closet{t: t, dir: t.TempDir(), paths: map[string]bool{}, tags: map[string]string{}}
 			var err error
-			if c.db, err = sqlite.Open(t.Context(), filepath.Join(c.dir, "store.db"), nil); err != nil {
+			if c.db, err = stores.Open(t.Context(), filepath.Join(c.dir, "store.db"), nil); err != nil {
+				t.Fatal(err)
+			}
+			if c.index, err = index.Open(t.Context(), filepath.Join(c.dir, "index.db"), nil); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() {
-				if err := c.db.Close(); err != nil {
+				if err := errors.Join(c.index.Close(), c.db.Close()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -239,6 +254,7 @@ func TestHiddenEverywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.publish()
+			c.follow() // and no longer, until the page is hidden
 			before := strings.Join(c.told(t.Context(), "/s/page", "/s/never"), "\n")
 			for _, room := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
 				if !strings.Contains(before, room) {
@@ -274,6 +290,7 @@ func TestHiddenEverywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.publish()
+			c.follow()
 			c.open(c.conf.Visibility)
 			if told := c.told(t.Context(), "/s/page", "/s/never"); len(told) > 0 {
 				t.Errorf("later, it is told of by\n%s", strings.Join(told, "\n"))

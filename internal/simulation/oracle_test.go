@@ -38,14 +38,14 @@ type oracle struct {
 
 	mu       sync.Mutex
 	editions []*published // in order
-	index    map[uint64]int
+	index    map[stand]int
 	docs     map[string]bool                 // that any edition had
 	made     map[[2]string][sha256.Size]byte // files, and what names them, by path and validator
 	named    map[string]bool                 // their paths
 	turns    int
 	checked  int
-	newest   map[string]int     // replica: index of its newest edition
-	dated    map[[3]string]date // replica, path and canonical link
+	newest   map[[2]string]int  // by replica and generation: index of its newest edition
+	dated    map[[4]string]date // by replica, generation, path and canonical link
 	bodies   map[string][]byte  // the first of each path, for what is broken
 }
 
@@ -55,9 +55,15 @@ type date struct {
 	turn int // when it had arrived
 }
 
+// stand is a sequence number of a generation of the publication.
+type stand struct {
+	gen string
+	seq uint64
+}
+
 // published is one edition.
 type published struct {
-	seq   uint64
+	stand
 	conf  int
 	at    time.Time
 	docs  map[string]doc             // by path and query
@@ -73,9 +79,9 @@ type doc struct {
 
 func (o *oracle) init(w *world) {
 	o.w = w
-	o.index, o.docs = make(map[uint64]int), make(map[string]bool)
+	o.index, o.docs = make(map[stand]int), make(map[string]bool)
 	o.made, o.named = make(map[[2]string][sha256.Size]byte), make(map[string]bool)
-	o.newest, o.dated, o.bodies = make(map[string]int), make(map[[3]string]date), make(map[string][]byte)
+	o.newest, o.dated, o.bodies = make(map[[2]string]int), make(map[[4]string]date), make(map[string][]byte)
 }
 
 // make writes down a file, or a document that is made with files.
@@ -90,9 +96,9 @@ func (o *oracle) make(path, etag string, sum [sha256.Size]byte) {
 }
 
 // describe writes down what an edition of a view has to look like.
-func (o *oracle) describe(ctx context.Context, v millrace.View, l *life) (*published, error) {
+func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen string) (*published, error) {
 	ed := &published{
-		seq: v.Site().Seq, conf: l.conf,
+		stand: stand{gen, v.Site().Seq}, conf: l.conf,
 		docs: make(map[string]doc), pages: make(map[string]map[string]bool),
 	}
 	for _, p := range o.w.rooms {
@@ -211,22 +217,25 @@ func (f *frozen) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// add says that an edition is published.
-func (o *oracle) add(ed *published) {
+// add says that an edition is published. again: only its files were made again.
+func (o *oracle) add(ed *published) (again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, again := o.index[ed.seq]; again {
-		return // only its files were made again
+	if _, again := o.index[ed.stand]; again {
+		return true
 	}
-	if n := len(o.editions); n > 0 && o.editions[n-1].seq > ed.seq {
-		o.w.fail("edition %d is published after %d", ed.seq, o.editions[n-1].seq)
+	for _, other := range o.editions {
+		if other.gen == ed.gen && other.seq > ed.seq {
+			o.w.fail("edition %d of %s is published after %d", ed.seq, ed.gen, other.seq)
+		}
 	}
 	ed.at = time.Now()
-	o.index[ed.seq] = len(o.editions)
+	o.index[ed.stand] = len(o.editions)
 	o.editions = append(o.editions, ed)
 	for path := range ed.docs {
 		o.docs[path] = true
 	}
+	return false
 }
 
 // of gives the index of the edition that a replica has, -1 if it has none.
@@ -240,7 +249,7 @@ func (o *oracle) of(l *life) int {
 	defer o.w.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i, ok := o.index[ed.View.Site().Seq]
+	i, ok := o.index[stand{l.gen, ed.View.Site().Seq}]
 	if !ok {
 		o.w.fail("%s has edition %d, which nobody has published", l.name, ed.View.Site().Seq)
 		return -1
@@ -248,28 +257,31 @@ func (o *oracle) of(l *life) int {
 	return i
 }
 
-// last gives the index of the newest edition at a time.
-func (o *oracle) last(t time.Time) int {
+// last returns the index of the newest edition of a generation at a time, -1 if
+// it had none.
+func (o *oracle) last(gen string, t time.Time) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	i := len(o.editions) - 1
-	for i >= 0 && o.editions[i].at.After(t) {
+	for i >= 0 && (o.editions[i].gen != gen || o.editions[i].at.After(t)) {
 		i--
 	}
 	return i
 }
 
-// end gives the newest edition, and every path that a document ever had.
-func (o *oracle) end() (*published, []string) {
+// end returns the newest edition of a generation, and every path that a document
+// ever had.
+func (o *oracle) end(gen string) (*published, []string) {
+	i := o.last(gen, time.Now())
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.editions[len(o.editions)-1], slices.Sorted(maps.Keys(o.docs))
+	return o.editions[i], slices.Sorted(maps.Keys(o.docs))
 }
 
 // ask notes what a request may be answered with.
 func (o *oracle) ask(l *life, r *http.Request) *exchange {
 	now := time.Now()
-	x := &exchange{o: o, l: l, r: r, at: now, lo: o.of(l), known: o.last(l.held.before(now))}
+	x := &exchange{o: o, l: l, r: r, at: now, lo: o.of(l), known: o.last(l.gen, l.held.before(now))}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.turns++
@@ -277,11 +289,12 @@ func (o *oracle) ask(l *life, r *http.Request) *exchange {
 	if x.lo < 0 {
 		return x
 	}
-	if before, ok := o.newest[l.name]; ok && before > x.lo {
+	who := [2]string{l.name, l.gen}
+	if before, ok := o.newest[who]; ok && before > x.lo {
 		o.w.fail("%s goes back from edition %d to %d", l.name, o.editions[before].seq, o.editions[x.lo].seq)
 	}
-	o.newest[l.name] = x.lo
-	if x.known > x.lo && o.editions[x.known].conf == l.conf {
+	o.newest[who] = x.lo
+	if x.known > x.lo {
 		o.w.fail("%s is older than it may be: it has edition %d since %s, and %d was published at %s", l.name,
 			o.editions[x.lo].seq, o.editions[x.lo].at.Sub(o.w.start), o.editions[x.known].seq, o.editions[x.known].at.Sub(o.w.start))
 	}
@@ -375,7 +388,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	if path, _, _ := strings.Cut(uri, "?"); x.lo < 0 && (strings.HasPrefix(path, "/.well-known/") || path == "/llm-policy.json" || path == "/llm-manifest.json") {
 		return // discovery, which does not wait for an edition
 	}
-	if hi < 0 || !slices.ContainsFunc(o.editions[max(0, x.lo):hi+1], fits) {
+	if hi < 0 || !slices.ContainsFunc(o.editions[max(0, x.lo):hi+1], func(ed *published) bool { return ed.gen == x.l.gen && fits(ed) }) {
 		o.w.fail("%s %s is of no edition from number %d to %d", where, etag, x.lo, hi)
 	}
 	o.date(x, resp, uri, where)
@@ -391,7 +404,7 @@ func (o *oracle) date(x *exchange, resp *http.Response, uri, where string) {
 	if at.After(time.Now()) {
 		o.w.fail("%s is of the future: %s", where, at)
 	}
-	k := [3]string{x.l.name, uri, resp.Header.Get("Link")}
+	k := [4]string{x.l.name, x.l.gen, uri, resp.Header.Get("Link")}
 	if before, ok := o.dated[k]; ok && before.turn < x.turn && at.Before(before.at) {
 		o.w.fail("%s: its date goes back from %s to %s", where, before.at, at)
 	}
@@ -421,12 +434,24 @@ func (o *oracle) first(r *http.Request, resp *http.Response, body []byte) []byte
 	return body
 }
 
-// lacked reports whether any edition since a time did not carry a page.
+// lacked reports whether any edition since a time did not carry a page, or the
+// one before that of any of the last generations.
 func (o *oracle) lacked(room, url string, since time.Time) bool {
-	from := max(0, o.last(since))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.editions[from:], func(ed *published) bool { return !ed.pages[room][url] })
+	before := make(map[string]bool)
+	for _, ed := range slices.Backward(o.editions) {
+		if !ed.at.After(since) {
+			if before[ed.gen] || len(before) > replicas {
+				continue
+			}
+			before[ed.gen] = true
+		}
+		if !ed.pages[room][url] {
+			return true
+		}
+	}
+	return false
 }
 
 var errForgotten = errors.New("the reply is lost")

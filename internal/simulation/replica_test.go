@@ -27,6 +27,7 @@ func replicaName(i int) string { return fmt.Sprint("replica ", i) }
 
 // gate is what a replica has while it serves.
 type gate struct {
+	gen       string // of the publication
 	press     *edition.Press
 	transport *http.Transport // to it, over the network
 	held      excuse          // while we hold it up
@@ -77,7 +78,11 @@ const lookEvery = time.Second + 10*time.Millisecond
 // replica serves the site until it is killed, as `millrace serve` does.
 func (w *world) replica(i int) func(l *life) error {
 	return func(l *life) error {
-		site, err := w.open(l)
+		db, site, err := w.open(l)
+		if err != nil {
+			return err
+		}
+		pub, err := site.Publication(l.ctx, w.config(l))
 		if err != nil {
 			return err
 		}
@@ -86,10 +91,10 @@ func (w *world) replica(i int) func(l *life) error {
 			dir += fmt.Sprint(i)
 			w.lose(l, dir)
 		}
-		g := &gate{}
-		via := &publishing{Site: site, w: w, l: l, g: g}
+		g := &gate{gen: pub.Name()}
+		via := &publishing{Publication: pub, w: w, l: l, g: g}
 		o := &edition.Options{Key: fmt.Sprint(w.items), Grace: time.Minute, Log: w.logger(l.name)}
-		if g.press, err = edition.NewPress(via, w.published(l, g), dir, o); err != nil {
+		if g.press, err = edition.NewPress(edition.Source{Store: db, Site: site, Publication: via}, w.published(l, g), dir, o); err != nil {
 			return err
 		}
 		surface, err := gateway.New(g.press, &gateway.Options{Base: base, Log: w.logger(l.name)})
@@ -103,17 +108,9 @@ func (w *world) replica(i int) func(l *life) error {
 		w.mu.Lock()
 		l.gate = g
 		w.mu.Unlock()
-		var ingest sync.WaitGroup
-		ingest.Go(func() {
-			if err := site.Derive(l.ctx, nil); err != nil {
-				w.logf("%s derives: %v", l.name, err)
-			}
-			g.press.Changed()
-		})
 		undo := context.AfterFunc(l.ctx, conns.kill)
 		defer undo()
 		err = surface.Run(l.ctx, ln, &gateway.ServerOptions{Log: w.logger(l.name), StopTimeout: time.Millisecond})
-		ingest.Wait()
 		w.mu.Lock()
 		l.gate = nil
 		w.mu.Unlock()
@@ -267,12 +264,12 @@ func (d *watchedDraft) Finish(ctx context.Context, f millrace.File, codings []st
 	return files, err
 }
 
-// publishing is a site whose editions are written down, with what may happen
-// to a process that publishes one. Head is also called by requests for
+// publishing is a publication whose editions are written down, with what may
+// happen to a process that publishes one. Head is also called by requests for
 // discovery; only the goroutine of Press.Run is in the other methods, so that
 // they may wait.
 type publishing struct {
-	store.Site
+	store.Publication
 	w     *world
 	l     *life
 	g     *gate
@@ -281,7 +278,7 @@ type publishing struct {
 
 // Head gives the newest view.
 func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
-	v, err := p.Site.Head(ctx)
+	v, err := p.Publication.Head(ctx)
 	if err == nil {
 		p.views.Store(v.Site().Seq, v)
 	}
@@ -289,20 +286,20 @@ func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
 }
 
 // Published gives the published view.
-func (p *publishing) Published(ctx context.Context) (millrace.View, []byte, error) {
+func (p *publishing) Published(ctx context.Context) (millrace.View, store.Edition, error) {
 	if p.w.broken.deaf && p.l.name == replicaName(1) && p.g.press.Current() != nil {
 		ed := p.g.press.Current()
-		return ed.View, nil, fmt.Errorf("deaf: %w", millrace.ErrNotFound)
+		return ed.View, store.Edition{}, fmt.Errorf("deaf: %w", millrace.ErrNotFound)
 	}
-	v, manifest, err := p.Site.Published(ctx)
+	v, ed, err := p.Publication.Published(ctx)
 	if err == nil {
 		p.views.Store(v.Site().Seq, v)
 	}
-	return v, manifest, err
+	return v, ed, err
 }
 
 // Publish publishes an edition, or dies before or after.
-func (p *publishing) Publish(ctx context.Context, from, to uint64, manifest []byte) error {
+func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uint64, manifest []byte) (made store.Edition, err error) {
 	w, rng := p.w, p.l.rng
 	if w.chance(rng, .2) {
 		p.g.held.hold(ctx, holdup(rng))
@@ -310,37 +307,38 @@ func (p *publishing) Publish(ctx context.Context, from, to uint64, manifest []by
 	if w.chance(rng, .05) {
 		w.logf("%s dies before it publishes %d", p.l.name, to)
 		p.l.kill()
-		return ctx.Err()
+		return made, ctx.Err()
 	}
 	head, _ := p.views.Load(to)
 	view, _ := head.(millrace.View)
-	ed, err := w.oracle.describe(ctx, view, p.l)
+	ed, err := w.oracle.describe(ctx, view, p.l, p.g.gen)
 	if err != nil {
-		return err
+		return made, err
 	}
+	again := false
 	w.mu.Lock()
 	if p.l.crashes != w.crashes || p.l.ctx.Err() != nil {
 		err = errors.New("dead")
-	} else if err = p.Site.Publish(ctx, from, to, manifest); err == nil {
-		w.oracle.add(ed)
+	} else if made, err = p.Publication.Publish(ctx, lease, old, to, manifest); err == nil {
+		again = w.oracle.add(ed)
 	}
 	w.mu.Unlock()
-	w.logf("%s publishes %d over %d, %d pages: %v", p.l.name, to, from, len(ed.pages), err)
+	w.logf("%s publishes %d of %s as edition %d, %d pages: %v", p.l.name, to, p.g.gen, old+1, len(ed.pages), err)
 	switch {
 	case err != nil:
-		return err
+		return made, err
 	case w.chance(rng, .05):
 		w.logf("%s dies after it has published %d", p.l.name, to)
 		p.l.kill()
-		return ctx.Err()
+		return made, ctx.Err()
 	case w.chance(rng, .06):
 		w.logf("%s is not told that it has published %d", p.l.name, to)
-		if from == to {
+		if again {
 			p.g.held.lose(ctx) // it has made the files of an edition anew, and has it only after another look
 		}
-		return fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
+		return made, fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}
-	return nil
+	return made, nil
 }
 
 // alive gives the replicas that run, ready or not.

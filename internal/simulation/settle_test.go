@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/store"
 )
 
@@ -23,13 +24,14 @@ func (w *world) settle() {
 	w.mu.Lock()
 	l.conf, l.path, l.crashes = w.conf, w.path, w.crashes
 	w.mu.Unlock()
+	// Both replicas come back with the same generation.
+	for i := range replicas {
+		w.killOne(replicaName(i))
+	}
 	// Writers come to their end, replicas are back, and clients ask once more
 	// for a robots.txt that broke off.
 	w.sleep(70 * time.Second)
-	site, err := w.open(l)
-	if err == nil {
-		err = site.Derive(l.ctx, nil)
-	}
+	_, site, err := w.open(l)
 	if err != nil {
 		w.broke("opening the store at the end: %v", err)
 		return
@@ -59,7 +61,7 @@ func (w *world) round(l *life, site store.Site) bool {
 		w.broke("the store at the end: %v", err)
 		return false
 	}
-	pages, err := scan(w.ctx, v)
+	pages, err := w.shown(l, v)
 	if err != nil {
 		w.broke("the store at the end: %v", err)
 		return false
@@ -72,14 +74,22 @@ func (w *world) round(l *life, site store.Site) bool {
 	}
 	alive[l.rng.IntN(replicas)].press.Changed()
 	// What these pulls see of the older replica must not stay.
-	w.await(v.Site().Seq, 1)
+	w.await(pages, 1)
 	var pulls sync.WaitGroup
 	for _, c := range w.clients {
 		pulls.Go(func() { c.pull(w.ctx) })
 	}
 	pulls.Wait()
-	w.await(v.Site().Seq, replicas)
-	w.compareReplicas(v.Site().Seq)
+	w.await(pages, replicas)
+	w.compareReplicas()
+	if w.ctx.Err() != nil {
+		return false
+	}
+	v = w.alive()[0].press.Current().View
+	if pages, err = scan(w.ctx, v); err != nil {
+		w.broke("the edition at the end: %v", err)
+		return false
+	}
 	for _, c := range w.clients {
 		c.compare(v, pages)
 	}
@@ -88,12 +98,14 @@ func (w *world) round(l *life, site store.Site) bool {
 
 // await waits until so many replicas have an edition. A press that was held up
 // rests for a minute before it publishes again.
-func (w *world) await(seq uint64, n int) {
+func (w *world) await(pages map[string]*millrace.Page, n int) {
 	for range 1200 {
 		have := 0
 		for _, l := range w.alive() {
-			if ed := l.press.Current(); ed != nil && ed.View.Site().Seq >= seq {
-				have++
+			if ed := l.press.Current(); ed != nil {
+				if got, err := scan(w.ctx, ed.View); err == nil && samePages(pages, got) == "" {
+					have++
+				}
 			}
 		}
 		if have >= n || w.ctx.Err() != nil {
@@ -101,7 +113,28 @@ func (w *world) await(seq uint64, n int) {
 		}
 		w.sleep(100 * time.Millisecond)
 	}
-	w.broke("edition %d has not come to %d replicas", seq, n)
+	w.broke("what the store has at the end has not come to %d replicas", n)
+}
+
+// samePages returns how two sets of pages differ, but for their dates, "" if
+// they do not.
+func samePages(want, got map[string]*millrace.Page) string {
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, "Version", "Modified", "Known"))
+}
+
+// shown returns what a configuration shows of a site.
+func (w *world) shown(l *life, v millrace.View) (map[string]*millrace.Page, error) {
+	all, err := scan(w.ctx, v)
+	out := make(map[string]*millrace.Page)
+	for u, p := range all {
+		c := p.Clone()
+		c.URL = canon.Relative(base, u)
+		if shown, ok := w.config(l).Visibility.Apply(c); ok {
+			out[u] = shown.Clone()
+			out[u].URL = u
+		}
+	}
+	return out, err
 }
 
 // broke reports a failure of what must work, unless the run has ended.
@@ -125,24 +158,24 @@ func (w *world) compareStore(l *life, got map[string]*millrace.Page) {
 			want[c.URL] = c
 		}
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, "Version", "Modified", "Known")); diff != "" && w.ctx.Err() == nil {
+	if diff := samePages(want, got); diff != "" && w.ctx.Err() == nil {
 		w.fail("the store is not what its sources say (-sources +store):\n%s", diff)
 	}
 }
 
 // compareReplicas asks every replica for every document.
-func (w *world) compareReplicas(seq uint64) {
-	if w.ctx.Err() != nil {
-		return
-	}
-	last, paths := w.oracle.end()
-	if last.seq != seq {
-		w.fail("edition %d is the last one, the store is at %d", last.seq, seq)
-		return
-	}
+func (w *world) compareReplicas() {
+	gen := ""
 	for _, l := range w.alive() {
-		if now := l.press.Current(); now == nil || now.View.Site().Seq != seq {
-			w.fail("%s has not come to edition %d", l.name, seq)
+		if w.ctx.Err() != nil {
+			return
+		}
+		if gen == "" {
+			gen = l.gen
+		}
+		last, paths := w.oracle.end(l.gen)
+		if now := l.press.Current(); now == nil || now.View.Site().Seq != last.seq || l.gen != gen {
+			w.fail("%s has not come to edition %d of %s", l.name, last.seq, gen)
 			continue
 		}
 		for _, path := range paths {

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 const (
@@ -63,7 +63,7 @@ type world struct {
 	lives   map[string]*life
 	morgue  []io.Closer // what killed processes have left open
 
-	fuse atomic.Int64 // tags until the power fails; negative = it does not
+	fuse atomic.Int64 // names of tags until the power fails; negative = it does not
 }
 
 func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
@@ -221,15 +221,38 @@ func (w *world) killOne(name string) {
 
 // open opens the store for a process. Nothing closes it before the run ends:
 // a process that is killed does not either.
-func (w *world) open(l *life) (*sqlite.Site, error) {
-	db, err := sqlite.Open(l.ctx, l.path, &sqlite.Options{Now: time.Now, Logger: w.logger(l.name), Readers: 2})
+func (w *world) open(l *life) (store.Store, store.Site, error) {
+	db, err := stores.Open(l.ctx, l.path, &store.Options{Now: time.Now, Logger: w.logger(l.name)})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w.mu.Lock()
 	w.morgue = append(w.morgue, db)
 	w.mu.Unlock()
-	return db.Site(l.ctx, siteName, w.config(l))
+	site, err := db.Site(l.ctx, siteName, base)
+	return mortal{db, l}, site, err
+}
+
+// mortal is the store as a process has it, which releases no lease once it is
+// dead.
+type mortal struct {
+	store.Store
+	l *life
+}
+
+func (m mortal) Leases() store.Leases { return mortalLeases{m.Store.Leases(), m.l} }
+
+type mortalLeases struct {
+	store.Leases
+	l *life
+}
+
+// Release releases a lease.
+func (m mortalLeases) Release(ctx context.Context, l store.Lease) error {
+	if m.l.ctx.Err() != nil {
+		return m.l.ctx.Err()
+	}
+	return m.Leases.Release(ctx, l)
 }
 
 // hidden gives the paths that a generation of the configuration hides.
@@ -244,10 +267,11 @@ func (w *world) config(l *life) store.Config {
 	}
 	for _, p := range w.rooms {
 		t := p.Tagger
-		inner := t.Tag
-		t.Tag = func(site millrace.Site, p *millrace.Page) (string, error) {
-			w.burn(l)
-			return inner(site, p)
+		if inner := t.Rivals; inner != nil {
+			t.Rivals = func(identity string) (before, after []string) {
+				w.burn(l)
+				return inner(identity)
+			}
 		}
 		c.Taggers = append(c.Taggers, t)
 	}

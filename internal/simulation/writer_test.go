@@ -13,11 +13,8 @@ import (
 
 // folderWriter changes the origin and mirrors it into the store.
 func (w *world) folderWriter(l *life) error {
-	site, err := w.open(l)
+	_, site, err := w.open(l)
 	if err != nil {
-		return err
-	}
-	if err := site.Derive(l.ctx, nil); err != nil {
 		return err
 	}
 	for l.ctx.Err() == nil {
@@ -107,11 +104,8 @@ func (a *api) batch() (batch []millrace.Change) {
 // apiWriter applies batches, and looks after every start whether the store
 // has what was acknowledged and all or nothing of what was not.
 func (w *world) apiWriter(l *life) error {
-	site, err := w.open(l)
+	_, site, err := w.open(l)
 	if err != nil {
-		return err
-	}
-	if err := site.Derive(l.ctx, nil); err != nil {
 		return err
 	}
 	a := w.api

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // site is a website for tests, with what it was asked for.
@@ -124,22 +124,15 @@ func words(seed string) string {
 type mill struct {
 	t     *testing.T
 	url   string
-	store *sqlite.Store
+	store *memory.Store
 	site  store.Site
 }
 
 func newMill(t *testing.T, url string) *mill {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), t.TempDir()+"/m.db", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	m := &mill{t: t, url: url, store: st}
-	if m.site, err = st.Site(t.Context(), url, store.Config{Base: url}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.site.Derive(t.Context(), nil); err != nil {
+	m := &mill{t: t, url: url, store: memory.New(nil)}
+	var err error
+	if m.site, err = m.store.Site(t.Context(), url, url); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -189,7 +182,7 @@ func (m *mill) pages() []string {
 		m.t.Fatal(err)
 	}
 	urls := []string{}
-	for p, err := range v.Scan(m.t.Context(), millrace.Scan{}) {
+	for p, err := range store.Visible(v).Scan(m.t.Context(), millrace.Scan{}) {
 		if err != nil {
 			m.t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // size is the number of pages of a site: enough that one page is no fifth of
@@ -34,16 +33,15 @@ type fixture struct {
 	*testing.T
 	origin Origin
 	site   Site
-	dir    string
-	model  map[string]words   // by name: what the site says now
-	said   map[string][]words // all that it has ever said
-	edits  int                // pages written so far
-	stores int
+	model  map[string]words      // by name: what the site says now
+	said   map[string][]words    // all that it has ever said
+	edits  int                   // pages written so far
+	copies map[string]store.Site // by name
 }
 
 // newFixture makes a site of the usual size.
 func newFixture(t *testing.T, o Origin) *fixture {
-	f := &fixture{T: t, origin: o, site: o.New(t), dir: t.TempDir(), model: map[string]words{}, said: map[string][]words{}}
+	f := &fixture{T: t, origin: o, site: o.New(t), copies: map[string]store.Site{}, model: map[string]words{}, said: map[string][]words{}}
 	for i := range size {
 		f.put(fmt.Sprintf("page-%02d", i))
 	}
@@ -113,30 +111,22 @@ func (f *fixture) source(held Held) millrace.Source {
 	return src
 }
 
-// place makes the path of a store that there is not yet.
+// place makes a store, and returns its name.
 func (f *fixture) place() string {
-	f.stores++
-	return filepath.Join(f.dir, fmt.Sprintf("%d.db", f.stores))
+	f.Helper()
+	st := memory.New(nil)
+	f.Cleanup(func() { _ = st.Close() })
+	site, err := st.Site(f.Context(), "site", f.site.Base())
+	f.must(err)
+	name := fmt.Sprintf("copy %d", len(f.copies)+1)
+	f.copies[name] = site
+	return name
 }
 
-// process is what one process has open: a store and a source.
+// process is what one process has open.
 type process struct {
-	store *sqlite.Store
-	site  store.Site
-	src   millrace.Source
-}
-
-// openStore opens one site in the store of a path.
-func openStore(ctx context.Context, path, base string) (*process, error) {
-	st, err := sqlite.Open(ctx, path, nil)
-	if err != nil {
-		return nil, err
-	}
-	site, err := st.Site(ctx, "site", store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{}}})
-	if err != nil {
-		return nil, errors.Join(err, st.Close())
-	}
-	return &process{store: st, site: site}, nil
+	site store.Site
+	src  millrace.Source
 }
 
 // held gives the memory of the store.
@@ -144,12 +134,10 @@ func (p *process) held(ctx context.Context, urls ...string) iter.Seq2[millrace.R
 	return p.site.Held(ctx, from, urls...)
 }
 
-// start opens a store and the site, as a new process.
+// start opens the site, as a new process.
 func (f *fixture) start(path string) *process {
 	f.Helper()
-	p, err := openStore(f.Context(), path, f.site.Base())
-	f.must(err)
-	f.Cleanup(func() { _ = p.store.Close() })
+	p := &process{site: f.copies[path]}
 	p.src = f.source(p.held)
 	return p
 }
@@ -164,7 +152,6 @@ func (f *fixture) sync(path string) *mirror.Report {
 	if err != nil {
 		f.Fatalf("a run over the site: %v", err)
 	}
-	f.must(p.store.Close())
 	return report
 }
 
@@ -180,9 +167,7 @@ type state struct {
 func (f *fixture) look(path string) (s state, pages map[string]*millrace.Page) {
 	f.Helper()
 	ctx := f.Context()
-	p, err := openStore(ctx, path, f.site.Base())
-	f.must(err)
-	defer func() { _ = p.store.Close() }()
+	p := &process{site: f.copies[path]}
 	v, err := p.site.Head(ctx)
 	f.must(err)
 	s = state{Pages: map[string]string{}, Seq: v.Site().Seq}

@@ -91,7 +91,6 @@ func lostAll(f *fixture) {
 		f.put(name)
 	}
 	run()
-	f.must(p.store.Close())
 	f.check(path, "after everything was gone and came back")
 }
 
@@ -168,7 +167,7 @@ func siteFails(f *fixture) {
 		for run := range 3 {
 			f.troubled(p, fmt.Sprintf("run %d while the site is %s", run+1, name))
 			if again, err := f.origin.Open(f.T, f.site.Place(), p.held); err == nil {
-				f.troubled(&process{store: p.store, site: p.site, src: again}, fmt.Sprintf("run %d of a process that starts while the site is %s", run+1, name))
+				f.troubled(&process{site: p.site, src: again}, fmt.Sprintf("run %d of a process that starts while the site is %s", run+1, name))
 			} else {
 				f.sentinel(err, "a start while the site is "+name)
 			}
@@ -179,7 +178,6 @@ func siteFails(f *fixture) {
 		}
 		f.must(site.Trouble(Fine))
 		f.put("page-15")
-		f.must(p.store.Close())
 		f.sync(path) // a new process: one that has seen the trouble may rest for a while
 		f.check(path, "when the site is no longer "+name)
 	}
@@ -232,7 +230,6 @@ func meanwhile(f *fixture) {
 		if err != nil {
 			f.Fatalf("a run over a site that changes: %v", err)
 		}
-		f.must(p.store.Close())
 		_, pages := f.look(path)
 		f.invented(pages, fmt.Sprintf("in round %d over a site that changes", round+1))
 		f.sync(path)

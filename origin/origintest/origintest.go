@@ -20,7 +20,6 @@ package origintest
 
 import (
 	"context"
-	"flag"
 	"iter"
 	"strings"
 	"testing"
@@ -91,8 +90,7 @@ type Origin struct {
 	// have beside those, such as a home page, it has from the start.
 	New func(t testing.TB) Site
 	// Open opens the site at a place as a process does that has just started.
-	// It is called in other processes too, in which there is no Site. held is
-	// for origins that want it.
+	// held is for origins that want it.
 	Open func(t testing.TB, place string, held Held) (millrace.Source, error)
 }
 
@@ -102,14 +100,8 @@ type testCase struct {
 	run  func(f *fixture)
 }
 
-// Run runs the suite, each case on a site of its own. It starts the test
-// binary again, with arguments, to have processes that can be killed: what
-// stands before Run in the calling test runs there too.
+// Run runs the suite, each case on a site of its own.
 func Run(t *testing.T, o Origin) {
-	if c, ok := parseChild(flag.Args()); ok {
-		c.run(t, o)
-		return
-	}
 	for _, c := range cases() {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) { c.run(newFixture(t, o)) })
 	}

@@ -149,7 +149,6 @@ func runCancelled(f *fixture) {
 			}
 		})
 		cancel()
-		f.must(p.store.Close())
 		f.noWorkers(before, "a run that was cancelled")
 		_, pages := f.look(path)
 		f.invented(pages, "after a run that was cancelled")
@@ -184,7 +183,6 @@ func runBroken(f *fixture) {
 			p := f.start(path)
 			// One worker and small batches: as many places to break off as there can be.
 			_, err := mirror.Sync(f.Context(), from, p.src, &brittle{p.site, left}, &mirror.Options{Batch: 2, Concurrency: 1})
-			f.must(p.store.Close())
 			if err == nil {
 				break
 			}

@@ -2,13 +2,10 @@ package wordpress
 
 import (
 	"net/http"
-	"path/filepath"
 	"testing"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // A post that gets a password goes at once, however few there are: the rule
@@ -16,12 +13,7 @@ import (
 func TestClosedAtOnce(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	site, err := st.Site(t.Context(), "site", store.Config{Base: f.Base(), Visibility: millrace.Visibility{Exclude: []string{}}})
+	site, err := memory.New(nil).Site(t.Context(), "site", f.Base())
 	if err != nil {
 		t.Fatal(err)
 	}

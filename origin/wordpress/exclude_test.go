@@ -2,27 +2,20 @@ package wordpress
 
 import (
 	"net/http"
-	"path/filepath"
 	"testing"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // A type that is excluded is not read, and its pages are gone once it is.
 func TestExcludeTypes(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := memory.New(nil)
 	read := func(name string, not ...string) *mirror.Report {
 		t.Helper()
-		site, err := st.Site(t.Context(), name, store.Config{Base: f.Base(), Visibility: millrace.Visibility{Exclude: []string{}}})
+		site, err := st.Site(t.Context(), name, f.Base())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/wordpress"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 const script = "../../testdata/real/wordpress.sh"
@@ -34,7 +34,7 @@ const script = "../../testdata/real/wordpress.sh"
 type real struct {
 	*testing.T
 	dir, root string
-	store     *sqlite.Store
+	store     *memory.Store
 	site      store.Site
 	client    *fetch.Client
 	src       *wordpress.Site
@@ -68,10 +68,8 @@ func startReal(t *testing.T, args ...string) *real {
 	t.Cleanup(func() { _ = exec.Command("bash", script, "stop", r.dir).Run() })
 	r.root = strings.TrimSpace(r.sh(append(args, r.dir)...))
 	var err error
-	r.store, err = sqlite.Open(t.Context(), filepath.Join(filepath.Dir(r.dir), "store.db"), nil)
-	r.must(err)
-	t.Cleanup(func() { _ = r.store.Close() })
-	r.site, err = r.store.Site(t.Context(), "site", store.Config{Base: r.root, Visibility: millrace.Visibility{Exclude: []string{}}})
+	r.store = memory.New(nil)
+	r.site, err = r.store.Site(t.Context(), "site", r.root)
 	r.must(err)
 	r.restart()
 	return r

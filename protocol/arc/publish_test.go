@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,36 +21,25 @@ import (
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // shop is a site in a store, whose clock moves by the test.
 type shop struct {
 	t    testing.TB
 	now  time.Time
-	site store.Site
+	site *protocoltest.Stored
 }
 
 func openShop(t testing.TB, now time.Time) *shop {
 	t.Helper()
 	s := &shop{t: t, now: now}
-	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "shop.db"), &sqlite.Options{Now: func() time.Time { return s.now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	if s.site, err = file.Site(t.Context(), "shop", store.Config{Base: site.Base, Taggers: []millrace.Tagger{Protocol().Tagger}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.site.Derive(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	s.site = protocoltest.Open(t, store.Config{Base: site.Base, Taggers: []millrace.Tagger{Protocol().Tagger}}, func() time.Time { return s.now })
 	return s
 }
 
 func (s *shop) view() millrace.View {
 	s.t.Helper()
-	v, err := protocoltest.Publish(context.WithoutCancel(s.t.Context()), s.site)
+	v, err := protocoltest.Publish(context.WithoutCancel(s.t.Context()), s.site.Pub)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestReadAnew(t *testing.T) {
 		return out
 	}
 	l.edit(t, pairs(0)...)
-	copied := opened(t, "copy", livedBase, func() time.Time { return l.now })
+	copied := opened(t, livedBase, func() time.Time { return l.now })
 	sync := func() {
 		t.Helper()
 		l.now = l.now.Add(10 * time.Second)
@@ -45,7 +45,7 @@ func TestReadAnew(t *testing.T) {
 	l.edit(t, "/1", "It says something else.")
 	sync()
 	l.now = l.now.AddDate(0, 0, 3)
-	l.Site = opened(t, "anew", livedBase, func() time.Time { return l.now })
+	l.Stored = opened(t, livedBase, func() time.Time { return l.now })
 	l.edit(t, pairs(3)...)
 	sync()
 	if !slices.Contains(l.asked, "GET "+pathList+" 200") {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +17,11 @@ import (
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // lived is a site with a past, that is published, and the network in front.
 type lived struct {
-	store.Site
+	*protocoltest.Stored
 	server *protocoltest.Server
 	now    time.Time
 	asked  []string
@@ -38,25 +36,16 @@ func (l *lived) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func opened(t *testing.T, name, base string, now func() time.Time) store.Site {
+func opened(t *testing.T, base string, now func() time.Time) *protocoltest.Stored {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), name+".db"), &sqlite.Options{Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	site, err := st.Site(t.Context(), name, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
+	return protocoltest.Open(t, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}, now)
 }
 
 const livedBase = "https://x.test/"
 
 func newLived(t *testing.T) *lived {
 	l := &lived{now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), server: protocoltest.Serve(Protocol(), nil)}
-	l.Site = opened(t, "source", livedBase, func() time.Time { return l.now })
+	l.Stored = opened(t, livedBase, func() time.Time { return l.now })
 	return l
 }
 
@@ -80,7 +69,7 @@ func (l *lived) edit(t *testing.T, pairs ...string) {
 			t.Fatal(err)
 		}
 	}
-	v, err := protocoltest.Publish(t.Context(), l.Site)
+	v, err := protocoltest.Publish(t.Context(), l.Pub)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +127,7 @@ func history(t *testing.T, seed uint64) {
 	}
 	l.edit(t, first...)
 	l.now = l.now.Add(time.Minute)
-	copied := opened(t, "copy", livedBase, func() time.Time { return l.now })
+	copied := opened(t, livedBase, func() time.Time { return l.now })
 	lists, deltas, quiet := 0, 0, 0
 	for step := range 40 {
 		if step > 0 {
@@ -190,7 +179,7 @@ func history(t *testing.T, seed uint64) {
 func TestReadUnchanged(t *testing.T) {
 	l := newLived(t)
 	l.edit(t, "/a", "One.", "/b", "Two.")
-	copied := opened(t, "copy", livedBase, func() time.Time { return l.now })
+	copied := opened(t, livedBase, func() time.Time { return l.now })
 	for _, o := range []*ReaderOptions{{}, {}, {Deltas: 1}, {Deltas: -1}} {
 		l.asked = nil
 		rep, err := mirror.Sync(t.Context(), "x arc", l.reader(o), copied, nil)

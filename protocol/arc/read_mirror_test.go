@@ -62,7 +62,7 @@ func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // changed.
 func TestMirrorWithoutSnapshots(t *testing.T) {
 	b := newBare(t, 30)
-	copied := opened(t, "copy", b.URL+"/", nil)
+	copied := opened(t, b.URL+"/", nil)
 	client := fetch.New(&fetch.Options{AllowPrivate: true}).HTTP()
 	sync := func(added, updated, deleted, asked int) {
 		t.Helper()

@@ -10,25 +10,14 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // What a request costs a publisher over a store of 5,000 pages: to find the
 // document, as for a 304, and to write it.
 func BenchmarkFind(b *testing.B) {
-	file, err := sqlite.Open(b.Context(), b.TempDir()+"/bench.db", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer file.Close()
-	site, err := file.Site(b.Context(), "bench", store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := site.Derive(b.Context(), nil); err != nil {
-		b.Fatal(err)
-	}
+	site := protocoltest.Open(b, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
 	var before millrace.Site
 	for i := range 50 {
 		var batch []millrace.Change
@@ -41,7 +30,7 @@ func BenchmarkFind(b *testing.B) {
 			}})
 		}
 		if i == 49 {
-			v, err := site.Head(b.Context())
+			v, err := protocoltest.Publish(b.Context(), site.Pub)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -51,7 +40,7 @@ func BenchmarkFind(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	v, err := site.Head(b.Context())
+	v, err := site.Pub.Head(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

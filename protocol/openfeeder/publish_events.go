@@ -159,7 +159,7 @@ func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, sit
 			return
 		}
 		next := v.Site()
-		if next.Epoch != site.Epoch {
+		if !next.Has(site.Epoch, site.Seq) {
 			e.end(ctx, resync("The site is another one now"))
 			return
 		}

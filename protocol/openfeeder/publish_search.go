@@ -85,6 +85,9 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	}
 	x.Meta.ReturnedChunks = len(x.Chunks)
 	d := p.document(q.path(site), etag(tags...))
+	if found.Behind {
+		d.Header.Set("Cache-Control", "no-store") // the same search finds more soon
+	}
 	d.Query, d.Names = q.text, int64(len(x.Chunks))
 	d.Write = func(ctx context.Context, w io.Writer) error {
 		ranked := *x

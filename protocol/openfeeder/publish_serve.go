@@ -160,7 +160,7 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 	switch {
 	case q.since.IsZero():
 		return site.Seq, asOf(site), nil
-	case q.token == nil, q.token.E == site.Epoch && *q.token.N > site.Seq:
+	case q.token == nil, site.Has(q.token.E, *q.token.N) && *q.token.N > site.Seq:
 		// A date, or a token of a server that is ahead of this one.
 		seq, err := v.SeqAt(ctx, q.since.Add(-time.Nanosecond))
 		if err == nil {
@@ -170,7 +170,7 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 			err = resync("The log does not reach back to that time")
 		}
 		return seq, wireTime(q.since), err
-	case q.token.E != site.Epoch:
+	case !site.Has(q.token.E, *q.token.N):
 		return 0, "", resync("The token is of another state of the site")
 	}
 	err = reaches(ctx, v, *q.token.N)

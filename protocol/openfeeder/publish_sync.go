@@ -45,11 +45,11 @@ type plan struct {
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	if q.at.Edition > 0 {
-		if q.at.Epoch != site.Epoch || q.at.Edition > site.Seq {
+		if !site.Has(q.at.Epoch, q.at.Edition) || q.at.Edition > site.Seq {
 			return nil, resync("The cursor is of another state of the site")
 		}
 		if q.at.Edition < site.Seq {
-			if held := p.views.get(site.Epoch, q.at.Edition); held != nil {
+			if held := p.views.get(q.at.Epoch, q.at.Edition); held != nil {
 				v = held
 				site = v.Site()
 			}
@@ -86,7 +86,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan
 	site := v.Site()
 	if t := q.token; t != nil && q.until.IsZero() {
 		switch {
-		case t.E != site.Epoch:
+		case !site.Has(t.E, *t.N):
 			// What has gone while the other store counted is not known.
 			return plan{scan: true, all: true, gap: true}, nil
 		case *t.N <= site.Seq:

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,28 +18,26 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/testkit"
+	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // shop is a site in a store, whose clock moves by the test.
 type shop struct {
-	t    *testing.T
-	dir  string
-	mu   sync.Mutex
-	now  time.Time
-	file *sqlite.Store
-	site store.Site
-	pub  *publisher
+	t      *testing.T
+	mu     sync.Mutex
+	now    time.Time
+	site   *protocoltest.Stored
+	stores map[string]*protocoltest.Stored
+	pub    *publisher
 
 	draft bool // what is applied waits for publish
 }
 
 func openShop(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{t: t, dir: t.TempDir(), now: day(1)}
+	s := &shop{t: t, now: day(1), stores: map[string]*protocoltest.Stored{}}
 	s.open("one.db")
-	t.Cleanup(func() { _ = s.file.Close() })
 	return s
 }
 
@@ -59,21 +56,10 @@ func (s *shop) pass(d time.Duration) {
 // open opens a store, and starts a publisher that remembers nothing.
 func (s *shop) open(name string) {
 	s.t.Helper()
-	if s.file != nil {
-		if err := s.file.Close(); err != nil {
-			s.t.Fatal(err)
-		}
+	if s.stores[name] == nil {
+		s.stores[name] = protocoltest.Open(s.t, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}, s.clock)
 	}
-	var err error
-	if s.file, err = sqlite.Open(s.t.Context(), filepath.Join(s.dir, name), &sqlite.Options{Now: s.clock}); err != nil {
-		s.t.Fatal(err)
-	}
-	if s.site, err = s.file.Site(s.t.Context(), "shop", store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.site.Derive(s.t.Context(), nil); err != nil {
-		s.t.Fatal(err)
-	}
+	s.site = s.stores[name]
 	s.restart()
 }
 
@@ -85,9 +71,9 @@ func (s *shop) restart() {
 // view gives what was published last, else what the store has.
 func (s *shop) view() millrace.View {
 	s.t.Helper()
-	v, _, err := s.site.Published(context.WithoutCancel(s.t.Context()))
+	v, _, err := s.site.Pub.Published(context.WithoutCancel(s.t.Context()))
 	if errors.Is(err, millrace.ErrNotFound) {
-		v, err = s.site.Head(context.WithoutCancel(s.t.Context()))
+		v, err = protocoltest.Publish(context.WithoutCancel(s.t.Context()), s.site.Pub)
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -129,15 +115,7 @@ func (s *shop) publish() {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
 	for err := millrace.ErrConflict; errors.Is(err, millrace.ErrConflict); { // another writer was faster
-		last := uint64(0)
-		if v, _, err := s.site.Published(ctx); err == nil {
-			last = v.Site().Seq
-		}
-		head, headErr := s.site.Head(ctx)
-		if headErr != nil {
-			s.t.Fatal(headErr)
-		}
-		if err = s.site.Publish(ctx, last, head.Site().Seq, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
+		if _, err = protocoltest.Publish(ctx, s.site.Pub); err != nil && !errors.Is(err, millrace.ErrConflict) {
 			s.t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package protocoltest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -319,16 +320,20 @@ func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
 	return 0, nil
 }
 
-// Publish publishes the newest view of a site, as an edition without artifacts,
-// and returns it.
-func Publish(ctx context.Context, site store.Site) (millrace.View, error) {
-	v, err := site.Head(ctx)
+// Publish brings a publication up to its site, publishes it as an edition
+// without artifacts, and returns the view.
+func Publish(ctx context.Context, pub store.Publication) (millrace.View, error) {
+	if err := pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+		return nil, err
+	}
+	v, err := pub.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	from := uint64(0)
-	if last, _, err := site.Published(ctx); err == nil {
-		from = last.Site().Seq
+	_, last, err := pub.Published(ctx)
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		return nil, err
 	}
-	return v, site.Publish(ctx, from, v.Site().Seq, nil)
+	_, err = pub.Publish(ctx, store.Lease{}, last.Number, v.Site().Seq, nil)
+	return v, err
 }

@@ -57,7 +57,7 @@ func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 // carried gives what the room carries of the site.
 func (p *published) carried(t *testing.T) map[string]*millrace.Page {
 	t.Helper()
-	v, err := p.site.Head(t.Context())
+	v, err := p.site.Pub.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	site := v.Site()
 	pl := &plan{
 		publisher: p, view: v, site: site, now: now, shelf: s, used: map[*group]bool{}, latest: map[string]time.Time{},
-		key: fmt.Sprintf("%d %s %s %s", writerFormat, site.Base, site.Language, site.Epoch),
+		key: fmt.Sprintf("%d %s %s %s", writerFormat, site.Base, site.Language, site.FirstEpoch()),
 	}
 	var err error
 	if pl.sections, pl.byKey, err = p.divide(ctx, v); err != nil {

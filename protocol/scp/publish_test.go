@@ -14,15 +14,15 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/sitemap"
 	"github.com/millrace/millrace/protocol"
+	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // published is a site in a real store, published by a real press, with a clock
 // that tests turn.
 type published struct {
 	now   time.Time
-	site  store.Site
+	site  *protocoltest.Stored
 	press *edition.Press
 }
 
@@ -30,22 +30,14 @@ func publishing(t *testing.T, o *protocol.PublisherOptions) *published {
 	t.Helper()
 	p := &published{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	dir := t.TempDir()
-	st, err := sqlite.Open(t.Context(), filepath.Join(dir, "store.db"), &sqlite.Options{Now: func() time.Time { return p.now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	conf := store.Config{Base: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}
-	if p.site, err = st.Site(t.Context(), "x", conf); err != nil {
-		t.Fatal(err)
-	}
+	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, func() time.Time { return p.now })
 	p.press = p.another(t, o, filepath.Join(dir, "files"))
 	return p
 }
 
 func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir string) *edition.Press {
 	t.Helper()
-	press, err := edition.NewPress(p.site, []edition.Room{{Name: Name, Publisher: NewPublisher(o)}}, dir,
+	press, err := edition.NewPress(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Room{{Name: Name, Publisher: NewPublisher(o)}}, dir,
 		&edition.Options{Now: func() time.Time { return p.now }, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +240,7 @@ func TestPublishAgain(t *testing.T) {
 func TestPublishElsewhere(t *testing.T) {
 	p := publishing(t, nil)
 	p.put(t, "/a", "text")
-	v, err := p.site.Head(t.Context())
+	v, err := protocoltest.Publish(t.Context(), p.site.Pub)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,15 +250,7 @@ func TestPublishElsewhere(t *testing.T) {
 			t.Errorf("documents at %s: %d lines for robots.txt, want %d", docs, got, want)
 		}
 	}
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	conf := store.Config{Base: "https://x.test/", Docs: "https://y.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}
-	if p.site, err = st.Site(t.Context(), "x", conf); err != nil {
-		t.Fatal(err)
-	}
+	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", Docs: "https://y.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
 	p.put(t, "/a", "text")
 	p.press = p.another(t, nil, t.TempDir())
 	if _, err := p.press.Publish(t.Context()); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,20 +11,14 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // In a real store: what a new snapshot says again writes nothing, what it does
 // not say goes, and a delta does not take a newer page back.
 func TestReadIntoStore(t *testing.T) {
 	h := newHost(t)
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	site, err := st.Site(t.Context(), "x", store.Config{Base: h.url})
+	site, err := memory.New(nil).Site(t.Context(), "x", h.url)
 	if err != nil {
 		t.Fatal(err)
 	}

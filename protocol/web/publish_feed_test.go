@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +21,12 @@ import (
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // paper is a site in a real store, whose log can be cut.
 type paper struct {
 	t    *testing.T
-	site store.Site
+	site *protocoltest.Stored
 	pub  millrace.Publisher
 	now  time.Time
 }
@@ -36,18 +34,7 @@ type paper struct {
 func newPaper(t *testing.T, o *protocol.PublisherOptions) *paper {
 	t.Helper()
 	p := &paper{t: t, pub: NewPublisher(o), now: time.Date(2026, 5, 6, 7, 8, 9, 250e6, time.UTC)}
-	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), &sqlite.Options{Now: func() time.Time { return p.now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := file.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if p.site, err = file.Site(t.Context(), "paper", store.Config{Base: "https://x.test/", Docs: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}); err != nil {
-		t.Fatal(err)
-	}
+	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", Docs: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, func() time.Time { return p.now })
 	return p
 }
 
@@ -81,7 +68,7 @@ func (p *paper) apply(text string, edits ...string) {
 
 func (p *paper) get(path string) (*millrace.Document, string, error) {
 	p.t.Helper()
-	v, err := protocoltest.Publish(p.t.Context(), p.site)
+	v, err := protocoltest.Publish(p.t.Context(), p.site.Pub)
 	if err != nil {
 		p.t.Fatal(err)
 	}

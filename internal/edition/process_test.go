@@ -1,0 +1,188 @@
+package edition
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// run runs a press until the test ends.
+func run(t *testing.T, p *Press) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { p.Run(ctx) })
+	t.Cleanup(func() { cancel(); all.Wait() })
+}
+
+// While another process builds, its editions are followed; what it leaves is
+// published after it.
+func TestAnotherHolder(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		site := newMemSite(4)
+		p, other := pressIn(t, site, &memRoom{}, dir, nil), pressIn(t, site, &memRoom{}, dir, nil)
+		err := lease.Hold(t.Context(), site.st.Leases(), site.Name(), func(ctx context.Context, l store.Lease) error {
+			run(t, p)
+			time.Sleep(time.Minute)
+			if p.Current() != nil {
+				t.Error("published without the lease")
+			}
+			if _, err := other.advance(ctx, l); err != nil {
+				return err
+			}
+			time.Sleep(2 * time.Second)
+			if p.Current() == nil || p.Current().View.Site().Seq != 4 {
+				t.Error("another process is not followed")
+			}
+			site.set("/1", "changed")
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if seq := p.Current().View.Site().Seq; seq != 5 {
+			t.Errorf("published %d, want 5", seq)
+		}
+	})
+}
+
+// Nothing is published while this process is changing the site, but when it
+// says so.
+func TestBusy(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var busy atomic.Bool
+		busy.Store(true)
+		site := newMemSite(4)
+		p := pressIn(t, site, &memRoom{}, dir, &Options{Busy: busy.Load})
+		run(t, p)
+		time.Sleep(time.Minute)
+		if p.Current() != nil {
+			t.Error("published while busy")
+		}
+		p.Changed()
+		time.Sleep(time.Second)
+		if p.Current() == nil {
+			t.Fatal("not published")
+		}
+		site.set("/1", "changed")
+		time.Sleep(time.Minute)
+		if seq := p.Current().View.Site().Seq; seq != 4 {
+			t.Errorf("published %d while busy", seq)
+		}
+		busy.Store(false)
+		time.Sleep(time.Minute)
+		if seq := p.Current().View.Site().Seq; seq != 5 {
+			t.Errorf("published %d, want 5", seq)
+		}
+	})
+}
+
+// Progress ends with each refresh, also with one that did less than it expected.
+func TestProgressEnds(t *testing.T) {
+	var got [][2]int
+	p := pressIn(t, newMemSite(4), &memRoom{}, t.TempDir(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
+	publish(t, p)
+	publish(t, p)
+	if want := [][2]int{{1, 2}, {0, 0}, {1, 2}, {0, 0}}; !slices.Equal(got, want) {
+		t.Errorf("progress %v, want %v", got, want)
+	}
+}
+
+// The manifest of the generation before is built on, and not served.
+func TestFork(t *testing.T) {
+	dir, site, room := t.TempDir(), newMemSite(10), &memRoom{}
+	first := pressIn(t, site, room, dir, nil)
+	publish(t, first)
+	even := ask(t, first, "GET", "/even.txt").Header()
+	site.forked = true
+	site.set("/1", "")
+	room.renders.Store(0)
+	p := pressIn(t, site, room, dir, nil)
+	if err := p.Refresh(t.Context()); err == nil || p.Current() != nil {
+		t.Errorf("an edition of another generation is served: %v", err)
+	}
+	publish(t, p)
+	if n := room.renders.Load(); n != 1 {
+		t.Errorf("%d renderings, want 1 list", n)
+	}
+	got := ask(t, p, "GET", "/even.txt").Header()
+	for _, field := range []string{"ETag", "Last-Modified"} {
+		if got.Get(field) != even.Get(field) {
+			t.Errorf("%s of an untouched list: %s, was %s", field, got.Get(field), even.Get(field))
+		}
+	}
+	if w := ask(t, p, "GET", "/odd.txt"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "page 1\n") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Two publications of a store share a folder of files.
+func TestSharedFolder(t *testing.T) {
+	dir, st := t.TempDir(), memory.New(nil)
+	site, err := st.Site(t.Context(), "site", "https://x.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(exclude string) *memSite {
+		s := newMemSite(4)
+		s.st = st
+		pub, err := site.Publication(t.Context(), store.Config{Base: "https://x.test/" + exclude})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.durable = pub
+		s.set("/1", exclude)
+		return s
+	}
+	one, two := pressIn(t, open("one/"), &memRoom{}, dir, nil), pressIn(t, open("two/"), &memRoom{}, dir, nil)
+	publish(t, one)
+	publish(t, two)
+	for _, p := range []*Press{one, two} {
+		if err := p.collect(t.Context(), nil, time.Now().Add(2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range []*Press{one, two} {
+		if w := ask(t, p, "GET", "/odd.txt"); w.Code != http.StatusOK || w.Body.Len() == 0 {
+			t.Errorf("%d", w.Code)
+		}
+	}
+}
+
+// The files that a process serves stay while another one with other options
+// publishes and deletes old files.
+func TestServedFilesStay(t *testing.T) {
+	dir, site := t.TempDir(), newMemSite(4)
+	one := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
+	publish(t, one)
+	two := pressIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
+	publish(t, two)
+	old := time.Now().Add(-24 * time.Hour)
+	for name := range one.Current().manifest.names() {
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.look(t.Context())
+	if err := two.collect(t.Context(), nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(t, one, "GET", "/odd.txt"); w.Code != http.StatusOK || w.Body.Len() == 0 {
+		t.Errorf("%d", w.Code)
+	}
+}

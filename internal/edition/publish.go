@@ -1,0 +1,227 @@
+package edition
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/store"
+)
+
+// Refresh makes the published edition the current one, at start. Artifacts that
+// are missing here, or that another version or configuration made, are built
+// first. ErrNotFound: no edition is published; then the publication is brought
+// up to the site, which discovery can use at once.
+func (p *Press) Refresh(ctx context.Context) error {
+	p.building.Lock()
+	defer p.building.Unlock()
+	_, _, err := p.load(ctx)
+	switch {
+	case errors.Is(err, millrace.ErrConflict):
+		return p.mend(ctx)
+	case errors.Is(err, millrace.ErrNotFound):
+		_, failed := p.hold(ctx, lease.Hold, func(ctx context.Context, l store.Lease) error {
+			return p.refresh(ctx, l)
+		})
+		if failed != nil {
+			return fmt.Errorf("refresh publication: %w", failed)
+		}
+	}
+	return err
+}
+
+// follow makes the edition that another process has published the current one.
+// It ignores an edition of another version or configuration: the two would
+// replace each other's editions in turn. While it builds what is missing here,
+// another edition may be published: then it looks again at once, but not often.
+func (p *Press) follow(ctx context.Context) error {
+	for range 3 {
+		_, prev, err := p.load(ctx)
+		switch {
+		case errors.Is(err, millrace.ErrConflict) && prev != nil && !prev.foreign:
+			err = p.mend(ctx)
+		case errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrNotFound):
+			return nil
+		case err == nil:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load makes the published edition the current one, if it can be served from
+// here. It also returns the edition's number and manifest, with an error as far
+// as the next edition can use them. ErrNotFound: this generation of the
+// publication has no edition; the manifest is that of the one that it was
+// forked from. ErrConflict: an artifact is missing, or another version or
+// configuration made the edition.
+func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error) {
+	view, stored, err := p.from.Publication.Published(ctx)
+	if errors.Is(err, millrace.ErrNotFound) && stored.Number > 0 {
+		m, _ = readManifest(stored.Manifest, p.key)
+	}
+	if err != nil {
+		return stored.Number, m, fmt.Errorf("published edition: %w", err)
+	}
+	if ed := p.current.Load(); ed != nil && ed.stored == stored.Number {
+		return stored.Number, ed.manifest, nil
+	}
+	if m, err = readManifest(stored.Manifest, p.key); err != nil {
+		p.log.Info("published edition is not reusable", "edition", stored.Number, "reason", err)
+		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
+	}
+	if err := m.there(p.dir); err != nil {
+		p.log.Warn("a published file is missing or damaged and will be built again", "edition", stored.Number, "err", err)
+		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
+	}
+	return stored.Number, m, p.put(view, m, stored.Number)
+}
+
+// mend builds what is missing here of the published edition, and serves that
+// without publishing it. Where another version or configuration has published,
+// the two do not replace each other's editions in turn.
+func (p *Press) mend(ctx context.Context) error {
+	view, stored, err := p.from.Publication.Published(ctx)
+	if err != nil {
+		return fmt.Errorf("published edition: %w", err)
+	}
+	prev, _ := readManifest(stored.Manifest, p.key)
+	next, err := p.build(ctx, view, prev)
+	if err != nil {
+		return fmt.Errorf("published edition: %w", err)
+	}
+	return p.put(view, next, stored.Number)
+}
+
+// holder is [lease.Hold] or [lease.Wait].
+type holder func(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error
+
+// hold calls f with the lease of the publication. If held is false, another
+// process has it.
+func (p *Press) hold(ctx context.Context, by holder, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
+	err = by(ctx, p.from.Store.Leases(), p.from.Publication.Name(), func(ctx context.Context, l store.Lease) error {
+		held = true
+		return f(ctx, l)
+	})
+	return held, err
+}
+
+// Publish makes the site's newest state the current edition, and reports
+// whether that changed anything. It waits for another process that builds an
+// edition of the publication.
+func (p *Press) Publish(ctx context.Context) (changed bool, err error) {
+	changed, _, err = p.publish(ctx, lease.Wait)
+	return changed, err
+}
+
+func (p *Press) publish(ctx context.Context, by holder) (changed, held bool, err error) {
+	p.building.Lock()
+	defer p.building.Unlock()
+	held, err = p.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
+		changed, err = p.advance(ctx, l)
+		return err
+	})
+	if err != nil {
+		return false, held, fmt.Errorf("publish: %w", err)
+	}
+	return changed, held, nil
+}
+
+// refresh brings the publication up to the site.
+func (p *Press) refresh(ctx context.Context, l store.Lease) error {
+	if p.progress != nil {
+		defer p.progress(0, 0)
+	}
+	return p.from.Publication.Refresh(ctx, l, p.progress)
+}
+
+// place returns how far the site is.
+func (p *Press) place(ctx context.Context) (millrace.Cursor, error) {
+	v, err := p.from.Site.Head(ctx)
+	if err != nil {
+		return "", err
+	}
+	return v.Site().At(v.Site().Seq), nil
+}
+
+// advance brings the publication up to the site, and publishes it.
+func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
+	at, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
+	if err != nil {
+		return false, err
+	}
+	if err := p.refresh(ctx, l); err != nil {
+		return false, err
+	}
+	old, prev, err := p.load(ctx)
+	complete := err == nil
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrConflict) {
+		return false, err
+	}
+	head, err := p.from.Publication.Head(ctx)
+	if err != nil {
+		return false, err
+	}
+	if prev != nil && !prev.foreign && !p.verified {
+		complete = p.verify(prev) && complete
+	}
+	p.verified = true
+	if complete && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
+		p.seen = at
+		return false, nil
+	}
+	start := time.Now()
+	next, err := p.build(ctx, head, prev)
+	if err != nil {
+		return false, err
+	}
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return false, err
+	}
+	stored, err := p.from.Publication.Publish(ctx, l, old, head.Site().Seq, raw)
+	if err != nil {
+		return false, err
+	}
+	if err := p.put(head, next, stored.Number); err != nil {
+		return false, err
+	}
+	p.seen = at
+	if err := p.collect(ctx, prev, time.Now()); err != nil {
+		p.log.Warn("could not delete old files", "err", err)
+	}
+	p.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "large", len(next.Documents), "took", time.Since(start).Round(time.Millisecond))
+	return true, nil
+}
+
+// verify reads the files that an earlier process has left, and takes away
+// what is damaged, so that it is built again.
+func (p *Press) verify(m *manifest) bool {
+	good := true
+	for _, d := range m.Documents {
+		if err := d.there(p.dir, true); err != nil {
+			p.log.Warn("a published file is damaged and will be built again", "err", err)
+			for _, f := range d.files() {
+				_ = os.Remove(filepath.Join(p.dir, f.Name)) // build finds it missing
+			}
+			good = false
+		}
+	}
+	for _, f := range m.Shelf {
+		if err := f.there(p.dir, true); err != nil {
+			p.log.Warn("a published file is damaged and will be made again", "err", err)
+			_ = os.Remove(filepath.Join(p.dir, f.name()))
+			good = false
+		}
+	}
+	return good
+}

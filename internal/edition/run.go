@@ -1,0 +1,101 @@
+package edition
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lease"
+)
+
+// Changed makes [Press.Run] publish. It never waits.
+func (p *Press) Changed() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// How often Run does what.
+const (
+	restMin     = time.Second      // between the end of a build and the next
+	restPerWork = 20               // and at least so many times as long as the documents of the last took
+	restPerFile = 2                // and so many times as long as its files took: rooms make the large ones rarely enough
+	lookEvery   = time.Second      // whether the site has changed, or another process has published
+	retryEvery  = 10 * time.Second // after an error, and at most
+	retryMost   = 5 * time.Minute
+)
+
+// Run publishes when the site has changed, when the manifest is due, and when
+// [Press.Changed] was called: at most every second, and at most every twenty
+// times as long as the documents of the last edition took, or twice as long as
+// its files did. While another process has the lease of the publication, it
+// follows the editions of that one. It returns when the context ends.
+func (p *Press) Run(ctx context.Context) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	changed := p.changed // nil while it rests
+	lost := false        // another process was first
+	var rested <-chan time.Time
+	p.look(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			p.look(ctx)
+		case <-rested:
+			changed = p.changed
+		case <-changed:
+			start := time.Now()
+			p.filing.Store(0)
+			_, held, err := p.publish(ctx, lease.Hold)
+			files := time.Duration(p.filing.Load())
+			rest := max(restMin, restPerWork*(time.Since(start)-files), restPerFile*files)
+			if !held && errors.Is(err, millrace.ErrConflict) {
+				p.log.DebugContext(ctx, "another process builds the edition")
+				p.Changed() // it may not have all
+				rest, err = lookEvery, nil
+			}
+			if err != nil && ctx.Err() == nil {
+				level := slog.LevelError
+				if errors.Is(err, millrace.ErrConflict) && !lost {
+					level = slog.LevelInfo // another process was first, which may be
+				}
+				p.log.Log(ctx, level, "could not publish; trying again", "err", err)
+				rest = max(retryEvery, min(rest, retryMost))
+				p.Changed()
+			}
+			lost = errors.Is(err, millrace.ErrConflict)
+			changed, rested = nil, time.After(rest)
+		}
+	}
+}
+
+// look follows another process, and calls Changed if there is something to
+// publish.
+func (p *Press) look(ctx context.Context) {
+	p.building.Lock()
+	defer p.building.Unlock()
+	err := p.follow(ctx)
+	if ed := p.current.Load(); ed != nil {
+		if now := time.Now(); now.Sub(p.touched) > p.grace/2 {
+			ed.manifest.keep(p.dir, now)
+			p.touched = now
+		}
+		if ed.manifest.due(p.now()) {
+			p.Changed()
+		}
+	}
+	if err == nil && (p.busy == nil || !p.busy()) {
+		var at millrace.Cursor
+		if at, err = p.place(ctx); err == nil && at != p.seen {
+			p.Changed()
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "could not look for changes", "err", err)
+	}
+}
