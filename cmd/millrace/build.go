@@ -19,10 +19,10 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 type buildCommand struct {
@@ -164,17 +164,20 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	if o.store == nil {
-		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
-			return err
-		}
-	}
-	defer func() { err = errors.Join(err, o.store.Close()) }()
-	conf := store.Config{Base: o.base, Docs: r.URL, Visibility: s.visibility()}
-	if err := s.configure(&conf, true); err != nil {
+	conf, err := s.configure(o.base, r.URL)
+	if err != nil {
 		return err
 	}
-	site, err := o.store.Site(ctx, o.name, conf)
+	defer func() {
+		if o.store != nil {
+			err = errors.Join(err, o.store.Close())
+		}
+	}()
+	site, err := o.site(ctx, p)
+	if err != nil {
+		return err
+	}
+	publication, err := site.Publication(ctx, conf)
 	if err != nil {
 		return err
 	}
@@ -188,14 +191,19 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	if o.close != nil {
 		defer func() { err = errors.Join(err, o.close()) }()
 	}
-	press, err := edition.NewPress(site, published, o.path+"-files", &edition.Options{Key: key, Log: p.log})
+	path, remove, err := besides(o.path)
+	if err != nil {
+		return err
+	}
+	if remove != nil {
+		defer func() { err = errors.Join(err, remove()) }()
+	}
+	from := edition.Source{Store: o.store, Site: site, Publication: publication}
+	press, err := edition.NewPress(from, published, path+"-files", &edition.Options{Key: key, Log: p.log, Progress: p.refreshing("refreshing " + o.title)})
 	if err != nil {
 		return err
 	}
 	if err := o.once(ctx, p, site, r); err != nil {
-		return err
-	}
-	if err := mine(ctx, site); err != nil {
 		return err
 	}
 	if _, err := press.Publish(ctx); err != nil {
@@ -219,14 +227,24 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 	return err
 }
 
-// once takes one look at the source.
+// once reads the source once, also while another process reads it again and
+// again: what that one has stored so far need not be all.
 func (o *origin) once(ctx context.Context, p *process, site store.Site, r *buildReport) error {
-	bar := p.progress("deriving")
-	err := site.Derive(ctx, bar.show)
-	bar.end()
-	if err != nil || o.source == nil {
-		return err
+	if o.source == nil {
+		return nil
 	}
+	held := false
+	err := lease.Hold(ctx, o.store.Leases(), o.scanLease(), func(ctx context.Context, l store.Lease) error {
+		held = true
+		return o.read(ctx, p, site.Fenced(l), r)
+	})
+	if !held && errors.Is(err, millrace.ErrConflict) {
+		return o.read(ctx, p, site, r)
+	}
+	return err
+}
+
+func (o *origin) read(ctx context.Context, p *process, site store.Site, r *buildReport) error {
 	report, err := o.sync(ctx, p, site)
 	if err != nil && o.other != nil && o.other(err) {
 		report, err = o.sync(ctx, p, site)

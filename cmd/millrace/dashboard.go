@@ -60,7 +60,7 @@ func (s *service) board(published []edition.Room, o *gateway.Options) error {
 	site.Gateway = func() http.Handler { return s.inside }
 	site.Key = func() string { return s.insideKey }
 	if s.events != nil {
-		site.Usage, site.Dropped = from.store, s.events.Dropped
+		site.Usage, site.Dropped = s.events.usage, s.events.Dropped
 	}
 	if len(s.exporters) > 0 {
 		site.Told = s.lags

@@ -145,8 +145,8 @@ func (o *origin) update(ctx context.Context, p *process, site store.Site, press 
 	// A folder is looked at in a moment; two looks would tell of each other's pages.
 	o.turn.Lock()
 	defer o.turn.Unlock()
-	if o.source == nil || !o.derived.Load() {
-		return millrace.Tally{}, fmt.Errorf("update: %w: pages cannot be asked for singly here, or not yet", millrace.ErrUnavailable)
+	if o.source == nil {
+		return millrace.Tally{}, fmt.Errorf("update: %w: pages cannot be asked for singly here", millrace.ErrUnavailable)
 	}
 	names := make([]string, len(urls))
 	for i, u := range urls {
@@ -175,7 +175,7 @@ func (o *origin) update(ctx context.Context, p *process, site store.Site, press 
 	}
 	t := report.Tally
 	if t.Added+t.Updated+t.Deleted > 0 {
-		o.changed(ctx, p, site, press)
+		press.Changed()
 	}
 	p.log.Info("told of changes", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
 		"unchanged", t.Unchanged, "skipped", report.SkippedN)

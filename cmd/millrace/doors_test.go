@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // keys runs a command for the keys of a store that has to succeed.
@@ -259,15 +259,16 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if o.store, err = sqlite.Open(ctx, filepath.Join(t.TempDir(), "x.db"), nil); err != nil {
-		t.Fatal(err)
-	}
-	defer o.store.Close()
-	site, err := o.store.Site(ctx, "folder", store.Config{Base: base})
+	o.store = memory.New(nil)
+	site, err := o.store.Site(ctx, "folder", base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	press, err := edition.NewPress(site, nil, t.TempDir(), nil)
+	pub, err := site.Publication(ctx, store.Config{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	press, err := edition.NewPress(edition.Source{Store: o.store, Site: site, Publication: pub}, nil, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,10 +279,6 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("a mirror: %v", err)
 	}
 	o.source = f
-	if _, err := update(false, "/about/"); !errors.Is(err, millrace.ErrUnavailable) {
-		t.Errorf("before its pages are in line with the configuration: %v", err)
-	}
-	o.derived.Store(true)
 	if _, err := o.sync(ctx, p, site); err != nil {
 		t.Fatal(err)
 	}

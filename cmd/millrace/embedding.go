@@ -1,8 +1,8 @@
 package main
 
 import (
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/search"
-	"github.com/millrace/millrace/store"
 )
 
 // embedding are the flags of every command that searches: a model that finds
@@ -17,7 +17,7 @@ type embedding struct {
 
 // embedder makes the client that the flags ask for, nil for none. retries is
 // how often it asks again for what it did not get: 0 for the usual, -1 for never.
-func (c *embedding) embedder(retries int) (store.Embedder, error) {
+func (c *embedding) embedder(retries int) (index.Embedder, error) {
 	switch {
 	case c.EmbedURL == "" && c.EmbedModel == "":
 		if c.EmbedKey+c.EmbedDocumentPrefix+c.EmbedQueryPrefix != "" {

@@ -33,6 +33,7 @@ func (c *recording) validate() error {
 type eventRecorder struct {
 	*analytics.Recorder
 	c     recording
+	usage store.Usage
 	name  string // of the site
 	pages pageWeights
 
@@ -56,19 +57,20 @@ func (c *recording) record(ctx context.Context, p *process, o *origin, site stor
 	if was != nil && was.c == *c && was.name == o.name {
 		return was, nil
 	}
-	if c.Events == 0 {
+	usage, ok := o.store.(store.Usage)
+	if c.Events == 0 || !ok {
 		return nil, nil
 	}
-	r := &eventRecorder{c: *c, name: o.name}
+	r := &eventRecorder{c: *c, usage: usage, name: o.name}
 	r.pages.site.Store(&site)
-	recO := &analytics.Options{Weights: &r.pages, Keep: c.Events, Logger: p.log}
+	recO := &analytics.Options{Weights: &r.pages, Keep: c.Events, Leases: o.store.Leases(), Logger: p.log}
 	if c.EventsHashQueries {
 		var err error
 		if recO.QueryKey, err = analytics.QueryKey(ctx, o.store.State(), o.name); err != nil {
 			return nil, err
 		}
 	}
-	r.Recorder = analytics.New(o.store, o.name, recO)
+	r.Recorder = analytics.New(usage, o.name, recO)
 	return r, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/webhook"
+	"github.com/millrace/millrace/store"
 )
 
 // exporting are the flags that say who is told what machines ask for.
@@ -74,7 +75,8 @@ func targetText(text string) string {
 func (s *service) export() error {
 	c, p := s.c, s.p
 	targets, secrets, err := c.exporting.targets()
-	if err != nil || len(targets) == 0 {
+	usage, ok := s.origin.store.(store.Usage)
+	if err != nil || len(targets) == 0 || !ok {
 		return err
 	}
 	agent := c.UserAgent
@@ -94,8 +96,8 @@ func (s *service) export() error {
 			AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: exportLimit, Dial: p.dial,
 		})
 		s.closes(func() error { client.CloseIdleConnections(); return nil })
-		e, err := analytics.NewExporter(s.origin.store, s.origin.name, t, client.HTTP(), &analytics.ExporterOptions{
-			Name: name, Base: s.origin.base, Secrets: secrets, UserAgent: agent, Logger: p.log,
+		e, err := analytics.NewExporter(usage, s.origin.name, t, client.HTTP(), &analytics.ExporterOptions{
+			Name: name, Leases: s.origin.store.Leases(), Base: s.origin.base, Secrets: secrets, UserAgent: agent, Logger: p.log,
 		})
 		if err != nil {
 			return usageError("--events-to: " + err.Error())

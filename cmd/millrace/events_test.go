@@ -14,7 +14,6 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 const gptBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
@@ -23,16 +22,12 @@ const gptBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; G
 // for if there are any.
 func eventsIn(t *testing.T, file string) (out []store.Event) {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	names, err := st.Sites(t.Context())
+	st := openStore(t, file, false)
+	names, err := siteNames(t.Context(), st)
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}
-	for e, err := range st.Events(t.Context(), names[0], store.EventQuery{}) {
+	for e, err := range st.(store.Usage).Events(t.Context(), names[0], store.EventQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,6 +52,10 @@ func TestRecorded(t *testing.T) {
 		t.Fatal(status)
 	}
 	get(t, s.url+"llm-pages.json", "User-Agent", gptBot)
+	eventually(t, "the site is indexed", func() bool {
+		status, _, _ := get(t, s.url+"openfeeder?q=index")
+		return status == 200
+	})
 	get(t, s.url+"openfeeder?q=private+matters", "User-Agent", "ClaudeBot/1.0")
 	get(t, s.url+"gone/", "User-Agent", "ClaudeBot/1.0")
 	get(t, s.url+"docs/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
@@ -217,12 +216,8 @@ func TestRecorderOutlivesReload(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "store.db")
-	st, err := sqlite.Open(ctx, file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	site, err := st.Site(ctx, "site", store.Config{Base: "https://example.com/"})
+	st := openStore(t, file, false)
+	site, err := st.Site(ctx, "site", "https://example.com/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +232,7 @@ func TestRecorderOutlivesReload(t *testing.T) {
 	}
 	stored := func() (n int) {
 		t.Helper()
-		for _, err := range st.Events(ctx, "site", store.EventQuery{}) {
+		for _, err := range st.(store.Usage).Events(ctx, "site", store.EventQuery{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 type exportCommand struct {
@@ -66,7 +66,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	case !folder && !piped && sameFile(c.Store, c.Out):
 		return usageError("--out " + c.Out + ": that is the store itself")
 	}
-	st, err := sqlite.Open(ctx, c.Store, &sqlite.Options{Logger: p.log, ReadOnly: true})
+	st, err := stores.Open(ctx, c.Store, &store.Options{Logger: p.log, ReadOnly: true})
 	if errors.Is(err, millrace.ErrNotFound) {
 		return fmt.Errorf("%w: write one with millrace pull URL --store %s", err, c.Store)
 	} else if err != nil {
@@ -91,8 +91,8 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 }
 
 // export writes the sites that are meant.
-func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store, r *exportReport) error {
-	names, err := st.Sites(ctx)
+func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, r *exportReport) error {
+	names, err := siteNames(ctx, st)
 	all := names
 	if err == nil && c.Site != "" {
 		names, err = oneSite(ctx, st, names, c.Site)
@@ -108,11 +108,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st *sqlite.Store
 	pages := 0
 	for _, name := range all {
 		meant := len(names) == len(all) || name == names[0]
-		site, err := st.Kept(ctx, name, nil)
-		var v millrace.View
-		if err == nil {
-			v, err = site.Head(ctx)
-		}
+		site, v, err := headOf(ctx, st, name)
 		if err != nil && meant {
 			return err
 		} else if err != nil {
@@ -208,7 +204,7 @@ func sinceOf(ctx context.Context, v millrace.View, name, s string) (millrace.Cur
 
 // exportTerms gives the terms of a site, which are those of where it was pulled
 // from, wherever it has been published since.
-func exportTerms(ctx context.Context, st store.State, site *sqlite.Site, name string) ([]protocol.Terms, error) {
+func exportTerms(ctx context.Context, st store.State, site store.Site, name string) ([]protocol.Terms, error) {
 	if u, err := url.Parse(name); err == nil && u.Host != "" {
 		r, err := loadTerms(ctx, st, u)
 		return r.Terms, err

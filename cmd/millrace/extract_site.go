@@ -10,7 +10,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // siteReport is what `millrace extract --site SOURCE --json` prints.
@@ -76,7 +75,7 @@ func (o *origin) lesson(ctx context.Context, p *process) (l *lesson, err error) 
 		if _, err := os.Stat(o.path); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil //nolint:nilnil // no store, no lesson
 		}
-		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+		if o.store, err = p.openStore(ctx, o.path); err != nil {
 			return nil, err
 		}
 	}

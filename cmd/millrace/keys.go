@@ -14,7 +14,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // keysCommand has the commands for the keys of a site's readers and writers, and
@@ -75,7 +74,7 @@ func folderStore(kind, dir string) string {
 }
 
 // open opens the store, a new one only with create.
-func (c *keyStore) open(ctx context.Context, p *process, create bool) (*sqlite.Store, error) {
+func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Store, error) {
 	path, err := c.file(p)
 	if err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (*sqlite.S
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !create {
 		return nil, fmt.Errorf("store %s: %w: it has no keys, since it is not there", path, millrace.ErrNotFound)
 	}
-	return sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log})
+	return p.openStore(ctx, path)
 }
 
 // keyReport is what `millrace keys --json` prints of a key.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/mcp"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 type mcpCommand struct {
@@ -53,11 +53,12 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	if _, err := os.Stat(c.Store); err != nil {
 		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
-	lib := &mirrorLibrary{embedder: embedder, sites: make(map[string]*sqlite.Site), turn: make(chan struct{}, 1)}
-	if lib.store, lib.fixed, err = p.openToRead(ctx, c.Store); err != nil {
+	st, err := p.openToRead(ctx, c.Store)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lib.store.Close()) }()
+	lib := newMirrorLibrary(st, c.Store, &index.Options{Logger: p.log, Embedder: embedder})
+	defer func() { err = errors.Join(err, lib.close(), st.Close()) }()
 
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
@@ -106,28 +107,48 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, lib *mirrorLibrary,
 
 // mirrorLibrary is what agents read of a store.
 type mirrorLibrary struct {
-	store    *sqlite.Store
-	embedder store.Embedder
-	fixed    bool          // nothing can be written, an index neither
-	turn     chan struct{} // holds a token while an index is made
+	store   store.Store
+	path    string
+	options *index.Options
+	turn    chan struct{} // holds a token while an index is made
 
-	mu    sync.Mutex
-	sites map[string]*sqlite.Site // with what their searches keep
+	mu      sync.Mutex
+	indexes map[string]*index.Index // by site
 }
 
-// keptSites is how many sites are kept open.
-const keptSites = 100
+func newMirrorLibrary(st store.Store, path string, o *index.Options) *mirrorLibrary {
+	return &mirrorLibrary{store: st, path: path, options: o, turn: make(chan struct{}, 1), indexes: make(map[string]*index.Index)}
+}
+
+// close closes the indexes; the library opens them again when it needs them.
+func (l *mirrorLibrary) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, x := range l.indexes {
+		errs = append(errs, x.Close())
+	}
+	clear(l.indexes)
+	return errors.Join(errs...)
+}
+
+// openIndexes is how many indexes are kept open.
+const openIndexes = 100
 
 // Names implements [mcp.Library].
-func (l *mirrorLibrary) Names(ctx context.Context) ([]string, error) { return l.store.Sites(ctx) }
+func (l *mirrorLibrary) Names(ctx context.Context) ([]string, error) { return siteNames(ctx, l.store) }
 
 // Site implements [mcp.Library].
 func (l *mirrorLibrary) Site(ctx context.Context, name string) (*mcp.Site, error) {
-	site, v, err := l.head(ctx, name)
+	site, v, err := headOf(ctx, l.store, name)
 	if err != nil {
 		return nil, err
 	}
-	out := &mcp.Site{Name: name, View: v}
+	x, err := l.index(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	out := &mcp.Site{Name: name, View: x.View(v)}
 	terms, err := siteTerms(ctx, l.store.State(), site)
 	if err != nil {
 		return nil, err
@@ -138,77 +159,72 @@ func (l *mirrorLibrary) Site(ctx context.Context, name string) (*mcp.Site, error
 	return out, nil
 }
 
-// head gives a site, and a view of its present state.
-func (l *mirrorLibrary) head(ctx context.Context, name string) (*sqlite.Site, millrace.View, error) {
+// index opens the index of a site.
+func (l *mirrorLibrary) index(ctx context.Context, name string) (*index.Index, error) {
 	l.mu.Lock()
-	site := l.sites[name]
+	x, n := l.indexes[name], len(l.indexes)
 	l.mu.Unlock()
-	if site != nil {
-		v, err := site.Head(ctx)
-		if !errors.Is(err, millrace.ErrConflict) && !errors.Is(err, millrace.ErrNotFound) {
-			return site, v, err
+	if x != nil {
+		return x, nil
+	}
+	if n >= openIndexes {
+		if err := l.close(); err != nil {
+			return nil, err
 		}
-		// It has another configuration by now.
 	}
-	site, err := l.store.Kept(ctx, name, l.embedder)
+	x, err := index.Open(ctx, index.File(l.path, name), l.options)
 	if err != nil {
-		return nil, nil, err
-	}
-	v, err := site.Head(ctx)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.sites) >= keptSites {
-		clear(l.sites)
+	if other := l.indexes[name]; other != nil {
+		return other, x.Close()
 	}
-	l.sites[name] = site
-	return site, v, nil
+	l.indexes[name] = x
+	return x, nil
 }
 
 // Index implements [mcp.Indexer].
 func (l *mirrorLibrary) Index(ctx context.Context, name string, progress func(done, total int)) error {
-	if l.fixed {
-		return fmt.Errorf("index of %s: %w: the store cannot be written", name, millrace.ErrForbidden)
-	}
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	site, _, err := l.head(ctx, name)
+	_, v, err := headOf(ctx, l.store, name)
 	if err != nil {
 		return err
 	}
-	return site.Index(ctx, progress)
+	x, err := l.index(ctx, name)
+	if err != nil {
+		return err
+	}
+	return x.Update(ctx, v, progress)
 }
 
-// refresh makes indexes, and learns from them, before anybody has to wait for
-// it: at once, and then whenever a site has changed for a while.
+// refresh updates the indexes, and learns from them, before a search needs it:
+// at once, and then whenever a site has changed for a while.
 func (l *mirrorLibrary) refresh(ctx context.Context, p *process) {
-	if l.fixed {
-		return
-	}
 	seen := make(map[string]uint64)
 	for {
-		names, err := l.store.Sites(ctx)
+		names, err := siteNames(ctx, l.store)
 		for _, name := range names {
 			if ctx.Err() != nil {
 				return
 			}
-			site, v, err := l.head(ctx, name)
+			_, v, err := headOf(ctx, l.store, name)
 			if err != nil || v.Site().Seq == seen[name] {
 				continue // one that was never complete will be, or not
 			}
 			seen[name] = v.Site().Seq
-			if err := l.learn(ctx, p, site, name); err != nil && ctx.Err() == nil {
-				p.log.Warn("searches do with the index as it is", "site", name, "error", err)
+			if err := l.learn(ctx, p, name); err != nil && ctx.Err() == nil {
+				p.log.Warn("index is out of date; searching it as is", "site", name, "err", err)
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("sites of the store", "error", err)
+			p.log.Warn("sites of the store", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -219,17 +235,21 @@ func (l *mirrorLibrary) refresh(ctx context.Context, p *process) {
 }
 
 // learn brings the index of a site up to date, and what is learned from it.
-func (l *mirrorLibrary) learn(ctx context.Context, p *process, site *sqlite.Site, name string) error {
+func (l *mirrorLibrary) learn(ctx context.Context, p *process, name string) error {
 	bar := p.progress("indexing " + name)
 	err := l.Index(ctx, name, bar.show)
 	bar.end()
 	if err != nil {
 		return err
 	}
+	x, err := l.index(ctx, name)
+	if err != nil {
+		return err
+	}
 	bar = p.progress("learning from " + name)
 	bar.of("passages")
 	defer bar.end()
-	return site.Fit(ctx, bar.show)
+	return x.Fit(ctx, bar.show)
 }
 
 // agents are the flags of a server that agents may ask by the Model Context

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // Whoever comes back after the log's horizon is told to read the index, by
@@ -50,11 +47,8 @@ func TestHorizon(t *testing.T) {
 	})
 	s.stop()
 	time.Sleep(time.Second) // the log has whole seconds
-	st, err := sqlite.Open(ctx, db, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := st.Site(ctx, "folder "+dir, store.Config{Base: base})
+	st := openStore(t, db, false)
+	site, err := st.Site(ctx, "folder "+dir, base)
 	if err != nil {
 		t.Fatal(err)
 	}

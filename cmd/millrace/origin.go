@@ -3,18 +3,17 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // origin is where the pages come from, and the store that keeps them.
@@ -25,10 +24,10 @@ type origin struct {
 	title string // for people
 	base  string // of the C-URLs
 	path  string // of the store
-	store *sqlite.Store
+	store store.Store
 
 	folder *folder.Folder  // the files of a folder of HTML
-	source millrace.Source // nil: a mirror, that somebody else keeps fresh
+	source millrace.Source // nil: a mirror, which another process updates
 	close  func() error    // of source; nil = nothing to close
 	// watch calls back when something may have changed; nil = nothing tells.
 	watch func(ctx context.Context, changed func()) error
@@ -49,8 +48,8 @@ type origin struct {
 
 	skipped atomic.Int64 // pages, by the newest look
 
-	derived atomic.Bool // the pages are in line with the configuration
-	turn    sync.Mutex  // of updates with what they use: looks at a folder, and source
+	busy atomic.Bool // the source is being read, or is going to be
+	turn sync.Mutex  // of updates with what they use: looks at a folder, and source
 }
 
 // look is what one look at a source has brought.
@@ -66,18 +65,53 @@ type trouble struct {
 	at  time.Time
 }
 
-// ingest keeps the store equal to the source, and tells the press.
+// site opens the site in its store, which it opens if it is not yet.
+func (o *origin) site(ctx context.Context, p *process) (store.Site, error) {
+	if o.store == nil {
+		var err error
+		if o.store, err = p.openStore(ctx, o.path); err != nil {
+			return nil, err
+		}
+	}
+	if o.kind == "mirror" {
+		return o.store.Site(ctx, o.name, o.name)
+	}
+	return o.store.Site(ctx, o.name, o.base)
+}
+
+// ingest keeps the store equal to the source. One process at a time does; the
+// others publish what it stores.
 func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
-	bar := p.progress("deriving")
-	err := site.Derive(ctx, bar.show)
-	bar.end()
-	if err != nil {
-		return err
-	}
-	o.derived.Store(true)
 	if o.source == nil {
-		return o.follow(ctx, p, site, press)
+		return nil
 	}
+	hold := lease.Hold
+	for {
+		held := false
+		err := hold(ctx, o.store.Leases(), o.scanLease(), func(ctx context.Context, l store.Lease) error {
+			held = true
+			return o.scan(ctx, p, site.Fenced(l), press)
+		})
+		o.busy.Store(false)
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // stopping is no failure
+		case err != nil && !errors.Is(err, millrace.ErrConflict):
+			return err
+		case held:
+			p.log.Warn("another process has taken over reading the source", "source", o.title)
+		default:
+			p.log.Info("another process reads the source; publishing what it stores", "source", o.title)
+		}
+		hold = lease.Wait
+	}
+}
+
+// scanLease names the lease of the process that reads the source.
+func (o *origin) scanLease() string { return "scan " + o.name }
+
+// scan reads the source whenever it may have changed, until the context ends.
+func (o *origin) scan(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
 	wake := make(chan struct{}, 1)
 	if o.watch == nil {
 		notify(wake)
@@ -98,9 +132,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		case <-wake:
 		case <-time.After(o.rest()):
 		}
-		if err := mine(ctx, site); err != nil {
-			return err
-		}
+		o.busy.Store(true)
 		report, err := o.sync(ctx, p, site)
 		if err != nil && o.another(err) {
 			report, err = o.sync(ctx, p, site)
@@ -108,6 +140,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // stopping is no failure
 		}
+		o.busy.Store(false)
 		switch {
 		case err != nil && first && press.Current() == nil && !o.held(ctx, site):
 			return err
@@ -116,7 +149,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			o.trouble.Store(&trouble{err, time.Now()})
 			p.log.Error("the source could not be taken in; what is held of it stays", "error", err)
 			if press.Current() == nil {
-				o.changed(ctx, p, site, press) // an edition of what an earlier run has had wholly
+				press.Changed() // an edition of what an earlier run has had wholly
 			}
 			// What stood in the way, such as a full disk, need not be in the source.
 			time.AfterFunc(retry, func() { notify(wake) })
@@ -128,7 +161,7 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		}
 		o.trouble.Store(nil)
 		o.last.Store(&look{o.kind, report, time.Now()})
-		o.changed(ctx, p, site, press)
+		press.Changed()
 		if report.Doubted > 0 {
 			// The site may be in the middle of a deployment, which tells of
 			// itself again and again: the second look has to be a later one.
@@ -172,29 +205,6 @@ func (o *origin) rest() time.Duration {
 		return rescan
 	}
 	return min(max(time.Until(o.next()), soonest), rescan)
-}
-
-// changed indexes what is new, and tells the press, which indexes the rest as
-// it publishes: what is published can be searched.
-func (o *origin) changed(ctx context.Context, p *process, site store.Site, press *edition.Press) {
-	bar := p.progress("indexing " + o.title)
-	err := site.Index(ctx, bar.show)
-	bar.end()
-	if err != nil && ctx.Err() == nil {
-		p.log.Error("indexing; publishing tries again", "error", err)
-	}
-	press.Changed()
-}
-
-// mine says so when another process has given the store a configuration of
-// its own: neither of the two could publish any more.
-func mine(ctx context.Context, site store.Site) error {
-	_, err := site.Head(ctx)
-	if errors.Is(err, millrace.ErrConflict) {
-		return fmt.Errorf("another millrace uses this store with another --base-url, --listen or rule of what to hide: "+
-			"start this one again, and give each its own --store FILE: %w", err)
-	}
-	return nil // anything else comes up again, where it can be told better
 }
 
 // notify wakes the other side, once for any number of calls.

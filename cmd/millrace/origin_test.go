@@ -9,8 +9,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/origin/folder"
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // twice is a source that names each of its pages two times, as a crawl does
@@ -37,12 +35,8 @@ func TestLooked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "x.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	site, err := db.Site(ctx, "folder", store.Config{Base: base})
+	db := openStore(t, filepath.Join(t.TempDir(), "x.db"), false)
+	site, err := db.Site(ctx, "folder", base)
 	if err != nil {
 		t.Fatal(err)
 	}

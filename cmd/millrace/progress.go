@@ -207,3 +207,20 @@ func isTerminal(w io.Writer, lookup func(string) (string, bool)) bool {
 	term, _ := lookup("TERM")
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && term != "" && term != "dumb"
 }
+
+// refreshing returns what receives the progress of a step that may come again
+// or never. A total of 0 is the end of the step.
+func (p *process) refreshing(title string) func(done, total int) {
+	var bar *progress
+	return func(done, total int) {
+		if total > 0 {
+			if bar == nil {
+				bar = p.progress(title)
+			}
+			bar.show(done, total)
+		} else if bar != nil {
+			bar.end()
+			bar = nil
+		}
+	}
+}

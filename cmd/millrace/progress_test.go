@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -25,4 +27,27 @@ func TestProgressText(t *testing.T) {
 			t.Error(attrs)
 		}
 	}
+}
+
+// A step that has ended, and may come again, is not shown any more.
+func TestRefreshing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out buffer
+		p := &process{stderr: &out, common: &common{}, log: slog.New(slog.NewTextHandler(&out, nil))}
+		show := p.refreshing("refreshing")
+		for range 2 {
+			show(0, 0)
+			before := out.String()
+			time.Sleep(time.Minute)
+			if out.String() != before {
+				t.Errorf("shown before it begins:\n%s", &out)
+			}
+			show(1, 5)
+			time.Sleep(time.Minute)
+			if out.String() == before {
+				t.Error("not shown")
+			}
+		}
+		show(0, 0)
+	})
 }

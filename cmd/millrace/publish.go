@@ -97,15 +97,14 @@ func (c *publishing) visibility() millrace.Visibility {
 	return v
 }
 
-// configure gives the store what it needs to know of the rooms, whether they
-// make files that a host serves by itself or answer by a server. It refuses
-// flags that do not fit the site.
-func (c *publishing) configure(conf *store.Config, static bool) error {
-	conf.Index = !static // files answer no questions
+// configure returns the configuration of a publication. It refuses flags that
+// do not fit the site.
+func (c *publishing) configure(base, docs string) (store.Config, error) {
+	conf := store.Config{Base: base, Docs: docs, Visibility: c.visibility()}
 	for _, room := range all.Protocols() {
 		conf.Taggers = append(conf.Taggers, room.Tagger)
 	}
-	return c.on(conf.Base)
+	return conf, c.on(base)
 }
 
 // declare gives the rooms the policy of the configuration.
@@ -122,9 +121,9 @@ func (c *publishing) files() (published []edition.Room, key string) {
 }
 
 // guarded does what files does for a server, where the content of some rooms
-// needs a key.
-func (c *publishing) guarded(conf *store.Config, doors *doors) (published []edition.Room, key string) {
-	return c.rooms(doors, false, conf.Embedder != nil)
+// needs a key. embeddings reports whether searches compare vectors of a model.
+func (c *publishing) guarded(doors *doors, embeddings bool) (published []edition.Room, key string) {
+	return c.rooms(doors, false, embeddings)
 }
 
 func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []edition.Room, key string) {

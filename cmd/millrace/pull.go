@@ -9,10 +9,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/millrace/millrace/store"
+
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 type pullCommand struct {
@@ -85,7 +86,7 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 			return err
 		}
 	}
-	st, err := sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log})
+	st, err := p.openStore(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 
 // pullAll pulls some sites at once, those of one host one after the other, and
 // gives the reports of all that were begun, in the order of the sites.
-func (c *pullCommand) pullAll(ctx context.Context, p *process, st *sqlite.Store, named []protocol.Protocol) (reports []*pullReport, failed bool) {
+func (c *pullCommand) pullAll(ctx context.Context, p *process, st store.Store, named []protocol.Protocol) (reports []*pullReport, failed bool) {
 	all := make([]*pullReport, len(c.URL))
 	jobs := make(chan []int)
 	var workers sync.WaitGroup

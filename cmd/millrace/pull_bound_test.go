@@ -78,7 +78,7 @@ func TestPullQuotas(t *testing.T) {
 				if ended && (!strings.HasPrefix(r.Quota, c[1]) || r.Via != c[0] || r.Added == 0 && c[0] != "crawl") {
 					t.Errorf("pull %d: %+v", pulls, r)
 				}
-				if got == 12 && c[0] == "crawl" {
+				if got >= 12 && c[0] == "crawl" {
 					break // it looks at every address again, some in each pull
 				}
 			}

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
-
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // siteClient makes a client that looks at no signatures, see sealedClient.
@@ -31,19 +27,4 @@ func (c *pullCommand) sealedClient(p *process, st store.State, check *webauth.Se
 		o.Check = check.Check
 	}
 	return fetch.New(o)
-}
-
-// mirrored opens a site of a mirror, which keeps what the site made public:
-// nothing is hidden a second time.
-func mirrored(ctx context.Context, st *sqlite.Store, name string) (store.Site, error) {
-	site, err := st.Site(ctx, name, mirrorConfig(name))
-	if err != nil {
-		return nil, err
-	}
-	return site, site.Derive(ctx, nil)
-}
-
-// mirrorConfig is what a site of a mirror is pulled under, by every command.
-func mirrorConfig(name string) store.Config {
-	return store.Config{Base: name, Visibility: millrace.Visibility{Exclude: []string{}}}
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // frozen gives an answer for the site's sitemap as it was, once more under
@@ -123,11 +122,8 @@ func TestPullDeletionsOldRoll(t *testing.T) {
 	if r := pullBest(t, b.url, mirror); r.Deleted != 1 {
 		t.Fatalf("one page removed: %+v", r)
 	}
-	st, err := sqlite.Open(t.Context(), mirror, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := mirrored(t.Context(), st, b.url)
+	st := openStore(t, mirror, false)
+	site, err := st.Site(t.Context(), b.url, b.url)
 	if err == nil {
 		_, err = site.Apply(t.Context(), b.url+" scp", []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{}}})
 	}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // tryPull runs `millrace pull --json`, whatever comes of it.
@@ -255,11 +254,7 @@ func TestPullOddPolicy(t *testing.T) {
 // age makes what a mirror remembers of a policy older.
 func age(t *testing.T, file, site, by string) {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := openStore(t, file, false)
 	d, err := time.ParseDuration(by)
 	if err != nil {
 		t.Fatal(err)
@@ -398,11 +393,7 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 	for range 3 {
 		n += int(pull(t, s.URL, file).Requests)
 	}
-	st, err := sqlite.Open(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := openStore(t, file, false)
 	r, err := requestsTo(st.State(), strings.TrimPrefix(s.URL, "http://")).Load(t.Context())
 	if err != nil || r.Used != n {
 		t.Errorf("%d requests were made, and %+v is counted (%v)", n, r, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,18 +10,13 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // quotaState returns the State of a new store.
 func quotaState(t *testing.T) store.State {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	return st.State()
+	return memory.New(nil).State()
 }
 
 func perDay(n int) protocol.Terms {

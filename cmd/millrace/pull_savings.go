@@ -14,7 +14,6 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // coefficients are the flags of every command that tells what was saved.
@@ -184,16 +183,12 @@ func sampled(ctx context.Context, v millrace.View, site store.Traffic) (store.Tr
 }
 
 // settle ends the meter of a pull, and enters into its report what was saved.
-func (c *pullCommand) settle(ctx context.Context, p *process, st *sqlite.Store, r *pullReport, failed bool) {
+func (c *pullCommand) settle(ctx context.Context, p *process, st store.Store, r *pullReport, failed bool) {
 	m := r.meter
 	ctx = context.WithoutCancel(ctx) // what an interrupted pull has cost counts, too
 	total, known := m.end(ctx, failed)
 	if known.Brought == 0 && total.Pages > 0 {
-		site, err := mirrored(ctx, st, m.site)
-		var v millrace.View
-		if err == nil {
-			v, err = site.Head(ctx)
-		}
+		_, v, err := headOf(ctx, st, m.site)
 		if err == nil {
 			known, err = sampled(ctx, v, known)
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/millrace/millrace/origin/crawl"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // webCrawl is the way that is left when a site speaks no protocol.
@@ -26,7 +25,7 @@ const webCrawl = discover.Web
 type sitePull struct {
 	c      *pullCommand
 	p      *process
-	st     *sqlite.Store
+	st     store.Store
 	root   string // of the site
 	folder string // that is crawled, if nothing else is there
 	site   store.Site
@@ -40,7 +39,7 @@ type sitePull struct {
 // pull mirrors the site that a URL is of, by the cheapest way that it offers;
 // of one that speaks no protocol, what is in the URL's folder. rooms are those
 // that --via names.
-func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pageURL string, rooms []protocol.Protocol) (r *pullReport, err error) {
+func (c *pullCommand) pull(ctx context.Context, p *process, st store.Store, pageURL string, rooms []protocol.Protocol) (r *pullReport, err error) {
 	root, err := siteRoot(pageURL)
 	r = &pullReport{Site: root, Ways: []way{}, Skipped: []mirror.Skip{}, Purpose: millrace.Purpose(c.Purpose), PolicyIgnored: c.IgnorePolicy}
 	if err != nil {
@@ -50,7 +49,7 @@ func (c *pullCommand) pull(ctx context.Context, p *process, st *sqlite.Store, pa
 	if err != nil {
 		return r, err
 	}
-	site, err := mirrored(ctx, st, root)
+	site, err := st.Site(ctx, root, root)
 	if err != nil {
 		return r, err
 	}
@@ -124,7 +123,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	root, site := s.folder, s.site
 	var err error
 	if s.r.Site = root; root != s.root {
-		if site, err = mirrored(ctx, s.st, root); err != nil {
+		if site, err = s.st.Site(ctx, root, root); err != nil {
 			return err
 		}
 		s.gate.keep(ctx)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // wayNames are the ways of a report with the parts that they were for.
@@ -25,12 +24,8 @@ func wayNames(r pullReport) (names []string) {
 // change applies a change to what a mirror remembers of the ways into a site.
 func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (before waysRecord) {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	err = waysOf(st.State(), root).Update(t.Context(), func(r *waysRecord) error {
+	st := openStore(t, file, false)
+	err := waysOf(st.State(), root).Update(t.Context(), func(r *waysRecord) error {
 		if before = *r; r.Site == nil {
 			return millrace.ErrNotFound
 		}

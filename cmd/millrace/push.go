@@ -120,7 +120,7 @@ func (s *service) prove(ctx context.Context, o *gateway.Options) (err error) {
 }
 
 // publishedSite is a site as everybody sees it.
-type publishedSite struct{ store.Site }
+type publishedSite struct{ store.Publication }
 
 // Head gives the edition that is published.
 func (p publishedSite) Head(ctx context.Context) (millrace.View, error) {
@@ -144,7 +144,7 @@ func (s *service) push(ctx context.Context) error {
 	}) // without a log: URLs that are posted to may have secrets
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
-		Site: publishedSite{s.site}, State: s.origin.store.State(), Name: s.origin.name,
+		Site: publishedSite{s.publication}, State: s.origin.store.State(), Leases: s.origin.store.Leases(), Name: s.docs,
 		Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
 	}
 	p.Run(ctx)

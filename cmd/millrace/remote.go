@@ -20,7 +20,6 @@ import (
 	"github.com/millrace/millrace/internal/snapshot"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // remote are the flags of every command that fetches.
@@ -201,16 +200,6 @@ func (p *process) storePath(source string) (string, error) {
 	}
 	p.log.Info("store", "file", file)
 	return file, nil
-}
-
-// openToRead opens a store of which a command only reads; fixed reports whether
-// nothing can be written to it.
-func (p *process) openToRead(ctx context.Context, path string) (st *sqlite.Store, fixed bool, err error) {
-	st, err = sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log})
-	if fixed = errors.Is(err, millrace.ErrForbidden); fixed {
-		st, err = sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log, ReadOnly: true})
-	}
-	return st, fixed, err
 }
 
 // listen listens on the address that a flag gives.

@@ -10,7 +10,6 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 type reportCommand struct {
@@ -85,7 +84,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	case err != nil:
 		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
-	st, _, err := p.openToRead(ctx, c.Store)
+	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
 		return err
 	}
@@ -110,7 +109,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 }
 
 // gather makes the report of what is booked in a store.
-func (c *reportCommand) gather(ctx context.Context, p *process, st *sqlite.Store) (*savingsReport, error) {
+func (c *reportCommand) gather(ctx context.Context, p *process, st store.Store) (*savingsReport, error) {
 	all, err := st.Costs().List(ctx)
 	if err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func (c *reportCommand) gather(ctx context.Context, p *process, st *sqlite.Store
 }
 
 // site sums up what is booked of one site.
-func (c *reportCommand) site(ctx context.Context, p *process, st *sqlite.Store, costs []store.SiteCost) *siteSavings {
+func (c *reportCommand) site(ctx context.Context, p *process, st store.Store, costs []store.SiteCost) *siteSavings {
 	s := &siteSavings{Site: costs[0].Site, Since: costs[0].Since, Last: costs[0].Last}
 	var known store.Traffic
 	for _, a := range costs {
@@ -152,11 +151,7 @@ func (c *reportCommand) site(ctx context.Context, p *process, st *sqlite.Store, 
 	s.Pulls, s.Failed = known.Pulls, known.Failed
 	sum := known
 	if known.Brought == 0 && known.Pages > 0 {
-		site, err := st.Kept(ctx, s.Site, nil)
-		var v millrace.View
-		if err == nil {
-			v, err = site.Head(ctx)
-		}
+		_, v, err := headOf(ctx, st, s.Site)
 		if err == nil {
 			known, err = sampled(ctx, v, known)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,8 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // What a pull that is killed has cost is in the sums but for the last seconds,
@@ -79,11 +76,7 @@ func TestKillCosts(t *testing.T) {
 // accounts gives how many requests are booked in a store.
 func accounts(t *testing.T, file string) (n int64, err error) {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), file, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	st := openStore(t, file, false)
 	all, err := st.Costs().List(t.Context())
 	for _, a := range all {
 		n += a.Requests

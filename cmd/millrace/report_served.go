@@ -12,10 +12,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/millrace/millrace/store"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/savings"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // servedReport is what machines took of one site that is served, and what that
@@ -45,8 +46,12 @@ func (c *reportCommand) since(now time.Time) (time.Time, error) {
 }
 
 // served reports on the sites of a store that machines have asked for something.
-func (c *reportCommand) served(ctx context.Context, p *process, st *sqlite.Store, since, now time.Time) ([]*servedReport, error) {
-	names, err := st.Sites(ctx)
+func (c *reportCommand) served(ctx context.Context, p *process, st store.Store, since, now time.Time) ([]*servedReport, error) {
+	usage, ok := st.(store.Usage)
+	if !ok {
+		return nil, nil
+	}
+	names, err := siteNames(ctx, st)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +59,7 @@ func (c *reportCommand) served(ctx context.Context, p *process, st *sqlite.Store
 	for _, name := range names {
 		pages := c.yardstick(ctx, p, st, name)
 		r := &servedReport{Site: name, Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}}
-		r.Savings, err = analytics.Sum(ctx, st, name, since, time.Time{}, pages, c.values(), func(d analytics.DaySaved) { r.Rows = append(r.Rows, d) })
+		r.Savings, err = analytics.Sum(ctx, usage, name, since, time.Time{}, pages, c.values(), func(d analytics.DaySaved) { r.Rows = append(r.Rows, d) })
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +70,7 @@ func (c *reportCommand) served(ctx context.Context, p *process, st *sqlite.Store
 		if least := now.Add(-unusualSpan); from.Before(least) {
 			from = least
 		}
-		found, err := analytics.FindUnusual(ctx, st, name, from, pages.Count)
+		found, err := analytics.FindUnusual(ctx, usage, name, from, pages.Count)
 		if err != nil {
 			return nil, err
 		}
@@ -77,12 +82,8 @@ func (c *reportCommand) served(ctx context.Context, p *process, st *sqlite.Store
 
 // yardstick finds out what the pages of a site are. What is not known of them is
 // told.
-func (c *reportCommand) yardstick(ctx context.Context, p *process, st *sqlite.Store, name string) analytics.Pages {
-	site, err := st.Kept(ctx, name, nil)
-	var v millrace.View
-	if err == nil {
-		v, err = site.Head(ctx)
-	}
+func (c *reportCommand) yardstick(ctx context.Context, p *process, st store.Store, name string) analytics.Pages {
+	site, v, err := headOf(ctx, st, name)
 	var pages analytics.Pages
 	if err == nil {
 		pages, err = analytics.Measure(ctx, site, v, c.values())

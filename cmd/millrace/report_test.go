@@ -20,7 +20,6 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // report runs `millrace report --json`.
@@ -158,12 +157,9 @@ func TestReportCommand(t *testing.T) {
 		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 	ctx := t.Context()
-	st, err := sqlite.Open(ctx, file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := openStore(t, file, false)
 	const base = "https://example.com/"
-	site, err := st.Site(ctx, base, store.Config{Base: base})
+	site, err := st.Site(ctx, base, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,18 +303,14 @@ func TestReportReadOnly(t *testing.T) {
 	t.Parallel()
 	s, file := serve(t, copySite(t, "jekyll")), filepath.Join(t.TempDir(), "m.db")
 	pull(t, s.url, file)
-	st, fixed, err := (&process{log: slog.New(slog.DiscardHandler)}).openToRead(t.Context(), file)
-	if err != nil || fixed {
-		t.Fatal(fixed, err)
+	st, err := (&process{log: slog.New(slog.DiscardHandler)}).openToRead(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ro, err := sqlite.Open(t.Context(), file, &sqlite.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ro.Close()
+	ro := openStore(t, file, true)
 	c := &reportCommand{coefficients: coefficients{KWhPerGB: 1, BytesPerToken: 1, HTMLPerText: 1, HTMLCompression: 1}}
 	r, err := c.gather(t.Context(), &process{log: slog.New(slog.DiscardHandler)}, ro)
 	if err != nil || len(r.Sites) != 1 || r.Sites[0].Pulls != 1 {

@@ -13,8 +13,8 @@ import (
 	"unicode"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 type searchCommand struct {
@@ -25,8 +25,6 @@ type searchCommand struct {
 	Site     string   `placeholder:"URL" help:"Search only this site of the store (default: all of them)."`
 	Limit    int      `default:"10" placeholder:"N" help:"Most passages to show (default: ${default})."`
 	MinScore float64  `placeholder:"N" help:"Only passages of this relevance or more, from 0 to 1."`
-
-	fixed bool // the store is read-only: its index stays as it is
 }
 
 // searchReport is what `millrace search --json` prints.
@@ -77,12 +75,11 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	if _, err := os.Stat(c.Store); err != nil {
 		return fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", c.Store, millrace.ErrNotFound, c.Store)
 	}
-	st, fixed, err := p.openToRead(ctx, c.Store)
+	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
 		return err
 	}
-	c.fixed = fixed
-	names, err := st.Sites(ctx)
+	names, err := siteNames(ctx, st)
 	if err == nil && c.Site != "" {
 		names, err = oneSite(ctx, st, names, c.Site)
 	}
@@ -106,12 +103,12 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 
 // sites searches one site after another. One that cannot be searched just now is
 // named in the answer, and fails the search only if there is no other.
-func (c *searchCommand) sites(ctx context.Context, p *process, st *sqlite.Store, names []string, e store.Embedder, text string, r *searchReport) error {
+func (c *searchCommand) sites(ctx context.Context, p *process, st store.Store, names []string, e index.Embedder, text string, r *searchReport) error {
 	var missed []error
 	for _, name := range names {
-		site, err := st.Kept(ctx, name, e)
+		site, err := st.Site(ctx, name, "")
 		if err == nil {
-			err = c.site(ctx, p, site, name, text, r)
+			err = c.site(ctx, p, site, name, e, text, r)
 		}
 		passes := errors.Is(err, millrace.ErrConflict) || errors.Is(err, millrace.ErrUnavailable) || errors.Is(err, millrace.ErrNotFound)
 		switch {
@@ -132,7 +129,7 @@ func (c *searchCommand) sites(ctx context.Context, p *process, st *sqlite.Store,
 
 // oneSite gives the site of a store that is meant, by its name or by where its
 // pages are.
-func oneSite(ctx context.Context, st *sqlite.Store, names []string, want string) ([]string, error) {
+func oneSite(ctx context.Context, st store.Store, names []string, want string) ([]string, error) {
 	want = strings.TrimSuffix(want, "/")
 	for _, n := range names {
 		if strings.TrimSuffix(n, "/") == want {
@@ -140,66 +137,56 @@ func oneSite(ctx context.Context, st *sqlite.Store, names []string, want string)
 		}
 	}
 	for _, n := range names {
-		site, err := st.Kept(ctx, n, nil)
-		if err != nil {
-			continue // it has not been published, and so has no other name
-		}
-		if v, err := site.Head(ctx); err == nil && strings.TrimSuffix(v.Site().Base, "/") == want {
+		// A site that has not been published has no other name.
+		if _, v, err := headOf(ctx, st, n); err == nil && strings.TrimSuffix(v.Site().Base, "/") == want {
 			return []string{n}, nil
 		}
 	}
 	return nil, usageError(fmt.Sprintf("--site %s: it is not in the store; there is: %s", want, strings.Join(names, ", ")))
 }
 
-// site brings the index of a site up to date, and searches it as it was when
-// that began: somebody else may write all the while. If the index does not get
-// as far, what is published is searched.
-func (c *searchCommand) site(ctx context.Context, p *process, site *sqlite.Site, name, text string, r *searchReport) error {
-	const tries = 3
-	var err error
-	for range tries {
-		var v millrace.View
-		if v, err = site.Head(ctx); err != nil {
-			return err
-		}
-		if !c.fixed {
-			if err = r.prepare(ctx, p, site, name); err != nil {
-				return err
-			}
-		}
-		err = c.search(ctx, v, text, r)
-		if !errors.Is(err, millrace.ErrUnavailable) && !errors.Is(err, millrace.ErrConflict) {
-			return err
-		}
-	}
-	if v, _, other := site.Published(ctx); other != nil || c.search(ctx, v, text, r) != nil {
-		if c.fixed {
-			err = millrace.Coded("store-read-only", fmt.Errorf("%w; the store is read-only: make the file and its folder writable, or search a copy", err))
-		}
+// site brings the index of a site up to date and searches it. The store may
+// change meanwhile: a view that is gone is replaced by a newer one.
+func (c *searchCommand) site(ctx context.Context, p *process, site store.Site, name string, e index.Embedder, text string, r *searchReport) (err error) {
+	x, err := index.Open(ctx, index.File(c.Store, name), &index.Options{Logger: p.log, Embedder: e})
+	if err != nil {
 		return err
 	}
-	return nil
+	defer func() { err = errors.Join(err, x.Close()) }()
+	const tries = 3
+	for range tries {
+		var v millrace.View
+		if v, err = (visibleSite{site}).Head(ctx); err != nil {
+			return err
+		}
+		if err = r.prepare(ctx, p, x, v, name); err == nil {
+			err = c.search(ctx, x, v, text, r)
+		}
+		if !errors.Is(err, millrace.ErrConflict) {
+			break
+		}
+	}
+	return err
 }
 
-// prepare brings the index of a site up to date. What cannot be written, because
-// somebody else writes, is no reason not to search what is there; and without
-// meaning there are still the words.
-func (r *searchReport) prepare(ctx context.Context, p *process, site *sqlite.Site, name string) error {
+// prepare brings an index up to date. If another process keeps it locked, it is
+// searched as it is; and without meaning there are still the words.
+func (r *searchReport) prepare(ctx context.Context, p *process, x *index.Index, v millrace.View, name string) error {
 	bar := p.progress("indexing " + name)
-	err := site.Index(ctx, bar.show)
+	err := x.Update(ctx, v, bar.show)
 	bar.end()
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case errors.Is(err, millrace.ErrUnavailable):
-		p.log.Warn("searching the index as it is", "site", name, "error", err)
+		p.log.Warn("index is out of date; searching it as is", "site", name, "err", err)
 		return nil
 	case err != nil:
 		return err
 	}
 	bar = p.progress("learning from " + name)
 	bar.of("passages")
-	err = site.Fit(ctx, bar.show)
+	err = x.Fit(ctx, bar.show)
 	bar.end()
 	if ctx.Err() != nil {
 		return err
@@ -222,13 +209,9 @@ func (r *searchReport) note(err error) {
 }
 
 // search adds the hits of one view.
-func (c *searchCommand) search(ctx context.Context, v millrace.View, text string, r *searchReport) error {
-	s, ok := v.(millrace.Searcher)
-	if !ok {
-		return fmt.Errorf("search: %w: this store keeps no index", millrace.ErrUnavailable)
-	}
+func (c *searchCommand) search(ctx context.Context, x *index.Index, v millrace.View, text string, r *searchReport) error {
 	start := time.Now()
-	found, err := s.Search(ctx, millrace.Query{Text: text, Limit: c.Limit, Least: c.MinScore})
+	found, err := x.Search(ctx, v, millrace.Query{Text: text, Limit: c.Limit, Least: c.MinScore})
 	r.seconds += time.Since(start).Seconds()
 	if err != nil {
 		return err

@@ -265,9 +265,6 @@ func TestStartHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.site.Derive(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
 	if r, err := s.origin.sync(t.Context(), s.p, s.site); err != nil || r.Added != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // plan is a configuration of serve that is right as far as it says itself.
@@ -23,7 +23,7 @@ type plan struct {
 	c        *serveCommand
 	p        *process
 	kind     string // of the source
-	embedder store.Embedder
+	embedder index.Embedder
 }
 
 // plan looks at the flags and the policy, without opening anything.
@@ -51,15 +51,16 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 // service is a site at work by one configuration: what reads it, publishes it
 // and answers for it.
 type service struct {
-	c       *serveCommand
-	p       *process
-	docs    string // base URL of the machine documents
-	origin  *origin
-	site    store.Site
-	press   *edition.Press
-	gateway *gateway.Gateway
-	agents  *webauth.Verifier // of signatures; nil = nobody looks at them
-	events  *eventRecorder    // nil = nothing is recorded
+	c           *serveCommand
+	p           *process
+	docs        string // base URL of the machine documents
+	origin      *origin
+	site        store.Site
+	publication store.Publication
+	press       *edition.Press
+	gateway     *gateway.Gateway
+	agents      *webauth.Verifier // of signatures; nil = nobody looks at them
+	events      *eventRecorder    // nil = nothing is recorded
 	// exporters hand on what is recorded.
 	exporters []*analytics.Exporter
 	metrics   *gateway.Metrics // nil = nothing is counted
@@ -132,16 +133,14 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.reachable(s.docs, o); err != nil {
 		return nil, err
 	}
-	if o.store == nil {
-		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
-			return nil, err
-		}
-	}
-	conf := store.Config{Base: o.base, Docs: s.docs, Visibility: c.visibility(), Embedder: l.embedder}
-	if err := c.configure(&conf, false); err != nil {
+	conf, err := c.configure(o.base, s.docs)
+	if err != nil {
 		return nil, err
 	}
-	if s.site, err = o.store.Site(ctx, o.name, conf); err != nil {
+	if s.site, err = o.site(ctx, p); err != nil {
+		return nil, err
+	}
+	if s.publication, err = s.site.Publication(ctx, conf); err != nil {
 		return nil, err
 	}
 	if s.events, err = c.record(ctx, p, o, s.site, s.events); err != nil {
@@ -153,15 +152,28 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := c.declare(ctx, p, o.store.State(), o.name); err != nil {
 		return nil, err
 	}
-	published, key := c.guarded(&conf, &c.doors)
+	published, key := c.guarded(&c.doors, l.embedder != nil)
 	if err := o.connect(ctx, c, p, s.site); err != nil {
 		return nil, err
 	}
-	pressO := &edition.Options{Key: key, Log: p.log}
+	o.busy.Store(o.source != nil)
+	pressO := &edition.Options{Key: key, Log: p.log, Busy: o.busy.Load, Progress: p.refreshing("refreshing " + o.title)}
 	if pressO.Signer, err = c.stamp(s.docs); err != nil {
 		return nil, err
 	}
-	if s.press, err = edition.NewPress(s.site, published, o.path+"-files", pressO); err != nil {
+	path, remove, err := besides(o.path)
+	if err != nil {
+		return nil, err
+	}
+	s.closes(remove)
+	x, err := index.Open(ctx, index.File(path, o.name+" "+conf.Base+" "+conf.Docs), &index.Options{Logger: p.log, Embedder: l.embedder})
+	if err != nil {
+		return nil, err
+	}
+	s.closes(x.Close)
+	pressO.Search = x.View
+	from := edition.Source{Store: o.store, Site: s.site, Publication: s.publication}
+	if s.press, err = edition.NewPress(from, published, path+"-files", pressO); err != nil {
 		return nil, err
 	}
 	if err := s.surface(ctx, published); err != nil {
@@ -170,8 +182,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	s.tasks = []func(context.Context) error{
 		func(ctx context.Context) error { s.gateway.Publish(ctx); return nil },
 		func(ctx context.Context) error { return o.ingest(ctx, p, s.site, s.press) },
-		func(ctx context.Context) error { return upkeeping(ctx, p, s.site) },
-		func(ctx context.Context) error { return fitting(ctx, p, s.site, s.press) },
+		func(ctx context.Context) error { return upkeeping(ctx, p, o, s.site) },
+		func(ctx context.Context) error { return following(ctx, p, x, o.title, s.press) },
+		func(ctx context.Context) error { return fitting(ctx, p, x, s.press) },
 		s.push,
 		s.tell,
 	}
@@ -257,9 +270,6 @@ func (s *service) start(ctx context.Context) {
 func (s *service) pause() {
 	s.rest()
 	s.working.Wait()
-	s.origin.turn.Lock()
-	s.origin.derived.Store(false) // no update slips in between
-	s.origin.turn.Unlock()
 	select {
 	case err := <-s.failed:
 		s.p.log.Debug("a task that was to end has failed", "error", err)

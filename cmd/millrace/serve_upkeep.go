@@ -5,34 +5,68 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/store"
 )
 
-// fitting learns from what is published how its words are used, or has it
-// embedded, so that a search finds by meaning, too. Until it is done, and when it
-// fails, searches compare words.
-func fitting(ctx context.Context, p *process, site store.Site, press *edition.Press) error {
+// following keeps the search index up to date with what is published. Publication
+// does not wait for it.
+func following(ctx context.Context, p *process, x *index.Index, title string, press *edition.Press) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-press.Ready():
+	}
+	failing := false
+	for {
+		moved := press.Moved()
+		bar := p.progress("indexing " + title)
+		err := x.Update(ctx, press.Current().View, bar.show)
+		bar.end()
+		wait := time.Hour
+		if err != nil && ctx.Err() == nil {
+			if wait = retry; !failing {
+				p.log.Warn("search index is not up to date", "err", err)
+			}
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-moved:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// fitting learns from the search index how the words of the site are used, or
+// asks an embedder, so that searches find by meaning. Until it is done, and when
+// it fails, searches compare words.
+func fitting(ctx context.Context, p *process, x *index.Index, press *edition.Press) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-press.Ready():
 	}
 	var seq uint64
-	told := false
+	failing := false
 	for {
 		wait := refit
-		if now := press.Current().View.Site().Seq; now != seq {
+		if v := press.Current().View; v.Site().Seq != seq {
 			start := time.Now()
-			err := site.Fit(ctx, nil)
+			err := x.Update(ctx, v, nil) // after the one under way
+			if err == nil {
+				err = x.Fit(ctx, nil)
+			}
 			switch {
 			case ctx.Err() != nil:
 				return nil //nolint:nilerr // stopping is no failure
 			case err == nil:
-				seq, told = now, false
-			case !told:
-				told = true
-				p.log.Warn("searches compare words only", "error", err)
+				seq = v.Site().Seq
+			case !failing:
+				p.log.Warn("searches compare words only", "err", err)
 			}
+			failing = err != nil
 			wait = max(refit, 20*time.Since(start))
 		}
 		select {
@@ -44,14 +78,14 @@ func fitting(ctx context.Context, p *process, site store.Site, press *edition.Pr
 }
 
 // upkeeping compacts the store now and then.
-func upkeeping(ctx context.Context, p *process, site store.Site) error {
+func upkeeping(ctx context.Context, p *process, o *origin, site store.Site) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(upkeep):
 		}
-		if err := site.Compact(ctx, keep, horizon); err != nil && ctx.Err() == nil {
+		if err := compact(ctx, o.store, o.name, site); err != nil && ctx.Err() == nil {
 			p.log.Error("compacting the store", "error", err)
 		}
 	}

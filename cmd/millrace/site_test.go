@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // pull runs `millrace pull --json` by TCT and gives its report.
@@ -45,20 +45,24 @@ func pullBest(t *testing.T, url, file string, args ...string) pullReport {
 	return r
 }
 
-// held gives every page of a site in a store, by URL.
+// openStore opens the store in a file, until the test ends.
+func openStore(t *testing.T, file string, readOnly bool) store.Store {
+	t.Helper()
+	st, err := stores.Open(t.Context(), file, &store.Options{ReadOnly: readOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+// held returns every page of a site in a store that a mirror shows, by URL.
 func held(t *testing.T, file, name, base string) map[string]*millrace.Page {
 	t.Helper()
 	ctx := t.Context()
-	st, err := sqlite.Open(ctx, file, nil)
+	st := openStore(t, file, false)
+	site, err := st.Site(ctx, name, base)
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	site, err := st.Site(ctx, name, store.Config{Base: base, Visibility: millrace.Visibility{Exclude: []string{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := site.Derive(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	v, err := site.Head(ctx)
@@ -70,7 +74,9 @@ func held(t *testing.T, file, name, base string) map[string]*millrace.Page {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages[p.URL] = p
+		if p, shown := (millrace.Visibility{Exclude: []string{}}).Apply(p); shown {
+			pages[p.URL] = p
+		}
 	}
 	return pages
 }

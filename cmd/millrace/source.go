@@ -19,7 +19,6 @@ import (
 	"github.com/millrace/millrace/origin/markdown"
 	"github.com/millrace/millrace/origin/wordpress"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // kind tells what the source is: folder, markdown, mirror, wordpress, crawl,
@@ -152,11 +151,11 @@ func (o *origin) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	mine := o.store == nil
 	if mine {
 		var err error
-		if o.store, err = sqlite.Open(ctx, o.path, &sqlite.Options{Logger: p.log}); err != nil {
+		if o.store, err = p.openStore(ctx, o.path); err != nil {
 			return err
 		}
 	}
-	names, err := o.store.Sites(ctx)
+	names, err := siteNames(ctx, o.store)
 	if err == nil {
 		o.name, err = choose(names, c.Site, c.Source)
 	}

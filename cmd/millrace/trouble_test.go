@@ -70,36 +70,6 @@ func TestErrorNamesOnce(t *testing.T) {
 	}
 }
 
-// Two servers that want different things of one store would keep each other
-// from publishing: the older one ends, and says why.
-func TestTwoServers(t *testing.T) {
-	t.Parallel()
-	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db")
-	older := serve(t, dir, "--store", file)
-	newer := serve(t, dir, "--store", file) // another port is another base URL
-	eventually(t, "the newer one publishes", func() bool {
-		_, _, list := get(t, newer.url+"llm-pages.json")
-		return strings.Contains(list, newer.url+"about/")
-	})
-	if err := os.Remove(filepath.Join(dir, "about", "index.html")); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the older one ends", func() bool {
-		resp, err := http.Get(older.url)
-		if err == nil {
-			resp.Body.Close()
-		}
-		return err != nil
-	})
-	if code := older.stop(); code != 1 {
-		t.Errorf("exit %d", code)
-	}
-	eventually(t, "the newer one goes on", func() bool {
-		code, _, _ := get(t, newer.url+"about/llm.json")
-		return code == 404
-	})
-}
-
 // A folder that is emptied step by step, as a deployment does it, tells of
 // itself again and again: that is not a second look.
 func TestDeployment(t *testing.T) {

@@ -14,13 +14,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/millrace/millrace/store"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/schedule"
 	"github.com/millrace/millrace/internal/webhook"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 type watchCommand struct {
@@ -71,7 +72,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 			return err
 		}
 	}
-	if w.store, err = sqlite.Open(ctx, path, &sqlite.Options{Logger: p.log}); err != nil {
+	if w.store, err = p.openStore(ctx, path); err != nil {
 		return err
 	}
 	if w.subscriber, w.hubs, err = c.subscriber(ctx, p); err != nil {
@@ -147,7 +148,7 @@ type watching struct {
 	c       *watchCommand
 	process *process
 	puller  *process // what pulls have of the process
-	store   *sqlite.Store
+	store   store.Store
 	ways    []protocol.Protocol
 	rules   schedule.Rules
 	hook    *webhook.Sender // nil: changes are printed

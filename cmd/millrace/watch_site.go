@@ -70,7 +70,7 @@ func (w *watching) open(ctx context.Context, u string) (*watchedSite, error) {
 	if s.held(w) {
 		return s, nil
 	}
-	known, err := w.store.Sites(ctx)
+	known, err := siteNames(ctx, w.store)
 	if err != nil {
 		return nil, err
 	}
@@ -339,14 +339,14 @@ func (w *watching) upkeep(ctx context.Context, sites []*watchedSite) {
 			return
 		case <-tick.C:
 		}
-		known, err := w.store.Sites(ctx)
+		known, err := siteNames(ctx, w.store)
 		for _, name := range known {
 			if !slices.ContainsFunc(sites, func(s *watchedSite) bool { return name == s.root || name == s.folder }) {
 				continue
 			}
 			var site store.Site
-			if site, err = mirrored(ctx, w.store, name); err == nil {
-				err = site.Compact(ctx, keep, horizon)
+			if site, err = w.store.Site(ctx, name, name); err == nil {
+				err = compact(ctx, w.store, name, site)
 			}
 			if err != nil {
 				break

@@ -104,7 +104,7 @@ func (t *telling) run(ctx context.Context) error {
 		if len(names) == 0 {
 			continue
 		}
-		known, err := t.w.store.Sites(ctx)
+		known, err := siteNames(ctx, t.w.store)
 		if err != nil {
 			known = names
 		}
@@ -130,11 +130,11 @@ func (t *telling) box(ctx context.Context, name string) (*box, error) {
 	if b, ok := t.boxes[name]; ok {
 		return b, nil
 	}
-	site, err := mirrored(ctx, t.w.store, name)
+	site, err := t.w.store.Site(ctx, name, name)
 	if err != nil {
 		return nil, err
 	}
-	o := &outbox.Outbox{Site: site, State: t.w.store.State(), Name: name, Receiver: "standard output", Most: printed, Deliver: t.print}
+	o := &outbox.Outbox{Site: visibleSite{site}, State: t.w.store.State(), Name: name, Receiver: "standard output", Most: printed, Deliver: t.print}
 	if t.w.hook != nil {
 		o.Receiver, o.Most = "webhook "+t.w.hook.Key(), posted
 		o.Deliver = func(ctx context.Context, lines [][]byte) error { return t.post(ctx, name, lines) }
@@ -186,19 +186,8 @@ func (t *telling) skip(ctx context.Context, name string) error {
 func (t *telling) flush(ctx context.Context, name string) error {
 	b, err := t.box(ctx, name)
 	if err == nil {
-		send := func() error {
-			if err := t.skip(ctx, name); err != nil {
-				return err
-			}
-			_, err := b.Flush(ctx)
-			return err
-		}
-		err = send()
-		if _, taken := errors.AsType[*outbox.TakenError](err); !taken && errors.Is(err, millrace.ErrConflict) {
-			// Another process has served the mirror and derived its pages differently.
-			if err = b.site.Derive(ctx, nil); err == nil {
-				err = send()
-			}
+		if err = t.skip(ctx, name); err == nil {
+			_, err = b.Flush(ctx)
 		}
 	}
 	if err == nil || ctx.Err() != nil {

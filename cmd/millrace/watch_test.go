@@ -24,7 +24,6 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/internal/testkit"
-	"github.com/millrace/millrace/store/sqlite"
 )
 
 // watch starts `millrace watch`.
@@ -501,11 +500,7 @@ func TestWatchGap(t *testing.T) {
 	c := &watchCommand{}
 	c.AllowPrivate, c.MinInterval, c.URL = true, time.Second, []string{site.URL}
 	p := &process{log: slog.New(slog.DiscardHandler), lookup: environment(nil)}
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := openStore(t, filepath.Join(t.TempDir(), "m.db"), false)
 	w := &watching{c: c, process: p, puller: p, store: st}
 	w.tell = newTelling(w)
 	s, err := w.open(t.Context(), site.URL)

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
+)
+
+// openStore opens a store, or creates it.
+func (p *process) openStore(ctx context.Context, dsn string) (store.Store, error) {
+	return stores.Open(ctx, dsn, &store.Options{Logger: p.log})
+}
+
+// openToRead opens a store that a command only reads, which need not be writable.
+func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, error) {
+	st, err := p.openStore(ctx, dsn)
+	if errors.Is(err, millrace.ErrForbidden) {
+		st, err = stores.Open(ctx, dsn, &store.Options{Logger: p.log, ReadOnly: true})
+	}
+	return st, err
+}
+
+// siteNames returns the names of the sites of a store.
+func siteNames(ctx context.Context, st store.Store) (names []string, err error) {
+	for name, err := range st.Sites(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// headOf opens a site of a store to read it, and returns its newest view.
+func headOf(ctx context.Context, st store.Store, name string) (store.Site, millrace.View, error) {
+	site, err := st.Site(ctx, name, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := visibleSite{site}.Head(ctx)
+	return site, v, err
+}
+
+// visibleSite is a site whose head has only what may be public.
+type visibleSite struct{ store.Site }
+
+// Head implements [store.Site].
+func (s visibleSite) Head(ctx context.Context) (millrace.View, error) {
+	v, err := s.Site.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.Visible(v), nil
+}
+
+// compact compacts a site, unless another process is compacting it.
+func compact(ctx context.Context, st store.Store, name string, site store.Site) error {
+	held := false
+	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, _ store.Lease) error {
+		held = true
+		return site.Compact(ctx, keep, horizon)
+	})
+	if !held && errors.Is(err, millrace.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// besides returns the path that the files beside a store begin with, and a function
+// that removes them if they do not outlive the store.
+func besides(dsn string) (path string, remove func() error, err error) {
+	if dsn != stores.Memory {
+		return dsn, nil, nil
+	}
+	dir, err := os.MkdirTemp("", "millrace-")
+	return filepath.Join(dir, "store"), func() error { return os.RemoveAll(dir) }, err
+}
