@@ -5,7 +5,7 @@ UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... gith
 RACE = go test -race -vet=off $(UNWATCHED:%=-gcflags=%=-race=false)
 # Where goroutines meet; of the command, the tests in which servers, pulls and watches run side by side; of the crawler and the
 # store, those of several at once.
-CONCURRENT = ./discover ./internal/analytics ./internal/edition ./internal/fetch ./internal/gateway ./internal/mcp ./internal/outbox \
+CONCURRENT = ./artifact/... ./discover ./internal/analytics ./internal/edition ./internal/fetch ./internal/gateway ./internal/mcp ./internal/outbox \
 	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror
 TOGETHER = Reload|TwoServers|Follows|WhileServing|PullWaits|PullBound|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
 # The packages that have tests over programs from outside the module.
@@ -28,7 +28,8 @@ race:
 	$(RACE) -short $(CONCURRENT)
 	$(RACE) -short -run '$(TOGETHER)' ./cmd/millrace
 	$(RACE) -short -run '^Test(Crawl|Lost|ManyLists|Outage|Queue|Restart|Resume|Schedule)' ./origin/crawl
-	$(RACE) -short -run '^Test(Store|WritersTakeTurns|UsageProcesses|SearchOneReader)$$/at_once|while' ./store/sqlite
+	$(RACE) -short -run '^Test(Store|WritersTakeTurns|UsageProcesses)$$/at_once|while' ./store/sqlite
+	$(RACE) -short -run '^Test(Ahead|AtOnce|BuiltAtOnce)$$' ./internal/index
 
 # The long tier: all seeds, many kills, large data. It takes hours.
 soak:

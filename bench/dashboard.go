@@ -13,7 +13,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // views is how often the dashboard is looked at for the first time.
@@ -37,11 +38,11 @@ func (b *bench) dashboard(ctx context.Context) error {
 		return err
 	}
 	v := &visitor{rng: rand.New(rand.NewPCG(4, 4)), now: time.Now().AddDate(0, 0, -visitDays), scale: 1}
-	st, err := sqlite.Open(ctx, file, &sqlite.Options{Now: func() time.Time { return v.now }})
+	st, err := stores.Open(ctx, file, &store.Options{Now: func() time.Time { return v.now }})
 	if err != nil {
 		return err
 	}
-	_, err = v.visit(ctx, st, 100_000)
+	_, err = v.visit(ctx, st.(store.Usage), 100_000)
 	if err = errors.Join(err, st.Close()); err != nil {
 		return err
 	}

@@ -19,11 +19,7 @@ func (b *bench) events(ctx context.Context, n int) error {
 		return err
 	}
 	start := func(args ...string) (*server, error) {
-		own, err := b.twin(file)
-		if err != nil {
-			return nil, err
-		}
-		return b.startServer(ctx, own, append(args, "--exclude", "/drafts,/account")...)
+		return b.startServer(ctx, file, append(args, "--exclude", "/drafts,/account")...)
 	}
 	none, err := start("--events", "0", "--metrics", "off")
 	if err != nil {

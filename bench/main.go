@@ -97,7 +97,6 @@ type bench struct {
 	binary  string // of millrace
 	wrk     time.Duration
 	manual  string
-	twins   int // stores that were copied
 	results []row
 }
 

@@ -92,26 +92,25 @@ func (m *month) clocked(ctx context.Context, at time.Time, args ...string) *exec
 // publisher is a `millrace serve` of the month's folder.
 type publisher struct {
 	address string // that it listens at
-	head    uint64 // of the store, once all is taken in
 	stop    func()
 }
 
 var (
 	listening = regexp.MustCompile(`msg=listening address=(\S+)`)
-	published = regexp.MustCompile(`msg=published seq=(\d+)`)
+	published = regexp.MustCompile(`msg=published `)
 	ingested  = regexp.MustCompile(`msg=ingested `)
 )
 
 // publish starts a server at a time, and waits until it has taken in what the
 // folder says and has published that.
 func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
-	p, err := m.start(ctx, at, 0)
+	p, err := m.start(ctx, at, false)
 	for range 9 {
 		if !errors.Is(err, errResting) {
 			break
 		}
 		p.stop()
-		p, err = m.start(ctx, at, p.head)
+		p, err = m.start(ctx, at, true)
 	}
 	return p, err
 }
@@ -120,9 +119,9 @@ func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
 // documents are due, and rests from it as long as it does. A restart is faster.
 var errResting = errors.New("millrace serve rests from publishing")
 
-// start is publish without patience. head is what is to be published, 0 = what
-// is yet to be taken in.
-func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publisher, err error) {
+// start is publish with one server. again: the folder has been ingested, and
+// only the edition may be missing.
+func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publisher, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := m.clocked(ctx, at, "serve", m.folder, "--listen", "127.0.0.1:0", "--base-url", m.base, "--store", m.store, "--as", "folder")
 	stderr, err := c.StderrPipe()
@@ -133,7 +132,7 @@ func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publis
 		cancel()
 		return nil, err
 	}
-	p := &publisher{head: head, stop: sync.OnceFunc(func() { cancel(); _ = c.Wait() })}
+	p := &publisher{stop: sync.OnceFunc(func() { cancel(); _ = c.Wait() })}
 	defer func() {
 		if err != nil && !errors.Is(err, errResting) {
 			p.stop()
@@ -152,9 +151,8 @@ func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publis
 		_, _ = io.Copy(io.Discard, stderr) // a line that is too long
 	}()
 	var seen []string
-	var seq uint64
-	taken := false
-	var patience <-chan time.Time
+	taken := again
+	var patience, quiet <-chan time.Time
 	for took := time.After(5 * time.Minute); ; {
 		select {
 		case line, ok := <-said:
@@ -165,29 +163,16 @@ func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publis
 			if f := listening.FindStringSubmatch(line); f != nil {
 				p.address = f[1]
 			}
-			if f := published.FindStringSubmatch(line); f != nil {
-				if seq, err = strconv.ParseUint(f[1], 10, 64); err != nil {
-					return nil, err
-				}
-			}
-			taken = taken || ingested.MatchString(line)
-			if taken && seq > 0 && p.head == 0 { // before the first edition the store is not complete
-				now, err := m.open(ctx, m.store, "")
-				if err != nil {
-					return nil, err
-				}
-				p.head = now.view.Site().Seq
-				now.close()
-				patience = time.After(8 * time.Second)
-			}
-			if head > 0 && strings.HasPrefix(line, "ready ") {
-				if seq, err = m.publishedSeq(ctx); err != nil {
-					return nil, err
-				}
-			}
-			if p.head > 0 && seq >= p.head {
+			switch {
+			case taken && published.MatchString(line):
 				return p, nil
+			case ingested.MatchString(line):
+				taken, patience = true, time.After(8*time.Second)
+			case again && strings.HasPrefix(line, "ready "):
+				quiet = time.After(3 * time.Second) // it publishes at once, or has nothing to publish
 			}
+		case <-quiet:
+			return p, nil
 		case <-patience:
 			return p, errResting
 		case <-took:
@@ -196,20 +181,6 @@ func (m *month) start(ctx context.Context, at time.Time, head uint64) (_ *publis
 			return nil, ctx.Err()
 		}
 	}
-}
-
-// publishedSeq gives the state that was published last.
-func (m *month) publishedSeq(ctx context.Context) (uint64, error) {
-	s, err := m.open(ctx, m.store, "")
-	if err != nil {
-		return 0, err
-	}
-	defer s.close()
-	v, _, err := s.site.Published(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return v.Site().Seq, nil
 }
 
 // monthPull is what is read of the report of a pull.

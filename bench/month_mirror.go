@@ -11,13 +11,13 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // monthState is what a store says.
 type monthState struct {
-	db    *sqlite.Store
-	site  *sqlite.Site
+	db    store.Store
 	view  millrace.View
 	pages map[string]*millrace.Page
 	sums  map[string]map[string][sha256.Size]byte // by room: of what it carries, by URL
@@ -25,21 +25,27 @@ type monthState struct {
 
 // open opens the site of a store; "" is its only one.
 func (m *month) open(ctx context.Context, file, name string) (*monthState, error) {
-	db, err := sqlite.Open(ctx, file, nil)
+	db, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return nil, err
 	}
 	s := &monthState{db: db, sums: map[string]map[string][sha256.Size]byte{}}
 	if name == "" {
-		names, err := db.Sites(ctx)
-		if err != nil || len(names) != 1 {
-			return nil, errors.Join(fmt.Errorf("%s has the sites %q, not one", file, names), err, db.Close())
+		var names []string
+		for name, err := range db.Sites(ctx) {
+			if err != nil {
+				return nil, errors.Join(err, db.Close())
+			}
+			names = append(names, name)
+		}
+		if len(names) != 1 {
+			return nil, errors.Join(fmt.Errorf("%s has the sites %q, not one", file, names), db.Close())
 		}
 		name = names[0]
 	}
-	s.site, err = db.Kept(ctx, name, nil)
+	site, err := db.Site(ctx, name, "")
 	if err == nil {
-		s.view, err = s.site.Head(ctx)
+		s.view, err = site.Head(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

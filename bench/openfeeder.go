@@ -11,7 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/bench/feeder"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 const openfeederPages = 5000
@@ -45,17 +45,13 @@ func (b *bench) openfeeder(ctx context.Context, n int) error {
 
 // openfeederFill makes a store of n pages.
 func openfeederFill(ctx context.Context, file string, n int, page func(i int, url string) *millrace.Page) error {
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	t := feeder.Task{Base: benchSite}
-	site, err := st.Site(ctx, t.Base, t.Config())
+	site, err := st.Site(ctx, benchSite, benchSite)
 	if err != nil {
-		return err
-	}
-	if err := site.Derive(ctx, nil); err != nil {
 		return err
 	}
 	var batch []millrace.Change

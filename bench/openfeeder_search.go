@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/chunk"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // feederSearch compares ?q= with the search that it makes, by processor time of
@@ -81,13 +81,12 @@ func (b *bench) feederSearch(ctx context.Context) error {
 // feederManuals takes manuals into a new store until there are enough pages,
 // and writes headings of theirs into another file, a line each.
 func feederManuals(ctx context.Context, file, questions string) (pages int, err error) {
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	t := feeder.Task{Base: searchBase, Index: true}
-	site, err := st.Site(ctx, t.Base, t.Config())
+	site, err := st.Site(ctx, searchBase, searchBase)
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/protocol/openfeeder"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // wholeManuals are manuals of Debian, with the share of pages that a default
@@ -52,16 +53,13 @@ func wholeShare(ctx context.Context, file, dir string) (pages int, whole, median
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return 0, 0, 0, fmt.Errorf("install Debian's postgresql-doc-15, git-doc and python3.11-doc: %w", err)
 	}
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	defer func() { _ = st.Close() }()
-	site, err := st.Site(ctx, searchBase, (&feeder.Task{Base: searchBase}).Config())
+	site, err := st.Site(ctx, searchBase, searchBase)
 	if err != nil {
-		return 0, 0, 0, err
-	}
-	if err := site.Derive(ctx, nil); err != nil {
 		return 0, 0, 0, err
 	}
 	src, err := folder.New(dir, &folder.Options{Base: searchBase})
@@ -72,7 +70,14 @@ func wholeShare(ctx context.Context, file, dir string) (pages int, whole, median
 	if _, err := mirror.Sync(ctx, "manual", src, site, nil); err != nil {
 		return 0, 0, 0, err
 	}
-	v, err := site.Head(ctx)
+	pub, err := site.Publication(ctx, (&feeder.Task{Base: searchBase}).Config())
+	if err == nil {
+		err = pub.Refresh(ctx, store.Lease{}, nil)
+	}
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	v, err := pub.Head(ctx)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -80,17 +85,17 @@ func wholeShare(ctx context.Context, file, dir string) (pages int, whole, median
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	pub := openfeeder.NewPublisher(nil)
+	room := openfeeder.NewPublisher(nil)
 	var shares []float64
 	for _, u := range urls {
-		first, more, err := feedChunks(ctx, pub, v, u, "")
+		first, more, err := feedChunks(ctx, room, v, u, "")
 		if err != nil {
 			return 0, 0, 0, err
 		}
 		all := first
 		for page := 2; more; page++ {
 			var n int
-			if n, more, err = feedChunks(ctx, pub, v, u, fmt.Sprintf("&page=%d", page)); err != nil {
+			if n, more, err = feedChunks(ctx, room, v, u, fmt.Sprintf("&page=%d", page)); err != nil {
 				return 0, 0, 0, err
 			}
 			all += n

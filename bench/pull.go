@@ -12,13 +12,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace"
 	fetching "github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // pulls measures what it costs to keep a mirror of n pages, by every protocol:
@@ -125,20 +124,19 @@ func versions(ctx context.Context, url string) (map[string]string, error) {
 type mirrorOf struct {
 	room   protocol.Protocol
 	url    string
-	store  *sqlite.Store
+	store  store.Store
 	site   store.Site
 	robots robots
 	lists  map[string]bool // paths that are asked for when nothing has changed
 }
 
 func openMirror(ctx context.Context, file, url string, room protocol.Protocol) (*mirrorOf, error) {
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return nil, err
 	}
 	m := &mirrorOf{room: room, url: url, store: st, robots: robots{files: map[string][]byte{}}}
-	c := store.Config{Base: url, Visibility: millrace.Visibility{Exclude: []string{}}}
-	if m.site, err = st.Site(ctx, url, c); err != nil {
+	if m.site, err = st.Site(ctx, url, url); err != nil {
 		m.close()
 		return nil, err
 	}

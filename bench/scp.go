@@ -15,9 +15,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol/scp"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 const scpPages = 20_000
@@ -82,11 +83,15 @@ func (b *bench) scpRates(ctx context.Context, words string, a *author) error {
 	if err := b.scpRead(ctx, words, file, len(plain)); err != nil {
 		return err
 	}
-	_, stored, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-rates.db"), a, scpPages, nil)
+	from, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-rates.db"), a, scpPages, nil)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	stored, err := from.Publication.Head(ctx)
+	if err != nil {
+		return err
+	}
 	return b.scpWrite(ctx, stored, dir, plain, "the same from the store", 0)
 }
 
@@ -177,11 +182,12 @@ func (b *bench) scpSize(ctx context.Context, plain []byte, ours int) error {
 	return nil
 }
 
-// scpStore makes a store of pages, or opens it, and gives its newest view.
-func scpStore(ctx context.Context, file string, a *author, n int, o *sqlite.Options) (site store.Site, head millrace.View, stop func(), err error) {
-	st, err := sqlite.Open(ctx, file, o)
+// scpStore makes a store of pages, or opens it, and brings its publication up to
+// the site.
+func scpStore(ctx context.Context, file string, a *author, n int, o *store.Options) (from edition.Source, stop func(), err error) {
+	st, err := stores.Open(ctx, file, o)
 	if err != nil {
-		return nil, nil, nil, err
+		return from, nil, err
 	}
 	stop = func() { _ = st.Close() }
 	defer func() {
@@ -189,15 +195,18 @@ func scpStore(ctx context.Context, file string, a *author, n int, o *sqlite.Opti
 			stop()
 		}
 	}()
-	site, err = st.Site(ctx, scpSite, store.Config{Base: scpSite, Taggers: []millrace.Tagger{scp.Protocol().Tagger}})
-	if err != nil {
-		return nil, nil, nil, err
+	from.Store = st
+	if from.Site, err = st.Site(ctx, scpSite, scpSite); err != nil {
+		return from, nil, err
 	}
-	if err := put(ctx, site, a, n, 0); err != nil {
-		return nil, nil, nil, err
+	if err := put(ctx, from.Site, a, n, 0); err != nil {
+		return from, nil, err
 	}
-	head, err = site.Head(ctx)
-	return site, head, stop, err
+	from.Publication, err = from.Site.Publication(ctx, store.Config{Base: scpSite, Taggers: []millrace.Tagger{scp.Protocol().Tagger}})
+	if err == nil {
+		err = from.Publication.Refresh(ctx, store.Lease{}, nil)
+	}
+	return from, stop, err
 }
 
 // put writes the first pages of an edition.

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/scp"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store"
 )
 
 var (
@@ -66,7 +66,7 @@ func (d *timedDraft) Finish(ctx context.Context, f millrace.File, codings []stri
 // whether the snapshot stays until it is its turn.
 func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	now := scpTime
-	site, _, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-deltas.db"), a, n, &sqlite.Options{Now: func() time.Time { return now }})
+	from, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-deltas.db"), a, n, &store.Options{Now: func() time.Time { return now }})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	}
 	timed := &timedFiler{Filer: filer}
 	room := edition.Room{Name: scp.Name, Publisher: timed}
-	press, err := edition.NewPress(site, []edition.Room{room}, filepath.Join(b.dir, "scp-files"),
+	press, err := edition.NewPress(from, []edition.Room{room}, filepath.Join(b.dir, "scp-files"),
 		&edition.Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	var each []float64
 	for i, changed := range parts {
 		now = now.Add(time.Second)
-		if err := put(ctx, site, a, changed, i+1); err != nil {
+		if err := put(ctx, from.Site, a, changed, i+1); err != nil {
 			return err
 		}
 		now = now.Add(time.Second)

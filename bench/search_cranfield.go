@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/search"
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // cranfield is a collection of abstracts, with questions and which of the
@@ -131,12 +131,12 @@ const cranfieldBase = "https://cranfield.example/"
 
 // searched makes a published site of the abstracts, and searches it.
 func (c *cranfield) searched(ctx context.Context, file string, v variant) (ndcg, recall float64, err error) {
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = st.Close() }()
-	site, err := st.Site(ctx, "cranfield", store.Config{Base: cranfieldBase, Index: true})
+	site, err := st.Site(ctx, cranfieldBase, cranfieldBase)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -161,27 +161,24 @@ func (c *cranfield) searched(ctx context.Context, file string, v variant) (ndcg,
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := site.Publish(ctx, 0, head.Site().Seq, nil); err != nil {
-		return 0, 0, err
-	}
-	if !v.noFit {
-		if err := site.Fit(ctx, nil); err != nil {
-			return 0, 0, err
-		}
-	}
-	view, _, err := site.Published(ctx)
+	x, err := index.Open(ctx, index.File(file, "cranfield"), nil)
 	if err != nil {
 		return 0, 0, err
 	}
-	s, ok := view.(millrace.Searcher)
-	if !ok {
-		return 0, 0, errors.New("the view is no searcher")
+	defer func() { _ = x.Close() }()
+	if err := x.Update(ctx, head, nil); err != nil {
+		return 0, 0, err
+	}
+	if !v.noFit {
+		if err := x.Fit(ctx, nil); err != nil {
+			return 0, 0, err
+		}
 	}
 	return c.score(ctx, func(ctx context.Context, question string) ([]string, error) {
 		if v.question != nil {
 			question = v.question(question)
 		}
-		found, err := s.Search(search.WithTrial(ctx, v.trial), millrace.Query{Text: question, Limit: 100, PerPage: 1})
+		found, err := x.Search(search.WithTrial(ctx, v.trial), head, millrace.Query{Text: question, Limit: 100, PerPage: 1})
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +14,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/internal/index"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // indexed is what a process of its own tells of indexing the manuals.
@@ -25,13 +27,19 @@ type indexed struct {
 // indexProcess indexes the store in a file and prints what it took.
 func indexProcess(file string) error {
 	ctx := context.Background()
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return err
 	}
-	conf := searchConfig
-	conf.Index = true
-	site, err := st.Site(ctx, "manuals", conf)
+	site, err := st.Site(ctx, searchBase, searchBase)
+	if err != nil {
+		return err
+	}
+	head, err := site.Head(ctx)
+	if err != nil {
+		return err
+	}
+	x, err := index.Open(ctx, index.File(file, "manuals"), nil)
 	if err != nil {
 		return err
 	}
@@ -41,7 +49,7 @@ func indexProcess(file string) error {
 		return err
 	}
 	start, before := time.Now(), processorTime()
-	err = site.Index(ctx, func(done, total int) {
+	err = x.Update(ctx, head, func(done, total int) {
 		switch {
 		case out.RSS[0] == 0 && 4*done >= total:
 			_ = at(0) // which would fail at the end, too
@@ -59,7 +67,7 @@ func indexProcess(file string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(out); err != nil {
 		return err
 	}
-	return st.Close()
+	return errors.Join(x.Close(), st.Close())
 }
 
 // startIndexing indexes a store in a process of its own; processors is how many

@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/origin/folder"
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // searchManuals are the Debian packages whose pages are searched, with the
@@ -33,8 +31,6 @@ var searchManuals = []struct{ name, dir string }{
 
 const searchBase = "https://manuals.example/"
 
-var searchConfig = store.Config{Base: searchBase, Visibility: millrace.Visibility{Exclude: []string{}}}
-
 // manuals takes the manuals into one site of a new store. They have pages of
 // the same names, so each has a folder of its own.
 func manuals(ctx context.Context, file string) (pages int, err error) {
@@ -54,12 +50,12 @@ func manuals(ctx context.Context, file string) (pages int, err error) {
 	if len(missing) > 0 {
 		return 0, fmt.Errorf("install the Debian packages %s", strings.Join(missing, ", "))
 	}
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = st.Close() }()
-	site, err := st.Site(ctx, "manuals", searchConfig)
+	site, err := st.Site(ctx, searchBase, searchBase)
 	if err != nil {
 		return 0, err
 	}

@@ -15,8 +15,9 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // searchQuestions is how many headings of the manuals are asked for.
@@ -40,37 +41,40 @@ func (b *bench) searchSpeed(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = peer.db.Close() }()
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	conf := searchConfig
-	conf.Index = true
-	site, err := st.Site(ctx, "manuals", conf)
+	site, err := st.Site(ctx, searchBase, searchBase)
 	if err != nil {
 		return err
 	}
+	x, err := index.Open(ctx, index.File(file, "manuals"), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = x.Close() }()
 	before := processorTime()
-	if err := site.Fit(ctx, nil); err != nil {
+	if err := x.Fit(ctx, nil); err != nil {
 		return err
 	}
 	b.add(row{what: "fitting vectors of them", ours: fmt.Sprintf("%.1f s", processorTime()-before)})
-	if err := b.searchOnePage(ctx, site); err != nil {
+	if err := b.searchOnePage(ctx, site, x); err != nil {
 		return err
 	}
-	return b.searchQueries(ctx, site, peer, fmt.Sprintf("%d passages of %d pages", peer.passages, pages))
+	return b.searchQueries(ctx, site, x, peer, fmt.Sprintf("%d passages of %d pages", peer.passages, pages))
 }
 
 // searchManuals measures the indexing of the manuals in a file, which stays as
 // it is.
 func (b *bench) searchManuals(ctx context.Context, file string, pages int) (string, *plainTable, error) {
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return "", nil, err
 	}
 	defer func() { _ = st.Close() }()
-	site, err := st.Site(ctx, "manuals", searchConfig)
+	site, err := st.Site(ctx, searchBase, searchBase)
 	if err != nil {
 		return "", nil, err
 	}
@@ -82,13 +86,16 @@ func (b *bench) searchManuals(ctx context.Context, file string, pages int) (stri
 }
 
 // searchOnePage measures what publishing one edited page takes.
-func (b *bench) searchOnePage(ctx context.Context, site store.Site) error {
+func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Index) error {
 	head, err := site.Head(ctx)
 	if err != nil {
 		return err
 	}
-	from := head.Site().Seq
-	if err := site.Publish(ctx, 0, from, nil); err != nil {
+	pub, err := site.Publication(ctx, store.Config{Base: searchBase})
+	if err == nil {
+		err = pub.Refresh(ctx, store.Lease{}, nil)
+	}
+	if err != nil {
 		return err
 	}
 	var took []float64
@@ -110,9 +117,19 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site) error {
 		if err != nil {
 			return err
 		}
-		to := v.Site().Seq
 		before := processorTime()
-		if err := site.Publish(ctx, from, to, nil); err != nil {
+		if err := pub.Refresh(ctx, store.Lease{}, nil); err != nil {
+			return err
+		}
+		shown, err := pub.Head(ctx)
+		if err != nil {
+			return err
+		}
+		_, old, _ := pub.Published(ctx)
+		if _, err := pub.Publish(ctx, store.Lease{}, old.Number, shown.Site().Seq, nil); err != nil {
+			return err
+		}
+		if err := x.Update(ctx, v, nil); err != nil {
 			return err
 		}
 		ms := 1000 * (processorTime() - before)
@@ -120,7 +137,6 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site) error {
 			largest = len(p.Canonical())
 		}
 		took = append(took, ms)
-		from = to
 	}
 	if len(took) == 0 {
 		return errors.New("no page to edit")
@@ -135,19 +151,15 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site) error {
 }
 
 // searchQueries asks for headings, by turns of the peer and of ours.
-func (b *bench) searchQueries(ctx context.Context, site store.Site, peer *plainTable, what string) error {
+func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Index, peer *plainTable, what string) error {
 	rng := rand.New(rand.NewPCG(1, 1000))
 	var questions []string
 	for range searchQuestions {
 		questions = append(questions, peer.headings[rng.IntN(len(peer.headings))])
 	}
-	v, _, err := site.Published(ctx)
+	v, err := site.Head(ctx)
 	if err != nil {
 		return err
-	}
-	s, ok := v.(millrace.Searcher)
-	if !ok {
-		return errors.New("the view is no searcher")
 	}
 	var ours, theirs []float64
 	for round := range 2 { // the first warms up
@@ -158,7 +170,7 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, peer *plainT
 				into *[]float64
 			}{
 				{func() error { return peer.ask(ctx, q) }, &theirs},
-				{func() error { _, err := s.Search(ctx, millrace.Query{Text: q}); return err }, &ours},
+				{func() error { _, err := x.Search(ctx, v, millrace.Query{Text: q}); return err }, &ours},
 			} {
 				if side.into == &theirs && (round == 0 || i%peerAsks != 0) {
 					continue

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -14,8 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 const benchSite = "http://bench.example/"
@@ -28,12 +26,12 @@ has grain between it and its fellow a good spring day gives eight hours of grind
 // fill makes a mirror of n pages, whose M-URLs have about 4 kB, or finds the one of this run.
 func (b *bench) fill(ctx context.Context, n int) (string, error) {
 	file := filepath.Join(b.dir, fmt.Sprintf("pages-%d.db", n))
-	st, err := sqlite.Open(ctx, file, nil)
+	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = st.Close() }()
-	site, err := st.Site(ctx, benchSite, store.Config{Base: benchSite})
+	site, err := st.Site(ctx, benchSite, benchSite)
 	if err != nil {
 		return "", err
 	}
@@ -53,18 +51,6 @@ func (b *bench) fill(ctx context.Context, n int) (string, error) {
 		}
 	}
 	return file, nil
-}
-
-// twin copies a store that nobody has open: two servers over one, each with an
-// address of its own, would make its pages again and again, in turns.
-func (b *bench) twin(file string) (string, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	b.twins++
-	to := fmt.Sprintf("%s-%d.db", strings.TrimSuffix(file, ".db"), b.twins)
-	return to, os.WriteFile(to, data, 0o600)
 }
 
 func synthetic(i int, url string) *millrace.Page {

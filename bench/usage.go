@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // What machines ask for, as a site of 20,000 pages may see it.
@@ -78,7 +78,7 @@ const (
 
 // visit records n events of 30 days, tidied hourly but for the last, and gives
 // the time that the store took.
-func (v *visitor) visit(ctx context.Context, st *sqlite.Store, n int) (spent time.Duration, err error) {
+func (v *visitor) visit(ctx context.Context, st store.Usage, n int) (spent time.Duration, err error) {
 	tidied := v.now
 	events := make([]store.Event, visitBatch)
 	for i := 0; i < n; i += len(events) {
@@ -86,11 +86,11 @@ func (v *visitor) visit(ctx context.Context, st *sqlite.Store, n int) (spent tim
 			events[j] = v.event(visitDays * 24 * time.Hour / time.Duration(n))
 		}
 		began := time.Now()
-		if err := st.Record(ctx, benchSite, events); err != nil {
+		if err := st.(store.Usage).Record(ctx, benchSite, events); err != nil {
 			return 0, err
 		}
 		if v.now.Sub(tidied) >= time.Hour && i < n-len(events)*10 {
-			if err := st.Tidy(ctx, benchSite, v.now.AddDate(0, 0, -visitDays), v.now.AddDate(0, 0, -visitDays)); err != nil {
+			if err := st.(store.Usage).Tidy(ctx, benchSite, v.now.AddDate(0, 0, -visitDays), v.now.AddDate(0, 0, -visitDays)); err != nil {
 				return 0, err
 			}
 			tidied = v.now
@@ -101,12 +101,12 @@ func (v *visitor) visit(ctx context.Context, st *sqlite.Store, n int) (spent tim
 }
 
 // usageStore makes an empty store with one site.
-func (b *bench) usageStore(ctx context.Context, name string, now func() time.Time) (st *sqlite.Store, file string, err error) {
+func (b *bench) usageStore(ctx context.Context, name string, now func() time.Time) (st store.Store, file string, err error) {
 	file = filepath.Join(b.dir, name+".db")
-	if st, err = sqlite.Open(ctx, file, &sqlite.Options{Now: now}); err != nil {
+	if st, err = stores.Open(ctx, file, &store.Options{Now: now}); err != nil {
 		return nil, "", err
 	}
-	_, err = st.Site(ctx, benchSite, store.Config{Base: benchSite})
+	_, err = st.Site(ctx, benchSite, benchSite)
 	return st, file, err
 }
 
@@ -150,11 +150,11 @@ func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 		for j := range events {
 			events[j] = v.event(after)
 		}
-		if err := st.Record(ctx, benchSite, events); err != nil {
+		if err := st.(store.Usage).Record(ctx, benchSite, events); err != nil {
 			return err
 		}
 		if hourly && v.now.Sub(tidied) >= time.Hour {
-			if err := st.Tidy(ctx, benchSite, time.Time{}, time.Time{}); err != nil {
+			if err := st.(store.Usage).Tidy(ctx, benchSite, time.Time{}, time.Time{}); err != nil {
 				return err
 			}
 			tidied = v.now
@@ -196,17 +196,17 @@ func (b *bench) usageYear(ctx context.Context) error {
 		for j := range events {
 			events[j] = v.event(86400 * time.Second / daily)
 		}
-		if err := st.Record(ctx, benchSite, events); err != nil {
+		if err := st.(store.Usage).Record(ctx, benchSite, events); err != nil {
 			return err
 		}
 		if i%5 == 4 {
-			if err := st.Tidy(ctx, benchSite, v.now.Add(-time.Hour), v.now.AddDate(0, 0, -30)); err != nil {
+			if err := st.(store.Usage).Tidy(ctx, benchSite, v.now.Add(-time.Hour), v.now.AddDate(0, 0, -30)); err != nil {
 				return err
 			}
 		}
 	}
 	began, sums := time.Now(), 0
-	for _, err := range st.Sums(ctx, benchSite, store.SumQuery{Per: store.Day}) {
+	for _, err := range st.(store.Usage).Sums(ctx, benchSite, store.SumQuery{Per: store.Day}) {
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (b *bench) usageYear(ctx context.Context) error {
 	}
 	took := time.Since(began)
 	began = time.Now()
-	if _, err := st.Top(ctx, benchSite, store.TopPages, time.Time{}, time.Time{}, 20); err != nil {
+	if _, err := st.(store.Usage).Top(ctx, benchSite, store.TopPages, time.Time{}, time.Time{}, 20); err != nil {
 		return err
 	}
 	top := time.Since(began)
@@ -247,7 +247,7 @@ func (b *bench) usageRead(ctx context.Context, n int) error {
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	spent, err := v.visit(ctx, st, n)
+	spent, err := v.visit(ctx, st.(store.Usage), n)
 	if err != nil {
 		return err
 	}
@@ -262,19 +262,19 @@ func (b *bench) usageRead(ctx context.Context, n int) error {
 			if per == store.Hour {
 				from = v.now.AddDate(0, 0, -1)
 			}
-			for _, err := range st.Sums(ctx, benchSite, store.SumQuery{Per: per, From: from}) {
+			for _, err := range st.(store.Usage).Sums(ctx, benchSite, store.SumQuery{Per: per, From: from}) {
 				if err != nil {
 					return err
 				}
 			}
 		}
 		for _, of := range []store.Topic{store.TopPages, store.TopQueries, store.TopMissing} {
-			if _, err := st.Top(ctx, benchSite, of, since, time.Time{}, 10); err != nil {
+			if _, err := st.(store.Usage).Top(ctx, benchSite, of, since, time.Time{}, 10); err != nil {
 				return err
 			}
 		}
 		failed := store.EventQuery{Newest: true, Outcomes: []store.Outcome{store.Missing}, Limit: 50}
-		for _, err := range st.Events(ctx, benchSite, failed) {
+		for _, err := range st.(store.Usage).Events(ctx, benchSite, failed) {
 			if err != nil {
 				return err
 			}

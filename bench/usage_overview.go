@@ -13,7 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/store/sqlite"
+	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // usageOverview measures the first page of the dashboard of a served site, by
@@ -65,11 +66,11 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 		return o, err
 	}
 	v := &visitor{rng: rand.New(rand.NewPCG(4, 4)), now: time.Now().AddDate(0, 0, -visitDays), scale: 1}
-	st, err := sqlite.Open(ctx, file, &sqlite.Options{Now: func() time.Time { return v.now }})
+	st, err := stores.Open(ctx, file, &store.Options{Now: func() time.Time { return v.now }})
 	if err != nil {
 		return o, err
 	}
-	_, err = v.visit(ctx, st, n)
+	_, err = v.visit(ctx, st.(store.Usage), n)
 	if cerr := st.Close(); err == nil {
 		err = cerr
 	}

@@ -23,9 +23,10 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/protocol/openfeeder"
 	"github.com/millrace/millrace/store"
-	"github.com/millrace/millrace/store/sqlite"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // Task says what a server serves.
@@ -40,11 +41,11 @@ type Task struct {
 	CPU    string // a file for a profile; "" = none
 }
 
-// Config is that of the site. The documents' base is that of the pages, so that
-// nothing has to be derived again for another port.
+// Config is that of the publication. The documents' base is that of the pages,
+// so that all ports have the same publication.
 func (t *Task) Config() store.Config {
 	return store.Config{
-		Base: t.Base, Index: t.Index, Visibility: millrace.Visibility{Exclude: []string{}},
+		Base: t.Base, Visibility: millrace.Visibility{Exclude: []string{}},
 		Taggers: []millrace.Tagger{openfeeder.Protocol().Tagger},
 	}
 }
@@ -56,27 +57,32 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	if t.Cores > 0 {
 		runtime.GOMAXPROCS(t.Cores)
 	}
-	st, err := sqlite.Open(ctx, t.File, nil)
+	st, err := stores.Open(ctx, t.File, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	kept, err := st.Site(ctx, t.Base, t.Config())
+	site, err := st.Site(ctx, t.Base, t.Base)
 	if err != nil {
 		return err
 	}
-	site := &timed{Site: kept}
-	if err := site.Derive(ctx, nil); err != nil {
+	pub, err := site.Publication(ctx, t.Config())
+	if err != nil {
 		return err
 	}
+	served := &timed{Publication: pub, site: site}
+	log := slog.New(slog.DiscardHandler)
+	pressO := &edition.Options{Log: log}
 	if t.Index {
-		if err := errors.Join(site.Index(ctx, nil), site.Fit(ctx, nil)); err != nil {
+		x, err := t.index(ctx, site)
+		if err != nil {
 			return err
 		}
+		defer func() { _ = x.Close() }()
+		pressO.Search = x.View
 	}
-	log := slog.New(slog.DiscardHandler)
 	room := edition.Room{Name: openfeeder.Name, Publisher: openfeeder.NewPublisher(nil)}
-	press, err := edition.NewPress(site, []edition.Room{room}, t.File+"-files", &edition.Options{Log: log})
+	press, err := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Room{room}, t.File+"-files", pressO)
 	if err != nil {
 		return err
 	}
@@ -113,7 +119,26 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	return t.obey(ctx, site, press, ln.Addr())
+	return t.obey(ctx, served, press, ln.Addr())
+}
+
+// index makes the index of a site, and learns from it.
+func (t *Task) index(ctx context.Context, site store.Site) (*index.Index, error) {
+	head, err := site.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, err := index.Open(ctx, index.File(t.File, t.Base), nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Update(ctx, head, nil); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	if err := x.Fit(ctx, nil); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
 }
 
 // obey does what the parent says, until that is gone.
@@ -149,28 +174,53 @@ func (t *Task) obey(ctx context.Context, site *timed, press *edition.Press, at n
 
 // timed notes when its editions are published.
 type timed struct {
-	store.Site
+	store.Publication
+	site store.Site
+
 	mu        sync.Mutex
+	refreshed uint64 // of the site
 	published []moment
 }
 
-// moment is when a sequence number was there, in nanoseconds of the
+// moment is when changes of the site were published, in nanoseconds of the
 // system's clock, which all processes share.
 type moment struct {
-	Seq  uint64
+	Seq  uint64 // of the site: published up to here, at least
 	Time int64
 }
 
-// Publish implements [store.Site].
-func (s *timed) Publish(ctx context.Context, from, to uint64, manifest []byte) error {
-	err := s.Site.Publish(ctx, from, to, manifest)
+// Refresh implements [store.Publication].
+func (s *timed) Refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+	v, err := s.site.Head(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.refreshed = v.Site().Seq
+	s.mu.Unlock()
+	return s.Publication.Refresh(ctx, l, progress)
+}
+
+// Publish implements [store.Publication].
+func (s *timed) Publish(ctx context.Context, l store.Lease, old, seq uint64, manifest []byte) (store.Edition, error) {
+	ed, err := s.Publication.Publish(ctx, l, old, seq, manifest)
 	now := time.Now().UnixNano()
 	if err == nil {
 		s.mu.Lock()
-		s.published = append(s.published, moment{to, now})
+		s.published = append(s.published, moment{s.refreshed, now})
 		s.mu.Unlock()
 	}
-	return err
+	return ed, err
+}
+
+// last returns how far the site is published.
+func (s *timed) last() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.published) == 0 {
+		return 0
+	}
+	return s.published[len(s.published)-1].Seq
 }
 
 // Change is when a change was written, and when it was published.
@@ -195,19 +245,19 @@ func (s *timed) changes(ctx context.Context, press *edition.Press, base string) 
 			Description: "A page that exists to be changed.", Blocks: millrace.TextBlocks(text),
 			Known: millrace.AllFields &^ millrace.FieldModified, Detail: millrace.DetailBlocks,
 		}
-		if _, err := s.Apply(ctx, "bench", []millrace.Change{{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL}, Page: p}}); err != nil {
+		if _, err := s.site.Apply(ctx, "bench", []millrace.Change{{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL}, Page: p}}); err != nil {
 			return nil, err
 		}
 		out[i].Written = time.Now().UnixNano()
 		press.Changed()
-		v, err := s.Head(ctx)
+		v, err := s.site.Head(ctx)
 		if err != nil {
 			return nil, err
 		}
 		seqs[i] = v.Site().Seq
 		<-tick.C
 	}
-	for press.Current().View.Site().Seq < seqs[len(seqs)-1] {
+	for s.last() < seqs[len(seqs)-1] {
 		time.Sleep(time.Millisecond)
 	}
 	s.mu.Lock()
