@@ -61,6 +61,9 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	var got *twin
 	if was.At != "" && (hint == "" || hint == was.At) {
 		got, err = r.ask(ctx, was.At, page, was.Validators)
+		if err == nil || errors.Is(err, millrace.ErrUnmodified) {
+			r.learn(page, was.At, false)
+		}
 	}
 	if was.At == "" || hint != "" && hint != was.At || err != nil && absent(err) {
 		got, err = r.seek(ctx, page, hint, true)

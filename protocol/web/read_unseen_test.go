@@ -1,11 +1,14 @@
 package web
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace"
 )
 
 // A feed of changes that is ahead of the sitemaps, as when those are cached or
@@ -116,5 +119,32 @@ func TestJSONFeedDeleted(t *testing.T) {
 		if err != nil || doc.Tombstones != c.told || len(doc.Entries) != c.n {
 			t.Errorf("%s: %+v, %v", c.more, doc, err)
 		}
+	}
+}
+
+// Where the Markdown of a held page is, that of a new page of the same form is
+// looked for, also when the names of pages that had gone were tried before.
+func TestReadHeldName(t *testing.T) {
+	s := newSite("/", "/1.html", "/2.html", "/3.html", "/4.html")
+	s.links, s.llms = false, true
+	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
+	c.sync(t)
+	c.holds(t)
+	r := c.reader()
+	r.way.Names = map[string]string{formFolder: "index.html.md"}
+	r.vain = map[string]int{formHTML: maxVain}
+	s.set("/9.html", "Text of /9.html", otherDay.Add(50*time.Hour))
+	var held millrace.Ref
+	for ref, err := range c.pages.Held(t.Context(), Name, goodSite+"/1.html") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = ref
+	}
+	if _, err := r.Page(t.Context(), held); err != nil && !errors.Is(err, millrace.ErrUnmodified) {
+		t.Fatal(err)
+	}
+	if _, err := r.Page(t.Context(), millrace.Ref{URL: goodSite + "/9.html"}); err != nil {
+		t.Error(err)
 	}
 }
