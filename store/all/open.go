@@ -27,5 +27,9 @@ func Open(ctx context.Context, dsn string, o *store.Options) (store.Store, error
 	if scheme, _, is := strings.Cut(dsn, "://"); is {
 		return nil, millrace.Coded("store-scheme", fmt.Errorf("open store: %w: unknown scheme %q; name a file", millrace.ErrInvalid, scheme))
 	}
-	return sqlite.Open(ctx, dsn, o)
+	st, err := sqlite.Open(ctx, dsn, o)
+	if err != nil {
+		return nil, err // not a nil *sqlite.Store, which is not a nil Store
+	}
+	return st, nil
 }

@@ -14,11 +14,15 @@ func TestOpen(t *testing.T) {
 		Memory:                                 "",
 		filepath.Join(t.TempDir(), "store.db"): "",
 		filepath.Join(t.TempDir(), "a:b"):      "",
+		t.TempDir():                            "is-folder",
 		"postgres://localhost/x":               "store-scheme",
 	} {
 		st, err := Open(t.Context(), dsn, nil)
 		if got := millrace.ErrorCode(err); err != nil && (got != code || !errors.Is(err, millrace.ErrInvalid)) || err == nil && code != "" {
 			t.Errorf("%s: %v, want %q", dsn, err, code)
+		}
+		if err != nil && st != nil {
+			t.Errorf("%s: a store beside the error", dsn)
 		}
 		if err == nil {
 			if err := st.Close(); err != nil {
