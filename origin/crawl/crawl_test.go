@@ -237,18 +237,20 @@ func TestCrawl(t *testing.T) {
 	}
 	seq := m.seq()
 	s.asked()
-	rep = m.run(m.open(Options{}))
-	if m.seq() != seq {
-		t.Error("the second run has written")
-	}
-	cond := s.cond
-	got := s.asked()
-	equal(t, "requests of the second run", got, []string{"/", "/a", "/b", "/c", "/only-listed", "/robots.txt", "/sitemap.xml"})
-	if cond != 6 {
-		t.Errorf("%d were conditional", cond)
-	}
-	if rep.Unchanged != 5 || rep.Added+rep.Updated+rep.Deleted != 0 {
-		t.Errorf("%+v", rep)
+	want := []string{"/", "/a", "/b", "/c", "/only-listed", "/robots.txt", "/sitemap.xml"}
+	for i, want := range [][]string{slices.Insert(slices.Clone(want), 4, "/missing"), want} {
+		rep = m.run(m.open(Options{}))
+		if m.seq() != seq {
+			t.Errorf("run %d has written", i+2)
+		}
+		cond := s.cond
+		equal(t, fmt.Sprintf("requests of run %d", i+2), s.asked(), want)
+		if cond != 6 {
+			t.Errorf("%d were conditional", cond)
+		}
+		if rep.Unchanged != 5 || rep.Added+rep.Updated+rep.Deleted != 0 {
+			t.Errorf("%+v", rep)
+		}
 	}
 	s.set("/a", html("A", words("a anew"), "/", "/d"))
 	s.set("/d", html("D", words("d")))

@@ -45,8 +45,10 @@
 //
 //   - the validators of the lists: an unchanged list names nothing new;
 //   - the addresses that have lost their page, and links that led nowhere, some
-//     20,000 for 60 days. A page that was lost is asked for in every run for a
-//     day, all others once a week, until it is a page again;
+//     20,000 for 60 days. The next run asks for each of them, because the site
+//     may have changed while it was read. Then a page that was lost is asked
+//     for in every run for a day, all others once a week, until it is a page
+//     again;
 //   - the limits and the rules of robots.txt that have kept addresses out. Once
 //     they are lifted, every page is read without conditions, once.
 //

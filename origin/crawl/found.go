@@ -12,6 +12,10 @@ import (
 func (r *run) found(t task) error {
 	k := key(t.url)
 	e, _ := r.table.get(k)
+	if e.state == gone {
+		r.relinked(k)
+		return nil
+	}
 	if e.state != unknown {
 		if t.hint > r.since.Newest && r.since.Newest > 0 && e.state == had && e.flags&tried == 0 && len(r.hinted) < maxHinted {
 			t.hinted = true

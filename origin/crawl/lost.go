@@ -12,7 +12,7 @@ import (
 type loss struct {
 	URL   string `json:"u"`           // relative to the base
 	When  int64  `json:"t"`           // it was lost, seconds since 1970
-	Asked int64  `json:"a,omitempty"` // again, seconds since 1970
+	Asked int64  `json:"a,omitempty"` // again, seconds since 1970; 0 = the next run asks
 	Had   bool   `json:"p,omitempty"` // there was a page; else a link has led nowhere
 	Depth int    `json:"d,omitempty"`
 }
@@ -25,9 +25,11 @@ const (
 	lossAgain    = 7 * 24 * time.Hour // the others, but a day for each to be spread over
 )
 
-// due reports whether a lost address is asked for again.
+// due reports whether a lost address is asked for again. The first run after
+// the loss asks in any case: the site may have changed while it was read, and
+// be again as it was when the pages that link to the address were read.
 func (l *loss) due(now time.Time, k uint64) bool {
-	if l.Had && now.Sub(time.Unix(l.When, 0)).Abs() < lossFresh {
+	if l.Asked == 0 || l.Had && now.Sub(time.Unix(l.When, 0)).Abs() < lossFresh {
 		return true
 	}
 	last := time.Unix(max(l.When, l.Asked), 0)
@@ -41,6 +43,7 @@ func (r *run) lose(t *task, k uint64) {
 		return
 	}
 	if l, ok := r.losses[k]; ok && (l.Had || t.state != had) {
+		r.relinked(k)
 		return
 	}
 	if len(r.losses) >= 2*maxLosses {
@@ -48,6 +51,15 @@ func (r *run) lose(t *task, k uint64) {
 		return
 	}
 	r.losses[k] = loss{URL: u, When: r.now().Unix(), Had: t.state == had, Depth: t.depth}
+}
+
+// relinked makes a lost address due in the next run, because this run has read
+// a page or a list that names it.
+func (r *run) relinked(k uint64) {
+	if l, ok := r.losses[k]; ok {
+		l.Asked = 0
+		r.losses[k] = l
+	}
 }
 
 // seek queues what was lost and is due. They are no news to the sink until
@@ -94,7 +106,7 @@ func (r *run) lostKeys() []uint64 {
 func (r *run) stillLost(res *result) error {
 	k := key(res.url)
 	l := r.losses[k]
-	if now := r.now().Unix(); res.outcome != failed && now-l.When >= int64(lossFresh/time.Second) {
+	if now := r.now().Unix(); res.outcome != failed && (l.Asked == 0 || now-l.When >= int64(lossFresh/time.Second)) {
 		l.Asked = now
 		r.losses[k] = l
 	}

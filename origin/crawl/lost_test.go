@@ -101,6 +101,71 @@ func TestMassLossEnds(t *testing.T) {
 	}
 }
 
+// A page that was away while the site was read is found by the next run, even
+// if the page that links to it answers 304. If it stays away, the next run
+// asks for it once, and the following ones leave it for a week.
+func TestAwayMeanwhile(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"at once": 0, "after two days": 48 * time.Hour} {
+		for _, known := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, known %v", name, known), func(t *testing.T) {
+				s := newSite(t)
+				now := time.Now()
+				m := newMill(t, s.URL+"/")
+				run := func() []string {
+					m.run(m.open(Options{Now: func() time.Time { return now }}))
+					return s.asked()
+				}
+				links := []string{"/a", "/b", "/c", "/d", "/e", "/f"}
+				for _, p := range links {
+					s.set(p, html(p, words(p)))
+				}
+				page := s.mux["/a"]
+				if known {
+					s.set("/", html("Home", words("before"), links...))
+					run()
+				}
+				s.set("/", html("Home", words("home"), links...))
+				s.set("/a", nil)
+				run()
+				now = now.Add(wait)
+				s.set("/a", page)
+				run()
+				equal(t, "pages", m.pages(), append([]string{"/"}, links...))
+
+				s.set("/a", nil)
+				s.set("/", html("Home", words("after"), links...))
+				run()
+				now = now.Add(48 * time.Hour)
+				for i, want := range []bool{true, false, false} {
+					if got := slices.Contains(run(), "/a"); got != want {
+						t.Errorf("run %d after the loss asks for it: %v", i+1, got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A page that is known as lost and named by a page that is read later in the
+// same run is found by the next run.
+func TestLostThenLinked(t *testing.T) {
+	s := newSite(t)
+	now := time.Now()
+	m := newMill(t, s.URL+"/")
+	run := func() {
+		m.run(m.open(Options{Concurrency: 1, Now: func() time.Time { return now }}))
+	}
+	s.set("/", html("Home", words("home"), "/a", "/b"))
+	s.set("/b", html("B", words("b")))
+	run()
+	s.set("/b", html("B", words("b again"), "/a")) // read after /a, which is queued first
+	now = now.Add(48 * time.Hour)
+	run()
+	s.set("/a", html("A", words("a")))
+	run()
+	equal(t, "pages", m.pages(), []string{"/", "/a", "/b"})
+}
+
 // A link that came before its page is tried again after a week.
 func TestLinkBeforePage(t *testing.T) {
 	s := newSite(t)

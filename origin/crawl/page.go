@@ -120,8 +120,8 @@ func (c *Crawl) local(u string) string {
 	return u
 }
 
-// links gives those that may be pages of the site and that nobody has found
-// yet, cleaned.
+// links gives those that may be pages of the site and are new to this run, or
+// had no page in it, cleaned.
 func (c *Crawl) links(all []extract.Link) []string {
 	var out []string
 	for _, l := range all {
@@ -132,7 +132,7 @@ func (c *Crawl) links(all []extract.Link) []string {
 		if v != inside && v != tangled {
 			continue
 		}
-		if e, ok := c.table.get(key(u)); ok && e.state != unknown {
+		if e, ok := c.table.get(key(u)); ok && e.state != unknown && e.state != gone {
 			continue
 		}
 		out = append(out, u)
