@@ -93,9 +93,6 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 	if err := m.name(all); err != nil {
 		return nil, err
 	}
-	if prev != nil && prev.foreign {
-		prev = nil // rooms with other options have other files
-	}
 	return m, p.files(ctx, view, prev, m)
 }
 

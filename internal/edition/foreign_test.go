@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/millrace/millrace"
@@ -76,5 +77,29 @@ func TestConfigurationMovesDates(t *testing.T) {
 	}
 	if got := modified(third, "/odd.txt"); got != is.Format(http.TimeFormat) {
 		t.Errorf("one process says %s, the other %s", is.Format(http.TimeFormat), got)
+	}
+}
+
+// Files of another configuration are withdrawn, and what was withdrawn before
+// stays withdrawn.
+func TestConfigurationWithdrawsFiles(t *testing.T) {
+	dir, site := t.TempDir(), newMemSite(6)
+	var were []string
+	for _, key := range []string{"one", "two", "three"} {
+		site.set("/1", "a text for "+key) // a file is named by its content
+		p := pressIn(t, site, &filingRoom{}, dir, &Options{Key: key})
+		publish(t, p)
+		for _, path := range were {
+			if _, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) != http.StatusGone {
+				t.Errorf("%s of another configuration: %v", path, err)
+			}
+		}
+		is := listed(t, p)
+		for _, path := range is {
+			if rec := ask(t, p, http.MethodGet, path); rec.Code != http.StatusOK {
+				t.Errorf("%s: %d", path, rec.Code)
+			}
+		}
+		were = append(were, is...)
 	}
 }

@@ -32,7 +32,12 @@ func (f *shelved) name() string { return f.Sum + fileSuffix }
 // fileSuffix tells the files of shelves from those of documents.
 const fileSuffix = "-file"
 
-// files lets the rooms make their files, and completes m with them.
+// foreignGone is how long files of another configuration answer 410: as long as
+// a list that names them may be valid.
+const foreignGone = 31 * 24 * time.Hour
+
+// files lets the rooms make their files, and completes m with them. Rooms with
+// other options have other files: those of a foreign prev are withdrawn.
 func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest) error {
 	now, start := p.now().UTC(), time.Now()
 	if site := view.Site(); now.Before(site.Time) {
@@ -66,6 +71,13 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 			return fmt.Errorf("two documents or files are %s", path)
 		}
 		seen[path] = true
+	}
+	if prev != nil && prev.foreign {
+		for _, path := range prev.shelfPaths() {
+			if !seen[path] {
+				m.withdraw(path, now.Add(foreignGone))
+			}
+		}
 	}
 	return nil
 }
@@ -171,7 +183,7 @@ type shelf struct {
 
 // Held implements [millrace.Shelf].
 func (s *shelf) Held() []millrace.File {
-	if s.prev == nil {
+	if s.prev == nil || s.prev.foreign {
 		return nil
 	}
 	var out []millrace.File
