@@ -220,6 +220,9 @@ func TestSharedStore(t *testing.T) {
 	if len(sequences(t, s.file)) != 3 || epochs[0] == epochs[1] || epochs[1] == epochs[2] || epochs[0] == epochs[2] || epochs[3] != epochs[1] || epochs[4] != epochs[1] {
 		t.Fatalf("epochs %q", epochs)
 	}
+	if indexes, err := filepath.Glob(filepath.Join(s.file+".index", "*.db")); err != nil || len(indexes) != 3 {
+		t.Errorf("one search index for each: %q %v", indexes, err)
+	}
 
 	out := filepath.Join(t.TempDir(), "out")
 	build := func() (report buildReport, exit int, errs string) {

@@ -166,7 +166,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.closes(remove)
-	x, err := index.Open(ctx, index.File(path, o.name+" "+conf.Base+" "+conf.Docs), &index.Options{Logger: p.log, Embedder: l.embedder})
+	x, err := index.Open(ctx, index.File(path, o.name+" "+s.publication.Name()), &index.Options{Logger: p.log, Embedder: l.embedder})
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	s.tasks = []func(context.Context) error{
 		func(ctx context.Context) error { s.gateway.Publish(ctx); return nil },
 		func(ctx context.Context) error { return o.ingest(ctx, p, s.site, s.press) },
-		func(ctx context.Context) error { return upkeeping(ctx, p, o, s.site) },
+		func(ctx context.Context) error { return upkeeping(ctx, p, o, s.site, x) },
 		func(ctx context.Context) error { return following(ctx, p, x, o.title, s.press) },
 		func(ctx context.Context) error { return fitting(ctx, p, x, s.press) },
 		s.push,

@@ -77,8 +77,8 @@ func fitting(ctx context.Context, p *process, x *index.Index, press *edition.Pre
 	}
 }
 
-// upkeeping compacts the store now and then.
-func upkeeping(ctx context.Context, p *process, o *origin, site store.Site) error {
+// upkeeping compacts the store now and then, and deletes old search indexes.
+func upkeeping(ctx context.Context, p *process, o *origin, site store.Site, x *index.Index) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,6 +87,9 @@ func upkeeping(ctx context.Context, p *process, o *origin, site store.Site) erro
 		}
 		if err := compact(ctx, o.store, o.name, site); err != nil && ctx.Err() == nil {
 			p.log.Error("compacting the store", "error", err)
+		}
+		if err := x.Tidy(); err != nil {
+			p.log.Warn("could not delete old search indexes", "err", err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	driver "modernc.org/sqlite" // also the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -164,6 +165,27 @@ func remove(path string) error {
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + end); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unused is how long an index stays that nothing uses: that of a configuration
+// of before, for example.
+const unused = 30 * 24 * time.Hour
+
+// touch notes that the index is in use.
+func (x *Index) touch() error { return os.Chtimes(x.path, time.Time{}, time.Now()) }
+
+// Tidy deletes the indexes in the folder of this one that were not in use for 30
+// days. Open notes that an index is in use, and so does Tidy.
+func (x *Index) Tidy() error {
+	errs := []error{x.touch()}
+	files, err := os.ReadDir(filepath.Dir(x.path))
+	errs = append(errs, err)
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && filepath.Ext(f.Name()) == ".db" && time.Since(info.ModTime()) > unused {
+			errs = append(errs, remove(filepath.Join(filepath.Dir(x.path), f.Name())))
 		}
 	}
 	return errors.Join(errs...)

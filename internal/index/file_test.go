@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace"
 )
@@ -123,5 +124,29 @@ func TestTemporary(t *testing.T) {
 	}
 	if _, err := os.Stat(x.temp); err == nil {
 		t.Error("the temporary folder is left")
+	}
+}
+
+// Tidy deletes the indexes that nothing has used for a month, and no other file.
+func TestTidy(t *testing.T) {
+	f := newFixture(t)
+	dir := filepath.Dir(f.index.path)
+	for name, age := range map[string]time.Duration{"old.db": unused + time.Hour, "young.db": unused - time.Hour, "old.txt": unused + time.Hour, filepath.Base(f.index.path): unused + time.Hour} {
+		path, at := filepath.Join(dir, name), time.Now().Add(-age)
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
+		if err == nil {
+			err = errors.Join(file.Close(), os.Chtimes(path, at, at))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.index.Tidy(); err != nil {
+		t.Fatal(err)
+	}
+	for name, stays := range map[string]bool{"old.db": false, "young.db": true, "old.txt": true, filepath.Base(f.index.path): true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
