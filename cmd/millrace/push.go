@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/push"
@@ -119,13 +120,12 @@ func (s *service) prove(ctx context.Context, o *gateway.Options) (err error) {
 	return nil
 }
 
-// publishedSite is a site as everybody sees it.
-type publishedSite struct{ store.Publication }
+// publishedSite is a site as its current edition shows it.
+type publishedSite struct{ press *edition.Press }
 
-// Head gives the edition that is published.
-func (p publishedSite) Head(ctx context.Context) (millrace.View, error) {
-	v, _, err := p.Published(ctx)
-	return v, err
+// Head implements [push.Site].
+func (p publishedSite) Head(context.Context) (millrace.View, error) {
+	return p.press.Current().View, nil
 }
 
 // push tells others of every edition.
@@ -144,7 +144,7 @@ func (s *service) push(ctx context.Context) error {
 	}) // without a log: URLs that are posted to may have secrets
 	defer client.CloseIdleConnections()
 	p := &push.Pusher{
-		Site: publishedSite{s.publication}, State: s.origin.store.State(), Leases: s.origin.store.Leases(), Name: s.docs,
+		Site: publishedSite{s.press}, State: s.origin.store.State(), Leases: s.origin.store.Leases(), Name: s.docs,
 		Moved: s.press.Moved, Topics: s.topics, Client: client.HTTP(), Hubs: c.Hub, IndexNow: s.indexNow, Logger: s.p.log,
 	}
 	p.Run(ctx)

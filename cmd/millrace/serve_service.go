@@ -51,16 +51,15 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 // service is a site at work by one configuration: what reads it, publishes it
 // and answers for it.
 type service struct {
-	c           *serveCommand
-	p           *process
-	docs        string // base URL of the machine documents
-	origin      *origin
-	site        store.Site
-	publication store.Publication
-	press       *edition.Press
-	gateway     *gateway.Gateway
-	agents      *webauth.Verifier // of signatures; nil = nobody looks at them
-	events      *eventRecorder    // nil = nothing is recorded
+	c       *serveCommand
+	p       *process
+	docs    string // base URL of the machine documents
+	origin  *origin
+	site    store.Site
+	press   *edition.Press
+	gateway *gateway.Gateway
+	agents  *webauth.Verifier // of signatures; nil = nobody looks at them
+	events  *eventRecorder    // nil = nothing is recorded
 	// exporters hand on what is recorded.
 	exporters []*analytics.Exporter
 	metrics   *gateway.Metrics // nil = nothing is counted
@@ -140,7 +139,8 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if s.site, err = o.site(ctx, p); err != nil {
 		return nil, err
 	}
-	if s.publication, err = s.site.Publication(ctx, conf); err != nil {
+	publication, err := s.site.Publication(ctx, conf)
+	if err != nil {
 		return nil, err
 	}
 	if s.events, err = c.record(ctx, p, o, s.site, s.events); err != nil {
@@ -166,13 +166,14 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.closes(remove)
-	x, err := index.Open(ctx, index.File(path, o.name+" "+s.publication.Name()), &index.Options{Logger: p.log, Embedder: l.embedder})
+	x, err := index.Open(ctx, index.File(path, o.name+" "+publication.Name()), &index.Options{Logger: p.log, Embedder: l.embedder})
 	if err != nil {
 		return nil, err
 	}
 	s.closes(x.Close)
 	pressO.Search = x.View
-	from := edition.Source{Store: o.store, Site: s.site, Publication: s.publication}
+	from := edition.Source{Store: o.store, Site: s.site, Publication: publication}
+	from.Reopen = func(ctx context.Context) (store.Publication, error) { return s.site.Publication(ctx, conf) }
 	if s.press, err = edition.NewPress(from, published, path+"-files", pressO); err != nil {
 		return nil, err
 	}

@@ -32,10 +32,12 @@ type memSite struct {
 	log       []millrace.Change // by sequence number
 	published uint64
 	number    uint64 // of the newest edition
+	epoch     string // "" = mem
 	forked    bool   // from a generation that published it
 	manifest  []byte
 	casHook   func() error      // called before a compare-and-swap
 	durable   store.Publication // keeps the manifests too; may be nil
+	dropped   *memSite          // the publication that is opened again in place of this one; nil = this is there
 }
 
 // memLog is the site of a memSite.
@@ -48,7 +50,10 @@ func (l memLog) Head(ctx context.Context) (millrace.View, error) { return l.of.H
 
 // source returns what a press publishes.
 func (s *memSite) source() Source {
-	return Source{Store: s.st, Site: memLog{of: s}, Publication: s}
+	return Source{
+		Store: s.st, Site: memLog{of: s}, Publication: s,
+		Reopen: func(context.Context) (store.Publication, error) { return s.dropped, nil },
+	}
 }
 
 type text struct {
@@ -113,6 +118,10 @@ func (s *memSite) Refresh(_ context.Context, _ store.Lease, progress func(done, 
 
 func (s *memSite) Published(context.Context) (millrace.View, store.Edition, error) {
 	s.mu.Lock()
+	if s.dropped != nil {
+		s.mu.Unlock()
+		return nil, store.Edition{}, millrace.Coded("log-dropped", millrace.ErrConflict)
+	}
 	seq, forked, ed := s.published, s.forked, store.Edition{Number: s.number, Manifest: s.manifest}
 	s.mu.Unlock()
 	if forked || ed.Number == 0 {
@@ -152,7 +161,7 @@ type memView struct {
 }
 
 func (v *memView) Site() millrace.Site {
-	return millrace.Site{Base: "https://x.test/", Docs: "https://x.test/", Title: "X", Epoch: "mem", Seq: v.seq, Time: timeOf(v.seq), Pages: len(v.m)}
+	return millrace.Site{Base: "https://x.test/", Docs: "https://x.test/", Title: "X", Epoch: cmp.Or(v.site.epoch, "mem"), Seq: v.seq, Time: timeOf(v.seq), Pages: len(v.m)}
 }
 
 func (v *memView) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {

@@ -2,6 +2,7 @@ package edition
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,8 @@ type Source struct {
 	Store       store.Store // has the leases and manifests
 	Site        store.Site  // whose log is followed
 	Publication store.Publication
+	// Reopen opens the publication again when the store has dropped it. May be nil.
+	Reopen func(ctx context.Context) (store.Publication, error)
 }
 
 // Options configure a [Press]. The zero value works.
@@ -106,6 +109,8 @@ type Press struct {
 	progress func(done, total int)
 	busy     func() bool
 
+	publication atomic.Pointer[store.Publication]
+
 	current atomic.Pointer[Edition]
 	cache   *cache
 	enc     encoders
@@ -134,6 +139,7 @@ func NewPress(from Source, rooms []Room, dir string, o *Options) (*Press, error)
 		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), sign: o.Signer, now: o.Now, log: o.Log,
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
+	p.publication.Store(&from.Publication)
 	moved := make(chan struct{})
 	p.moved.Store(&moved)
 	if p.log == nil {

@@ -186,3 +186,28 @@ func TestServedFilesStay(t *testing.T) {
 		t.Errorf("%d", w.Code)
 	}
 }
+
+// A publication that the store has dropped is opened again, whether or not
+// another process has published it meanwhile.
+func TestDropped(t *testing.T) {
+	for _, published := range []bool{false, true} {
+		first, second, dir := newMemSite(3), newMemSite(2), t.TempDir()
+		second.epoch = "second"
+		p := pressIn(t, first, &memRoom{}, dir, nil)
+		publish(t, p)
+		second.set("/0", "in the publication that was opened again")
+		if published {
+			publish(t, pressIn(t, second, &memRoom{}, dir, nil))
+		}
+		first.dropped = second
+		p.look(t.Context())
+		select {
+		case <-p.changed:
+			publish(t, p)
+		default:
+		}
+		if w := ask(t, p, "GET", "/0.txt"); !strings.Contains(w.Body.String(), "opened again") || p.Current().stored != 1 {
+			t.Errorf("published by another process: %t: edition %d has %d %q", published, p.Current().stored, w.Code, w.Body)
+		}
+	}
+}

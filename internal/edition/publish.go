@@ -65,14 +65,22 @@ func (p *Press) follow(ctx context.Context) error {
 // forked from. ErrConflict: an artifact is missing, or another version or
 // configuration made the edition.
 func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error) {
-	view, stored, err := p.from.Publication.Published(ctx)
+	view, stored, err := (*p.publication.Load()).Published(ctx)
+	if millrace.ErrorCode(err) == "log-dropped" && p.from.Reopen != nil {
+		var again store.Publication
+		if again, err = p.from.Reopen(ctx); err == nil {
+			p.publication.Store(&again)
+			p.seen = ""
+			view, stored, err = again.Published(ctx)
+		}
+	}
 	if errors.Is(err, millrace.ErrNotFound) && stored.Number > 0 {
 		m, _ = readManifest(stored.Manifest, p.key)
 	}
 	if err != nil {
 		return stored.Number, m, fmt.Errorf("published edition: %w", err)
 	}
-	if ed := p.current.Load(); ed != nil && ed.stored == stored.Number {
+	if ed := p.current.Load(); ed != nil && ed.stored == stored.Number && ed.View.Site().Epoch == view.Site().Epoch {
 		return stored.Number, ed.manifest, nil
 	}
 	if m, err = readManifest(stored.Manifest, p.key); err != nil {
@@ -90,7 +98,7 @@ func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error
 // without publishing it. Where another version or configuration has published,
 // the two do not replace each other's editions in turn.
 func (p *Press) mend(ctx context.Context) error {
-	view, stored, err := p.from.Publication.Published(ctx)
+	view, stored, err := (*p.publication.Load()).Published(ctx)
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
 	}
@@ -108,7 +116,7 @@ type holder func(ctx context.Context, leases store.Leases, name string, f func(c
 // hold calls f with the lease of the publication. If held is false, another
 // process has it.
 func (p *Press) hold(ctx context.Context, by holder, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
-	err = by(ctx, p.from.Store.Leases(), p.from.Publication.Name(), func(ctx context.Context, l store.Lease) error {
+	err = by(ctx, p.from.Store.Leases(), (*p.publication.Load()).Name(), func(ctx context.Context, l store.Lease) error {
 		held = true
 		return f(ctx, l)
 	})
@@ -141,7 +149,7 @@ func (p *Press) refresh(ctx context.Context, l store.Lease) error {
 	if p.progress != nil {
 		defer p.progress(0, 0)
 	}
-	return p.from.Publication.Refresh(ctx, l, p.progress)
+	return (*p.publication.Load()).Refresh(ctx, l, p.progress)
 }
 
 // place returns how far the site is.
@@ -167,7 +175,7 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrConflict) {
 		return false, err
 	}
-	head, err := p.from.Publication.Head(ctx)
+	head, err := (*p.publication.Load()).Head(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -188,7 +196,7 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	stored, err := p.from.Publication.Publish(ctx, l, old, head.Site().Seq, raw)
+	stored, err := (*p.publication.Load()).Publish(ctx, l, old, head.Site().Seq, raw)
 	if err != nil {
 		return false, err
 	}

@@ -61,7 +61,7 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 func (p *Press) Discovery(w http.ResponseWriter, r *http.Request, gate Gate) (bool, error) {
 	ed := p.current.Load()
 	if ed == nil {
-		head, err := p.from.Publication.Head(r.Context())
+		head, err := (*p.publication.Load()).Head(r.Context())
 		if err != nil {
 			return false, nil //nolint:nilerr // there is nothing yet to discover
 		}
