@@ -54,6 +54,9 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, progress func(
 		case g.stage == comparing, g.place < site.horizon:
 			err = r.startComparing(ctx, g, site.seq)
 		default:
+			if r.done == 0 {
+				total = int(r.target - g.place)
+			}
 			err = r.replay(ctx, q, g)
 		}
 		if errors.Is(err, errStale) && stale < 3 {

@@ -142,15 +142,23 @@ func refreshCases() []testCase {
 			for i := range 40 {
 				f.puts(fmt.Sprint("/", i))
 			}
-			last, steps := 0, 0
-			err := f.pub.Refresh(t.Context(), store.Lease{}, func(done, total int) {
-				if steps++; done < last || done > total {
-					t.Errorf("%d of %d after %d", done, total, last)
-				}
-				last = done
-			})
-			if err != nil || steps == 0 {
-				t.Errorf("%d steps: %v", steps, err)
+			refresh := func() (steps, all int) {
+				last := 0
+				err := f.pub.Refresh(t.Context(), store.Lease{}, func(done, total int) {
+					if steps++; done < last || done > total {
+						t.Errorf("%d of %d after %d", done, total, last)
+					}
+					last, all = done, total
+				})
+				want(f, "error", err, nil)
+				return steps, all
+			}
+			if steps, all := refresh(); steps == 0 || all != 40 {
+				t.Errorf("%d steps to %d pages", steps, all)
+			}
+			f.apply(put(article("/1", "edited")), put(article("/2", "edited")))
+			if steps, all := refresh(); steps == 0 || all != 2 {
+				t.Errorf("after two edits: %d steps to %d pages", steps, all)
 			}
 		}},
 		{"a publication that was closed comes back complete after compaction", func(_ *testing.T, f *fixture) {
