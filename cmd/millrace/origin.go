@@ -93,15 +93,24 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 			return o.scan(ctx, p, site.Fenced(l), press)
 		})
 		o.busy.Store(false)
+		conflict := errors.Is(err, millrace.ErrConflict)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // stopping is no failure
-		case err != nil && !errors.Is(err, millrace.ErrConflict):
-			return err
-		case held:
-			p.log.Warn("another process has taken over reading the source", "source", o.title)
-		default:
+		case conflict && !held:
 			p.log.Info("another process reads the source; publishing what it stores", "source", o.title)
+		case err != nil && !conflict && press.Current() == nil:
+			return err
+		default:
+			p.log.Warn("lost the lease to read the source; trying again", "source", o.title, "err", err)
+			if conflict {
+				break // Wait polls
+			}
+			select { // the disk is full, for example
+			case <-ctx.Done():
+				return nil
+			case <-time.After(again):
+			}
 		}
 		hold = lease.Wait
 	}

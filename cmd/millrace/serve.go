@@ -52,6 +52,7 @@ const (
 	soonest = time.Minute      // between two looks at a live site
 	peek    = 5 * time.Second  // a look at a mirror that others write
 	retry   = time.Minute      // after a look that has failed
+	again   = 10 * time.Second // after the lease to read a source could not be had
 	recheck = 30 * time.Second // the second look at a folder that is not believed
 	doubt   = 10 * time.Minute // the second look at a live site that is not believed
 	upkeep  = time.Hour        // between two compactions

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// fullStore is a store whose disk is full: its leases cannot be written.
+type fullStore struct {
+	store.Store
+	full atomic.Bool
+}
+
+func (s *fullStore) Leases() store.Leases { return fullLeases{s.Store.Leases(), s} }
+
+type fullLeases struct {
+	store.Leases
+	store *fullStore
+}
+
+func (l fullLeases) Acquire(ctx context.Context, name, holder string, d time.Duration) (store.Lease, error) {
+	if l.store.full.Load() {
+		return store.Lease{}, fmt.Errorf("%w: the disk is full", millrace.ErrUnavailable)
+	}
+	return l.Leases.Acquire(ctx, name, holder, d)
+}
+
+// A server that has an edition goes on when its lease cannot be renewed or had,
+// and reads the source again when it can. One without an edition ends.
+func TestLeaseUnavailable(t *testing.T) {
+	t.Parallel()
+	dir := copySite(t, "handbook")
+	synctest.Test(t, func(t *testing.T) {
+		const base = "https://www.example.com/"
+		p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
+		f, err := folder.New(dir, &folder.Options{Base: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		st := &fullStore{Store: memory.New(nil)}
+		o := &origin{kind: "folder", from: "folder", name: "folder", base: base, source: f, store: st}
+		site, err := st.Site(t.Context(), o.name, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pub, err := site.Publication(t.Context(), store.Config{Base: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		press, err := edition.NewPress(edition.Source{Store: st, Site: site, Publication: pub}, nil, t.TempDir(), &edition.Options{Log: p.log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.full.Store(true)
+		if err := o.ingest(t.Context(), p, site, press); err == nil {
+			t.Error("it goes on without an edition")
+		}
+		st.full.Store(false)
+		if _, err := press.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- o.ingest(ctx, p, site, press) }()
+		for range 2 {
+			time.Sleep(time.Minute)
+			if o.last.Swap(nil) == nil {
+				t.Error("the source was not read")
+			}
+			st.full.Store(true)
+			time.Sleep(time.Minute)
+			st.full.Store(false)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
