@@ -90,7 +90,10 @@ func (o *origin) ingest(ctx context.Context, p *process, site store.Site, press 
 		held := false
 		err := hold(ctx, o.store.Leases(), o.scanLease(), func(ctx context.Context, l store.Lease) error {
 			held = true
-			return o.scan(ctx, p, site.Fenced(l), press)
+			if err := o.scan(ctx, p, site.Fenced(l), press); err != nil {
+				return err
+			}
+			return context.Cause(ctx)
 		})
 		o.busy.Store(false)
 		conflict := errors.Is(err, millrace.ErrConflict)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -42,8 +43,9 @@ func TestLeaseUnavailable(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
 	synctest.Test(t, func(t *testing.T) {
+		var log buffer
 		const base = "https://www.example.com/"
-		p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
+		p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.NewJSONHandler(&log, nil))}
 		f, err := folder.New(dir, &folder.Options{Base: base})
 		if err != nil {
 			t.Fatal(err)
@@ -82,6 +84,9 @@ func TestLeaseUnavailable(t *testing.T) {
 			st.full.Store(true)
 			time.Sleep(time.Minute)
 			st.full.Store(false)
+		}
+		if strings.Contains(log.String(), `"err":null`) {
+			t.Errorf("the log lacks a reason: %s", log.String())
 		}
 		stop()
 		if err := <-ended; err != nil {
