@@ -8,10 +8,10 @@ import (
 // Costs keeps what it has cost to mirror the sites of a store. All methods are
 // safe for concurrent use.
 type Costs interface {
-	// Add adds to the sums of a site and a protocol, durably and in one
-	// transaction. After an error, the traffic may have been added or not: do
-	// not add it again. ErrNotFound: the store has no site of the name.
-	// ErrInvalid: the name of the protocol is empty, or a number is negative.
+	// Add adds to the sums of a site and a protocol, durably and all at once. The
+	// store need not have the site. After an error, the traffic may have been
+	// added or not: do not add it again. ErrInvalid: the name of the site or the
+	// protocol is empty, or a number is negative.
 	Add(ctx context.Context, site, protocol string, t Traffic) error
 	// List returns all sums, also those of other processes, in the order of
 	// sites and protocols.

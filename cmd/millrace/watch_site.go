@@ -292,7 +292,7 @@ func (e *ear) book(ctx context.Context, w *watching, site string) {
 		return
 	}
 	if e.booked = total; ctx.Err() == nil {
-		if err := w.store.Costs().Add(ctx, site, e.name, more); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		if err := w.store.Costs().Add(ctx, site, e.name, more); err != nil {
 			w.process.log.Warn("what listening has cost is missing in the sums of the store", "error", err)
 		}
 	}

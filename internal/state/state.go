@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -35,10 +36,12 @@ func Make(
 type JSON[T any] struct {
 	State          store.State
 	Namespace, Key string
+	Strict         bool // a value that is not a T is ErrInvalid
 }
 
-// Load returns the value, the zero T if there is none. A value that is not a
-// T, for example because another version wrote it, counts as none.
+// Load returns the value, the zero T if there is none. Unless Strict is set, a
+// value that is not a T, for example because another version wrote it, counts as
+// none.
 func (j JSON[T]) Load(ctx context.Context) (T, error) {
 	value, _, err := j.load(ctx)
 	return value, err
@@ -46,10 +49,16 @@ func (j JSON[T]) Load(ctx context.Context) (T, error) {
 
 func (j JSON[T]) load(ctx context.Context) (value T, stored []byte, err error) {
 	stored, err = j.State.Value(ctx, j.Namespace, j.Key)
-	if err == nil && len(stored) > 0 && json.Unmarshal(stored, &value) != nil {
-		value = *new(T)
+	if err != nil || len(stored) == 0 {
+		return value, stored, err
 	}
-	return value, stored, err
+	if err = json.Unmarshal(stored, &value); err != nil {
+		value = *new(T)
+		if j.Strict {
+			return value, stored, fmt.Errorf("state %s of %s: %w: %w", j.Key, j.Namespace, millrace.ErrInvalid, err)
+		}
+	}
+	return value, stored, nil
 }
 
 // Update replaces the value by what change makes of it. It calls change again

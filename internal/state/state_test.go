@@ -1,4 +1,4 @@
-package state
+package state_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -23,7 +25,7 @@ type count struct{ N int }
 
 // No update is lost, however many come at once.
 func TestUpdate(t *testing.T) {
-	j := JSON[count]{State: open(t), Namespace: "site", Key: "count"}
+	j := state.JSON[count]{State: open(t), Namespace: "site", Key: "count"}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -59,7 +61,7 @@ func (s *swaps) Swap(ctx context.Context, namespace, key string, old, new []byte
 // What is already there is not written again.
 func TestSaveUnchanged(t *testing.T) {
 	s := &swaps{State: open(t)}
-	j := JSON[count]{State: s, Namespace: "site", Key: "count"}
+	j := state.JSON[count]{State: s, Namespace: "site", Key: "count"}
 	for range 3 {
 		if err := j.Save(t.Context(), count{1}); err != nil {
 			t.Fatal(err)
@@ -70,15 +72,23 @@ func TestSaveUnchanged(t *testing.T) {
 	}
 }
 
-// A value of another form counts as none.
+// A value of another form counts as none, or is an error if Strict is set.
 func TestOtherForm(t *testing.T) {
 	s := open(t)
 	if err := s.Swap(t.Context(), "site", "count", nil, []byte(`{"N":3,`)); err != nil {
 		t.Fatal(err)
 	}
-	j := JSON[count]{State: s, Namespace: "site", Key: "count"}
+	j := state.JSON[count]{State: s, Namespace: "site", Key: "count"}
 	if c, err := j.Load(t.Context()); err != nil || c.N != 0 {
 		t.Errorf("%+v, %v; want the zero value", c, err)
+	}
+	strict := j
+	strict.Strict = true
+	if _, err := strict.Load(t.Context()); !errors.Is(err, millrace.ErrInvalid) {
+		t.Errorf("Strict: %v", err)
+	}
+	if err := strict.Save(t.Context(), count{1}); !errors.Is(err, millrace.ErrInvalid) {
+		t.Errorf("Strict: %v", err)
 	}
 	if err := j.Save(t.Context(), count{1}); err != nil {
 		t.Fatal(err)
@@ -98,7 +108,7 @@ func TestMake(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range got {
 		all.Go(func() {
-			v, err := Make(t.Context(), s, "site", "key", func(b []byte) bool { return len(b) == 10 },
+			v, err := state.Make(t.Context(), s, "site", "key", func(b []byte) bool { return len(b) == 10 },
 				func() ([]byte, error) { return fmt.Appendf(nil, "%010d", i), nil })
 			if err != nil {
 				t.Error(err)

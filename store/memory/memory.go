@@ -28,8 +28,6 @@ type Store struct {
 	sites  map[string]*siteData
 	state  map[[2]string][]byte
 	leases map[string]lease
-	keys   []store.Key
-	costs  map[[2]string]store.SiteCost
 }
 
 var (
@@ -41,7 +39,7 @@ var (
 func New(o *store.Options) *Store {
 	s := &Store{
 		sites: make(map[string]*siteData), state: make(map[[2]string][]byte),
-		leases: make(map[string]lease), costs: make(map[[2]string]store.SiteCost),
+		leases: make(map[string]lease),
 	}
 	if o != nil {
 		s.options = *o
@@ -156,6 +154,12 @@ type state struct{ *Store }
 
 // State implements [store.Store].
 func (s *Store) State() store.State { return state{s} }
+
+// Keys implements [store.Store].
+func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.now} }
+
+// Costs implements [store.Store].
+func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.now} }
 
 func (s state) Value(ctx context.Context, namespace, key string) ([]byte, error) {
 	return get(ctx, s.Store, "state "+key+" of "+namespace, func() ([]byte, error) {

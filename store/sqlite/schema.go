@@ -23,7 +23,7 @@ const logBits = 40
 
 // schemaVersion is the version of the tables. Until the first release, every
 // change of them is a new version, and files of another one are refused.
-const schemaVersion = 12
+const schemaVersion = 13
 
 // tables are the tables of a store.
 var tables = []string{
@@ -158,7 +158,7 @@ CREATE TABLE published (
 	manifest BLOB,
 	UNIQUE (log, number)
 );
-`, leaseTable, keyTable, trafficTable, usageTables, stateTable,
+`, leaseTable, usageTables, stateTable,
 }
 
 // prepareFile makes an empty file a store and refuses what is not one of this

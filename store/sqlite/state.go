@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
 )
 
 // stateTable has the values of [store.State].
@@ -24,8 +25,14 @@ const stateValue = "SELECT value FROM state WHERE namespace = ? AND key = ?"
 // stateValues is the State of a store.
 type stateValues struct{ store *Store }
 
-// State returns the small values that the store keeps.
+// State implements [store.Store].
 func (s *Store) State() store.State { return stateValues{s} }
+
+// Keys implements [store.Store].
+func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.now} }
+
+// Costs implements [store.Store].
+func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.now} }
 
 // Value implements [store.State].
 func (s stateValues) Value(ctx context.Context, namespace, key string) (value []byte, err error) {

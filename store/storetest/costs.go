@@ -79,9 +79,9 @@ func costCases() []testCase {
 				t              store.Traffic
 				kind           error
 			}{
-				"unknown site": {"another", "scp", every(1), millrace.ErrNotFound},
-				"no protocol":  {mine, "", every(1), millrace.ErrInvalid},
-				"negative":     {mine, "scp", store.Traffic{Pulls: 1, HTMLBytes: -1}, millrace.ErrInvalid},
+				"no site":     {"", "scp", every(1), millrace.ErrInvalid},
+				"no protocol": {mine, "", every(1), millrace.ErrInvalid},
+				"negative":    {mine, "scp", store.Traffic{Pulls: 1, HTMLBytes: -1}, millrace.ErrInvalid},
 			} {
 				if err := f.store.Costs().Add(f.Context(), c.site, c.protocol, c.t); !errors.Is(err, c.kind) {
 					f.Errorf("%s: %v", what, err)

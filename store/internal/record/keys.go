@@ -1,0 +1,68 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/store"
+)
+
+// Keys implements [store.Keys] as one value in the State of a store.
+type Keys struct {
+	State store.State
+	Now   func() time.Time
+}
+
+// list is the keys in the order in which they were added.
+func (k Keys) list() state.JSON[[]store.Key] {
+	return state.JSON[[]store.Key]{State: k.State, Namespace: "access", Key: "keys", Strict: true}
+}
+
+// Add implements [store.Keys].
+func (k Keys) Add(ctx context.Context, key store.Key) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	var rights []millrace.Right
+	for _, r := range key.Rights {
+		if !slices.Contains(rights, r) {
+			rights = append(rights, r)
+		}
+	}
+	key.Rights, key.Created, key.Revoked = rights, k.second(), time.Time{}
+	key.Expires = key.Expires.UTC().Truncate(time.Second)
+	return k.list().Update(ctx, func(all *[]store.Key) error {
+		if slices.ContainsFunc(*all, func(o store.Key) bool { return o.Hash == key.Hash || o.Name == key.Name && o.Revoked.IsZero() }) {
+			return fmt.Errorf("key %s: %w: the store has one of this name or hash; revoke it first, or choose another name", key.Name, millrace.ErrConflict)
+		}
+		*all = append(*all, key)
+		return nil
+	})
+}
+
+// List implements [store.Keys].
+func (k Keys) List(ctx context.Context) ([]store.Key, error) {
+	all, err := k.list().Load(ctx)
+	slices.SortStableFunc(all, func(a, b store.Key) int { return strings.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// Revoke implements [store.Keys].
+func (k Keys) Revoke(ctx context.Context, name string) error {
+	return k.list().Update(ctx, func(all *[]store.Key) error {
+		i := slices.IndexFunc(*all, func(o store.Key) bool { return o.Name == name && o.Revoked.IsZero() })
+		if i < 0 {
+			return fmt.Errorf("key %s: %w: the store has none of this name that is not revoked", name, millrace.ErrNotFound)
+		}
+		(*all)[i].Revoked = k.second()
+		return nil
+	})
+}
+
+// second returns the time in whole seconds.
+func (k Keys) second() time.Time { return k.Now().UTC().Truncate(time.Second) }
