@@ -34,7 +34,7 @@ const (
 func (r *Recorder) Run(ctx context.Context) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { lease.Keep(ctx, r.o.Leases, "tidy "+r.site, r.o.Logger, r.tidying) })
+	beside.Go(func() { r.tidying(ctx) })
 	tick := time.NewTicker(r.o.Every)
 	defer tick.Stop()
 	var wait time.Duration // 0 = the store takes events
@@ -172,8 +172,23 @@ func (r *Recorder) tidying(ctx context.Context) {
 			r.o.Logger.Warn("the clock was set; nothing recorded is tidied up until it has been right for an hour", "by", set.Round(time.Second).String())
 			continue
 		}
-		if err := r.usage.Tidy(ctx, r.site, now.Add(-r.o.Keep), now.Add(-r.o.KeepHours)); err != nil && ctx.Err() == nil {
+		if err := r.tidy(ctx, now); err != nil && ctx.Err() == nil {
 			r.o.Logger.Warn("what is recorded of machines could not be tidied up", "error", err)
 		}
 	}
+}
+
+// tidy tidies up once, unless another process does.
+func (r *Recorder) tidy(ctx context.Context, now time.Time) error {
+	f := func(ctx context.Context, _ store.Lease) error {
+		return r.usage.Tidy(ctx, r.site, now.Add(-r.o.Keep), now.Add(-r.o.KeepHours))
+	}
+	if r.o.Leases == nil {
+		return f(ctx, store.Lease{})
+	}
+	err := lease.Hold(ctx, r.o.Leases, "tidy "+r.site, f)
+	if millrace.ErrorCode(err) == "lease-held" {
+		return nil
+	}
+	return err
 }

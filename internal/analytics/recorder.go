@@ -35,7 +35,7 @@ type Options struct {
 	Buffer int           // most events that wait to be stored, others are dropped; 0 = 16384
 	Every  time.Duration // between two batches, if they are not large; 0 = 2 s
 
-	// Leases let one process tidy for all; nil = no other process uses the store.
+	// Leases let one process tidy at a time; nil = no other process uses the store.
 	Leases store.Leases
 	Now    func() time.Time // nil = time.Now
 	Logger *slog.Logger     // told of what could not be stored; nil = discard

@@ -16,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
+	mem "github.com/millrace/millrace/store/memory"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -276,6 +277,52 @@ func TestTidy(t *testing.T) {
 		time.Sleep(tidyEvery)
 		if tidied() != 2 {
 			t.Error("the store is not tidied up any more")
+		}
+	})
+}
+
+// countedLeases counts the leases that are written.
+type countedLeases struct {
+	store.Leases
+	n atomic.Int64
+}
+
+func (l *countedLeases) Acquire(ctx context.Context, name, holder string, d time.Duration) (store.Lease, error) {
+	l.n.Add(1)
+	return l.Leases.Acquire(ctx, name, holder, d)
+}
+
+// A lease is written when there is something to do, and of two that tidy up at
+// once, one does.
+func TestTidyLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := mem.New(nil)
+		leases := &countedLeases{Leases: st.Leases()}
+		m := &memory{}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go New(m, "site", &Options{Leases: leases}).Run(ctx)
+		time.Sleep(tidyFirst + tidyEvery/2)
+		synctest.Wait()
+		if n := leases.n.Load(); n != 1 || len(m.tidied) != 2 {
+			t.Errorf("%d leases, tidied %v", n, m.tidied)
+		}
+		other, err := st.Leases().Acquire(ctx, "tidy site", "another process", tidyEvery)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(tidyEvery / 2)
+		synctest.Wait()
+		if len(m.tidied) != 2 {
+			t.Errorf("both tidy up: %v", m.tidied)
+		}
+		if err := st.Leases().Release(ctx, other); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(tidyEvery)
+		synctest.Wait()
+		if len(m.tidied) != 4 {
+			t.Errorf("after the other process: %v", m.tidied)
 		}
 	})
 }
