@@ -44,7 +44,6 @@ type Store struct {
 	writer *writer
 	read   *reader
 	coder  coder
-	kinds  usageKinds
 	texts  atomic.Pointer[usageTexts] // nil = none, or a Record has them
 }
 

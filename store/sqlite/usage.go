@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -19,7 +18,7 @@ CREATE TABLE usage (
 );
 
 CREATE TABLE usage_kind ( -- what events are counted by; rows are never changed or deleted
-	id       INTEGER PRIMARY KEY, -- from 1, without gaps
+	id       INTEGER PRIMARY KEY,
 	bot      TEXT NOT NULL,
 	family   TEXT NOT NULL,
 	verdict  TEXT NOT NULL,
@@ -113,40 +112,12 @@ CREATE TABLE usage_export (
 var _ store.Usage = (*Store)(nil)
 
 // usageKind is a row of usage_kind.
-type usageKind struct{ bot, family, verdict, protocol, endpoint, outcome string }
-
-// usageKinds caches usage_kind. The zero value works.
-type usageKinds struct {
-	mu  sync.Mutex
-	all []usageKind // by id - 1
-	ids map[usageKind]int64
-}
-
-// load reads the kinds that were added since, and returns all.
-func (k *usageKinds) load(q querier) ([]usageKind, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ids == nil {
-		k.ids = make(map[usageKind]int64)
-	}
-	err := q.rows("SELECT bot, family, verdict, protocol, endpoint, outcome FROM usage_kind WHERE id > ? ORDER BY id", []any{len(k.all)},
-		func(scan scanner) error {
-			var n usageKind
-			err := scan(&n.bot, &n.family, &n.verdict, &n.protocol, &n.endpoint, &n.outcome)
-			if err == nil {
-				k.all = append(k.all, n)
-				k.ids[n] = int64(len(k.all))
-			}
-			return err
-		})
-	return k.all, err
-}
-
-// id returns the id of a kind that load has read, 0 if there is none.
-func (k *usageKinds) id(of usageKind) int64 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.ids[of]
+type usageKind struct {
+	bot, family string
+	verdict     store.Verdict
+	protocol    string
+	endpoint    store.Endpoint
+	outcome     store.Outcome
 }
 
 // usageTexts caches ids of texts of a site that were used today, until texts of
@@ -169,20 +140,6 @@ func usageSite(q querier, name string) (id, next int64, err error) {
 		err = fmt.Errorf("%w: there is no such site", millrace.ErrNotFound)
 	}
 	return id, next, err
-}
-
-// bound is a reader with a context.
-type bound struct {
-	ctx context.Context
-	r   *reader
-}
-
-func (b bound) row(query string, args []any, dest ...any) error {
-	return b.r.row(b.ctx, query, args, dest...)
-}
-
-func (b bound) rows(query string, args []any, f func(scan scanner) error) error {
-	return b.r.rows(b.ctx, query, args, f)
 }
 
 // Exported implements [store.Usage].

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -35,7 +34,7 @@ func (s *Store) Events(ctx context.Context, site string, q store.EventQuery) ite
 }
 
 func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yield func(store.Event) bool) error {
-	r := bound{ctx, s.read}
+	r := readQuerier{ctx, s.read}
 	id, next, err := usageSite(r, site)
 	if err != nil {
 		return err
@@ -52,10 +51,7 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 	case q.After > 0:
 		high = min(high, int64(min(q.After, forever))-1)
 	}
-	where, args, err := s.filter(r, id, q)
-	if err != nil {
-		return err
-	}
+	where, args := filter(id, q)
 	order := ""
 	if q.Newest {
 		order = " DESC"
@@ -70,29 +66,24 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 			first, last = max(low, high-numbersAtOnce+1), high
 		}
 		var list []store.Event
-		var of []int64 // kinds
-		err := r.rows(`SELECT e.id, time, kind, status, cached, p.text, q.text, i.text, results, bytes, size, html, received, took
-			FROM usage_event e CROSS JOIN usage_text p ON p.id = e.path CROSS JOIN usage_text q ON q.id = e.query CROSS JOIN usage_text i ON i.id = e.intent
+		err := r.rows(`SELECT e.id, time, bot, family, verdict, protocol, endpoint, status, cached, p.text, q.text, i.text, results, bytes, size, html, received, took
+			FROM usage_event e CROSS JOIN usage_kind k ON k.id = e.kind CROSS JOIN usage_text p ON p.id = e.path
+				CROSS JOIN usage_text q ON q.id = e.query CROSS JOIN usage_text i ON i.id = e.intent
 			WHERE e.id BETWEEN ? AND ? AND time >= ? AND time < ?`+where+" ORDER BY e.id"+order+" LIMIT ?",
 			slices.Concat([]any{id<<logBits | first, id<<logBits | last, from, to}, args, []any{limit}), func(scan scanner) error {
 				var e store.Event
-				var number, ms, kind, cached, took int64
-				err := scan(&number, &ms, &kind, &e.Status, &cached, &e.Path, &e.Query, &e.Intent, &e.Results, &e.Bytes, &e.Size, &e.HTML, &e.Received, &took)
-				e.Number, e.Time, e.Cached, e.Took = uint64(number&forever), time.UnixMilli(ms).UTC(), cached != 0, time.Duration(took)*time.Microsecond
-				list, of = append(list, e), append(of, kind)
+				var number, ms, took int64
+				err := scan(&number, &ms, &e.Bot, &e.Family, &e.Verdict, &e.Protocol, &e.Endpoint, &e.Status, &e.Cached, &e.Path, &e.Query, &e.Intent,
+					&e.Results, &e.Bytes, &e.Size, &e.HTML, &e.Received, &took)
+				e.Number, e.Time, e.Took = uint64(number&forever), time.UnixMilli(ms).UTC(), time.Duration(took)*time.Microsecond
+				list = append(list, e)
 				return err
 			})
 		if err != nil {
 			return err
 		}
-		kinds, err := s.kinds.load(r)
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			e, k := &list[i], &kinds[of[i]-1]
-			e.Bot, e.Family, e.Verdict, e.Protocol, e.Endpoint = k.bot, k.family, store.Verdict(k.verdict), k.protocol, store.Endpoint(k.endpoint)
-			if !yield(*e) {
+		for _, e := range list {
+			if !yield(e) {
 				return nil
 			}
 		}
@@ -122,28 +113,22 @@ func numbers(q querier, site, from, to int64) (low, high int64, err error) {
 }
 
 // filter returns the conditions of a query that are not about numbers and times.
-func (s *Store) filter(r querier, site int64, q store.EventQuery) (where string, args []any, err error) {
+func filter(site int64, q store.EventQuery) (where string, args []any) {
 	if q.Path != "" {
-		where += " AND path = (SELECT id FROM usage_text WHERE site = ? AND text = ?)"
-		args = append(args, site, q.Path)
+		where, args = " AND e.path = (SELECT id FROM usage_text WHERE site = ? AND text = ?)", []any{site, q.Path}
 	}
-	if q.Bot == "" && q.Protocol == "" && q.Endpoint == "" && len(q.Outcomes) == 0 {
-		return where, args, nil
-	}
-	kinds, err := s.kinds.load(r)
-	if err != nil {
-		return "", nil, err
-	}
-	ids := []int{}
-	for i := range kinds {
-		k := &kinds[i]
-		if (q.Bot == "" || k.bot == q.Bot) && (q.Protocol == "" || k.protocol == q.Protocol) && (q.Endpoint == "" || k.endpoint == string(q.Endpoint)) &&
-			(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, store.Outcome(k.outcome))) {
-			ids = append(ids, i+1)
+	for _, c := range []struct{ column, value string }{{"bot", q.Bot}, {"protocol", q.Protocol}, {"endpoint", string(q.Endpoint)}} {
+		if c.value != "" {
+			where, args = where+" AND "+c.column+" = ?", append(args, c.value)
 		}
 	}
-	list, err := json.Marshal(ids)
-	return where + " AND kind IN (SELECT value FROM json_each(?))", append(args, string(list)), err
+	if n := len(q.Outcomes); n > 0 {
+		where += " AND outcome IN (?" + strings.Repeat(",?", n-1) + ")"
+		for _, o := range q.Outcomes {
+			args = append(args, o)
+		}
+	}
+	return where, args
 }
 
 // Sums implements [store.Usage].
@@ -157,74 +142,50 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 }
 
 // selectSums reads the sums of one day: by hour if these are asked for and kept.
-var selectSums = "SELECT per, start, kind, " + strings.Join(counters, ", ") + ` FROM usage_day CROSS JOIN usage_sum
+var selectSums = "SELECT per, start, bot, family, verdict, protocol, endpoint, outcome, " + strings.Join(counters, ", ") + `
+	FROM usage_day CROSS JOIN usage_sum CROSS JOIN usage_kind ON usage_kind.id = kind
 	WHERE usage_day.site = ?1 AND day = ?2 AND usage_sum.site = ?1 AND per = CASE WHEN hours THEN ?3 ELSE 24 END
-		AND start >= max(?4, ?2 * 24) AND start < min(?5, ?2 * 24 + 24)`
+		AND start >= max(?4, ?2 * 24) AND start < min(?5, ?2 * 24 + 24)
+	ORDER BY start, bot, protocol, endpoint, outcome, verdict, family`
 
 func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield func(store.Sum) bool) error {
 	per := cmp.Or(q.Per, store.Day)
 	if per != store.Day && per != store.Hour {
 		return fmt.Errorf("%w: sums are of an hour or a day", millrace.ErrInvalid)
 	}
-	r := bound{ctx, s.read}
+	r := readQuerier{ctx, s.read}
 	id, _, err := usageSite(r, site)
 	if err != nil {
 		return err
 	}
 	first, end := span(q.From, q.To, hourMillis)
-	var days []int64
-	err = r.rows("SELECT day FROM usage_day WHERE site = ? AND day BETWEEN ? AND ? ORDER BY day", []any{id, floorDiv(first, dayHours), floorDiv(end, dayHours)},
-		func(scan scanner) error {
-			var day int64
-			err := scan(&day)
-			days = append(days, day)
-			return err
-		})
+	days, err := s.days(ctx, "SELECT day FROM usage_day WHERE site = ? AND day BETWEEN ? AND ? ORDER BY day", id, floorDiv(first, dayHours), floorDiv(end, dayHours))
 	if err != nil {
 		return err
 	}
-	type row struct {
-		per, start, kind int64
-		store.Counts
-	}
-	var list []row
 	for _, day := range days {
-		list = list[:0]
+		var list []store.Sum
 		err := r.rows(selectSums, []any{id, day, per / store.Hour, first, end}, func(scan scanner) error {
-			list = append(list, row{})
-			e := &list[len(list)-1]
+			var e store.Sum
+			var start int64
 			n := record.Numbers(&e.Counts)
-			err := scan(&e.per, &e.start, &e.kind, n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9])
+			err := scan(&e.Per, &start, &e.Bot, &e.Family, &e.Verdict, &e.Protocol, &e.Endpoint, &e.Outcome,
+				n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9])
+			e.Per, e.Start = e.Per*store.Hour, time.UnixMilli(start*hourMillis).UTC()
 			*n[0] = min(*n[0], math.MaxInt64/1000) * 1000
+			list = append(list, e)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		kinds, err := s.kinds.load(r)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(list, func(a, b row) int {
-			return cmp.Or(cmp.Compare(a.start, b.start), kinds[a.kind-1].compare(&kinds[b.kind-1]))
-		})
-		for i := range list {
-			e, k := &list[i], &kinds[list[i].kind-1]
-			if !yield(store.Sum{
-				Start: time.UnixMilli(e.start * hourMillis).UTC(), Per: store.Period(e.per) * store.Hour, Bot: k.bot, Family: k.family,
-				Verdict: store.Verdict(k.verdict), Protocol: k.protocol, Endpoint: store.Endpoint(k.endpoint), Outcome: store.Outcome(k.outcome), Counts: e.Counts,
-			}) {
+		for _, e := range list {
+			if !yield(e) {
 				return nil
 			}
 		}
 	}
 	return nil
-}
-
-// compare orders kinds as [store.Usage] says.
-func (k *usageKind) compare(l *usageKind) int {
-	return cmp.Or(strings.Compare(k.bot, l.bot), strings.Compare(k.protocol, l.protocol), strings.Compare(k.endpoint, l.endpoint),
-		strings.Compare(k.outcome, l.outcome), strings.Compare(k.verdict, l.verdict), strings.Compare(k.family, l.family))
 }
 
 // selectTop adds up days. A sum beyond the greatest number is that number.
@@ -240,7 +201,7 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 	if topic < 1 {
 		return nil, fmt.Errorf("%s: %w: there is no such topic", what, millrace.ErrInvalid)
 	}
-	r := bound{ctx, s.read}
+	r := readQuerier{ctx, s.read}
 	id, _, err := usageSite(r, site)
 	if errors.Is(err, millrace.ErrNotFound) {
 		return nil, nil

@@ -23,9 +23,7 @@ const maxSums = 4096
 type recording struct {
 	*tx
 	texts *usageTexts
-	cache *usageKinds
-	kinds []usageKind         // by id - 1
-	added map[usageKind]int64 // by this transaction
+	kinds map[usageKind]int64 // ids
 	site  int64
 	today int64                              // days since 1970
 	sums  map[period]map[int64]*store.Counts // by kind
@@ -55,12 +53,8 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 		if next+int64(len(events)) > forever {
 			return fmt.Errorf("%w: there is no number left for an event", millrace.ErrTooLarge)
 		}
-		kinds, err := s.kinds.load(t)
-		if err != nil {
-			return err
-		}
 		r = &recording{
-			tx: t, cache: &s.kinds, texts: s.texts.Swap(nil), kinds: slices.Clip(kinds), added: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),
+			tx: t, texts: s.texts.Swap(nil), kinds: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),
 			sums: make(map[period]map[int64]*store.Counts), tops: make(map[topKey]*topCounts), hours: make(map[int64]*[2]int64),
 		}
 		if err := r.events(events, next); err != nil {
@@ -89,7 +83,7 @@ func (r *recording) events(events []store.Event, number int64) error {
 	args := make([]any, 0, 14*len(events))
 	for i := range events {
 		e := &events[i]
-		kind, err := r.kind(usageKind{e.Bot, e.Family, string(e.Verdict), e.Protocol, string(e.Endpoint), string(store.OutcomeOf(e.Status))})
+		kind, err := r.kind(usageKind{e.Bot, e.Family, e.Verdict, e.Protocol, e.Endpoint, store.OutcomeOf(e.Status)})
 		if err != nil {
 			return err
 		}
@@ -129,12 +123,17 @@ func chunkOf(n int) int { return min(1<<(bits.Len(uint(n))-1), 64) }
 
 // kind returns the id of a kind, which it adds if it is new.
 func (r *recording) kind(k usageKind) (int64, error) {
-	if id := cmp.Or(r.cache.id(k), r.added[k]); id > 0 {
+	id, ok := r.kinds[k]
+	if ok {
 		return id, nil
 	}
-	r.kinds = append(r.kinds, k)
-	r.added[k] = int64(len(r.kinds))
-	return r.added[k], r.exec("INSERT INTO usage_kind VALUES (?, ?, ?, ?, ?, ?, ?)", len(r.kinds), k.bot, k.family, k.verdict, k.protocol, k.endpoint, k.outcome)
+	args := []any{k.bot, k.family, k.verdict, k.protocol, k.endpoint, k.outcome}
+	err := r.row("SELECT id FROM usage_kind WHERE bot = ? AND family = ? AND verdict = ? AND protocol = ? AND endpoint = ? AND outcome = ?", args, &id)
+	if absent(err) {
+		err = r.row("INSERT INTO usage_kind (bot, family, verdict, protocol, endpoint, outcome) VALUES (?, ?, ?, ?, ?, ?) RETURNING id", args, &id)
+	}
+	r.kinds[k] = id
+	return id, err
 }
 
 // textIDs returns the ids of the texts of events, and adds those that are new.
@@ -304,8 +303,11 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 		if n++; n <= maxSums {
 			continue
 		}
-		k := r.kinds[kind-1]
-		other, err := r.kind(usageKind{bot: "other", protocol: k.protocol, endpoint: k.endpoint, outcome: k.outcome})
+		k := usageKind{bot: "other"}
+		if err := r.row("SELECT protocol, endpoint, outcome FROM usage_kind WHERE id = ?", []any{kind}, &k.protocol, &k.endpoint, &k.outcome); err != nil {
+			return err
+		}
+		other, err := r.kind(k)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (s *Store) Tidy(ctx context.Context, site string, events, hours time.Time) 
 }
 
 func (s *Store) tidy(ctx context.Context, site string, events, hours int64) error {
-	id, _, err := usageSite(bound{ctx, s.read}, site)
+	id, _, err := usageSite(readQuerier{ctx, s.read}, site)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Store) tidy(ctx context.Context, site string, events, hours int64) erro
 // dropEvents drops the events before a time, in Unix ms. An event after future
 // goes with the next event that is not.
 func (s *Store) dropEvents(ctx context.Context, site, before, future int64) error {
-	r := bound{ctx, s.read}
+	r := readQuerier{ctx, s.read}
 	low, high, err := numbers(r, site, minTime, before)
 	if err != nil {
 		return err
