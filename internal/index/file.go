@@ -172,13 +172,13 @@ func remove(path string) error {
 
 // unused is how long an index stays that nothing uses: that of a configuration
 // of before, for example.
-const unused = 30 * 24 * time.Hour
+const unused = 7 * 24 * time.Hour
 
 // touch notes that the index is in use.
 func (x *Index) touch() error { return os.Chtimes(x.path, time.Time{}, time.Now()) }
 
-// Tidy deletes the indexes in the folder of this one that were not in use for 30
-// days. Open notes that an index is in use, and so does Tidy.
+// Tidy deletes the indexes in the folder of this one that were not in use for a
+// week. Open notes that an index is in use, and so does Tidy.
 func (x *Index) Tidy() error {
 	errs := []error{x.touch()}
 	files, err := os.ReadDir(filepath.Dir(x.path))

@@ -127,7 +127,7 @@ func TestTemporary(t *testing.T) {
 	}
 }
 
-// Tidy deletes the indexes that nothing has used for a month, and no other file.
+// Tidy deletes the indexes that nothing has used for a week, and no other file.
 func TestTidy(t *testing.T) {
 	f := newFixture(t)
 	dir := filepath.Dir(f.index.path)

@@ -87,7 +87,7 @@ func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	if err != nil {
 		return nil, errors.Join(explain("index "+path, err), os.RemoveAll(x.temp))
 	}
-	_ = x.touch() // Tidy of another process only deletes it after a month
+	_ = x.touch() // Tidy of another process only deletes it after a week
 	return x, nil
 }
 
