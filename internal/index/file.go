@@ -184,8 +184,13 @@ func (x *Index) Tidy() error {
 	files, err := os.ReadDir(filepath.Dir(x.path))
 	errs = append(errs, err)
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && filepath.Ext(f.Name()) == ".db" && time.Since(info.ModTime()) > unused {
-			errs = append(errs, remove(filepath.Join(filepath.Dir(x.path), f.Name())))
+		path := filepath.Join(filepath.Dir(x.path), f.Name())
+		info, err := f.Info()
+		if err != nil || filepath.Ext(path) != ".db" || time.Since(info.ModTime()) < unused {
+			continue
+		}
+		if _, err := os.Stat(path + "-shm"); errors.Is(err, fs.ErrNotExist) { // else a process has it open
+			errs = append(errs, remove(path))
 		}
 	}
 	return errors.Join(errs...)

@@ -131,7 +131,8 @@ func TestTemporary(t *testing.T) {
 func TestTidy(t *testing.T) {
 	f := newFixture(t)
 	dir := filepath.Dir(f.index.path)
-	for name, age := range map[string]time.Duration{"old.db": unused + time.Hour, "young.db": unused - time.Hour, "old.txt": unused + time.Hour, filepath.Base(f.index.path): unused + time.Hour} {
+	for name, age := range map[string]time.Duration{"old.db": unused + time.Hour, "young.db": unused - time.Hour, "old.txt": unused + time.Hour,
+		"open.db": unused + time.Hour, "open.db-shm": unused + time.Hour, filepath.Base(f.index.path): unused + time.Hour} {
 		path, at := filepath.Join(dir, name), time.Now().Add(-age)
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
 		if err == nil {
@@ -144,7 +145,7 @@ func TestTidy(t *testing.T) {
 	if err := f.index.Tidy(); err != nil {
 		t.Fatal(err)
 	}
-	for name, stays := range map[string]bool{"old.db": false, "young.db": true, "old.txt": true, filepath.Base(f.index.path): true} {
+	for name, stays := range map[string]bool{"old.db": false, "young.db": true, "old.txt": true, "open.db": true, filepath.Base(f.index.path): true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
 			t.Errorf("%s: %v", name, err)
 		}
