@@ -28,12 +28,6 @@ type Usage interface {
 	// no bound. Of each day, [Usage.Tidy] keeps some thousand things, those that were
 	// asked for most; the counts of others are lost.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
-	// Exported gives the number of the last event that an exporter has handed on,
-	// 0 before the first.
-	Exported(ctx context.Context, site, exporter string) (uint64, error)
-	// Export notes, durably, the number of the last event that an exporter has
-	// handed on. ErrInvalid: there is no such event; ErrNotFound: no such site.
-	Export(ctx context.Context, site, exporter string, number uint64) error
 	// Tidy drops events before a time, and the sums of the hours of days that end
 	// before another. An event whose time is still to come, by the store's clock,
 	// goes with the next event whose time is not. Tidy works in small transactions,

@@ -96,7 +96,7 @@ func (s *service) export() error {
 			AllowPrivate: c.AllowPrivate, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Timeout: exportLimit, Dial: p.dial,
 		})
 		s.closes(func() error { client.CloseIdleConnections(); return nil })
-		e, err := analytics.NewExporter(usage, s.origin.name, t, client.HTTP(), &analytics.ExporterOptions{
+		e, err := analytics.NewExporter(usage, s.origin.store.State(), s.origin.name, t, client.HTTP(), &analytics.ExporterOptions{
 			Name: name, Leases: s.origin.store.Leases(), Base: s.origin.base, Secrets: secrets, UserAgent: agent, Logger: p.log,
 		})
 		if err != nil {

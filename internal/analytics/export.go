@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/webhook"
 	"github.com/millrace/millrace/store"
 )
@@ -56,6 +57,7 @@ const NeutralName = "Mozilla/5.0 (Linux) millrace"
 // what the store keeps no longer by then is lost, and counted.
 type Exporter struct {
 	usage    store.Usage
+	place    state.JSON[*exportPlace]
 	site     string
 	target   *Target
 	kind     receiver
@@ -74,6 +76,16 @@ type Exporter struct {
 	lag Lag
 }
 
+// exportPlace is how far an exporter has come.
+type exportPlace struct {
+	Number uint64 `json:"number"` // of the last event that the receiver has
+}
+
+// placeOf returns the place of the exporter of a name: nil until it begins.
+func placeOf(st store.State, site, name string) state.JSON[*exportPlace] {
+	return state.JSON[*exportPlace]{State: st, Namespace: site, Key: "export to " + name}
+}
+
 // Lag is how far an exporter is behind, and what has become of the rest.
 type Lag struct {
 	Exporter string    // its receiver, as it may be seen, such as "umami https://stats.example.com"
@@ -88,12 +100,13 @@ type Lag struct {
 	Ignored uint64 // that it has taken and not counted
 }
 
-// NewExporter makes an exporter of a site of a store. client has to be one that
+// NewExporter makes an exporter of a site of a store, whose State has how far it
+// has come. client has to be one that
 // is guarded, since a target is an address of the outside. o may be nil. Errors
 // are [millrace.ErrInvalid].
-func NewExporter(usage store.Usage, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
+func NewExporter(usage store.Usage, st store.State, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
-		usage: usage, site: site, target: t, kind: receivers[t.Kind],
+		usage: usage, place: placeOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],
 		bell: make(chan struct{}, 1), done: make(map[uint64]bool), doubts: make(map[uint64]int),
 	}
 	if o != nil {
@@ -217,9 +230,13 @@ func (e *Exporter) look(ctx context.Context) {
 // behind finds out how far the exporter is behind. What cannot be found out is
 // worth a try.
 func (e *Exporter) behind(ctx context.Context) bool {
-	at, err := e.usage.Exported(ctx, e.site, e.target.Name())
+	place, err := e.place.Load(ctx)
 	if err != nil {
 		return true
+	}
+	var at uint64
+	if place != nil {
+		at = place.Number
 	}
 	head, err := e.newest(ctx)
 	if err != nil || head <= at {

@@ -103,13 +103,12 @@ func handOn(t *testing.T, f *form, kind, query string, m *memory) *Exporter {
 	}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1})
 	t.Cleanup(client.CloseIdleConnections)
-	e, err := NewExporter(m, "site", target, client.HTTP(), &ExporterOptions{Base: "https://www.example.com/", Secrets: secrets, Every: time.Millisecond})
+	e, err := NewExporter(m, m, "site", target, client.HTTP(), &ExporterOptions{Base: "https://www.example.com/", Secrets: secrets, Every: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	until(t, e, func() bool {
-		n, err := m.Exported(t.Context(), "site", target.Name())
-		return err == nil && n == uint64(len(m.all()))
+		return exported(t, m, e) == uint64(len(m.all()))
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -63,7 +63,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	// What was taken was taken, even if the process is to end.
-	if failed := e.usage.Export(context.WithoutCancel(ctx), e.site, e.target.Name(), to); failed != nil {
+	if failed := e.place.Save(context.WithoutCancel(ctx), &exportPlace{to}); failed != nil {
 		return false, errors.Join(err, failed)
 	}
 	e.at = to
@@ -94,24 +94,16 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	return true, err
 }
 
-// begunMark follows the name of a receiver where it is noted that it has begun, if
-// only with the first event.
-const begunMark = " begun"
-
-// begin finds where the exporter is. A receiver that has never been told anything
-// is told of the last day. Before the first event there is nothing to begin with.
+// begin finds where the exporter is. A new receiver gets the events of the last
+// day. Before the first event there is nothing to begin with.
 func (e *Exporter) begin(ctx context.Context) error {
-	name := e.target.Name()
-	at, err := e.usage.Exported(ctx, e.site, name)
+	place, err := e.place.Load(ctx)
 	if err != nil {
 		return err
 	}
-	begun, err := e.usage.Exported(ctx, e.site, name+begunMark)
-	if err != nil {
-		return err
-	}
-	if at == 0 && begun == 0 {
-		if at, err = e.newest(ctx); err != nil || at == 0 { // if nothing of it is as young
+	if place == nil {
+		at, err := e.newest(ctx)
+		if err != nil || at == 0 {
 			return err
 		}
 		for first, err := range e.usage.Events(ctx, e.site, store.EventQuery{From: e.o.Now().Add(-beforeFirst), Limit: 1}) {
@@ -120,11 +112,12 @@ func (e *Exporter) begin(ctx context.Context) error {
 			}
 			at = first.Number - 1
 		}
-		if err := errors.Join(e.usage.Export(ctx, e.site, name, at), e.usage.Export(ctx, e.site, name+begunMark, 1)); err != nil {
+		place = &exportPlace{at}
+		if err := e.place.Save(ctx, place); err != nil {
 			return err
 		}
 	}
-	e.at, e.begun = at, true
+	e.at, e.begun = place.Number, true
 	return nil
 }
 

@@ -105,7 +105,7 @@ func TestExporterSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewExporter(new(memory), "site", target, fetch.New(nil).HTTP(), nil); !errors.Is(err, millrace.ErrInvalid) {
+	if _, err := NewExporter(new(memory), new(memory), "site", target, fetch.New(nil).HTTP(), nil); !errors.Is(err, millrace.ErrInvalid) {
 		t.Error(err)
 	}
 }

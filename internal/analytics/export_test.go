@@ -123,7 +123,7 @@ var targets = map[string]string{
 }
 
 // exporting makes an exporter to a receiver in memory, within a bubble of fake time.
-func exporting(t *testing.T, n *network, kind string, usage store.Usage, log io.Writer) *Exporter {
+func exporting(t *testing.T, n *network, kind string, usage usageState, log io.Writer) *Exporter {
 	t.Helper()
 	if n.listener == nil {
 		srv := &http.Server{Handler: n}
@@ -147,7 +147,7 @@ func exporting(t *testing.T, n *network, kind string, usage store.Usage, log io.
 	if log != nil {
 		o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	}
-	e, err := NewExporter(usage, "site", target, client.HTTP(), o)
+	e, err := NewExporter(usage, usage, "site", target, client.HTTP(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -486,8 +486,8 @@ func TestExportStoreFails(t *testing.T) {
 		if all, _ := n.told(); len(all) != 10 || !strings.Contains(log.String(), "disk") {
 			t.Errorf("told %q: %s", all, log)
 		}
-		if at, err := m.Exported(t.Context(), "site", e.target.Name()); err != nil || at != 10 {
-			t.Errorf("kept %d: %v", at, err)
+		if at := exported(t, m, e); at != 10 {
+			t.Errorf("kept %d", at)
 		}
 	})
 }
@@ -498,9 +498,9 @@ type fullDisk struct {
 	until time.Time
 }
 
-func (f *fullDisk) Export(ctx context.Context, site, exporter string, number uint64) error {
+func (f *fullDisk) Swap(ctx context.Context, namespace, key string, old, new []byte) error {
 	if time.Now().Before(f.until) {
 		return errors.New("disk full")
 	}
-	return f.memory.Export(ctx, site, exporter, number)
+	return f.memory.Swap(ctx, namespace, key, old, new)
 }

@@ -59,7 +59,7 @@ func (h *hears) count() int {
 }
 
 // toHook makes an exporter to a webhook on loopback.
-func toHook(t *testing.T, usage store.Usage, h http.Handler, now func() time.Time) *Exporter {
+func toHook(t *testing.T, usage store.Usage, st store.State, h http.Handler, now func() time.Time) *Exporter {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -73,7 +73,7 @@ func toHook(t *testing.T, usage store.Usage, h http.Handler, now func() time.Tim
 	}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1})
 	t.Cleanup(client.CloseIdleConnections)
-	e, err := NewExporter(usage, "site", target, client.HTTP(), &ExporterOptions{Secrets: secrets, Every: 5 * time.Millisecond, Now: now})
+	e, err := NewExporter(usage, st, "site", target, client.HTTP(), &ExporterOptions{Secrets: secrets, Every: 5 * time.Millisecond, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestHostileTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := new(hears)
-	e := toHook(t, st, h, nil)
+	e := toHook(t, st, st.State(), h, nil)
 	until(t, e, func() bool { return h.count() == len(texts) })
 	if h.wrong != "" {
 		t.Error(h.wrong)
@@ -186,7 +186,7 @@ func TestClockSteps(t *testing.T) {
 	real := time.Now()
 	now := real
 	h := new(hears)
-	e := toHook(t, st, h, func() time.Time { return now })
+	e := toHook(t, st, st.State(), h, func() time.Time { return now })
 	year := 365 * 24 * time.Hour
 	want := 0
 	for _, step := range []time.Duration{0, 10 * year, -10 * year, time.Hour, -55 * year, 0, -time.Minute, 200 * year} {
@@ -199,8 +199,7 @@ func TestClockSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		until(t, e, func() bool {
-			at, err := st.Exported(t.Context(), "site", e.target.Name())
-			return err == nil && at == uint64(want)
+			return exported(t, st.State(), e) == uint64(want)
 		})
 	}
 	if h.wrong != "" {

@@ -1,27 +1,34 @@
 package analytics
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 )
 
-// memory is a store.Usage of one site, as simple as can be.
+// usageState is what an exporter needs of a store.
+type usageState interface {
+	store.Usage
+	store.State
+}
+
+// memory is a store.Usage and a store.State of one site, as simple as can be.
 type memory struct {
-	mu       sync.Mutex
-	events   []store.Event
-	batches  int
-	err      error // of Record
-	exported map[string]uint64
-	tidied   []time.Time // the times that Tidy was given
+	mu      sync.Mutex
+	events  []store.Event
+	batches int
+	err     error // of Record
+	state   map[string][]byte
+	tidied  []time.Time // the times that Tidy was given
 }
 
 func (m *memory) Record(_ context.Context, _ string, events []store.Event) error {
@@ -120,23 +127,36 @@ func (m *memory) Top(context.Context, string, store.Topic, time.Time, time.Time,
 	return nil, nil
 }
 
-func (m *memory) Exported(_ context.Context, _, exporter string) (uint64, error) {
+func (m *memory) Value(_ context.Context, _, key string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.exported[exporter], nil
+	return m.state[key], nil
 }
 
-func (m *memory) Export(_ context.Context, _, exporter string, number uint64) error {
+func (m *memory) Swap(_ context.Context, _, key string, old, new []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := len(m.events); number > 0 && (n == 0 || number > m.events[n-1].Number) {
-		return fmt.Errorf("%w: there is no event %d", millrace.ErrInvalid, number)
+	if !bytes.Equal(m.state[key], old) {
+		return millrace.ErrConflict
 	}
-	if m.exported == nil {
-		m.exported = map[string]uint64{}
+	if m.state == nil {
+		m.state = map[string][]byte{}
 	}
-	m.exported[exporter] = number
+	m.state[key] = new
 	return nil
+}
+
+// exported returns the number of the last event that an exporter has handed on.
+func exported(t *testing.T, s store.State, e *Exporter) uint64 {
+	t.Helper()
+	place, err := placeOf(s, "site", e.target.Name()).Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if place == nil {
+		return 0
+	}
+	return place.Number
 }
 
 func (m *memory) Tidy(_ context.Context, _ string, events, hours time.Time) error {

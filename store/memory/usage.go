@@ -19,10 +19,9 @@ import (
 // usage is what the store has of the requests to one site: every event. What
 // Tidy drops is left out when it is read.
 type usage struct {
-	events   []event
-	whole    map[time.Time]bool // days without sums of hours
-	tidied   map[time.Time]bool // days of which only the most asked is counted; true: they are over
-	exported map[string]uint64
+	events []event
+	whole  map[time.Time]bool // days without sums of hours
+	tidied map[time.Time]bool // days of which only the most asked is counted; true: they are over
 }
 
 type event struct {
@@ -37,7 +36,7 @@ const (
 )
 
 func newUsage() *usage {
-	return &usage{whole: make(map[time.Time]bool), tidied: make(map[time.Time]bool), exported: make(map[string]uint64)}
+	return &usage{whole: make(map[time.Time]bool), tidied: make(map[time.Time]bool)}
 }
 
 // usageOf returns the usage of a site.
@@ -196,28 +195,6 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 			limit = math.MaxInt
 		}
 		return all.most(limit), nil
-	})
-}
-
-// Exported implements [store.Usage].
-func (s *Store) Exported(ctx context.Context, site, exporter string) (uint64, error) {
-	return get(ctx, s, "exporter "+exporter, func() (uint64, error) {
-		u, _ := s.usageOf(site)
-		return u.exported[exporter], nil
-	})
-}
-
-// Export implements [store.Usage].
-func (s *Store) Export(ctx context.Context, site, exporter string, number uint64) error {
-	return s.change(ctx, "exporter "+exporter, func() error {
-		u, err := s.usageOf(site)
-		if err == nil && number > uint64(len(u.events)) {
-			err = fmt.Errorf("%w: the site has no event %d", millrace.ErrInvalid, number)
-		}
-		if err == nil {
-			u.exported[exporter] = number
-		}
-		return err
 	})
 }
 

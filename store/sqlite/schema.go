@@ -23,7 +23,7 @@ const logBits = 40
 
 // schemaVersion is the version of the tables. Until the first release, every
 // change of them is a new version, and files of another one are refused.
-const schemaVersion = 14
+const schemaVersion = 15
 
 // tables are the tables of a store.
 var tables = []string{

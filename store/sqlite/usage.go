@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -100,16 +99,7 @@ CREATE TABLE usage_top (
 	last   INTEGER NOT NULL, -- ms since the day began, 0 once the day is cut
 	PRIMARY KEY (site, topic, day, text)
 ) WITHOUT ROWID;
-
-CREATE TABLE usage_export (
-	site     INTEGER NOT NULL,
-	exporter TEXT NOT NULL,
-	number   INTEGER NOT NULL,
-	PRIMARY KEY (site, exporter)
-) WITHOUT ROWID;
 `
-
-var _ store.Usage = (*Store)(nil)
 
 // usageKind is a row of usage_kind.
 type usageKind struct {
@@ -140,33 +130,6 @@ func usageSite(q querier, name string) (id, next int64, err error) {
 		err = fmt.Errorf("%w: there is no such site", millrace.ErrNotFound)
 	}
 	return id, next, err
-}
-
-// Exported implements [store.Usage].
-func (s *Store) Exported(ctx context.Context, site, exporter string) (uint64, error) {
-	var number int64
-	err := s.read.row(ctx, `SELECT number FROM usage_export JOIN site ON site.id = usage_export.site
-		WHERE site.name = ? AND exporter = ?`, []any{site, exporter}, &number)
-	if absent(err) {
-		return 0, nil
-	}
-	return uint64(number), explain("exporter "+exporter+" of "+site, err)
-}
-
-// Export implements [store.Usage].
-func (s *Store) Export(ctx context.Context, site, exporter string, number uint64) error {
-	err := s.writer.do(ctx, func(t *tx) error {
-		id, next, err := usageSite(t, site)
-		if err != nil {
-			return err
-		}
-		if number >= uint64(next) {
-			return fmt.Errorf("%w: there is no event %d", millrace.ErrInvalid, number)
-		}
-		return t.exec("INSERT INTO usage_export (site, exporter, number) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET number = ?3",
-			id, exporter, int64(number))
-	})
-	return explain("exporter "+exporter+" of "+site, err)
 }
 
 const (

@@ -117,9 +117,6 @@ func TestUsagePlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Export(ctx, "main", "umami", 1); err != nil {
-		t.Fatal(err)
-	}
 	for _, q := range []store.EventQuery{{}, {Newest: true, Bot: "ExampleBot-1", Path: "/"}} {
 		for _, err := range s.Events(ctx, "main", q) {
 			if err != nil {

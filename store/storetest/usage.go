@@ -93,10 +93,6 @@ func usageCases() []testCase {
 			for _, site := range []string{siteName, "absent"} {
 				want(f, "events", f.events(site, store.EventQuery{}), []store.Event{})
 				want(f, "sums", f.sums(site, store.SumQuery{Per: store.Hour}), []store.Sum{})
-				n, err := f.usage.Exported(f.Context(), site, "umami")
-				if n != 0 || err != nil {
-					f.Errorf("exported: %d, %v", n, err)
-				}
 			}
 			want(f, "top", len(f.top(store.TopPages, time.Time{}, time.Time{}, 0)), 0)
 			f.tidy(f.clock(), f.clock())
@@ -263,29 +259,9 @@ func usageCases() []testCase {
 				f.Errorf("unknown topic: %v", err)
 			}
 		}},
-		{"exporters go on where they were", func(_ *testing.T, f *fixture) {
-			f.record(siteName, fetched(noon(1), "/a", 200), fetched(noon(1), "/a", 200))
-			for _, n := range []uint64{1, 2} {
-				if err := f.usage.Export(f.Context(), siteName, "umami", n); err != nil {
-					f.Fatal(err)
-				}
-			}
-			f.reopen()
-			for name, want := range map[string]uint64{"umami": 2, "ga4": 0} {
-				if n, err := f.usage.Exported(f.Context(), siteName, name); n != want || err != nil {
-					f.Errorf("%s: %d, %v", name, n, err)
-				}
-			}
-			for _, n := range []uint64{3, math.MaxUint64} {
-				if err := f.usage.Export(f.Context(), siteName, "umami", n); !errors.Is(err, millrace.ErrInvalid) {
-					f.Errorf("event %d: %v", n, err)
-				}
-			}
-		}},
 		{"a site that is not there takes nothing", func(_ *testing.T, f *fixture) {
 			for what, err := range map[string]error{
 				"record": f.usage.Record(f.Context(), "absent", []store.Event{fetched(noon(1), "/", 200)}),
-				"export": f.usage.Export(f.Context(), "absent", "umami", 0),
 				"tidy":   f.usage.Tidy(f.Context(), "absent", noon(1), noon(1)),
 			} {
 				if !errors.Is(err, millrace.ErrNotFound) {
