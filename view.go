@@ -209,19 +209,13 @@ type Document struct {
 	// Both forms then vary by Authorization, and no cache that others share
 	// keeps this one. Whoever brings a key that is not good gets neither.
 	WriteKeyed func(ctx context.Context, w io.Writer) error
+	// Parts are the bytes of a large document in pieces that are written again
+	// only when they have changed; nil = Write writes them as a whole. PartsKeyed
+	// is to WriteKeyed what Parts is to Write.
+	Parts, PartsKeyed *Parts
 	// Same is the path of another large document that this one is in all but
 	// its path, so that it need not be built; "" = none.
 	Same string
-	// Group says which large documents can be written together for less than
-	// one by one; nil = none.
-	Group *Group
-}
-
-// Group is a set of large documents that take one pass over the site together,
-// such as the shards of a list.
-type Group struct {
-	// Write writes the identity bytes of some of the documents, by path.
-	Write func(ctx context.Context, to map[string]io.Writer) error
 }
 
 // Notice is what a protocol wants announced: the gateway composes the origin's

@@ -86,11 +86,11 @@ func (v *visitor) visit(ctx context.Context, st store.Usage, n int) (spent time.
 			events[j] = v.event(visitDays * 24 * time.Hour / time.Duration(n))
 		}
 		began := time.Now()
-		if err := st.(store.Usage).Record(ctx, benchSite, events); err != nil {
+		if err := st.Record(ctx, benchSite, events); err != nil {
 			return 0, err
 		}
 		if v.now.Sub(tidied) >= time.Hour && i < n-len(events)*10 {
-			if err := st.(store.Usage).Tidy(ctx, benchSite, v.now.AddDate(0, 0, -visitDays), v.now.AddDate(0, 0, -visitDays)); err != nil {
+			if err := st.Tidy(ctx, benchSite, v.now.AddDate(0, 0, -visitDays), v.now.AddDate(0, 0, -visitDays)); err != nil {
 				return 0, err
 			}
 			tidied = v.now

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"regexp"
@@ -185,13 +184,7 @@ func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time
 		return nil, nil, nil
 	}
 	var body limited
-	switch {
-	case large.Group != nil:
-		err = large.Group.Write(ctx, map[string]io.Writer{large.Path: &body})
-	case large.Write != nil:
-		err = large.Write(ctx, &body)
-	}
-	if err != nil || body.size == 0 {
+	if err := large.Write(ctx, &body); err != nil || body.size == 0 {
 		return nil, nil, err
 	}
 	return nil, newFormBody(large.Path, large.Header, &body), nil

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
 )
 
 // build makes every large document of a view, from prev where that is still
@@ -32,7 +33,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		return nil, err
 	}
 	docs := slices.DeleteFunc(slices.Clone(all), func(d roomDocument) bool { return d.Same != "" })
-	touched, err := m.touch(ctx, view, prev, docs)
+	since, err := m.touch(ctx, view, prev, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,14 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		if old != nil && (old.Room != d.room || old.OneTag != d.OneTag || d.ETag != "" && old.ETag != d.ETag || old.Own != (d.ETag != "")) {
 			old = nil
 		}
-		next := large{Room: d.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Public: d.Public, Names: d.Names, Header: d.Header, Modified: touched[i]}
+		next := large{Room: d.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Public: d.Public, Names: d.Names, Header: d.Header, Modified: since[i].time}
+		if d.Parts != nil {
+			if err := p.chunk(ctx, d.Document, &next, old, prev != nil && prev.foreign, since[i], view, m); err != nil {
+				return nil, fmt.Errorf("building %s: %w", d.Path, err)
+			}
+			m.Documents = append(m.Documents, next)
+			continue
+		}
 		switch {
 		case old == nil && next.Modified.IsZero():
 			next.Modified = site.Time
@@ -64,13 +72,11 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		}
 		m.Documents = append(m.Documents, next)
 	}
-	spooled, done, err := p.spool(ctx, todo)
-	defer done()
-	if err != nil {
-		return nil, err
-	}
-	for i, d := range spooled {
+	for i, d := range todo {
 		next := &m.Documents[i]
+		if next.Chunks != nil {
+			continue
+		}
 		if d != nil {
 			if err := p.press(ctx, d, next); err != nil {
 				return nil, err
@@ -94,50 +100,6 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		return nil, err
 	}
 	return m, p.files(ctx, view, prev, m)
-}
-
-// spool writes the documents of each group to temporary files, in one pass
-// each, and gives the documents as they are to be read from there. A document
-// alone in its group is given as it is. done removes the files; call it always.
-func (p *Press) spool(ctx context.Context, docs []*millrace.Document) (out []*millrace.Document, done func(), err error) {
-	var files []*os.File
-	done = func() {
-		for _, f := range files {
-			f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}
-	out = slices.Clone(docs)
-	groups := make(map[*millrace.Group][]int)
-	for i, d := range docs {
-		if d != nil && d.Group != nil {
-			groups[d.Group] = append(groups[d.Group], i)
-		}
-	}
-	for group, members := range groups {
-		if len(members) < 2 {
-			continue
-		}
-		to := make(map[string]io.Writer, len(members))
-		for _, i := range members {
-			f, err := os.CreateTemp(p.dir, unfinished+"*")
-			if err != nil {
-				return nil, done, err
-			}
-			files = append(files, f)
-			to[docs[i].Path] = &stoppable{ctx, f}
-			spooled := *docs[i]
-			spooled.Write = func(_ context.Context, w io.Writer) error {
-				_, err := io.Copy(w, io.NewSectionReader(f, 0, 1<<62))
-				return err
-			}
-			out[i] = &spooled
-		}
-		if err := group.Write(ctx, to); err != nil {
-			return nil, done, fmt.Errorf("building %d documents together: %w", len(members), err)
-		}
-	}
-	return out, done, nil
 }
 
 // later gives t, or the next whole second after another time if t is not in a
@@ -178,10 +140,59 @@ func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]roomD
 	return out, nil
 }
 
-// touch reads the log since prev: it gives for every document the time of the
-// newest entry that touches it, zero if none does, and sets m.Cursor.
-func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest, docs []roomDocument) ([]time.Time, error) {
-	touched := make([]time.Time, len(docs))
+// chunk completes next, a document of parts, from its earlier form.
+func (p *Press) chunk(ctx context.Context, d *millrace.Document, next, old *large, foreign bool, since changes, view millrace.View, m *manifest) error {
+	one := func(parts *millrace.Parts, next, old *large, changed []string) error {
+		var earlier *chunked
+		if old != nil && !foreign && !since.unreachable && old.Chunks != nil && (p.verified || old.Chunks.there(ctx, p.artifacts) == nil) {
+			earlier = old.Chunks
+		}
+		made, dropped, err := cut(ctx, p.artifacts, parts, earlier, changed)
+		if err != nil {
+			return err
+		}
+		m.dropped = append(m.dropped, dropped...)
+		next.Chunks, next.ETag, next.Modified = made, made.etag(), view.Site().Time
+		switch {
+		case old == nil:
+		case old.ETag == next.ETag:
+			next.Modified = old.Modified
+		default: // Last-Modified has whole seconds, and some clients go by it alone.
+			next.Modified = later(next.Modified, old.Modified)
+		}
+		return nil
+	}
+	if err := one(d.Parts, next, old, since.parts); err != nil || d.PartsKeyed == nil {
+		return err
+	}
+	keyed := *next
+	var last *large
+	if old != nil {
+		last = old.Keyed
+	}
+	if err := one(d.PartsKeyed, &keyed, last, since.partsKeyed); err != nil {
+		return fmt.Errorf("for those with a key: %w", err)
+	}
+	next.Keyed = &keyed
+	return nil
+}
+
+// changes is what has happened to a document since an edition.
+type changes struct {
+	time        time.Time // of the newest entry that touches it, zero if none does
+	parts       []string  // keys of the parts that may have changed
+	partsKeyed  []string
+	unreachable bool // the log does not reach back so far: everything may have changed
+}
+
+// maxKeys is how many keys of changed parts are held for a document: where more
+// have changed, all its parts are written again.
+const maxKeys = 100_000
+
+// touch reads the log since prev: it gives what has happened to every document,
+// and sets m.Cursor.
+func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest, docs []roomDocument) ([]changes, error) {
+	out := make([]changes, len(docs))
 	var since millrace.Cursor
 	if prev != nil {
 		since = prev.Cursor
@@ -189,14 +200,13 @@ func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest
 	for change, err := range view.Changes(ctx, since) {
 		switch {
 		case errors.Is(err, millrace.ErrConflict) && since != "":
-			// The log does not reach back so far: everything is new.
 			if _, err := m.touch(ctx, view, nil, nil); err != nil {
 				return nil, err
 			}
-			for i := range touched {
-				touched[i] = view.Site().Time
+			for i := range out {
+				out[i] = changes{time: view.Site().Time, unreachable: true}
 			}
-			return touched, nil
+			return out, nil
 		case err != nil:
 			return nil, fmt.Errorf("reading the log: %w", err)
 		}
@@ -212,12 +222,30 @@ func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest
 			at = view.Site().Time
 		}
 		for i, d := range docs {
-			if at.After(touched[i]) && (d.Touched == nil || d.Touched(change.URL)) {
-				touched[i] = at
-			}
+			out[i].add(d.Document, change.URL, at)
 		}
 	}
-	return touched, nil
+	return out, nil
+}
+
+// add adds the change of a page to those of a document.
+func (c *changes) add(d *millrace.Document, url string, at time.Time) {
+	if d.Parts == nil {
+		if at.After(c.time) && (d.Touched == nil || d.Touched(url)) {
+			c.time = at
+		}
+		return
+	}
+	if c.unreachable {
+		return
+	}
+	c.parts = append(c.parts, d.Parts.Changed(url)...)
+	if d.PartsKeyed != nil {
+		c.partsKeyed = append(c.partsKeyed, d.PartsKeyed.Changed(url)...)
+	}
+	if len(c.parts) > maxKeys {
+		*c = changes{unreachable: true}
+	}
 }
 
 // output is one file being written.
@@ -326,6 +354,9 @@ func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) e
 	if retired != nil {
 		retired.keep(p.dir, now)
 	}
+	if err := p.collectChunks(ctx, now); err != nil {
+		return fmt.Errorf("collecting old chunks: %w", err)
+	}
 	needed := make(map[string]bool)
 	if ed := p.current.Load(); ed != nil {
 		for name := range ed.manifest.names() {
@@ -359,6 +390,71 @@ func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) e
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// collectChunks deletes the chunks and nodes that no manifest of the store names,
+// after their grace period, which began when an edition was published that does
+// not need them. It looks for them once an hour.
+func (p *Press) collectChunks(ctx context.Context, now time.Time) error {
+	ed := p.current.Load()
+	for _, name := range ed.manifest.dropped {
+		if err := artifact.Touch(ctx, p.artifacts, name); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			return err
+		}
+	}
+	if now.Sub(p.collected) < min(time.Hour, p.chunkGrace) {
+		return nil
+	}
+	p.collected = now
+	needed := make(map[string]bool)
+	need := func(m *manifest) error {
+		return m.chunks(ctx, p.artifacts, func(name string) error {
+			needed[name] = true
+			return nil
+		})
+	}
+	if err := need(ed.manifest); err != nil {
+		return err
+	}
+	for raw, err := range p.from.Store.Manifests(ctx) {
+		m := new(manifest)
+		if err == nil {
+			err = json.Unmarshal(raw, m)
+		}
+		if err == nil {
+			err = need(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for info, err := range p.artifacts.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if needed[info.Name] || now.Sub(info.Modified) < p.chunkGrace {
+			continue
+		}
+		if err := p.artifacts.Delete(ctx, info.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunks calls f with the names of the chunks and nodes of a manifest.
+func (m *manifest) chunks(ctx context.Context, store artifact.Store, f func(name string) error) error {
+	for i := range m.Documents {
+		for d := &m.Documents[i]; d != nil; d = d.Keyed {
+			if d.Chunks == nil {
+				continue
+			}
+			if err := d.Chunks.Tree.walk(ctx, store, func(b *branch, height int) error { return f(b.name(height)) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // keep begins the grace period of the manifest's files again: also of those

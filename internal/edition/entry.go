@@ -78,7 +78,8 @@ type standing struct {
 type rep struct {
 	coding coding // what body is really in: identity when coding does not pay
 	body   []byte
-	file   string // name in entry.dir; "" = body
+	file   string  // name in entry.dir; "" = body
+	chunks *bodies // nil = file or body
 	size   int64
 	plain  int64     // without coding; 0 = not known
 	digest [1]string // Content-Digest or Repr-Digest

@@ -178,7 +178,7 @@ type age struct {
 // without a field for that costs nothing.
 func (e *entry) tell(h http.Header, r *rep, fresh bool) {
 	switch {
-	case e.cached == "" || r != nil && r.file != "":
+	case e.cached == "" || r != nil && r.made == 0:
 	case r == nil || fresh:
 		h[e.cached] = cacheMiss
 	default:

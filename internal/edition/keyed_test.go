@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -161,12 +160,8 @@ func TestKeyedFormAlike(t *testing.T) {
 	if n := room.renders.Load(); n != 3 { // even, odd, and odd again to compare
 		t.Errorf("documents were written %d times", n)
 	}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) != 2*int(codings) {
-		t.Errorf("two documents are %d files", len(files))
+	if n := filesIn(t, dir); n != 2*int(codings) {
+		t.Errorf("two documents are %d files", n)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // manifestFormat moves when a manifest is read in another way. One of another
 // format is not read: its documents are built anew.
-const manifestFormat = 2
+const manifestFormat = 3
 
 // manifest is what the store keeps of an edition's large documents, as JSON.
 type manifest struct {
@@ -41,6 +41,9 @@ type manifest struct {
 	// foreign: it was made under another key. It tells how old its documents
 	// are, and nothing of it is served.
 	foreign bool
+	// dropped are the names of the chunks and nodes that this manifest does not
+	// need and the one before does.
+	dropped []string
 }
 
 // large is one large document as it was built.
@@ -53,11 +56,15 @@ type large struct {
 	Public   bool        `json:"public,omitempty"`
 	Names    int64       `json:"names,omitempty"` // see millrace.Document
 	Header   http.Header `json:"header"`
-	Modified time.Time   `json:"modified"` // of Last-Modified
-	Files    []file      `json:"files"`    // identity first
+	Modified time.Time   `json:"modified"`        // of Last-Modified
+	Files    []file      `json:"files,omitempty"` // identity first; nil: Chunks
+	Chunks   *chunked    `json:"chunks,omitempty"`
 	// Keyed is the form for requests with a key, if it is another.
 	Keyed *large `json:"keyed,omitempty"`
 }
+
+// made reports whether the document has bytes.
+func (d *large) made() bool { return len(d.Files) > 0 || d.Chunks != nil }
 
 // files gives those of both forms.
 func (d *large) files() []file {
@@ -89,7 +96,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 		return m, fmt.Errorf("manifest: %w: made by another version or configuration", millrace.ErrConflict)
 	}
 	for _, d := range m.Documents {
-		if len(d.Files) == 0 || d.Keyed != nil && len(d.Keyed.Files) == 0 {
+		if !d.made() || d.Keyed != nil && !d.Keyed.made() {
 			return nil, fmt.Errorf("manifest: %w: %s has no file", millrace.ErrInvalid, d.Path)
 		}
 		for _, f := range d.files() {
@@ -111,7 +118,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 }
 
 // entry makes the document ready to be answered with.
-func (d *large) entry(dir string, guarded bool, now time.Time) (key, *entry, error) {
+func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(d.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("large document: %w: %w", millrace.ErrInvalid, err)
@@ -129,7 +136,17 @@ func (d *large) entry(dir string, guarded bool, now time.Time) (key, *entry, err
 		return key{}, nil, err
 	}
 	e.about(&millrace.Document{Names: d.Names}, d.Room)
-	e.key, e.dir, e.offer = keyOf(u), dir, 0
+	e.key, e.dir, e.offer = keyOf(u), p.dir, 0
+	if d.Chunks != nil {
+		for _, c := range []coding{identity, gzipCoding} {
+			r, err := d.Chunks.rep(c, p)
+			if err != nil {
+				return key{}, nil, err
+			}
+			e.offer |= 1 << c
+			e.reps[c].Store(r)
+		}
+	}
 	for _, f := range d.Files {
 		c, _ := codingOf(f.Coding)
 		e.offer |= 1 << c

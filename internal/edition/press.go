@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/store"
 )
 
@@ -38,7 +41,8 @@ type Options struct {
 	// the names of the rooms, such as their options: a manifest that was made
 	// under another key is not served. "" is a key like any other.
 	Key string
-	// Grace is how long the files of a superseded edition stay; 0 = an hour.
+	// Grace is how long the files of a superseded edition stay; 0 = an hour, and
+	// 24 hours for chunks.
 	Grace time.Duration
 	// Progress receives the progress of bringing the publication up to the site,
 	// in pages, and 0 of 0 when that has ended, also by an error. May be nil.
@@ -111,6 +115,10 @@ type Press struct {
 
 	publication atomic.Pointer[store.Publication]
 
+	artifacts  artifact.Store // chunks and nodes
+	chunkGrace time.Duration  // how long they stay once no manifest names them
+	damaged    atomic.Bool    // one of them could not be read
+
 	current atomic.Pointer[Edition]
 	cache   *cache
 	enc     encoders
@@ -118,11 +126,13 @@ type Press struct {
 	ready   chan struct{}
 	moved   atomic.Pointer[chan struct{}] // closed with the next edition
 
-	filing   atomic.Int64    // nanoseconds that the files of the last edition took
-	building sync.Mutex      // held while current changes; guards the fields below
-	verified bool            // the files found at start have been read
-	touched  time.Time       // when the files of current were last touched
-	seen     millrace.Cursor // of the site, as far as current has it; "" = not known
+	filing    atomic.Int64    // nanoseconds that the files of the last edition took
+	building  sync.Mutex      // held while current changes; guards the fields below
+	verified  bool            // the files found at start have been read
+	touched   time.Time       // when the files of current were last touched
+	kept      time.Time       // when its chunks were
+	collected time.Time       // when chunks were last collected
+	seen      millrace.Cursor // of the site, as far as current has it; "" = not known
 }
 
 // NewPress makes a press that keeps its files in dir, which it creates for its
@@ -134,8 +144,12 @@ func NewPress(from Source, rooms []Room, dir string, o *Options) (*Press, error)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("directory of large documents: %w", err)
 	}
+	artifacts, err := artifactdir.Open(filepath.Join(dir, "chunks"))
+	if err != nil {
+		return nil, fmt.Errorf("directory of large documents: %w", err)
+	}
 	p := &Press{
-		from: from, rooms: rooms, dir: dir, progress: o.Progress, busy: o.Busy, view: o.Search,
+		artifacts: artifacts, chunkGrace: cmp.Or(o.Grace, 24*time.Hour), from: from, rooms: rooms, dir: dir, progress: o.Progress, busy: o.Busy, view: o.Search,
 		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), sign: o.Signer, now: o.Now, log: o.Log,
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
@@ -180,16 +194,22 @@ func (p *Press) put(view millrace.View, m *manifest, stored uint64) error {
 	}
 	for i := range m.Documents {
 		d := &m.Documents[i]
-		k, e, err := d.entry(p.dir, p.guarded(d.Room), time.Now())
+		k, e, err := d.entry(p, p.guarded(d.Room), time.Now())
 		if err != nil {
 			return err
 		}
 		ed.large[k] = e
-		if d.Keyed == nil {
-			continue
+		if d.Keyed != nil {
+			if _, ed.keyed[k], err = d.Keyed.entry(p, true, time.Now()); err != nil {
+				return err
+			}
 		}
-		if _, ed.keyed[k], err = d.Keyed.entry(p.dir, true, time.Now()); err != nil {
-			return err
+		if last != nil && d.Chunks != nil { // whose digests may be known
+			for of, before := range map[*entry]*entry{e: last.large[k], ed.keyed[k]: last.keyed[k]} {
+				if of != nil && before != nil {
+					of.adopt(before)
+				}
+			}
 		}
 	}
 	plain := m.plainSizes()

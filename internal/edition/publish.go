@@ -87,7 +87,7 @@ func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error
 		p.log.Info("published edition is not reusable", "edition", stored.Number, "reason", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
-	if err := m.there(p.dir); err != nil {
+	if err := m.there(ctx, p); err != nil {
 		p.log.Warn("a published file is missing or damaged and will be built again", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
@@ -182,9 +182,11 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	if prev != nil && !prev.foreign && !p.verified {
 		complete = p.verify(prev) && complete
 	}
-	p.verified = true
+	if p.damaged.Swap(false) {
+		p.verified, complete = false, false
+	}
 	if complete && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
-		p.seen = at
+		p.seen, p.verified = at, true
 		return false, nil
 	}
 	start := time.Now()
@@ -203,7 +205,7 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	if err := p.put(head, next, stored.Number); err != nil {
 		return false, err
 	}
-	p.seen = at
+	p.seen, p.verified = at, true
 	if err := p.collect(ctx, prev, time.Now()); err != nil {
 		p.log.Warn("could not delete old files", "err", err)
 	}

@@ -154,7 +154,9 @@ func (e *entry) head(h http.Header, c coding) {
 	e.tell(h, r, false)
 	if r != nil {
 		h["Content-Length"] = r.length[:]
-		h["Repr-Digest"] = r.digest[:]
+		if digest := r.known(); digest[0] != "" {
+			h["Repr-Digest"] = digest
+		}
 		c = r.coding
 	} else if e.oneTag {
 		return // whether coding pays is known with the body
@@ -164,19 +166,39 @@ func (e *entry) head(h http.Header, c coding) {
 	}
 }
 
+// known returns the digest, "" if nothing has read the representation yet.
+func (r *rep) known() []string {
+	if r.chunks != nil {
+		return []string{r.chunks.known()}
+	}
+	return r.digest[:]
+}
+
 func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper, gate Gate) error {
 	rp, fresh, err := e.render(r.Context(), c, enc, k)
 	if err != nil {
 		return err
 	}
-	var content io.ReadSeeker
-	if rp.file != "" {
+	var content func(w io.Writer, from, n int64) error // nil: body
+	digest := rp.digest[:]
+	switch {
+	case rp.chunks != nil:
+		sum, err := rp.chunks.digest(r.Context())
+		if err != nil {
+			return fmt.Errorf("large document %s: %w", e.key.path, err)
+		}
+		digest = []string{sum}
+		content = func(w io.Writer, from, n int64) error { return rp.chunks.write(r.Context(), w, from, n) }
+	case rp.file != "":
 		f, err := os.Open(filepath.Join(e.dir, rp.file))
 		if err != nil {
 			return fmt.Errorf("large document %s: %w: %w", e.key.path, millrace.ErrUnavailable, err)
 		}
 		defer f.Close()
-		content = f
+		content = func(w io.Writer, from, n int64) error {
+			_, err := io.Copy(w, io.NewSectionReader(f, from, n))
+			return err
+		}
 	}
 	h := w.Header()
 	e.full(h, c)
@@ -191,14 +213,14 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	switch status {
 	case http.StatusOK:
 		h["Content-Length"] = rp.length[:]
-		h["Content-Digest"] = rp.digest[:]
+		h["Content-Digest"] = digest
 		if err := e.sign(h, rp, keyOf(r.URL)); err != nil {
 			return fmt.Errorf("signing %s: %w", e.key.path, err)
 		}
 	case http.StatusPartialContent:
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, rp.size))
 		h.Set("Content-Length", strconv.FormatInt(n, 10))
-		h["Repr-Digest"] = rp.digest[:]
+		h["Repr-Digest"] = digest
 	case http.StatusRequestedRangeNotSatisfiable:
 		clear(h)
 		h.Set("Content-Range", fmt.Sprintf("bytes */%d", rp.size))
@@ -223,7 +245,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		}
 		defer end()
 	}
-	return sendFile(w, content, from, n, status)
+	return sendLarge(w, n, status, func(w io.Writer) error { return content(w, from, n) })
 }
 
 // plainPart gives the size without coding of n bytes of the representation, 0
@@ -242,16 +264,14 @@ func (r *rep) plainPart(n int64) int64 {
 // document is given up.
 const slowest = 16 << 10
 
-func sendFile(w http.ResponseWriter, content io.ReadSeeker, from, n int64, status int) error {
-	if _, err := content.Seek(from, io.SeekStart); err != nil {
-		return fmt.Errorf("large document: %w", err)
-	}
+// sendLarge sends n bytes of a large document, which content writes.
+func sendLarge(w http.ResponseWriter, n int64, status int, content func(io.Writer) error) error {
 	// The server's own limit is one for pages. A writer without deadlines, as
 	// in tests, has none to extend.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	w.WriteHeader(status)
-	if _, err := io.CopyN(w, content, n); err != nil {
+	if err := content(w); err != nil {
 		return fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	return nil

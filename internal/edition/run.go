@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
 	"github.com/millrace/millrace/internal/lease"
 )
 
@@ -84,6 +85,18 @@ func (p *Press) look(ctx context.Context) {
 		if now := time.Now(); now.Sub(p.touched) > p.grace/2 {
 			ed.manifest.keep(p.dir, now)
 			p.touched = now
+		}
+		if now := time.Now(); p.kept.IsZero() {
+			p.kept = now
+		} else if now.Sub(p.kept) > p.chunkGrace/2 {
+			p.kept = now
+			err := ed.manifest.chunks(ctx, p.artifacts, func(name string) error { return artifact.Touch(ctx, p.artifacts, name) })
+			if err != nil && ctx.Err() == nil {
+				p.log.WarnContext(ctx, "could not keep chunks", "err", err)
+			}
+		}
+		if p.damaged.Load() {
+			p.Changed()
 		}
 		if ed.manifest.due(p.now()) {
 			p.Changed()

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -113,10 +114,20 @@ func (m *manifest) due(now time.Time) bool {
 	return m != nil && !m.Again.IsZero() && !now.Before(m.Again)
 }
 
-// there checks that every file of the edition is there with its size.
-func (m *manifest) there(dir string) error {
+// there checks that every file of the edition is there with its size, and the
+// first time that its chunks are.
+func (m *manifest) there(ctx context.Context, p *Press) error {
+	dir := p.dir
 	for i := range m.Documents {
 		if err := m.Documents[i].there(dir, false); err != nil {
+			return err
+		}
+	}
+	if !p.verified {
+		if err := m.chunks(ctx, p.artifacts, func(name string) error {
+			_, err := p.artifacts.Stat(ctx, name)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -217,19 +228,32 @@ func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	next := large{
 		Room: s.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Names: d.Names, Header: d.Header, Modified: s.view.Site().Time,
 	}
+	var last *large
+	if s.prev != nil {
+		if i := slices.IndexFunc(s.prev.Documents, func(l large) bool { return l.Path == next.Path }); i >= 0 {
+			last = &s.prev.Documents[i]
+		}
+	}
+	if d.Parts != nil {
+		since, err := new(manifest).touch(ctx, s.view, s.prev, []roomDocument{{d, s.room}})
+		if err != nil {
+			return err
+		}
+		if err := s.press.chunk(ctx, d, &next, last, false, since[0], s.view, s.m); err != nil {
+			return err
+		}
+		s.m.Documents = append(s.m.Documents, next)
+		return nil
+	}
 	if err := s.press.press(ctx, d, &next); err != nil {
 		return err
 	}
-	if s.prev != nil {
-		for _, last := range s.prev.Documents {
-			switch {
-			case last.Path != next.Path:
-			case last.ETag == next.ETag:
-				next.Modified = last.Modified
-			default:
-				next.Modified = later(next.Modified, last.Modified)
-			}
-		}
+	switch {
+	case last == nil:
+	case last.ETag == next.ETag:
+		next.Modified = last.Modified
+	default:
+		next.Modified = later(next.Modified, last.Modified)
 	}
 	s.m.Documents = append(s.m.Documents, next)
 	return nil

@@ -68,7 +68,11 @@ func (w *response) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	n, err := w.ResponseWriter.Write(b)
+	write := w.ResponseWriter.Write
+	if w.paced {
+		write = w.send
+	}
+	n, err := write(b)
 	w.bytes += int64(n)
 	w.out(err)
 	return n, err
@@ -83,16 +87,13 @@ func (w *response) out(err error) {
 
 // ReadFrom lets the server send a file without copying it.
 func (w *response) ReadFrom(r io.Reader) (int64, error) {
+	if w.paced {
+		return io.Copy(struct{ io.Writer }{w}, r)
+	}
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	var n int64
-	var err error
-	if w.paced {
-		n, err = w.send(r)
-	} else {
-		n, err = io.Copy(w.ResponseWriter, r)
-	}
+	n, err := io.Copy(w.ResponseWriter, r)
 	w.bytes += n
 	w.out(err)
 	return n, err

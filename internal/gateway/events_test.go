@@ -137,7 +137,7 @@ func TestEventSizes(t *testing.T) {
 	if e, _ := size("If-None-Match", "*"); e.Status != 304 || e.Bytes != 0 || e.Size != 0 || !e.Cached {
 		t.Errorf("%+v", e)
 	}
-	ask(g, "GET", "/llm-pages.json", "Accept-Encoding", "br", "User-Agent", gptBot)
+	ask(g, "GET", "/llm-pages.json", "Accept-Encoding", "gzip", "User-Agent", gptBot)
 	list := kept.last()[0]
 	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
 	if whole := kept.last()[0]; list.Bytes >= whole.Bytes || list.Size != whole.Bytes {

@@ -2,9 +2,8 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -56,33 +55,26 @@ func (w *response) Large() (end func(), err error) {
 // stall is how long a client may take for one chunk.
 const stall = time.Minute
 
-// send sends a body slowly.
-func (w *response) send(r io.Reader) (sent int64, err error) {
+// send sends bytes slowly.
+func (w *response) send(b []byte) (sent int, err error) {
 	p, ctx, c := w.g.pacing, w.r.Context(), w.who()
 	control := http.NewResponseController(w.ResponseWriter)
-	for {
-		chunk := p.chunk
-		if l, ok := r.(*io.LimitedReader); ok {
-			if chunk = min(chunk, l.N); chunk <= 0 {
-				return sent, nil
-			}
-		}
-		wait := p.count(w.g.limits, c, chunk)
+	for chunk := range slices.Chunk(b, int(p.chunk)) {
+		n := int64(len(chunk))
+		wait := p.count(w.g.limits, c, n)
 		// A writer without deadlines, as in tests, has none to move.
 		_ = control.SetWriteDeadline(time.Now().Add(wait + stall))
 		if err := rest(ctx, wait); err != nil {
-			p.count(w.g.limits, c, -chunk) // others shall not wait for what nobody was sent
+			p.count(w.g.limits, c, -n) // what is not sent is not counted
 			return sent, err
 		}
-		n, err := io.CopyN(w.ResponseWriter, r, chunk)
-		sent += n
-		switch {
-		case errors.Is(err, io.EOF):
-			return sent, nil
-		case err != nil:
+		n1, err := w.ResponseWriter.Write(chunk)
+		sent += n1
+		if err != nil {
 			return sent, err
 		}
 	}
+	return sent, nil
 }
 
 // count counts n bytes, and says how long to wait before they are sent.

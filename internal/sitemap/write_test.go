@@ -1,29 +1,26 @@
-package sitemap_test
+package sitemap
 
 import (
-	"strings"
+	"bytes"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace"
 )
 
 // What is written is read again, odd URLs and foreign elements included.
-func TestWriter(t *testing.T) {
+func TestWrite(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 54, 18, 0, time.FixedZone("", 3600))
-	var b strings.Builder
-	w := sitemap.NewWriter(&b, "<x:note at=\""+sitemap.Escape(`"<&'`)+"\"/>\n", sitemap.Namespace{Prefix: "x", URI: "https://x.example/?a=1&b=2"})
-	w.Page("https://example.com/?a=1&b=%22'", at)
-	w.Page("https://example.com/plain", time.Time{})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	b := begin("urlset", "<x:note at=\""+Escape(`"<&'`)+"\"/>\n", []Namespace{{Prefix: "x", URI: "https://x.example/?a=1&b=2"}})
+	b = appendEntry(b, "url", "https://example.com/?a=1&b=%22'", at)
+	b = appendEntry(b, "url", "https://example.com/plain", time.Time{})
+	b = append(b, end("urlset")...)
 	var got []string
-	for e, err := range sitemap.Parse(strings.NewReader(b.String()), nil) {
+	for e, err := range Parse(bytes.NewReader(b), nil) {
 		if err != nil {
-			t.Fatalf("%v in\n%s", err, b.String())
+			t.Fatalf("%v in\n%s", err, b)
 		}
 		got = append(got, e.URL+" "+e.Modified.Format(time.RFC3339))
 	}
@@ -31,15 +28,14 @@ func TestWriter(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	b.Reset()
-	w = sitemap.NewIndexWriter(&b)
-	w.Sitemap("https://example.com/sitemap-2-of-4.xml", at)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for e, err := range sitemap.Parse(strings.NewReader(b.String()), nil) {
-		if err != nil || !e.Sitemap || e.URL != "https://example.com/sitemap-2-of-4.xml" {
+	got = nil
+	for e, err := range Parse(bytes.NewReader(Index(millrace.Site{Docs: "https://example.com/"}, 2)), nil) {
+		if err != nil || !e.Sitemap {
 			t.Errorf("%+v, %v", e, err)
 		}
+		got = append(got, e.URL)
+	}
+	if diff := cmp.Diff([]string{"https://example.com/sitemap.xml", "https://example.com/sitemap-2-of-2.xml"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -40,7 +40,7 @@ func (d *Draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 // All yields the lists, which get the overview of a site without a home page, that
 // overview, the other documents that the site has once, and every M-URL.
 func (d *Draft) All(
-	ctx context.Context, v millrace.View, lists func(*Overview) []*millrace.Document, once ...*millrace.Document,
+	ctx context.Context, v millrace.View, lists func(*Overview) ([]*millrace.Document, error), once ...*millrace.Document,
 ) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		site := v.Site()
@@ -49,7 +49,11 @@ func (d *Draft) All(
 			yield(nil, err)
 			return
 		}
-		docs := lists(over)
+		docs, err := lists(over)
+		if err != nil {
+			yield(nil, fmt.Errorf("%s: list: %w", d.Name, err))
+			return
+		}
 		if over != nil {
 			docs = append(docs, d.overviewDocument(site, over))
 		}

@@ -1,11 +1,13 @@
 package tct
 
 import (
-	"bufio"
-	"io"
+	"context"
+	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // ListHead and ListTail enclose the items of a list.
@@ -14,43 +16,66 @@ const (
 	ListTail = "]}"
 )
 
-// ListWriter writes a list. Close it in the end.
-type ListWriter struct {
-	d    *Draft
-	site millrace.Site
-	docs string
-	out  *bufio.Writer
-	sep  string
-	buf  []byte
-}
+// first is the key of the item that a list begins with. Identities are after it.
+const first = " "
 
-// NewListWriter starts a list of the M-URLs of site.
-func (d *Draft) NewListWriter(w io.Writer, site millrace.Site) *ListWriter {
-	l := &ListWriter{d: d, site: site, docs: strings.TrimSuffix(site.Docs, "/"), out: bufio.NewWriterSize(w, 64<<10), sep: "\n"}
-	_, _ = l.out.WriteString(ListHead) // an error stays until Close
-	return l
-}
-
-// Page writes the item of a page.
-func (l *ListWriter) Page(t millrace.Tag) error {
-	return l.item(t.URL, l.d.path(l.site, t), FormatTime(t.Modified), t.Value)
-}
-
-// Overview writes the item of an overview.
-func (l *ListWriter) Overview(o *Overview) error {
-	return l.item(o.CanonicalURL, o.path, o.Modified, o.tag)
-}
-
-func (l *ListWriter) item(curl, path, modified, tag string) error {
-	it := Item{CURL: curl, MURL: l.docs + path, Modified: Date(modified), ContentHash: tag, ETag: tag}
-	l.buf = l.d.AppendItem(append(l.buf[:0], l.sep...), &it)
-	l.sep = ",\n"
-	_, err := l.out.Write(l.buf)
-	return err
-}
-
-// Close ends the list. It does not close the writer below.
-func (l *ListWriter) Close() error {
-	_, _ = l.out.WriteString(ListTail)
-	return l.out.Flush()
+// List returns the parts of a list: the item of the overview or of the page first,
+// if there is one, and the pages that in reports true of, in the order of
+// identities. in may be nil.
+func (d *Draft) List(v millrace.View, over *Overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
+	site := v.Site()
+	docs := strings.TrimSuffix(site.Docs, "/")
+	var buf []byte
+	item := func(curl, path, modified, tag string) []byte {
+		it := Item{CURL: curl, MURL: docs + path, Modified: Date(modified), ContentHash: tag, ETag: tag}
+		buf = d.AppendItem(buf[:0], &it)
+		return buf
+	}
+	page := func(t millrace.Tag) []byte { return item(t.URL, d.path(site, t), FormatTime(t.Modified), t.Value) }
+	homeURL, homeIdentity := "", ""
+	if home != nil {
+		homeURL, homeIdentity = home.URL, canon.Relative(site.Base, home.URL)
+	}
+	return &millrace.Parts{
+		Version: fmt.Sprintf("%q %q %q %t", site.Base, site.Docs, homeURL, over != nil),
+		Head:    []byte(ListHead + "\n"), Between: []byte(",\n"), Tail: []byte(ListTail), Empty: []byte(ListHead + ListTail),
+		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
+			return func(yield func(millrace.Part, error) bool) {
+				if key < first {
+					if over != nil && !yield(millrace.Part{Key: first, Body: item(over.CanonicalURL, over.path, over.Modified, over.tag)}, nil) ||
+						home != nil && !yield(millrace.Part{Key: first, Body: page(*home)}, nil) {
+						return
+					}
+				}
+				for t, err := range v.Tags(ctx, d.Name, strings.TrimPrefix(key, first)) {
+					if err != nil {
+						yield(millrace.Part{}, err)
+						return
+					}
+					identity := canon.Relative(site.Base, t.URL)
+					if t.URL == homeURL || in != nil && !in(identity) {
+						continue
+					}
+					if !yield(millrace.Part{Key: identity, Body: page(t)}, nil) {
+						return
+					}
+				}
+			}
+		},
+		Changed: func(url string) (keys []string) {
+			if over != nil {
+				keys = append(keys, first)
+			}
+			identity := canon.Relative(site.Base, url)
+			_, after := d.Names.Rivals(identity) // whose names may be others
+			for _, i := range append(after, identity) {
+				if i == homeIdentity {
+					keys = append(keys, first)
+				} else if in == nil || in(i) {
+					keys = append(keys, i)
+				}
+			}
+			return keys
+		},
+	}
 }

@@ -21,7 +21,7 @@ const (
 func (p *publisher) Announce(v millrace.View) millrace.Notice {
 	docs := strings.TrimSuffix(v.Site().Docs, "/")
 	n := millrace.Notice{
-		RootData: []json.RawMessage{pointer(docs, v.Site().Pages <= maxTwin)},
+		RootData: []json.RawMessage{pointer(docs)},
 		Entries:  []millrace.Entry{{URL: docs + pathWellKnown, Type: "application/json"}},
 		Allow:    []string{"/arc-sitemap", "/.well-known/arc-"},
 	}
@@ -35,18 +35,14 @@ func (p *publisher) Announce(v millrace.View) millrace.Notice {
 }
 
 // pointer gives the JSON-LD that leads to the list (E.3.2). The example of the
-// specification has no contentUrl, without which a DataDownload is none. twin
-// says whether there is one in YAML.
-func pointer(docs string, twin bool) json.RawMessage {
+// specification has no contentUrl, without which a DataDownload is none.
+func pointer(docs string) json.RawMessage {
 	type download struct {
 		Type     string `json:"@type"`
 		Encoding string `json:"encodingFormat"`
 		URL      string `json:"contentUrl"`
 	}
-	forms := []download{{"DataDownload", "application/json", docs + pathList}}
-	if twin {
-		forms = append(forms, download{"DataDownload", yamlType, docs + pathYAML})
-	}
+	forms := []download{{"DataDownload", "application/json", docs + pathList}, {"DataDownload", yamlType, docs + pathYAML}}
 	b, err := json.Marshal(struct {
 		Context      string     `json:"@context"`
 		Type         string     `json:"@type"`

@@ -30,7 +30,6 @@ type publisher struct {
 	rate   string // crawl_rate
 	o      protocol.PublisherOptions
 	paths  []priority
-	key    string           // moves with whatever of the options is in a list
 	most   int              // changes of a day that has a delta
 	now    func() time.Time // which days there have been: no document says it
 }
@@ -52,7 +51,6 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 		p.update = p.o.Policy.Updated
 		p.rate = crawlRate(p.o.Policy.Rate)
 	}
-	p.key = canon.SHA256Hex(fmt.Appendf(nil, "%d %q %q %q %v %t", tagFormat, p.rate, p.o.Contact, p.o.Listed, p.paths, p.o.Auth))
 	return p
 }
 

@@ -2,12 +2,10 @@ package arc
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +30,6 @@ type day struct {
 	since  uint64 // the last sequence number before it
 	n      int    // of changes that no other has followed
 	newest time.Time
-	sum    hash.Hash // of the changes
 }
 
 // changedDays gives the days that have deltas, in order: up to that of the
@@ -65,7 +62,7 @@ func daysSince(ctx context.Context, v millrace.View, start, last time.Time) ([]*
 		if since == 0 {
 			days, start = nil, at
 		}
-		days = append(days, &day{start: at, since: since, newest: at, sum: sha256.New()})
+		days = append(days, &day{start: at, since: since, newest: at})
 	}
 	for c, err := range v.Changes(ctx, site.At(days[0].since)) {
 		if err != nil {
@@ -80,70 +77,87 @@ func daysSince(ctx context.Context, v millrace.View, start, last time.Time) ([]*
 		if c.Time.After(d.newest) {
 			d.newest = c.Time
 		}
-		fmt.Fprintf(d.sum, "%d %s %s %d\n", c.Kind, c.URL, c.Version, c.Time.UnixMilli())
 	}
 	days[len(days)-1].newest = site.Time // what has changed the list has changed its newest delta
 	return days, nil
 }
 
-// delta gives the delta of a day (E.8). Its validator is of what has changed,
-// so that it is written again only when that is something else.
+// delta returns the delta of a day (E.8). Its entries are in the order of
+// identities.
 func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 	site := v.Site()
-	doc := p.large(deltaPath(d.start), contentType, func(ctx context.Context, w io.Writer, keyed bool) error {
-		return p.writeDelta(ctx, v, d, w, keyed)
+	doc := p.large(deltaPath(d.start), contentType, func(keyed bool) *millrace.Parts {
+		h := p.head(site, d.newest).append(nil)
+		return &millrace.Parts{
+			Version: p.version(site), Head: append(h, '\n'), Between: []byte(",\n"), Tail: []byte(listTail), Empty: append(h[:len(h):len(h)], listTail...),
+			After: p.changes(v, d, keyed), Changed: func(u string) []string { return []string{canon.Relative(site.Base, u)} },
+		}
 	})
-	head := p.head(site, d.newest).append(nil)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%x", p.key, head, d.sum.Sum(nil)))
-	doc.ETag = "d-" + hex.EncodeToString(sum[:16])
-	doc.Touched = func(string) bool { return false }
 	doc.Names = int64(d.n)
 	return doc
 }
 
 func deltaPath(day time.Time) string { return pathDeltas + day.Format(time.DateOnly) + ".json" }
 
-// writeDelta writes what changed last on a day. A page that is gone, or not
-// listed any more, is not to be indexed. One that no list has named is not named
-// here either: its address was never public.
-func (p *publisher) writeDelta(ctx context.Context, v millrace.View, d *day, w io.Writer, keyed bool) error {
+// changes returns [millrace.Parts].After of a delta: the entries of the pages that
+// changed last on its day. A page that is gone, or not listed any more, is not to
+// be indexed. One that no list has named is not named here either: its address
+// was never public.
+func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 	site := v.Site()
 	named := p.named(site)
-	out := newLines(w, p.head(site, d.newest))
-	var buf []byte
+	return func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
+		return func(yield func(millrace.Part, error) bool) {
+			urls, err := d.urls(ctx, v, key)
+			if err != nil {
+				yield(millrace.Part{}, err)
+				return
+			}
+			var buf []byte
+			for _, u := range urls {
+				e := &entry{URL: u, Robots: "noindex"}
+				t, err := v.Tag(ctx, Name, u)
+				if _, ok := named[u]; ok { // as the list has it: who holds the page has to let go of it
+					e, err = listedEntry(ctx, v, u)
+				} else if err == nil {
+					e = nil
+					buf, err = p.entry(ctx, v, t, keyed, buf[:0])
+				} else if errors.Is(err, millrace.ErrGone) {
+					err = nil
+				} else if errors.Is(err, millrace.ErrNotFound) {
+					continue
+				}
+				if err == nil && e != nil {
+					buf = e.append(buf[:0])
+				}
+				if !yield(millrace.Part{Key: canon.Relative(site.Base, u), Body: buf}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// urls returns the pages that changed last on the day, with an identity after the
+// given one, in the order of identities.
+func (d *day) urls(ctx context.Context, v millrace.View, after string) ([]string, error) {
+	site := v.Site()
+	var urls []string
 	for c, err := range v.Changes(ctx, site.At(d.since)) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength {
 			break // the log is in order
 		}
-		t, err := v.Tag(ctx, Name, c.URL)
-		switch {
-		case named[c.URL] != "": // as the list has it: who holds the page has to let go of it
-			e, err := listedEntry(ctx, v, c.URL)
-			if err != nil {
-				return err
-			}
-			buf = e.append(buf[:0])
-		case errors.Is(err, millrace.ErrGone):
-			e := entry{URL: c.URL, Robots: "noindex"}
-			buf = e.append(buf[:0])
-		case errors.Is(err, millrace.ErrNotFound):
-			continue
-		case err != nil:
-			return err
-		default:
-			if buf, err = entryOfTag(ctx, v, t, keyed, buf[:0]); err != nil {
-				return err
-			}
-			buf = p.prefer(site, t.URL, buf)
-		}
-		if err := out.write(buf); err != nil {
-			return err
+		if canon.Relative(site.Base, c.URL) > after {
+			urls = append(urls, c.URL)
 		}
 	}
-	return out.end()
+	slices.SortFunc(urls, func(a, b string) int {
+		return strings.Compare(canon.Relative(site.Base, a), canon.Relative(site.Base, b))
+	})
+	return urls, nil
 }
 
 // quietDay gives the delta of a day on which nothing was changed last, up to

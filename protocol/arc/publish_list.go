@@ -1,12 +1,12 @@
 package arc
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -14,91 +14,146 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// maxTwin is the most pages of a site whose list has a twin in YAML: readers of
-// YAML hold all of a file in memory, and the twin costs what the list costs.
-const maxTwin = 20_000
-
-// lists gives the list under its two names, and its twin.
+// lists returns the list under its two names, and its twin in YAML.
 func (p *publisher) lists(v millrace.View) []*millrace.Document {
-	list := p.large(pathList, contentType, func(ctx context.Context, w io.Writer, keyed bool) error {
-		return p.writeList(ctx, v, w, keyed)
+	site := v.Site()
+	list := p.large(pathList, contentType, func(keyed bool) *millrace.Parts {
+		h := p.head(site, site.Time).append(nil)
+		return &millrace.Parts{
+			Version: p.version(site), Head: append(h, '\n'), Between: []byte(",\n"), Tail: []byte(listTail), Empty: append(h[:len(h):len(h)], listTail...),
+			After: p.entries(v, keyed), Changed: p.keys(site),
+		}
 	})
-	list.Names = int64(v.Site().Pages)
+	list.Names = int64(site.Pages)
 	known := *list
 	known.Path, known.Same = pathWellKnown, pathList
-	docs := []*millrace.Document{list, &known}
-	if v.Site().Pages > maxTwin {
-		return docs
-	}
-	twin := p.large(pathYAML, yamlType, func(ctx context.Context, w io.Writer, keyed bool) error {
-		return p.writeYAML(ctx, v, w, keyed)
+	twin := p.large(pathYAML, yamlType, func(keyed bool) *millrace.Parts {
+		h, entries := p.head(site, site.Time).appendYAML(nil), p.entries(v, keyed)
+		return &millrace.Parts{
+			Version: p.version(site), Head: append(h, '\n'), Empty: append(h[:len(h):len(h)], " []\n"...), Changed: p.keys(site),
+			After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
+				return func(yield func(millrace.Part, error) bool) {
+					var buf []byte
+					for part, err := range entries(ctx, key) {
+						if err == nil {
+							buf = appendYAMLEntry(buf[:0], part.Body)
+							part.Body = buf
+						}
+						if !yield(part, err) {
+							return
+						}
+					}
+				}
+			},
+		}
 	})
 	twin.Names = list.Names
-	return append(docs, twin)
+	return []*millrace.Document{list, &known, twin}
 }
 
-// large gives a large document in the forms that it has.
-func (p *publisher) large(path, contentType string, write func(ctx context.Context, w io.Writer, keyed bool) error) *millrace.Document {
-	form := func(keyed bool) func(context.Context, io.Writer) error {
-		return func(ctx context.Context, w io.Writer) error {
-			if err := write(ctx, w, keyed); err != nil {
+// version returns [millrace.Parts].Version of the documents of a site.
+func (p *publisher) version(site millrace.Site) string {
+	return fmt.Sprintf("%d %s", tagFormat, site.Base)
+}
+
+// large returns a large document in the forms that it has.
+func (p *publisher) large(path, contentType string, parts func(keyed bool) *millrace.Parts) *millrace.Document {
+	form := func(keyed bool) (*millrace.Parts, func(context.Context, io.Writer) error) {
+		parts := parts(keyed)
+		return parts, func(ctx context.Context, w io.Writer) error {
+			if err := parts.Write(ctx, w); err != nil {
 				return fmt.Errorf("%s: %s: %w", Name, path, err)
 			}
 			return nil
 		}
 	}
-	d := &millrace.Document{Path: path, Header: header(contentType), Large: true, Write: form(p.o.Auth)}
+	d := &millrace.Document{Path: path, Header: header(contentType), Large: true}
+	d.Parts, d.Write = form(p.o.Auth)
 	if !p.o.Auth && !p.o.Static {
-		d.WriteKeyed = form(true)
+		d.PartsKeyed, d.WriteKeyed = form(true)
 	}
 	return d
 }
 
-// entries gives every entry of a list to write, in the order of the
-// identities: those of pages, and then those that are listed by name alone.
-// The bytes hold until the next one.
-func (p *publisher) entries(ctx context.Context, v millrace.View, keyed bool, write func(entry []byte) error) error {
-	site := v.Site()
+// listedKey begins the keys of pages that are listed by URL alone. They are
+// after identities, in the order of the options.
+const listedKey = "~"
+
+// keyOfListed returns the key of the page that one of the options names.
+func keyOfListed(i int, u string) string { return fmt.Sprintf("%s%06d %s", listedKey, i, u) }
+
+// keys returns [millrace.Parts].Changed of the documents of a site.
+func (p *publisher) keys(site millrace.Site) func(u string) []string {
 	named := p.named(site)
-	var buf []byte
-	for t, err := range v.Tags(ctx, Name, "") {
-		if err != nil {
-			return err
+	return func(u string) []string {
+		if i, ok := named[u]; ok {
+			return []string{keyOfListed(i, u)}
 		}
-		if named[t.URL] != "" {
-			continue // the stricter of the two holds
-		}
-		if buf, err = entryOfTag(ctx, v, t, keyed, buf[:0]); err != nil {
-			return err
-		}
-		buf = p.prefer(site, t.URL, buf)
-		if err := write(buf); err != nil {
-			return err
-		}
+		return []string{canon.Relative(site.Base, u)}
 	}
-	for _, path := range p.o.Listed {
-		u := listedURL(site, path)
-		if named[u] != path {
-			continue // no URL, or the same as one before
-		}
-		e, err := listedEntry(ctx, v, u)
-		if err != nil {
-			return err
-		}
-		if err := write(e.append(buf[:0])); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// named gives the pages that are listed by name alone: by URL, the path that
-// names it first.
-func (p *publisher) named(site millrace.Site) map[string]string {
-	named := make(map[string]string, len(p.o.Listed))
-	for _, path := range p.o.Listed {
-		if u := listedURL(site, path); u != "" && named[u] == "" {
-			named[u] = path
+// entries returns [millrace.Parts].After of a list: the entries of pages in the
+// order of identities, and then those that are listed by URL alone.
+func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
+	site := v.Site()
+	named := p.named(site)
+	return func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
+		return func(yield func(millrace.Part, error) bool) {
+			var buf []byte
+			if !strings.HasPrefix(key, listedKey) {
+				for t, err := range v.Tags(ctx, Name, key) {
+					_, stricter := named[t.URL] // of the two
+					if err == nil && stricter {
+						continue
+					}
+					if err == nil {
+						buf, err = p.entry(ctx, v, t, keyed, buf[:0])
+					}
+					if !yield(millrace.Part{Key: canon.Relative(site.Base, t.URL), Body: buf}, err) || err != nil {
+						return
+					}
+				}
+			}
+			for i, path := range p.o.Listed {
+				u := listedURL(site, path)
+				if first, ok := named[u]; !ok || first != i {
+					continue // no URL, or the same as one before
+				}
+				part := millrace.Part{Key: keyOfListed(i, u)}
+				if part.Key <= key {
+					continue
+				}
+				e, err := listedEntry(ctx, v, u)
+				if err == nil {
+					buf = e.append(buf[:0])
+					part.Body = buf
+				}
+				if !yield(part, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// entry appends the entry of a page to dst.
+func (p *publisher) entry(ctx context.Context, v millrace.View, t millrace.Tag, keyed bool, dst []byte) ([]byte, error) {
+	dst, err := entryOfTag(ctx, v, t, keyed, dst)
+	if err != nil {
+		return nil, err
+	}
+	return p.prefer(v.Site(), t.URL, dst), nil
+}
+
+// named returns the pages that are listed by URL alone: by URL, the index of the
+// option that names it first.
+func (p *publisher) named(site millrace.Site) map[string]int {
+	named := make(map[string]int, len(p.o.Listed))
+	for i, path := range p.o.Listed {
+		u := listedURL(site, path)
+		if _, ok := named[u]; u != "" && !ok {
+			named[u] = i
 		}
 	}
 	return named
@@ -123,63 +178,6 @@ func listedURL(site millrace.Site, path string) string {
 		return ""
 	}
 	return u
-}
-
-// writeList writes the list as JSON, one page a line.
-func (p *publisher) writeList(ctx context.Context, v millrace.View, w io.Writer, keyed bool) error {
-	site := v.Site()
-	out := newLines(w, p.head(site, site.Time))
-	if err := p.entries(ctx, v, keyed, out.write); err != nil {
-		return err
-	}
-	return out.end()
-}
-
-// lines writes a list as JSON.
-type lines struct {
-	out *bufio.Writer
-	sep string
-}
-
-func newLines(w io.Writer, h *head) *lines {
-	l := &lines{bufio.NewWriterSize(w, 64<<10), "\n"}
-	_, _ = l.out.Write(h.append(nil)) // an error stays until Flush
-	return l
-}
-
-func (l *lines) write(entry []byte) error {
-	_, _ = l.out.WriteString(l.sep)
-	l.sep = ",\n"
-	_, err := l.out.Write(entry)
-	return err
-}
-
-func (l *lines) end() error {
-	_, _ = l.out.WriteString(listTail)
-	return l.out.Flush()
-}
-
-// writeYAML writes the list as YAML.
-func (p *publisher) writeYAML(ctx context.Context, v millrace.View, w io.Writer, keyed bool) error {
-	site := v.Site()
-	out := bufio.NewWriterSize(w, 64<<10)
-	buf := p.head(site, site.Time).appendYAML(nil)
-	_, _ = out.Write(buf) // an error stays until Flush
-	n := 0
-	if err := p.entries(ctx, v, keyed, func(entry []byte) error {
-		if n++; n == 1 {
-			_ = out.WriteByte('\n')
-		}
-		buf = appendYAMLEntry(buf[:0], entry)
-		_, err := out.Write(buf)
-		return err
-	}); err != nil {
-		return err
-	}
-	if n == 0 {
-		_, _ = out.WriteString(" []\n")
-	}
-	return out.Flush()
 }
 
 // priority is the crawl_priority of a path and everything below.

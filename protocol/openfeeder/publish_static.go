@@ -124,17 +124,14 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 		}
 		limit := cmp.Or(p.o.ListItems, staticItems)
 		files := pagesOf(published, limit)
-		group := &millrace.Group{Write: func(ctx context.Context, to map[string]io.Writer) error {
-			if err := p.writeStatic(ctx, v, files, limit, to); err != nil {
-				return fmt.Errorf("%s: index: %w", Name, err)
-			}
-			return nil
-		}}
 		for i := range files {
 			d := p.document(staticIndex(i), "")
-			d.Large, d.Group, d.Names = true, group, int64(min(limit, published-i*limit))
+			d.Large, d.Names = true, int64(min(limit, published-i*limit))
 			d.Write = func(ctx context.Context, w io.Writer) error {
-				return group.Write(ctx, map[string]io.Writer{d.Path: w})
+				if err := p.writeStatic(ctx, v, i, files, limit, w); err != nil {
+					return fmt.Errorf("%s: index: %w", Name, err)
+				}
+				return nil
 			}
 			if !yield(d, nil) {
 				return
@@ -159,56 +156,30 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 	}
 }
 
-// writeStatic writes some of the files of the index in one pass.
-func (p *publisher) writeStatic(ctx context.Context, v millrace.View, files, limit int, to map[string]io.Writer) error {
+// writeStatic writes one of the files of the index, from 0.
+func (p *publisher) writeStatic(ctx context.Context, v millrace.View, i, files, limit int, w io.Writer) error {
 	site := v.Site()
-	number, buf := 0, []byte(nil)
-	var out *bufio.Writer // of the file that is being written
-	begin := func(i int) {
-		x := &index{Page: i + 1, TotalPages: files}
-		if i+1 < files {
-			x.Next = path(site, staticIndex(i+1))
-		}
-		if out = nil; to[staticIndex(i)] != nil {
-			out = bufio.NewWriterSize(to[staticIndex(i)], 64<<10)
-			_, _ = out.Write(x.head()) // an error stays until Flush
-		}
+	x := &index{Page: i + 1, TotalPages: files}
+	if i+1 < files {
+		x.Next = path(site, staticIndex(i+1))
 	}
-	end := func() error {
-		if out == nil {
-			return nil
-		}
-		_, _ = out.Write(new(index).tail(nil))
-		return out.Flush()
-	}
-	begin(0)
-	for found, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished}) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	_, _ = out.Write(x.head()) // an error stays until Flush
+	buf := []byte("\n")
+	for found, err := range p.orders.of(v).pages(ctx, v, i*limit, limit) {
 		if err != nil {
 			return err
 		}
-		u, ok := published(site, found)
-		if !ok {
-			continue
+		it, err := p.item(ctx, v, found)
+		if err != nil {
+			return err
 		}
-		if number > 0 && number%limit == 0 {
-			if err := end(); err != nil {
-				return err
-			}
-			begin(number / limit)
-		}
-		if out != nil {
-			it, err := p.item(ctx, v, found)
-			if err != nil {
-				return err
-			}
-			it.URL = relative(site.Base, u)
-			it.Document = path(site, staticName(targetOf(u)))
-			if buf = buf[:0]; number%limit > 0 {
-				buf = append(buf, ',')
-			}
-			_, _ = out.Write(it.append(append(buf, '\n')))
-		}
-		number++
+		u, _ := published(site, found)
+		it.URL = relative(site.Base, u)
+		it.Document = path(site, staticName(targetOf(u)))
+		_, _ = out.Write(it.append(buf))
+		buf = append(buf[:0], ",\n"...)
 	}
-	return end()
+	_, _ = out.Write(new(index).tail(nil))
+	return out.Flush()
 }

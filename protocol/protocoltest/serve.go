@@ -1,6 +1,7 @@
 package protocoltest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"html"
@@ -30,6 +31,8 @@ type Server struct {
 	large map[string]*millrace.Document
 	shelf *Shelf // the files of the view; nil = the room makes none
 
+	parts map[string]*parts // of large documents, by name
+
 	// Now is when editions are made; zero = when the newest page was modified.
 	Now time.Time
 
@@ -53,6 +56,17 @@ func (s *Server) Show(ctx context.Context, v millrace.View) error {
 		}
 		if !d.Large {
 			break
+		}
+		for name, form := range map[string]struct {
+			parts *millrace.Parts
+			write func(context.Context, io.Writer) error
+		}{d.Path: {d.Parts, d.Write}, d.Path + " with a key": {d.PartsKeyed, d.WriteKeyed}} {
+			if form.parts == nil {
+				continue
+			}
+			if err := s.checkParts(ctx, v, name, form.parts, func(ctx context.Context, b *bytes.Buffer) error { return form.write(ctx, b) }); err != nil {
+				return err
+			}
 		}
 		b, err := built(ctx, d)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"time"
@@ -57,11 +56,8 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 		if shards == 1 || foreign(site) {
 			return
 		}
-		group := &millrace.Group{Write: func(ctx context.Context, to map[string]io.Writer) error {
-			return writeSitemaps(ctx, v, shards, to)
-		}}
 		for i := 1; i < shards; i++ {
-			if !yield(sitemapDocument(i, shards, site.Pages, group), nil) {
+			if !yield(sitemapDocument(v, i, shards, ""), nil) {
 				return
 			}
 		}

@@ -2,7 +2,6 @@ package scp
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
@@ -28,15 +26,13 @@ func sitemapHeader() http.Header {
 	return http.Header{"Content-Type": {"application/xml; charset=utf-8"}, "Cache-Control": {"max-age=0, must-revalidate"}}
 }
 
-// sitemapDocument gives a sitemap that names pages alone.
-func sitemapDocument(i, shards, pages int, group *millrace.Group) *millrace.Document {
-	path := sitemap.ShardName(i, shards)
+// sitemapDocument returns a sitemap, from 0, whose head is XML with elements of the
+// extension.
+func sitemapDocument(v millrace.View, i, shards int, head string, in ...sitemap.Namespace) *millrace.Document {
+	parts := sitemap.Parts(v, Name, i, shards, head, in...)
 	return &millrace.Document{
-		Path: path, Header: sitemapHeader(), Large: true, Group: group, Names: int64(pages / shards),
-		Touched: func(u string) bool { return sitemap.ShardOf(u, shards) == i },
-		Write: func(ctx context.Context, w io.Writer) error {
-			return group.Write(ctx, map[string]io.Writer{path: w})
-		},
+		Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, Names: int64(v.Site().Pages / shards),
+		Parts: parts, Write: parts.Write,
 	}
 }
 
@@ -46,77 +42,15 @@ func indexDocument(v millrace.View, shards int) *millrace.Document {
 	return &millrace.Document{
 		Path: indexPath, Header: sitemapHeader(), Large: true,
 		Write: func(_ context.Context, w io.Writer) error {
-			docs := strings.TrimSuffix(v.Site().Docs, "/")
-			out := sitemap.NewIndexWriter(w)
-			for i := range shards {
-				out.Sitemap(docs+sitemap.ShardName(i, shards), time.Time{})
-			}
-			return out.Close()
+			_, err := w.Write(sitemap.Index(v.Site(), shards))
+			return err
 		},
 	}
-}
-
-// writeSitemaps writes some of the sitemaps that name pages alone.
-func writeSitemaps(ctx context.Context, v millrace.View, shards int, to map[string]io.Writer) error {
-	lists := make([]*sitemap.Writer, shards)
-	for i := range lists {
-		if w := to[sitemap.ShardName(i, shards)]; w != nil {
-			lists[i] = sitemap.NewWriter(w, "")
-		}
-	}
-	if err := eachPage(ctx, v, func(u string, modified time.Time) {
-		if w := lists[sitemap.ShardOf(u, shards)]; w != nil {
-			w.Page(u, modified)
-		}
-	}); err != nil {
-		return fmt.Errorf("%s: sitemaps: %w", Name, err)
-	}
-	for _, w := range lists {
-		if w == nil {
-			continue
-		}
-		if err := w.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachPage calls back for every page that is carried, in the order of
-// identities.
-func eachPage(ctx context.Context, v millrace.View, f func(u string, modified time.Time)) error {
-	for t, err := range v.Tags(ctx, Name, "") {
-		if err != nil {
-			return err
-		}
-		f(canon.Absolute(v.Site().Base, t.URL), t.Modified)
-	}
-	return nil
 }
 
 // sitemap makes the sitemap with the SCP elements and the first pages.
 func (pl *plan) sitemap(ctx context.Context) error {
-	shards := pl.shards(pl.site)
-	head := pl.elements()
-	return pl.shelf.Put(ctx, &millrace.Document{
-		Path: sitemapPath, Header: sitemapHeader(), Large: true, Names: int64(pl.site.Pages / shards),
-		Write: func(ctx context.Context, w io.Writer) error {
-			out := sitemap.NewWriter(w, head, sitemap.Namespace{Prefix: "scp", URI: namespace})
-			n := 0
-			if err := eachPage(ctx, pl.view, func(u string, modified time.Time) {
-				if sitemap.ShardOf(u, shards) == 0 {
-					out.Page(u, modified)
-					n++
-				}
-			}); err != nil {
-				return err
-			}
-			if n == 0 {
-				out.Page(pl.site.Base, pl.site.Time) // Appendix A wants one
-			}
-			return out.Close()
-		},
-	})
+	return pl.shelf.Put(ctx, sitemapDocument(pl.view, 0, pl.shards(pl.site), pl.elements(), sitemap.Namespace{Prefix: "scp", URI: namespace}))
 }
 
 // elements gives the SCP elements of the sitemap (Discovery via Sitemap).

@@ -71,8 +71,9 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 	if p.policy != nil {
 		once = append(once, p.policyDocument())
 	}
-	return draft.All(ctx, v, func(over *tct.Overview) []*millrace.Document {
-		return []*millrace.Document{p.list(v, over)}
+	return draft.All(ctx, v, func(over *tct.Overview) ([]*millrace.Document, error) {
+		list, err := p.list(ctx, v, over)
+		return []*millrace.Document{list}, err
 	}, append(once, p.manifest(v.Site()))...)
 }
 

@@ -41,5 +41,5 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 // All yields the lists, the overview of a site without a home page, and every
 // page's document.
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
-	return draft.All(ctx, v, func(over *tct.Overview) []*millrace.Document { return p.lists(v, over) })
+	return draft.All(ctx, v, func(over *tct.Overview) ([]*millrace.Document, error) { return p.lists(v, over), nil })
 }

@@ -1,10 +1,9 @@
 package web
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
+	"iter"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
@@ -15,28 +14,29 @@ const fullPath = "/llms-full.txt"
 // fullDocument gives the Markdown of all pages, one after the other, in the order
 // of their URLs. It is as large as the site.
 func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
-	return &millrace.Document{
-		Path: fullPath, Header: listHeader(), Large: true, Names: int64(v.Site().Pages),
-		Write: func(ctx context.Context, w io.Writer) error {
-			out := bufio.NewWriterSize(w, 64<<10)
-			site := v.Site()
-			first := true
-			for page, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
-				if err != nil {
-					return fmt.Errorf("%s: %s: %w", Name, fullPath, err)
+	site := v.Site()
+	parts := &millrace.Parts{
+		Version: site.Base + " " + site.Docs, Between: []byte("\n---\n\n"),
+		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
+			return func(yield func(millrace.Part, error) bool) {
+				for page, err := range v.Scan(ctx, millrace.Scan{After: key, Bodies: true}) {
+					if err != nil {
+						yield(millrace.Part{}, fmt.Errorf("%s: %s: %w", Name, fullPath, err))
+						return
+					}
+					if missing(site, page) != "" {
+						continue
+					}
+					body := canon.ValidUTF8(whole(reduce(site, page)))
+					if !yield(millrace.Part{Key: canon.Relative(site.Base, page.URL), Body: []byte(body)}, nil) {
+						return
+					}
 				}
-				if missing(site, page) != "" {
-					continue
-				}
-				if !first {
-					_, _ = out.WriteString("\n---\n\n") // an error stays until Flush
-				}
-				first = false
-				_, _ = out.WriteString(canon.ValidUTF8(whole(reduce(site, page))))
 			}
-			return out.Flush()
 		},
+		Changed: func(u string) []string { return []string{canon.Relative(site.Base, u)} },
 	}
+	return &millrace.Document{Path: fullPath, Header: listHeader(), Large: true, Names: int64(site.Pages), Parts: parts, Write: parts.Write}
 }
 
 // whole gives a page as a part of a file: its title, where it is, and what it

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/sitemap"
@@ -42,68 +41,25 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 	if shards == 0 {
 		return nil
 	}
-	group := &millrace.Group{Write: func(ctx context.Context, to map[string]io.Writer) error {
-		return writeSitemaps(ctx, v, shards, to)
-	}}
 	var out []*millrace.Document
 	for i := range shards {
-		path := sitemap.ShardName(i, shards)
+		parts := sitemap.Parts(v, Name, i, shards, "")
 		out = append(out, &millrace.Document{
-			Path: path, Header: sitemapHeader(), Large: true, Group: group, Names: int64(v.Site().Pages / shards),
-			Touched: func(u string) bool { return sitemap.ShardOf(u, shards) == i },
-			Write: func(ctx context.Context, w io.Writer) error {
-				return group.Write(ctx, map[string]io.Writer{path: w})
-			},
+			Path: sitemap.ShardName(i, shards), Header: sitemapHeader(), Large: true, Names: int64(v.Site().Pages / shards),
+			Parts: parts, Write: parts.Write,
 		})
 	}
 	if shards == 1 {
 		return out
 	}
 	// The index is short, and says another thing whenever their number does.
-	docs := strings.TrimSuffix(v.Site().Docs, "/")
 	return append(out, &millrace.Document{
 		Path: sitemap.IndexPath, Header: sitemapHeader(), Large: true,
 		Write: func(_ context.Context, w io.Writer) error {
-			list := sitemap.NewIndexWriter(w)
-			for i := range shards {
-				list.Sitemap(docs+sitemap.ShardName(i, shards), time.Time{})
-			}
-			return list.Close()
+			_, err := w.Write(sitemap.Index(v.Site(), shards))
+			return err
 		},
 	})
-}
-
-// writeSitemaps writes some of the sitemaps, in one pass over the site.
-func writeSitemaps(ctx context.Context, v millrace.View, shards int, to map[string]io.Writer) error {
-	lists := make([]*sitemap.Writer, shards)
-	n := 0
-	for i := range lists {
-		if w := to[sitemap.ShardName(i, shards)]; w != nil {
-			lists[i] = sitemap.NewWriter(w, "")
-		}
-	}
-	for t, err := range tags(ctx, v) {
-		if err != nil {
-			return err
-		}
-		if w := lists[sitemap.ShardOf(t.URL, shards)]; w != nil {
-			w.Page(t.URL, t.Modified)
-			n++
-		}
-	}
-	site := v.Site()
-	if w := lists[0]; n == 0 && shards == 1 && w != nil {
-		w.Page(site.Base, site.Time) // sitemaps.org wants one
-	}
-	for _, w := range lists {
-		if w == nil {
-			continue
-		}
-		if err := w.Close(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // announceSitemaps names the sitemaps in robots.txt.

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 
@@ -13,13 +12,11 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// large writes the sitemaps of a view, together as an edition does.
+// large writes the sitemaps of a view.
 func large(t *testing.T, v millrace.View, o *protocol.PublisherOptions) (map[string][]byte, []string) {
 	t.Helper()
-	out := map[string]*bytes.Buffer{}
-	to := map[string]io.Writer{}
+	bodies := map[string][]byte{}
 	pub := NewPublisher(o)
-	var group *millrace.Group
 	for d, err := range pub.All(t.Context(), v) {
 		if err != nil {
 			t.Fatal(err)
@@ -27,23 +24,11 @@ func large(t *testing.T, v millrace.View, o *protocol.PublisherOptions) (map[str
 		if !d.Large || d.Header.Get("Content-Type") != "application/xml; charset=utf-8" {
 			continue
 		}
-		out[d.Path] = new(bytes.Buffer)
-		if d.Group == nil {
-			if err := d.Write(t.Context(), out[d.Path]); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		group, to[d.Path] = d.Group, out[d.Path]
-	}
-	if group != nil {
-		if err := group.Write(t.Context(), to); err != nil {
+		var b bytes.Buffer
+		if err := d.Write(t.Context(), &b); err != nil {
 			t.Fatal(err)
 		}
-	}
-	bodies := map[string][]byte{}
-	for path, b := range out {
-		bodies[path] = b.Bytes()
+		bodies[d.Path] = b.Bytes()
 	}
 	return bodies, pub.Announce(v).Robots
 }

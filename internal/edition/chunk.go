@@ -1,0 +1,449 @@
+package edition
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/flate"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+)
+
+// A chunked document is a tree. Its leaves are chunks: parts that follow each
+// other, as raw deflate that refers to nothing before itself and ends on a full
+// flush. Its nodes name their children. Both are artifacts. Where a chunk or a
+// node begins follows from the keys of the parts, so that a change of a part
+// changes its chunk, at most the chunk next to it, and the nodes above.
+const (
+	chunkLeast = 32 << 10  // identity bytes, but of the last chunk
+	chunkMost  = 256 << 10 // identity bytes, but for the last part
+	nodeMost   = 256       // children
+	chunkBits  = 4         // zero bits of the hash of a key that begins a chunk
+	nodeBits   = 6         // further zero bits for each level of nodes
+
+	chunkSuffix = ".chunk1" // moves with the encoder
+	nodeSuffix  = ".node1"  // moves with the format of nodes
+)
+
+// branch is a chunk or a node as its parent has it. Of a node, the sizes and the
+// checksum are those of all below, with what stands between chunks.
+type branch struct {
+	First, Last string // keys of its parts
+	Parts       int64
+	Size        int64  // identity bytes
+	Coded       int64  // bytes of deflate
+	CRC         uint32 // IEEE, of the identity bytes
+	Sum         [sha256.Size]byte
+}
+
+// tree is the parts of a document. The zero value has none.
+type tree struct {
+	Height int    // 0: Root is a chunk
+	Root   branch // Parts 0 = there are none
+}
+
+func (b *branch) chunk() string { return hex.EncodeToString(b.Sum[:]) + chunkSuffix }
+func (b *branch) node() string  { return hex.EncodeToString(b.Sum[:]) + nodeSuffix }
+
+// name returns the name of the artifact of a branch at a height.
+func (b *branch) name(height int) string {
+	if height == 0 {
+		return b.chunk()
+	}
+	return b.node()
+}
+
+// hashOf returns the hash of a key, by whose zero bits chunks and nodes begin.
+func hashOf(key string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, key)
+	x := h.Sum64()
+	x ^= x >> 32
+	return x ^ x>>16
+}
+
+// begins reports whether a key begins a chunk, or a node of a height.
+func begins(key string, height int) bool {
+	bits := chunkBits + height*nodeBits
+	return hashOf(key)&(1<<min(bits, 63)-1) == 0
+}
+
+// grower writes the chunks and nodes of one document.
+type grower struct {
+	ctx     context.Context
+	store   artifact.Store
+	between []byte
+	gap     int64  // bytes of deflate of between
+	gapCRC  uint32 // of between
+
+	body  bytes.Buffer // of the chunk under way
+	next  branch
+	enc   *flate.Writer
+	coded bytes.Buffer
+	out   []branch
+
+	have    map[[sha256.Size]byte]int64 // bytes of deflate of the chunks of the earlier tree
+	dropped []string                    // names of what the earlier tree has and the new one does not
+}
+
+func newGrower(ctx context.Context, store artifact.Store, between []byte) *grower {
+	return &grower{ctx: ctx, store: store, between: between, gap: int64(len(segment(between))), gapCRC: crc32.ChecksumIEEE(between)}
+}
+
+// grow returns the tree of a document whose parts with changed keys differ from
+// those of an earlier tree; without an earlier tree, all are written.
+func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, error) {
+	var have []branch
+	if old != nil {
+		var err error
+		if have, err = leaves(g.ctx, g.store, old); err != nil {
+			return nil, err
+		}
+		g.have = make(map[[sha256.Size]byte]int64, len(have))
+		for i := range have {
+			g.have[have[i].Sum] = have[i].Coded
+		}
+		slices.Sort(changed)
+		changed = slices.Compact(changed)
+	}
+	if len(have) == 0 {
+		if err := g.write(p, "", nil, nil); err != nil {
+			return nil, err
+		}
+		return g.plant(old)
+	}
+	at := 0
+	for len(changed) > 0 {
+		// The chunk that the key is in, or before: a key that begins a chunk
+		// may be gone, and its chunk with it.
+		i, _ := slices.BinarySearchFunc(have[at:], changed[0], func(b branch, key string) int { return strings.Compare(b.First, key) })
+		i = max(at+i-1, at)
+		g.out = append(g.out, have[at:i]...)
+		after := ""
+		if n := len(g.out); n > 0 {
+			after = g.out[n-1].Last
+		}
+		rest := have[i+1:]
+		if err := g.write(p, after, &rest, &changed); err != nil {
+			return nil, err
+		}
+		at = len(have) - len(rest)
+	}
+	g.out = append(g.out, have[at:]...)
+	return g.plant(old)
+}
+
+// write writes the parts after a key into chunks. It ends where a chunk begins
+// that one of rest begins with and before which all changed keys are; it leaves
+// the chunks of rest and the keys that are still to be done.
+func (g *grower) write(p *millrace.Parts, after string, rest *[]branch, changed *[]string) error {
+	for part, err := range p.After(g.ctx, after) {
+		if err != nil {
+			return err
+		}
+		if part.Key <= after {
+			return fmt.Errorf("part %q comes after %q: %w", part.Key, after, millrace.ErrInvalid)
+		}
+		after = part.Key
+		if n := int64(g.body.Len()); n >= chunkMost || n >= chunkLeast && begins(part.Key, 0) {
+			if err := g.end(); err != nil {
+				return err
+			}
+		}
+		if rest != nil {
+			for len(*rest) > 0 && (*rest)[0].First < part.Key {
+				*rest = (*rest)[1:]
+			}
+			for len(*changed) > 0 && (*changed)[0] < part.Key {
+				*changed = (*changed)[1:]
+			}
+			clean := len(*changed) == 0 || (*changed)[0] > part.Key
+			if g.next.Parts == 0 && len(g.out) > 0 && clean && len(*rest) > 0 && (*rest)[0].First == part.Key {
+				return nil
+			}
+		}
+		g.add(part)
+	}
+	if rest != nil {
+		*rest, *changed = nil, nil
+	}
+	return g.end()
+}
+
+// add adds a part to the chunk under way.
+func (g *grower) add(part millrace.Part) {
+	if g.next.Parts == 0 {
+		g.next.First = part.Key
+	} else {
+		g.body.Write(g.between)
+	}
+	g.body.Write(part.Body)
+	g.next.Last = part.Key
+	g.next.Parts++
+}
+
+// end stores the chunk under way.
+func (g *grower) end() error {
+	if g.next.Parts == 0 {
+		return nil
+	}
+	b := g.next
+	b.Size, b.CRC, b.Sum = int64(g.body.Len()), crc32.ChecksumIEEE(g.body.Bytes()), sha256.Sum256(g.body.Bytes())
+	var had bool
+	if b.Coded, had = g.have[b.Sum]; !had {
+		coded, err := g.deflate(g.body.Bytes())
+		if err != nil {
+			return err
+		}
+		b.Coded = int64(len(coded))
+		if err := g.store.Put(g.ctx, b.chunk(), bytes.NewReader(coded)); err != nil {
+			return err
+		}
+	}
+	g.out, g.next = append(g.out, b), branch{}
+	g.body.Reset()
+	return nil
+}
+
+// deflate returns the coded form of a chunk. It is valid until the next.
+func (g *grower) deflate(body []byte) ([]byte, error) {
+	g.coded.Reset()
+	if g.enc == nil {
+		var err error
+		if g.enc, err = flate.NewWriter(&g.coded, gzipLevel); err != nil {
+			return nil, err
+		}
+	} else {
+		g.enc.Reset(&g.coded)
+	}
+	if _, err := g.enc.Write(body); err != nil {
+		return nil, err
+	}
+	if err := g.enc.Flush(); err != nil {
+		return nil, err
+	}
+	return g.coded.Bytes(), nil
+}
+
+// plant stores the nodes above the chunks, but those that an earlier tree has.
+func (g *grower) plant(old *tree) (*tree, error) {
+	have := make(map[string]bool) // names of the earlier tree that are not used yet
+	if old != nil {
+		err := old.walk(g.ctx, g.store, func(b *branch, height int) error {
+			have[b.name(height)] = true
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range g.out {
+		delete(have, g.out[i].chunk())
+	}
+	t, level := new(tree), g.out
+	for ; len(level) > 1; t.Height++ {
+		var above []branch
+		from := 0
+		for i := 1; i <= len(level); i++ {
+			if i < len(level) && i-from < nodeMost && !begins(level[i].First, t.Height+1) {
+				continue
+			}
+			raw := encodeNode(level[from:i])
+			b := g.join(level[from:i])
+			b.Sum = sha256.Sum256(raw)
+			if !have[b.node()] {
+				if err := g.store.Put(g.ctx, b.node(), bytes.NewReader(raw)); err != nil {
+					return nil, err
+				}
+			}
+			delete(have, b.node())
+			above, from = append(above, b), i
+		}
+		level = above
+	}
+	if len(level) == 1 {
+		t.Root = level[0]
+	}
+	g.dropped = slices.Collect(maps.Keys(have))
+	return t, nil
+}
+
+// join returns what a node says of its children.
+func (g *grower) join(children []branch) branch {
+	b := branch{First: children[0].First, Last: children[len(children)-1].Last}
+	for i, c := range children {
+		if i > 0 {
+			b.CRC = combineCRC(b.CRC, g.gapCRC, int64(len(g.between)))
+			b.Size, b.Coded = b.Size+int64(len(g.between)), b.Coded+g.gap
+		}
+		b.CRC = combineCRC(b.CRC, c.CRC, c.Size)
+		b.Size, b.Coded, b.Parts = b.Size+c.Size, b.Coded+c.Coded, b.Parts+c.Parts
+	}
+	return b
+}
+
+// segment returns bytes as stored blocks of deflate, which end on a byte.
+func segment(b []byte) []byte {
+	var out []byte
+	for block := range slices.Chunk(b, 1<<16-1) {
+		n := uint16(len(block))
+		out = append(out, 0)
+		out = binary.LittleEndian.AppendUint16(out, n)
+		out = binary.LittleEndian.AppendUint16(out, ^n)
+		out = append(out, block...)
+	}
+	return out
+}
+
+// encodeNode returns the bytes of a node.
+func encodeNode(children []branch) []byte {
+	var out []byte
+	text := func(s string) { out = append(binary.AppendUvarint(out, uint64(len(s))), s...) }
+	for _, c := range children {
+		text(c.First)
+		text(c.Last)
+		for _, n := range []int64{c.Parts, c.Size, c.Coded} {
+			out = binary.AppendUvarint(out, uint64(n))
+		}
+		out = append(binary.LittleEndian.AppendUint32(out, c.CRC), c.Sum[:]...)
+	}
+	return out
+}
+
+// decodeNode is the inverse of encodeNode.
+func decodeNode(raw []byte) ([]branch, error) {
+	var out []branch
+	ok := true
+	number := func() int64 {
+		n, size := binary.Uvarint(raw)
+		if size <= 0 || n > 1<<62 {
+			ok = false
+			return 0
+		}
+		raw = raw[size:]
+		return int64(n)
+	}
+	text := func() string {
+		n := number()
+		if n > int64(len(raw)) {
+			ok = false
+			return ""
+		}
+		s := string(raw[:n])
+		raw = raw[n:]
+		return s
+	}
+	for len(raw) > 0 && ok {
+		var c branch
+		c.First, c.Last = text(), text()
+		c.Parts, c.Size, c.Coded = number(), number(), number()
+		if len(raw) < 4+sha256.Size {
+			ok = false
+			break
+		}
+		c.CRC = binary.LittleEndian.Uint32(raw)
+		copy(c.Sum[:], raw[4:])
+		raw = raw[4+sha256.Size:]
+		out = append(out, c)
+	}
+	if !ok || len(out) == 0 {
+		return nil, fmt.Errorf("node of a document: %w: it is damaged", millrace.ErrInvalid)
+	}
+	return out, nil
+}
+
+// children reads a node.
+func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, error) {
+	r, err := store.Open(ctx, b.node(), 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	raw, err := io.ReadAll(io.LimitReader(r, 16<<20))
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(raw) != b.Sum {
+		return nil, fmt.Errorf("%s: %w: it is damaged", b.node(), millrace.ErrInvalid)
+	}
+	return decodeNode(raw)
+}
+
+// walk calls f for every branch, parents first.
+func (t *tree) walk(ctx context.Context, store artifact.Store, f func(b *branch, height int) error) error {
+	if t.Root.Parts == 0 {
+		return nil
+	}
+	return walk(ctx, store, &t.Root, t.Height, f)
+}
+
+func walk(ctx context.Context, store artifact.Store, b *branch, height int, f func(b *branch, height int) error) error {
+	if err := f(b, height); err != nil || height == 0 {
+		return err
+	}
+	below, err := children(ctx, store, b)
+	if err != nil {
+		return err
+	}
+	for i := range below {
+		if err := walk(ctx, store, &below[i], height-1, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaves returns the chunks of a tree.
+func leaves(ctx context.Context, store artifact.Store, t *tree) ([]branch, error) {
+	var out []branch
+	err := t.walk(ctx, store, func(b *branch, height int) error {
+		if height == 0 {
+			out = append(out, *b)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// combineCRC returns the checksum of two sequences of bytes that follow each
+// other, by their checksums and the length of the second: the checksum of the
+// first is multiplied by x to the number of bits of the second, modulo the
+// polynomial.
+func combineCRC(a, b uint32, n int64) uint32 {
+	power := uint32(1 << 23) // x to the 8th, bits reversed
+	product := uint32(1 << 31)
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			product = multiplyCRC(product, power)
+		}
+		power = multiplyCRC(power, power)
+	}
+	return multiplyCRC(a, product) ^ b
+}
+
+// multiplyCRC multiplies two polynomials, bits reversed.
+func multiplyCRC(a, b uint32) uint32 {
+	var p uint32
+	for m := uint32(1 << 31); m != 0; m >>= 1 {
+		if a&m != 0 {
+			p ^= b
+		}
+		if b&1 == 1 {
+			b = b>>1 ^ crc32.IEEE
+		} else {
+			b >>= 1
+		}
+	}
+	return p
+}

@@ -1,0 +1,218 @@
+package edition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	artifacts "github.com/millrace/millrace/artifact/memory"
+	"github.com/millrace/millrace/internal/testkit"
+)
+
+// lines is a document with a part for each line.
+type lines map[string]string
+
+func (l lines) parts() *millrace.Parts {
+	return &millrace.Parts{
+		Version: "1", Head: []byte("[\n"), Between: []byte(",\n"), Tail: []byte("\n]\n"), Empty: []byte("[]\n"),
+		After: func(_ context.Context, key string) iter.Seq2[millrace.Part, error] {
+			return func(yield func(millrace.Part, error) bool) {
+				for _, k := range slices.Sorted(maps.Keys(l)) {
+					if k > key && !yield(millrace.Part{Key: k, Body: []byte(l[k])}, nil) {
+						return
+					}
+				}
+			}
+		},
+		Changed: func(url string) []string { return []string{url} },
+	}
+}
+
+// edit changes some lines, and returns the keys of those.
+func (l lines) edit(rng *rand.Rand) (changed []string) {
+	keys := slices.Sorted(maps.Keys(l))
+	for range 1 + rng.IntN(4) {
+		key := fmt.Sprintf("/%04d/%d", rng.IntN(5000), rng.IntN(3))
+		if len(keys) > 0 && rng.IntN(2) == 0 {
+			key = keys[rng.IntN(len(keys))]
+		}
+		if rng.IntN(3) == 0 {
+			delete(l, key)
+		} else {
+			l[key] = fmt.Sprintf("%s %s", key, strings.Repeat("water ", rng.IntN(200)))
+		}
+		changed = append(changed, key)
+	}
+	if rng.IntN(20) == 0 { // a folder goes
+		from := rng.IntN(5000)
+		for _, k := range keys {
+			if k >= fmt.Sprintf("/%04d", from) && k < fmt.Sprintf("/%04d", from+rng.IntN(400)) {
+				delete(l, k)
+				changed = append(changed, k)
+			}
+		}
+	}
+	return append(changed, "/nothing") // a page without a part
+}
+
+// counting counts what is put.
+type counting struct {
+	artifact.Store
+	puts int
+}
+
+func (c *counting) Put(ctx context.Context, name string, r io.Reader) error {
+	c.puts++
+	return c.Store.Put(ctx, name, r)
+}
+
+// A document that is grown from an earlier one is the one that is made anew, to
+// the last chunk, and what has not changed is not written.
+func TestChunks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	l := lines{}
+	for i := range 4000 {
+		l[fmt.Sprintf("/%04d/", i)] = strings.Repeat("gate ", rng.IntN(100))
+	}
+	p := &Press{artifacts: artifacts.New(nil)}
+	store := &counting{Store: p.artifacts}
+	now, _, err := cut(t.Context(), store, l.parts(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if store.puts < 20 || now.Tree.Height == 0 {
+		t.Fatalf("%d chunks and nodes, height %d", store.puts, now.Tree.Height)
+	}
+	written := 0
+	rounds := testkit.Size(100, 200, 3000)
+	for round := range rounds {
+		changed := l.edit(rng)
+		if round == rounds-1 {
+			for k := range l {
+				delete(l, k)
+				changed = append(changed, k)
+			}
+		}
+		store.puts = 0
+		next, dropped, err := cut(t.Context(), store, l.parts(), now, changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written += store.puts
+		whole, _, err := cut(t.Context(), p.artifacts, l.parts(), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Tree != whole.Tree || next.etag() != whole.etag() {
+			t.Fatalf("round %d: %+v, made anew %+v", round, next.Tree, whole.Tree)
+		}
+		needs := map[string]bool{}
+		err = next.Tree.walk(t.Context(), p.artifacts, func(b *branch, height int) error {
+			needs[b.name(height)] = true
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range dropped {
+			if needs[name] {
+				t.Fatalf("round %d: %s is needed and dropped", round, name)
+			}
+		}
+		now = next
+		if round%10 == 0 || round == rounds-1 {
+			checkBodies(t, p, l, now, rng)
+		}
+	}
+	if mean := float64(written) / float64(rounds); mean > 20 {
+		t.Errorf("%.1f chunks and nodes are written for an edit", mean)
+	}
+}
+
+// checkBodies checks the bytes of a document, whole and in ranges.
+func checkBodies(t *testing.T, p *Press, l lines, c *chunked, rng *rand.Rand) {
+	t.Helper()
+	var want bytes.Buffer
+	if err := l.parts().Write(t.Context(), &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, coding := range []coding{identity, gzipCoding} {
+		b, err := c.in(coding, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole bytes.Buffer
+		if err := b.write(t.Context(), &whole, 0, b.length()); err != nil {
+			t.Fatal(err)
+		}
+		if int64(whole.Len()) != b.length() {
+			t.Fatalf("%d bytes, it says %d", whole.Len(), b.length())
+		}
+		got := whole.Bytes()
+		if coding == gzipCoding {
+			z, err := gzip.NewReader(bytes.NewReader(got))
+			if err != nil {
+				t.Fatal(err)
+			}
+			z.Multistream(false) // one member
+			if got, err = io.ReadAll(z); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(got, want.Bytes()) {
+			t.Fatalf("%s: %d bytes, want %d", codingTable[coding].name, len(got), want.Len())
+		}
+		for range 5 {
+			from := rng.Int64N(b.length())
+			n := 1 + rng.Int64N(b.length()-from)
+			var part bytes.Buffer
+			if err := b.write(t.Context(), &part, from, n); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(part.Bytes(), whole.Bytes()[from:from+n]) {
+				t.Fatalf("%s: bytes %d to %d are others", codingTable[coding].name, from, from+n)
+			}
+		}
+	}
+}
+
+func TestCombineCRC(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		a, b := make([]byte, rng.IntN(300)), make([]byte, rng.IntN(70_000))
+		for _, s := range [][]byte{a, b} {
+			for i := range s {
+				s[i] = byte(rng.Uint32())
+			}
+		}
+		got := combineCRC(crc32.ChecksumIEEE(a), crc32.ChecksumIEEE(b), int64(len(b)))
+		if want := crc32.ChecksumIEEE(append(a, b...)); got != want {
+			t.Fatalf("%d and %d bytes: %x, want %x", len(a), len(b), got, want)
+		}
+	}
+}
+
+// A node that is damaged is an error.
+func FuzzNode(f *testing.F) {
+	f.Add(encodeNode([]branch{{First: "/a", Last: "/b", Parts: 2, Size: 100, Coded: 40, CRC: 7}}))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		below, err := decodeNode(raw)
+		if err == nil && len(below) == 0 {
+			t.Error("a node without children")
+		}
+		if err == nil && len(encodeNode(below)) > len(raw) {
+			t.Errorf("%d children are %d bytes of %d", len(below), len(encodeNode(below)), len(raw))
+		}
+	})
+}

@@ -1,0 +1,259 @@
+package edition
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/flate"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+)
+
+// chunked is a chunked document as a manifest has it.
+type chunked struct {
+	Version string `json:"version"` // of its Parts
+	Head    []byte `json:"head"`
+	Between []byte `json:"between"`
+	Tail    []byte `json:"tail"`
+	Tree    tree   `json:"tree"`
+}
+
+// cut makes a document of parts, from an earlier form of it where the parts with
+// changed keys are the only ones that differ. dropped are the names of what the
+// earlier form alone needs.
+func cut(ctx context.Context, store artifact.Store, p *millrace.Parts, old *chunked, changed []string) (c *chunked, dropped []string, err error) {
+	g := newGrower(ctx, store, p.Between)
+	var last *tree
+	if old != nil && old.Version == p.Version && bytes.Equal(old.Between, p.Between) {
+		last = &old.Tree
+	}
+	t, err := g.grow(p, last, changed)
+	if err != nil {
+		return nil, nil, err
+	}
+	c = &chunked{Version: p.Version, Head: p.Head, Between: p.Between, Tail: p.Tail, Tree: *t}
+	if t.Root.Parts == 0 {
+		c.Head, c.Tail = p.Bare(), nil
+	}
+	return c, g.dropped, nil
+}
+
+// etag returns the validator of the identity bytes.
+func (c *chunked) etag() string {
+	sum := sha256.New()
+	for _, b := range [][]byte{c.Head, c.Between, c.Tail, c.Tree.Root.Sum[:]} {
+		_, _ = sum.Write(binary.AppendUvarint(nil, uint64(len(b))))
+		_, _ = sum.Write(b)
+	}
+	return "sha256-" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// size returns the number of identity bytes.
+func (c *chunked) size() int64 { return int64(len(c.Head)+len(c.Tail)) + c.Tree.Root.Size }
+
+// The first and the last block of gzip. The header says nothing of the
+// file, its time and its system.
+var (
+	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+	gzipEnd  = []byte{3, 0} // an empty last block
+)
+
+// bodies is the bytes of a chunked document in one coding.
+type bodies struct {
+	*chunked
+	store      artifact.Store
+	damaged    *atomic.Bool
+	coded      bool // gzip, else identity
+	head, tail []byte
+	between    []byte
+
+	mu  sync.Mutex
+	sum string // Content-Digest, "" = not known yet
+}
+
+// in returns the bytes of the document in gzip or identity.
+func (c *chunked) in(coding coding, p *Press) (*bodies, error) {
+	b := &bodies{chunked: c, store: p.artifacts, damaged: &p.damaged, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
+	if !b.coded {
+		return b, nil
+	}
+	g := newGrower(context.Background(), p.artifacts, c.Between)
+	head, err := g.deflate(c.Head)
+	if err != nil {
+		return nil, err
+	}
+	b.head = append(bytes.Clone(gzipHead), head...)
+	b.between = segment(c.Between)
+	crc := crc32.ChecksumIEEE(c.Head)
+	crc = combineCRC(crc, c.Tree.Root.CRC, c.Tree.Root.Size)
+	crc = combineCRC(crc, crc32.ChecksumIEEE(c.Tail), int64(len(c.Tail)))
+	b.tail = append(segment(c.Tail), gzipEnd...)
+	b.tail = binary.LittleEndian.AppendUint32(b.tail, crc)
+	b.tail = binary.LittleEndian.AppendUint32(b.tail, uint32(c.size())) //nolint:gosec // modulo 2^32, as the format has it
+	return b, nil
+}
+
+// length returns the number of bytes.
+func (b *bodies) length() int64 { return int64(len(b.head)+len(b.tail)) + b.of(&b.Tree.Root) }
+
+// of returns the number of bytes of a branch.
+func (b *bodies) of(x *branch) int64 {
+	if b.coded {
+		return x.Coded
+	}
+	return x.Size
+}
+
+// digest returns the Content-Digest. It reads the document if it is asked for the
+// first time.
+func (b *bodies) digest(ctx context.Context) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sum == "" {
+		sum := sha256.New()
+		if err := b.write(ctx, sum, 0, b.length()); err != nil {
+			return "", err
+		}
+		b.sum = "sha-256=:" + base64.StdEncoding.EncodeToString(sum.Sum(nil)) + ":"
+	}
+	return b.sum, nil
+}
+
+// known returns the digest if it is known without reading the document.
+func (b *bodies) known() string {
+	if !b.mu.TryLock() {
+		return ""
+	}
+	defer b.mu.Unlock()
+	return b.sum
+}
+
+// write writes n bytes that begin at an offset.
+func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
+	out := &window{w: w, skip: from, left: n}
+	if _, err := out.Write(b.head); err != nil {
+		return err
+	}
+	if b.Tree.Root.Parts > 0 {
+		if err := b.branch(ctx, out, &b.Tree.Root, b.Tree.Height); err != nil {
+			return err
+		}
+	}
+	_, err := out.Write(b.tail)
+	return err
+}
+
+// branch writes what the window shows of a branch.
+func (b *bodies) branch(ctx context.Context, out *window, x *branch, height int) error {
+	if size := b.of(x); out.left == 0 || out.skip >= size {
+		out.skip -= min(out.skip, size)
+		return nil
+	}
+	if height == 0 {
+		return b.chunk(ctx, out, x)
+	}
+	below, err := children(ctx, b.store, x)
+	if err != nil {
+		return b.lost(ctx, x.node(), err)
+	}
+	for i := range below {
+		if i > 0 {
+			if _, err := out.Write(b.between); err != nil {
+				return err
+			}
+		}
+		if err := b.branch(ctx, out, &below[i], height-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk writes what the window shows of a chunk.
+func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
+	r, err := b.store.Open(ctx, x.chunk(), 0, -1)
+	if err != nil {
+		return b.lost(ctx, x.chunk(), err)
+	}
+	defer r.Close()
+	var in io.Reader = io.LimitReader(r, x.Coded)
+	if !b.coded {
+		inflate := flate.NewReader(io.MultiReader(in, bytes.NewReader(gzipEnd)))
+		defer inflate.Close()
+		in = inflate
+	}
+	sum := crc32.NewIEEE()
+	n, err := io.Copy(out, io.TeeReader(in, sum))
+	if out.err != nil {
+		return out.err
+	}
+	if err == nil && (n != b.of(x) || !b.coded && sum.Sum32() != x.CRC) {
+		err = fmt.Errorf("%d bytes instead of %d, or another checksum", n, b.of(x))
+	}
+	if err != nil {
+		return b.lost(ctx, x.chunk(), errors.Join(err, b.store.Delete(ctx, x.chunk())))
+	}
+	return nil
+}
+
+// lost makes the press write a chunk or node again that cannot be read, and
+// returns the error of the response.
+func (b *bodies) lost(ctx context.Context, name string, err error) error {
+	if ctx.Err() == nil {
+		b.damaged.Store(true)
+	}
+	return fmt.Errorf("%s is missing or damaged: %w: %w", name, millrace.ErrUnavailable, err)
+}
+
+// window writes some of the bytes that it gets.
+type window struct {
+	w          io.Writer
+	skip, left int64
+	err        error // of w
+}
+
+func (o *window) Write(b []byte) (int, error) {
+	n := len(b)
+	skip := min(o.skip, int64(n))
+	o.skip -= skip
+	b = b[skip:]
+	b = b[:min(o.left, int64(len(b)))]
+	if len(b) > 0 {
+		_, o.err = o.w.Write(b)
+		o.left -= int64(len(b))
+	}
+	return n, o.err
+}
+
+// rep makes the document in a coding ready to be answered with.
+func (c *chunked) rep(coding coding, p *Press) (*rep, error) {
+	b, err := c.in(coding, p)
+	if err != nil {
+		return nil, err
+	}
+	size := b.length()
+	return &rep{coding: coding, chunks: b, size: size, plain: c.size(), length: [1]string{strconv.FormatInt(size, 10)}}, nil
+}
+
+// there checks that every chunk and node is there.
+func (c *chunked) there(ctx context.Context, store artifact.Store) error {
+	return c.Tree.walk(ctx, store, func(b *branch, height int) error {
+		info, err := store.Stat(ctx, b.name(height))
+		if err == nil && height == 0 && info.Size != b.Coded {
+			err = fmt.Errorf("%s has %d bytes, not %d: %w", b.chunk(), info.Size, b.Coded, millrace.ErrInvalid)
+		}
+		return err
+	})
+}

@@ -1,0 +1,61 @@
+package sitemap
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// Parts returns one of the sitemaps of the pages that have a tag of a protocol,
+// from 0. head is XML that stands before the pages, whose elements are of the given
+// namespaces. A first sitemap without pages has the site's base, since
+// sitemaps.org wants one page.
+func Parts(v millrace.View, room string, i, shards int, head string, in ...Namespace) *millrace.Parts {
+	site := v.Site()
+	p := &millrace.Parts{
+		Version: site.Base, Head: begin("urlset", head, in), Tail: end("urlset"),
+		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
+			return func(yield func(millrace.Part, error) bool) {
+				var entry []byte
+				for t, err := range v.Tags(ctx, room, key) {
+					if err != nil {
+						yield(millrace.Part{}, err)
+						return
+					}
+					if ShardOf(t.URL, shards) != i {
+						continue
+					}
+					entry = appendEntry(entry[:0], "url", canon.Absolute(site.Base, t.URL), t.Modified)
+					if !yield(millrace.Part{Key: canon.Relative(site.Base, t.URL), Body: entry}, nil) {
+						return
+					}
+				}
+			}
+		},
+		Changed: func(u string) []string {
+			if ShardOf(u, shards) != i {
+				return nil
+			}
+			return []string{canon.Relative(site.Base, u)}
+		},
+	}
+	if i == 0 {
+		p.Empty = append(appendEntry(bytes.Clone(p.Head), "url", site.Base, site.Time), p.Tail...)
+	}
+	return p
+}
+
+// Index returns the index of the sitemaps of a site.
+func Index(site millrace.Site, shards int) []byte {
+	docs := strings.TrimSuffix(site.Docs, "/")
+	b := begin("sitemapindex", "", nil)
+	for i := range shards {
+		b = appendEntry(b, "sitemap", docs+ShardName(i, shards), time.Time{})
+	}
+	return append(b, end("sitemapindex")...)
+}

@@ -1,0 +1,70 @@
+package millrace
+
+import (
+	"context"
+	"io"
+	"iter"
+)
+
+// Parts are the bytes of a large document in pieces, so that a change of a page
+// costs the parts that tell of the page. The document is Head, the parts in the
+// order of their keys with Between between each two, and Tail.
+type Parts struct {
+	// Version names what decides about the bytes and keys of parts beside the
+	// pages and the options of the protocol, such as the site's base. Parts of
+	// another version are written again.
+	Version string
+	Head    []byte
+	Between []byte
+	Tail    []byte
+	// Empty is the document if it has no parts; nil = Head and Tail.
+	Empty []byte
+	// After yields the parts with a key after the given one, in the bytewise
+	// order of keys. Keys are unique and not empty. Body is valid until the next
+	// part.
+	After func(ctx context.Context, key string) iter.Seq2[Part, error]
+	// Changed returns the keys of the parts that a change of a page may create,
+	// change or delete. The URL is absolute.
+	Changed func(url string) []string
+}
+
+// Part is a piece of a large document.
+type Part struct {
+	Key  string
+	Body []byte
+}
+
+// Write writes the document.
+func (p *Parts) Write(ctx context.Context, w io.Writer) error {
+	n := 0
+	for part, err := range p.After(ctx, "") {
+		if err != nil {
+			return err
+		}
+		before := p.Between
+		if n == 0 {
+			before = p.Head
+		}
+		n++
+		if _, err := w.Write(before); err != nil {
+			return err
+		}
+		if _, err := w.Write(part.Body); err != nil {
+			return err
+		}
+	}
+	end := p.Tail
+	if n == 0 {
+		end = p.Bare()
+	}
+	_, err := w.Write(end)
+	return err
+}
+
+// Bare returns the document without parts.
+func (p *Parts) Bare() []byte {
+	if p.Empty != nil {
+		return p.Empty
+	}
+	return append(p.Head[:len(p.Head):len(p.Head)], p.Tail...)
+}
