@@ -51,7 +51,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		}
 		next := large{Room: d.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Public: d.Public, Names: d.Names, Header: d.Header, Modified: since[i].time}
 		if d.Parts != nil {
-			if err := p.chunk(ctx, d.Document, &next, old, prev != nil && prev.foreign, since[i], view, m); err != nil {
+			if err := p.chunk(ctx, d.Document, &next, old, prev != nil && prev.foreign, since[i], view); err != nil {
 				return nil, fmt.Errorf("building %s: %w", d.Path, err)
 			}
 			m.Documents = append(m.Documents, next)
@@ -141,17 +141,16 @@ func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]roomD
 }
 
 // chunk completes next, a document of parts, from its earlier form.
-func (p *Press) chunk(ctx context.Context, d *millrace.Document, next, old *large, foreign bool, since changes, view millrace.View, m *manifest) error {
-	one := func(parts *millrace.Parts, next, old *large, changed []string) error {
+func (p *Press) chunk(ctx context.Context, d *millrace.Document, next, old *large, foreign bool, since changes, view millrace.View) error {
+	one := func(parts *millrace.Parts, next, old, served *large, changed []string) error {
 		var earlier *chunked
-		if old != nil && !foreign && !since.unreachable && old.Chunks != nil && (p.verified || old.Chunks.there(ctx, p.artifacts) == nil) {
+		if old != nil && !foreign && !since.unreachable && old.Chunks != nil && old.Chunks.there(ctx, p.artifacts, served.tree()) == nil {
 			earlier = old.Chunks
 		}
-		made, dropped, err := cut(ctx, p.artifacts, parts, earlier, changed)
+		made, err := cut(ctx, p.artifacts, parts, earlier, changed)
 		if err != nil {
 			return err
 		}
-		m.dropped = append(m.dropped, dropped...)
 		next.Chunks, next.ETag, next.Modified = made, made.etag(), view.Site().Time
 		switch {
 		case old == nil:
@@ -162,7 +161,11 @@ func (p *Press) chunk(ctx context.Context, d *millrace.Document, next, old *larg
 		}
 		return nil
 	}
-	if err := one(d.Parts, next, old, since.parts); err != nil || d.PartsKeyed == nil {
+	var served *large // whose chunks are there
+	if ed := p.current.Load(); ed != nil && p.verified {
+		served = ed.manifest.document(d.Path)
+	}
+	if err := one(d.Parts, next, old, served, since.parts); err != nil || d.PartsKeyed == nil {
 		return err
 	}
 	keyed := *next
@@ -170,7 +173,10 @@ func (p *Press) chunk(ctx context.Context, d *millrace.Document, next, old *larg
 	if old != nil {
 		last = old.Keyed
 	}
-	if err := one(d.PartsKeyed, &keyed, last, since.partsKeyed); err != nil {
+	if served != nil {
+		served = served.Keyed
+	}
+	if err := one(d.PartsKeyed, &keyed, last, served, since.partsKeyed); err != nil {
 		return fmt.Errorf("for those with a key: %w", err)
 	}
 	next.Keyed = &keyed
@@ -354,7 +360,7 @@ func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) e
 	if retired != nil {
 		retired.keep(p.dir, now)
 	}
-	if err := p.collectChunks(ctx, now); err != nil {
+	if err := p.collectChunks(ctx, retired, now); err != nil {
 		return fmt.Errorf("collecting old chunks: %w", err)
 	}
 	needed := make(map[string]bool)
@@ -395,10 +401,16 @@ func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) e
 // collectChunks deletes the chunks and nodes that no manifest of the store names,
 // after their grace period, which began when an edition was published that does
 // not need them. It looks for them once an hour.
-func (p *Press) collectChunks(ctx context.Context, now time.Time) error {
+func (p *Press) collectChunks(ctx context.Context, retired *manifest, now time.Time) error {
 	ed := p.current.Load()
-	for _, name := range ed.manifest.dropped {
-		if err := artifact.Touch(ctx, p.artifacts, name); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+	if retired != nil {
+		err := retired.beyond(ctx, p.artifacts, ed.manifest, func(b *branch, height int) error {
+			if err := artifact.Touch(ctx, p.artifacts, b.name(height)); !errors.Is(err, millrace.ErrNotFound) {
+				return err
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
 			return err
 		}
 	}
@@ -408,8 +420,8 @@ func (p *Press) collectChunks(ctx context.Context, now time.Time) error {
 	p.collected = now
 	needed := make(map[string]bool)
 	need := func(m *manifest) error {
-		return m.chunks(ctx, p.artifacts, func(name string) error {
-			needed[name] = true
+		return m.beyond(ctx, p.artifacts, nil, func(b *branch, height int) error {
+			needed[b.name(height)] = true
 			return nil
 		})
 	}
@@ -442,15 +454,19 @@ func (p *Press) collectChunks(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// chunks calls f with the names of the chunks and nodes of a manifest.
-func (m *manifest) chunks(ctx context.Context, store artifact.Store, f func(name string) error) error {
+// beyond calls f for every chunk and node of the documents of a manifest that the
+// document of the same path of another does not have.
+func (m *manifest) beyond(ctx context.Context, store artifact.Store, other *manifest, f func(b *branch, height int) error) error {
 	for i := range m.Documents {
+		o := other.document(m.Documents[i].Path)
 		for d := &m.Documents[i]; d != nil; d = d.Keyed {
-			if d.Chunks == nil {
-				continue
+			if d.Chunks != nil {
+				if err := d.Chunks.Tree.beyond(ctx, store, o.tree(), f); err != nil {
+					return err
+				}
 			}
-			if err := d.Chunks.Tree.walk(ctx, store, func(b *branch, height int) error { return f(b.name(height)) }); err != nil {
-				return err
+			if o != nil {
+				o = o.Keyed
 			}
 		}
 	}

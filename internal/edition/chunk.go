@@ -10,7 +10,6 @@ import (
 	"hash/crc32"
 	"hash/fnv"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -93,8 +92,7 @@ type grower struct {
 	coded bytes.Buffer
 	out   []branch
 
-	have    map[[sha256.Size]byte]int64 // bytes of deflate of the chunks of the earlier tree
-	dropped []string                    // names of what the earlier tree has and the new one does not
+	have map[[sha256.Size]byte]int64 // bytes of deflate of the chunks of the earlier tree
 }
 
 func newGrower(ctx context.Context, store artifact.Store, between []byte) *grower {
@@ -238,18 +236,15 @@ func (g *grower) deflate(body []byte) ([]byte, error) {
 
 // plant stores the nodes above the chunks, but those that an earlier tree has.
 func (g *grower) plant(old *tree) (*tree, error) {
-	have := make(map[string]bool) // names of the earlier tree that are not used yet
+	have := make(map[[sha256.Size]byte]bool) // nodes of the earlier tree
 	if old != nil {
 		err := old.walk(g.ctx, g.store, func(b *branch, height int) error {
-			have[b.name(height)] = true
+			have[b.Sum] = have[b.Sum] || height > 0
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
-	}
-	for i := range g.out {
-		delete(have, g.out[i].chunk())
 	}
 	t, level := new(tree), g.out
 	for ; len(level) > 1; t.Height++ {
@@ -262,12 +257,11 @@ func (g *grower) plant(old *tree) (*tree, error) {
 			raw := encodeNode(level[from:i])
 			b := g.join(level[from:i])
 			b.Sum = sha256.Sum256(raw)
-			if !have[b.node()] {
+			if !have[b.Sum] {
 				if err := g.store.Put(g.ctx, b.node(), bytes.NewReader(raw)); err != nil {
 					return nil, err
 				}
 			}
-			delete(have, b.node())
 			above, from = append(above, b), i
 		}
 		level = above
@@ -275,7 +269,6 @@ func (g *grower) plant(old *tree) (*tree, error) {
 	if len(level) == 1 {
 		t.Root = level[0]
 	}
-	g.dropped = slices.Collect(maps.Keys(have))
 	return t, nil
 }
 
@@ -402,6 +395,54 @@ func walk(ctx context.Context, store artifact.Store, b *branch, height int, f fu
 		}
 	}
 	return nil
+}
+
+// beyond calls f for every branch that another tree does not have. It reads the
+// nodes that only one of the two has.
+func (t *tree) beyond(ctx context.Context, store artifact.Store, other *tree, f func(b *branch, height int) error) error {
+	level := func(t *tree, height int) []branch {
+		if t.Root.Parts == 0 || t.Height != height {
+			return nil
+		}
+		return []branch{t.Root}
+	}
+	below := func(nodes []branch) (out []branch, err error) {
+		for i := range nodes {
+			c, err := children(ctx, store, &nodes[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, c...)
+		}
+		return out, nil
+	}
+	less := func(a, b []branch) []branch {
+		have := make(map[[sha256.Size]byte]bool, len(b))
+		for i := range b {
+			have[b[i].Sum] = true
+		}
+		return slices.DeleteFunc(slices.Clone(a), func(x branch) bool { return have[x.Sum] })
+	}
+	var mine, others []branch
+	for height := max(t.Height, other.Height); ; height-- {
+		mine, others = append(mine, level(t, height)...), append(others, level(other, height)...)
+		mine, others = less(mine, others), less(others, mine)
+		for i := range mine {
+			if err := f(&mine[i], height); err != nil {
+				return err
+			}
+		}
+		if height == 0 {
+			return nil
+		}
+		var err error
+		if mine, err = below(mine); err != nil {
+			return err
+		}
+		if others, err = below(others); err != nil {
+			return err
+		}
+	}
 }
 
 // leaves returns the chunks of a tree.

@@ -87,7 +87,7 @@ func TestChunks(t *testing.T) {
 	}
 	p := &Press{artifacts: artifacts.New(nil)}
 	store := &counting{Store: p.artifacts}
-	now, _, err := cut(t.Context(), store, l.parts(), nil, nil)
+	now, err := cut(t.Context(), store, l.parts(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,29 +105,35 @@ func TestChunks(t *testing.T) {
 			}
 		}
 		store.puts = 0
-		next, dropped, err := cut(t.Context(), store, l.parts(), now, changed)
+		next, err := cut(t.Context(), store, l.parts(), now, changed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		written += store.puts
-		whole, _, err := cut(t.Context(), p.artifacts, l.parts(), nil, nil)
+		whole, err := cut(t.Context(), p.artifacts, l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if next.Tree != whole.Tree || next.etag() != whole.etag() {
 			t.Fatalf("round %d: %+v, made anew %+v", round, next.Tree, whole.Tree)
 		}
-		needs := map[string]bool{}
-		err = next.Tree.walk(t.Context(), p.artifacts, func(b *branch, height int) error {
-			needs[b.name(height)] = true
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range dropped {
-			if needs[name] {
-				t.Fatalf("round %d: %s is needed and dropped", round, name)
+		for _, pair := range [][2]*tree{{&next.Tree, &now.Tree}, {&now.Tree, &next.Tree}} {
+			var want, got []string
+			other := names(t, p.artifacts, pair[1])
+			for _, name := range names(t, p.artifacts, pair[0]) {
+				if !slices.Contains(other, name) {
+					want = append(want, name)
+				}
+			}
+			if err := pair[0].beyond(t.Context(), p.artifacts, pair[1], func(b *branch, height int) error {
+				got = append(got, b.name(height))
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Fatalf("round %d: %d branches beyond the other, want %d", round, len(got), len(want))
 			}
 		}
 		now = next
@@ -138,6 +144,20 @@ func TestChunks(t *testing.T) {
 	if mean := float64(written) / float64(rounds); mean > 20 {
 		t.Errorf("%.1f chunks and nodes are written for an edit", mean)
 	}
+}
+
+// names returns the names of the chunks and nodes of a tree, sorted.
+func names(t *testing.T, store artifact.Store, of *tree) (out []string) {
+	t.Helper()
+	err := of.walk(t.Context(), store, func(b *branch, height int) error {
+		out = append(out, b.name(height))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // checkBodies checks the bytes of a document, whole and in ranges.

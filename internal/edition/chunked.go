@@ -31,9 +31,8 @@ type chunked struct {
 }
 
 // cut makes a document of parts, from an earlier form of it where the parts with
-// changed keys are the only ones that differ. dropped are the names of what the
-// earlier form alone needs.
-func cut(ctx context.Context, store artifact.Store, p *millrace.Parts, old *chunked, changed []string) (c *chunked, dropped []string, err error) {
+// changed keys are the only ones that differ.
+func cut(ctx context.Context, store artifact.Store, p *millrace.Parts, old *chunked, changed []string) (*chunked, error) {
 	g := newGrower(ctx, store, p.Between)
 	var last *tree
 	if old != nil && old.Version == p.Version && bytes.Equal(old.Between, p.Between) {
@@ -41,14 +40,29 @@ func cut(ctx context.Context, store artifact.Store, p *millrace.Parts, old *chun
 	}
 	t, err := g.grow(p, last, changed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	c = &chunked{Version: p.Version, Head: p.Head, Between: p.Between, Tail: p.Tail, Tree: *t}
+	c := &chunked{Version: p.Version, Head: p.Head, Between: p.Between, Tail: p.Tail, Tree: *t}
 	if t.Root.Parts == 0 {
 		c.Head, c.Tail = p.Bare(), nil
 	}
-	return c, g.dropped, nil
+	return c, nil
 }
+
+// ETag returns the validator of a large document of parts without building it.
+func ETag(ctx context.Context, p *millrace.Parts) (string, error) {
+	c, err := cut(ctx, nowhere{}, p, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	return c.etag(), nil
+}
+
+// nowhere stores nothing.
+type nowhere struct{ artifact.Store }
+
+// Put implements [artifact.Store].
+func (nowhere) Put(context.Context, string, io.Reader) error { return nil }
 
 // etag returns the validator of the identity bytes.
 func (c *chunked) etag() string {
@@ -214,7 +228,7 @@ func (b *bodies) lost(ctx context.Context, name string, err error) error {
 	if ctx.Err() == nil {
 		b.damaged.Store(true)
 	}
-	return fmt.Errorf("%s is missing or damaged: %w: %w", name, millrace.ErrUnavailable, err)
+	return fmt.Errorf("%s is missing or damaged: %w: %v", name, millrace.ErrUnavailable, err) //nolint:errorlint // it is not the document that is not found
 }
 
 // window writes some of the bytes that it gets.
@@ -247,13 +261,16 @@ func (c *chunked) rep(coding coding, p *Press) (*rep, error) {
 	return &rep{coding: coding, chunks: b, size: size, plain: c.size(), length: [1]string{strconv.FormatInt(size, 10)}}, nil
 }
 
-// there checks that every chunk and node is there.
-func (c *chunked) there(ctx context.Context, store artifact.Store) error {
-	return c.Tree.walk(ctx, store, func(b *branch, height int) error {
-		info, err := store.Stat(ctx, b.name(height))
-		if err == nil && height == 0 && info.Size != b.Coded {
-			err = fmt.Errorf("%s has %d bytes, not %d: %w", b.chunk(), info.Size, b.Coded, millrace.ErrInvalid)
-		}
-		return err
-	})
+// there checks that a chunk or node is there.
+func (b *branch) there(ctx context.Context, store artifact.Store, height int) error {
+	info, err := store.Stat(ctx, b.name(height))
+	if err == nil && height == 0 && info.Size != b.Coded {
+		err = fmt.Errorf("%s has %d bytes, not %d: %w", b.chunk(), info.Size, b.Coded, millrace.ErrInvalid)
+	}
+	return err
+}
+
+// there checks that every chunk and node is there, but for those of another tree.
+func (c *chunked) there(ctx context.Context, store artifact.Store, but *tree) error {
+	return c.Tree.beyond(ctx, store, but, func(b *branch, height int) error { return b.there(ctx, store, height) })
 }

@@ -41,9 +41,6 @@ type manifest struct {
 	// foreign: it was made under another key. It tells how old its documents
 	// are, and nothing of it is served.
 	foreign bool
-	// dropped are the names of the chunks and nodes that this manifest does not
-	// need and the one before does.
-	dropped []string
 }
 
 // large is one large document as it was built.
@@ -61,6 +58,26 @@ type large struct {
 	Chunks   *chunked    `json:"chunks,omitempty"`
 	// Keyed is the form for requests with a key, if it is another.
 	Keyed *large `json:"keyed,omitempty"`
+}
+
+// document returns the large document at a path, nil if there is none.
+func (m *manifest) document(path string) *large {
+	if m != nil {
+		for i := range m.Documents {
+			if m.Documents[i].Path == path {
+				return &m.Documents[i]
+			}
+		}
+	}
+	return nil
+}
+
+// tree returns the chunks of the document. It has none if d is nil.
+func (d *large) tree() *tree {
+	if d == nil || d.Chunks == nil {
+		return new(tree)
+	}
+	return &d.Chunks.Tree
 }
 
 // made reports whether the document has bytes.

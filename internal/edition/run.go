@@ -90,7 +90,9 @@ func (p *Press) look(ctx context.Context) {
 			p.kept = now
 		} else if now.Sub(p.kept) > p.chunkGrace/2 {
 			p.kept = now
-			err := ed.manifest.chunks(ctx, p.artifacts, func(name string) error { return artifact.Touch(ctx, p.artifacts, name) })
+			err := ed.manifest.beyond(ctx, p.artifacts, nil, func(b *branch, height int) error {
+				return artifact.Touch(ctx, p.artifacts, b.name(height))
+			})
 			if err != nil && ctx.Err() == nil {
 				p.log.WarnContext(ctx, "could not keep chunks", "err", err)
 			}

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -114,8 +113,8 @@ func (m *manifest) due(now time.Time) bool {
 	return m != nil && !m.Again.IsZero() && !now.Before(m.Again)
 }
 
-// there checks that every file of the edition is there with its size, and the
-// first time that its chunks are.
+// there checks that every file of the edition is there with its size, and every
+// chunk that the current edition does not have.
 func (m *manifest) there(ctx context.Context, p *Press) error {
 	dir := p.dir
 	for i := range m.Documents {
@@ -123,13 +122,13 @@ func (m *manifest) there(ctx context.Context, p *Press) error {
 			return err
 		}
 	}
-	if !p.verified {
-		if err := m.chunks(ctx, p.artifacts, func(name string) error {
-			_, err := p.artifacts.Stat(ctx, name)
-			return err
-		}); err != nil {
-			return err
-		}
+	var current *manifest
+	if ed := p.current.Load(); ed != nil {
+		current = ed.manifest
+	}
+	err := m.beyond(ctx, p.artifacts, current, func(b *branch, height int) error { return b.there(ctx, p.artifacts, height) })
+	if err != nil {
+		return err
 	}
 	for i := range m.Shelf {
 		if err := m.Shelf[i].there(dir, false); err != nil {
@@ -228,18 +227,13 @@ func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	next := large{
 		Room: s.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Names: d.Names, Header: d.Header, Modified: s.view.Site().Time,
 	}
-	var last *large
-	if s.prev != nil {
-		if i := slices.IndexFunc(s.prev.Documents, func(l large) bool { return l.Path == next.Path }); i >= 0 {
-			last = &s.prev.Documents[i]
-		}
-	}
+	last := s.prev.document(d.Path)
 	if d.Parts != nil {
 		since, err := new(manifest).touch(ctx, s.view, s.prev, []roomDocument{{d, s.room}})
 		if err != nil {
 			return err
 		}
-		if err := s.press.chunk(ctx, d, &next, last, false, since[0], s.view, s.m); err != nil {
+		if err := s.press.chunk(ctx, d, &next, last, s.prev != nil && s.prev.foreign, since[0], s.view); err != nil {
 			return err
 		}
 		s.m.Documents = append(s.m.Documents, next)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 )
@@ -114,7 +115,11 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen str
 			}
 			sum := sha256.Sum256(b.Bytes())
 			etag := d.ETag
-			if etag == "" {
+			if d.Parts != nil {
+				if etag, err = edition.ETag(ctx, d.Parts); err != nil {
+					return nil, err
+				}
+			} else if etag == "" {
 				etag = fmt.Sprintf("sha256-%x", sum)
 			}
 			ed.docs[d.Path] = doc{etag, d.Large, sum, b.Bytes()}

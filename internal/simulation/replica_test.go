@@ -227,7 +227,11 @@ func (s watchedShelf) Put(ctx context.Context, d *millrace.Document) error {
 		return err
 	}
 	sum := sha256.Sum256(b.Bytes())
-	s.o.make(d.Path, fmt.Sprintf("sha256-%x", sum), sum)
+	etag, err := edition.ETag(ctx, d.Parts)
+	if err != nil {
+		return err
+	}
+	s.o.make(d.Path, etag, sum)
 	return s.Shelf.Put(ctx, d)
 }
 
