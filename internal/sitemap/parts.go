@@ -3,6 +3,7 @@ package sitemap
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 func Parts(v millrace.View, room string, i, shards int, head string, in ...Namespace) *millrace.Parts {
 	site := v.Site()
 	p := &millrace.Parts{
-		Version: site.Base, Head: begin("urlset", head, in), Tail: end("urlset"),
+		Version: fmt.Sprintf("%s %d of %d", site.Base, i, shards), Head: begin("urlset", head, in), Tail: end("urlset"),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
 				var entry []byte

@@ -131,6 +131,9 @@ var (
 // otherwise one for all. Pages of other sites are left out, with a note.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
+		r.mu.Lock()
+		r.vain = nil // of one run: pages that were gone then tell nothing of now
+		r.mu.Unlock()
 		run := &run{reader: r, yield: yield}
 		if err := run.changes(ctx, since); err != nil && !errors.Is(err, errStop) {
 			yield(millrace.Change{}, err)
