@@ -194,7 +194,12 @@ func (a *application) take(c *millrace.Change, url string) error {
 	if err := a.enter(url, old, &e); err != nil {
 		return err
 	}
-	a.reckon(e.kind)
+	a.tally.Unchanged--
+	if e.kind == added {
+		a.tally.Added++
+	} else {
+		a.tally.Updated++
+	}
 	return nil
 }
 
@@ -205,21 +210,6 @@ func (a *application) weigh(old *row, in millrace.Weight) error {
 		return nil
 	}
 	return a.exec("UPDATE entry SET html_bytes = ?, html_received = ? WHERE id = ?", w.Bytes, w.Received, a.entryID(old.seq))
-}
-
-// reckon counts a change that take has counted as none.
-func (a *application) reckon(kind int) {
-	switch kind {
-	case added:
-		a.tally.Added++
-	case updated:
-		a.tally.Updated++
-	case deleted:
-		a.tally.Deleted++
-	default:
-		return
-	}
-	a.tally.Unchanged--
 }
 
 // forget takes a name of a page away.

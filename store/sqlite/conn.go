@@ -269,6 +269,17 @@ type querier interface {
 	rows(query string, args []any, f func(scan scanner) error) error
 }
 
+// column reads rows of one column.
+func column[T any](q querier, query string, args ...any) (values []T, err error) {
+	err = q.rows(query, args, func(scan scanner) error {
+		var v T
+		err := scan(&v)
+		values = append(values, v)
+		return err
+	})
+	return values, err
+}
+
 type connQuerier struct{ c *sql.Conn }
 
 func (q connQuerier) row(query string, args []any, dest ...any) error {

@@ -47,16 +47,9 @@ func (a *application) remember(name string, old, r recollection, known bool) err
 
 // claims gives the names that the source still has for a page. The plus keeps
 // SQLite from going through all names of the source.
-func (a *application) claims(url string) (names []string, err error) {
-	err = a.rows(`SELECT url FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0
-		UNION ALL SELECT url FROM memory WHERE identity = ?2 AND +source = ?1 AND mute = 0`, []any{a.source, url},
-		func(scan scanner) error {
-			var name string
-			err := scan(&name)
-			names = append(names, name)
-			return err
-		})
-	return names, err
+func (a *application) claims(url string) ([]string, error) {
+	return column[string](a, `SELECT url FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0
+		UNION ALL SELECT url FROM memory WHERE identity = ?2 AND +source = ?1 AND mute = 0`, a.source, url)
 }
 
 // askAgain makes the source be asked for the page by these names of it. What is
@@ -70,21 +63,16 @@ func (a *application) askAgain(names []string) error {
 		if err != nil {
 			return err
 		}
-		if err := a.forgetVersion(name, row); err != nil {
+		old := row
+		row.version = ""
+		if row.original, err = a.keepOriginal(old.original, nil); err != nil {
+			return err
+		}
+		if err := a.remember(name, old, row, true); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// forgetVersion makes the source be asked anew by a name that it has.
-func (a *application) forgetVersion(name string, row recollection) (err error) {
-	old := row
-	row.version = ""
-	if row.original, err = a.keepOriginal(old.original, nil); err != nil {
-		return err
-	}
-	return a.remember(name, old, row, true)
 }
 
 // forgetPage takes a page out of the memory of every source, so that each of

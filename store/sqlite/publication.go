@@ -98,7 +98,7 @@ func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publicati
 // generation finds the generation of a configuration, or creates it.
 func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error) {
 	name, fingerprint := record.Generation(c)
-	last, err := s.lastPublished(t, name)
+	last, err := readGeneration(t, "WHERE site = ? AND name = ? AND published > 0 AND stage < 4 ORDER BY published DESC", s.id, name)
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +147,6 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 	}
 	return g, t.exec(`INSERT INTO published (log, number, own, seq, time, state, manifest)
 		SELECT ?, number, 0, seq, time, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1`, g.id, last.id)
-}
-
-// lastPublished returns the generation of a publication that published last, nil
-// if none has.
-func (s *Site) lastPublished(q querier, name string) (*generation, error) {
-	return readGeneration(q, "WHERE site = ? AND name = ? AND published > 0 AND stage < 4 ORDER BY published DESC", s.id, name)
 }
 
 // Name implements [store.Publication].

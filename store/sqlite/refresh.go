@@ -154,14 +154,8 @@ func (r *refresh) compare(ctx context.Context, q querier, was *generation) error
 	if full {
 		bound = site[len(site)-1].url
 	}
-	var own []string
-	err = q.rows(`SELECT url FROM entry INDEXED BY entry_url WHERE log = ? AND url > ? AND until = 1099511627775 AND kind < 3 ORDER BY url LIMIT ?`,
-		[]any{r.id, g.after, refreshPages}, func(scan scanner) error {
-			var url string
-			err := scan(&url)
-			own = append(own, url)
-			return err
-		})
+	own, err := column[string](q, `SELECT url FROM entry INDEXED BY entry_url
+		WHERE log = ? AND url > ? AND until = 1099511627775 AND kind < 3 ORDER BY url LIMIT ?`, r.id, g.after, refreshPages)
 	if err != nil {
 		return err
 	}

@@ -14,13 +14,7 @@ import (
 // Sites implements [store.Store].
 func (s *Store) Sites(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		var names []string
-		err := s.read.rows(ctx, "SELECT name FROM site JOIN log USING (id) WHERE seq > 0 ORDER BY name", nil, func(scan scanner) error {
-			var name string
-			err := scan(&name)
-			names = append(names, name)
-			return err
-		})
+		names, err := column[string](readQuerier{ctx, s.read}, "SELECT name FROM site JOIN log USING (id) WHERE seq > 0 ORDER BY name")
 		if err != nil {
 			yield("", explain("list the sites of store "+s.path, err))
 			return

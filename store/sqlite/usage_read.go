@@ -159,7 +159,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 		return err
 	}
 	first, end := span(q.From, q.To, hourMillis)
-	days, err := s.days(ctx, "SELECT day FROM usage_day WHERE site = ? AND day BETWEEN ? AND ? ORDER BY day", id, floorDiv(first, dayHours), floorDiv(end, dayHours))
+	days, err := column[int64](r, "SELECT day FROM usage_day WHERE site = ? AND day BETWEEN ? AND ? ORDER BY day", id, floorDiv(first, dayHours), floorDiv(end, dayHours))
 	if err != nil {
 		return err
 	}

@@ -286,18 +286,12 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 	if err := r.row("SELECT count(*) "+of, where, &n); err != nil || n+len(sums) <= maxSums {
 		return err
 	}
-	known := make(map[int64]bool)
-	err := r.rows("SELECT kind "+of, where, func(scan scanner) error {
-		var kind int64
-		err := scan(&kind)
-		known[kind] = true
-		return err
-	})
+	known, err := column[int64](r, "SELECT kind "+of, where...)
 	if err != nil {
 		return err
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sums)) {
-		if known[kind] {
+		if slices.Contains(known, kind) {
 			continue
 		}
 		if n++; n <= maxSums {

@@ -107,7 +107,7 @@ func (s *Store) dropEvents(ctx context.Context, site, before, future int64) erro
 // dropHours drops the sums of the hours of days that end before a time, in Unix
 // ms, and of days after future.
 func (s *Store) dropHours(ctx context.Context, site, before, future int64) error {
-	days, err := s.days(ctx, "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
+	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
 		site, floorDiv(before, dayMillis), floorDiv(future, dayMillis))
 	for _, day := range days {
 		err := s.writer.do(ctx, func(t *tx) error {
@@ -123,16 +123,6 @@ func (s *Store) dropHours(ctx context.Context, site, before, future int64) error
 	return err
 }
 
-func (s *Store) days(ctx context.Context, query string, args ...any) (days []int64, err error) {
-	err = s.read.rows(ctx, query, args, func(scan scanner) error {
-		var day int64
-		err := scan(&day)
-		days = append(days, day)
-		return err
-	})
-	return days, err
-}
-
 const (
 	cutTop = `DELETE FROM usage_top WHERE site = ?1 AND topic = ?2 AND day = ?3 AND text NOT IN (
 		SELECT text FROM usage_top WHERE site = ?1 AND topic = ?2 AND day = ?3 ORDER BY events DESC, last DESC LIMIT ?4)`
@@ -144,7 +134,7 @@ const (
 // cutTops keeps of each day what was asked for most. The texts of a day that is
 // over are kept for good from then on.
 func (s *Store) cutTops(ctx context.Context, site, today int64) error {
-	days, err := s.days(ctx, "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)
+	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)
 	if err != nil {
 		return err
 	}
