@@ -184,15 +184,16 @@ const format = "1"
 // line in llms.txt is.
 const hashLen = 32
 
-// tag gives the validator of a page's Markdown, "" for a page without any. It is
+// tag returns the validator of a page's Markdown, "" for a page without any. It is
 // computed of the page and not of the Markdown, which follows from it, so that
-// writing a page does not take as long as converting it.
+// writing a page does not take as long as converting it. It moves with the page's
+// line in llms.txt as well, which may have the summary.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil
 	}
 	kept := reduce(site, p)
-	hash := canon.SHA256Hex(append([]byte(format+"\n"), kept.Canonical()...))[:hashLen]
+	hash := canon.SHA256Hex(append([]byte(format+"\n"+cleanLine(p.Summary)+"\n"), kept.Canonical()...))[:hashLen]
 	return fmt.Sprintf("%s-%d-%d", hash, tokens(kept), lineOf(p, canon.Relative(site.Base, kept.URL))), nil
 }
 

@@ -103,7 +103,11 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			return
 		}
 		for _, f := range pl.files() {
-			if !yield(p.list(v, f), nil) {
+			d, err := p.list(ctx, v, f)
+			if err != nil {
+				err = fmt.Errorf("%s: %s: %w", Name, f.path, err)
+			}
+			if !yield(d, err) || err != nil {
 				return
 			}
 		}

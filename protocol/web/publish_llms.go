@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,22 +24,37 @@ func listHeader() http.Header {
 	return http.Header{"Content-Type": {listType + "; charset=utf-8"}, "Cache-Control": {revalidate}}
 }
 
-// list gives one file of llms.txt.
-func (p *publisher) list(v millrace.View, l *index) *millrace.Document {
-	d := &millrace.Document{
-		Path: l.path, Header: listHeader(), Large: true, Names: l.named(),
+// list returns one file of llms.txt. Its validator follows from the plan, so that
+// a file is written only when it has changed.
+func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millrace.Document, error) {
+	head, err := p.head(ctx, v, l)
+	if err != nil {
+		return nil, err
+	}
+	site := v.Site()
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s %s\n", millrace.Markdown(head), site.Base, site.Docs)
+	for _, next := range l.parts {
+		first, last := next.bounds()
+		fmt.Fprintf(sum, "%s %d %s %s\n", next.path, next.pages, first, last)
+	}
+	for _, piece := range l.pieces {
+		if piece.list != nil {
+			fmt.Fprintf(sum, "%s %d\n", piece.list.path, piece.pages)
+		} else {
+			fmt.Fprintf(sum, "%x\n", piece.sum)
+		}
+	}
+	return &millrace.Document{
+		Path: l.path, ETag: "llms-" + hex.EncodeToString(sum.Sum(nil))[:hashLen], Header: listHeader(), Large: true, Names: l.named(),
+		Touched: func(string) bool { return false },
 		Write: func(ctx context.Context, w io.Writer) error {
 			if err := p.writeList(ctx, v, l, w); err != nil {
 				return fmt.Errorf("%s: %s: %w", Name, l.path, err)
 			}
 			return nil
 		},
-	}
-	if l.path != listPath { // that one has the site's title, too
-		base := v.Site().Base
-		d.Touched = func(u string) bool { return strings.HasPrefix(canon.Relative(base, canon.Absolute(base, u)), l.dir) }
-	}
-	return d
+	}, nil
 }
 
 // named gives how many pages the file names itself: of others it names the

@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +50,13 @@ type index struct {
 type piece struct {
 	after, first, last string // identities; the pages after after up to last
 	pages, cost        int
+	sum                [sha256.Size]byte // of the pages and their tags
 	list               *index
+}
+
+// sumOf returns the hash of what follows what has a hash.
+func sumOf(before [sha256.Size]byte, next []byte) [sha256.Size]byte {
+	return sha256.Sum256(append(before[:], next...))
 }
 
 // folder is a part of a site while its pages come.
@@ -65,7 +73,7 @@ func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 	docs := len(strings.TrimSuffix(site.Docs, "/"))
 	pl := &plan{dirs: map[string]*index{}}
 	stack := []*folder{{dir: "/"}}
-	total, pages, last := 0, 0, ""
+	total, pages, last, sum := 0, 0, "", [sha256.Size]byte{}
 	for t, err := range tags(ctx, v) {
 		if err != nil {
 			return nil, err
@@ -83,7 +91,9 @@ func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 		name := documentName(identity, t.N)
 		_, cost := told(t.Value)
 		cost += docs + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
-		stack[len(stack)-1].add(piece{after: last, first: identity, last: identity, pages: 1, cost: cost})
+		page := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N))
+		sum = sumOf(sum, page[:])
+		stack[len(stack)-1].add(piece{after: last, first: identity, last: identity, pages: 1, cost: cost, sum: page})
 		total, pages, last = total+cost, pages+1, identity
 	}
 	for len(stack) > 1 {
@@ -91,7 +101,7 @@ func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 	}
 	if total <= maxLines {
 		pl.dirs = map[string]*index{}
-		stack[0].pieces = []piece{{last: last, pages: pages, cost: total}}
+		stack[0].pieces = []piece{{last: last, pages: pages, cost: total, sum: sum}}
 	}
 	pl.root = pl.list(stack[0])
 	return pl, nil
@@ -117,7 +127,7 @@ func (f *folder) add(p piece) {
 	if n := len(f.pieces); n > 0 && p.list == nil {
 		last := &f.pieces[n-1]
 		if last.list == nil && last.last == p.after && last.cost+p.cost <= maxPiece {
-			last.last, last.pages, last.cost = p.last, last.pages+p.pages, last.cost+p.cost
+			last.last, last.pages, last.cost, last.sum = p.last, last.pages+p.pages, last.cost+p.cost, sumOf(last.sum, p.sum[:])
 			return
 		}
 	}
