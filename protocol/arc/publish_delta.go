@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -30,6 +31,14 @@ type day struct {
 	since  uint64 // the last sequence number before it
 	n      int    // of changes that no other has followed
 	newest time.Time
+	pages  *dayPages // those of the day that was read last
+}
+
+// dayPages are the pages that changed last on a day, in the order of identities:
+// both forms of a delta read them.
+type dayPages struct {
+	of   *day
+	urls []string
 }
 
 // changedDays gives the days that have deltas, in order: up to that of the
@@ -54,6 +63,7 @@ func changedDays(ctx context.Context, v millrace.View) ([]*day, error) {
 func daysSince(ctx context.Context, v millrace.View, start, last time.Time) ([]*day, error) {
 	site := v.Site()
 	var days []*day
+	pages := new(dayPages)
 	for at := start; !at.After(last); at = at.Add(dayLength) {
 		since, err := v.SeqAt(ctx, at.Add(-time.Nanosecond))
 		if err != nil {
@@ -62,7 +72,7 @@ func daysSince(ctx context.Context, v millrace.View, start, last time.Time) ([]*
 		if since == 0 {
 			days, start = nil, at
 		}
-		days = append(days, &day{start: at, since: since, newest: at})
+		days = append(days, &day{start: at, since: since, newest: at, pages: pages})
 	}
 	for c, err := range v.Changes(ctx, site.At(days[0].since)) {
 		if err != nil {
@@ -142,6 +152,13 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 // given one, in the order of identities.
 func (d *day) urls(ctx context.Context, v millrace.View, after string) ([]string, error) {
 	site := v.Site()
+	rest := func() []string {
+		i := sort.Search(len(d.pages.urls), func(i int) bool { return canon.Relative(site.Base, d.pages.urls[i]) > after })
+		return d.pages.urls[i:]
+	}
+	if d.pages.of == d {
+		return rest(), nil
+	}
 	var urls []string
 	for c, err := range v.Changes(ctx, site.At(d.since)) {
 		if err != nil {
@@ -150,14 +167,13 @@ func (d *day) urls(ctx context.Context, v millrace.View, after string) ([]string
 		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength {
 			break // the log is in order
 		}
-		if canon.Relative(site.Base, c.URL) > after {
-			urls = append(urls, c.URL)
-		}
+		urls = append(urls, c.URL)
 	}
 	slices.SortFunc(urls, func(a, b string) int {
 		return strings.Compare(canon.Relative(site.Base, a), canon.Relative(site.Base, b))
 	})
-	return urls, nil
+	d.pages.of, d.pages.urls = d, urls
+	return rest(), nil
 }
 
 // quietDay gives the delta of a day on which nothing was changed last, up to
