@@ -202,7 +202,7 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 		return b.lost(ctx, x.chunk(), err)
 	}
 	defer r.Close()
-	var in io.Reader = io.LimitReader(r, x.Coded)
+	in := io.LimitReader(r, x.Coded)
 	if !b.coded {
 		inflate := flate.NewReader(io.MultiReader(in, bytes.NewReader(gzipEnd)))
 		defer inflate.Close()

@@ -126,7 +126,7 @@ type Press struct {
 	ready   chan struct{}
 	moved   atomic.Pointer[chan struct{}] // closed with the next edition
 
-	filing    atomic.Int64    // nanoseconds that the files of the last edition took
+	lag       atomic.Int64    // see Lag, in nanoseconds
 	building  sync.Mutex      // held while current changes; guards the fields below
 	verified  bool            // the files found at start have been read
 	touched   time.Time       // when the files of current were last touched
@@ -179,6 +179,10 @@ func (p *Press) Current() *Edition { return p.current.Load() }
 
 // Ready is closed when there is a first edition.
 func (p *Press) Ready() <-chan struct{} { return p.ready }
+
+// Lag returns how long the oldest change of the last publication of this process
+// took from its commit to being visible; 0 = there was no publication yet.
+func (p *Press) Lag() time.Duration { return time.Duration(p.lag.Load()) }
 
 // Moved is closed when there is another edition than the current one. Whoever
 // waits asks for it before it looks at the current one.

@@ -152,18 +152,29 @@ func (p *Press) refresh(ctx context.Context, l store.Lease) error {
 	return (*p.publication.Load()).Refresh(ctx, l, p.progress)
 }
 
-// place returns how far the site is.
-func (p *Press) place(ctx context.Context) (millrace.Cursor, error) {
+// place returns how far the site is, and when its oldest change was committed
+// that the current edition does not have; zero = it is not known, or there is none.
+func (p *Press) place(ctx context.Context) (at millrace.Cursor, oldest time.Time, err error) {
 	v, err := p.from.Site.Head(ctx)
 	if err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
-	return v.Site().At(v.Site().Seq), nil
+	at = v.Site().At(v.Site().Seq)
+	if p.seen == "" || p.seen == at {
+		return at, time.Time{}, nil
+	}
+	for c, err := range v.Changes(ctx, p.seen) {
+		if err == nil && c.Kind != millrace.Mark {
+			oldest = c.Time
+		}
+		break // compaction may have taken the entries: then it is not known
+	}
+	return at, oldest, nil
 }
 
 // advance brings the publication up to the site, and publishes it.
 func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
-	at, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
+	at, oldest, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
 	if err != nil {
 		return false, err
 	}
@@ -206,6 +217,9 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 		return false, err
 	}
 	p.seen, p.verified = at, true
+	if !oldest.IsZero() {
+		p.lag.Store(int64(max(p.now().Sub(oldest), 0)))
+	}
 	if err := p.collect(ctx, prev, time.Now()); err != nil {
 		p.log.Warn("could not delete old files", "err", err)
 	}

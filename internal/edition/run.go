@@ -21,18 +21,16 @@ func (p *Press) Changed() {
 
 // How often Run does what.
 const (
-	restMin     = time.Second      // between the end of a build and the next
-	restPerWork = 20               // and at least so many times as long as the documents of the last took
-	restPerFile = 2                // and so many times as long as its files took: rooms make the large ones rarely enough
+	paceMin     = time.Second      // between the starts of two publications
+	pacePerWork = 2                // and at least so many times the processor time of the last
 	lookEvery   = time.Second      // whether the site has changed, or another process has published
 	retryEvery  = 10 * time.Second // after an error, and at most
 	retryMost   = 5 * time.Minute
 )
 
 // Run publishes when the site has changed, when the manifest is due, and when
-// [Press.Changed] was called: at most every second, and at most every twenty
-// times as long as the documents of the last edition took, or twice as long as
-// its files did. While another process has the lease of the publication, it
+// [Press.Changed] was called. Between the starts of two publications is a second,
+// or twice the processor time of the first if that is longer. While another process has the lease of the publication, it
 // follows the editions of that one. It returns when the context ends.
 func (p *Press) Run(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
@@ -51,10 +49,10 @@ func (p *Press) Run(ctx context.Context) {
 			changed = p.changed
 		case <-changed:
 			start := time.Now()
-			p.filing.Store(0)
-			_, held, err := p.publish(ctx, lease.Hold)
-			files := time.Duration(p.filing.Load())
-			rest := max(restMin, restPerWork*(time.Since(start)-files), restPerFile*files)
+			var held bool
+			var err error
+			spent := processorTime(func() { _, held, err = p.publish(ctx, lease.Hold) })
+			rest := max(paceMin, pacePerWork*spent) - time.Since(start)
 			if !held && errors.Is(err, millrace.ErrConflict) {
 				p.log.DebugContext(ctx, "another process builds the edition")
 				p.Changed() // it may not have all
@@ -106,7 +104,7 @@ func (p *Press) look(ctx context.Context) {
 	}
 	if err == nil && (p.busy == nil || !p.busy()) {
 		var at millrace.Cursor
-		if at, err = p.place(ctx); err == nil && at != p.seen {
+		if at, _, err = p.place(ctx); err == nil && at != p.seen {
 			p.Changed()
 		}
 	}

@@ -39,7 +39,7 @@ const foreignGone = 31 * 24 * time.Hour
 // files lets the rooms make their files, and completes m with them. Rooms with
 // other options have other files: those of a foreign prev are withdrawn.
 func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest) error {
-	now, start := p.now().UTC(), time.Now()
+	now := p.now().UTC()
 	if site := view.Site(); now.Before(site.Time) {
 		now = site.Time // the clock was set back: changes are not later than files
 	}
@@ -50,7 +50,6 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 			}
 		}
 	}
-	defer func() { p.filing.Store(int64(time.Since(start))) }()
 	for _, room := range p.rooms {
 		filer, ok := room.Publisher.(millrace.Filer)
 		if !ok {

@@ -164,6 +164,7 @@ var (
 	editionDesc   = describe("edition_sequence", "Sequence number of the published edition.")
 	changedDesc   = describe("edition_changed_timestamp_seconds", "Time of the newest change in the published edition.")
 	ageDesc       = describe("edition_age_seconds", "Time since the newest change in the published edition.")
+	lagDesc       = describe("edition_lag_seconds", "Time from the commit of the oldest change of the last publication until it was visible.")
 	pagesDesc     = describe("edition_pages", "Pages of the published edition.")
 	lookedDesc    = describe("source_looked_timestamp_seconds", "Time of the last look at the source, 0 before the first.")
 	lookAgeDesc   = describe("source_look_age_seconds", "Time since the last look at the source.")
@@ -232,6 +233,7 @@ func (s present) Collect(to chan<- prometheus.Metric) {
 		gauge(editionDesc, float64(site.Seq))
 		gauge(pagesDesc, float64(site.Pages))
 		since(changedDesc, ageDesc, site.Time)
+		gauge(lagDesc, g.press.Lag().Seconds())
 	}
 	o := &g.o.MetricsOptions
 	if o.Looked != nil {

@@ -56,7 +56,11 @@ func (g *Gateway) route(w *response, r *http.Request) {
 			plain(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
 			return
 		}
-		plain(w, r, http.StatusOK, "ready\n")
+		said := "ready\n"
+		if g.press != nil && g.press.Lag() > 0 {
+			said += fmt.Sprintf("the last change was visible after %.1f s\n", g.press.Lag().Seconds())
+		}
+		plain(w, r, http.StatusOK, said)
 		return
 	}
 	if g.metrics(w, r) || g.dashboard(w, r) {

@@ -131,8 +131,10 @@ func TestTemporary(t *testing.T) {
 func TestTidy(t *testing.T) {
 	f := newFixture(t)
 	dir := filepath.Dir(f.index.path)
-	for name, age := range map[string]time.Duration{"old.db": unused + time.Hour, "young.db": unused - time.Hour, "old.txt": unused + time.Hour,
-		"open.db": unused + time.Hour, "open.db-shm": unused + time.Hour, filepath.Base(f.index.path): unused + time.Hour} {
+	for name, age := range map[string]time.Duration{
+		"old.db": unused + time.Hour, "young.db": unused - time.Hour, "old.txt": unused + time.Hour,
+		"open.db": unused + time.Hour, "open.db-shm": unused + time.Hour, filepath.Base(f.index.path): unused + time.Hour,
+	} {
 		path, at := filepath.Join(dir, name), time.Now().Add(-age)
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
 		if err == nil {
