@@ -8,9 +8,10 @@
 //
 //   - [Respond] answers one request for one document.
 //   - [Press] publishes. Documents that grow with the site are built off the
-//     request path into content-addressed files; then one compare-and-swap in
-//     the store moves what is published. All others are rendered when they are
-//     first asked for and kept, per coding, in a cache bounded in bytes.
+//     request path: as trees of chunks, of which an edit writes few, or as files.
+//     Then one compare-and-swap in the store moves what is published. All others
+//     are rendered when they are first asked for and kept, per coding, in a cache
+//     bounded in bytes.
 //   - [Edition] is one such state. [Press.Current] gives the newest.
 //
 // A 304 and a HEAD never render anything. A cached document is valid for one

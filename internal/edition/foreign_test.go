@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/millrace/millrace"
@@ -85,8 +86,8 @@ func TestConfigurationMovesDates(t *testing.T) {
 func TestConfigurationWithdrawsFiles(t *testing.T) {
 	dir, site := t.TempDir(), newMemSite(6)
 	var were []string
-	for _, key := range []string{"one", "two", "three"} {
-		site.set("/1", "a text for "+key) // a file is named by its content
+	for i, key := range []string{"one", "two", "three"} {
+		site.set("/1", strings.Repeat("a text ", 3+i)) // a file is named by the lengths of its pages
 		p := pressIn(t, site, &filingRoom{}, dir, &Options{Key: key})
 		publish(t, p)
 		for _, path := range were {

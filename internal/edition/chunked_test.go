@@ -1,0 +1,185 @@
+package edition
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// listRoom has one list of the texts of a memSite.
+type listRoom struct{ silent }
+
+// silent finds and announces nothing.
+type silent struct{}
+
+func (silent) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
+	return nil, millrace.ErrNotFound
+}
+
+func (silent) Announce(millrace.View) millrace.Notice { return millrace.Notice{} }
+
+func (listRoom) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	l := lines{}
+	for url, text := range v.(*memView).m {
+		l[url] = text.body
+	}
+	parts := l.parts()
+	return func(yield func(*millrace.Document, error) bool) {
+		yield(&millrace.Document{Path: "/list.txt", Large: true, Parts: parts, Write: parts.Write}, nil)
+	}
+}
+
+// tall returns a site whose list has some chunks.
+func tall() *memSite {
+	site := newMemSite(60)
+	for i := range 60 {
+		site.set("/"+strings.Repeat("x", i), strings.Repeat("the water comes down to the wheel ", 50+i))
+	}
+	return site
+}
+
+func listOf(t *testing.T, site *memSite) string {
+	t.Helper()
+	v, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for d := range (listRoom{}).All(t.Context(), v) {
+		if err := d.Write(t.Context(), &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// stored returns the names of the artifacts that a press has.
+func stored(t *testing.T, p *Press) (names []string) {
+	t.Helper()
+	for info, err := range p.artifacts.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, info.Name)
+	}
+	return names
+}
+
+// A chunk that is missing or damaged is no answer, and is made again.
+func TestChunkLost(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, p *Press, chunk string){
+		"missing": func(t *testing.T, p *Press, chunk string) {
+			t.Helper()
+			if err := p.artifacts.Delete(t.Context(), chunk); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"damaged": func(t *testing.T, p *Press, chunk string) {
+			t.Helper()
+			r, err := p.artifacts.Open(t.Context(), chunk, 0, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(r)
+			if err := errors.Join(err, r.Close(), p.artifacts.Delete(t.Context(), chunk)); err != nil {
+				t.Fatal(err)
+			}
+			b[len(b)/2] ^= 0xff
+			if err := p.artifacts.Put(t.Context(), chunk, bytes.NewReader(b)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := tall()
+			p := newTestPress(t, site, listRoom{}, nil)
+			publish(t, p)
+			chunks := slices.DeleteFunc(stored(t, p), func(n string) bool { return !strings.HasSuffix(n, chunkSuffix) })
+			if len(chunks) < 3 {
+				t.Fatalf("%d chunks", len(chunks))
+			}
+			lose(t, p, chunks[1])
+			_, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil))
+			if millrace.Status(err) != http.StatusServiceUnavailable {
+				t.Errorf("an answer without a chunk: %v", err)
+			}
+			publish(t, p)
+			if got := ask(t, p, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
+				t.Errorf("%d bytes, made again", got.Body.Len())
+			}
+		})
+	}
+}
+
+// A process that starts finds out that a chunk is missing.
+func TestChunkLostAtStart(t *testing.T) {
+	site, dir := tall(), t.TempDir()
+	p := pressIn(t, site, listRoom{}, dir, nil)
+	publish(t, p)
+	for _, name := range stored(t, p) {
+		if err := p.artifacts.Delete(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p = pressIn(t, site, listRoom{}, dir, nil)
+	if err := p.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity"); got.Body.String() != listOf(t, site) {
+		t.Errorf("%d bytes", got.Body.Len())
+	}
+}
+
+// Collection deletes what no edition of the store needs, after its grace, and
+// never what a builder has found or made meanwhile.
+func TestCollectChunks(t *testing.T) {
+	site := tall()
+	p := newTestPress(t, site, listRoom{}, nil)
+	publish(t, p)
+	first := stored(t, p)
+	site.set("/x", "another text")
+	publish(t, p)
+	second := stored(t, p)
+	if len(second) <= len(first) {
+		t.Fatalf("%d artifacts, then %d", len(first), len(second))
+	}
+	needed := map[string]bool{}
+	err := p.Current().manifest.beyond(t.Context(), p.artifacts, nil, func(b *branch, height int) error {
+		needed[b.name(height)] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect := func(in time.Duration) []string {
+		t.Helper()
+		p.collected = time.Time{}
+		if err := p.collectChunks(t.Context(), nil, time.Now().Add(in)); err != nil {
+			t.Fatal(err)
+		}
+		return stored(t, p)
+	}
+	if got := collect(23 * time.Hour); !slices.Equal(got, second) {
+		t.Errorf("%d of %d artifacts are left within the grace", len(got), len(second))
+	}
+	if got := collect(25 * time.Hour); !slices.Equal(got, slices.Sorted(maps.Keys(needed))) {
+		t.Errorf("%d artifacts are left, %d are needed", len(got), len(needed))
+	}
+	// An edition that says what an earlier one said makes again what is gone.
+	site.set("/x", strings.Repeat("the water comes down to the wheel ", 51))
+	publish(t, p)
+	if got := ask(t, p, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
+		t.Errorf("%d bytes", got.Body.Len())
+	}
+}
