@@ -31,6 +31,7 @@ type editionState struct {
 	Seq   uint64
 	Time  time.Time
 	Pages int
+	Lag   time.Duration // of the last change; 0 = this process has published none
 }
 
 // notice is something that needs a look.
@@ -74,7 +75,7 @@ func (d *Dashboard) edition() *editionState {
 		return nil
 	}
 	s := ed.View.Site()
-	return &editionState{s.Seq, s.Time, s.Pages}
+	return &editionState{s.Seq, s.Time, s.Pages, d.site.Press.Lag()}
 }
 
 func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error {
