@@ -68,7 +68,7 @@ func (s *Server) checkParts(ctx context.Context, v millrace.View, name string, p
 		s.parts = map[string]*parts{}
 	}
 	s.parts[name] = now
-	if before == nil || before.of.Version != p.Version {
+	if before == nil || before.of.Version != p.Version || now.site.Seq <= before.site.Seq { // of another log
 		return nil
 	}
 	changed := map[string]bool{}
