@@ -130,19 +130,43 @@ func (b *bodies) of(x *branch) int64 {
 	return x.Size
 }
 
-// digest returns the Content-Digest. It reads the document if it is asked for the
-// first time.
+// digestAtOnce is the number of bytes up to which a response waits for its digest.
+const digestAtOnce = 1 << 20
+
+// digest returns the Content-Digest. The first call for a long document returns
+// "", and the document is read in the background.
 func (b *bodies) digest(ctx context.Context) (string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.sum == "" {
-		sum := sha256.New()
-		if err := b.write(ctx, sum, 0, b.length()); err != nil {
-			return "", err
-		}
-		b.sum = "sha-256=:" + base64.StdEncoding.EncodeToString(sum.Sum(nil)) + ":"
+	if b.length() <= digestAtOnce {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		err := b.read(ctx)
+		return b.sum, err
 	}
-	return b.sum, nil
+	if !b.mu.TryLock() {
+		return "", nil
+	}
+	if b.sum != "" {
+		defer b.mu.Unlock()
+		return b.sum, nil
+	}
+	go func() {
+		defer b.mu.Unlock()
+		_ = b.read(context.WithoutCancel(ctx)) // an error is that of the response, too
+	}()
+	return "", nil
+}
+
+// read computes the digest if it is not known.
+func (b *bodies) read(ctx context.Context) error {
+	if b.sum != "" {
+		return nil
+	}
+	sum := sha256.New()
+	if err := b.write(ctx, sum, 0, b.length()); err != nil {
+		return err
+	}
+	b.sum = "sha-256=:" + base64.StdEncoding.EncodeToString(sum.Sum(nil)) + ":"
+	return nil
 }
 
 // known returns the digest if it is known without reading the document.

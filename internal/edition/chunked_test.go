@@ -9,12 +9,14 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // listRoom has one list of the texts of a memSite.
@@ -181,5 +183,29 @@ func TestCollectChunks(t *testing.T) {
 	publish(t, p)
 	if got := ask(t, p, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
 		t.Errorf("%d bytes", got.Body.Len())
+	}
+}
+
+// A long document comes without a digest until one has been computed.
+func TestLongDigest(t *testing.T) {
+	site := newMemSite(1)
+	for i := range 40 {
+		site.set("/long"+strings.Repeat("x", i), strings.Repeat("the water comes down to the wheel ", 1000))
+	}
+	p := newTestPress(t, site, listRoom{}, nil)
+	publish(t, p)
+	first := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity")
+	if first.Code != http.StatusOK || first.Body.Len() <= digestAtOnce || first.Header().Get("Content-Digest") != "" {
+		t.Fatalf("%d, %d bytes, %v", first.Code, first.Body.Len(), first.Header())
+	}
+	for {
+		next := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity")
+		if digest := next.Header().Get("Content-Digest"); digest != "" {
+			if want := canon.Digest(next.Body.Bytes()); digest != want {
+				t.Errorf("%s, want %s", digest, want)
+			}
+			return
+		}
+		runtime.Gosched()
 	}
 }
