@@ -273,9 +273,10 @@ func TestRebinding(t *testing.T) {
 	})
 	for _, p := range links {
 		s.set(p, func(w http.ResponseWriter, r *http.Request) {
-			if asked.Add(1) > 10 && !flipped.Swap(true) {
-				guarded.CloseIdleConnections()
+			if asked.Add(1) > 10 && flipped.Swap(true) {
+				panic(http.ErrAbortHandler) // a connection from before
 			}
+			guarded.CloseIdleConnections()
 			w.Header().Set("Connection", "close")
 			html(p, words(p))(w, r)
 		})
