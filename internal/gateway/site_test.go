@@ -45,7 +45,11 @@ func (s *oneView) Name() string { return "one view" }
 
 func (s *oneView) Refresh(context.Context, store.Lease, func(done, total int)) error { return nil }
 
-func (s *oneView) Head(context.Context) (millrace.View, error) { return s.view, nil }
+func (s *oneView) Head(context.Context) (millrace.View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view, nil
+}
 
 func (s *oneView) Published(context.Context) (millrace.View, store.Edition, error) {
 	s.mu.Lock()
