@@ -11,7 +11,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
@@ -30,7 +29,7 @@ const (
 // front compares `millrace serve --origin`, which inserts links into the HTML of
 // a site's server, with Go's own proxy of the same server, which does not.
 func (b *bench) front(ctx context.Context) error {
-	origin, stop, err := startFront(ctx, frontTask{})
+	origin, stop, err := startFront(ctx, frontTask{Size: frontSize})
 	if err != nil {
 		return err
 	}
@@ -195,59 +194,31 @@ func frontPage(ctx context.Context, url, accept string) (n int64, first time.Dur
 
 // frontTask is what a process of this program is beside millrace: a site's
 // server, or the proxy of one.
-type frontTask struct{ Address, Target string }
+type frontTask struct {
+	Target  string
+	Size    int  // bytes of HTML
+	Private bool // no page may be stored
+}
 
 func startFront(ctx context.Context, t frontTask) (url string, stop func(), err error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	t.Address = ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		return "", nil, err
-	}
-	task, err := json.Marshal(t)
-	if err != nil {
-		return "", nil, err
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	c := exec.CommandContext(ctx, exe)
-	c.Env = append(os.Environ(), "MILLRACE_BENCH_FRONT="+string(task))
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		cancel()
-		return "", nil, err
-	}
-	stop = func() { cancel(); _ = c.Wait() }
-	if _, err := io.ReadFull(out, make([]byte, 3)); err != nil {
-		stop()
-		return "", nil, fmt.Errorf("the process beside millrace: %w", err)
-	}
-	return "http://" + t.Address, stop, nil
+	_, url, stop, err = startHelper(ctx, "MILLRACE_BENCH_FRONT", t)
+	return url, stop, err
 }
 
 // frontProcess is such a process. Its collector is as lazy as that of
 // `millrace serve`.
-func frontProcess(task string) {
+func frontProcess(addr string) {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	var t frontTask
 	var handler http.Handler
-	err := json.Unmarshal([]byte(task), &t)
+	err := json.NewDecoder(os.Stdin).Decode(&t)
 	if err == nil {
 		handler, err = t.handler()
 	}
 	var ln net.Listener
 	if err == nil {
-		ln, err = new(net.ListenConfig).Listen(context.Background(), "tcp", t.Address)
+		ln, err = new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	}
 	if err == nil {
 		fmt.Print("up\n")
@@ -258,7 +229,7 @@ func frontProcess(task string) {
 
 func (t *frontTask) handler() (http.Handler, error) {
 	if t.Target == "" {
-		return frontOrigin()
+		return frontOrigin(t)
 	}
 	at, err := url.Parse(t.Target)
 	if err != nil {
@@ -273,12 +244,12 @@ func (t *frontTask) handler() (http.Handler, error) {
 
 // frontOrigin is a site whose every page has the same bytes, which are
 // compressed beforehand.
-func frontOrigin() (http.Handler, error) {
+func frontOrigin(t *frontTask) (http.Handler, error) {
 	var html bytes.Buffer
 	html.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>A page</title>\n" +
 		"<link rel=\"stylesheet\" href=\"/style.css\">\n</head>\n<body>\n")
 	seed := uint32(1)
-	for html.Len() < frontSize-20 {
+	for html.Len() < t.Size-20 {
 		seed = seed*1664525 + 1013904223
 		html.WriteString(words[seed>>16%uint32(len(words))])
 		html.WriteByte(" \n"[seed>>28&1])
@@ -295,7 +266,9 @@ func frontOrigin() (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, body := w.Header(), html.Bytes()
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Etag", `"v1"`)
+		if h.Set("Etag", `"v1"`); t.Private {
+			h.Set("Cache-Control", "private")
+		}
 		h.Set("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			body = coded.Bytes()

@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage
+//	go run . -only serve     one part: serve, front, answers, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only month     mirrors of a site that lives, for a month of daily rounds, some minutes
 //	go run . -only extract   extraction beside its peers, on the gold data that -data names
@@ -29,8 +29,8 @@ func main() {
 		peer(addr)
 		return
 	}
-	if task := os.Getenv("MILLRACE_BENCH_FRONT"); task != "" {
-		frontProcess(task)
+	if addr := os.Getenv("MILLRACE_BENCH_FRONT"); addr != "" {
+		frontProcess(addr)
 		return
 	}
 	if what := os.Getenv("MILLRACE_BENCH_SITE"); what != "" {
@@ -57,7 +57,7 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month: four days")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, search, extract")
+	only := flag.String("only", "", "one part: serve, front, answers, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
 	x := &extraction{}
@@ -126,6 +126,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, wrk 
 		{"pull", func(ctx context.Context) error { return b.pulls(ctx, 10_000) }},
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000, "warm", 0.8) }},
 		{"front", b.front},
+		{"answers", b.answers},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
 		{"month", func(ctx context.Context) error {
@@ -164,7 +165,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, wrk 
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage or dashboard")
+		return errors.New("nothing was measured; -only takes serve, front, answers, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage or dashboard")
 	}
 	b.print()
 	return nil

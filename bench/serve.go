@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -180,41 +181,47 @@ type response struct {
 
 // startPeer starts this program as the peer: a process of its own, like ours.
 func startPeer(ctx context.Context, r response) (url string, stop func(), err error) {
+	_, url, stop, err = startHelper(ctx, "MILLRACE_BENCH_PEER", r)
+	return url + "/", stop, err
+}
+
+// startHelper starts this program as a process of another kind, which the
+// environment variable chooses, and which reads its task as JSON.
+func startHelper(ctx context.Context, variable string, task any) (pid int, url string, stop func(), err error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, err
+		return 0, "", nil, err
 	}
 	addr := ln.Addr().String()
 	if err := ln.Close(); err != nil {
-		return "", nil, err
+		return 0, "", nil, err
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return "", nil, err
+		return 0, "", nil, err
+	}
+	in, err := json.Marshal(task)
+	if err != nil {
+		return 0, "", nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	c := exec.CommandContext(ctx, exe)
-	c.Env = append(os.Environ(), "MILLRACE_BENCH_PEER="+addr)
-	in, err := json.Marshal(r)
-	if err != nil {
-		cancel()
-		return "", nil, err
-	}
-	c.Stdin = strings.NewReader(string(in))
+	c.Env = append(os.Environ(), variable+"="+addr)
+	c.Stdin, c.Stderr = bytes.NewReader(in), os.Stderr
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
 	}
 	if err != nil {
 		cancel()
-		return "", nil, err
+		return 0, "", nil, err
 	}
 	stop = func() { cancel(); _ = c.Wait() }
 	if _, err := io.ReadFull(out, make([]byte, 3)); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("peer: %w", err)
+		return 0, "", nil, fmt.Errorf("process beside millrace: %w", err)
 	}
-	return "http://" + addr + "/", stop, nil
+	return c.Process.Pid, "http://" + addr, stop, nil
 }
 
 // peer is the limit: a handler that only writes the same bytes and headers.
