@@ -71,6 +71,7 @@ type entry struct {
 type standing struct {
 	number uint64
 	write  func(context.Context, io.Writer) error
+	state  string // see Press.Page
 }
 
 // rep is a representation: the bytes of a document in one coding. They are in
@@ -137,7 +138,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 	if d.CacheField != "" {
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
-	e.standing.Store(&standing{number, d.Write})
+	e.standing.Store(&standing{number: number, write: d.Write})
 	// What the page is called lies beside what every condition is compared with, so
 	// that whoever takes it down does not wait for the memory.
 	quoted := `"` + d.ETag + `"` + d.Page

@@ -102,7 +102,6 @@ func (p *Press) Serves() bool {
 // no cache that others share may keep it, and no page of a browser reads it.
 func (e *entry) guard() {
 	e.guarded, e.private = true, true
-	cors := func(f field) bool { return strings.HasPrefix(f.name, "Access-Control-") }
 	e.own, e.shape.full = slices.DeleteFunc(e.own, cors), slices.DeleteFunc(e.shape.full, cors)
 	control, vary := "private", "Authorization"
 	var all []field
@@ -119,6 +118,9 @@ func (e *entry) guard() {
 	all = append(all, field{"Cache-Control", []string{control}}, field{"Vary", []string{vary}})
 	e.shape.all = all
 }
+
+// cors reports whether a field lets scripts of other origins read a response.
+func cors(f field) bool { return strings.HasPrefix(f.name, "Access-Control-") }
 
 // Private gives the Cache-Control of a response that one client alone may
 // have: what would let a shared cache keep it is left out (RFC 9111, section 3.5).

@@ -144,7 +144,7 @@ func (p *Press) at(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
 		return nil, err
 	case e == nil && none:
 		ed.targets.add(t, key{})
-	case e != nil && e.key != k && may && !p.Guarded() && !e.variant():
+	case e != nil && e.key != k && may && !p.Guarded():
 		ed.targets.add(t, e.key)
 	}
 	return e, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"net/http"
@@ -22,6 +23,7 @@ type additions struct {
 	vary     []string // fields of requests that choose between the page and a link's target
 	elements []byte   // for the head of its HTML; nil = none
 	mark     string   // of the elements, "" when there are none
+	sum      string   // of everything
 }
 
 var nothing = new(additions)
@@ -32,13 +34,15 @@ func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
 		return nothing
 	}
 	a := new(additions)
-	h := fnv.New32a()
+	h, all := fnv.New64a(), fnv.New64a()
 	mark := func(s string) {
 		_, _ = io.WriteString(h, s+"\n") // a hash takes everything
-		a.mark = "~" + strconv.FormatUint(uint64(h.Sum32()), 36)
+		a.mark = "~" + strconv.FormatUint(h.Sum64(), 36)
 	}
+	defer func() { a.sum = a.mark + "/" + strconv.FormatUint(all.Sum64(), 36) }()
 	for _, l := range links {
 		value := l.String()
+		fmt.Fprintln(all, value, l.Vary, l.NoField)
 		if l.Vary != "" && !slices.Contains(a.vary, l.Vary) {
 			a.vary = append(a.vary, l.Vary)
 		}

@@ -223,8 +223,8 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	of := &what.of
 	e.Query, e.Cached, e.Size = of.Query, what.told && !what.made, what.size
 	if e.Protocol == pageRoom {
-		base, e.Cached, e.Size = g.base, false, 0
-		if e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
+		base, e.Cached = g.base, false
+		if !what.told && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
 			e.Size = e.Bytes
 		}
 	}

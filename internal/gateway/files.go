@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
+	filetree "github.com/millrace/millrace/internal/tree"
 )
 
 // Files are a site's own pages and files, such as a folder.
@@ -99,12 +103,16 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 		return fmt.Errorf("%s: %w: no regular file", name, millrace.ErrNotFound)
 	}
 	h := w.Header()
-	if kind := strings.ToLower(path.Ext(name)); kind == ".html" || kind == ".htm" {
-		contentType, err := htmlType(content)
-		if err != nil {
+	if isPage(name) {
+		head := make([]byte, typeLength)
+		n, err := io.ReadFull(content, head)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return err
 		}
-		h.Set("Content-Type", contentType)
+		if _, err := content.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		h.Set("Content-Type", htmlType(head[:n]))
 		h.Set("Cache-Control", "no-cache")
 	}
 	if status != http.StatusOK {
@@ -127,19 +135,80 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	return nil
 }
 
-// htmlType gives the media type of a page. Its own declaration of a character
+// maxPrepared is the size in bytes of the largest page that is answered from the
+// response cache.
+const maxPrepared = 4 << 20
+
+// page answers a request for an HTML file with its links from the response cache.
+// It reports false, with nothing answered, for anything else.
+func (s *static) page(w *response, r *http.Request, adds *additions) (bool, error) {
+	file, redirect, err := s.files.Lookup(r.URL.EscapedPath())
+	if err != nil || redirect != "" || !isPage(file) {
+		return false, nil
+	}
+	info, err := fs.Stat(s.files, file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPrepared {
+		return false, nil
+	}
+	state := filetree.Version(adds.sum, info, time.Now())
+	return true, w.g.press.Page(w, r, w, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
+		html, modified, err := s.read(file)
+		if err != nil {
+			return nil, err
+		}
+		sum := canon.SHA256Hex(html)
+		h := http.Header{"Content-Type": {htmlType(html[:min(len(html), typeLength)])}, "Cache-Control": {"no-cache"}, "Link": adds.fields, "Vary": adds.vary}
+		if !modified.After(time.Now()) { // RFC 9110, section 8.8.2.1: never later than Date
+			h.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
+		}
+		return &millrace.Document{Path: "/" + file, ETag: sum[:32] + adds.mark, Header: h, Write: func(_ context.Context, w io.Writer) error {
+			html, _, err := s.read(file)
+			if err != nil {
+				return err
+			}
+			if canon.SHA256Hex(html) != sum {
+				return fmt.Errorf("%s: %w", file, edition.ErrChanged)
+			}
+			in := &injector{w: w, insert: adds.elements}
+			if _, err := in.Write(html); err != nil {
+				return err
+			}
+			return in.Close()
+		}}, nil
+	})
+}
+
+// read returns the bytes of a page, and when it was modified.
+func (s *static) read(file string) (html []byte, modified time.Time, err error) {
+	f, err := s.files.Open(file)
+	if err != nil {
+		return nil, modified, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err == nil {
+		modified = info.ModTime()
+		html, err = io.ReadAll(io.LimitReader(f, maxPrepared+1))
+	}
+	if err == nil && len(html) > maxPrepared {
+		err = fmt.Errorf("%s: %w", file, edition.ErrChanged)
+	}
+	return html, modified, err
+}
+
+// isPage reports whether a file is HTML by its name.
+func isPage(name string) bool {
+	kind := strings.ToLower(path.Ext(name))
+	return kind == ".html" || kind == ".htm"
+}
+
+// typeLength is the number of bytes of a page that decide its media type.
+const typeLength = 1024
+
+// htmlType gives the media type of a page by its first bytes. Its own declaration of a character
 // set must win, so that one is only named where there is none.
-func htmlType(content io.ReadSeeker) (string, error) {
-	head := make([]byte, 1024)
-	n, err := io.ReadFull(content, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return "", err
-	}
-	if _, err := content.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	head = head[:n]
-	if n == 1024 {
+func htmlType(head []byte) string {
+	if n := len(head); n == typeLength {
 		head = head[:n-utf8.UTFMax] // a character may be cut at the end
 		for len(head) > 0 && !utf8.RuneStart(head[len(head)-1]) {
 			head = head[:len(head)-1]
@@ -150,7 +219,7 @@ func htmlType(content io.ReadSeeker) (string, error) {
 	}
 	declared := bytes.Contains(bytes.ToLower(head), []byte("charset")) || bytes.Contains(head, []byte("encoding="))
 	if declared || !utf8.Valid(head) || bytes.IndexByte(head, 0) >= 0 {
-		return "text/html", nil
+		return "text/html"
 	}
-	return "text/html; charset=utf-8", nil
+	return "text/html; charset=utf-8"
 }

@@ -29,16 +29,29 @@ func (g *Gateway) page(w *response, r *http.Request) {
 		origin.ServeHTTP(w, whole)
 		return
 	}
+	at := g.homeOf(ed, r)
+	if r.URL.Path == "/" && at.none {
+		origin = welcome{g}
+	}
+	if files, ok := origin.(*static); ok && !g.lacks(ed, r) {
+		adds := g.additions(ed, at, r)
+		done, err := files.page(w, r, adds)
+		if done && adds != nothing {
+			w.what.of.Page = g.identityAt(r, false)
+		}
+		if err != nil {
+			g.fail(w, r, err)
+		}
+		if done {
+			return
+		}
+	}
 	if g.signed(r) {
 		// Fields are changed here, and what they were is looked at afterwards.
 		inner, outer := *r, *whole
 		inner.Header = r.Header.Clone()
 		outer.Header = inner.Header
 		r, whole = &inner, &outer
-	}
-	at := g.homeOf(ed, r)
-	if r.URL.Path == "/" && at.none {
-		origin = welcome{g}
 	}
 	lw := &linked{to: w, head: r.Method == http.MethodHead, find: func() *additions { return g.additions(ed, at, r) }}
 	if r.Header["Accept"] != nil {

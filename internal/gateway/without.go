@@ -56,6 +56,16 @@ func (g *Gateway) without(h http.Header, ed *edition.Edition, r *http.Request) {
 	}
 }
 
+// lacks reports whether a request asks for a form of a page that the page does not
+// have.
+func (g *Gateway) lacks(ed *edition.Edition, r *http.Request) bool {
+	h := make(http.Header)
+	if r.Header["Accept"] != nil {
+		g.without(h, ed, r)
+	}
+	return len(h) > 0
+}
+
 // addVary adds a field to those that an answer depends on.
 func addVary(h http.Header, field string) {
 	for _, value := range h["Vary"] {

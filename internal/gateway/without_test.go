@@ -17,7 +17,7 @@ import (
 )
 
 // forms is a room that has another form of /a/ at the page's own URL.
-type forms struct{ writes *atomic.Int64 }
+type forms struct{ writes, finds *atomic.Int64 }
 
 const formType = "text/form"
 
@@ -37,6 +37,7 @@ func (f forms) Find(_ context.Context, _ millrace.View, r *http.Request) (*millr
 	case r.URL.Path == "/a/form":
 		return f.form(), nil
 	case r.URL.Path == "/a/" && r.Header.Get("Accept") == formType:
+		f.finds.Add(1)
 		d := f.form()
 		d.Variant = formType
 		d.Header["Vary"], d.Header["Cache-Control"] = []string{"Accept"}, []string{"private"}
@@ -72,10 +73,10 @@ func TestForms(t *testing.T) {
 	for _, guarded := range []bool{false, true} {
 		t.Run(fmt.Sprint("guarded ", guarded), func(t *testing.T) {
 			var log bytes.Buffer
-			var writes atomic.Int64
+			var writes, finds atomic.Int64
 			g := setup{
 				files: inMemory("index.html", "<p>home</p>", "a/index.html", "<p>page a</p>", "b.html", "<p>page b</p>"),
-				rooms: []edition.Room{{Name: "forms", Publisher: forms{&writes}, Guarded: guarded}}, log: &log,
+				rooms: []edition.Room{{Name: "forms", Publisher: forms{&writes, &finds}, Guarded: guarded}}, log: &log,
 			}.gateway(t)
 			const form, html = "the form of a", "<p>page a</p>"
 			for i := range 3 {
@@ -91,12 +92,15 @@ func TestForms(t *testing.T) {
 					t.Errorf("Vary: %s", vary)
 				}
 				w = ask(g, http.MethodGet, "/a/", "Accept", "text/html")
-				if !strings.Contains(w.Body.String(), html) || !slices.Contains(w.Header()["Vary"], "Accept") {
+				if !strings.Contains(w.Body.String(), html) || !slices.Contains(w.Header()["Vary"], "Accept, Accept-Encoding") {
 					t.Fatalf("asked for the page: %.60q, Vary: %q", w.Body, w.Header()["Vary"])
 				}
 			}
 			if n := writes.Load(); n > 1 {
 				t.Errorf("the form was rendered %d times", n)
+			}
+			if n := finds.Load(); n > 1 && !guarded {
+				t.Errorf("the form was looked up %d times", n)
 			}
 			if w := ask(g, http.MethodPost, "/a/", "Accept", "text/html"); w.Code != http.StatusMethodNotAllowed {
 				t.Errorf("POST: %d", w.Code)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -39,12 +40,9 @@ func (t *snapshot) find(urlPath string) (file, redirect string, err error) {
 			return file, "", nil
 		}
 	} else if info, err := t.root.Stat(name); err == nil {
-		dir := path.Dir(name)
-		if dir == "." {
-			dir = ""
-		}
+		dir, base := path.Split(name)
 		switch {
-		case info.Mode().IsRegular() && t.index(dir) == name:
+		case info.Mode().IsRegular() && slices.Contains(indexes, base) && t.index(dir) == name:
 			return "", pathOf(names[:len(names)-1]), nil
 		case info.Mode().IsRegular():
 			return name, "", nil
@@ -71,10 +69,13 @@ func pathOf(names []string) string {
 	return p
 }
 
+// indexes are the names of index files, the preferred one first.
+var indexes = []string{"index.html", "index.htm"}
+
 // index gives the index file of a directory ("" is the root), "" if it has
 // none.
 func (t *snapshot) index(dir string) string {
-	for _, n := range []string{"index.html", "index.htm"} {
+	for _, n := range indexes {
 		if n = path.Join(dir, n); t.regular(n) {
 			return n
 		}
@@ -99,13 +100,30 @@ func (f *Folder) Open(name string) (fs.File, error) {
 }
 
 func (f *Folder) openNamed(name string) (*os.File, error) {
+	if err := named(name); err != nil {
+		return nil, err
+	}
+	return tree.Open(f.present.Load().root, name)
+}
+
+// Stat returns the state of a file by its name under the folder. It implements
+// [fs.StatFS].
+func (f *Folder) Stat(name string) (fs.FileInfo, error) {
+	if err := named(name); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return f.present.Load().root.Stat(name)
+}
+
+// named returns an error for a name that is not valid, or hidden.
+func named(name string) error {
 	if !fs.ValidPath(strings.ToValidUTF8(name, "?")) { // a file system knows no UTF-8
-		return nil, fs.ErrInvalid
+		return fs.ErrInvalid
 	}
 	for n := range strings.SplitSeq(name, "/") {
 		if tree.Hidden(n) {
-			return nil, fs.ErrNotExist
+			return fs.ErrNotExist
 		}
 	}
-	return tree.Open(f.present.Load().root, name)
+	return nil
 }

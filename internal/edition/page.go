@@ -1,0 +1,63 @@
+package edition
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// ErrChanged is the error of [millrace.Document.Write] when the bytes are no longer
+// those of the document's validator.
+var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavailable)
+
+// Page answers a GET or HEAD for a page of the site itself as [Press.Answer] answers
+// one for a document, from the same cache. name and variant name the page, and
+// state what it is made of: document is called if the cache has the page in another
+// state, or if state is "".
+func (p *Press) Page(w http.ResponseWriter, r *http.Request, gate Gate, name, variant, state string, document func() (*millrace.Document, error)) error {
+	const attempts = 3
+	var err error
+	for range attempts {
+		var e *entry
+		if e, err = p.page(key{path: name, raw: " page", query: variant}, state, document); err != nil {
+			return err
+		}
+		if err = e.respond(w, r, &p.enc, p.cache, gate); !errors.Is(err, ErrChanged) {
+			return err
+		}
+		p.cache.remove(e)
+	}
+	return err
+}
+
+// page returns the entry of a page of the site itself.
+func (p *Press) page(k key, state string, document func() (*millrace.Document, error)) (*entry, error) {
+	old := p.cache.get(k)
+	if old != nil && state != "" && old.standing.Load().state == state {
+		return old, nil
+	}
+	d, err := document()
+	if err != nil {
+		return nil, err
+	}
+	e, err := prepare(d, false, 0, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	e.private, e.shape.all = true, slices.DeleteFunc(e.shape.all, cors)
+	e.standing.Store(&standing{write: d.Write, state: state})
+	if old != nil && old.same(e) {
+		old.standing.Store(e.standing.Load())
+		return old, nil
+	}
+	e.key = k.clone()
+	p.cache.intern(e)
+	if old != nil {
+		e.adopt(old)
+	}
+	return p.cache.put(e, old), nil
+}
