@@ -58,15 +58,15 @@ type application struct {
 	orphans map[string]int
 	order   []string
 	brought map[string]bool // names whose page came with this batch
-	packed  []byte          // what the last of them was made of, compressed
+	packed  []byte          // the last frame
 }
 
 func (a *application) open() error {
 	err := a.row("SELECT id, cursor FROM source WHERE site = ? AND name = ?", []any{a.id, a.from}, &a.source, &a.cursor)
-	if absent(err) {
-		return nil
+	if err != nil && !absent(err) {
+		return err
 	}
-	return err
+	return a.store.coder.Begin(a.row)
 }
 
 // register gives the source its number, once there is something to remember.
@@ -165,7 +165,7 @@ func (a *application) take(c *millrace.Change, url string) error {
 		return err
 	}
 	if old.body != 0 && old.Present {
-		if err := a.row("SELECT data FROM body WHERE id = ?", []any{old.body}, &old.Blocks); err != nil {
+		if old.Blocks, err = a.store.body(a, old.body); err != nil {
 			return err
 		}
 	}
@@ -185,10 +185,8 @@ func (a *application) take(c *millrace.Change, url string) error {
 			e.Meta, e.Hint, e.weight.Bytes, e.weight.Received, a.entryID(old.seq))
 	}
 	if !old.Present || !bytes.Equal(e.Blocks, old.Blocks) {
-		if e.body = 0; len(e.Blocks) > 0 {
-			if err := a.row("INSERT INTO body (data) VALUES (?) RETURNING id", []any{e.Blocks}, &e.body); err != nil {
-				return err
-			}
+		if e.body, err = a.addBody(e.Blocks); err != nil {
+			return err
 		}
 	}
 	if err := a.enter(url, old, &e); err != nil {

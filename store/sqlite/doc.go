@@ -5,8 +5,9 @@
 // one state of one page in one log, with its own sequence number: the log and
 // the versions of the pages are the same rows. A view at P shows the entry e of
 // a page when e.seq <= P < e.until. Blocks are rows of body, one for each
-// content, which all logs of a site share. They are plain JSON: on pages of
-// 10 kB zstd at its fastest costs more time than the bytes that it saves.
+// content, which all logs of a site share: JSON, compressed by package zdict. The
+// sites of a file share its dictionaries. A transaction of Apply codes with the
+// newest one, whoever made it.
 //
 // Tags are versioned in the same way and are read by one point lookup. The row
 // of a generation says how far of the site's log it has come; Refresh computes
@@ -14,7 +15,7 @@
 //
 // The names that a source has for pages are in memory, keyed by the URL that
 // the source uses; what its pages were made of is in original, one row for each
-// name that has something, compressed with zstd. A trigger deletes it with its
+// name that has something, compressed as bodies are. A trigger deletes it with its
 // name.
 //
 // Requests of machines are rows of usage_event. Record adds them to the sums of

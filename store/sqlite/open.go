@@ -22,6 +22,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/zdict"
 	"github.com/millrace/millrace/store"
 )
 
@@ -43,7 +44,7 @@ type Store struct {
 	now    func() time.Time
 	writer *writer
 	read   *reader
-	coder  coder
+	coder  zdict.Coder
 	texts  atomic.Pointer[usageTexts] // nil = none, or a Record has them
 }
 
@@ -252,7 +253,6 @@ func (s *Store) Close() error {
 	if s.writer != nil {
 		errs = append(errs, s.writer.close())
 	}
-	s.coder.close()
 	if err := errors.Join(errs...); err != nil {
 		return explain("close store "+s.path, err)
 	}

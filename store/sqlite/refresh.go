@@ -206,8 +206,8 @@ func (r *refresh) replay(ctx context.Context, q querier, was *generation) error 
 	return r.take(ctx, q, was, &g, rows)
 }
 
-// siteRows reads entries that the site has at a sequence number. full: there may
-// be more.
+// siteRows reads entries that the site has at a sequence number, with the frames
+// of their blocks. full: there may be more.
 func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any) (rows []row, full bool, err error) {
 	size := 0
 	err = q.rows(`SELECT id, kind, modified, body, url, meta, hint, (SELECT data FROM body WHERE id = entry.body) FROM entry `+index+`
@@ -272,6 +272,9 @@ func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows 
 // show computes what becomes of one page, nil if nothing.
 func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
 	old, err := r.current(q, site.url)
+	if err == nil && len(site.Blocks) > 0 {
+		site.Blocks, err = r.store.decode(q, site.Blocks)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +287,7 @@ func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
-	if page == nil {
+	if it.new.Blocks, site.Blocks = nil, nil; page == nil {
 		it.new.body = 0
 	}
 	if it.out == record.Same && (page == nil || !comparing) {

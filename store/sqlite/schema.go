@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/zdict"
 )
 
 // applicationID marks a file as a store ("mill").
@@ -23,7 +24,7 @@ const logBits = 40
 
 // schemaVersion is the version of the tables. Until the first release, every
 // change of them is a new version, and files of another one are refused.
-const schemaVersion = 15
+const schemaVersion = 16
 
 // tables are the tables of a store.
 var tables = []string{
@@ -81,7 +82,7 @@ CREATE TABLE section ( -- pages present at the newest entry
 	PRIMARY KEY (log, name)
 ) WITHOUT ROWID;
 
-CREATE TABLE body (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE body (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- a frame of zdict
 
 CREATE TABLE entry (
 	id        INTEGER PRIMARY KEY, -- log << 40 | seq
@@ -141,7 +142,7 @@ CREATE TABLE memory (
 ) WITHOUT ROWID;
 CREATE INDEX memory_identity ON memory (identity, source) WHERE identity IS NOT NULL;
 
-CREATE TABLE original (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- zstd
+CREATE TABLE original (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- a frame of zdict
 CREATE TRIGGER memory_original AFTER DELETE ON memory WHEN old.original <> 0
 BEGIN
 	DELETE FROM original WHERE id = old.original;
@@ -158,7 +159,7 @@ CREATE TABLE published (
 	manifest BLOB,
 	UNIQUE (log, number)
 );
-`, leaseTable, usageTables, stateTable,
+`, zdict.Schema, leaseTable, usageTables, stateTable,
 }
 
 // prepareFile makes an empty file a store and refuses what is not one of this

@@ -176,8 +176,8 @@ func (v *view) whole(ctx context.Context) error {
 // page makes the page of an entry.
 func (v *view) page(ctx context.Context, r row, bodies bool) (*millrace.Page, error) {
 	if bodies && r.body != 0 {
-		err := v.log.store.read.row(ctx, "SELECT data FROM body WHERE id = ?", []any{r.body}, &r.Blocks)
-		if absent(err) {
+		var err error
+		if r.Blocks, err = v.log.store.body(readQuerier{ctx, v.log.store.read}, r.body); absent(err) {
 			return nil, v.gone()
 		} else if err != nil {
 			return nil, err

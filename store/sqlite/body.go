@@ -3,46 +3,39 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/millrace/millrace"
 )
 
-// coder compresses what pages were made of. At its fastest it makes HTML less
-// than a third of its size; slower levels gain a twentieth of that, for up to
-// twice the time. A store that keeps no originals never makes one.
-type coder struct {
-	once sync.Once
-	enc  *zstd.Encoder
-	dec  *zstd.Decoder
-	err  error
-}
-
-// originalWindow is how far the compression looks back: a larger one gains
-// nothing on pages, and costs memory.
-const originalWindow = 256 << 10
-
-func (c *coder) open() error {
-	c.once.Do(func() {
-		c.enc, c.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(originalWindow), zstd.WithLowerEncoderMem(true))
-		if c.err == nil {
-			c.dec, c.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-				zstd.WithDecoderMaxMemory(millrace.MaxOriginal))
-		}
-	})
-	return c.err
-}
-
-func (c *coder) close() {
-	c.once.Do(func() { c.err = zstd.ErrDecoderClosed })
-	if c.dec != nil {
-		c.dec.Close() // the encoder has nothing to give back
+// decode decodes a body or an original. No rows may be open: it may read a
+// dictionary.
+func (s *Store) decode(q querier, frame []byte) ([]byte, error) {
+	data, err := s.coder.Decode(q.row, frame)
+	if err != nil {
+		err = millrace.Coded("store-damaged", fmt.Errorf("%w: it is damaged: %w", millrace.ErrInvalid, err))
 	}
+	return data, err
+}
+
+// body reads the blocks of a body.
+func (s *Store) body(q querier, id int64) (frame []byte, err error) {
+	if err := q.row("SELECT data FROM body WHERE id = ?", []any{id}, &frame); err != nil {
+		return nil, err
+	}
+	return s.decode(q, frame)
+}
+
+// addBody stores blocks and returns the number of the body, 0 if there are none.
+func (a *application) addBody(blocks []byte) (id int64, err error) {
+	if len(blocks) == 0 {
+		return 0, nil
+	}
+	a.packed = a.store.coder.Encode(a.packed[:0], blocks)
+	if err = a.row("INSERT INTO body (data) VALUES (?) RETURNING id", []any{a.packed}, &id); err == nil {
+		err = a.store.coder.Grow(a.row, "body", id)
+	}
+	return id, err
 }
 
 // keepOriginal brings row id, 0 = none yet, in line with what a page was made
@@ -55,11 +48,7 @@ func (a *application) keepOriginal(id int64, original []byte) (int64, error) {
 		}
 		return 0, a.exec("DELETE FROM original WHERE id = ?", id)
 	}
-	coder := &a.store.coder
-	if err := coder.open(); err != nil {
-		return 0, err
-	}
-	a.packed = coder.enc.EncodeAll(original, a.packed[:0])
+	a.packed = a.store.coder.Encode(a.packed[:0], original)
 	if id == 0 {
 		err := a.row("INSERT INTO original (data) VALUES (?) RETURNING id", []any{a.packed}, &id)
 		return id, err
@@ -85,18 +74,12 @@ func (s *Site) Original(ctx context.Context, from, url string) ([]byte, error) {
 	if absent(err) {
 		return nil, fmt.Errorf("%s: %w", what, millrace.ErrNotFound)
 	}
+	var original []byte
 	if err == nil {
-		err = s.store.coder.open()
+		original, err = s.store.decode(readQuerier{ctx, s.store.read}, packed)
 	}
 	if err != nil {
 		return nil, explain(what, err)
-	}
-	original, err := s.store.coder.dec.DecodeAll(packed, nil)
-	if err == nil && len(original) == 0 {
-		err = errors.New("there is nothing in it")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: it is damaged: %w", what, millrace.ErrInvalid, err)
 	}
 	return original, nil
 }

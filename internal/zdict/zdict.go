@@ -1,0 +1,184 @@
+// Package zdict compresses the records of a database file with zstd, each by
+// itself, with dictionaries that are samples of these records.
+//
+// A dictionary is 64 kB of pieces of records. On pages, passages and JSON that is
+// as good as a dictionary that zstd trains, and takes no time to make. Its number
+// follows from its content, so that one that was never committed cannot be
+// mistaken for another one. A frame names its dictionary: records that were coded
+// with different dictionaries stay readable beside each other.
+package zdict
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Schema makes the table of the dictionaries.
+const Schema = `CREATE TABLE dictionary (
+	made INTEGER PRIMARY KEY, -- when the records had come to this number
+	id   INTEGER NOT NULL UNIQUE,
+	data BLOB NOT NULL
+)`
+
+// Row runs a statement that reads one row of the file. Its error is
+// [sql.ErrNoRows] if there is none.
+type Row func(query string, args []any, dest ...any) error
+
+// Coder encodes and decodes the records of one file. The zero value can be used.
+// Decode is safe for concurrent use, also with the other methods, which need the
+// transaction that writes.
+type Coder struct {
+	enc  *zstd.Encoder
+	with uint32 // dictionary of enc, 0 = none
+	made int64  // when the newest dictionary was made, 0 = never
+
+	mu  sync.Mutex
+	dec *zstd.Decoder // knows the dictionaries that it has met; a file has few
+}
+
+const (
+	// window is how far the encoder looks back. A larger one gains nothing on
+	// pages and costs memory.
+	window = 256 << 10
+	// maxRecord is the most bytes of a record: SQLite has no larger ones.
+	maxRecord = 1 << 30
+	// samples is how many records a dictionary is made of, of piece bytes each.
+	samples, piece = 128, 512
+)
+
+// due reports whether the table that has come to record n needs a dictionary. There
+// are few of them: at 64 records, 512, 4096.
+func (c *Coder) due(n int64) bool { return n >= max(64, 8*c.made) }
+
+// Begin takes the newest dictionary of the file into use, whoever made it. Each
+// transaction that encodes begins with it.
+func (c *Coder) Begin(row Row) error {
+	var id uint32
+	c.made = 0
+	err := row("SELECT id, made FROM dictionary WHERE made > 0 ORDER BY made DESC LIMIT 1", nil, &id, &c.made)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if c.enc != nil && c.with == id {
+		return nil
+	}
+	var dictionary []byte
+	if id != 0 {
+		if dictionary, err = c.load(id, row); err != nil {
+			return err
+		}
+	}
+	return c.use(id, dictionary)
+}
+
+// use makes a dictionary the one to encode with; 0 is none.
+func (c *Coder) use(id uint32, dictionary []byte) error {
+	o := []zstd.EOption{
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true),
+	}
+	if id != 0 {
+		o = append(o, zstd.WithEncoderDictRaw(id, dictionary))
+	}
+	enc, err := zstd.NewWriter(nil, o...)
+	if err == nil {
+		c.enc, c.with = enc, id
+	}
+	return err
+}
+
+// Grow follows the adding of record n of a table, which has the columns id and
+// data. If it is time, Grow makes a dictionary of the records that there are.
+func (c *Coder) Grow(row Row, table string, n int64) error {
+	if !c.due(n) {
+		return nil
+	}
+	var dictionary []byte
+	for i := range int64(samples) {
+		var frame []byte
+		if err := row("SELECT data FROM "+table+" WHERE id > ? ORDER BY id LIMIT 1", []any{i * (n - 1) / samples}, &frame); err != nil {
+			return err
+		}
+		record, err := c.Decode(row, frame)
+		if err != nil {
+			return err
+		}
+		if more := int64(len(record)) - piece; more > 0 {
+			at := i * 7919 % (more + 1) // another place in each
+			record = record[at : at+piece]
+		}
+		dictionary = append(dictionary, record...)
+	}
+	if err := c.use(0, nil); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(dictionary)
+	id := 1<<16 | binary.BigEndian.Uint32(sum[:])>>1 // smaller numbers are reserved
+	err := row("INSERT INTO dictionary (made, id, data) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET made = excluded.made RETURNING made",
+		[]any{n, id, c.Encode(nil, dictionary)}, &c.made)
+	if err != nil {
+		return err
+	}
+	return c.use(id, dictionary)
+}
+
+// Encode appends the frame of a record to dst.
+func (c *Coder) Encode(dst, record []byte) []byte { return c.enc.EncodeAll(record, dst) }
+
+// Decode returns the record of a frame. Its error is the row's, or says that the
+// frame is damaged.
+func (c *Coder) Decode(row Row, frame []byte) ([]byte, error) {
+	record, err := c.decode(frame)
+	if !errors.Is(err, zstd.ErrUnknownDictionary) {
+		return record, err
+	}
+	var h zstd.Header
+	if err := h.Decode(frame); err != nil {
+		return nil, err
+	}
+	dictionary, err := c.load(h.DictionaryID, row)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	err = c.dec.ResetWithOptions(nil, zstd.WithDecoderDictRaw(h.DictionaryID, dictionary)) // others decode meanwhile
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return c.decode(frame)
+}
+
+// load reads a dictionary, which is coded without one.
+func (c *Coder) load(id uint32, row Row) ([]byte, error) {
+	var frame []byte
+	switch err := row("SELECT data FROM dictionary WHERE id = ?", []any{id}, &frame); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, fmt.Errorf("dictionary %d is missing", id)
+	case err != nil:
+		return nil, err
+	}
+	return c.decode(frame)
+}
+
+// decode decodes with the dictionaries that are known.
+func (c *Coder) decode(frame []byte) (record []byte, err error) {
+	c.mu.Lock()
+	if c.dec == nil {
+		c.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(4), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxRecord))
+	}
+	dec := c.dec
+	c.mu.Unlock()
+	if err == nil {
+		record, err = dec.DecodeAll(frame, nil)
+	}
+	if err == nil && len(record) == 0 {
+		err = errors.New("the frame is empty")
+	}
+	return record, err
+}
