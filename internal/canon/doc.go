@@ -4,10 +4,10 @@
 //
 //   - [URL], [Resolve], [Relative] and [Absolute]: canonical http(s) URLs and
 //     the identity of a page under its site's base.
-//   - [Normalize] and [NormalizeHTML]: the text profile of TCT draft-01,
-//     section 1.6.4. [NormalizeLower]: that of draft-00, section 4.1.
-//   - [AppendString], [AppendNumber] and [Object]: our own documents, written
-//     in the canonical form of RFC 8785 (JCS). [JCS]: the canonical form of a
+//   - [Normalize]: the text profile of TCT draft-01, section 1.6.4.
+//     [NormalizeLower]: that of draft-00, section 4.1.
+//   - [AppendString] and [AppendNumber]: values of our own documents in the
+//     canonical form of RFC 8785 (JCS). [JCS]: the canonical form of a
 //     stranger's document.
 //   - [SHA256Hex] and [Digest]: fingerprints.
 package canon

@@ -1,7 +1,6 @@
 package canon
 
 import (
-	"html"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,10 +25,6 @@ func Normalize(s string) string {
 	}
 	return collapse(fold(norm.NFKC.String(ValidUTF8(s))), false)
 }
-
-// NormalizeHTML decodes the character references of s, as HTML does in text,
-// and then does what [Normalize] does. Tags are not its business.
-func NormalizeHTML(s string) string { return Normalize(html.UnescapeString(s)) }
 
 // NormalizeLower gives the normalized text of TCT draft-00, section 4.1: full
 // lower-casing, whatever the language; each run of Unicode's White_Space one

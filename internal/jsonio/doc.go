@@ -1,11 +1,10 @@
-// Package jsonio reads JSON and JSON Lines from sources that nobody trusts.
+// Package jsonio reads JSON from sources that nobody trusts.
 //
 //   - [Decode] and [Unmarshal] read a small document whole.
 //   - [Reader] walks a document of any size in flat memory, as a list of a
 //     million items inside an object whose members come in any order.
-//   - [Lines] reads JSON Lines, one value a line.
 //
-// All are strict (RFC 8259 and RFC 7493): duplicate names, invalid UTF-8, a
+// Both are strict (RFC 8259 and RFC 7493): duplicate names, invalid UTF-8, a
 // byte order mark and data after the value are errors. Unknown members are
 // ignored, known names are case-sensitive. Size, depth and counts are bounded
 // by [Limits].

@@ -84,34 +84,6 @@ func tree(r *Reader, v *any) error {
 	return r.Decode(v)
 }
 
-func FuzzLines(f *testing.F) {
-	f.Add([]byte("{}\n[1]\r\n\"x\""))
-	f.Add([]byte("1\n\n2"))
-	f.Add([]byte("\r\n"))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		var again []byte
-		for line, err := range Lines(iotest.OneByteReader(bytes.NewReader(doc)), nil) {
-			if err != nil {
-				return
-			}
-			if line.Offset != int64(len(again)) || line.Number != int64(bytes.Count(again, []byte("\n")))+1 {
-				t.Fatalf("%q: line %d at %d, after %q", doc, line.Number, line.Offset, again)
-			}
-			again = append(again, line.Data...)
-			again = append(again, doc[len(again):min(len(doc), len(again)+endOf(doc[len(again):]))]...)
-			var v any
-			if line.Decode(&v) == nil && !json.Valid(line.Data) {
-				t.Fatalf("%q is accepted", line.Data)
-			}
-		}
-		if !bytes.Equal(again, doc) {
-			t.Fatalf("%q is read as %q", doc, again)
-		}
-	})
-}
-
-func endOf(rest []byte) int { return bytes.IndexByte(rest, '\n') + 1 }
-
 func BenchmarkWalk(b *testing.B) {
 	doc, err := io.ReadAll(list(10_000))
 	if err != nil {
@@ -170,21 +142,4 @@ func BenchmarkWalk(b *testing.B) {
 			}
 		}
 	})
-}
-
-func BenchmarkLines(b *testing.B) {
-	doc := bytes.Repeat([]byte(`{"cUrl":"https://example.com/1/","mUrl":"https://example.com/1/llm.json","etag":"sha256-00000000"}`+"\n"), 10_000)
-	b.SetBytes(int64(len(doc)))
-	b.ReportAllocs()
-	for b.Loop() {
-		for line, err := range Lines(bytes.NewReader(doc), nil) {
-			var it item
-			if err == nil {
-				err = line.Decode(&it)
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
 }

@@ -9,10 +9,10 @@ import (
 
 // Limits bounds what is read. Nil and the zero value stand for the defaults.
 type Limits struct {
-	Size  int64 // bytes of the whole input; 0 = 16 MiB for Decode, 1 GiB for Reader and Lines
-	Value int   // bytes of one value that Reader decodes, or of one line; 0 = 1 MiB
+	Size  int64 // bytes of the whole input; 0 = 16 MiB for Decode, 1 GiB for Reader
+	Value int   // bytes of one value that Reader decodes; 0 = 1 MiB
 	Depth int   // arrays and objects inside each other; 0 = 64
-	Count int   // elements of one array that Reader walks, or lines; 0 = 10,000,000
+	Count int   // elements of one array that Reader walks; 0 = 10,000,000
 }
 
 // The limits of a Reader that nobody needs to move. Together they bound the

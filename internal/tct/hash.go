@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -68,12 +69,11 @@ func IsHashOf(body []byte, hash string) bool {
 		return false
 	}
 	delete(members, "hash")
-	var o canon.Object
-	o.Begin(make([]byte, 0, len(body)))
-	for name, raw := range members {
-		o.Raw(name, raw)
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return false
 	}
-	c, err := canon.JCS(o.End())
+	c, err := canon.JCS(rest)
 	return err == nil && canon.SHA256Hex(c) == want
 }
 

@@ -71,9 +71,6 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: key directories are not asked for", millrace.Coded("no-directories", millrace.ErrUnavailable))
 }
 
-// Signed reports whether a request has what [Verifier.Verify] looks at.
-func Signed(h http.Header) bool { return len(h["Signature-Input"]) > 0 }
-
 // Verify gives who has signed a request: a host, such as "bot.example.com", if
 // its keys are those of the host, else the URL of a directory, which contains
 // "://" and says nothing of who owns the host. "" = nobody has signed it by Web
