@@ -1,11 +1,7 @@
 package web
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 
@@ -18,174 +14,100 @@ const (
 	atomSpace      = "http://www.w3.org/2005/Atom"
 	tombstoneSpace = "http://purl.org/atompub/tombstones/1.0"
 	termsSpace     = "http://purl.org/dc/terms/" // of Dublin Core
+	xmlSpace       = "http://www.w3.org/XML/1998/namespace"
 )
-
-// maxAtomDepth is how many elements may stand inside each other, and
-// maxAtomText how many bytes of one text count.
-const (
-	maxAtomDepth = 64
-	maxAtomText  = 16 << 10
-)
-
-// atomReader is one Atom document being read.
-type atomReader struct {
-	d    *xml.Decoder
-	doc  *feedDoc
-	base []*url.URL // of the elements that are open (xml:base)
-	self feedEntry  // the entry that is open
-	text strings.Builder
-	kept bool     // text collects the innermost element's
-	path []string // local names of the elements that are open, "" for those of other namespaces
-	seen int      // elements
-}
 
 // decodeAtom reads an Atom feed. Elements of other namespaces than Atom's and
 // the tombstones' are passed over, with what is in them.
 func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
-	a := &atomReader{d: xml.NewDecoder(bytes.NewReader(body)), doc: &feedDoc{}, base: []*url.URL{at}}
-	a.d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
-		return nil, millrace.Coded("charset", fmt.Errorf("its character set is %.40q, and not UTF-8", label))
+	root, err := parseXML(body)
+	if root != nil && !root.is(atomSpace, "feed") {
+		return nil, xmlError(root.line, "xml-root", fmt.Sprintf("its root is <%.40s> of the namespace %.80q, and not Atom's feed", root.name.Local, root.name.Space), nil)
 	}
-	for {
-		t, err := a.d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, a.fail("", "Atom", err)
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			err = a.start(t)
-		case xml.EndElement:
-			a.end()
-		case xml.CharData:
-			if a.kept && a.text.Len() < maxAtomText {
-				a.text.Write(t)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
-	if a.seen == 0 {
-		return nil, a.fail("empty", "it is empty", nil)
+	doc, base := &feedDoc{}, root.base(at)
+	for _, a := range root.attrs {
+		doc.Tombstones = doc.Tombstones || a.Value == tombstoneSpace && (a.Name.Space == "xmlns" || a.Name.Local == "xmlns")
 	}
-	return a.doc, nil
-}
-
-func (a *atomReader) fail(code, reason string, err error) error {
-	line, _ := a.d.InputPos()
-	return feedError(fmt.Sprintf("line %d", line), code, reason, err)
-}
-
-func (a *atomReader) start(t xml.StartElement) error {
-	if len(a.path) == maxAtomDepth {
-		return a.fail("xml-depth", fmt.Sprintf("elements nest deeper than %d", maxAtomDepth), nil)
-	}
-	name := ""
-	switch t.Name.Space {
-	case atomSpace:
-		name = t.Name.Local
-	case tombstoneSpace:
-		name = "at:" + t.Name.Local
-	case termsSpace:
-		name = "dcterms:" + t.Name.Local
-	}
-	if len(a.path) == 0 && name != "feed" {
-		return a.fail("xml-root", fmt.Sprintf("its root is <%.40s> of the namespace %.80q, and not Atom's feed", t.Name.Local, t.Name.Space), nil)
-	}
-	base := a.base[len(a.base)-1]
-	for _, attr := range t.Attr {
+	for _, n := range root.nodes {
 		switch {
-		case attr.Name.Space == "http://www.w3.org/XML/1998/namespace" && attr.Name.Local == "base" || attr.Name.Space == "xml" && attr.Name.Local == "base":
-			if u, err := url.Parse(resolved(base, attr.Value)); err == nil && u.Host != "" {
-				base = u
+		case n.is(atomSpace, "updated"):
+			doc.Updated = feedTime(n.text)
+		case n.is(atomSpace, "link"):
+			if rel, _ := n.attr("rel"); strings.EqualFold(rel, "next") && doc.Next == "" {
+				doc.Next = n.href(base)
 			}
-		case len(a.path) == 0 && attr.Value == tombstoneSpace && (attr.Name.Space == "xmlns" || attr.Name.Local == "xmlns"):
-			a.doc.Tombstones = true
+		case n.is(atomSpace, "entry"), n.is(tombstoneSpace, "deleted-entry"):
+			if len(doc.Entries) == maxFeedEntries {
+				return nil, fmt.Errorf("%s: a feed of more than %d entries: %w", Name, maxFeedEntries, millrace.ErrTooLarge)
+			}
+			e := atomEntry(n, base)
+			doc.Tombstones = doc.Tombstones || e.Gone
+			doc.Entries = append(doc.Entries, e)
 		}
 	}
-	a.base, a.path = append(a.base, base), append(a.path, name)
-	a.kept = false
-	a.seen++
-	switch parent, depth := a.parent(), len(a.path); {
-	case depth == 2 && (name == "entry" || name == "at:deleted-entry"):
-		if len(a.doc.Entries) == maxFeedEntries {
-			return fmt.Errorf("%s: a feed of more than %d entries: %w", Name, maxFeedEntries, millrace.ErrTooLarge)
-		}
-		a.self = feedEntry{Gone: name != "entry"}
-		if a.self.Gone {
-			a.doc.Tombstones = true
-			a.self.ID, a.self.Updated = strings.TrimSpace(attribute(t, "ref")), feedTime(attribute(t, "when"))
-		}
-	case name == "link" && (depth == 2 || depth == 3 && isEntry(parent)):
-		a.link(t, base, depth == 2)
-	case (name == "id" || name == "updated" || name == "dcterms:modified") && (depth == 2 || depth == 3 && parent == "entry"):
-		a.kept = true
-		a.text.Reset()
-	}
-	return nil
+	return doc, nil
 }
 
-func isEntry(name string) bool { return name == "entry" || name == "at:deleted-entry" }
-
-// parent gives the name of the element around the innermost one.
-func (a *atomReader) parent() string {
-	if len(a.path) < 2 {
-		return ""
+// atomEntry reads an entry of a feed, or a tombstone.
+func atomEntry(entry *node, base *url.URL) (e feedEntry) {
+	base = entry.base(base)
+	if e.Gone = entry.name.Local != "entry"; e.Gone {
+		ref, _ := entry.attr("ref")
+		when, _ := entry.attr("when")
+		e.ID, e.Updated = strings.TrimSpace(ref), feedTime(when)
 	}
-	return a.path[len(a.path)-2]
+	for _, n := range entry.nodes {
+		switch {
+		case n.is(atomSpace, "link"):
+			e.link(n, base)
+		case e.Gone:
+		case n.is(atomSpace, "id"):
+			e.ID = n.text
+		case n.is(atomSpace, "updated"):
+			e.Updated = feedTime(n.text)
+		case n.is(termsSpace, "modified"):
+			e.Modified = feedTime(n.text)
+		}
+	}
+	if e.URL == "" {
+		e.URL = resolved(nil, e.ID)
+	}
+	return e
 }
 
-// link takes in a link of the feed or of an entry (RFC 4287, section 4.2.7).
-func (a *atomReader) link(t xml.StartElement, base *url.URL, ofFeed bool) {
-	rel, typ := strings.ToLower(attribute(t, "rel")), strings.ToLower(attribute(t, "type"))
-	to := resolved(base, attribute(t, "href"))
+// link reads a link of an entry (RFC 4287, section 4.2.7).
+func (e *feedEntry) link(n *node, base *url.URL) {
+	rel, _ := n.attr("rel")
+	typ, _ := n.attr("type")
+	to, typ := n.href(base), strings.ToLower(typ)
 	switch {
-	case to == "":
-	case ofFeed:
-		if rel == "next" && a.doc.Next == "" {
-			a.doc.Next = to
-		}
-	case rel != "" && rel != "alternate":
+	case to == "", rel != "" && !strings.EqualFold(rel, "alternate"):
 	case isMarkdownType(typ):
-		a.self.Twin = to
-	case (typ == "" || typ == "text/html" || typ == "application/xhtml+xml") && a.self.URL == "":
-		a.self.URL = to
+		e.Twin = to
+	case (typ == "" || typ == "text/html" || typ == "application/xhtml+xml") && e.URL == "":
+		e.URL = to
 	}
 }
 
-func (a *atomReader) end() {
-	name, depth := a.path[len(a.path)-1], len(a.path)
-	value := strings.TrimSpace(a.text.String())
-	switch {
-	case a.kept && depth == 3 && name == "id":
-		a.self.ID = value
-	case a.kept && depth == 3 && name == "dcterms:modified":
-		a.self.Modified = feedTime(value)
-	case a.kept && depth == 3:
-		a.self.Updated = feedTime(value)
-	case a.kept && depth == 2 && name == "updated":
-		a.doc.Updated = feedTime(value)
-	case depth == 2 && isEntry(name):
-		if a.self.URL == "" {
-			a.self.URL = resolved(nil, a.self.ID)
-		}
-		a.doc.Entries = append(a.doc.Entries, a.self)
-	}
-	a.kept = false
-	a.base, a.path = a.base[:len(a.base)-1], a.path[:len(a.path)-1]
+// href returns the target of a link, "" if it has none.
+func (n *node) href(base *url.URL) string {
+	to, _ := n.attr("href")
+	return resolved(n.base(base), to)
 }
 
-// attribute gives an attribute without a namespace.
-func attribute(t xml.StartElement, name string) string {
-	for _, a := range t.Attr {
-		if a.Name.Space == "" && a.Name.Local == name {
-			return a.Value
+// base returns the base URL of an element (XML Base) in one with a base URL.
+func (n *node) base(outer *url.URL) *url.URL {
+	for _, a := range n.attrs {
+		if a.Name.Local == "base" && (a.Name.Space == xmlSpace || a.Name.Space == "xml") {
+			if u, err := url.Parse(resolved(outer, a.Value)); err == nil && u.Host != "" {
+				return u
+			}
 		}
 	}
-	return ""
+	return outer
 }
 
 // isMarkdownType reports whether a media type is Markdown's, with or without

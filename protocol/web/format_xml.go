@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/millrace/millrace"
 )
 
 // node is an element of XML.
@@ -24,11 +26,12 @@ const (
 	maxNodeDepth = 64
 )
 
-// parseXML reads a document as a tree.
+// parseXML reads a document as a tree. With an error it returns what it has
+// read of the root, if it has come so far.
 func parseXML(body []byte) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {
-		return nil, fmt.Errorf("the character set is %.40q, and not UTF-8", label)
+		return nil, millrace.Coded("charset", fmt.Errorf("its character set is %.40q, and not UTF-8", label))
 	}
 	var root *node
 	var open []*node
@@ -39,21 +42,22 @@ func parseXML(body []byte) (*node, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			line, _ := d.InputPos()
+			return root, xmlError(line, "", "XML", err)
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
 			line, _ := d.InputPos()
 			e := &node{name: t.Name, attrs: t.Copy().Attr, line: line}
 			if n++; n > maxNodes || len(open) == maxNodeDepth {
-				return nil, fmt.Errorf("line %d: there are too many elements, or they nest too deep", line)
+				return root, xmlError(line, "xml-depth", "it has too many elements, or they nest too deep", nil)
 			}
 			switch {
 			case len(open) > 0:
 				parent := open[len(open)-1]
 				parent.nodes = append(parent.nodes, e)
 			case root != nil:
-				return nil, fmt.Errorf("line %d: a second root", line)
+				return root, xmlError(line, "xml-root", "it has a second root", nil)
 			default:
 				root = e
 			}
@@ -69,9 +73,14 @@ func parseXML(body []byte) (*node, error) {
 		}
 	}
 	if root == nil {
-		return nil, errors.New("there is no element")
+		line, _ := d.InputPos()
+		return nil, xmlError(line, "empty", "it is empty", nil)
 	}
 	return root, nil
+}
+
+func xmlError(line int, code, reason string, err error) error {
+	return feedError(fmt.Sprintf("line %d", line), code, reason, err)
 }
 
 // is reports whether the element has a name of a namespace.
