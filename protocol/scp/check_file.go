@@ -21,8 +21,6 @@ import (
 const (
 	maxExamined = 32 << 20  // bytes of a file, if there is a choice
 	maxDecoded  = 128 << 20 // bytes of a file, decoded
-	maxSchema   = 32 << 20  // bytes of lines that are compared with the schema, beyond what the parser has to say
-	maxSchemaed = 4 << 20   // of one such line
 	maxNotes    = 50        // of one rule, about one file
 	maxPublic   = 1000      // pages that a sample is taken of
 )
@@ -127,7 +125,6 @@ type bench struct {
 	*content
 	file   *seenFile
 	before []*seenFile // of collections that are older
-	left   int         // bytes that are still compared with the schema
 }
 
 // unsure gives why a file could not be looked into, if it is no fault of its.
@@ -143,7 +140,7 @@ func (f *seenFile) unsure() error {
 
 func (b *bench) run(ctx context.Context) {
 	coded := b.file.resp.Coded
-	b.coding, b.left = codingOf(coded[:min(4, len(coded))]), maxSchema
+	b.coding = codingOf(coded[:min(4, len(coded))])
 	b.about["format/compression"] = b.file.suffix
 	if b.coding != b.file.named && b.file.suffix && !strings.EqualFold(b.file.resp.Header.Get("Content-Encoding"), b.coding) {
 		b.note("format/compression", "the file is "+codingName(b.coding), codingName(b.file.named)+", as its name says")

@@ -42,47 +42,30 @@ func (b *bench) utf8(number int64, line []byte) {
 
 // line looks at the line of one page.
 func (b *bench) line(p *parser, number int64, line []byte) {
-	before := p.counts
-	good := p.parsePage(line) && p.skip.reason == "" && p.counts == before
-	if good && (b.left < len(line) || len(line) > maxSchemaed) {
-		b.page(number, p.page.URL, p.page.Modified)
-		return
-	}
-	b.left -= min(b.left, len(line))
-	if len(line) > maxSchemaed {
-		rule, i := "page/content", p.skip
-		if p.failed {
-			rule, i = "format/json-lines", p.fatal
+	p.report = &lineReport{about: b.about}
+	if !p.parsePage(line) {
+		rule := p.fatal.breaks(number, line)
+		b.issue(rule, number, line, p.fatal)
+		if rule != "page/required" {
+			return
 		}
-		b.note(rule, formatError(number, line, i).Error(), "a page as its schema wants it")
-		return
-	}
-	at := fmt.Sprintf("line %d", number)
-	var doc any
-	if err := unmarshal(line, &doc); err != nil {
-		b.note("format/json-lines", at+": "+err.Error(), "one JSON object")
-		return
-	}
-	b.utf8(number, line)
-	m, ok := doc.(map[string]any)
-	if !ok {
-		b.note("format/json-lines", at+": "+describe(doc, true), "one JSON object")
-		return
-	}
-	_, second := m["collection"]
-	if _, has := m["url"]; second && !has {
-		b.note("format/pages", at+": a second line of metadata", "a page")
-		return
 	}
 	b.about["format/pages"] = true
-	v := &examiner{content: b.content, at: at, limits: b.limits}
-	v.page(m)
-	u, _ := m["url"].(string)
-	if u, err := canon.URL(u); err == nil {
-		text, _ := m["modified"].(string)
-		t, _ := parseTime(text)
-		b.page(number, u, t)
+	for _, i := range p.report.issues {
+		b.issue(i.skips(line), number, line, i)
 	}
+	for _, i := range p.report.odd {
+		b.issue(i.rule, number, line, i)
+	}
+	if u, err := canon.URL(p.page.URL); err == nil {
+		b.page(number, u, p.page.Modified)
+	}
+}
+
+// issue notes what is wrong with a line, and what stands there.
+func (b *bench) issue(rule string, number int64, line []byte, i issue) {
+	there := line[min(i.at, len(line)):]
+	b.note(rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "as in the section "+i.section)
 }
 
 // page keeps what is known of a page, and compares it with what older files say.

@@ -37,28 +37,18 @@ func (t blockType) needs() int {
 	return 0
 }
 
-// block reads one content block, and says of what type one is that the page is
-// refused for.
-func (p *parser) block() {
-	before := p.skip.reason
-	t := p.blockOf()
-	if before != "" || p.skip.reason == "" {
-		return
-	}
-	if p.skip.rule = "blocks/type"; t.needs() != 0 {
-		p.skip.rule = "blocks/" + string(t)
-	}
-}
-
-// blockOf reads one content block. What its members mean depends on its type,
+// block reads one content block. What its members mean depends on its type,
 // which nearly always comes first; else the block is gone through for it.
-func (p *parser) blockOf() (t blockType) {
+func (p *parser) block() {
+	p.within = "type"
+	p.has("blocks/", "type")
 	if p.peek() != '{' {
 		p.wrong("an object")
-		return ""
+		return
 	}
 	at := p.pos
 	p.pos++
+	var t blockType
 	name, more := p.member(true)
 	first := more && string(name) == "type"
 	if first {
@@ -68,7 +58,11 @@ func (p *parser) blockOf() (t blockType) {
 		t, name, more = p.findType(at, name, more)
 	}
 	if p.failed {
-		return t
+		return
+	}
+	if t.needs() != 0 {
+		p.within = t
+		p.has("blocks/", string(t))
 	}
 	b := block{Type: t}
 	if t == videoBlock || t == audioBlock {
@@ -90,7 +84,7 @@ func (p *parser) blockOf() (t blockType) {
 			bit = p.blockMember(&b, name, &bad)
 		}
 		if p.failed {
-			return t
+			return
 		}
 		if seen&bit != 0 && bit != blockOther {
 			p.refuse(from, "Page Object Schema", twice)
@@ -103,6 +97,7 @@ func (p *parser) blockOf() (t blockType) {
 		p.refuse(at, "Validation", "the block has no type")
 	case t == unknownBlock:
 		p.counts.unknown++
+		p.odd(at, "blocks/type", "Page Object Schema", "it is none of the content block types")
 	case seen&t.needs() != t.needs():
 		p.refuse(at, "Page Object Schema", "the "+string(t)+" block lacks a member")
 	case bad:
@@ -110,7 +105,6 @@ func (p *parser) blockOf() (t blockType) {
 	case p.keep:
 		p.page.Content = append(p.page.Content, b)
 	}
-	return t
 }
 
 // unknownBlock is any type that the specification does not have.
@@ -186,15 +180,19 @@ func (p *parser) blockMember(b *block, name []byte, bad *bool) (bit int) {
 	case "url":
 		if b.Type == linkBlock || b.Type == imageBlock {
 			var ok bool
-			b.URL, ok = p.link()
+			b.URL, ok = p.link("blocks/url")
 			*bad = *bad || !ok
 			return blockURL
 		}
 	case "level":
 		if b.Type == headingBlock {
-			n := p.whole()
-			if b.Level = min(max(n, 1), 6); b.Level != n {
+			p.has("blocks/heading-level", "")
+			p.peek()
+			at := p.pos
+			n, ok := p.whole()
+			if b.Level = min(max(n, 1), 6); ok && b.Level != n {
 				p.counts.clamped++
+				p.odd(at, "blocks/heading-level", "Page Object Schema", "a level is 1 to 6")
 			}
 			return blockLevel
 		}
@@ -244,7 +242,9 @@ func (p *parser) blockMember(b *block, name []byte, bad *bool) (bit int) {
 }
 
 // link reads the URL of something in a page; not ok: it is none of http or https.
-func (p *parser) link() (u string, ok bool) {
+// A rule wants it to be one as it stands.
+func (p *parser) link(rule string) (u string, ok bool) {
+	p.has(rule, "")
 	s, ok := p.token()
 	if !ok {
 		return "", true // the page is refused
@@ -253,6 +253,7 @@ func (p *parser) link() (u string, ok bool) {
 	if isURI(raw) && isWeb(raw) {
 		return p.string(s), true
 	}
+	p.odd(s.from, rule, "Page Object Schema", "it is no URL of http or https")
 	u = webURL(string(raw))
 	return u, u != ""
 }
@@ -269,27 +270,28 @@ func (p *parser) bool() bool {
 	return false
 }
 
-// whole reads a whole number; what is beyond maxInt either way becomes that.
-func (p *parser) whole() int {
+// whole reads a whole number; what is beyond maxInt either way becomes that. Not
+// ok: the page is refused.
+func (p *parser) whole() (n int, ok bool) {
 	c := p.peek()
 	if c != '-' && (c < '0' || c > '9') {
 		p.wrong("a whole number")
-		return 0
+		return 0, false
 	}
 	at := p.pos
 	b, ok := p.number()
 	if !ok {
-		return 0
+		return 0, false
 	}
 	if n, err := strconv.Atoi(string(b)); err == nil {
-		return min(max(n, -maxInt), maxInt)
+		return min(max(n, -maxInt), maxInt), true
 	}
 	if !isWhole(b) {
 		p.refuse(at, "Page Object Schema", "want a whole number")
-		return 0
+		return 0, false
 	}
 	f, _ := strconv.ParseFloat(string(b), 64) // out of range, it is infinite
-	return int(min(max(f, -maxInt), maxInt))
+	return int(min(max(f, -maxInt), maxInt)), true
 }
 
 // isWhole reports whether a JSON number has no fraction: "1.0" and "10e-1" are
@@ -313,7 +315,7 @@ func isWhole(b []byte) bool {
 func (p *parser) natural() int {
 	p.peek()
 	at := p.pos
-	n := p.whole()
+	n, _ := p.whole()
 	if n < 0 {
 		p.refuse(at, "Page Object Schema", "want a number that is not negative")
 	}
@@ -322,41 +324,26 @@ func (p *parser) natural() int {
 
 // strings reads an array of strings.
 func (p *parser) strings() []string {
-	if p.peek() != '[' {
-		p.wrong("an array")
-		return nil
-	}
-	p.pos++
 	p.strs = p.strs[:0]
-	for more := p.element(true); more; more = p.element(false) {
+	if !p.array(func() {
 		s, ok := p.str()
-		if p.failed {
-			return nil
-		}
 		if p.values++; p.values >= everyValues && p.late() {
-			return nil
+			return
 		}
 		if ok && p.keep {
 			p.strs = append(p.strs, s)
 		}
+	}) {
+		return nil
 	}
 	return slices.Clone(p.strs)
 }
 
 // rows reads the rows of a table.
 func (p *parser) rows(b *block) {
-	if p.peek() != '[' {
-		p.wrong("an array")
-		return
-	}
-	p.pos++
-	for more := p.element(true); more; more = p.element(false) {
-		row := p.strings()
-		if p.failed {
-			return
-		}
-		if p.keep {
+	p.array(func() {
+		if row := p.strings(); p.keep && !p.failed {
 			b.Rows = append(b.Rows, row)
 		}
-	}
+	})
 }

@@ -4,6 +4,9 @@ package scp
 func (p *parser) mediaMember(b *block, name []byte, bad *bool) (bit int) {
 	m, video := b.Media, b.Type == videoBlock
 	bit = blockOther
+	if member := string(name); hasRule(member) {
+		p.has("blocks/", member)
+	}
 	switch string(name) {
 	case "name":
 		m.Name, _ = p.str()
@@ -47,30 +50,31 @@ func (p *parser) mediaMember(b *block, name []byte, bad *bool) (bit int) {
 	return bit
 }
 
+// hasRule reports whether the checker has a rule about a member of a video or an
+// audio alone.
+func hasRule(member string) bool {
+	return member == "duration" || member == "icon" || member == "captions" || member == "chapters"
+}
+
 // sources reads where a video or an audio is: one URL, or several with their
 // media types. It gives false if none of them is of http or https.
 func (p *parser) sources(m *media, video bool) bool {
 	m.URL, m.Sources = "", nil
 	if p.peek() == '"' {
 		var ok bool
-		m.URL, ok = p.link()
+		m.URL, ok = p.link("blocks/url")
 		return ok
 	}
-	if p.peek() != '[' {
-		p.wrong("a string or an array")
-		return true
-	}
 	at := p.pos
-	p.pos++
 	some, good := false, false
-	for more := p.element(true); more; more = p.element(false) {
+	whole := p.array(func() {
 		some = true
 		var s source
 		valid := true
 		ok := p.object("href mediaType", func(name string) int {
 			switch name {
 			case "href":
-				s.Href, valid = p.link()
+				s.Href, valid = p.link("blocks/url")
 				return 1
 			case "mediaType":
 				s.MediaType, _ = p.str()
@@ -85,8 +89,6 @@ func (p *parser) sources(m *media, video bool) bool {
 			return 0
 		}, 3)
 		switch {
-		case p.failed:
-			return false
 		case !ok:
 		case !valid:
 			p.counts.dropped++
@@ -96,12 +98,11 @@ func (p *parser) sources(m *media, video bool) bool {
 				m.Sources = append(m.Sources, s)
 			}
 		}
-	}
-	if !some && !p.failed {
+	})
+	if whole && !some {
 		p.refuse(at, "Page Object Schema", "there is no URL")
-		return true
 	}
-	return good
+	return good || !some
 }
 
 // object reads an object whose members are read by a function, which gives bits;
@@ -144,7 +145,7 @@ func (p *parser) icon(m *media) {
 			return 1
 		case "url":
 			var ok bool
-			if m.Icon, ok = p.link(); !ok {
+			if m.Icon, ok = p.link("blocks/url"); !ok {
 				p.counts.dropped++
 			}
 			return 2
@@ -155,13 +156,8 @@ func (p *parser) icon(m *media) {
 }
 
 func (p *parser) captions(m *media) {
-	if p.peek() != '[' {
-		p.wrong("an array")
-		return
-	}
-	p.pos++
 	m.Captions = nil
-	for more := p.element(true); more; more = p.element(false) {
+	p.array(func() {
 		var c caption
 		valid := true
 		ok := p.object("language url label", func(name string) int {
@@ -170,7 +166,7 @@ func (p *parser) captions(m *media) {
 				c.Language, _ = p.str()
 				return 1
 			case "url":
-				c.URL, valid = p.link()
+				c.URL, valid = p.link("blocks/url")
 				return 2
 			case "label":
 				c.Label, _ = p.str()
@@ -180,25 +176,18 @@ func (p *parser) captions(m *media) {
 			return 0
 		}, 7)
 		switch {
-		case p.failed:
-			return
 		case !ok:
 		case !valid:
 			p.counts.dropped++
 		case p.keep:
 			m.Captions = append(m.Captions, c)
 		}
-	}
+	})
 }
 
 func (p *parser) chapters(m *media) {
-	if p.peek() != '[' {
-		p.wrong("an array")
-		return
-	}
-	p.pos++
 	m.Chapters = nil
-	for more := p.element(true); more; more = p.element(false) {
+	p.array(func() {
 		var c chapter
 		ok := p.object("time title", func(name string) int {
 			switch name {
@@ -212,13 +201,10 @@ func (p *parser) chapters(m *media) {
 			p.value(6)
 			return 0
 		}, 3)
-		if p.failed {
-			return
-		}
 		if ok && p.keep {
 			m.Chapters = append(m.Chapters, c)
 		}
-	}
+	})
 }
 
 // named reads a name, or the name of an object such as a Person, which the text

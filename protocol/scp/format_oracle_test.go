@@ -43,7 +43,7 @@ func (r *oracle) read(line []byte) (verdict, *page) {
 	if bytes.TrimLeft(line, " \t\r\n")[0] != '{' || json.Unmarshal(line, &raw) != nil {
 		return fatalLine, nil
 	}
-	for _, name := range requiredNames {
+	for _, name := range pageNames[:6] {
 		if raw[name] == nil {
 			return fatalLine, nil
 		}

@@ -1,6 +1,7 @@
 package scp
 
 import (
+	"math/bits"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ const (
 	required = hasURL | hasTitle | hasDescription | hasModified | hasLanguage | hasContent
 )
 
-var requiredNames = []string{"url", "title", "description", "modified", "language", "content"} // in the order of the bits
+// pageNames are the names of the members, in the order of the bits.
+var pageNames = []string{"url", "title", "description", "modified", "language", "content", "author", "published", "canonical", "schema", "collection"}
 
 // parsePage reads a line into p.page, whose content holds until the next. It
 // gives false for what is fatal to the file (p.fatal); what the page alone is
@@ -69,7 +71,7 @@ func (p *parser) parsePage(line []byte) bool {
 		case "canonical":
 			bit = hasCanonical
 			var ok bool
-			if p.page.Canonical, ok = p.link(); !ok {
+			if p.page.Canonical, ok = p.link("page/canonical"); !ok {
 				p.counts.canonical++
 			}
 		case "schema":
@@ -90,12 +92,14 @@ func (p *parser) parsePage(line []byte) bool {
 		if seen&bit != 0 {
 			p.refuse(at, "Page Fields", twice)
 		}
-		seen |= bit
+		if seen |= bit; bit != 0 {
+			p.has("page/", pageNames[bits.TrailingZeros(uint(bit))])
+		}
 	}
 	if p.failed || !p.end() {
 		return false
 	}
-	if seen&required == required {
+	if p.has("page/required", ""); seen&required == required {
 		return true
 	}
 	if seen&hasCollection != 0 && seen&required == 0 {
@@ -103,8 +107,8 @@ func (p *parser) parsePage(line []byte) bool {
 		p.fatal.rule = "format/pages"
 		return false
 	}
-	for i, name := range requiredNames {
-		if seen&(1<<i) == 0 {
+	for i, name := range pageNames {
+		if required&^seen&(1<<i) != 0 {
 			p.missing(start, "Error Handling", name)
 			break
 		}
@@ -150,9 +154,12 @@ func (p *parser) url() {
 		return
 	}
 	u, err := canon.URL(raw)
-	if err != nil {
+	switch {
+	case err != nil:
 		p.refuse(s.from, "Error Handling", err.Error())
 		u = raw
+	case !isURI(raw) || !isWeb(raw):
+		p.odd(s.from, "page/url", "Page Object Schema", "it is no URL of http or https")
 	}
 	p.page.URL = u
 }
@@ -195,14 +202,10 @@ func (p *parser) schema() {
 
 // content reads the blocks of the page, of which it keeps those that are known.
 func (p *parser) content() {
-	if p.peek() != '[' {
-		p.wrong("an array")
-		return
-	}
-	at := p.pos
-	p.pos++
-	n := 0
-	for more := p.element(true); more; more = p.element(false) {
+	p.peek()
+	at, n := p.pos, 0
+	p.has("limits/blocks", "")
+	if p.array(func() {
 		if n++; n > p.limits.MaxBlocks {
 			if n == p.limits.MaxBlocks+1 {
 				p.refuse(p.pos, sectionLimits, "the page has too many blocks")
@@ -210,12 +213,9 @@ func (p *parser) content() {
 			p.value(3)
 		} else {
 			p.block()
+			p.within = ""
 		}
-		if p.failed {
-			return
-		}
-	}
-	if n == 0 && !p.failed {
+	}) && n == 0 {
 		p.refuse(at, "Page Object Schema", "the content is empty")
 	}
 }

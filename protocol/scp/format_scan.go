@@ -27,6 +27,8 @@ type parser struct {
 	failed bool
 	fatal  issue
 	skip   issue
+	within blockType   // the type of the block that is read; "type": it has none; "": it is no block
+	report *lineReport // of the checker; nil = nobody checks
 
 	limits *OpenOptions
 	values int       // since the clock was last looked at
@@ -43,13 +45,37 @@ type parser struct {
 type issue struct {
 	at      int    // the byte in the line
 	member  string // that is missing in the object at that byte
-	rule    string // that it breaks, where the rest does not tell
+	rule    string // that it breaks, where the place does not tell
 	section string
 	reason  string
 }
 
 // twice is the reason of an issue that two members of one name make.
 const twice = "the name is there twice"
+
+// lineReport is what a checker learns of a line beside its page.
+type lineReport struct {
+	about  map[string]bool // rules that the line has something about
+	issues []issue         // all that the page is refused for
+	odd    []issue         // what it is taken in spite of, with its rule
+}
+
+// maxIssues is how many issues of one line a report has.
+const maxIssues = 20
+
+// has notes that the line has something that a rule is about.
+func (p *parser) has(prefix, name string) {
+	if p.report != nil {
+		p.report.about[prefix+name] = true
+	}
+}
+
+// odd notes what breaks a rule, while the page is taken.
+func (p *parser) odd(at int, rule, section, reason string) {
+	if p.report != nil && len(p.report.odd) < maxIssues {
+		p.report.odd = append(p.report.odd, issue{at: at, rule: rule, section: section, reason: reason})
+	}
+}
 
 // counts are the oddities that a file is read in spite of.
 type counts struct {
@@ -67,7 +93,7 @@ func (p *parser) reset(line []byte) {
 	if p.keep {
 		p.text = string(line)
 	}
-	p.failed, p.fatal, p.skip = false, issue{}, issue{}
+	p.failed, p.fatal, p.skip, p.within = false, issue{}, issue{}, ""
 	p.values, p.until, p.spaced = 0, time.Time{}, false
 }
 
@@ -83,8 +109,15 @@ func (p *parser) syntax(at int, reason string) bool { return p.fail(at, "Error H
 
 // refuse notes why the page of the line is not taken.
 func (p *parser) refuse(at int, section, reason string) {
+	i := issue{at: at, section: section, reason: reason}
+	if p.within != "" {
+		i.rule = "blocks/" + string(p.within)
+	}
 	if p.skip.reason == "" {
-		p.skip = issue{at: at, section: section, reason: reason}
+		p.skip = i
+	}
+	if p.report != nil && len(p.report.issues) < maxIssues {
+		p.report.issues = append(p.report.issues, i)
 	}
 }
 
@@ -328,6 +361,22 @@ func (p *parser) element(first bool) (more bool) {
 		}
 	}
 	return true
+}
+
+// array reads an array; each reads an element. It gives false if there is none,
+// or not to its end.
+func (p *parser) array(each func()) bool {
+	if p.peek() != '[' {
+		p.wrong("an array")
+		return false
+	}
+	p.pos++
+	for more := p.element(true); more; more = p.element(false) {
+		if each(); p.failed {
+			return false
+		}
+	}
+	return !p.failed
 }
 
 func (p *parser) expected(what string) bool {

@@ -91,7 +91,7 @@ func (i issue) skips(line []byte) string {
 		return "page/" + name
 	case i.rule == "":
 		return "page/content"
-	case member == "duration" || member == "icon" || member == "captions" || member == "chapters":
+	case hasRule(member):
 		return "blocks/" + member
 	}
 	return i.rule
