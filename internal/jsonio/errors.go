@@ -126,3 +126,22 @@ func kindOf(t reflect.Type) string {
 	}
 	return t.String()
 }
+
+// Pointer returns the JSON Pointer of the value that holds a byte of data, which
+// is JSON up to there.
+func Pointer(data []byte, at int) string {
+	data = bytes.TrimRight(data[:min(max(at, 0), len(data))], " \t\r\n")
+	if n := len(data); n > 0 && strings.IndexByte("[:,", data[n-1]) >= 0 {
+		data = append(data[:n:n], '0') // the value that starts there
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		_, err := d.ReadToken()
+		if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok && len(d.UnreadBuffer()) > 0 {
+			return string(e.JSONPointer)
+		}
+		if err != nil {
+			return string(d.StackPointer())
+		}
+	}
+}

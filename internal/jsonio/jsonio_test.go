@@ -403,3 +403,18 @@ func TestFlatMemory(t *testing.T) {
 		}
 	}
 }
+
+func TestPointer(t *testing.T) {
+	const doc = `{"a" : [1, {"b/c":"xy"}], "a":2}`
+	for before, want := range map[string]string{
+		"{": "", "1": "/a/0", `{"b`: "/a/1", `"xy`: "/a/1/b~1c", "y": "/a/1/b~1c", "2": "/a", "never": "/a",
+	} {
+		at := strings.Index(doc, before)
+		if at < 0 {
+			at = len(doc) - 1
+		}
+		if got := Pointer([]byte(doc), at); got != want {
+			t.Errorf("before %s: %q, want %q", before, got, want)
+		}
+	}
+}

@@ -20,16 +20,16 @@ func metadata(m map[string]any, c *content) {
 		c.note(rule, "line 1 (/collection/"+name+"): "+describe(v, there), want)
 		return ""
 	}
-	isTime := func(s string) bool { _, ok := parseTime(s); return ok }
+	isTime := func(s string) bool { _, ok := parseTime([]byte(s)); return ok }
 	const name, instant = "a string of letters, digits, - and _", "a date-time of RFC 3339"
 	c.id = member("id", "metadata/id", name, true, isName)
 	c.section = member("section", "metadata/section", name, true, isName)
 	c.kind = member("type", "metadata/type", `"snapshot" or "delta"`, true, func(s string) bool { return s == "snapshot" || s == "delta" })
 	if s := member("generated", "metadata/generated", instant, true, isTime); s != "" {
-		c.generated, _ = parseTime(s)
+		c.generated, _ = parseTime([]byte(s))
 	}
 	if s := member("since", "metadata/since", instant+", in a delta", c.kind == "delta", isTime); s != "" {
-		c.since, _ = parseTime(s)
+		c.since, _ = parseTime([]byte(s))
 	}
 	member("version", "metadata/version", `"MAJOR.MINOR", such as "0.1"`, true, func(s string) bool {
 		major, minor, _ := strings.Cut(s, ".")

@@ -230,9 +230,9 @@ func rank(u string) int {
 // instantOf reads a time as XML Schema has it, in whole seconds; one without a
 // zone is in UTC.
 func instantOf(s string) (time.Time, error) {
-	t, ok := parseTime(s)
+	t, ok := parseTime([]byte(s))
 	if !ok {
-		t, ok = parseTime(s + "Z")
+		t, ok = parseTime([]byte(s + "Z"))
 	}
 	if !ok || t.IsZero() {
 		return time.Time{}, fmt.Errorf("%q is no date and time", short(s))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/jsonio"
 )
 
 // place is where the member checksum stands in the first line: all of it with
@@ -186,11 +187,11 @@ func (p *parser) metaMember(m *Metadata, bit int) {
 			reason = `want "snapshot" or "delta"`
 		}
 	case metaGenerated:
-		if m.Generated, ok = parseTime(s); !ok {
+		if m.Generated, ok = parseTime([]byte(s)); !ok {
 			reason = "it is no date-time of RFC 3339"
 		}
 	case metaSince:
-		if m.Since, ok = parseTime(s); !ok {
+		if m.Since, ok = parseTime([]byte(s)); !ok {
 			reason = "it is no date-time of RFC 3339"
 		}
 	case metaVersion:
@@ -227,7 +228,7 @@ func short(s string) string {
 
 // formatError says what is wrong with a line.
 func formatError(number int64, line []byte, i issue) *millrace.FormatError {
-	pointer := pointerTo(line, i.at)
+	pointer := jsonio.Pointer(line, i.at)
 	if i.member != "" {
 		pointer += "/" + i.member
 	}
@@ -238,60 +239,4 @@ func formatError(number int64, line []byte, i issue) *millrace.FormatError {
 		position += fmt.Sprintf(", byte %d", i.at)
 	}
 	return &millrace.FormatError{Protocol: Name, Position: position, Section: i.section, Reason: i.reason}
-}
-
-// pointerTo gives the JSON Pointer of the value that holds a byte of a line,
-// which is JSON up to there.
-func pointerTo(line []byte, at int) string {
-	p := parser{data: line[:min(max(at, 0), len(line))]}
-	type level struct {
-		name  string
-		index int // of an element; -1 in an object
-	}
-	var open []level
-	name := false // the next string is one
-	for p.peek() != 0 {
-		switch c := p.data[p.pos]; c {
-		case '{':
-			open, name = append(open, level{index: -1}), true
-			p.pos++
-		case '[':
-			open, name = append(open, level{}), false
-			p.pos++
-		case '}', ']':
-			if len(open) > 0 {
-				open = open[:len(open)-1]
-			}
-			p.pos++
-		case ',':
-			if n := len(open) - 1; n >= 0 {
-				if name = open[n].index < 0; name {
-					open[n].name = ""
-				} else {
-					open[n].index++
-				}
-			}
-			p.pos++
-		case '"':
-			s, ok := p.quoted()
-			if ok && name {
-				open[len(open)-1].name = string(p.bytes(s))
-			}
-			if name = false; !ok {
-				p.pos = len(p.data)
-			}
-		default:
-			p.pos++
-		}
-	}
-	var b strings.Builder
-	for _, l := range open {
-		switch {
-		case l.index >= 0:
-			fmt.Fprintf(&b, "/%d", l.index)
-		case l.name != "":
-			b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(l.name))
-		}
-	}
-	return b.String()
 }

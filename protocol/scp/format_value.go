@@ -1,6 +1,7 @@
 package scp
 
 import (
+	"bytes"
 	"time"
 )
 
@@ -115,73 +116,19 @@ func schemeLen[T string | []byte](s T) int {
 	return i + 3
 }
 
-// parseTime reads a date-time of RFC 3339. A leap second becomes the last one
+// parseTime reads a date-time of RFC 3339. A leap second becomes the second
 // before it.
-func parseTime[T string | []byte](s T) (t time.Time, ok bool) {
-	if len(s) < len("2006-01-02T15:04:05Z") || s[4] != '-' || s[7] != '-' || s[10]|0x20 != 't' || s[13] != ':' || s[16] != ':' {
-		return t, false
+func parseTime(s []byte) (t time.Time, ok bool) {
+	leap := len(s) > 19 && string(s[17:19]) == "60"
+	if leap || bytes.ContainsAny(s, "tz") {
+		s = bytes.ToUpper(s)
 	}
-	year, month, day := 100*two(s, 0)+two(s, 2), two(s, 5), two(s, 8)
-	hour, minute, sec := two(s, 11), two(s, 14), two(s, 17)
-	if two(s, 0) < 0 || two(s, 2) < 0 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) ||
-		hour < 0 || hour > 23 || minute < 0 || minute > 59 || sec < 0 || sec > 60 {
-		return t, false
+	if leap {
+		copy(s[17:], "59")
 	}
-	i, nano := 19, 0
-	if s[i] == '.' {
-		end := digits(s, i+1)
-		if end == i+1 {
-			return t, false
-		}
-		for scale := int(1e8); i+1 < end; i++ {
-			nano += scale * int(s[i+1]-'0')
-			scale /= 10
-		}
-		i = end
+	if t.UnmarshalText(s) != nil {
+		return time.Time{}, false
 	}
-	offset := 0
-	switch {
-	case i < len(s) && s[i]|0x20 == 'z' && i+1 == len(s):
-	case i+6 == len(s) && (s[i] == '+' || s[i] == '-') && s[i+3] == ':':
-		h, m := two(s, i+1), two(s, i+4)
-		if h < 0 || h > 23 || m < 0 || m > 59 {
-			return t, false
-		}
-		offset = 60*h + m
-		if s[i] == '-' {
-			offset = -offset
-		}
-	default:
-		return t, false
-	}
-	if sec == 60 {
-		if of := (60*hour + minute - offset + 2*24*60) % (24 * 60); of != 24*60-1 {
-			return t, false
-		}
-		sec = 59
-	}
-	t = time.Date(year, time.Month(month), day, hour, minute, sec, nano, time.UTC)
-	return t.Add(-time.Duration(offset) * time.Minute), true
-}
-
-// two reads two digits, -1 if they are none.
-func two[T string | []byte](s T, i int) int {
-	a, b := s[i]-'0', s[i+1]-'0'
-	if a > 9 || b > 9 {
-		return -1
-	}
-	return int(10*a + b)
-}
-
-func daysIn(year, month int) int {
-	switch month {
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	case 4, 6, 9, 11:
-		return 30
-	}
-	return 31
+	t = t.UTC()
+	return t, !leap || t.Hour() == 23 && t.Minute() == 59
 }

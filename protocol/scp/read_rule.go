@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/jsonio"
 )
 
 // ruled is an error with the rule that its cause breaks, by the id that the
@@ -60,7 +61,7 @@ func (i issue) breaks(number int64, line []byte) string {
 	case i.section == metaSectionName || i.section == sectionVersion:
 		name := i.member
 		if name == "" {
-			pointer := pointerTo(line, i.at)
+			pointer := jsonio.Pointer(line, i.at)
 			name = pointer[strings.LastIndexByte(pointer, '/')+1:]
 		}
 		switch name {
@@ -85,7 +86,7 @@ func (i issue) skips(line []byte) string {
 	if i.section == sectionLimits {
 		return "limits/blocks"
 	}
-	at := strings.Split(pointerTo(line, i.at)+"////", "/")
+	at := strings.Split(jsonio.Pointer(line, i.at)+"////", "/")
 	switch name, member := at[1], at[3]; {
 	case name != "content":
 		return "page/" + name
