@@ -12,18 +12,13 @@ import (
 // has no empty line at either end and no two in a row, so that
 // Text(TextBlocks(Text(b))) == Text(b).
 func Text(blocks []Block) string {
-	var w strings.Builder
-	for _, b := range blocks {
-		t := foldLines(blockText(b))
-		if t == "" {
-			continue
+	texts := make([]string, 0, len(blocks))
+	for i := range blocks {
+		if t := foldLines(blockText(&blocks[i])); t != "" {
+			texts = append(texts, t)
 		}
-		if w.Len() > 0 {
-			w.WriteString("\n\n")
-		}
-		w.WriteString(t)
 	}
-	return w.String()
+	return strings.Join(texts, "\n\n")
 }
 
 // TextBlocks gives plain text as one text block per paragraph, the form that
@@ -92,7 +87,7 @@ func folded(s string) bool {
 	return !gap && strings.IndexByte(s, '\r') < 0
 }
 
-func blockText(b Block) string {
+func blockText(b *Block) string {
 	switch b.Type {
 	case ListBlock, DefinitionsBlock:
 		return listText(b)
@@ -141,7 +136,7 @@ func joinLines(sep string, parts ...string) string {
 	return strings.Join(kept, sep)
 }
 
-func listText(b Block) string {
+func listText(b *Block) string {
 	var lines []string
 	for i, it := range b.Items {
 		mark := "- "
@@ -173,7 +168,7 @@ func checkbox(done bool) string {
 	return "[ ] "
 }
 
-func tableText(b Block) string {
+func tableText(b *Block) string {
 	var lines []string
 	if b.Caption != "" {
 		lines = append(lines, b.Caption)

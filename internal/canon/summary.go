@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"iter"
 	"regexp"
 	"strings"
 	"unicode"
@@ -20,10 +21,10 @@ const prose = 100
 // document order: at most so many sentences and characters. Short texts without
 // the end of a sentence, such as bylines and addresses, count only if nothing
 // else is there, and texts with a mail address never.
-func Summary(texts []string, sentences, characters int) string {
+func Summary(texts iter.Seq[string], sentences, characters int) string {
 	for _, any := range []bool{false, true} {
 		var b strings.Builder
-		for _, text := range texts {
+		for text := range texts {
 			text = strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), 16*characters)], ""))
 			if text == "" || HasMail(text) || !any && !isProse(text) {
 				continue

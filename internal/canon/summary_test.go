@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,7 +20,7 @@ func TestSummary(t *testing.T) {
 		{"水車。|By A", "水車。"},
 		{"It has an @ sign and a user@host. Really.", "It has an @ sign and a user@host. Really."},
 	} {
-		if got := Summary(strings.Split(c.texts, "|"), 3, 400); got != c.want {
+		if got := Summary(slices.Values(strings.Split(c.texts, "|")), 3, 400); got != c.want {
 			t.Errorf("%q: %q, want %q", c.texts, got, c.want)
 		}
 	}

@@ -105,10 +105,11 @@ func summaryOf(p *millrace.Page, said string) string {
 			return s
 		}
 	}
-	var texts []string
-	for i := range p.Blocks {
-		if p.Blocks[i].Type != millrace.HeadingBlock && p.Blocks[i].Type != millrace.CodeBlock {
-			texts = append(texts, millrace.Text(p.Blocks[i:i+1]))
+	texts := func(yield func(string) bool) {
+		for i := range p.Blocks {
+			if b := &p.Blocks[i]; b.Type != millrace.HeadingBlock && b.Type != millrace.CodeBlock && !yield(millrace.Text(p.Blocks[i:i+1])) {
+				return
+			}
 		}
 	}
 	return canon.Summary(texts, maxSentences, maxBeginning)

@@ -30,10 +30,14 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return w.read()
 }
 
-// tag gives the page's revision, "" for a page that has no document.
+// tag returns the page's revision, "" for a page that has no document. The version
+// that a store gives a page is a revision already.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
-	if _, ok := published(site, p); !ok {
+	switch _, ok := published(site, p); {
+	case !ok:
 		return "", nil
+	case p.Version != "":
+		return p.Version, nil
 	}
 	return p.Revision(), nil
 }

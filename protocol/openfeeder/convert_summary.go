@@ -1,6 +1,8 @@
 package openfeeder
 
 import (
+	"slices"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/chunk"
@@ -30,10 +32,10 @@ func summaryOf(p *millrace.Page) string {
 			lists = append(lists, valid(c.Text))
 		}
 	}
-	if s := canon.Summary(texts, maxSentences, maxSummary); s != "" {
+	if s := canon.Summary(slices.Values(texts), maxSentences, maxSummary); s != "" {
 		return s
 	}
-	return canon.Summary(lists, maxSentences, maxSummary)
+	return canon.Summary(slices.Values(lists), maxSentences, maxSummary)
 }
 
 func summarise(text string) string { return canon.Sentences(valid(text), maxSentences, maxSummary) }

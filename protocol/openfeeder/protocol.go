@@ -24,7 +24,7 @@ func Protocol() protocol.Protocol {
 		Date:    "2026-02-21",
 		Source:  source,
 		Carry:   carry,
-		Tagger:  millrace.Tagger{Room: Name, Format: 1, Tag: tag},
+		Tagger:  millrace.Tagger{Room: Name, Format: 2, Tag: tag},
 
 		Rules:        Rules,
 		Look:         appraise,

@@ -177,7 +177,7 @@ func references(blocks []millrace.Block, f func(text string, spans []millrace.Sp
 func label(s string) string { return strings.Trim(s, "[]^ ") }
 
 // format is part of every tag: it moves when the same page gives other Markdown.
-const format = "1"
+const format = "2"
 
 // hashLen is the length of a tag's hash. The parts of a tag, with "-" between
 // them, are the hash of the page, about how many tokens it is, and how long its
@@ -185,15 +185,19 @@ const format = "1"
 const hashLen = 32
 
 // tag returns the validator of a page's Markdown, "" for a page without any. It is
-// computed of the page and not of the Markdown, which follows from it, so that
-// writing a page does not take as long as converting it. It moves with the page's
-// line in llms.txt as well, which may have the summary.
+// computed of the page's revision and not of the Markdown, which takes long. The
+// front matter has the page's date, so both move together. The line in llms.txt
+// follows from the page, too.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil
 	}
 	kept := reduce(site, p)
-	hash := canon.SHA256Hex(append([]byte(format+"\n"+cleanLine(p.Summary)+"\n"), kept.Canonical()...))[:hashLen]
+	revision := p.Version
+	if revision == "" {
+		revision = p.Revision()
+	}
+	hash := canon.SHA256Hex([]byte(format + "\n" + kept.URL + "\n" + revision))[:hashLen]
 	return fmt.Sprintf("%s-%d-%d", hash, tokens(kept), lineOf(p, canon.Relative(site.Base, kept.URL))), nil
 }
 

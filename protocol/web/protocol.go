@@ -25,7 +25,7 @@ func Protocol() protocol.Protocol {
 		Source:       source,
 		Entry:        []string{listPath},
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Room: Name, Format: 3, Tag: tag, Rivals: rivals},
+		Tagger:       millrace.Tagger{Room: Name, Format: 4, Tag: tag, Rivals: rivals},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         appraise,
