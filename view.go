@@ -19,7 +19,7 @@ import (
 //
 // As a Source, a View yields the log: its cursor is a sequence number with the
 // store's epoch ([Site.At]), Version is the page's revision, and a cursor of another epoch
-// is ErrConflict.
+// is ErrConflict. From the start, it yields the pages in the order of their identities.
 type View interface {
 	Source
 	// Site describes the view; it costs nothing.

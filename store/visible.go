@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -11,7 +10,8 @@ import (
 
 // Visible returns a view of a site without the pages that may be in no public
 // document, and without what [millrace.Visibility] takes from every page.
-// [millrace.Site.Pages] and Sections still count all pages.
+// [millrace.Site.Pages], Sections and Changes still have all pages: the log does
+// not tell which are visible. Page returns ErrNotFound for the others.
 func Visible(v millrace.View) millrace.View { return visible{v} }
 
 type visible struct{ millrace.View }
@@ -48,29 +48,6 @@ func (v visible) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.
 				return
 			}
 			if left--; left == 0 {
-				return
-			}
-		}
-	}
-}
-
-// Changes implements [millrace.Source]. A page that is not visible any more is
-// deleted.
-func (v visible) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	return func(yield func(millrace.Change, error) bool) {
-		for c, err := range v.View.Changes(ctx, since) {
-			if err == nil && c.Kind == millrace.Put {
-				_, gone := v.Page(ctx, millrace.Ref{URL: c.URL})
-				switch {
-				case errors.Is(gone, millrace.ErrNotFound) && c.New:
-					continue
-				case errors.Is(gone, millrace.ErrNotFound):
-					c.Kind, c.Version = millrace.Delete, ""
-				case gone != nil:
-					c, err = millrace.Change{}, gone
-				}
-			}
-			if !yield(c, err) || err != nil {
 				return
 			}
 		}

@@ -195,18 +195,21 @@ func TestChanges(t *testing.T) {
 		{Ref: ref("/gate/")},
 		{Kind: millrace.Delete, Ref: ref("/old/")},
 		{Kind: millrace.Delete, Ref: ref("/brief/"), New: true},
+		{Ref: ref("/hidden/"), New: true},
+		{Ref: ref("/hidden-now/")},
 		{Kind: millrace.Mark, Mark: &millrace.Milestone{}},
 	}}
 	var b bytes.Buffer
 	c, err := Changes(t.Context(), &b, site, "some", nil)
-	if err != nil || c.Pages != 1 || c.Removed != 1 || c.Bytes != int64(b.Len()) {
+	if err != nil || c.Pages != 1 || c.Removed != 2 || c.Bytes != int64(b.Len()) {
 		t.Errorf("%+v %v", c, err)
 	}
 	first, second, _ := strings.Cut(b.String(), "\n")
 	if all := exported(t, mill())["pages.jsonl"]; !strings.Contains(all, first+"\n") {
 		t.Error(first)
 	}
-	if second != `{"url":"https://mill.example/old/","site":"https://mill.example/","deleted":true}`+"\n" {
+	if second != `{"url":"https://mill.example/old/","site":"https://mill.example/","deleted":true}`+"\n"+
+		`{"url":"https://mill.example/hidden-now/","site":"https://mill.example/","deleted":true}`+"\n" {
 		t.Error(second)
 	}
 	if _, err := Changes(t.Context(), &b, site, "old", nil); !errors.Is(err, millrace.ErrConflict) {

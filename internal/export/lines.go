@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -61,18 +62,21 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 	base, terms := site.View.Site().Base, sayings(site.Terms)
 	var c Counts
 	change := func(ch millrace.Change) error {
-		switch {
-		case ch.Kind == millrace.Delete && !ch.New: // else it came and went
-			c.Removed++
-			return enc.Encode(gone{ch.URL, base, true})
-		case ch.Kind == millrace.Put:
-			p, err := site.View.Page(ctx, millrace.Ref{URL: ch.URL})
-			if err != nil {
+		var p *millrace.Page
+		if ch.Kind == millrace.Put {
+			var err error
+			if p, err = site.View.Page(ctx, millrace.Ref{URL: ch.URL}); err != nil && !errors.Is(err, millrace.ErrNotFound) { // hidden
 				return err
 			}
+		}
+		switch {
+		case p != nil:
 			c.Pages++
 			p = sound(p)
 			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: terms})
+		case ch.Kind != millrace.Mark && !ch.New: // else it came and went
+			c.Removed++
+			return enc.Encode(gone{ch.URL, base, true})
 		}
 		return nil
 	}

@@ -130,23 +130,19 @@ func (u *update) step(ctx context.Context, do func(w *work) error) error {
 // sweep compares the index with the pages of the view, in the order of their
 // URLs, from where the last sweep ended.
 func (u *update) sweep(ctx context.Context, s state) error {
-	pages := func(yield func(*item, error) bool) {
-		for p, err := range u.view.Scan(ctx, millrace.Scan{After: s.after, Bodies: s.stage == filling}) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			it := &item{url: canon.Relative(u.site.Base, p.URL), version: p.Version}
-			if s.stage == filling {
-				it.page = p
-			}
-			if !yield(it, nil) {
-				return
-			}
-		}
-	}
+	pages := u.changes(ctx, "", s.after)
 	if s.stage == filling {
-		pages = ahead(ctx, pages)
+		pages = ahead(ctx, func(yield func(*item, error) bool) {
+			for p, err := range u.view.Scan(ctx, millrace.Scan{After: s.after, Bodies: true}) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(&item{url: canon.Relative(u.site.Base, p.URL), version: p.Version, page: p}, nil) {
+					return
+				}
+			}
+		})
 	}
 	err := u.step(ctx, func(w *work) error {
 		// Whatever changes during the sweep is replayed after it, from here.
@@ -172,19 +168,7 @@ func (u *update) sweep(ctx context.Context, s state) error {
 
 // follow replays the log of the view.
 func (u *update) follow(ctx context.Context, s state) error {
-	changes := func(yield func(*item, error) bool) {
-		for c, err := range u.view.Changes(ctx, millrace.Site{Epoch: s.epoch}.At(uint64(s.seq))) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			it := &item{url: canon.Relative(u.site.Base, c.URL), version: c.Version, gone: c.Kind == millrace.Delete}
-			if c.Kind != millrace.Mark && !yield(it, nil) {
-				return
-			}
-		}
-	}
-	err := u.write(ctx, changes, func(w *work) error {
+	err := u.write(ctx, u.changes(ctx, millrace.Site{Epoch: s.epoch}.At(uint64(s.seq)), ""), func(w *work) error {
 		w.come(&u.site)
 		return nil
 	})
@@ -196,6 +180,24 @@ func (u *update) follow(ctx context.Context, s state) error {
 		w.stage, w.done = comparing, 0
 		return nil
 	})
+}
+
+// changes yields the changes of the view since a cursor. From the start they are
+// the pages in the order of their URLs; those up to after are left out. A page is
+// read only if its version differs from that in the index.
+func (u *update) changes(ctx context.Context, since millrace.Cursor, after string) iter.Seq2[*item, error] {
+	return func(yield func(*item, error) bool) {
+		for c, err := range u.view.Changes(ctx, since) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			it := &item{url: canon.Relative(u.site.Base, c.URL), version: c.Version, gone: c.Kind == millrace.Delete}
+			if c.Kind != millrace.Mark && (after == "" || it.url > after) && !yield(it, nil) {
+				return
+			}
+		}
+	}
 }
 
 // come notes how far the index has come.

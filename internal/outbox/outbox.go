@@ -196,13 +196,17 @@ func (t *teller) log(ctx context.Context, v millrace.View) error {
 		}
 		e := Event{Time: c.Time, Site: t.Name, Change: Deleted, URL: c.URL, Seq: seq}
 		if c.Kind == millrace.Put {
-			p, err := v.Page(ctx, millrace.Ref{URL: c.URL})
-			if err != nil {
+			switch p, err := v.Page(ctx, millrace.Ref{URL: c.URL}); {
+			case errors.Is(err, millrace.ErrNotFound) && c.New: // hidden
+				continue
+			case errors.Is(err, millrace.ErrNotFound):
+			case err != nil:
 				return lost(err)
-			}
-			t.put(&e, p)
-			if e.Change = Updated; c.New {
-				e.Change = Added
+			default:
+				t.put(&e, p)
+				if e.Change = Updated; c.New {
+					e.Change = Added
+				}
 			}
 		}
 		if err := t.add(ctx, &e, place{Cursor: done}); err != nil {

@@ -100,6 +100,39 @@ func flush(t *testing.T, o *Outbox) {
 	}
 }
 
+// visible is a site that shows only what may be public.
+type visible struct{ *opened }
+
+func (v visible) Head(ctx context.Context) (millrace.View, error) {
+	head, err := v.opened.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.Visible(head), nil
+}
+
+// A page that may not be public is deleted for a receiver that knows it.
+func TestFlushHidden(t *testing.T) {
+	site, _ := open(t)
+	r := &receiver{}
+	o := &Outbox{Site: visible{site}, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver}
+	flush(t, o)
+	hide := func(url string) millrace.Change {
+		return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: url}, Page: &millrace.Page{
+			URL: url, Title: "Hidden", Access: millrace.Access{NoIndex: true}, Known: millrace.FieldTitle | millrace.FieldAccess,
+		}}
+	}
+	apply(t, site, "/a=1")
+	flush(t, o)
+	r.want(t, "added /a")
+	if _, err := site.Apply(t.Context(), "test", []millrace.Change{hide("/a"), hide("/b")}); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, site, "/c=1")
+	flush(t, o)
+	r.want(t, "deleted /a", "added /c")
+}
+
 // What changes is told once, in order.
 func TestFlush(t *testing.T) {
 	site, _ := open(t)

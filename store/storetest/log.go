@@ -17,12 +17,15 @@ func logCases() []testCase {
 			v := f.head()
 			list, _ := f.changes(v, "")
 			want(f, "changes", list, set("+/Z", "+/b", "+/c", "+/c/d", "+/none", "+/old"))
+			last := ""
 			for c, err := range v.Changes(t.Context(), "") {
 				if err != nil {
 					t.Fatal(err)
 				}
 				if c.Kind == millrace.Put {
 					want(f, c.URL, c.Version, f.page(v, c.URL).Version)
+					want(f, c.URL+" after "+last, c.URL > last, true)
+					last = c.URL
 				}
 			}
 		}},
