@@ -70,10 +70,10 @@ func Fit(ctx context.Context, passages iter.Seq2[[]string, error], o *FitOptions
 		s.add(terms)
 	}
 	a := s.matrix(min(cmp.Or(max(o.Vocabulary, 0), defaultVocabulary), math.MaxUint16))
-	if a.rows() < minFit || len(a.terms) == 0 {
-		return nil, fmt.Errorf("fit: %d passages that say something: %w", a.rows(), millrace.ErrUnavailable)
+	if len(a.rows) < minFit || len(a.terms) == 0 {
+		return nil, fmt.Errorf("fit: %d passages that say something: %w", len(a.rows), millrace.ErrUnavailable)
 	}
-	k := min(cmp.Or(max(o.Dimensions, 0), defaultDimensions), a.rows()/perDimension, len(a.terms))
+	k := min(cmp.Or(max(o.Dimensions, 0), defaultDimensions), len(a.rows)/perDimension, len(a.terms))
 	basis, sigma, err := a.decompose(ctx, k)
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)

@@ -10,14 +10,23 @@ import (
 type matrix struct {
 	terms  []uint64  // hashes of the columns' terms, ascending
 	global []float32 // weights of the columns
-	end    []uint32  // of each row's entries
-	norm   []float32 // what makes each row's length 1
-	column []uint16  // of each entry, ascending in a row
-	counts []uint8   // of each entry
+	rows   []line    // by the hash of the passage
+	parts  []entries
 	local  [math.MaxUint8 + 1]float32
 }
 
-func (a *matrix) rows() int { return len(a.end) }
+// line is a row: some entries of a part.
+type line struct {
+	hash             uint64
+	part, from, till uint32
+	norm             float32 // what makes the row's length 1
+}
+
+// entries are those of a part of the passages.
+type entries struct {
+	column []uint16 // ascending in a row
+	counts []uint8
+}
 
 // minPassages must have a term: what one passage alone has goes with nothing.
 const minPassages = 2
@@ -56,47 +65,40 @@ func (s *sample) matrix(vocabulary int) *matrix {
 			seen[t].surprise += surprise[n]
 		}
 	}
+	s.ids.slots, s.seen = nil, idMap{} // their memory is needed
 	columns := s.choose(a, seen, passages, vocabulary)
-	s.ids, s.seen = idMap{}, idMap{}
-
-	type place struct {
-		hash             uint64
-		part, from, till uint32
+	s.ids = idMap{}
+	a.rows, a.parts = make([]line, 0, passages), make([]entries, len(s.parts))
+	for i := range s.parts {
+		a.take(uint32(i), &s.parts[i], columns)
+		s.parts[i] = part{}
 	}
-	rows, entries := make([]place, 0, passages), 0
-	for i, p := range s.parts {
-		from := uint32(0)
-		for j, h := range p.hash {
-			n := 0
-			for _, t := range p.terms[from:p.end[j]] {
-				if columns[t] >= 0 {
-					n++
-				}
-			}
-			if n >= 2 { // a row of one term says nothing about what it goes with
-				rows, entries = append(rows, place{h, uint32(i), from, p.end[j]}), entries+n
-			}
-			from = p.end[j]
-		}
-	}
-	slices.SortFunc(rows, func(a, b place) int { return cmp.Compare(a.hash, b.hash) })
+	slices.SortFunc(a.rows, func(a, b line) int { return cmp.Compare(a.hash, b.hash) })
+	return a
+}
 
-	a.column, a.counts = make([]uint16, 0, entries), make([]uint8, 0, entries)
-	for _, r := range rows {
-		p, sum := s.parts[r.part], 0.0
-		for e := r.from; e < r.till; e++ {
-			// The entries of a part's row ascend by hash, and so do columns.
+// take makes rows of a part of the sample, whose counts it keeps.
+func (a *matrix) take(i uint32, p *part, columns []int32) {
+	column, counts := make([]uint16, 0, len(p.terms)), p.counts[:0]
+	start := uint32(0)
+	for j, end := range p.end {
+		from, sum := len(column), 0.0
+		// The entries of a part's row ascend by hash, and so do columns.
+		for e := start; e < end; e++ {
 			if c := columns[p.terms[e]]; c >= 0 {
-				a.column, a.counts = append(a.column, uint16(c)), append(a.counts, p.counts[e])
 				w := float64(a.local[p.counts[e]] * a.global[c])
 				sum += w * w
+				column, counts = append(column, uint16(c)), append(counts, p.counts[e])
 			}
 		}
-		a.end = append(a.end, uint32(len(a.column)))
-		a.norm = append(a.norm, float32(1/math.Sqrt(sum)))
+		start = end
+		if len(column) < from+2 { // a row of one term says nothing about what it goes with
+			column, counts = column[:from], counts[:from]
+			continue
+		}
+		a.rows = append(a.rows, line{p.hash[j], i, uint32(from), uint32(len(column)), float32(1 / math.Sqrt(sum))})
 	}
-	s.parts = nil
-	return a
+	a.parts[i] = entries{column, counts}
 }
 
 // usage is how a term stands in the passages.

@@ -16,7 +16,7 @@ import (
 // transposed(a)·a), which reads the matrix once a round. k may come out
 // smaller than asked for.
 func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error) {
-	width := min(k+oversampling, len(a.terms), a.rows())
+	width := min(k+oversampling, len(a.terms), len(a.rows))
 	q, z := newBlock(len(a.terms), width), newBlock(len(a.terms), width)
 	for r, h := range a.terms {
 		// Signs by chance, which are the same every time and belong to the
@@ -70,21 +70,21 @@ func (a *matrix) gram(ctx context.Context, q, z *block) error {
 	clear(z.data)
 	y := make([]float32, q.width)
 	var blas gonum.Implementation
-	from := uint32(0)
-	for r, end := range a.end {
-		if r%1024 == 0 && ctx.Err() != nil {
+	for i := range a.rows {
+		if i%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
+		r := &a.rows[i]
+		p := &a.parts[r.part]
 		clear(y)
-		for e := from; e < end; e++ {
-			c := int(a.column[e])
-			blas.Saxpy(q.width, a.local[a.counts[e]]*a.global[c]*a.norm[r], q.row(c), 1, y, 1)
+		for e := r.from; e < r.till; e++ {
+			c := int(p.column[e])
+			blas.Saxpy(q.width, a.local[p.counts[e]]*a.global[c]*r.norm, q.row(c), 1, y, 1)
 		}
-		for e := from; e < end; e++ {
-			c := int(a.column[e])
-			blas.Saxpy(q.width, a.local[a.counts[e]]*a.global[c]*a.norm[r], y, 1, z.row(c), 1)
+		for e := r.from; e < r.till; e++ {
+			c := int(p.column[e])
+			blas.Saxpy(q.width, a.local[p.counts[e]]*a.global[c]*r.norm, y, 1, z.row(c), 1)
 		}
-		from = end
 	}
 	return nil
 }
