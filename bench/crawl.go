@@ -1,21 +1,19 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -27,18 +25,18 @@ func (b *bench) crawl(ctx context.Context, pages int) error {
 	if err != nil {
 		return fmt.Errorf("install Debian's postgresql-doc-15, or name its folder with -manual: %w", err)
 	}
-	if err := b.beside(ctx, "generated:1000", "1000 generated pages of 4 kB"); err != nil {
+	if err := b.beside(ctx, peerTask{Generated: 1000}, "1000 generated pages of 4 kB", 0); err != nil {
 		return err
 	}
-	if err := b.beside(ctx, "dir:"+manual, "postgresql-doc-15"); err != nil {
+	if err := b.beside(ctx, peerTask{Folder: manual}, "postgresql-doc-15", 0.4); err != nil {
 		return err
 	}
-	generated, stop, err := startSite(ctx, "generated:"+strconv.Itoa(pages))
+	site, err := startPeer(ctx, peerTask{Generated: pages})
 	if err != nil {
 		return err
 	}
-	defer stop()
-	r, rss, err := b.pull(ctx, generated, filepath.Join(b.dir, "generated.db"))
+	defer site.stop()
+	r, _, rss, err := b.pull(ctx, site.url, filepath.Join(b.dir, "generated.db"))
 	if err != nil {
 		return err
 	}
@@ -53,54 +51,48 @@ func (b *bench) crawl(ctx context.Context, pages int) error {
 	return nil
 }
 
+// crawls is how many turns each crawler has.
+const crawls = 3
+
 // beside crawls one site in turns with wget, and then once more.
-func (b *bench) beside(ctx context.Context, site, name string) error {
-	url, stop, err := startSite(ctx, site)
+func (b *bench) beside(ctx context.Context, site peerTask, name string, reach float64) error {
+	s, err := startPeer(ctx, site)
 	if err != nil {
 		return err
 	}
-	defer stop()
-	n, store := 0, ""
-	wget := func() (float64, error) {
-		n++
+	defer s.stop()
+	wget := func(ctx context.Context) (w work, err error) {
 		dir, err := os.MkdirTemp(b.dir, "wget-")
 		if err != nil {
-			return 0, err
+			return w, err
 		}
-		start := time.Now()
-		out, err := exec.CommandContext(ctx, "wget", "--mirror", "--no-parent", "-q", "-P", dir, url).CombinedOutput()
-		took := time.Since(start)
+		w, err = ended(exec.CommandContext(ctx, "wget", "--mirror", "--no-parent", "-q", "-P", dir, s.url))
 		if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 8) { // 8: a dead link
-			return 0, fmt.Errorf("wget: %w\n%s", err, out)
+			return w, fmt.Errorf("wget: %w", err)
 		}
-		got := 0
 		err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() && (filepath.Ext(name) == ".html" || filepath.Ext(name) == "") {
-				got++
+				w.units++
 			}
 			return err
 		})
-		return float64(got) / took.Seconds(), err
+		return w, err
 	}
+	n, store := 0, ""
 	var first pullReport
-	ours := func() (float64, error) {
+	ours := func(ctx context.Context) (w work, err error) {
 		n++
-		store = filepath.Join(b.dir, fmt.Sprintf("crawl-%d-%s.db", n, filepath.Base(site)))
-		start := time.Now()
-		r, _, err := b.pull(ctx, url, store)
-		first = r
-		return float64(r.Added) / time.Since(start).Seconds(), err
+		store = filepath.Join(b.dir, fmt.Sprintf("crawl-%d-%d.db", n, site.Generated))
+		first, w, _, err = b.pull(ctx, s.url, store)
+		w.units = float64(first.Added)
+		return w, err
 	}
-	peer, rate, err := alternate(wget, ours)
+	found, err := duel(ctx, crawls, wget, ours)
 	if err != nil {
 		return err
 	}
-	b.add(row{
-		what:  fmt.Sprintf("crawl of %s, %d pages on loopback, --delay 0", name, first.Added),
-		limit: fmt.Sprintf("%.0f pages/s (wget --mirror)", peer), ours: fmt.Sprintf("%.0f pages/s", rate),
-		ratio: fmt.Sprintf("%.2f", rate/peer), reach: "1.5", good: rate/peer >= 1.5,
-	})
-	second, _, err := b.pull(ctx, url, store)
+	b.add(found.row(fmt.Sprintf("crawl of %s, %d pages on loopback, --delay 0", name, first.Added), "pages", "wget --mirror, which extracts nothing", reach))
+	second, _, _, err := b.pull(ctx, s.url, store)
 	if err != nil {
 		return err
 	}
@@ -125,77 +117,16 @@ type pullReport struct {
 	BytesReceived                      int64 `json:"bytes_received"`
 }
 
-// pull crawls a site into a store; it gives the report and the most memory in
-// MB that the process had.
-func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, rss float64, err error) {
+// pull crawls a site into a store; it gives the report, what it took but for the
+// units, and the most memory in MB that the process had.
+func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, w work, rss float64, err error) {
 	c := exec.CommandContext(ctx, b.binary, "pull", url, "--via", "crawl", "--allow-private", "--delay", "0", "--store", store, "--json", "--quiet")
-	var errs strings.Builder
-	c.Stderr = &errs
-	out, err := c.Output()
-	if err != nil {
-		return r, 0, fmt.Errorf("millrace pull: %w\n%s%s", err, out, errs.String())
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if w, err = ended(c); err != nil {
+		return r, w, 0, fmt.Errorf("millrace pull: %w\n%s%s", err, &out, &errs)
 	}
-	if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		rss = float64(usage.Maxrss) / 1024
-	}
-	return r, rss, json.Unmarshal(out, &r)
-}
-
-// startSite starts this program as a web server of a folder ("dir:PATH") or of
-// so many generated pages ("generated:N"): a process of its own.
-func startSite(ctx context.Context, what string) (url string, stop func(), err error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	c := exec.CommandContext(ctx, exe)
-	c.Env = append(os.Environ(), "MILLRACE_BENCH_SITE="+what)
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		cancel()
-		return "", nil, err
-	}
-	ended := false
-	stop = func() {
-		if !ended {
-			ended = true
-			cancel()
-			_ = c.Wait()
-		}
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		stop()
-		return "", nil, fmt.Errorf("the site's server: %w", err)
-	}
-	return strings.TrimSpace(line), stop, nil
-}
-
-// serveSite is the other side of startSite.
-func serveSite(what string) {
-	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		panic("bench: " + err.Error())
-	}
-	var h http.Handler
-	if dir, ok := strings.CutPrefix(what, "dir:"); ok {
-		h = http.FileServer(http.Dir(dir))
-	} else {
-		n, err := strconv.Atoi(strings.TrimPrefix(what, "generated:"))
-		if err != nil {
-			panic("bench: " + err.Error())
-		}
-		h = generated(n)
-	}
-	fmt.Printf("http://%s/\n", ln.Addr())
-	if err := (&http.Server{Handler: h}).Serve(ln); err != nil {
-		panic("bench: " + err.Error())
-	}
+	return r, w, mostMemory(c), json.Unmarshal(out.Bytes(), &r)
 }
 
 // generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1, each with
@@ -205,7 +136,7 @@ func generated(n int) http.Handler {
 	// Few pages are made beforehand, so that their server costs next to nothing.
 	var made []string
 	for i := range min(n, 5000) {
-		made = append(made, generate(i, n))
+		made = append(made, generate(i, n, 6))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i := 0
@@ -220,15 +151,15 @@ func generated(n int) http.Handler {
 		if i < len(made) {
 			page = made[i]
 		} else {
-			page = generate(i, n)
+			page = generate(i, n, 6)
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		http.ServeContent(w, r, "", modified, strings.NewReader(page))
 	})
 }
 
-// generate makes page i of n.
-func generate(i, n int) string {
+// generate makes page i of n, each paragraph of some 600 bytes.
+func generate(i, n, paragraphs int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "<!doctype html><html lang=en><head><title>Page %d of the generated site</title></head><body><nav><ul>", i)
 	for k := i*10 + 1; k <= i*10+10 && k < n; k++ {
@@ -236,7 +167,7 @@ func generate(i, n int) string {
 	}
 	fmt.Fprintf(&s, "</ul></nav><main><h1>Page %d of the generated site</h1>", i)
 	rng := rand.New(rand.NewPCG(uint64(i), 7))
-	for range 6 {
+	for range paragraphs {
 		s.WriteString("<p>")
 		for range 100 {
 			s.WriteString(words[rng.IntN(len(words))])

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -124,7 +123,7 @@ func (b *bench) edit(ctx context.Context, pages int) (spent time.Duration, writt
 // visible waits until a document has a text.
 func visible(ctx context.Context, url, text string) error {
 	for ctx.Err() == nil {
-		_, body, err := fetch(ctx, http.DefaultClient, url)
+		_, body, err := fetch(ctx, url)
 		if err != nil {
 			return err
 		}
@@ -134,47 +133,6 @@ func visible(ctx context.Context, url, text string) error {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return ctx.Err()
-}
-
-// quiet waits until a process has done next to nothing for two seconds, and gives
-// the processor time that it has had.
-func quiet(ctx context.Context, pid int) (time.Duration, error) {
-	last := time.Duration(-1)
-	for ctx.Err() == nil {
-		now, err := processorOf(pid)
-		if err != nil {
-			return 0, err
-		}
-		if last >= 0 && now-last <= 40*time.Millisecond {
-			return now, nil
-		}
-		last = now
-		time.Sleep(2 * time.Second)
-	}
-	return 0, ctx.Err()
-}
-
-// processorOf gives what a process has used of all processors.
-func processorOf(pid int) (time.Duration, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(raw), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat: %d fields", pid, len(fields))
-	}
-	const tick = 10 * time.Millisecond // USER_HZ of Linux
-	total := 0
-	for _, f := range fields[11:13] {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			return 0, err
-		}
-		total += n
-	}
-	return time.Duration(total) * tick, nil
 }
 
 // bytesWritten gives what a process has written to files and sockets.

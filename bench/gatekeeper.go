@@ -167,45 +167,28 @@ func (b *bench) middleware(ctx context.Context, n int) error {
 		return err
 	}
 	defer none.stop()
-	script, err := b.script(ctx, none.url)
-	if err != nil {
-		return err
-	}
-	header, body, err := fetch(ctx, http.DefaultClient, none.url+"p/7/llm.json")
-	if err != nil {
-		return err
-	}
-	bare, stop, err := startPeer(ctx, response{Status: http.StatusNotModified, Header: header, Body: body})
-	if err != nil {
-		return err
-	}
-	defer stop()
+	paths := murls(n)
 	for _, who := range []struct{ name, agent string }{
 		{"a bot that is limited, and verified by its address", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"},
 		{"a browser", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36"},
 	} {
-		rate := func(url string) func() (float64, error) {
-			return func() (float64, error) {
-				return b.load(ctx, url, script, http.StatusNotModified, "AGENT="+who.agent, "FROM=203.0.113.9")
-			}
+		header := http.Header{"User-Agent": {who.agent}, "X-Forwarded-For": {"203.0.113.9"}}
+		theirs, _, err := b.warm(ctx, none, paths, header, http.StatusNotModified)
+		if err != nil {
+			return err
 		}
-		for _, url := range []string{all.url, none.url} { // every page once, so that all are in the cache
-			if _, err := rate(url)(); err != nil {
-				return err
-			}
+		ours, _, err := b.warm(ctx, all, paths, header, http.StatusNotModified)
+		if err != nil {
+			return err
 		}
-		for _, peer := range []struct{ name, url, reach string }{
-			{"the same without", none.url, "0.8"}, {"bare net/http", bare, ""},
-		} {
-			theirs, ours, err := alternate(rate(peer.url), rate(all.url))
-			if err != nil {
-				return err
-			}
-			b.add(row{
-				what:  fmt.Sprintf("M-URL 304, warm, %d pages, with limits, bots, proxies and visibility, to %s, wrk -t1 -c16", n, who.name),
-				limit: fmt.Sprintf("%.0f requests/s (%s)", theirs, peer.name), ours: fmt.Sprintf("%.0f requests/s", ours),
-				ratio: fmt.Sprintf("%.2f", ours/theirs), reach: peer.reach, good: ours/theirs >= 0.8,
-			})
+		found, err := duel(ctx, b.turns, theirs.of(none), ours.of(all))
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("M-URL 304, warm, %d pages, with limits, bots, proxies and visibility, to %s", n, who.name)
+		b.add(found.row(what+", wrk -t1 -c16", "requests", "the same without", 0.8))
+		if err := b.against(ctx, all, what, paths, header, http.StatusNotModified, 0); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ var (
 // listPaths finds the lists of a site: of each protocol one, the first of many
 // parts.
 func listPaths(ctx context.Context, url string) ([]string, error) {
-	header, _, err := fetch(ctx, http.DefaultClient, url)
+	header, _, err := fetch(ctx, url)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func listPaths(ctx context.Context, url string) ([]string, error) {
 			paths = append(paths, p)
 		}
 	}
-	if _, body, err := fetch(ctx, http.DefaultClient, url+"sitemap.xml"); err == nil {
+	if _, body, err := fetch(ctx, url+"sitemap.xml"); err == nil {
 		if p := collection.Find(body); p != nil {
 			paths = append(paths, strings.TrimPrefix(string(p), "/"))
 		}
@@ -115,10 +115,11 @@ func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
 		errs  []error
 		wg    sync.WaitGroup
 	)
+	lone := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, coding := range []string{"identity", "gzip", "br", "zstd"} {
 		for range clients {
 			wg.Go(func() {
-				took, n, err := firstByte(ctx, s.url+path, coding)
+				took, n, err := firstByte(ctx, lone, s.url+path, coding)
 				mu.Lock()
 				defer mu.Unlock()
 				if first = append(first, took); coding == "identity" {
@@ -156,13 +157,12 @@ func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
 
 // firstByte gives how long the first byte of a body takes, and how many there
 // are.
-func firstByte(ctx context.Context, url, coding string) (time.Duration, int64, error) {
+func firstByte(ctx context.Context, client *http.Client, url, coding string) (time.Duration, int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, 0, err
 	}
 	req.Header.Set("Accept-Encoding", coding)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	start := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {

@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, front, answers, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage
+//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only month     mirrors of a site that lives, for a month of daily rounds, some minutes
 //	go run . -only extract   extraction beside its peers, on the gold data that -data names
@@ -19,22 +19,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"time"
 )
 
 func main() {
-	if addr := os.Getenv("MILLRACE_BENCH_PEER"); addr != "" {
-		peer(addr)
-		return
-	}
-	if addr := os.Getenv("MILLRACE_BENCH_FRONT"); addr != "" {
-		frontProcess(addr)
-		return
-	}
-	if what := os.Getenv("MILLRACE_BENCH_SITE"); what != "" {
-		serveSite(what)
+	if os.Getenv("MILLRACE_BENCH_PEER") != "" {
+		if err := peer(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: peer:", err)
+			os.Exit(1)
+		}
 		return
 	}
 	if what := os.Getenv("MILLRACE_BENCH_EXTRACT"); what != "" {
@@ -57,9 +50,9 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month: four days")
-	only := flag.String("only", "", "one part: serve, front, answers, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
-	seconds := flag.Int("seconds", 6, "how long each run of wrk lasts")
+	turns := flag.Int("turns", 9, "how many turns each side of a comparison has, of a second where wrk asks")
 	x := &extraction{}
 	flag.StringVar(&x.data, "data", os.Getenv("MILLRACE_TEST_DATA"), "extract, search, html: the folder of gold data")
 	flag.BoolVar(&x.verbose, "v", false, "extract: list what is worst instead")
@@ -76,7 +69,7 @@ func main() {
 	case "search":
 		err = searching(ctx, x.data)
 	default:
-		err = run(ctx, *large, *short, *only, *manual, x.data, time.Duration(*seconds)*time.Second)
+		err = run(ctx, *large, *short, *only, *manual, x.data, *turns)
 	}
 	stop()
 	if err != nil {
@@ -95,18 +88,19 @@ type row struct {
 type bench struct {
 	dir     string // temporary
 	binary  string // of millrace
-	wrk     time.Duration
+	turns   int    // of each side of a duel
+	scripts int    // that were written for wrk
 	manual  string
 	results []row
 }
 
-func run(ctx context.Context, large, short bool, only, manual, data string, wrk time.Duration) error {
+func run(ctx context.Context, large, short bool, only, manual, data string, turns int) error {
 	dir, err := os.MkdirTemp("", "millrace-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	b := &bench{dir: dir, binary: filepath.Join(dir, "millrace"), wrk: wrk, manual: manual}
+	b := &bench{dir: dir, binary: filepath.Join(dir, "millrace"), turns: turns, manual: manual}
 	build := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/millrace")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
@@ -124,9 +118,8 @@ func run(ctx context.Context, large, short bool, only, manual, data string, wrk 
 		{"crawl", func(ctx context.Context) error { return b.crawl(ctx, sizes[0]) }},
 		{"edit", func(ctx context.Context) error { return b.edits(ctx, large) }},
 		{"pull", func(ctx context.Context) error { return b.pulls(ctx, 10_000) }},
-		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000, "warm", 0.8) }},
+		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000) }},
 		{"front", b.front},
-		{"answers", b.answers},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
 		{"month", func(ctx context.Context) error {
@@ -154,18 +147,23 @@ func run(ctx context.Context, large, short bool, only, manual, data string, wrk 
 			if !large {
 				return nil
 			}
-			return b.serve(ctx, 1_000_000, "cold", 0.4)
+			file, err := b.fill(ctx, 1_000_000)
+			if err != nil {
+				return err
+			}
+			return b.cold(ctx, file, 1_000_000)
 		}},
 	} {
 		if only != "" && only != part.name {
 			continue
 		}
 		if err := part.run(ctx); err != nil {
+			b.print() // what was measured
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, answers, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage or dashboard")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage or dashboard")
 	}
 	b.print()
 	return nil
@@ -189,57 +187,4 @@ func (b *bench) print() {
 		}
 		fmt.Println("| " + strings.Join([]string{r.what, r.limit, r.ours, r.ratio, r.reach, verdict}, " | ") + " |")
 	}
-}
-
-// median of three alternating runs of the peer and of ours.
-func alternate(peer, ours func() (float64, error)) (p, o float64, err error) {
-	var ps, os []float64
-	for range 3 {
-		for _, side := range []struct {
-			f    func() (float64, error)
-			into *[]float64
-		}{{peer, &ps}, {ours, &os}} {
-			v, err := side.f()
-			if err != nil {
-				return 0, 0, err
-			}
-			*side.into = append(*side.into, v)
-		}
-	}
-	slices.Sort(ps)
-	slices.Sort(os)
-	return ps[1], os[1], nil
-}
-
-// paired runs the peer and ours in turns, often and shortly, so that a machine
-// that is slower for a while is so for both: medians of both, and of the ratios of
-// two that stand beside each other.
-func (b *bench) paired(peer, ours func() (float64, error)) (p, o, ratio float64, err error) {
-	whole := b.wrk
-	defer func() { b.wrk = whole }()
-	b.wrk = max(whole/3, time.Second)
-	const rounds = 11
-	var ps, os, ratios []float64
-	for i := range rounds {
-		first, second := peer, ours
-		if i%2 == 1 {
-			first, second = ours, peer
-		}
-		v, err := first()
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		w, err := second()
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		if i%2 == 1 {
-			v, w = w, v
-		}
-		ps, os, ratios = append(ps, v), append(os, w), append(ratios, w/v)
-	}
-	for _, list := range [][]float64{ps, os, ratios} {
-		slices.Sort(list)
-	}
-	return ps[rounds/2], os[rounds/2], ratios[rounds/2], nil
 }

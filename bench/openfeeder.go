@@ -27,12 +27,12 @@ func (b *bench) openfeeder(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	unmodified, err := b.feederPages(ctx, s)
+	err = b.feederPages(ctx, s.server)
 	s.stop()
 	if err != nil {
 		return err
 	}
-	if err := b.feederSince(ctx, n, unmodified); err != nil {
+	if err := b.feederSince(ctx, n); err != nil {
 		return err
 	}
 	for _, memory := range []int{0, 56} {
@@ -68,13 +68,13 @@ func openfeederFill(ctx context.Context, file string, n int, page func(i int, ur
 	return nil
 }
 
-// feederPages measures the index and the pages, and gives the rate of the 304.
-func (b *bench) feederPages(ctx context.Context, s *feederServer) (unmodified float64, err error) {
+// feederPages measures the index and the pages.
+func (b *bench) feederPages(ctx context.Context, s *server) error {
 	var index, pages []string
 	for i := range openfeederPages {
-		pages = append(pages, "/openfeeder?url="+url.QueryEscape(fmt.Sprintf("/p/%d/", i)))
+		pages = append(pages, "openfeeder?url="+url.QueryEscape(fmt.Sprintf("/p/%d/", i)))
 		if i%10 == 0 {
-			index = append(index, fmt.Sprintf("/openfeeder?page=%d", i/10+1))
+			index = append(index, fmt.Sprintf("openfeeder?page=%d", i/10+1))
 		}
 	}
 	for _, part := range []struct {
@@ -87,56 +87,17 @@ func (b *bench) feederPages(ctx context.Context, s *feederServer) (unmodified fl
 		{"?url=", pages, http.StatusOK, 0.7},
 		{"?url=", pages, http.StatusNotModified, 0.8},
 	} {
-		unmodified, err = b.feederRow(ctx, s, part.paths, part.status, row{
-			what: fmt.Sprintf("OpenFeeder %s %d, warm, %d pages, wrk -t1 -c16", part.name, part.status, openfeederPages),
-		}, part.reach)
-		if err != nil {
-			return 0, err
+		what := fmt.Sprintf("OpenFeeder %s %d, warm, %d pages", part.name, part.status, openfeederPages)
+		if err := b.against(ctx, s, what, part.paths, http.Header{}, part.status, part.reach); err != nil {
+			return err
 		}
 	}
-	return unmodified, nil
-}
-
-// feederRow compares random ones of some documents, which have all been asked
-// for before, with a handler that only writes one of them.
-func (b *bench) feederRow(ctx context.Context, s *feederServer, paths []string, status int, r row, reach float64) (float64, error) {
-	targets := make([]target, 0, len(paths))
-	for _, p := range paths {
-		header, _, err := fetch(ctx, http.DefaultClient, s.url+p[1:])
-		if err != nil {
-			return 0, err
-		}
-		targets = append(targets, target{p, header.Get("Etag")})
-	}
-	header, body, err := fetch(ctx, http.DefaultClient, s.url+paths[len(paths)/2][1:]) // as one that hits
-	if err != nil {
-		return 0, err
-	}
-	script, err := b.random("openfeeder", targets)
-	if err != nil {
-		return 0, err
-	}
-	bare, stop, err := startPeer(ctx, response{Status: status, Header: header, Body: body})
-	if err != nil {
-		return 0, err
-	}
-	defer stop()
-	rate := func(url string) func() (float64, error) {
-		return func() (float64, error) { return b.load(ctx, url, script, status) }
-	}
-	peer, ours, err := alternate(rate(bare), rate(s.url))
-	if err != nil {
-		return 0, err
-	}
-	r.limit, r.ours = fmt.Sprintf("%.0f requests/s (bare net/http)", peer), fmt.Sprintf("%.0f requests/s", ours)
-	r.ratio, r.reach, r.good = fmt.Sprintf("%.2f", ours/peer), fmt.Sprintf("%.1f", reach), ours/peer >= reach
-	b.add(r)
-	return ours, nil
+	return nil
 }
 
 // feederSince asks a site of n short pages what is new since its newest
 // change, beside a 304 of a page.
-func (b *bench) feederSince(ctx context.Context, n int, unmodified float64) error {
+func (b *bench) feederSince(ctx context.Context, n int) error {
 	file := filepath.Join(b.dir, fmt.Sprintf("openfeeder-%d.db", n))
 	err := openfeederFill(ctx, file, n, func(i int, u string) *millrace.Page {
 		p := synthetic(i, u)
@@ -146,12 +107,13 @@ func (b *bench) feederSince(ctx context.Context, n int, unmodified float64) erro
 	if err != nil {
 		return err
 	}
-	s, err := b.startFeeder(ctx, feeder.Task{File: file, Base: benchSite})
+	f, err := b.startFeeder(ctx, feeder.Task{File: file, Base: benchSite})
 	if err != nil {
 		return err
 	}
-	defer s.stop()
-	_, body, err := fetch(ctx, http.DefaultClient, s.url+"openfeeder")
+	defer f.stop()
+	s := f.server
+	_, body, err := fetch(ctx, s.url+"openfeeder")
 	if err != nil {
 		return err
 	}
@@ -161,61 +123,33 @@ func (b *bench) feederSince(ctx context.Context, n int, unmodified float64) erro
 	if err := json.Unmarshal(body, &index); err != nil {
 		return err
 	}
-	since := target{path: "/openfeeder?since=" + url.QueryEscape(index.Token)}
-	header, body, err := fetch(ctx, http.DefaultClient, s.url+since.path[1:])
+	page, _, err := b.warm(ctx, s, []string{"openfeeder?url=" + url.QueryEscape("/p/7/")}, http.Header{}, http.StatusNotModified)
 	if err != nil {
 		return err
 	}
-	if strings.Contains(string(body), `"url"`) {
-		return fmt.Errorf("something is new: %s", body)
-	}
-	since.tag = header.Get("Etag")
-	// The 304 of the same server, in turns.
-	page := target{path: "/openfeeder?url=" + url.QueryEscape("/p/7/")}
-	if header, _, err = fetch(ctx, http.DefaultClient, s.url+page.path[1:]); err != nil {
-		return err
-	}
-	page.tag = header.Get("Etag")
-	asked, err := b.random("openfeeder-since", []target{since})
-	if err != nil {
-		return err
-	}
-	beside, err := b.random("openfeeder-page", []target{page})
-	if err != nil {
-		return err
-	}
-	runs := 0
 	for _, kind := range []struct {
 		what   string
 		status int
 		fresh  bool
+		reach  float64
 	}{
-		{"with nothing new", http.StatusOK, false},
-		{"with nothing new, asked with its ETag", http.StatusNotModified, false},
-		{"with nothing new, each request another one that is in no cache", http.StatusOK, true},
+		{"with nothing new", http.StatusOK, false, 0.5},
+		{"with nothing new, asked with its ETag", http.StatusNotModified, false, 0.5},
+		{"with nothing new, each request another one that is in no cache", http.StatusOK, true, 0},
 	} {
-		limit, ours, err := alternate(
-			func() (float64, error) { return b.load(ctx, s.url, beside, http.StatusNotModified) },
-			func() (float64, error) {
-				if !kind.fresh {
-					return b.load(ctx, s.url, asked, kind.status)
-				}
-				runs++
-				return b.load(ctx, s.url, asked, kind.status, fmt.Sprintf("FRESH=%d", runs))
-			})
+		since, sample, err := b.warm(ctx, s, []string{"openfeeder?since=" + url.QueryEscape(index.Token)}, http.Header{}, kind.status)
 		if err != nil {
 			return err
 		}
-		r := row{
-			what:  fmt.Sprintf("OpenFeeder ?since= %s, %d pages, wrk -t1 -c16", kind.what, n),
-			limit: fmt.Sprintf("%.0f requests/s (304 of a page there; above: %.0f)", limit, unmodified),
-			ours:  fmt.Sprintf("%.0f requests/s", ours), ratio: fmt.Sprintf("%.2f", ours/limit),
-			good: ours >= 0.5*limit, reach: "0.5",
+		if strings.Contains(string(sample.Body), `"url"`) {
+			return fmt.Errorf("something is new: %s", sample.Body)
 		}
-		if kind.fresh {
-			r.reach = ""
+		since.fresh = kind.fresh
+		found, err := duel(ctx, b.turns, page.of(s), since.of(s))
+		if err != nil {
+			return err
 		}
-		b.add(r)
+		b.add(found.row(fmt.Sprintf("OpenFeeder ?since= %s, %d pages, wrk -t1 -c16", kind.what, n), "requests", "304 of a page there", kind.reach))
 	}
 	return nil
 }

@@ -38,43 +38,23 @@ func (b *bench) feederSearch(ctx context.Context) error {
 	}
 	var targets []target
 	for q := range strings.Lines(string(asked)) {
-		targets = append(targets, target{"/openfeeder?q=" + url.QueryEscape(strings.TrimSpace(q)), "-"})
+		targets = append(targets, target{"/openfeeder?q=" + url.QueryEscape(strings.TrimSpace(q)), ""})
 	}
-	script, err := b.random("openfeeder-q", targets)
+	script, err := b.random("openfeeder-q", targets, nil)
 	if err != nil {
 		return err
 	}
-	alone := func() (rate float64, err error) { return rate, s.do("search "+questions, &rate) }
-	runs := 0
-	served := func() (float64, error) {
-		var before, after float64
-		if err := s.do("used", &before); err != nil {
-			return 0, err
-		}
-		runs++
-		rate, err := b.loadBy(ctx, 2, s.url, script, http.StatusOK, fmt.Sprintf("FRESH=%d", runs))
-		if err != nil {
-			return 0, err
-		}
-		if err := s.do("used", &after); err != nil {
-			return 0, err
-		}
-		return rate * b.wrk.Seconds() / (after - before), nil
+	alone := s.doing(func() (n float64, err error) { return n, s.do("search "+questions, &n) })
+	served := requests{script: script, status: http.StatusOK, connections: 2, fresh: true}.of(s.server)
+	if _, err := duel(ctx, 2, served, served); err != nil { // so that both find in memory what they need again
+		return err
 	}
-	for range 2 { // so that both find in memory what they need again
-		if _, err := served(); err != nil {
-			return err
-		}
-	}
-	limit, ours, ratio, err := pairs(alone, served)
+	found, err := duel(ctx, b.turns, alone, served)
 	if err != nil {
 		return err
 	}
-	b.add(row{
-		what:  fmt.Sprintf("OpenFeeder ?q=, %d questions, none in a cache, to %d pages of manuals, wrk -t1 -c2", len(targets), pages),
-		limit: fmt.Sprintf("%.0f searches/s of processor time (the search call alone)", limit),
-		ours:  fmt.Sprintf("%.0f requests/s of processor time", ours), ratio: fmt.Sprintf("%.2f", ratio), reach: "0.8", good: ratio >= 0.8,
-	})
+	b.add(found.row(fmt.Sprintf("OpenFeeder ?q=, %d questions, none in a cache, to %d pages of manuals, wrk -t1 -c2", len(targets), pages),
+		"requests", "the search call alone", 0.8))
 	return nil
 }
 

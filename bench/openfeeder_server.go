@@ -15,11 +15,9 @@ import (
 
 // feederServer is a process that serves one site in OpenFeeder alone.
 type feederServer struct {
-	url  string // ends with "/"
-	pid  int
-	in   io.Writer
-	out  *bufio.Reader
-	stop func()
+	*server
+	in  io.Writer
+	out *bufio.Reader
 }
 
 // startFeeder builds the server and starts it.
@@ -49,7 +47,7 @@ func (b *bench) startFeeder(ctx context.Context, t feeder.Task) (*feederServer, 
 		return nil, err
 	}
 	// It ends with its standard input.
-	s := &feederServer{pid: c.Process.Pid, in: in, out: bufio.NewReader(out), stop: func() { _ = in.Close(); _ = c.Wait() }}
+	s := &feederServer{&server{pid: c.Process.Pid, stop: func() { _ = in.Close(); _ = c.Wait() }}, in, bufio.NewReader(out)}
 	if err := s.read(&s.url); err != nil {
 		s.stop()
 		return nil, err

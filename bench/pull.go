@@ -27,7 +27,7 @@ import (
 func (b *bench) pulls(ctx context.Context, n int) error {
 	dir := filepath.Join(b.dir, "pulled")
 	for i := range n {
-		if err := writePage(dir, i, generate(i, n)); err != nil {
+		if err := writePage(dir, i, generate(i, n, 6)); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (b *bench) pulls(ctx context.Context, n int) error {
 	edited := n / 100
 	for i := range edited {
 		k := i * 100
-		if err := writePage(dir, k, strings.Replace(generate(k, n), "<p>", "<p>Edited today: ", 1)); err != nil {
+		if err := writePage(dir, k, strings.Replace(generate(k, n, 6), "<p>", "<p>Edited today: ", 1)); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func writePage(dir string, i int, html string) error {
 
 // versions gives the hash of every page that a site publishes.
 func versions(ctx context.Context, url string) (map[string]string, error) {
-	_, body, err := fetch(ctx, http.DefaultClient, url+"llm-sitemap.json")
+	_, body, err := fetch(ctx, url+"llm-sitemap.json")
 	if err != nil {
 		return nil, err
 	}

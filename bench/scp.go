@@ -95,53 +95,27 @@ func (b *bench) scpRates(ctx context.Context, words string, a *author) error {
 	return b.scpWrite(ctx, stored, dir, plain, "the same from the store", 0)
 }
 
-// rate gives the MB that a function gets done in a second of processor time.
-func rate(n int, f func() error) func() (float64, error) {
-	return func() (float64, error) {
+// handles is a side that handles n bytes in each turn, counted in MB.
+func handles(n int, do func() error) side {
+	return func(context.Context) (work, error) {
 		runtime.GC() // what the last one left is not this one's
-		seconds, _, err := measure(f)
-		return float64(n) / seconds / 1e6, err
+		return during(float64(n)/1e6, do)
 	}
-}
-
-// pairs measures a limit and ours in turns, five times. The ratio is the median of
-// those of neighbours, which the machine's other work slows alike.
-func pairs(limit, ours func() (float64, error)) (l, o, ratio float64, err error) {
-	var ls, os, ratios []float64
-	for range 5 {
-		l, err := limit()
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		o, err := ours()
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		ls, os, ratios = append(ls, l), append(os, o), append(ratios, o/l)
-	}
-	return median(ls), median(os), median(ratios), nil
 }
 
 // scpWrite compares writing with the compressor alone. A reach of 0 promises
 // nothing.
 func (b *bench) scpWrite(ctx context.Context, v millrace.View, dir string, plain []byte, what string, reach float64) error {
-	limit, ours, ratio, err := pairs(
-		rate(len(plain), func() error { return compress(plain) }),
-		rate(len(plain), func() error {
+	found, err := duel(ctx, b.turns,
+		handles(len(plain), func() error { return compress(plain) }),
+		handles(len(plain), func() error {
 			_, err := snapshot(ctx, v, dir)
 			return err
 		}))
 	if err != nil {
 		return err
 	}
-	r := row{
-		what: what, limit: fmt.Sprintf("%.0f MB/s (the compressor alone)", limit), ours: fmt.Sprintf("%.0f MB/s", ours),
-		ratio: fmt.Sprintf("%.2f", ratio), good: ratio >= reach,
-	}
-	if reach > 0 {
-		r.reach = fmt.Sprintf("%.1f", reach)
-	}
-	b.add(r)
+	b.add(found.row(what, "MB", "the compressor alone", reach))
 	return nil
 }
 

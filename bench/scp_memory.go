@@ -25,6 +25,7 @@ type scpTask struct {
 	Dir   string // write the snapshot there
 	File  string // read this one
 	Bytes int    // of it when it is decoded: measure rates; 0 = memory
+	Turns int    // for rates
 }
 
 // scpPeak is what it answers. Memory is resident, in MB.
@@ -32,10 +33,8 @@ type scpPeak struct {
 	File    string
 	Idle    float64
 	Most    float64
-	Largest int // bytes of the longest line
-	// Rates are those of the limit and of ours in MB/s, once through and all of
-	// reading.
-	Rates [2]struct{ Limit, Ours, Ratio float64 }
+	Largest int      // bytes of the longest line
+	Rates   [2]score // in MB: once through, and all of reading
 }
 
 // scpMemory measures the most memory of writing and of reading.

@@ -20,22 +20,17 @@ const referenceRate = 120e6
 // scpRead compares reading a file of n bytes with decompression and SHA-256
 // alone, and with what the reference parser reaches, in a process of its own.
 func (b *bench) scpRead(ctx context.Context, words, file string, n int) error {
-	p, err := scpChild(ctx, scpTask{Words: words, Pages: scpPages, File: file, Bytes: n})
+	p, err := scpChild(ctx, scpTask{Words: words, Pages: scpPages, File: file, Bytes: n, Turns: b.turns})
 	if err != nil {
 		return err
 	}
 	for i, what := range []string{"read, verify and validate it: once through, as scp verify does", "the same, and once more for its pages, as pull does"} {
-		limit, ours, ratio := p.Rates[i].Limit, p.Rates[i].Ours, p.Rates[i].Ratio
-		first := row{
-			what: what, limit: fmt.Sprintf("%.0f MB/s (decompression and SHA-256 alone)", limit), ours: fmt.Sprintf("%.0f MB/s", ours),
-			ratio: fmt.Sprintf("%.2f", ratio), reach: "0.3", good: ratio >= 0.3,
-		}
-		second := row{
-			what: what, limit: "120 MB/s (reference parser without validation)", ours: first.ours,
-			ratio: fmt.Sprintf("%.2f", ours*1e6/referenceRate), reach: "above 2", good: ours*1e6 > 2*referenceRate,
-		}
-		b.add(first)
-		b.add(second)
+		b.add(p.Rates[i].row(what, "MB", "decompression and SHA-256 alone", 0.3))
+		ours := 1e6 / p.Rates[i].Ours.Each
+		b.add(row{
+			what: what, limit: "120 MB/s (reference parser without validation)", ours: fmt.Sprintf("%.0f MB/s of processor time", ours/1e6),
+			ratio: fmt.Sprintf("%.2f", ours/referenceRate), reach: "above 2", good: ours > 2*referenceRate,
+		})
 	}
 	return nil
 }
@@ -52,7 +47,7 @@ func (t *scpTask) rates() (p scpPeak, err error) {
 	if err != nil {
 		return p, err
 	}
-	alone := rate(t.Bytes, func() error {
+	alone := handles(t.Bytes, func() error {
 		d, err := zstd.NewReader(io.NewSectionReader(f, 0, info.Size()), zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return err
@@ -62,9 +57,8 @@ func (t *scpTask) rates() (p scpPeak, err error) {
 		return err
 	})
 	for i, read := range []func(context.Context, io.ReaderAt, int64, int) error{verifyAll, readAll} {
-		ours := rate(t.Bytes, func() error { return read(ctx, f, info.Size(), t.Pages) })
-		r := &p.Rates[i]
-		if r.Limit, r.Ours, r.Ratio, err = pairs(alone, ours); err != nil {
+		ours := handles(t.Bytes, func() error { return read(ctx, f, info.Size(), t.Pages) })
+		if p.Rates[i], err = duel(ctx, t.Turns, alone, ours); err != nil {
 			return p, err
 		}
 	}

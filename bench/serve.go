@@ -2,12 +2,8 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,12 +11,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
-// serve compares M-URLs of n pages with a handler that only writes.
-func (b *bench) serve(ctx context.Context, n int, state string, reach float64) error {
+// serve compares answers of a server of n pages with a handler that only writes
+// the same bytes, and then those of a folder.
+func (b *bench) serve(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
+		return err
+	}
+	if err := b.cold(ctx, file, n); err != nil {
 		return err
 	}
 	s, err := b.startServer(ctx, file)
@@ -28,83 +31,148 @@ func (b *bench) serve(ctx context.Context, n int, state string, reach float64) e
 		return err
 	}
 	defer s.stop()
-	script, err := b.script(ctx, s.url)
-	if err != nil {
-		return err
-	}
-	header, body, err := fetch(ctx, http.DefaultClient, s.url+"p/7/llm.json")
-	if err != nil {
-		return err
-	}
-	for _, status := range []int{http.StatusOK, http.StatusNotModified} {
-		if state == "cold" && status == http.StatusOK {
-			continue
-		}
-		bare, stop, err := startPeer(ctx, response{Status: status, Header: header, Body: body})
-		if err != nil {
-			return err
-		}
-		rate := func(url string) func() (float64, error) {
-			return func() (float64, error) { return b.load(ctx, url, script, status) }
-		}
-		if state == "warm" { // every page once, so that all are in the cache
-			if _, err := rate(s.url)(); err != nil {
-				stop()
+	paths := murls(n)
+	for _, coding := range []string{"identity", "gzip", "br"} {
+		for _, status := range []int{http.StatusOK, http.StatusNotModified} {
+			reach := 0.95
+			if status == http.StatusOK && coding != "identity" {
+				reach = 0.9
+			}
+			what := fmt.Sprintf("M-URL %d, warm, %s, %d pages", status, coding, n)
+			if err := b.against(ctx, s, what, paths, http.Header{"Accept-Encoding": {coding}}, status, reach); err != nil {
 				return err
 			}
 		}
-		peer, ours, err := alternate(rate(bare), rate(s.url))
-		stop()
+	}
+	for _, coding := range []string{"identity", "gzip"} {
+		what := fmt.Sprintf("llms.txt, %s, of %d pages", coding, n)
+		if err := b.against(ctx, s, what, []string{"llms.txt"}, http.Header{"Accept-Encoding": {coding}}, http.StatusOK, 0.9); err != nil {
+			return err
+		}
+	}
+	return b.serveFolder(ctx, 200)
+}
+
+// murls gives the paths of M-URLs of a store of [bench.fill].
+func murls(n int) (paths []string) {
+	for i := range n {
+		paths = append(paths, fmt.Sprintf("p/%d/llm.json", i))
+	}
+	return paths
+}
+
+// serveFolder compares the HTML of a folder, with links inserted, and its
+// Markdown.
+func (b *bench) serveFolder(ctx context.Context, n int) error {
+	dir := filepath.Join(b.dir, "served")
+	var paths []string
+	for i := range n {
+		if err := writePage(dir, i, generate(i, n, 50)); err != nil {
+			return err
+		}
+		if i > 0 {
+			paths = append(paths, fmt.Sprintf("p/%d/", i))
+		}
+	}
+	s, err := b.startServer(ctx, dir, "--store", filepath.Join(b.dir, "served.db"))
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	browser := http.Header{"Accept": {"text/html,application/xhtml+xml,*/*;q=0.8"}, "Accept-Encoding": {"gzip, deflate, br, zstd"}}
+	for _, r := range []struct {
+		what, accept, coding string
+		status               int
+		reach                float64
+	}{
+		{"Markdown by Accept of", "text/markdown", "identity", http.StatusOK, 0.9},
+		{"Markdown by Accept, gzip, of", "text/markdown", "gzip", http.StatusOK, 0.9},
+		{"HTML, identity, of", "text/html", "identity", http.StatusOK, 0.85},
+		{"HTML, 304, of", "text/html", "identity", http.StatusNotModified, 0.85},
+		{"HTML as a browser asks for it, of", browser.Get("Accept"), browser.Get("Accept-Encoding"), http.StatusOK, 0.85},
+	} {
+		header := http.Header{"Accept": {r.accept}, "Accept-Encoding": {r.coding}}
+		if err := b.against(ctx, s, fmt.Sprintf("%s a folder of %d pages", r.what, n), paths, header, r.status, r.reach); err != nil {
+			return err
+		}
+	}
+	page := paths[n/2]
+	_, coded, err := get(ctx, plainClient, s.url+page, browser)
+	if err != nil {
+		return err
+	}
+	_, plain, err := get(ctx, plainClient, s.url+page, http.Header{"Accept": browser["Accept"], "Accept-Encoding": {"identity"}})
+	if err != nil {
+		return err
+	}
+	var zipped strings.Builder
+	w := gzip.NewWriter(&zipped)
+	_, err = w.Write(plain)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return err
+	}
+	ratio := float64(len(coded)) / float64(zipped.Len())
+	b.add(row{
+		what: fmt.Sprintf("bytes of such a page to a browser, of %d", len(plain)), limit: fmt.Sprintf("%d (gzip)", zipped.Len()),
+		ours: fmt.Sprint(len(coded)), ratio: fmt.Sprintf("%.2f", ratio), reach: "at most 1.05", good: ratio <= 1.05,
+	})
+	return nil
+}
+
+// coldPages is how many M-URLs of a server that has just started are asked for,
+// each once.
+const coldPages = 10_000
+
+// cold measures M-URLs that are in no cache of the server.
+func (b *bench) cold(ctx context.Context, file string, n int) error {
+	const limit = 200 * time.Microsecond
+	for _, coding := range []string{"identity", "gzip"} {
+		s, err := b.startServer(ctx, file)
+		if err != nil {
+			return err
+		}
+		spent, err := askOnce(ctx, s, n, coding)
+		s.stop()
 		if err != nil {
 			return err
 		}
 		b.add(row{
-			what:  fmt.Sprintf("M-URL %d, %s, %d pages, wrk -t1 -c16", status, state, n),
-			limit: fmt.Sprintf("%.0f requests/s (bare net/http)", peer), ours: fmt.Sprintf("%.0f requests/s", ours),
-			ratio: fmt.Sprintf("%.2f", ours/peer), reach: fmt.Sprintf("%.1f", reach), good: ours/peer >= reach,
+			what:  fmt.Sprintf("M-URL 200, cold, %s, %d of %d pages: processor time each", coding, min(n, coldPages), n),
+			limit: limit.String(), ours: short(spent).String(), ratio: fmt.Sprintf("%.2f", spent.Seconds()/limit.Seconds()), reach: "at most 1", good: spent <= limit,
 		})
 	}
 	return nil
 }
 
-// script writes a wrk script that asks for random M-URLs of the lists, with
-// their ETags when STATUS is 304.
-func (b *bench) script(ctx context.Context, base string) (string, error) {
-	header, _, err := fetch(ctx, http.DefaultClient, base)
+// askOnce gives the processor time of the server for a request.
+func askOnce(ctx context.Context, s *server, n int, coding string) (time.Duration, error) {
+	before, err := quiet(ctx, s.pid)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	var targets []target
-	index := regexp.MustCompile(`<([^>]+)>; rel="index"`)
-	for _, link := range header.Values("Link") {
-		m := index.FindStringSubmatch(link)
-		if m == nil {
-			continue
-		}
-		_, body, err := fetch(ctx, http.DefaultClient, base+strings.TrimPrefix(m[1], "/"))
-		if err != nil {
-			return "", err
-		}
-		var list struct{ Items []struct{ MURL, Etag string } }
-		if err := json.Unmarshal(body, &list); err != nil {
-			return "", err
-		}
-		for _, it := range list.Items {
-			targets = append(targets, target{"/" + strings.TrimPrefix(it.MURL, base), `"` + it.Etag + `"`})
+	asked := min(n, coldPages)
+	for i := range asked {
+		// All over the site, none twice.
+		url := fmt.Sprintf("%sp/%d/llm.json", s.url, i*(n/asked))
+		if _, _, err := get(ctx, plainClient, url, http.Header{"Accept-Encoding": {coding}}); err != nil {
+			return 0, err
 		}
 	}
-	return b.random("murls", targets)
+	after, err := processorOf(s.pid)
+	return (after - before) / time.Duration(asked), err
 }
 
 // target is what a request asks for: the path with its query, and the ETag
 // that it has, with quotes.
 type target struct{ path, tag string }
 
-// random writes a wrk script that asks for random targets, with their ETags
-// when STATUS is 304. With FRESH, each request is one that nobody has made
-// before, by a parameter that means nothing. AGENT is the user agent, FROM whom
-// a proxy names.
-func (b *bench) random(name string, targets []target) (string, error) {
+// random writes a wrk script that asks for random targets with header fields,
+// and with their ETags when STATUS is 304. With FRESH, each request is one that
+// nothing has asked before, by a parameter that means nothing.
+func (b *bench) random(name string, targets []target, header http.Header) (string, error) {
 	data := filepath.Join(b.dir, name)
 	f, err := os.Create(data)
 	if err != nil {
@@ -120,16 +188,19 @@ func (b *bench) random(name string, targets []target) (string, error) {
 	if err := f.Close(); err != nil {
 		return "", err
 	}
+	var fields strings.Builder
+	for name := range header {
+		fmt.Fprintf(&fields, "wrk.headers[%q] = %q\n", name, header.Get(name))
+	}
 	script := filepath.Join(b.dir, name+".lua")
 	return script, os.WriteFile(script, fmt.Appendf(nil, `
 local paths, tags, n = {}, {}, 0
 for line in io.lines(%q) do
   n = n + 1
-  paths[n], tags[n] = line:match("^(%%S+) (%%S+)$")
+  paths[n], tags[n] = line:match("^(%%S+) (%%S*)$")
 end
 local conditional, fresh, count = os.getenv("STATUS") == "304", os.getenv("FRESH"), 0
-wrk.headers["User-Agent"], wrk.headers["X-Forwarded-For"] = os.getenv("AGENT"), os.getenv("FROM")
-math.randomseed(42)
+%smath.randomseed(42)
 request = function()
   local i = math.random(n)
   if fresh then
@@ -142,117 +213,81 @@ request = function()
   return wrk.format("GET", paths[i])
 end
 response = nil
-`, data), 0o600)
+`, data, fields.String()), 0o600)
+}
+
+// warm asks a server for each path once, so that all of them are in the cache,
+// and gives such requests for wrk: conditional ones if status is 304. The sample
+// is the answer to the one in the middle.
+func (b *bench) warm(ctx context.Context, s *server, paths []string, header http.Header, status int) (q requests, sample response, err error) {
+	var targets []target
+	for i, p := range paths {
+		h, body, err := get(ctx, plainClient, s.url+p, header)
+		if err != nil {
+			return q, sample, err
+		}
+		targets = append(targets, target{"/" + p, h.Get("Etag")})
+		if i != len(paths)/2 {
+			continue
+		}
+		if status == http.StatusNotModified {
+			conditional := header.Clone()
+			conditional.Set("If-None-Match", h.Get("Etag"))
+			if h, body, err = get(ctx, plainClient, s.url+p, conditional); err != nil {
+				return q, sample, err
+			}
+		}
+		sample = response{status, h, body}
+	}
+	b.scripts++
+	script, err := b.random(fmt.Sprintf("targets-%d", b.scripts), targets, header)
+	return requests{script: script, status: status}, sample, err
+}
+
+// requests are what wrk asks.
+type requests struct {
+	script      string
+	status      int
+	connections int  // 0 = 16
+	fresh       bool // no request is made twice
 }
 
 var (
+	requested = regexp.MustCompile(`(\d+) requests in`)
 	perSecond = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
 	failures  = regexp.MustCompile(`(?m)^\s*(Socket errors:.*|Non-2xx or 3xx responses:.*)$`)
 )
 
-// load gives the requests per second that wrk reaches with 16 connections.
-func (b *bench) load(ctx context.Context, url, script string, status int, env ...string) (float64, error) {
-	return b.loadBy(ctx, 16, url, script, status, env...)
-}
-
-func (b *bench) loadBy(ctx context.Context, connections int, url, script string, status int, env ...string) (float64, error) {
-	c := exec.CommandContext(ctx, "wrk", "-t1", fmt.Sprintf("-c%d", connections), fmt.Sprintf("-d%ds", int(b.wrk.Seconds())), "-s", script, url)
-	c.Env = append(append(os.Environ(), "STATUS="+strconv.Itoa(status)), env...)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return 0, fmt.Errorf("wrk: %w\n%s", err, out)
+// of has wrk ask a server, a second each turn.
+func (q requests) of(s *server) side {
+	if q.connections == 0 {
+		q.connections = 16
 	}
-	if m := failures.Find(out); m != nil {
-		return 0, fmt.Errorf("wrk at %s: %s", url, m)
-	}
-	m := perSecond.FindSubmatch(out)
-	if m == nil {
-		return 0, fmt.Errorf("wrk said nothing of its rate:\n%s", out)
-	}
-	return strconv.ParseFloat(string(m[1]), 64)
-}
-
-// response is what the peer always answers.
-type response struct {
-	Status int
-	Header http.Header
-	Body   []byte
-}
-
-// startPeer starts this program as the peer: a process of its own, like ours.
-func startPeer(ctx context.Context, r response) (url string, stop func(), err error) {
-	_, url, stop, err = startHelper(ctx, "MILLRACE_BENCH_PEER", r)
-	return url + "/", stop, err
-}
-
-// startHelper starts this program as a process of another kind, which the
-// environment variable chooses, and which reads its task as JSON.
-func startHelper(ctx context.Context, variable string, task any) (pid int, url string, stop func(), err error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, "", nil, err
-	}
-	addr := ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		return 0, "", nil, err
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		return 0, "", nil, err
-	}
-	in, err := json.Marshal(task)
-	if err != nil {
-		return 0, "", nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	c := exec.CommandContext(ctx, exe)
-	c.Env = append(os.Environ(), variable+"="+addr)
-	c.Stdin, c.Stderr = bytes.NewReader(in), os.Stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		cancel()
-		return 0, "", nil, err
-	}
-	stop = func() { cancel(); _ = c.Wait() }
-	if _, err := io.ReadFull(out, make([]byte, 3)); err != nil {
-		stop()
-		return 0, "", nil, fmt.Errorf("process beside millrace: %w", err)
-	}
-	return c.Process.Pid, "http://" + addr, stop, nil
-}
-
-// peer is the limit: a handler that only writes the same bytes and headers.
-func peer(addr string) {
-	var r response
-	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
-		panic("bench: " + err.Error())
-	}
-	r.Header.Del("Date")
-	r.Header.Del("Content-Length")
-	if r.Status == http.StatusNotModified {
-		r.Header.Del("Content-Type")
-		r.Header.Del("Content-Digest")
-		r.Body = nil
-	} else {
-		r.Header.Set("Content-Length", strconv.Itoa(len(r.Body)))
-	}
-	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
-	if err != nil {
-		panic("bench: " + err.Error())
-	}
-	fmt.Print("up\n")
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		h := w.Header()
-		for k, v := range r.Header {
-			h[k] = v
+	return func(ctx context.Context) (work, error) {
+		c := exec.CommandContext(ctx, "wrk", "-t1", fmt.Sprintf("-c%d", q.connections), "-d1s", "-s", q.script, s.url)
+		c.Env = append(os.Environ(), "STATUS="+strconv.Itoa(q.status))
+		if q.fresh {
+			c.Env = append(c.Env, fmt.Sprintf("FRESH=%d", time.Now().UnixNano()))
 		}
-		w.WriteHeader(r.Status)
-		_, _ = w.Write(r.Body)
-	})}
-	if err := server.Serve(ln); err != nil {
-		panic("bench: " + err.Error())
+		var rate float64
+		w, err := s.doing(func() (float64, error) {
+			out, err := c.CombinedOutput()
+			if err != nil {
+				return 0, fmt.Errorf("wrk: %w\n%s", err, out)
+			}
+			if m := failures.Find(out); m != nil {
+				return 0, fmt.Errorf("wrk at %s: %s", s.url, m)
+			}
+			n, found := requested.FindSubmatch(out), perSecond.FindSubmatch(out)
+			if n == nil || found == nil {
+				return 0, fmt.Errorf("wrk said nothing of its rate:\n%s", out)
+			}
+			if rate, err = strconv.ParseFloat(string(found[1]), 64); err != nil {
+				return 0, err
+			}
+			return strconv.ParseFloat(string(n[1]), 64)
+		})(ctx)
+		w.passed = time.Duration(w.units / rate * 1e9) // without wrk's own start
+		return w, err
 	}
 }

@@ -78,7 +78,8 @@ func synthetic(i int, url string) *millrace.Page {
 type server struct {
 	url   string
 	pid   int
-	ready time.Duration // from the start of the process
+	ready time.Duration // from the start of the process to its first edition
+	spent time.Duration // processor time until then
 	stop  func()
 }
 
@@ -107,6 +108,10 @@ func (b *bench) startServer(ctx context.Context, source string, args ...string) 
 		said = append(said, lines.Text())
 		if m := readyLine.FindStringSubmatch(lines.Text()); m != nil {
 			s.url, s.ready = m[1], time.Since(began)
+			if s.spent, err = processorOf(s.pid); err != nil {
+				s.stop()
+				return nil, err
+			}
 			go func() { _, _ = io.Copy(io.Discard, stderr) }()
 			return s, nil
 		}
@@ -115,21 +120,35 @@ func (b *bench) startServer(ctx context.Context, source string, args ...string) 
 	return nil, fmt.Errorf("serve %s: %s", source, strings.Join(said, "\n"))
 }
 
-// fetch gets a URL once.
-func fetch(ctx context.Context, client *http.Client, url string) (http.Header, []byte, error) {
+// fetch gets a URL without a coding.
+func fetch(ctx context.Context, url string) (http.Header, []byte, error) {
+	return get(ctx, plainClient, url, identity)
+}
+
+var identity = http.Header{"Accept-Encoding": {"identity"}}
+
+// get asks for a URL with header fields, and fails unless it gets the document,
+// or 304 if the request is conditional. It decodes nothing.
+func get(ctx context.Context, client *http.Client, url string, header http.Header) (http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	req.Header.Set("Accept-Encoding", "identity")
+	req.Header = header.Clone()
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", url, resp.Status)
+	want := http.StatusOK
+	if header.Get("If-None-Match") != "" {
+		want = http.StatusNotModified
+	}
+	if err == nil && resp.StatusCode != want {
+		err = fmt.Errorf("%s: %s, not %d", url, resp.Status, want)
 	}
 	return resp.Header, body, err
 }
+
+var plainClient = &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}}

@@ -95,7 +95,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 	if o.idle, err = residentMB(s.pid); err != nil {
 		return o, err
 	}
-	before, err := processorSeconds(s.pid)
+	before, err := processorOf(s.pid)
 	if err != nil {
 		return o, err
 	}
@@ -103,7 +103,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 	var took []float64
 	for range times {
 		began := time.Now()
-		_, body, err := fetch(ctx, client, s.url+"owner/")
+		_, body, err := get(ctx, client, s.url+"owner/", identity)
 		if err != nil {
 			return o, err
 		}
@@ -112,11 +112,11 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 			return o, fmt.Errorf("the overview names no bot: %.300s", body)
 		}
 	}
-	after, err := processorSeconds(s.pid)
+	after, err := processorOf(s.pid)
 	if err != nil {
 		return o, err
 	}
-	o.first, o.processor = took[0], (after-before)*1e3/times
+	o.first, o.processor = took[0], (after-before).Seconds()*1e3/times
 	o.median = median(took)
 	o.peak, err = statusMB(s.pid, "VmHWM:")
 	return o, err
@@ -129,7 +129,7 @@ func login(ctx context.Context, at, password string) (*http.Client, error) {
 		return nil, err
 	}
 	client := &http.Client{Jar: jar}
-	_, page, err := fetch(ctx, client, at)
+	_, page, err := get(ctx, client, at, identity)
 	if err != nil {
 		return nil, err
 	}

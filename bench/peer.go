@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// peerTask says what a process of this program serves beside millrace: what is
+// set.
+type peerTask struct {
+	Answer    *response // always the same one
+	Proxy     string    // the site at this URL, by httputil.ReverseProxy
+	Folder    string    // files
+	Generated int       // so many pages
+	Page      int       // one page of so many bytes of HTML, see [coded]
+}
+
+// response is what a peer always answers.
+type response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// startPeer starts this program as a web server: a process of its own, like
+// millrace, that ends with its standard input.
+func startPeer(ctx context.Context, t peerTask) (*server, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, exe)
+	c.Env, c.Stderr = append(os.Environ(), "MILLRACE_BENCH_PEER=1"), os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &server{pid: c.Process.Pid, stop: sync.OnceFunc(func() { _ = in.Close(); _ = c.Wait() })}
+	if err = json.NewEncoder(in).Encode(t); err == nil {
+		s.url, err = bufio.NewReader(out).ReadString('\n')
+		s.url = strings.TrimSpace(s.url)
+	}
+	if err != nil {
+		s.stop()
+		return nil, fmt.Errorf("the process beside millrace: %w", err)
+	}
+	return s, nil
+}
+
+// peer is the other side of startPeer.
+func peer() error {
+	in := json.NewDecoder(os.Stdin)
+	var t peerTask
+	if err := in.Decode(&t); err != nil {
+		return err
+	}
+	handler, err := t.handler()
+	if err != nil {
+		return err
+	}
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = server.Close()
+	}()
+	fmt.Printf("http://%s/\n", ln.Addr())
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (t *peerTask) handler() (http.Handler, error) {
+	if t.Answer != nil {
+		t.Answer.Header.Del("Date")
+		return t.Answer, nil
+	}
+	// As lazy a collector as that of `millrace serve`.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(104 << 20)
+	switch {
+	case t.Proxy != "":
+		at, err := url.Parse(t.Proxy)
+		return &httputil.ReverseProxy{
+			Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(at); r.Out.Host = r.In.Host; r.SetXForwarded() },
+			Transport:  &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
+			BufferPool: &proxyBuffers{},
+			ErrorLog:   log.New(io.Discard, "", 0), // wrk leaves in the middle of pages
+		}, err
+	case t.Folder != "":
+		return http.FileServer(http.Dir(t.Folder)), nil
+	case t.Generated > 0:
+		return generated(t.Generated), nil
+	default:
+		return coded(t.Page)
+	}
+}
+
+func (r *response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	h := w.Header()
+	for k, v := range r.Header {
+		h[k] = v
+	}
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body)
+}
+
+// coded serves one page under every path, which is compressed beforehand, in
+// gzip to those who accept it. What is below /private/ must not be kept.
+func coded(size int) (http.Handler, error) {
+	var html bytes.Buffer
+	html.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>A page</title>\n" +
+		"<link rel=\"stylesheet\" href=\"/style.css\">\n</head>\n<body>\n")
+	seed := uint32(1)
+	for html.Len() < size-20 {
+		seed = seed*1664525 + 1013904223
+		html.WriteString(words[seed>>16%uint32(len(words))])
+		html.WriteByte(" \n"[seed>>28&1])
+	}
+	html.WriteString("\n</body>\n</html>\n")
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := w.Write(html.Bytes()); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, body := w.Header(), html.Bytes()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Vary", "Accept-Encoding")
+		tag := `"v1"`
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			body, tag = zipped.Bytes(), `"v1-gzip"`
+			h.Set("Content-Encoding", "gzip")
+		}
+		if strings.HasPrefix(r.URL.Path, "/private/") {
+			h.Set("Cache-Control", "private, no-store")
+		} else {
+			h.Set("Etag", tag)
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body)
+	}), nil
+}
+
+// proxyBuffers are the buffers of the proxy beside millrace.
+type proxyBuffers struct{ pool sync.Pool }
+
+// Get implements [httputil.BufferPool].
+func (b *proxyBuffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[32 << 10]byte); ok {
+		return p[:]
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put implements [httputil.BufferPool].
+func (b *proxyBuffers) Put(p []byte) { b.pool.Put((*[32 << 10]byte)(p)) }
