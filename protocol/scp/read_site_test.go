@@ -36,6 +36,7 @@ type host struct {
 	mu    sync.Mutex
 	files map[string]*served
 	log   []string
+	busy  sync.WaitGroup // requests that are not in the log yet
 
 	conditions string                                               // of the last request
 	before     func(http.ResponseWriter, *http.Request) (done bool) // may answer in place of a file, or change the request
@@ -57,6 +58,8 @@ func newHost(t *testing.T) *host {
 }
 
 func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.busy.Add(1)
+	defer h.busy.Done()
 	out := &answered{ResponseWriter: w, code: http.StatusOK}
 	done := h.before != nil && h.before(out, r)
 	broken := done && (out.code == http.StatusOK || out.code == http.StatusPartialContent)
@@ -343,6 +346,7 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 			}
 		}
 	}
+	f.h.busy.Wait() // a client may have a response before its request is in the log
 	f.h.mu.Lock()
 	defer f.h.mu.Unlock()
 	return strings.Join(out, "\n"), f.h.log
