@@ -7,7 +7,7 @@ RACE = go test -race -vet=off $(UNWATCHED:%=-gcflags=%=-race=false)
 # store, those of several at once.
 CONCURRENT = ./artifact/... ./discover ./internal/analytics ./internal/edition ./internal/fetch ./internal/gateway ./internal/mcp ./internal/outbox \
 	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror
-TOGETHER = Reload|TwoServers|Follows|WhileServing|PullWaits|PullBound|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
+TOGETHER = Reload|SharedStore|Follows|WhileServing|PullWaits|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
 # The packages that have tests over programs from outside the module.
 REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench .)))
 FUZZTIME = 5s
