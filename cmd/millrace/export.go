@@ -125,11 +125,11 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store, 
 		if err != nil {
 			return err
 		}
-		partial, err := site.Cursor(ctx, partialOf(name))
+		partial, err := partialOf(st.State(), name).Load(ctx)
 		if err != nil {
 			return err
 		}
-		said := exportedSite{Site: info.Base, Pages: info.Pages, Cursor: cursorOf(name, info.At(info.Seq)), Partial: partial != ""}
+		said := exportedSite{Site: info.Base, Pages: info.Pages, Cursor: cursorOf(name, info.At(info.Seq)), Partial: partial}
 		if said.Partial {
 			p.log.Warn("mirror is partial; pull again", "site", name, "code", "partial-mirror")
 		}

@@ -131,7 +131,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	}
 	from := root + " " + webCrawl
 	s.r.meter.begin(root, webCrawl)
-	if err := beginPartial(ctx, site, root); err != nil {
+	if err := beginPartial(ctx, s.st.State(), site, root); err != nil {
 		return err
 	}
 	bar := s.p.progress("crawling " + root)
@@ -176,7 +176,7 @@ func (s *sitePull) received() func() int64 {
 func (s *sitePull) by(ctx context.Context, w *ways, room protocol.Protocol, route *discover.Route, expected int) error {
 	from := s.root + " " + room.Name
 	s.r.meter.begin(s.root, room.Name)
-	if err := beginPartial(ctx, s.site, s.root); err != nil {
+	if err := beginPartial(ctx, s.st.State(), s.site, s.root); err != nil {
 		return err
 	}
 	bar := s.p.progress("pulling " + s.root)
@@ -265,7 +265,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	case rep.Missed > 0 && name != webCrawl: // on a site of many pages one is always broken
 		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
 	default:
-		err = setPartial(ctx, site, root, "")
+		err = partialOf(s.st.State(), root).Save(ctx, false)
 	}
 	end := s.bound.ended(err)
 	if err != nil && end == nil {

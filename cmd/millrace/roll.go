@@ -55,24 +55,17 @@ func active(ctx context.Context, site store.Site, from string) (bool, error) {
 	return c != "", err
 }
 
-// partialOf names the record that no pull of a site has come to its end yet.
-func partialOf(site string) string { return "partial " + site }
+// partialOf is the value that reports whether no pull of a site has completed yet.
+func partialOf(st store.State, site string) state.JSON[bool] {
+	return state.JSON[bool]{State: st, Namespace: site, Key: "partial"}
+}
 
-// beginPartial sets the record of a site without pages.
-func beginPartial(ctx context.Context, site store.Site, name string) error {
+// beginPartial sets that value for a site without pages.
+func beginPartial(ctx context.Context, st store.State, site store.Site, name string) error {
 	if v, err := site.Head(ctx); err != nil || v.Site().Pages > 0 {
 		return err
 	}
-	return setPartial(ctx, site, name, "partial")
-}
-
-func setPartial(ctx context.Context, site store.Site, name string, c millrace.Cursor) error {
-	was, err := site.Cursor(ctx, partialOf(name))
-	if err != nil || was == c {
-		return err
-	}
-	_, err = site.Apply(ctx, partialOf(name), []millrace.Change{{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: c}}})
-	return err
+	return partialOf(st, name).Save(ctx, true)
 }
 
 // retire lets the source from alone decide which pages there are, after it had
