@@ -36,16 +36,14 @@ type Shelf interface {
 	Put(ctx context.Context, d *Document) error
 }
 
-// Draft is a file on its way: identity bytes, before any coding. Writing
-// appends; WriteAt mends what was written.
+// Draft is a file that is being written: identity bytes, before any coding.
 type Draft interface {
 	io.Writer
-	io.WriterAt
 	// Finish puts one file for each coding, in their order, all with the
-	// members of f; name gives the path of each, by its coding and the
-	// lower-case hex SHA-256 of its bytes. Without an ETag, each gets "sha256:" and
-	// that hash. They are durable when it returns.
-	Finish(ctx context.Context, f File, codings []string, name func(coding, sum string) string) ([]File, error)
+	// members of f. Its bytes are head and then what was written. name gives the path
+	// of each, by its coding and the lower-case hex SHA-256 of its bytes. Without
+	// an ETag, each gets "sha256:" and that hash. They are durable when it returns.
+	Finish(ctx context.Context, head []byte, f File, codings []string, name func(coding, sum string) string) ([]File, error)
 	// Discard gives up what was not finished. It may be called after Finish.
 	Discard()
 }

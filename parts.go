@@ -1,6 +1,7 @@
 package millrace
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"iter"
@@ -26,6 +27,25 @@ type Parts struct {
 	// Changed returns the keys of the parts that a change of a page may create,
 	// change or delete. The URL is absolute.
 	Changed func(url string) []string
+}
+
+// Whole returns the Parts of a document that is written as a whole, and again only
+// when version changes.
+func Whole(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
+	return &Parts{
+		Version: version,
+		Changed: func(string) []string { return nil },
+		After: func(ctx context.Context, key string) iter.Seq2[Part, error] {
+			return func(yield func(Part, error) bool) {
+				if key != "" {
+					return
+				}
+				var b bytes.Buffer
+				err := write(ctx, &b)
+				yield(Part{Key: "whole", Body: b.Bytes()}, err)
+			}
+		},
+	}
 }
 
 // Part is a piece of a large document.

@@ -163,7 +163,7 @@ type Publisher interface {
 type Document struct {
 	Path string // under the documents' base, starting with "/", with the query if it has one
 	// ETag is the strong validator of the identity bytes, without quotes.
-	// "" on a large document: the edition derives it from the bytes.
+	// "" on a large document: the edition derives it from the parts.
 	ETag   string
 	Header http.Header // Content-Type, Cache-Control, Link, Last-Modified and the like
 	// OneTag: every content coding has the same ETag, and there are no
@@ -199,20 +199,15 @@ type Document struct {
 	// asked for, the URL is somebody else's. Path is then where the same bytes are
 	// by themselves.
 	Variant string
-	// Touched reports whether a change of a page can change this large
-	// document; nil = every change can.
-	Touched func(url string) bool
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
-	// WriteKeyed writes the bytes of a large document for requests with a key
-	// that may read, when they are not those for everybody; nil = they are.
-	// Both forms then vary by Authorization, and no cache that others share
-	// keeps this one. Whoever brings a key that is not good gets neither.
-	WriteKeyed func(ctx context.Context, w io.Writer) error
 	// Parts are the bytes of a large document in pieces that are written again
-	// only when they have changed; nil = Write writes them as a whole. PartsKeyed
-	// is to WriteKeyed what Parts is to Write.
-	Parts, PartsKeyed *Parts
+	// only when they have changed. Every large document has them.
+	Parts *Parts
+	// PartsKeyed are the bytes for requests with a key that may read; nil = they are
+	// those for everybody. Both forms then vary by Authorization, and shared caches
+	// do not store this one. A request with an invalid key gets neither.
+	PartsKeyed *Parts
 	// Same is the path of another large document that this one is in all but
 	// its path, so that it need not be built; "" = none.
 	Same string

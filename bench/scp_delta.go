@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/scp"
@@ -55,8 +56,8 @@ type timedDraft struct {
 }
 
 // Finish implements [millrace.Draft].
-func (d *timedDraft) Finish(ctx context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
-	files, err := d.Draft.Finish(ctx, f, codings, name)
+func (d *timedDraft) Finish(ctx context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+	files, err := d.Draft.Finish(ctx, head, f, codings, name)
 	d.f.seconds = processorTime() - d.f.start
 	return files, err
 }
@@ -77,11 +78,13 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	}
 	timed := &timedFiler{Filer: filer}
 	room := edition.Room{Name: scp.Name, Publisher: timed}
-	press, err := edition.NewPress(from, []edition.Room{room}, filepath.Join(b.dir, "scp-files"),
-		&edition.Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
+	artifacts, err := artifactdir.Open(filepath.Join(b.dir, "scp-files"))
 	if err != nil {
 		return err
 	}
+	defer func() { _ = artifacts.Close() }()
+	press := edition.NewPress(from, []edition.Room{room}, artifacts,
+		&edition.Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 	snapshots := map[string]bool{}
 	publish := func() (seconds float64, pages string, err error) {
 		seconds, _, err = measure(func() error {

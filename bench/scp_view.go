@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -116,16 +117,8 @@ type zstdDraft struct {
 
 func (d *zstdDraft) Write(b []byte) (int, error) { return d.buf.Write(b) }
 
-// WriteAt implements [io.WriterAt].
-func (d *zstdDraft) WriteAt(b []byte, at int64) (int, error) {
-	if err := d.buf.Flush(); err != nil {
-		return 0, err
-	}
-	return d.f.WriteAt(b, at)
-}
-
 // Finish implements [millrace.Draft].
-func (d *zstdDraft) Finish(_ context.Context, f millrace.File, _ []string, name func(coding, sum string) string) ([]millrace.File, error) {
+func (d *zstdDraft) Finish(_ context.Context, head []byte, f millrace.File, _ []string, name func(coding, sum string) string) ([]millrace.File, error) {
 	if err := d.buf.Flush(); err != nil {
 		return nil, err
 	}
@@ -143,7 +136,7 @@ func (d *zstdDraft) Finish(_ context.Context, f millrace.File, _ []string, name 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.CopyBuffer(struct{ io.Writer }{enc}, struct{ io.Reader }{d.f}, make([]byte, 256<<10)); err != nil {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{enc}, io.MultiReader(bytes.NewReader(head), d.f), make([]byte, 256<<10)); err != nil {
 		return nil, err
 	}
 	if err := enc.Close(); err != nil {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
@@ -81,10 +82,12 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 		pressO.Search = x.View
 	}
 	room := edition.Room{Name: openfeeder.Name, Publisher: openfeeder.NewPublisher(nil)}
-	press, err := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Room{room}, t.File+"-files", pressO)
+	artifacts, err := artifactdir.Open(t.File + "-files")
 	if err != nil {
 		return err
 	}
+	defer func() { _ = artifacts.Close() }()
+	press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: served}, []edition.Room{room}, artifacts, pressO)
 	o := &gateway.Options{Base: t.Base, Log: log}
 	if t.Memory == 0 { // as `millrace serve` does
 		o.Streams = gateway.Collect(400)

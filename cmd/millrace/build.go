@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
@@ -199,10 +200,12 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 		defer func() { err = errors.Join(err, remove()) }()
 	}
 	from := edition.Source{Store: o.store, Site: site, Publication: publication}
-	press, err := edition.NewPress(from, published, path+"-files", &edition.Options{Key: key, Log: p.log, Progress: p.refreshing("refreshing " + o.title)})
+	artifacts, err := artifactdir.Open(path + "-files")
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, artifacts.Close()) }()
+	press := edition.NewPress(from, published, artifacts, &edition.Options{Key: key, Log: p.log, Progress: p.refreshing("refreshing " + o.title)})
 	if err := o.once(ctx, p, site, r); err != nil {
 		return err
 	}

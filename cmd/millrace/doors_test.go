@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
@@ -268,10 +269,7 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	press, err := edition.NewPress(edition.Source{Store: o.store, Site: site, Publication: pub}, nil, t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	press := edition.NewPress(edition.Source{Store: o.store, Site: site, Publication: pub}, nil, artifactmemory.New(nil), nil)
 	update := func(gone bool, urls ...string) (millrace.Tally, error) {
 		return o.update(ctx, p, site, press, urls, gone)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
@@ -61,10 +62,7 @@ func TestLeaseUnavailable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		press, err := edition.NewPress(edition.Source{Store: st, Site: site, Publication: pub}, nil, t.TempDir(), &edition.Options{Log: p.log})
-		if err != nil {
-			t.Fatal(err)
-		}
+		press := edition.NewPress(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Log: p.log})
 		st.full.Store(true)
 		if err := o.ingest(t.Context(), p, site, press); err == nil {
 			t.Error("it goes on without an edition")

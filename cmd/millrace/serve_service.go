@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
@@ -174,9 +175,12 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	pressO.Search = x.View
 	from := edition.Source{Store: o.store, Site: s.site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return s.site.Publication(ctx, conf) }
-	if s.press, err = edition.NewPress(from, published, path+"-files", pressO); err != nil {
+	artifacts, err := artifactdir.Open(path + "-files")
+	if err != nil {
 		return nil, err
 	}
+	s.closes(artifacts.Close)
+	s.press = edition.NewPress(from, published, artifacts, pressO)
 	if err := s.surface(ctx, published); err != nil {
 		return nil, err
 	}

@@ -113,6 +113,8 @@ func checkDirections(t *tree) []string {
 					problems = append(problems, t.at(i.pos, "%s imports %s", p.path, i.local))
 				case i.local == "store/sqlite" && p.path != i.local && p.path != "store/all":
 					problems = append(problems, t.at(i.pos, "%s imports an engine: open a store by store/all", p.path))
+				case p.path == "internal/edition" && !f.test && (i.path == "os" || i.path == "path/filepath"):
+					problems = append(problems, t.at(i.pos, "%s imports %s: what it keeps is in an artifact.Store", p.path, i.path))
 				case (p.path == "." || p.path == "check") && !f.test && (i.local != "" || i.outside()):
 					problems = append(problems, t.at(i.pos, "%s imports more than the standard library", p.path))
 				}

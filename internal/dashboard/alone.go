@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"regexp"
@@ -100,28 +99,21 @@ type draft struct {
 // Write implements [io.Writer].
 func (d *draft) Write(b []byte) (int, error) { return d.body.Write(b) }
 
-// WriteAt implements [io.WriterAt].
-func (d *draft) WriteAt(b []byte, off int64) (int, error) {
-	have := d.body.kept.Bytes()
-	if off < 0 || off > d.body.size-int64(len(b)) {
-		return 0, fmt.Errorf("draft: %w: nothing is there yet", millrace.ErrInvalid)
-	}
-	if off < int64(len(have)) {
-		copy(have[off:], b)
-	}
-	return len(b), nil
-}
-
 // Finish implements [millrace.Draft].
-func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+func (d *draft) Finish(_ context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+	var body limited
+	for _, b := range [][]byte{head, d.body.kept.Bytes()} {
+		_, _ = body.Write(b)
+	}
+	body.size = d.body.size + int64(len(head))
 	var out []millrace.File
 	for _, coding := range codings {
-		f.Coding, f.Size, f.Sum = coding, d.body.size, noSum
+		f.Coding, f.Size, f.Sum = coding, body.size, noSum
 		f.Path = name(coding, f.Sum)
 		out = append(out, f)
 	}
 	if d.sheaf.path == "" && len(out) > 0 {
-		d.sheaf.path, d.sheaf.body = out[0].Path, d.body
+		d.sheaf.path, d.sheaf.body = out[0].Path, body
 	}
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
@@ -36,10 +37,7 @@ var servicePages = []string{"/changes", "/searches", "/protocols", "/policy", "/
 func TestServicePagesOfNothing(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	press, err := edition.NewPress(h.from, nil, t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	press := edition.NewPress(h.from, nil, artifactmemory.New(nil), nil)
 	s := &Site{Name: h.Name, Base: h.Base, Docs: h.Docs, Pages: h.Pages, Press: press, Gateway: h.Gateway, Key: h.Key}
 	v := owner(t, s)
 	for path, want := range map[string]string{

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
@@ -42,7 +43,6 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	// All of it was some hours before seedTime, which is now for the pages.
 	began := time.Now()
 	now := func() time.Time { return seedTime.Add(time.Since(began) - 3*time.Hour) }
-	state := t.TempDir()
 	if err := os.CopyFS(h.dir, os.DirFS("../../testdata/sites/handbook")); err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +82,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		t.Fatal(err)
 	}
 	h.from = edition.Source{Store: h.store, Site: site, Publication: pub}
-	press, err := edition.NewPress(h.from, published, filepath.Join(state, "files"), &edition.Options{Log: log, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	press := edition.NewPress(h.from, published, artifactmemory.New(nil), &edition.Options{Log: log, Now: now})
 	h.take = func() {
 		t.Helper()
 		if err := backdate(h.dir, now()); err != nil {
@@ -226,10 +223,7 @@ func TestVerdictsOfBrokenSites(t *testing.T) {
 	if is := judge(ctx, &s, h.Rooms[0]); is.Err == nil {
 		t.Error("a site that hangs has a verdict")
 	}
-	bare, err := edition.NewPress(h.from, nil, t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := edition.NewPress(h.from, nil, artifactmemory.New(nil), nil)
 	s = *h.Site
 	s.Press = bare
 	if is := judge(t.Context(), &s, h.Rooms[0]); is.Err == nil {

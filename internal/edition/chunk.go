@@ -32,7 +32,7 @@ const (
 	nodeBits   = 6         // further zero bits for each level of nodes
 
 	chunkSuffix = ".chunk1" // moves with the encoder
-	nodeSuffix  = ".node1"  // moves with the format of nodes
+	nodeSuffix  = ".node2"  // moves with the format of nodes
 )
 
 // branch is a chunk or a node as its parent has it. Of a node, the sizes and the
@@ -43,7 +43,23 @@ type branch struct {
 	Size        int64  // identity bytes
 	Coded       int64  // bytes of deflate
 	CRC         uint32 // IEEE, of the identity bytes
-	Sum         [sha256.Size]byte
+	CodedCRC    uint32 // IEEE, of the bytes of deflate of a chunk
+	Sum         sum
+}
+
+// sum is a SHA-256.
+type sum [sha256.Size]byte
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s sum) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *sum) UnmarshalText(b []byte) error {
+	if hex.DecodedLen(len(b)) != len(s) {
+		return fmt.Errorf("hash: %w: it has %d digits", millrace.ErrInvalid, len(b))
+	}
+	_, err := hex.Decode(s[:], b)
+	return err
 }
 
 // tree is the parts of a document. The zero value has none.
@@ -92,7 +108,7 @@ type grower struct {
 	coded bytes.Buffer
 	out   []branch
 
-	have map[[sha256.Size]byte]int64 // bytes of deflate of the chunks of the earlier tree
+	have map[sum]branch // chunks of the earlier tree
 }
 
 func newGrower(ctx context.Context, store artifact.Store, between []byte) *grower {
@@ -108,9 +124,9 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 		if have, err = leaves(g.ctx, g.store, old); err != nil {
 			return nil, err
 		}
-		g.have = make(map[[sha256.Size]byte]int64, len(have))
+		g.have = make(map[sum]branch, len(have))
 		for i := range have {
-			g.have[have[i].Sum] = have[i].Coded
+			g.have[have[i].Sum] = have[i]
 		}
 		slices.Sort(changed)
 		changed = slices.Compact(changed)
@@ -198,13 +214,14 @@ func (g *grower) end() error {
 	}
 	b := g.next
 	b.Size, b.CRC, b.Sum = int64(g.body.Len()), crc32.ChecksumIEEE(g.body.Bytes()), sha256.Sum256(g.body.Bytes())
-	var had bool
-	if b.Coded, had = g.have[b.Sum]; !had {
+	if had, ok := g.have[b.Sum]; ok {
+		b.Coded, b.CodedCRC = had.Coded, had.CodedCRC
+	} else {
 		coded, err := g.deflate(g.body.Bytes())
 		if err != nil {
 			return err
 		}
-		b.Coded = int64(len(coded))
+		b.Coded, b.CodedCRC = int64(len(coded)), crc32.ChecksumIEEE(coded)
 		if err := g.store.Put(g.ctx, b.chunk(), bytes.NewReader(coded)); err != nil {
 			return err
 		}
@@ -236,7 +253,7 @@ func (g *grower) deflate(body []byte) ([]byte, error) {
 
 // plant stores the nodes above the chunks, but those that an earlier tree has.
 func (g *grower) plant(old *tree) (*tree, error) {
-	have := make(map[[sha256.Size]byte]bool) // nodes of the earlier tree
+	have := make(map[sum]bool) // nodes of the earlier tree
 	if old != nil {
 		err := old.walk(g.ctx, g.store, func(b *branch, height int) error {
 			have[b.Sum] = have[b.Sum] || height > 0
@@ -309,7 +326,8 @@ func encodeNode(children []branch) []byte {
 		for _, n := range []int64{c.Parts, c.Size, c.Coded} {
 			out = binary.AppendUvarint(out, uint64(n))
 		}
-		out = append(binary.LittleEndian.AppendUint32(out, c.CRC), c.Sum[:]...)
+		out = binary.LittleEndian.AppendUint32(out, c.CRC)
+		out = append(binary.LittleEndian.AppendUint32(out, c.CodedCRC), c.Sum[:]...)
 	}
 	return out
 }
@@ -341,13 +359,13 @@ func decodeNode(raw []byte) ([]branch, error) {
 		var c branch
 		c.First, c.Last = text(), text()
 		c.Parts, c.Size, c.Coded = number(), number(), number()
-		if len(raw) < 4+sha256.Size {
+		if len(raw) < 8+sha256.Size {
 			ok = false
 			break
 		}
-		c.CRC = binary.LittleEndian.Uint32(raw)
-		copy(c.Sum[:], raw[4:])
-		raw = raw[4+sha256.Size:]
+		c.CRC, c.CodedCRC = binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint32(raw[4:])
+		copy(c.Sum[:], raw[8:])
+		raw = raw[8+sha256.Size:]
 		out = append(out, c)
 	}
 	if !ok || len(out) == 0 {
@@ -417,7 +435,7 @@ func (t *tree) beyond(ctx context.Context, store artifact.Store, other *tree, f 
 		return out, nil
 	}
 	less := func(a, b []branch) []branch {
-		have := make(map[[sha256.Size]byte]bool, len(b))
+		have := make(map[sum]bool, len(b))
 		for i := range b {
 			have[b[i].Sum] = true
 		}

@@ -87,8 +87,8 @@ var (
 // bodies is the bytes of a chunked document in one coding.
 type bodies struct {
 	*chunked
+	loss
 	store      artifact.Store
-	damaged    *atomic.Bool
 	coded      bool // gzip, else identity
 	head, tail []byte
 	between    []byte
@@ -99,7 +99,7 @@ type bodies struct {
 
 // in returns the bytes of the document in gzip or identity.
 func (c *chunked) in(coding coding, p *Press) (*bodies, error) {
-	b := &bodies{chunked: c, store: p.artifacts, damaged: &p.damaged, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
+	b := &bodies{chunked: c, loss: loss{press: &p.damaged}, store: p.artifacts, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
 	if !b.coded {
 		return b, nil
 	}
@@ -136,6 +136,9 @@ const digestAtOnce = 1 << 20
 // digest returns the Content-Digest. The first call for a long document returns
 // "", and the document is read in the background.
 func (b *bodies) digest(ctx context.Context) (string, error) {
+	if err := b.err(); err != nil {
+		return "", err
+	}
 	if b.length() <= digestAtOnce {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -237,7 +240,11 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	if out.err != nil {
 		return out.err
 	}
-	if err == nil && (n != b.of(x) || !b.coded && sum.Sum32() != x.CRC) {
+	want := x.CRC
+	if b.coded {
+		want = x.CodedCRC
+	}
+	if err == nil && (n != b.of(x) || sum.Sum32() != want) {
 		err = fmt.Errorf("%d bytes instead of %d, or another checksum", n, b.of(x))
 	}
 	if err != nil {
@@ -246,13 +253,40 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	return nil
 }
 
-// lost makes the press write a chunk or node again that cannot be read, and
-// returns the error of the response.
-func (b *bodies) lost(ctx context.Context, name string, err error) error {
+// content is the bytes of a representation that are artifacts.
+type content interface {
+	// write writes n bytes that begin at an offset.
+	write(ctx context.Context, w io.Writer, from, n int64) error
+	// digest returns the Content-Digest, "" if it is not known yet. It returns an
+	// error if an artifact is known to be missing or damaged.
+	digest(ctx context.Context) (string, error)
+	// known returns the digest if it is known without reading the bytes.
+	known() string
+	// err returns an error if an artifact is known to be missing or damaged.
+	err() error
+}
+
+// loss records that an artifact of a representation is missing or damaged.
+type loss struct {
+	press *atomic.Bool // that of the press
+	name  atomic.Pointer[string]
+}
+
+// lost makes the press write an artifact again that cannot be read, and returns
+// the error of the response.
+func (l *loss) lost(ctx context.Context, name string, err error) error {
 	if ctx.Err() == nil {
-		b.damaged.Store(true)
+		l.name.Store(&name)
+		l.press.Store(true)
 	}
 	return fmt.Errorf("%s is missing or damaged: %w: %v", name, millrace.ErrUnavailable, err) //nolint:errorlint // it is not the document that is not found
+}
+
+func (l *loss) err() error {
+	if name := l.name.Load(); name != nil {
+		return fmt.Errorf("%s is missing or damaged: %w", *name, millrace.ErrUnavailable)
+	}
+	return nil
 }
 
 // window writes some of the bytes that it gets.
@@ -282,19 +316,5 @@ func (c *chunked) rep(coding coding, p *Press) (*rep, error) {
 		return nil, err
 	}
 	size := b.length()
-	return &rep{coding: coding, chunks: b, size: size, plain: c.size(), length: [1]string{strconv.FormatInt(size, 10)}}, nil
-}
-
-// there checks that a chunk or node is there.
-func (b *branch) there(ctx context.Context, store artifact.Store, height int) error {
-	info, err := store.Stat(ctx, b.name(height))
-	if err == nil && height == 0 && info.Size != b.Coded {
-		err = fmt.Errorf("%s has %d bytes, not %d: %w", b.chunk(), info.Size, b.Coded, millrace.ErrInvalid)
-	}
-	return err
-}
-
-// there checks that every chunk and node is there, but for those of another tree.
-func (c *chunked) there(ctx context.Context, store artifact.Store, but *tree) error {
-	return c.Tree.beyond(ctx, store, but, func(b *branch, height int) error { return b.there(ctx, store, height) })
+	return &rep{coding: coding, content: b, size: size, plain: c.size(), length: [1]string{strconv.FormatInt(size, 10)}}, nil
 }

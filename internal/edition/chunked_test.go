@@ -78,55 +78,63 @@ func stored(t *testing.T, p *Press) (names []string) {
 	return names
 }
 
+// losses are what may happen to an artifact.
+var losses = map[string]func(t *testing.T, p *Press, name string){
+	"missing": func(t *testing.T, p *Press, name string) {
+		t.Helper()
+		if err := p.artifacts.Delete(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"damaged": func(t *testing.T, p *Press, name string) {
+		t.Helper()
+		r, err := p.artifacts.Open(t.Context(), name, 0, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err := errors.Join(err, r.Close(), p.artifacts.Delete(t.Context(), name)); err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2] ^= 0xff
+		if err := p.artifacts.Put(t.Context(), name, bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+	},
+}
+
 // A chunk that is missing or damaged is no answer, and is made again.
 func TestChunkLost(t *testing.T) {
-	for name, lose := range map[string]func(t *testing.T, p *Press, chunk string){
-		"missing": func(t *testing.T, p *Press, chunk string) {
-			t.Helper()
-			if err := p.artifacts.Delete(t.Context(), chunk); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"damaged": func(t *testing.T, p *Press, chunk string) {
-			t.Helper()
-			r, err := p.artifacts.Open(t.Context(), chunk, 0, -1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := io.ReadAll(r)
-			if err := errors.Join(err, r.Close(), p.artifacts.Delete(t.Context(), chunk)); err != nil {
-				t.Fatal(err)
-			}
-			b[len(b)/2] ^= 0xff
-			if err := p.artifacts.Put(t.Context(), chunk, bytes.NewReader(b)); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			site := tall()
-			p := newTestPress(t, site, listRoom{}, nil)
-			publish(t, p)
-			chunks := slices.DeleteFunc(stored(t, p), func(n string) bool { return !strings.HasSuffix(n, chunkSuffix) })
-			if len(chunks) < 3 {
-				t.Fatalf("%d chunks", len(chunks))
-			}
-			lose(t, p, chunks[1])
-			_, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil))
-			if millrace.Status(err) != http.StatusServiceUnavailable {
-				t.Errorf("an answer without a chunk: %v", err)
-			}
-			publish(t, p)
-			if got := ask(t, p, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
-				t.Errorf("%d bytes, made again", got.Body.Len())
-			}
-		})
+	for name, lose := range losses {
+		for _, coding := range []string{"identity", "gzip"} {
+			t.Run(name+" "+coding, func(t *testing.T) {
+				site := tall()
+				p := newTestPress(t, site, listRoom{}, nil)
+				publish(t, p)
+				chunks := slices.DeleteFunc(stored(t, p), func(n string) bool { return !strings.HasSuffix(n, chunkSuffix) })
+				if len(chunks) < 3 {
+					t.Fatalf("%d chunks", len(chunks))
+				}
+				lose(t, p, chunks[1])
+				for range 2 {
+					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil)
+					r.Header.Set("Accept-Encoding", coding)
+					if _, err := p.Serve(httptest.NewRecorder(), r); millrace.Status(err) != http.StatusServiceUnavailable {
+						t.Errorf("an answer without a chunk: %v", err)
+					}
+				}
+				publish(t, p)
+				if got := ask(t, p, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
+					t.Errorf("%d bytes, made again", got.Body.Len())
+				}
+			})
+		}
 	}
 }
 
 // A process that starts finds out that a chunk is missing.
 func TestChunkLostAtStart(t *testing.T) {
-	site, dir := tall(), t.TempDir()
+	site, dir := tall(), newArtifacts()
 	p := pressIn(t, site, listRoom{}, dir, nil)
 	publish(t, p)
 	for _, name := range stored(t, p) {
@@ -157,8 +165,8 @@ func TestCollectChunks(t *testing.T) {
 		t.Fatalf("%d artifacts, then %d", len(first), len(second))
 	}
 	needed := map[string]bool{}
-	err := p.Current().manifest.beyond(t.Context(), p.artifacts, nil, func(b *branch, height int) error {
-		needed[b.name(height)] = true
+	err := p.Current().manifest.beyond(t.Context(), p.artifacts, nil, func(name string, _ int64) error {
+		needed[name] = true
 		return nil
 	})
 	if err != nil {
@@ -167,15 +175,15 @@ func TestCollectChunks(t *testing.T) {
 	collect := func(in time.Duration) []string {
 		t.Helper()
 		p.collected = time.Time{}
-		if err := p.collectChunks(t.Context(), nil, time.Now().Add(in)); err != nil {
+		if err := p.collect(t.Context(), nil, time.Now().Add(in)); err != nil {
 			t.Fatal(err)
 		}
 		return stored(t, p)
 	}
-	if got := collect(23 * time.Hour); !slices.Equal(got, second) {
+	if got := collect(grace - time.Minute); !slices.Equal(got, second) {
 		t.Errorf("%d of %d artifacts are left within the grace", len(got), len(second))
 	}
-	if got := collect(25 * time.Hour); !slices.Equal(got, slices.Sorted(maps.Keys(needed))) {
+	if got := collect(grace + time.Minute); !slices.Equal(got, slices.Sorted(maps.Keys(needed))) {
 		t.Errorf("%d artifacts are left, %d are needed", len(got), len(needed))
 	}
 	// An edition that says what an earlier one said makes again what is gone.

@@ -28,10 +28,7 @@ const (
 
 // preference is the codings but identity, the one that the server likes best
 // first.
-type preference [codings - 1]coding
-
-// usual is the preference where nothing is known of sizes.
-var usual = preference{brotliCoding, zstdCoding, gzipCoding}
+var preference = [...]coding{brotliCoding, zstdCoding, gzipCoding}
 
 // codingTable names the codings. The suffix is part of the validator of a
 // coded representation and of its file's name. It moves when the encoder gives
@@ -66,9 +63,9 @@ func (s codingSet) has(c coding) bool { return s&(1<<c) != 0 }
 
 // negotiate picks the coding that the Accept-Encoding fields of a request like
 // best among those on offer (RFC 9110, section 12.5.3). What is equally liked
-// goes by order, identity last. Nothing acceptable gives identity: a client
+// goes by preference, identity last. Nothing acceptable gives identity: a client
 // that cannot read it loses no more than with a 406.
-func negotiate(fields []string, offer codingSet, order preference) coding {
+func negotiate(fields []string, offer codingSet) coding {
 	if len(fields) == 0 || offer == 1<<identity {
 		return identity
 	}
@@ -93,7 +90,7 @@ func negotiate(fields []string, offer codingSet, order preference) coding {
 		}
 	}
 	best, most := identity, 0
-	for _, c := range order {
+	for _, c := range preference {
 		weight := weights[c]
 		if weight == unlisted {
 			weight = star

@@ -50,7 +50,7 @@ type entry struct {
 	signer   Signer          // of its responses; nil = nobody
 	cached   string          // millrace.Document.CacheField, canonical; "" = none
 	offer    codingSet       // in which codings it can be had
-	dir      string          // of the files of a large document
+	large    bool            // of the edition alone: a large document or a file
 	room     string          // whose document it is
 	page     string          // see millrace.Document
 	aside    *aside          // nil = there is nothing else to say of it
@@ -75,19 +75,18 @@ type standing struct {
 }
 
 // rep is a representation: the bytes of a document in one coding. They are in
-// body, or in a file.
+// body, or in artifacts.
 type rep struct {
-	coding coding // what body is really in: identity when coding does not pay
-	body   []byte
-	file   string  // name in entry.dir; "" = body
-	chunks *bodies // nil = file or body
-	size   int64
-	plain  int64     // without coding; 0 = not known
-	digest [1]string // Content-Digest or Repr-Digest
-	length [1]string // Content-Length
-	made   int64     // Unix seconds; 0 for a file
-	age    atomic.Pointer[age]
-	signed atomic.Pointer[signed] // nil = not yet
+	coding  coding // what body is really in: identity when coding does not pay
+	body    []byte
+	content content // nil = body
+	size    int64
+	plain   int64     // without coding; 0 = not known
+	digest  [1]string // Content-Digest or Repr-Digest of body
+	length  [1]string // Content-Length
+	made    int64     // Unix seconds; 0 for content
+	age     atomic.Pointer[age]
+	signed  atomic.Pointer[signed] // nil = not yet
 }
 
 func newRep(c coding, body []byte, plain int) *rep {
@@ -270,6 +269,16 @@ func (e *entry) adopt(o *entry) {
 	for c := range codings {
 		e.reps[c].Store(o.reps[c].Load())
 	}
+}
+
+// err returns an error if the bytes are known to be missing or damaged.
+func (e *entry) err() error {
+	for c := range codings {
+		if r := e.reps[c].Load(); r != nil && r.content != nil && r.content.err() != nil {
+			return r.content.err()
+		}
+	}
+	return nil
 }
 
 // confirm says that the document stands in an edition; an older edition than

@@ -23,12 +23,12 @@ func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrac
 		for d, err := range h.memRoom.All(ctx, view) {
 			if err == nil && d.Path == "/odd.txt" {
 				write := d.Write
-				d.Write = func(ctx context.Context, w io.Writer) error {
+				d.Parts = millrace.Whole(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
 					if _, err := io.WriteString(w, h.line); err != nil {
 						return err
 					}
 					return write(ctx, w)
-				}
+				})
 			}
 			if !yield(d, err) {
 				return
@@ -40,7 +40,7 @@ func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrac
 // A document that another configuration has changed is later than it was, for
 // those who ask by date alone; one that it has left alone is as it was.
 func TestConfigurationMovesDates(t *testing.T) {
-	dir, site := t.TempDir(), newMemSite(6)
+	dir, site := newArtifacts(), newMemSite(6)
 	modified := func(p *Press, name string) string {
 		t.Helper()
 		rec := ask(t, p, "GET", name)
@@ -84,7 +84,7 @@ func TestConfigurationMovesDates(t *testing.T) {
 // Files of another configuration are withdrawn, and what was withdrawn before
 // stays withdrawn.
 func TestConfigurationWithdrawsFiles(t *testing.T) {
-	dir, site := t.TempDir(), newMemSite(6)
+	dir, site := newArtifacts(), newMemSite(6)
 	var were []string
 	for i, key := range []string{"one", "two", "three"} {
 		site.set("/1", strings.Repeat("a text ", 3+i)) // a file is named by the lengths of its pages

@@ -14,10 +14,7 @@ import (
 // large or small.
 func TestGuardedWithoutGate(t *testing.T) {
 	room := &memRoom{vary: "Accept"}
-	p, err := NewPress(newMemSite(4).source(), []Room{{Name: "mem", Publisher: room, Guarded: true}}, t.TempDir(), &Options{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := NewPress(newMemSite(4).source(), []Room{{Name: "mem", Publisher: room, Guarded: true}}, newArtifacts(), &Options{Log: slog.New(slog.DiscardHandler)})
 	publish(t, p)
 	room.renders.Store(0)
 	for _, target := range []string{"/even.txt", "/1.txt", "/1.txt?x"} {

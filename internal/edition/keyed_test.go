@@ -2,10 +2,8 @@ package edition
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -28,12 +26,12 @@ func (f *twoForms) All(ctx context.Context, view millrace.View) iter.Seq2[*millr
 			if err == nil && d.Path == "/odd.txt" {
 				d.ETag = f.own
 				write := d.Write
-				d.WriteKeyed = func(ctx context.Context, w io.Writer) error {
+				d.PartsKeyed = millrace.Whole(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
 					if _, err := io.WriteString(w, f.secret); err != nil {
 						return err
 					}
 					return write(ctx, w)
-				}
+				})
 				twin := *d
 				twin.Path, twin.Same = "/twin.txt", d.Path
 				if !yield(&twin, nil) {
@@ -75,7 +73,7 @@ func TestKeyedForm(t *testing.T) {
 }
 
 func keyedForm(t *testing.T, own string) {
-	dir, site, room := t.TempDir(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
+	dir, site, room := newArtifacts(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
 	p := pressIn(t, site, room, dir, nil)
 	publish(t, p)
 	get := func(p *Press, path string, gate Gate, fields ...string) (*httptest.ResponseRecorder, error) {
@@ -148,20 +146,17 @@ func keyedForm(t *testing.T, own string) {
 	check(p)
 }
 
-// Two forms that say the same are one file, and a document of several paths
+// Two forms that say the same are one artifact, and a document of several paths
 // is written once.
 func TestKeyedFormAlike(t *testing.T) {
-	dir, room := t.TempDir(), &twoForms{}
-	p, err := NewPress(newMemSite(4).source(), []Room{{Name: "mem", Publisher: room}}, dir, &Options{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	room := &twoForms{}
+	p := newTestPress(t, newMemSite(4), room, nil)
 	publish(t, p)
-	if n := room.renders.Load(); n != 3 { // even, odd, and odd again to compare
+	if n := room.renders.Load(); n != 3 { // even, and odd in two forms
 		t.Errorf("documents were written %d times", n)
 	}
-	if n := filesIn(t, dir); n != 2*int(codings) {
-		t.Errorf("two documents are %d files", n)
+	if n := len(stored(t, p)); n != 2 {
+		t.Errorf("two documents are %d artifacts", n)
 	}
 }
 
@@ -177,9 +172,6 @@ type stray struct{ *memRoom }
 
 func (s stray) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		yield(&millrace.Document{Path: "/x.txt", Same: "/nothing.txt", Large: true, Write: func(_ context.Context, w io.Writer) error {
-			_, err := fmt.Fprint(w, "x")
-			return err
-		}}, nil)
+		yield(&millrace.Document{Path: "/x.txt", Same: "/nothing.txt", Large: true}, nil)
 	}
 }

@@ -2,7 +2,7 @@ package edition
 
 import "time"
 
-// Listed is a large document or a file of an edition, as it lies on the disk.
+// Listed is a large document or a file of an edition.
 type Listed struct {
 	Room     string
 	Path     string // under the documents' base, starting with "/"
@@ -19,12 +19,10 @@ func (ed *Edition) Listing() []Listed {
 	out := make([]Listed, 0, len(m.Documents)+len(m.Shelf))
 	for i := range m.Documents {
 		d := &m.Documents[i]
-		l := Listed{Room: d.Room, Path: d.Path, Modified: d.Modified, Keyed: d.Keyed != nil}
-		for i, f := range d.Files { // identity first
-			if i == 0 {
-				l.Size, l.Least = f.Size, f.Size
-			}
-			l.Least = min(l.Least, f.Size)
+		size := d.Chunks.size()
+		l := Listed{Room: d.Room, Path: d.Path, Size: size, Least: size, Modified: d.Modified, Keyed: d.Keyed != nil}
+		if e := ed.large[keyAt(d.Path)]; e != nil {
+			l.Least = min(size, e.reps[gzipCoding].Load().size)
 		}
 		out = append(out, l)
 	}

@@ -10,7 +10,7 @@ import (
 // The listing names what there is, with the sizes at which it is sent.
 func TestListing(t *testing.T) {
 	room := &memRoom{}
-	p := pressIn(t, newMemSite(300), room, t.TempDir(), nil)
+	p := pressIn(t, newMemSite(300), room, newArtifacts(), nil)
 	publish(t, p)
 	ed := p.Current()
 	var paths []string

@@ -2,18 +2,11 @@ package edition
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -21,7 +14,7 @@ import (
 
 // manifestFormat moves when a manifest is read in another way. One of another
 // format is not read: its documents are built anew.
-const manifestFormat = 3
+const manifestFormat = 4
 
 // manifest is what the store keeps of an edition's large documents, as JSON.
 type manifest struct {
@@ -38,6 +31,8 @@ type manifest struct {
 	// zero = never.
 	Again time.Time `json:"again,omitzero"`
 
+	byPath map[string]*large // of Documents; see index
+
 	// foreign: it was made under another key. It tells how old its documents
 	// are, and nothing of it is served.
 	foreign bool
@@ -48,55 +43,38 @@ type large struct {
 	Room     string      `json:"room"`
 	Path     string      `json:"path"`
 	ETag     string      `json:"etag"`
-	Own      bool        `json:"own,omitempty"` // ETag is the room's, not derived from the bytes
 	OneTag   bool        `json:"one_tag,omitempty"`
 	Public   bool        `json:"public,omitempty"`
 	Names    int64       `json:"names,omitempty"` // see millrace.Document
 	Header   http.Header `json:"header"`
-	Modified time.Time   `json:"modified"`        // of Last-Modified
-	Files    []file      `json:"files,omitempty"` // identity first; nil: Chunks
-	Chunks   *chunked    `json:"chunks,omitempty"`
+	Modified time.Time   `json:"modified"` // of Last-Modified
+	Chunks   chunked     `json:"chunks"`
 	// Keyed is the form for requests with a key, if it is another.
 	Keyed *large `json:"keyed,omitempty"`
 }
 
+// index makes document fast. The documents must not change any more.
+func (m *manifest) index() {
+	m.byPath = make(map[string]*large, len(m.Documents))
+	for i := range m.Documents {
+		m.byPath[m.Documents[i].Path] = &m.Documents[i]
+	}
+}
+
 // document returns the large document at a path, nil if there is none.
 func (m *manifest) document(path string) *large {
-	if m != nil {
-		for i := range m.Documents {
-			if m.Documents[i].Path == path {
-				return &m.Documents[i]
-			}
-		}
+	if m == nil {
+		return nil
 	}
-	return nil
+	return m.byPath[path]
 }
 
 // tree returns the chunks of the document. It has none if d is nil.
 func (d *large) tree() *tree {
-	if d == nil || d.Chunks == nil {
+	if d == nil {
 		return new(tree)
 	}
 	return &d.Chunks.Tree
-}
-
-// made reports whether the document has bytes.
-func (d *large) made() bool { return len(d.Files) > 0 || d.Chunks != nil }
-
-// files gives those of both forms.
-func (d *large) files() []file {
-	if d.Keyed == nil {
-		return d.Files
-	}
-	return slices.Concat(d.Files, d.Keyed.Files)
-}
-
-// file is one representation of a large document.
-type file struct {
-	Coding string `json:"coding"`
-	Name   string `json:"name"` // in the directory; the SHA-256 of the identity bytes and the coding's suffix
-	Size   int64  `json:"size"`
-	SHA256 []byte `json:"sha256"` // of the coded bytes
 }
 
 // readManifest decodes a manifest and checks that it can be served from. One
@@ -106,25 +84,12 @@ func readManifest(b []byte, key string) (*manifest, error) {
 	if err := json.Unmarshal(b, m); err != nil {
 		return nil, fmt.Errorf("manifest: %w: %w", millrace.ErrInvalid, err)
 	}
+	m.index()
 	if m.foreign = m.Key != key; m.Format != manifestFormat || m.foreign {
 		if m.Format != manifestFormat {
 			m = nil
 		}
 		return m, fmt.Errorf("manifest: %w: made by another version or configuration", millrace.ErrConflict)
-	}
-	for _, d := range m.Documents {
-		if !d.made() || d.Keyed != nil && !d.Keyed.made() {
-			return nil, fmt.Errorf("manifest: %w: %s has no file", millrace.ErrInvalid, d.Path)
-		}
-		for _, f := range d.files() {
-			c, ok := codingOf(f.Coding)
-			switch {
-			case !ok || f.Name != filepath.Base(f.Name) || len(f.SHA256) != sha256.Size || f.Size < 0:
-				return nil, fmt.Errorf("manifest: %w: a file of %s", millrace.ErrInvalid, d.Path)
-			case !strings.HasSuffix(f.Name, codingTable[c].suffix):
-				return nil, fmt.Errorf("manifest: %w: %s was made by another encoder", millrace.ErrConflict, f.Name)
-			}
-		}
 	}
 	for _, f := range m.Shelf {
 		if sum, err := hex.DecodeString(f.Sum); err != nil || len(sum) != sha256.Size || f.Size < 0 || f.ETag == "" {
@@ -153,61 +118,14 @@ func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error
 		return key{}, nil, err
 	}
 	e.about(&millrace.Document{Names: d.Names}, d.Room)
-	e.key, e.dir, e.offer = keyOf(u), p.dir, 0
-	if d.Chunks != nil {
-		for _, c := range []coding{identity, gzipCoding} {
-			r, err := d.Chunks.rep(c, p)
-			if err != nil {
-				return key{}, nil, err
-			}
-			e.offer |= 1 << c
-			e.reps[c].Store(r)
+	e.key, e.large, e.offer = keyOf(u), true, 0
+	for _, c := range []coding{identity, gzipCoding} {
+		r, err := d.Chunks.rep(c, p)
+		if err != nil {
+			return key{}, nil, err
 		}
-	}
-	for _, f := range d.Files {
-		c, _ := codingOf(f.Coding)
 		e.offer |= 1 << c
-		e.reps[c].Store(&rep{
-			coding: c, file: f.Name, size: f.Size, plain: d.Files[0].Size, length: [1]string{strconv.FormatInt(f.Size, 10)},
-			digest: [1]string{"sha-256=:" + base64.StdEncoding.EncodeToString(f.SHA256) + ":"},
-		})
+		e.reps[c].Store(r)
 	}
 	return e.key, e, nil
-}
-
-// there checks that every file of the document is there with its size; with
-// deep, also that it has its bytes.
-func (d *large) there(dir string, deep bool) error {
-	for _, f := range d.files() {
-		if err := f.there(dir, deep); err != nil {
-			return fmt.Errorf("%s: %w", d.Path, err)
-		}
-	}
-	return nil
-}
-
-func (f *file) there(dir string, deep bool) error {
-	r, err := os.Open(filepath.Join(dir, f.Name))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() != f.Size {
-		return fmt.Errorf("%s has %d bytes, not %d", f.Name, info.Size(), f.Size)
-	}
-	if !deep {
-		return nil
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, r); err != nil {
-		return err
-	}
-	if string(sum.Sum(nil)) != string(f.SHA256) {
-		return fmt.Errorf("%s is damaged", f.Name)
-	}
-	return nil
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
 )
@@ -248,7 +250,6 @@ func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace
 		for i, name := range []string{"/even.txt", "/odd.txt"} {
 			d := &millrace.Document{
 				Path: name, Large: true, OneTag: m.oneTag, Header: http.Header{"Content-Type": {"text/plain"}, "Cache-Control": {"max-age=0"}},
-				Touched: func(url string) bool { return parity(url) == i },
 				Write: func(_ context.Context, w io.Writer) error {
 					m.renders.Add(1)
 					time.Sleep(m.slow)
@@ -260,6 +261,13 @@ func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace
 					return nil
 				},
 			}
+			version := 0 // the number of the newest change of a page of the list
+			for seq, c := range v.log {
+				if seq > 0 && parity(c.URL) == i {
+					version = seq
+				}
+			}
+			d.Parts = millrace.Whole(strconv.Itoa(version), d.Write)
 			if !yield(d, nil) {
 				return
 			}
@@ -278,10 +286,10 @@ func parity(id string) int { return int(id[len(id)-1]-'0') % 2 }
 
 func newTestPress(t testing.TB, site *memSite, room millrace.Publisher, o *Options) *Press {
 	t.Helper()
-	return pressIn(t, site, room, t.TempDir(), o)
+	return pressIn(t, site, room, newArtifacts(), o)
 }
 
-func pressIn(t testing.TB, site *memSite, room millrace.Publisher, dir string, o *Options) *Press {
+func pressIn(t testing.TB, site *memSite, room millrace.Publisher, artifacts artifact.Store, o *Options) *Press {
 	t.Helper()
 	if o == nil {
 		o = new(Options)
@@ -289,12 +297,10 @@ func pressIn(t testing.TB, site *memSite, room millrace.Publisher, dir string, o
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p, err := NewPress(site.source(), []Room{{Name: "mem", Publisher: room}}, dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return NewPress(site.source(), []Room{{Name: "mem", Publisher: room}}, artifacts, o)
 }
+
+func newArtifacts() artifact.Store { return artifactmemory.New(nil) }
 
 func publish(t testing.TB, p *Press) {
 	t.Helper()

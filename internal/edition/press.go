@@ -3,17 +3,14 @@ package edition
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
-	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/store"
 )
 
@@ -41,8 +38,7 @@ type Options struct {
 	// the names of the rooms, such as their options: a manifest that was made
 	// under another key is not served. "" is a key like any other.
 	Key string
-	// Grace is how long the files of a superseded edition stay; 0 = an hour, and
-	// 24 hours for chunks.
+	// Grace is how long the artifacts of a superseded edition stay; 0 = 2 hours.
 	Grace time.Duration
 	// Progress receives the progress of bringing the publication up to the site,
 	// in pages, and 0 of 0 when that has ended, also by an error. May be nil.
@@ -70,6 +66,7 @@ type Edition struct {
 	number   uint64 // counts the editions of this process, from 1
 	stored   uint64 // the edition's number in the store
 	manifest *manifest
+	mended   bool // the store has another manifest
 	large    map[key]*entry
 	keyed    map[key]*entry // those of large that have another form for who has a key
 	targets  targets
@@ -102,7 +99,6 @@ func (ed *Edition) Room(path string) string {
 type Press struct {
 	from  Source
 	rooms []Room
-	dir   string
 	key   string
 	grace time.Duration
 	view  func(millrace.View) millrace.View // as protocols get it
@@ -115,9 +111,8 @@ type Press struct {
 
 	publication atomic.Pointer[store.Publication]
 
-	artifacts  artifact.Store // chunks and nodes
-	chunkGrace time.Duration  // how long they stay once no manifest names them
-	damaged    atomic.Bool    // one of them could not be read
+	artifacts artifact.Store
+	damaged   atomic.Bool // one of them could not be read
 
 	current atomic.Pointer[Edition]
 	cache   *cache
@@ -128,29 +123,22 @@ type Press struct {
 
 	lag       atomic.Int64    // see Lag, in nanoseconds
 	building  sync.Mutex      // held while current changes; guards the fields below
-	verified  bool            // the files found at start have been read
-	touched   time.Time       // when the files of current were last touched
-	kept      time.Time       // when its chunks were
-	collected time.Time       // when chunks were last collected
+	doubted   bool            // an artifact of current may be missing
+	kept      time.Time       // when it was last checked that the store names current
+	collected time.Time       // when artifacts were last collected
 	seen      millrace.Cursor // of the site, as far as current has it; "" = not known
 }
 
-// NewPress makes a press that keeps its files in dir, which it creates for its
-// owner alone: what needs a key is among them. It serves nothing before [Press.Refresh] or [Press.Publish].
-func NewPress(from Source, rooms []Room, dir string, o *Options) (*Press, error) {
+// NewPress returns a press that keeps what it makes in artifacts, which the caller
+// closes. Any number of publications of one store may share them. It serves nothing
+// before [Press.Refresh] or [Press.Publish].
+func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *Press {
 	if o == nil {
 		o = new(Options)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("directory of large documents: %w", err)
-	}
-	artifacts, err := artifactdir.Open(filepath.Join(dir, "chunks"))
-	if err != nil {
-		return nil, fmt.Errorf("directory of large documents: %w", err)
-	}
 	p := &Press{
-		artifacts: artifacts, chunkGrace: cmp.Or(o.Grace, 24*time.Hour), from: from, rooms: rooms, dir: dir, progress: o.Progress, busy: o.Busy, view: o.Search,
-		key: o.Key, grace: cmp.Or(o.Grace, time.Hour), sign: o.Signer, now: o.Now, log: o.Log,
+		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, view: o.Search,
+		key: o.Key, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	p.publication.Store(&from.Publication)
@@ -168,7 +156,7 @@ func NewPress(from Source, rooms []Room, dir string, o *Options) (*Press, error)
 	for _, room := range rooms {
 		p.key += "\n" + room.Name
 	}
-	return p, nil
+	return p
 }
 
 // Rooms gives what publishes here, which the caller must not change.
@@ -188,37 +176,35 @@ func (p *Press) Lag() time.Duration { return time.Duration(p.lag.Load()) }
 // waits asks for it before it looks at the current one.
 func (p *Press) Moved() <-chan struct{} { return *p.moved.Load() }
 
-// put makes an edition the current one; stored is its number in the store.
-func (p *Press) put(view millrace.View, m *manifest, stored uint64) error {
+// put makes an edition the current one; stored is its number in the store, and
+// mended says that its manifest is not the one in the store.
+func (p *Press) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
 	view = p.view(view)
-	ed := &Edition{View: view, manifest: m, stored: stored, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
+	ed := &Edition{View: view, manifest: m, stored: stored, mended: mended, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
 	last := p.current.Load()
-	if last != nil {
-		ed.number = last.number + 1
+	if last == nil {
+		last = new(Edition)
 	}
+	ed.number = last.number + 1
+	m.index()
 	for i := range m.Documents {
 		d := &m.Documents[i]
-		k, e, err := d.entry(p, p.guarded(d.Room), time.Now())
-		if err != nil {
+		before := last.manifest.document(d.Path)
+		if err := p.prepare(d, before, last.large, ed.large, p.guarded(d.Room)); err != nil {
 			return err
 		}
-		ed.large[k] = e
 		if d.Keyed != nil {
-			if _, ed.keyed[k], err = d.Keyed.entry(p, true, time.Now()); err != nil {
-				return err
+			if before != nil {
+				before = before.Keyed
 			}
-		}
-		if last != nil && d.Chunks != nil { // whose digests may be known
-			for of, before := range map[*entry]*entry{e: last.large[k], ed.keyed[k]: last.keyed[k]} {
-				if of != nil && before != nil {
-					of.adopt(before)
-				}
+			if err := p.prepare(d.Keyed, before, last.keyed, ed.keyed, true); err != nil {
+				return err
 			}
 		}
 	}
 	plain := m.plainSizes()
 	for i := range m.Shelf {
-		k, e, err := m.Shelf[i].entry(p.dir, p.guarded(m.Shelf[i].Room), plain[m.Shelf[i].ETag], time.Now())
+		k, e, err := m.Shelf[i].entry(p, plain[m.Shelf[i].ETag], time.Now())
 		if err != nil {
 			return err
 		}
@@ -235,10 +221,24 @@ func (p *Press) put(view millrace.View, m *manifest, stored uint64) error {
 	p.current.Store(ed)
 	next := make(chan struct{})
 	close(*p.moved.Swap(&next))
-	if last == nil {
+	if ed.number == 1 {
 		close(p.ready)
 	}
 	return nil
+}
+
+// prepare adds the entry of a document to those of an edition. It is the last one if
+// the document is the same, whose digests may be known.
+func (p *Press) prepare(d, before *large, last, entries map[key]*entry, guarded bool) error {
+	if before != nil && reflect.DeepEqual(d, before) {
+		if k := keyAt(d.Path); last[k].err() == nil {
+			entries[k] = last[k]
+			return nil
+		}
+	}
+	k, e, err := d.entry(p, guarded, time.Now())
+	entries[k] = e
+	return err
 }
 
 // Forget frees the response cache.

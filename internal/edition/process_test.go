@@ -3,8 +3,6 @@ package edition
 import (
 	"context"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +28,7 @@ func run(t *testing.T, p *Press) {
 // While another process builds, its editions are followed; what it leaves is
 // published after it.
 func TestAnotherHolder(t *testing.T) {
-	dir := t.TempDir()
+	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(4)
 		p, other := pressIn(t, site, &memRoom{}, dir, nil), pressIn(t, site, &memRoom{}, dir, nil)
@@ -63,7 +61,7 @@ func TestAnotherHolder(t *testing.T) {
 // Nothing is published while this process is changing the site, but when it
 // says so.
 func TestBusy(t *testing.T) {
-	dir := t.TempDir()
+	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
 		var busy atomic.Bool
 		busy.Store(true)
@@ -95,7 +93,7 @@ func TestBusy(t *testing.T) {
 // Progress ends with each refresh, also with one that did less than it expected.
 func TestProgressEnds(t *testing.T) {
 	var got [][2]int
-	p := pressIn(t, newMemSite(4), &memRoom{}, t.TempDir(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
+	p := pressIn(t, newMemSite(4), &memRoom{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
 	publish(t, p)
 	publish(t, p)
 	if want := [][2]int{{1, 2}, {0, 0}, {1, 2}, {0, 0}}; !slices.Equal(got, want) {
@@ -105,7 +103,7 @@ func TestProgressEnds(t *testing.T) {
 
 // The manifest of the generation before is built on, and not served.
 func TestFork(t *testing.T) {
-	dir, site, room := t.TempDir(), newMemSite(10), &memRoom{}
+	dir, site, room := newArtifacts(), newMemSite(10), &memRoom{}
 	first := pressIn(t, site, room, dir, nil)
 	publish(t, first)
 	even := ask(t, first, "GET", "/even.txt").Header()
@@ -133,7 +131,7 @@ func TestFork(t *testing.T) {
 
 // Two publications of a store share a folder of files.
 func TestSharedFolder(t *testing.T) {
-	dir, st := t.TempDir(), memory.New(nil)
+	dir, st := newArtifacts(), memory.New(nil)
 	site, err := st.Site(t.Context(), "site", "https://x.test/")
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +151,7 @@ func TestSharedFolder(t *testing.T) {
 	publish(t, one)
 	publish(t, two)
 	for _, p := range []*Press{one, two} {
-		if err := p.collect(t.Context(), nil, time.Now().Add(2*time.Hour)); err != nil {
+		if err := p.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,31 +165,30 @@ func TestSharedFolder(t *testing.T) {
 // The files that a process serves stay while another one with other options
 // publishes and deletes old files.
 func TestServedFilesStay(t *testing.T) {
-	dir, site := t.TempDir(), newMemSite(4)
-	one := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
-	publish(t, one)
-	two := pressIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
-	publish(t, two)
-	old := time.Now().Add(-24 * time.Hour)
-	for name := range one.Current().manifest.names() {
-		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		dir, site := newArtifacts(), newMemSite(4)
+		one := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
+		publish(t, one)
+		two := pressIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
+		publish(t, two)
+		for range 6 {
+			time.Sleep(grace / 2)
+			one.look(t.Context())
+			if err := two.collect(t.Context(), nil, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if w := ask(t, one, "GET", "/odd.txt"); w.Code != http.StatusOK || w.Body.Len() == 0 {
+				t.Errorf("%d", w.Code)
+			}
 		}
-	}
-	one.look(t.Context())
-	if err := two.collect(t.Context(), nil, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if w := ask(t, one, "GET", "/odd.txt"); w.Code != http.StatusOK || w.Body.Len() == 0 {
-		t.Errorf("%d", w.Code)
-	}
+	})
 }
 
 // A publication that the store has dropped is opened again, whether or not
 // another process has published it meanwhile.
 func TestDropped(t *testing.T) {
 	for _, published := range []bool{false, true} {
-		first, second, dir := newMemSite(3), newMemSite(2), t.TempDir()
+		first, second, dir := newMemSite(3), newMemSite(2), newArtifacts()
 		second.epoch = "second"
 		p := pressIn(t, first, &memRoom{}, dir, nil)
 		publish(t, p)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -87,11 +85,11 @@ func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error
 		p.log.Info("published edition is not reusable", "edition", stored.Number, "reason", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
-	if err := m.there(ctx, p); err != nil {
-		p.log.Warn("a published file is missing or damaged and will be built again", "edition", stored.Number, "err", err)
+	if err := m.beyond(ctx, p.artifacts, p.served(), p.exists(ctx)); err != nil {
+		p.log.Warn("an artifact of the published edition is missing and will be made again", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
-	return stored.Number, m, p.put(view, m, stored.Number)
+	return stored.Number, m, p.put(view, m, stored.Number, false)
 }
 
 // mend builds what is missing here of the published edition, and serves that
@@ -107,7 +105,7 @@ func (p *Press) mend(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
 	}
-	return p.put(view, next, stored.Number)
+	return p.put(view, next, stored.Number, true)
 }
 
 // holder is [lease.Hold] or [lease.Wait].
@@ -190,62 +188,59 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if prev != nil && !prev.foreign && !p.verified {
-		complete = p.verify(prev) && complete
-	}
-	if p.damaged.Swap(false) {
-		p.verified, complete = false, false
-	}
-	if complete && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
-		p.seen, p.verified = at, true
+	p.doubted = p.damaged.Swap(false) || p.doubted
+	if complete && !p.doubted && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
+		p.seen = at
 		return false, nil
 	}
 	start := time.Now()
-	next, err := p.build(ctx, head, prev)
+	var next *manifest
+	var stored store.Edition
+	for range 3 {
+		if next, err = p.build(ctx, head, prev); err != nil {
+			return false, err
+		}
+		if stored, err = p.swap(ctx, l, old, next); !errors.Is(err, errCollected) {
+			break
+		}
+		p.doubted = true
+	}
 	if err != nil {
 		return false, err
 	}
-	raw, err := json.Marshal(next)
-	if err != nil {
+	if err := p.put(head, next, stored.Number, false); err != nil {
 		return false, err
 	}
-	stored, err := (*p.publication.Load()).Publish(ctx, l, old, head.Site().Seq, raw)
-	if err != nil {
-		return false, err
-	}
-	if err := p.put(head, next, stored.Number); err != nil {
-		return false, err
-	}
-	p.seen, p.verified = at, true
+	p.seen, p.doubted = at, false
 	if !oldest.IsZero() {
 		p.lag.Store(int64(max(p.now().Sub(oldest), 0)))
 	}
-	if err := p.collect(ctx, prev, time.Now()); err != nil {
-		p.log.Warn("could not delete old files", "err", err)
+	if err := p.collect(ctx, prev, time.Now()); err != nil && ctx.Err() == nil {
+		p.log.Warn("could not delete old artifacts", "err", err)
 	}
 	p.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "large", len(next.Documents), "took", time.Since(start).Round(time.Millisecond))
 	return true, nil
 }
 
-// verify reads the files that an earlier process has left, and takes away
-// what is damaged, so that it is built again.
-func (p *Press) verify(m *manifest) bool {
-	good := true
-	for _, d := range m.Documents {
-		if err := d.there(p.dir, true); err != nil {
-			p.log.Warn("a published file is damaged and will be built again", "err", err)
-			for _, f := range d.files() {
-				_ = os.Remove(filepath.Join(p.dir, f.Name)) // build finds it missing
-			}
-			good = false
-		}
+// artifactsLease is the name of the lease that guards the artifacts of a store.
+// Collection has it, and a process that publishes, so that an edition names no
+// artifact that was deleted while it was made.
+const artifactsLease = "artifacts"
+
+var errCollected = errors.New("an artifact was deleted while the edition was made")
+
+// swap publishes a manifest if all of its artifacts are there.
+func (p *Press) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return stored, err
 	}
-	for _, f := range m.Shelf {
-		if err := f.there(p.dir, true); err != nil {
-			p.log.Warn("a published file is damaged and will be made again", "err", err)
-			_ = os.Remove(filepath.Join(p.dir, f.name()))
-			good = false
+	err = lease.Wait(ctx, p.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
+		if err := m.beyond(ctx, p.artifacts, p.served(), p.exists(ctx)); err != nil {
+			return fmt.Errorf("%w: %w", errCollected, err)
 		}
-	}
-	return good
+		stored, err = (*p.publication.Load()).Publish(ctx, l, old, m.Seq, raw)
+		return err
+	})
+	return stored, err
 }

@@ -1,14 +1,10 @@
 package edition
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -78,7 +74,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	if done, err := Method(w, r, allow, !e.private); done || err != nil {
 		return err
 	}
-	c := negotiate(r.Header["Accept-Encoding"], e.offer, e.preference())
+	c := negotiate(r.Header["Accept-Encoding"], e.offer)
 	switch status, with := e.condition(r.Header, c); status {
 	case http.StatusNotModified:
 		h := w.Header()
@@ -101,23 +97,6 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		return nil
 	}
 	return e.get(w, r, c, enc, k, gate)
-}
-
-// preference gives the usual one, and that of a large document by the sizes of
-// its files: of hashes, for one, zstd makes less than brotli.
-func (e *entry) preference() preference {
-	order := usual
-	if e.dir == "" {
-		return order
-	}
-	size := func(c coding) int64 {
-		if r := e.reps[c].Load(); r != nil {
-			return r.size
-		}
-		return math.MaxInt64
-	}
-	slices.SortStableFunc(order[:], func(a, b coding) int { return cmp.Compare(size(a), size(b)) })
-	return order
 }
 
 // common sets what a 200 and a 304 both say.
@@ -168,8 +147,8 @@ func (e *entry) head(h http.Header, c coding) {
 
 // known returns the digest, "" if nothing has read the representation yet.
 func (r *rep) known() []string {
-	if r.chunks != nil {
-		return []string{r.chunks.known()}
+	if r.content != nil {
+		return []string{r.content.known()}
 	}
 	return r.digest[:]
 }
@@ -179,26 +158,13 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	if err != nil {
 		return err
 	}
-	var content func(w io.Writer, from, n int64) error // nil: body
 	digest := rp.digest[:]
-	switch {
-	case rp.chunks != nil:
-		sum, err := rp.chunks.digest(r.Context())
+	if rp.content != nil {
+		sum, err := rp.content.digest(r.Context())
 		if err != nil {
 			return fmt.Errorf("large document %s: %w", e.key.path, err)
 		}
 		digest = []string{sum}
-		content = func(w io.Writer, from, n int64) error { return rp.chunks.write(r.Context(), w, from, n) }
-	case rp.file != "":
-		f, err := os.Open(filepath.Join(e.dir, rp.file))
-		if err != nil {
-			return fmt.Errorf("large document %s: %w: %w", e.key.path, millrace.ErrUnavailable, err)
-		}
-		defer f.Close()
-		content = func(w io.Writer, from, n int64) error {
-			_, err := io.Copy(w, io.NewSectionReader(f, from, n))
-			return err
-		}
 	}
 	h := w.Header()
 	e.full(h, c)
@@ -233,7 +199,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	if gate != nil {
 		gate.Sends(rp.plainPart(n), fresh)
 	}
-	if content == nil {
+	if rp.content == nil {
 		w.WriteHeader(status)
 		_, err := w.Write(rp.body[from : from+n])
 		runtime.KeepAlive(rp) // others share it as long as it lives
@@ -249,7 +215,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		}
 		defer end()
 	}
-	return sendLarge(w, n, status, func(w io.Writer) error { return content(w, from, n) })
+	return e.sendLarge(w, n, status, func(w io.Writer) error { return rp.content.write(r.Context(), w, from, n) })
 }
 
 // plainPart gives the size without coding of n bytes of the representation, 0
@@ -268,17 +234,40 @@ func (r *rep) plainPart(n int64) int64 {
 // document is given up.
 const slowest = 16 << 10
 
-// sendLarge sends n bytes of a large document, which content writes.
-func sendLarge(w http.ResponseWriter, n int64, status int, content func(io.Writer) error) error {
+// sendLarge sends n bytes of a large document, which write writes. The header is
+// sent with the first of them, so that a missing artifact can be an error.
+func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, write func(io.Writer) error) error {
 	// The server's own limit is one for pages. A writer without deadlines, as
 	// in tests, has none to extend.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
-	w.WriteHeader(status)
-	if err := content(w); err != nil {
+	out := &late{w: w, status: status}
+	err := write(out)
+	switch {
+	case err != nil && !out.begun:
+		clear(w.Header())
+		return fmt.Errorf("large document %s: %w", e.key.path, err)
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrBroken, err)
+	case !out.begun: // it is empty
+		w.WriteHeader(status)
 	}
 	return nil
+}
+
+// late sends the header of a response with its first bytes.
+type late struct {
+	w      http.ResponseWriter
+	status int
+	begun  bool
+}
+
+func (l *late) Write(b []byte) (int, error) {
+	if !l.begun {
+		l.begun = true
+		l.w.WriteHeader(l.status)
+	}
+	return l.w.Write(b)
 }
 
 // condition evaluates the preconditions of a request in the order of RFC 9110,

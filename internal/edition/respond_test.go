@@ -318,14 +318,14 @@ func TestNegotiate(t *testing.T) {
 		{"gzip;q=0, gzip;q=1", gzipCoding},
 	} {
 		fields := []string{c.accept}
-		if got := negotiate(fields, allCodings, usual); got != c.want {
+		if got := negotiate(fields, allCodings); got != c.want {
 			t.Errorf("%q: %s, want %s", c.accept, codingTable[got].name, codingTable[c.want].name)
 		}
 	}
-	if got := negotiate([]string{"br;q=0.5", "gzip"}, allCodings, usual); got != gzipCoding {
+	if got := negotiate([]string{"br;q=0.5", "gzip"}, allCodings); got != gzipCoding {
 		t.Errorf("two fields: %s", codingTable[got].name)
 	}
-	if got := negotiate([]string{"br, gzip;q=0.1"}, 1<<identity|1<<gzipCoding, usual); got != gzipCoding {
+	if got := negotiate([]string{"br, gzip;q=0.1"}, 1<<identity|1<<gzipCoding); got != gzipCoding {
 		t.Errorf("not on offer: %s", codingTable[got].name)
 	}
 }
@@ -335,7 +335,7 @@ func FuzzNegotiate(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if c := negotiate([]string{s}, 1<<identity|1<<gzipCoding, usual); c != identity && c != gzipCoding {
+		if c := negotiate([]string{s}, 1<<identity|1<<gzipCoding); c != identity && c != gzipCoding {
 			t.Errorf("%q: %d", s, c)
 		}
 	})

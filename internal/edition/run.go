@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/artifact"
 	"github.com/millrace/millrace/internal/lease"
 )
 
@@ -80,20 +79,8 @@ func (p *Press) look(ctx context.Context) {
 	defer p.building.Unlock()
 	err := p.follow(ctx)
 	if ed := p.current.Load(); ed != nil {
-		if now := time.Now(); now.Sub(p.touched) > p.grace/2 {
-			ed.manifest.keep(p.dir, now)
-			p.touched = now
-		}
-		if now := time.Now(); p.kept.IsZero() {
-			p.kept = now
-		} else if now.Sub(p.kept) > p.chunkGrace/2 {
-			p.kept = now
-			err := ed.manifest.beyond(ctx, p.artifacts, nil, func(b *branch, height int) error {
-				return artifact.Touch(ctx, p.artifacts, b.name(height))
-			})
-			if err != nil && ctx.Err() == nil {
-				p.log.WarnContext(ctx, "could not keep chunks", "err", err)
-			}
+		if err := p.keep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			p.log.WarnContext(ctx, "could not keep artifacts", "err", err)
 		}
 		if p.damaged.Load() {
 			p.Changed()

@@ -41,7 +41,7 @@ func (p *Press) Answer(w http.ResponseWriter, r *http.Request, gate Gate) (bool,
 		return false, err
 	}
 	bodies := keeper(p.cache)
-	if e.dir != "" {
+	if e.large {
 		bodies = nil
 	}
 	if full := ed.keyed[e.key]; full != nil && gate != nil && gate.Brings() {
@@ -122,7 +122,7 @@ func (p *Press) lookUp(ed *Edition, r *http.Request, gate Gate) (*entry, error) 
 func (p *Press) at(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
 	k := keyOf(r.URL)
 	e := p.known(ed, k)
-	if e != nil && (e.dir != "" || e.standing.Load().number >= ed.number) {
+	if e != nil && (e.large || e.standing.Load().number >= ed.number) {
 		return e, nil
 	}
 	t, may := targetOf(k, r)
@@ -131,7 +131,7 @@ func (p *Press) at(ed *Edition, r *http.Request, gate Gate) (*entry, error) {
 		if known && of == (key{}) {
 			return nil, nil
 		}
-		if own := p.known(ed, of); known && own != nil && (own.dir != "" || own.standing.Load().number >= ed.number) {
+		if own := p.known(ed, of); known && own != nil && (own.large || own.standing.Load().number >= ed.number) {
 			return own, nil
 		}
 	}

@@ -2,6 +2,7 @@ package edition
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -12,12 +13,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/internal/spool"
 )
 
 // shelved is one file of an edition.
@@ -26,7 +27,7 @@ type shelved struct {
 	millrace.File
 }
 
-// name is that of the file in the directory.
+// name returns the name of the artifact.
 func (f *shelved) name() string { return f.Sum + fileSuffix }
 
 // fileSuffix tells the files of shelves from those of documents.
@@ -55,7 +56,7 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 		if !ok {
 			continue
 		}
-		s := &shelf{press: p, room: room.Name, view: view, prev: prev, m: m}
+		s := &shelf{press: p, room: room.Name, held: p.held(ctx, prev, room.Name), view: view, prev: prev, m: m}
 		again, err := filer.Files(ctx, view, now, s)
 		if err != nil {
 			return fmt.Errorf("files of %s: %w", room.Name, err)
@@ -112,47 +113,9 @@ func (m *manifest) due(now time.Time) bool {
 	return m != nil && !m.Again.IsZero() && !now.Before(m.Again)
 }
 
-// there checks that every file of the edition is there with its size, and every
-// chunk that the current edition does not have.
-func (m *manifest) there(ctx context.Context, p *Press) error {
-	dir := p.dir
-	for i := range m.Documents {
-		if err := m.Documents[i].there(dir, false); err != nil {
-			return err
-		}
-	}
-	var current *manifest
-	if ed := p.current.Load(); ed != nil {
-		current = ed.manifest
-	}
-	err := m.beyond(ctx, p.artifacts, current, func(b *branch, height int) error { return b.there(ctx, p.artifacts, height) })
-	if err != nil {
-		return err
-	}
-	for i := range m.Shelf {
-		if err := m.Shelf[i].there(dir, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// there is that of a file of a document.
-func (f *shelved) there(dir string, deep bool) error {
-	sum, err := hex.DecodeString(f.Sum)
-	if err != nil {
-		return err
-	}
-	bytes := file{Name: f.name(), Size: f.Size, SHA256: sum}
-	if err := bytes.there(dir, deep); err != nil {
-		return fmt.Errorf("%s: %w", f.Path, err)
-	}
-	return nil
-}
-
 // entry makes the file ready to be answered with.
 // plain is its size without coding, 0 if that is not known.
-func (f *shelved) entry(dir string, guarded bool, plain int64, now time.Time) (key, *entry, error) {
+func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("file: %w: %w", millrace.ErrInvalid, err)
@@ -165,7 +128,7 @@ func (f *shelved) entry(dir string, guarded bool, plain int64, now time.Time) (k
 	if f.Coding != "" {
 		header.Set("Content-Encoding", f.Coding)
 	}
-	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header, Fixed: true}, guarded, 0, now)
+	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header, Fixed: true}, p.guarded(f.Room), 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}
@@ -174,35 +137,83 @@ func (f *shelved) entry(dir string, guarded bool, plain int64, now time.Time) (k
 		return key{}, nil, err
 	}
 	e.about(&millrace.Document{Names: f.Names}, f.Room)
-	e.key, e.dir = keyOf(u), dir
+	e.key, e.large = keyOf(u), true
 	e.reps[identity].Store(&rep{
-		coding: identity, file: f.name(), size: f.Size, plain: plain, length: [1]string{strconv.FormatInt(f.Size, 10)},
-		digest: [1]string{"sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":"},
+		coding: identity, content: &blob{loss: loss{press: &p.damaged}, store: p.artifacts, name: f.name(), size: f.Size, sum: sum},
+		size: f.Size, plain: plain, length: [1]string{strconv.FormatInt(f.Size, 10)},
 	})
 	return e.key, e, nil
 }
 
-// shelf is a [millrace.Shelf] in the directory of a press.
+// blob is the bytes of a file.
+type blob struct {
+	loss
+	store artifact.Store
+	name  string
+	size  int64
+	sum   []byte // SHA-256
+}
+
+func (b *blob) known() string { return "sha-256=:" + base64.StdEncoding.EncodeToString(b.sum) + ":" }
+
+func (b *blob) digest(context.Context) (string, error) { return b.known(), b.err() }
+
+// write implements [content]. It verifies the bytes of the whole file.
+func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
+	r, err := b.store.Open(ctx, b.name, from, n)
+	if err != nil {
+		return b.lost(ctx, b.name, err)
+	}
+	defer r.Close()
+	out, sum := &window{w: w, left: n}, sha256.New()
+	in := io.Reader(r)
+	if n == b.size {
+		in = io.TeeReader(r, sum)
+	}
+	_, err = io.Copy(out, in)
+	switch {
+	case out.err != nil:
+		return out.err
+	case err == nil && (out.left > 0 || n == b.size && !bytes.Equal(sum.Sum(nil), b.sum)):
+		err = fmt.Errorf("its bytes are others: %w", errors.Join(millrace.ErrInvalid, b.store.Delete(ctx, b.name)))
+	}
+	if err != nil {
+		return b.lost(ctx, b.name, err)
+	}
+	return nil
+}
+
+// shelf is a [millrace.Shelf] of a press.
 type shelf struct {
 	press   *Press
 	room    string
+	held    []millrace.File
 	view    millrace.View
 	prev, m *manifest
 }
 
-// Held implements [millrace.Shelf].
-func (s *shelf) Held() []millrace.File {
-	if s.prev == nil || s.prev.foreign {
+// held returns the files of a room in a manifest, as far as they are there.
+func (p *Press) held(ctx context.Context, prev *manifest, room string) (out []millrace.File) {
+	if prev == nil || prev.foreign {
 		return nil
 	}
-	var out []millrace.File
-	for i := range s.prev.Shelf {
-		if f := &s.prev.Shelf[i]; f.Room == s.room && f.there(s.press.dir, false) == nil {
+	served := make(map[string]bool)
+	if m := p.served(); m != nil {
+		for i := range m.Shelf {
+			served[m.Shelf[i].name()] = true
+		}
+	}
+	exists := p.exists(ctx)
+	for i := range prev.Shelf {
+		if f := &prev.Shelf[i]; f.Room == room && (served[f.name()] || exists(f.name(), f.Size) == nil) {
 			out = append(out, f.File)
 		}
 	}
 	return out
 }
+
+// Held implements [millrace.Shelf].
+func (s *shelf) Held() []millrace.File { return s.held }
 
 // Keep implements [millrace.Shelf].
 func (s *shelf) Keep(f millrace.File) { s.m.Shelf = append(s.m.Shelf, shelved{s.room, f}) }
@@ -223,123 +234,99 @@ var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file w
 
 // Put implements [millrace.Shelf].
 func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
-	next := large{
-		Room: s.room, Path: d.Path, ETag: d.ETag, Own: d.ETag != "", OneTag: d.OneTag, Names: d.Names, Header: d.Header, Modified: s.view.Site().Time,
-	}
-	last := s.prev.document(d.Path)
-	if d.Parts != nil {
-		since, err := new(manifest).touch(ctx, s.view, s.prev, []roomDocument{{d, s.room}})
-		if err != nil {
-			return err
-		}
-		if err := s.press.chunk(ctx, d, &next, last, s.prev != nil && s.prev.foreign, since[0], s.view); err != nil {
-			return err
-		}
-		s.m.Documents = append(s.m.Documents, next)
-		return nil
-	}
-	if err := s.press.press(ctx, d, &next); err != nil {
+	doc := roomDocument{d, s.room}
+	since, err := new(manifest).touch(ctx, s.view, s.prev, []roomDocument{doc})
+	if err != nil {
 		return err
 	}
-	switch {
-	case last == nil:
-	case last.ETag == next.ETag:
-		next.Modified = last.Modified
-	default:
-		next.Modified = later(next.Modified, last.Modified)
-	}
+	next, err := s.press.chunk(ctx, doc, s.prev, since[0], s.view)
 	s.m.Documents = append(s.m.Documents, next)
-	return nil
+	return err
 }
 
 // Draft implements [millrace.Shelf].
 func (s *shelf) Draft() (millrace.Draft, error) {
-	f, err := os.CreateTemp(s.press.dir, unfinished+"*")
-	if err != nil {
-		return nil, err
-	}
-	return &draft{shelf: s, f: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+	d := &draft{shelf: s}
+	d.buf = bufio.NewWriterSize(&d.body, 256<<10)
+	return d, nil
 }
 
-// draft is a [millrace.Draft] in a temporary file.
+// draft is a [millrace.Draft].
 type draft struct {
 	shelf *shelf
-	f     *os.File // nil = discarded
-	buf   *bufio.Writer
-	temps []*os.File
+	body  spool.Spool
+	buf   *bufio.Writer // of body
 }
 
 func (d *draft) Write(b []byte) (int, error) { return d.buf.Write(b) }
 
-// WriteAt implements [io.WriterAt].
-func (d *draft) WriteAt(b []byte, at int64) (int, error) {
-	if err := d.buf.Flush(); err != nil {
-		return 0, err
-	}
-	return d.f.WriteAt(b, at)
-}
-
 // Finish implements [millrace.Draft].
-func (d *draft) Finish(ctx context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+func (d *draft) Finish(ctx context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
 	defer d.Discard()
 	if err := d.buf.Flush(); err != nil {
 		return nil, err
 	}
 	var out []millrace.File
 	for _, c := range codings {
-		next, err := d.code(ctx, c)
-		if err != nil {
+		made := f
+		if err := d.code(ctx, head, c, &made); err != nil {
 			return nil, fmt.Errorf("coding a file as %q: %w", c, err)
 		}
-		made := f
-		made.Coding, made.Size, made.Sum = c, next.size, hex.EncodeToString(next.sum.Sum(nil))
 		made.ETag = cmp.Or(f.ETag, "sha256:"+made.Sum)
 		made.Path = name(c, made.Sum)
-		on := shelved{d.shelf.room, made}
-		if err := os.Rename(next.f.Name(), filepath.Join(d.shelf.press.dir, on.name())); err != nil {
-			return nil, err
-		}
-		d.shelf.m.Shelf = append(d.shelf.m.Shelf, on)
+		d.shelf.m.Shelf = append(d.shelf.m.Shelf, shelved{d.shelf.room, made})
 		out = append(out, made)
 	}
-	return out, syncDir(d.shelf.press.dir)
+	return out, nil
 }
 
-// code writes the bytes of one coding, durable but for their name.
-func (d *draft) code(ctx context.Context, name string) (*output, error) {
+// code stores the bytes of one coding, and completes the file with them.
+func (d *draft) code(ctx context.Context, head []byte, name string, f *millrace.File) error {
 	c := identity
 	if name != "" {
 		var ok bool
 		if c, ok = codingOf(name); !ok {
-			return nil, fmt.Errorf("%w: there is no such coding", millrace.ErrInvalid)
+			return fmt.Errorf("%w: there is no such coding", millrace.ErrInvalid)
 		}
 	}
-	f, err := os.CreateTemp(d.shelf.press.dir, unfinished+"*")
+	body, err := d.body.Reader()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	d.temps = append(d.temps, f)
-	o := &output{coding: c, f: f, buf: bufio.NewWriterSize(f, 256<<10), sum: sha256.New()}
-	if o.enc, err = stream(c, o); err != nil {
-		return nil, err
+	var coded spool.Spool
+	defer coded.Close()
+	sum := sha256.New()
+	buf := bufio.NewWriterSize(io.MultiWriter(&coded, sum), 256<<10)
+	enc, err := stream(c, buf)
+	if err != nil {
+		return err
 	}
-	if _, err := d.f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+	if _, err := io.CopyBuffer(&stoppable{ctx, enc}, io.MultiReader(bytes.NewReader(head), body), make([]byte, 256<<10)); err != nil {
+		return err
 	}
-	if _, err := io.CopyBuffer(&stoppable{ctx, o.enc}, struct{ io.Reader }{d.f}, make([]byte, 256<<10)); err != nil {
-		return nil, err
+	if err := errors.Join(enc.Close(), buf.Flush()); err != nil {
+		return err
 	}
-	return o, errors.Join(o.enc.Close(), o.buf.Flush(), f.Chmod(0o644), f.Sync())
+	f.Coding, f.Size, f.Sum = name, coded.Size(), hex.EncodeToString(sum.Sum(nil))
+	r, err := coded.Reader()
+	if err != nil {
+		return err
+	}
+	return d.shelf.press.artifacts.Put(ctx, (&shelved{File: *f}).name(), r)
 }
 
 // Discard implements [millrace.Draft].
-func (d *draft) Discard() {
-	if d.f == nil {
-		return
+func (d *draft) Discard() { d.body.Close() }
+
+// stoppable ends a long coding soon after its context is cancelled.
+type stoppable struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s *stoppable) Write(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
 	}
-	for _, f := range append(d.temps, d.f) {
-		f.Close()
-		_ = os.Remove(f.Name()) // renamed away when all went well
-	}
-	d.f = nil
+	return s.w.Write(b)
 }

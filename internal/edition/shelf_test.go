@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +37,7 @@ func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Tim
 		return time.Time{}, err
 	}
 	var paths []string
-	kept := false
+	var kept []millrace.File // of the view
 	for _, f := range s.Held() {
 		var was struct {
 			Hour time.Time
@@ -46,32 +46,33 @@ func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Tim
 		if err := json.Unmarshal(f.Note, &was); err != nil {
 			return time.Time{}, err
 		}
-		if was.Hour.Equal(hour) {
+		switch {
+		case !was.Hour.Equal(hour):
+		case was.Seq == v.seq:
+			kept = append(kept, f)
+		default:
 			s.Keep(f)
 			paths = append(paths, f.Path)
-			kept = kept || was.Seq == v.seq
 		}
 	}
-	if !kept {
+	if len(kept) == 3 {
+		for _, f := range kept {
+			s.Keep(f)
+			paths = append(paths, f.Path)
+		}
+	} else {
 		r.made++
 		d, err := s.Draft()
 		if err != nil {
 			return time.Time{}, err
 		}
 		defer d.Discard()
-		if _, err := io.WriteString(d, "pages: 0000\n"); err != nil {
-			return time.Time{}, err
-		}
-		for id, t := range v.m {
-			_ = id
-			if _, err := fmt.Fprintln(d, len(t.body)); err != nil {
+		for _, id := range slices.Sorted(maps.Keys(v.m)) {
+			if _, err := fmt.Fprintln(d, len(v.m[id].body)); err != nil {
 				return time.Time{}, err
 			}
 		}
-		if _, err := d.WriteAt(fmt.Appendf(nil, "%04d", len(v.m)), 7); err != nil {
-			return time.Time{}, err
-		}
-		files, err := d.Finish(ctx, millrace.File{
+		files, err := d.Finish(ctx, fmt.Appendf(nil, "pages: %04d\n", len(v.m)), millrace.File{
 			ETag: fmt.Sprint("seq", v.seq), Modified: timeOf(v.seq), Note: note,
 			Header: http.Header{"Content-Type": {"text/x-pages"}, "Cache-Control": {"public, max-age=60"}},
 		}, []string{"zstd", "gzip", ""}, func(coding, sum string) string { return "/files/" + sum + "." + coding })
@@ -82,12 +83,13 @@ func (r *filingRoom) Files(ctx context.Context, view millrace.View, now time.Tim
 			paths = append(paths, f.Path)
 		}
 	}
+	index := hour.String() + "\n" + strings.Join(paths, "\n")
 	return hour.Add(time.Hour), s.Put(ctx, &millrace.Document{
 		Path: "/index.txt", Header: http.Header{"Content-Type": {"text/plain"}},
-		Write: func(_ context.Context, w io.Writer) error {
-			_, err := io.WriteString(w, hour.String()+"\n"+strings.Join(paths, "\n"))
+		Parts: millrace.Whole(index, func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, index)
 			return err
-		},
+		}),
 	})
 }
 
@@ -99,7 +101,7 @@ func listed(t *testing.T, p *Press) []string {
 
 func TestShelf(t *testing.T) {
 	now := epochStart.Truncate(time.Hour).Add(time.Minute)
-	site, room, dir := newMemSite(20), &filingRoom{}, t.TempDir()
+	site, room, dir := newMemSite(20), &filingRoom{}, newArtifacts()
 	o := &Options{Now: func() time.Time { return now }, Grace: time.Nanosecond}
 	p := pressIn(t, site, room, dir, o)
 	publish(t, p)
@@ -172,12 +174,12 @@ func TestShelf(t *testing.T) {
 	if w := ask(t, p, "GET", first[0]); w.Code != 0 {
 		t.Errorf("a file that is over: %d", w.Code)
 	}
-	time.Sleep(time.Millisecond) // of the grace
-	if err := p.collect(t.Context(), nil, time.Now()); err != nil {
+	if err := p.collect(t.Context(), nil, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := filepath.Glob(filepath.Join(dir, "*"+fileSuffix)); err != nil || len(files) != 3 {
-		t.Errorf("on the disk: %q %v", files, err)
+	files := slices.DeleteFunc(stored(t, p), func(name string) bool { return !strings.HasSuffix(name, fileSuffix) })
+	if len(files) != 3 {
+		t.Errorf("artifacts: %q", files)
 	}
 	if err := twin.follow(t.Context()); err != nil {
 		t.Fatal(err)
@@ -185,18 +187,31 @@ func TestShelf(t *testing.T) {
 	if got := listed(t, twin); !slices.Equal(got, listed(t, p)) {
 		t.Errorf("the other process has %q", got)
 	}
+}
 
-	// What is damaged is made again when a process starts.
-	path := filepath.Join(dir, p.Current().manifest.Shelf[0].name())
-	if err := os.WriteFile(path, bytes.Repeat([]byte("x"), int(p.Current().manifest.Shelf[0].Size)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	again := &filingRoom{}
-	p = pressIn(t, site, again, dir, o)
-	publish(t, p)
-	w := ask(t, p, "GET", listed(t, p)[0])
-	if w.Code != 200 || again.made != 0 && !strings.HasPrefix(decoded(t, w.Header().Get("Content-Encoding"), w.Body.Bytes()), "pages: 0020") {
-		t.Errorf("after the damage: %d, made %d times", w.Code, again.made)
+// A file that is missing or damaged is no answer, and is made again.
+func TestFileLost(t *testing.T) {
+	for name, lose := range losses {
+		t.Run(name, func(t *testing.T) {
+			p := newTestPress(t, newMemSite(20), &filingRoom{}, nil)
+			publish(t, p)
+			lose(t, p, p.Current().manifest.Shelf[0].name())
+			path := listed(t, p)[0]
+			for range 2 {
+				_, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+				if status := millrace.Status(err); err == nil || status != http.StatusServiceUnavailable && !errors.Is(err, ErrBroken) {
+					t.Errorf("an answer without a file: %v", err)
+				}
+			}
+			if w := ask(t, p, "GET", listed(t, p)[2]); w.Code != http.StatusOK {
+				t.Errorf("another file: %d", w.Code)
+			}
+			publish(t, p)
+			w := ask(t, p, "GET", path)
+			if w.Code != http.StatusOK || !strings.HasPrefix(decoded(t, "zstd", w.Body.Bytes()), "pages: 0020") {
+				t.Errorf("made again: %d", w.Code)
+			}
+		})
 	}
 }
 
@@ -224,18 +239,15 @@ func decoded(t *testing.T, coding string, b []byte) string {
 
 var errNoLuck = errors.New("no luck")
 
-// A draft that is given up, or whose room fails, leaves nothing behind.
+// A draft that is given up, or whose room fails, stores nothing.
 func TestShelfFails(t *testing.T) {
-	site, dir := newMemSite(3), t.TempDir()
-	p := pressIn(t, site, &failingRoom{}, dir, nil)
+	p := newTestPress(t, newMemSite(3), &failingRoom{}, nil)
 	if _, err := p.Publish(t.Context()); !errors.Is(err, errNoLuck) {
 		t.Errorf("%v", err)
 	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
-		for _, f := range files {
-			if strings.HasPrefix(f.Name(), unfinished) {
-				t.Errorf("left behind: %s", f.Name())
-			}
+	for _, name := range stored(t, p) {
+		if strings.HasSuffix(name, fileSuffix) {
+			t.Errorf("left behind: %s", name)
 		}
 	}
 }
@@ -251,7 +263,7 @@ func (*failingRoom) Files(ctx context.Context, _ millrace.View, _ time.Time, s m
 	if _, err := d.Write([]byte("half")); err != nil {
 		return time.Time{}, err
 	}
-	if _, err := d.Finish(ctx, millrace.File{ETag: "x"}, []string{"none-such"}, func(_, sum string) string { return "/" + sum }); err == nil {
+	if _, err := d.Finish(ctx, nil, millrace.File{ETag: "x"}, []string{"none-such"}, func(_, sum string) string { return "/" + sum }); err == nil {
 		return time.Time{}, fmt.Errorf("a coding that does not exist was taken")
 	}
 	return time.Time{}, errNoLuck

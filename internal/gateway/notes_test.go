@@ -124,7 +124,7 @@ func (n *notes) writes(text string) func(context.Context, io.Writer) error {
 
 func (n *notes) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		yield(&millrace.Document{Path: "/notes/all", Large: true, Header: http.Header{"Content-Type": {"text/plain"}}, Write: func(ctx context.Context, w io.Writer) error {
+		yield(&millrace.Document{Path: "/notes/all", Large: true, Header: http.Header{"Content-Type": {"text/plain"}}, Parts: millrace.Whole(fmt.Sprint(v.Site().Seq), func(ctx context.Context, w io.Writer) error {
 			for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
 				if err != nil {
 					return err
@@ -132,7 +132,7 @@ func (n *notes) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Docu
 				fmt.Fprintln(w, p.Title, millrace.Text(p.Blocks))
 			}
 			return nil
-		}}, nil)
+		})}, nil)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
@@ -36,14 +37,12 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 		p.URL = strings.TrimSuffix(base, "/") + p.URL
 	}
 	view := protocoltest.NewView(millrace.Site{Base: base, Docs: base, Epoch: "e", Seq: 1, Time: past}, pages, taggers...)
-	press, err := edition.NewPress((&oneView{view: view}).source(), rooms, t.TempDir(), &edition.Options{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	press := edition.NewPress((&oneView{view: view}).source(), rooms, artifactmemory.New(nil), &edition.Options{Log: slog.New(slog.DiscardHandler)})
 	if _, err := press.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	o.Base, o.Docs = base, base
+	var err error
 	if o.Origin, err = NewFiles(site(), base, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol/protocoltest"
 	"github.com/millrace/millrace/protocol/tct01"
@@ -144,10 +145,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 		s.site = new(oneView)
 	}
 	s.site.view = view
-	press, err := edition.NewPress(s.site.source(), rooms, t.TempDir(), eo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	press := edition.NewPress(s.site.source(), rooms, artifactmemory.New(nil), eo)
 	if !s.unready {
 		if _, err := press.Publish(t.Context()); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/mirror"
@@ -28,7 +29,7 @@ import (
 func TestFolderToClient(t *testing.T) {
 	const base = "http://handbook.test/"
 	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
-	dir, state := t.TempDir(), t.TempDir()
+	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../testdata/sites/handbook")); err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +56,11 @@ func TestFolderToClient(t *testing.T) {
 		}
 		return report
 	}
+	artifacts := artifactmemory.New(nil)
 	newGateway := func() (*Gateway, *edition.Press) {
 		t.Helper()
-		press, err := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}},
-			filepath.Join(state, "files"), &edition.Options{Log: log})
-		if err != nil {
-			t.Fatal(err)
-		}
+		press := edition.NewPress(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Room{{Name: room.Name, Publisher: room.NewPublisher(nil)}},
+			artifacts, &edition.Options{Log: log})
 		origin, err := NewFiles(f, base, log)
 		if err != nil {
 			t.Fatal(err)

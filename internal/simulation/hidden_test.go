@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
@@ -73,9 +74,12 @@ func (c *closet) open(v millrace.Visibility) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if c.press, err = edition.NewPress(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.rooms, filepath.Join(c.dir, "files"), &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)}); err != nil {
+	artifacts, err := artifactdir.Open(filepath.Join(c.dir, "files"))
+	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.t.Cleanup(func() { _ = artifacts.Close() })
+	c.press = edition.NewPress(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.rooms, artifacts, &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)})
 	gate, err := gateway.New(c.press, &gateway.Options{Base: base, Visibility: v})
 	if err != nil {
 		c.t.Fatal(err)

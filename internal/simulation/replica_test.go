@@ -12,10 +12,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/pipenet"
@@ -94,9 +96,12 @@ func (w *world) replica(i int) func(l *life) error {
 		g := &gate{gen: pub.Name()}
 		via := &publishing{Publication: pub, w: w, l: l, g: g}
 		o := &edition.Options{Key: fmt.Sprint(w.items), Grace: time.Minute, Log: w.logger(l.name)}
-		if g.press, err = edition.NewPress(edition.Source{Store: db, Site: site, Publication: via}, w.published(l, g), dir, o); err != nil {
+		artifacts, err := artifactdir.Open(dir)
+		if err != nil {
 			return err
 		}
+		defer func() { _ = artifacts.Close() }()
+		g.press = edition.NewPress(edition.Source{Store: db, Site: site, Publication: via}, w.published(l, g), artifacts, o)
 		surface, err := gateway.New(g.press, &gateway.Options{Base: base, Log: w.logger(l.name)})
 		if err != nil {
 			return err
@@ -253,17 +258,11 @@ func (d *watchedDraft) Write(b []byte) (int, error) {
 	return d.Draft.Write(b)
 }
 
-// WriteAt changes what has been written.
-func (d *watchedDraft) WriteAt(b []byte, at int64) (int, error) {
-	copy(d.body[at:], b)
-	return d.Draft.WriteAt(b, at)
-}
-
 // Finish writes down the files.
-func (d *watchedDraft) Finish(ctx context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
-	files, err := d.Draft.Finish(ctx, f, codings, name)
+func (d *watchedDraft) Finish(ctx context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+	files, err := d.Draft.Finish(ctx, head, f, codings, name)
 	for _, made := range files {
-		d.o.make(made.Path, made.ETag, sha256.Sum256(d.body))
+		d.o.make(made.Path, made.ETag, sha256.Sum256(slices.Concat(head, d.body)))
 	}
 	return files, err
 }

@@ -29,7 +29,11 @@ func TestWrite(t *testing.T) {
 		t.Error(diff)
 	}
 	got = nil
-	for e, err := range Parse(bytes.NewReader(Index(millrace.Site{Docs: "https://example.com/"}, 2)), nil) {
+	var index bytes.Buffer
+	if err := Index(millrace.Site{Docs: "https://example.com/"}, 2).Write(t.Context(), &index); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range Parse(&index, nil) {
 		if err != nil || !e.Sitemap {
 			t.Errorf("%+v, %v", e, err)
 		}

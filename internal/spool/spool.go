@@ -1,11 +1,10 @@
-// Package spool keeps what has to be read twice, such as a list that is verified
-// before anything of it is believed: in memory while it is small, in a
+// Package spool keeps bytes that are read again, such as a list that is verified
+// before anything of it is believed: in memory while they are few, in a
 // temporary file otherwise.
 package spool
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,50 +14,61 @@ import (
 
 const memory = 1 << 20
 
-// Spool is a body that was kept.
+// Spool is an [io.Writer] that keeps what is written. The zero value is empty.
 type Spool struct {
-	head []byte
+	head bytes.Buffer
 	file *os.File // nil: head is all
+	size int64
 }
 
 // New keeps a body of at most limit bytes, whoever's client it is that brings
 // them. Errors are the body's own, ErrTooLarge, or those of the temporary file.
 func New(r io.Reader, limit int64) (*Spool, error) {
-	r = &bounded{r, limit}
-	var buf bytes.Buffer
-	if _, err := io.CopyN(&buf, r, memory); err != nil {
-		if errors.Is(err, io.EOF) {
-			return &Spool{head: buf.Bytes()}, nil
-		}
-		return nil, err
-	}
-	file, err := os.CreateTemp("", "millrace-*")
-	if err != nil {
-		return nil, fmt.Errorf("a place to keep it: %w", err)
-	}
-	// Where a file without a name can be, it goes with the process, however
-	// that ends.
-	_ = os.Remove(file.Name())
-	s := &Spool{head: buf.Bytes(), file: file}
-	if _, err := io.Copy(file, r); err != nil {
+	s := new(Spool)
+	if _, err := io.Copy(s, &bounded{r, limit}); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// Reader gives the body from its start. Only one may be in use.
+// Write implements [io.Writer]. Errors are those of the temporary file.
+func (s *Spool) Write(b []byte) (int, error) {
+	if s.file == nil && s.head.Len()+len(b) <= memory {
+		s.size += int64(len(b))
+		return s.head.Write(b)
+	}
+	if s.file == nil {
+		file, err := os.CreateTemp("", "millrace-*")
+		if err != nil {
+			return 0, fmt.Errorf("create temporary file: %w", err)
+		}
+		// Where a file without a name can be, it goes with the process, however
+		// that ends.
+		_ = os.Remove(file.Name())
+		s.file = file
+	}
+	n, err := s.file.Write(b)
+	s.size += int64(n)
+	return n, err
+}
+
+// Size returns the number of bytes.
+func (s *Spool) Size() int64 { return s.size }
+
+// Reader returns a reader of all bytes. Only one may be in use, and nothing may be
+// written meanwhile.
 func (s *Spool) Reader() (io.Reader, error) {
 	if s.file == nil {
-		return bytes.NewReader(s.head), nil
+		return bytes.NewReader(s.head.Bytes()), nil
 	}
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	return io.MultiReader(bytes.NewReader(s.head), s.file), nil
+	return io.MultiReader(bytes.NewReader(s.head.Bytes()), s.file), nil
 }
 
-// Close forgets the body. It may be called more than once.
+// Close frees the bytes. It may be called more than once.
 func (s *Spool) Close() {
 	if s.file != nil {
 		_ = s.file.Close()

@@ -17,9 +17,9 @@ import (
 // sections. It changes only when those do.
 type Overview struct {
 	Document
-	path  string          // under the documents' base
-	tag   string          // ETag without quotes
-	named map[string]bool // identities of the pages that it names
+	path  string // under the documents' base
+	tag   string // ETag without quotes
+	names int    // pages that it names
 }
 
 // Most pages that an overview names: one for each section, or some of a site
@@ -72,13 +72,13 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 		return nil, err
 	}
 	site := v.Site()
-	o := &Overview{path: path, named: make(map[string]bool)}
+	o := &Overview{path: path}
 	home, err := v.Page(ctx, millrace.Ref{URL: homeOf(site)})
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
 		return nil, err
 	}
 	if doc := d.Document(site, home); doc != nil {
-		o.Document, o.named[homeOf(site)] = *doc, true
+		o.Document, o.names = *doc, 1
 		o.tag = d.tag(doc)
 		return o, nil
 	}
@@ -98,7 +98,7 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 				return nil, fmt.Errorf("site overview: %w", err)
 			}
 			fmt.Fprintf(&b, "\n- %s\n  %s", strings.Join(strings.Fields(cmp.Or(s.Name, titleOf(page, page.URL))), " "), page.URL)
-			o.named[canon.Relative(site.Base, page.URL)] = true
+			o.names++
 			if page.Modified.After(modified) {
 				modified = page.Modified
 			}
@@ -110,10 +110,4 @@ func (d *Draft) overview(ctx context.Context, v millrace.View) (*Overview, error
 	}
 	o.tag = d.tag(&o.Document)
 	return o, nil
-}
-
-// touched reports whether a change of a page can change the overview of a site.
-// One that brings or takes a section changes its validator.
-func (o *Overview) touched(site millrace.Site, url string) bool {
-	return o.named[canon.Relative(site.Base, url)]
 }

@@ -125,18 +125,19 @@ func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 // overviewDocument returns the M-URL of an overview. It is a large document,
 // because it changes with many pages.
 func (d *Draft) overviewDocument(site millrace.Site, o *Overview) *millrace.Document {
+	parts := millrace.Whole(o.tag, func(_ context.Context, w io.Writer) error {
+		return d.write(w, &o.Document, o.CanonicalURL, o.tag)
+	})
 	return &millrace.Document{
-		Path:    o.path,
-		ETag:    o.tag,
-		Header:  d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
-		OneTag:  true,
-		Alike:   true,
-		Large:   true,
-		Names:   int64(len(o.named)),
-		Touched: func(url string) bool { return o.touched(site, url) },
-		Write: func(_ context.Context, w io.Writer) error {
-			return d.write(w, &o.Document, o.CanonicalURL, o.tag)
-		},
+		Path:   o.path,
+		ETag:   o.tag,
+		Header: d.pageHeader(o.CanonicalURL, ParseTime(o.Modified)),
+		OneTag: true,
+		Alike:  true,
+		Large:  true,
+		Names:  int64(o.names),
+		Parts:  parts,
+		Write:  parts.Write,
 	}
 }
 

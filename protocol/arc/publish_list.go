@@ -70,7 +70,7 @@ func (p *publisher) large(path, contentType string, parts func(keyed bool) *mill
 	d := &millrace.Document{Path: path, Header: header(contentType), Large: true}
 	d.Parts, d.Write = form(p.o.Auth)
 	if !p.o.Auth && !p.o.Static {
-		d.PartsKeyed, d.WriteKeyed = form(true)
+		d.PartsKeyed, _ = form(true)
 	}
 	return d
 }

@@ -187,7 +187,7 @@ func TestList(t *testing.T) {
 	if p := list.page("/secret"); p["ai_snapshot"] != nil || p["crawl_priority"] != 0.5 || cmp.Diff(p["ai_tags"], []any{"sensitive"}) != "" || p["ai_summary"] != "public words" {
 		t.Errorf("what is sensitive is %v", p)
 	}
-	keyed := parse(t, text(t, docs[pathList].WriteKeyed))
+	keyed := parse(t, text(t, docs[pathList].PartsKeyed.Write))
 	want := map[string]any{
 		"ai_context": "sensitive", "page": "secret", "title": "Page /secret", "sections": []any{map[string]any{"context": "sensitive", "name": "inner"}},
 	}
@@ -201,7 +201,7 @@ func TestList(t *testing.T) {
 	if twin := docs[pathWellKnown]; twin.Same != pathList || text(t, twin.Write) != text(t, docs[pathList].Write) {
 		t.Error("the well-known list is another")
 	}
-	if yaml := text(t, docs[pathYAML].Write); strings.Contains(yaml, "inner") || !strings.Contains(text(t, docs[pathYAML].WriteKeyed), "inner") {
+	if yaml := text(t, docs[pathYAML].Write); strings.Contains(yaml, "inner") || !strings.Contains(text(t, docs[pathYAML].PartsKeyed.Write), "inner") {
 		t.Errorf("the twin in YAML is %s", yaml)
 	}
 }
@@ -212,18 +212,18 @@ func TestForms(t *testing.T) {
 	s := openShop(t, start)
 	s.put(plain("/", "home"), secret("/secret"))
 	for path, d := range s.docs(nil) {
-		if d.Large && (d.WriteKeyed == nil || strings.Contains(text(t, d.Write), "inner")) {
+		if d.Large && (d.PartsKeyed == nil || strings.Contains(text(t, d.Write), "inner")) {
 			t.Errorf("%s has one form, or shows too much", path)
 		}
 	}
 	for path, d := range s.docs(&protocol.PublisherOptions{Static: true}) {
-		if d.WriteKeyed != nil || strings.Contains(text(t, d.Write), "inner") {
+		if d.PartsKeyed != nil || strings.Contains(text(t, d.Write), "inner") {
 			t.Errorf("%s of files has two forms, or shows too much", path)
 		}
 	}
 	full := 0
 	for path, d := range s.docs(&protocol.PublisherOptions{Auth: true}) {
-		if d.WriteKeyed != nil {
+		if d.PartsKeyed != nil {
 			t.Errorf("%s behind a key has two forms", path)
 		}
 		body := text(t, d.Write)
@@ -248,7 +248,7 @@ func TestLargeEntry(t *testing.T) {
 	over.Extra = map[string]json.RawMessage{Name: json.RawMessage(`{"page":"over","content":"` + strings.Repeat("x", maxSnapshot) + `"}`)}
 	s.put(long, hidden, over)
 	docs := s.docs(nil)
-	list, keyed := parse(t, text(t, docs[pathList].Write)), parse(t, text(t, docs[pathList].WriteKeyed))
+	list, keyed := parse(t, text(t, docs[pathList].Write)), parse(t, text(t, docs[pathList].PartsKeyed.Write))
 	if got := list.page("/long")["ai_snapshot"].(map[string]any)["content"]; got != strings.Repeat("x", 2*maxTag) {
 		t.Errorf("the snapshot of a large entry is %.60v", got)
 	}
@@ -325,7 +325,7 @@ func TestDeltas(t *testing.T) {
 	if list := parse(t, text(t, today.Write)); list.Generated != "2026-03-10T13:00:00Z" || list.page("/secret2")["ai_snapshot"] != nil {
 		t.Errorf("the delta of today is %+v", list)
 	}
-	if list := parse(t, text(t, today.WriteKeyed)); list.page("/secret2")["ai_snapshot"] == nil {
+	if list := parse(t, text(t, today.PartsKeyed.Write)); list.page("/secret2")["ai_snapshot"] == nil {
 		t.Errorf("for those with a key the delta of today is %+v", list)
 	}
 	if list := parse(t, text(t, docs[pathDeltas+"2026-03-08.json"].Write)); list.page("/b")["crawl_priority"] != 1.0 || list.Generated != "2026-03-08T12:00:00Z" {

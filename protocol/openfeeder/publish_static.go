@@ -127,12 +127,14 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 		for i := range files {
 			d := p.document(staticIndex(i), "")
 			d.Large, d.Names = true, int64(min(limit, published-i*limit))
-			d.Write = func(ctx context.Context, w io.Writer) error {
+			version := fmt.Sprintf("%s %d %d", v.Site().At(v.Site().Seq), files, limit)
+			d.Parts = millrace.Whole(version, func(ctx context.Context, w io.Writer) error {
 				if err := p.writeStatic(ctx, v, i, files, limit, w); err != nil {
 					return fmt.Errorf("%s: index: %w", Name, err)
 				}
 				return nil
-			}
+			})
+			d.Write = d.Parts.Write
 			if !yield(d, nil) {
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -85,16 +86,8 @@ func (d *draft) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// WriteAt implements [io.WriterAt].
-func (d *draft) WriteAt(b []byte, at int64) (int, error) {
-	if at < 0 || at+int64(len(b)) > int64(len(d.body)) {
-		return 0, fmt.Errorf("write at %d of a draft of %d bytes", at, len(d.body))
-	}
-	return copy(d.body[at:], b), nil
-}
-
 // Finish implements [millrace.Draft].
-func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
+func (d *draft) Finish(_ context.Context, head []byte, f millrace.File, codings []string, name func(coding, sum string) string) ([]millrace.File, error) {
 	var out []millrace.File
 	for _, c := range codings {
 		var b bytes.Buffer
@@ -112,7 +105,7 @@ func (d *draft) Finish(_ context.Context, f millrace.File, codings []string, nam
 		if err != nil {
 			return nil, err
 		}
-		if _, err := w.Write(d.body); err != nil {
+		if _, err := w.Write(slices.Concat(head, d.body)); err != nil {
 			return nil, err
 		}
 		if err := w.Close(); err != nil {

@@ -2,7 +2,6 @@ package scp
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,16 +35,10 @@ func sitemapDocument(v millrace.View, i, shards int, head string, in ...sitemap.
 	}
 }
 
-// indexDocument names all sitemaps. It is short enough to be made anew each
-// time, since what it says changes with their number.
+// indexDocument names all sitemaps.
 func indexDocument(v millrace.View, shards int) *millrace.Document {
-	return &millrace.Document{
-		Path: indexPath, Header: sitemapHeader(), Large: true,
-		Write: func(_ context.Context, w io.Writer) error {
-			_, err := w.Write(sitemap.Index(v.Site(), shards))
-			return err
-		},
-	}
+	parts := sitemap.Index(v.Site(), shards)
+	return &millrace.Document{Path: indexPath, Header: sitemapHeader(), Large: true, Parts: parts, Write: parts.Write}
 }
 
 // sitemap makes the sitemap with the SCP elements and the first pages.

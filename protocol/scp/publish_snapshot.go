@@ -125,27 +125,26 @@ const maxLineKept = 4 << 20
 // collection is a file of SCP on its way.
 type collection struct {
 	group
-	draft  millrace.Draft
-	sum    hash.Hash
-	digits int64 // where those of the checksum are; 0 = there is none
+	draft millrace.Draft
+	head  Metadata
+	sum   hash.Hash
 }
 
-// start begins a collection with its metadata.
+// start begins a collection.
 func (pl *plan) start(n *note) (*collection, error) {
 	n.Key, n.Made, n.Expires = pl.key, pl.now, pl.period.after().end
 	m := Metadata{ID: n.ID, Section: n.Section, Type: "snapshot", Generated: n.Generated, Since: n.Since, Version: version}
 	if n.delta() {
 		m.Type = "delta"
 	}
-	line, digits := m.line(pl.bare)
 	d, err := pl.shelf.Draft()
 	if err != nil {
 		return nil, err
 	}
-	c := &collection{group: group{note: *n}, draft: d, sum: sha256.New(), digits: int64(digits)}
+	c := &collection{group: group{note: *n}, draft: d, head: m, sum: sha256.New()}
+	line, _ := m.line(pl.bare)
 	c.sum.Write(cutChecksum(line))
-	_, err = d.Write(line)
-	return c, err
+	return c, nil
 }
 
 // add appends the line of one page.
@@ -159,11 +158,10 @@ func (c *collection) add(line []byte) error {
 // finish makes the files of a collection.
 func (pl *plan) finish(ctx context.Context, c *collection) error {
 	tag := "" // each coding gets its own
-	if c.digits > 0 {
+	head, digits := c.head.line(pl.bare)
+	if digits > 0 {
 		sum := hex.EncodeToString(c.sum.Sum(nil))
-		if _, err := c.draft.WriteAt([]byte(sum), c.digits); err != nil {
-			return err
-		}
+		copy(head[digits:], sum)
 		tag = hashPrefix + sum
 	}
 	slices.Sort(c.Holds)
@@ -171,7 +169,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	if err != nil {
 		return err
 	}
-	c.files, err = c.draft.Finish(ctx, millrace.File{
+	c.files, err = c.draft.Finish(ctx, head, millrace.File{
 		ETag: tag, Modified: c.Generated, Names: int64(c.Pages), Note: raw,
 		Header: pl.header(&c.note),
 	}, codings, func(coding, sum string) string {

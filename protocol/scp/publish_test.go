@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/sitemap"
 	"github.com/millrace/millrace/protocol"
@@ -37,12 +38,13 @@ func publishing(t *testing.T, o *protocol.PublisherOptions) *published {
 
 func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir string) *edition.Press {
 	t.Helper()
-	press, err := edition.NewPress(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Room{{Name: Name, Publisher: NewPublisher(o)}}, dir,
-		&edition.Options{Now: func() time.Time { return p.now }, Log: slog.New(slog.DiscardHandler)})
+	artifacts, err := artifactdir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return press
+	t.Cleanup(func() { _ = artifacts.Close() })
+	return edition.NewPress(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Room{{Name: Name, Publisher: NewPublisher(o)}}, artifacts,
+		&edition.Options{Now: func() time.Time { return p.now }, Log: slog.New(slog.DiscardHandler)})
 }
 
 // put changes pages; a text of "" deletes one.

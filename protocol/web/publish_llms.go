@@ -24,7 +24,7 @@ func listHeader() http.Header {
 	return http.Header{"Content-Type": {listType + "; charset=utf-8"}, "Cache-Control": {revalidate}}
 }
 
-// list returns one file of llms.txt. Its validator follows from the plan, so that
+// list returns one file of llms.txt. The version of its parts follows from the plan:
 // a file is written only when it has changed.
 func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millrace.Document, error) {
 	head, err := p.head(ctx, v, l)
@@ -45,16 +45,13 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 			fmt.Fprintf(sum, "%x\n", piece.sum)
 		}
 	}
-	return &millrace.Document{
-		Path: l.path, ETag: "llms-" + hex.EncodeToString(sum.Sum(nil))[:hashLen], Header: listHeader(), Large: true, Names: l.named(),
-		Touched: func(string) bool { return false },
-		Write: func(ctx context.Context, w io.Writer) error {
-			if err := p.writeList(ctx, v, l, w); err != nil {
-				return fmt.Errorf("%s: %s: %w", Name, l.path, err)
-			}
-			return nil
-		},
-	}, nil
+	parts := millrace.Whole(hex.EncodeToString(sum.Sum(nil))[:hashLen], func(ctx context.Context, w io.Writer) error {
+		if err := p.writeList(ctx, v, l, w); err != nil {
+			return fmt.Errorf("%s: %s: %w", Name, l.path, err)
+		}
+		return nil
+	})
+	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Names: l.named(), Parts: parts, Write: parts.Write}, nil
 }
 
 // named gives how many pages the file names itself: of others it names the

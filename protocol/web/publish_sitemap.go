@@ -2,8 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -52,14 +50,8 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 	if shards == 1 {
 		return out
 	}
-	// The index is short, and says another thing whenever their number does.
-	return append(out, &millrace.Document{
-		Path: sitemap.IndexPath, Header: sitemapHeader(), Large: true,
-		Write: func(_ context.Context, w io.Writer) error {
-			_, err := w.Write(sitemap.Index(v.Site(), shards))
-			return err
-		},
-	})
+	parts := sitemap.Index(v.Site(), shards)
+	return append(out, &millrace.Document{Path: sitemap.IndexPath, Header: sitemapHeader(), Large: true, Parts: parts, Write: parts.Write})
 }
 
 // announceSitemaps names the sitemaps in robots.txt.

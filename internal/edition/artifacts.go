@@ -1,0 +1,156 @@
+package edition
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/store"
+)
+
+// grace is how long an artifact stays once no manifest of the store names it: for
+// responses that are under way, and for processes that serve the edition before.
+const grace = 2 * time.Hour
+
+// beyond calls f for every artifact of the manifest that another does not have,
+// with its size in bytes, -1 if the manifest does not have that.
+func (m *manifest) beyond(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
+	for i := range m.Documents {
+		if err := m.Documents[i].beyond(ctx, store, other.document(m.Documents[i].Path), f); err != nil {
+			return err
+		}
+	}
+	have := make(map[string]bool)
+	if other != nil {
+		for i := range other.Shelf {
+			have[other.Shelf[i].name()] = true
+		}
+	}
+	for i := range m.Shelf {
+		if name := m.Shelf[i].name(); !have[name] {
+			if err := f(name, m.Shelf[i].Size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// beyond calls f for every artifact of the document that another does not have.
+func (d *large) beyond(ctx context.Context, store artifact.Store, other *large, f func(name string, size int64) error) error {
+	for ; d != nil; d = d.Keyed {
+		err := d.Chunks.Tree.beyond(ctx, store, other.tree(), func(b *branch, height int) error {
+			if height > 0 {
+				return f(b.node(), -1)
+			}
+			return f(b.chunk(), b.Coded)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Path, err)
+		}
+		if other != nil {
+			other = other.Keyed
+		}
+	}
+	return nil
+}
+
+// exists returns a function that returns an error if an artifact is absent or has
+// another size.
+func (p *Press) exists(ctx context.Context) func(name string, size int64) error {
+	return func(name string, size int64) error {
+		info, err := p.artifacts.Stat(ctx, name)
+		if err == nil && size >= 0 && info.Size != size {
+			err = fmt.Errorf("%s has %d bytes, not %d: %w", name, info.Size, size, millrace.ErrInvalid)
+		}
+		return err
+	}
+}
+
+// served returns the manifest of the current edition, nil if there is none or an
+// artifact of it is missing.
+func (p *Press) served() *manifest {
+	if ed := p.current.Load(); ed != nil && !p.doubted {
+		return ed.manifest
+	}
+	return nil
+}
+
+// touch begins the grace period of the artifacts that another manifest does not
+// have again.
+func (p *Press) touch(ctx context.Context, m, but *manifest) error {
+	return m.beyond(ctx, p.artifacts, but, func(name string, _ int64) error {
+		if err := artifact.Touch(ctx, p.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
+			return err
+		}
+		return nil
+	})
+}
+
+// collect deletes the artifacts that no manifest of the store names, after their
+// grace period. It looks for them once an hour. retired is the manifest that was
+// just superseded, nil if none was: the period of its artifacts begins.
+func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) error {
+	ed := p.current.Load()
+	if retired != nil {
+		if err := p.touch(ctx, retired, ed.manifest); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			return err
+		}
+	}
+	if now.Sub(p.collected) < min(time.Hour, p.grace) {
+		return nil
+	}
+	p.collected = now
+	return lease.Wait(ctx, p.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
+		needed := make(map[string]bool)
+		need := func(name string, _ int64) error {
+			needed[name] = true
+			return nil
+		}
+		if err := ed.manifest.beyond(ctx, p.artifacts, nil, need); err != nil {
+			return err
+		}
+		for raw, err := range p.from.Store.Manifests(ctx) {
+			m := new(manifest)
+			if err == nil {
+				err = json.Unmarshal(raw, m)
+			}
+			if err == nil && m.Format == manifestFormat {
+				m.index()
+				err = m.beyond(ctx, p.artifacts, ed.manifest, need)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for info, err := range p.artifacts.List(ctx, "") {
+			if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= p.grace {
+				err = p.artifacts.Delete(ctx, info.Name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keep renews the artifacts of the current edition if the store does not name its
+// manifest any more.
+func (p *Press) keep(ctx context.Context, now time.Time) error {
+	ed := p.current.Load()
+	if now.Sub(p.kept) < p.grace/2 {
+		return nil
+	}
+	p.kept = now
+	_, stored, err := (*p.publication.Load()).Published(ctx)
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) || !ed.mended && stored.Number == ed.stored {
+		return err
+	}
+	return p.touch(ctx, ed.manifest, nil)
+}
