@@ -205,7 +205,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, s *serveCommand, o
 		return err
 	}
 	defer func() { err = errors.Join(err, artifacts.Close()) }()
-	press := edition.NewPress(from, published, artifacts, &edition.Options{Key: key, Log: p.log, Progress: p.refreshing("refreshing " + o.title)})
+	press := edition.NewPress(from, published, artifacts, &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Progress: p.refreshing("refreshing " + o.title)})
 	if err := o.once(ctx, p, site, r); err != nil {
 		return err
 	}

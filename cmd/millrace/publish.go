@@ -133,9 +133,8 @@ func (c *publishing) rooms(doors *doors, static, embeddings bool) (published []e
 	}
 	c.apply(&o)
 	c.Web.apply(&o)
-	key = buildVersion() + " "
 	if static {
-		key += "static "
+		key = "static "
 	}
 	if c.policy != nil {
 		key += "policy " + c.print + " of " + c.policy.Updated.Format(time.RFC3339) + " "

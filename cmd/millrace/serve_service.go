@@ -158,7 +158,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	o.busy.Store(o.source != nil)
-	pressO := &edition.Options{Key: key, Log: p.log, Busy: o.busy.Load, Progress: p.refreshing("refreshing " + o.title)}
+	pressO := &edition.Options{Key: key, Version: buildVersion(), Log: p.log, Busy: o.busy.Load, Progress: p.refreshing("refreshing " + o.title)}
 	if pressO.Signer, err = c.stamp(s.docs); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // still right. prev may be nil, or foreign: then all are made, and a document that
 // another configuration has changed is later than it was.
 func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (*manifest, error) {
-	m := &manifest{Format: manifestFormat, Key: p.key, Seq: view.Site().Seq}
+	m := &manifest{Format: manifestFormat, Key: p.key, Version: p.version, Seq: view.Site().Seq}
 	all, err := p.largeDocuments(ctx, view)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 	if old != nil && old.Room != d.room {
 		old = nil
 	}
-	reuse := old != nil && !prev.foreign && !since.unreachable && old.beyond(ctx, p.artifacts, p.served().document(d.Path), p.exists(ctx)) == nil
+	reuse := old != nil && !prev.foreign && prev.Version == p.version && !since.unreachable && old.beyond(ctx, p.artifacts, p.served().document(d.Path), p.exists(ctx)) == nil
 	one := func(parts *millrace.Parts, next, old *large, etag string, changed []string) error {
 		var earlier *chunked
 		if reuse && old != nil {

@@ -104,3 +104,70 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 		were = append(were, is...)
 	}
 }
+
+// Another version of the program builds the documents again, and publishes them
+// with the next change. The files stay. While both versions run, each serves what
+// the other publishes.
+func TestVersionKeepsFiles(t *testing.T) {
+	dir, site := newArtifacts(), newMemSite(6)
+	old := pressIn(t, site, &filingRoom{}, dir, &Options{Version: "1"})
+	publish(t, old)
+	files := listed(t, old)
+	if len(files) == 0 {
+		t.Fatal("no files")
+	}
+	p := pressIn(t, site, &filingRoom{}, dir, &Options{Version: "2"})
+	if err := p.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p.Current().manifest.Version != "2" || p.Current().stored != old.Current().stored {
+		t.Errorf("version %s of edition %d", p.Current().manifest.Version, p.Current().stored)
+	}
+	site.set("/1", "another text")
+	publish(t, p)
+	if err := old.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if old.Current().stored != p.Current().stored || old.Current().manifest.Version != "2" {
+		t.Errorf("the old version serves edition %d of version %s", old.Current().stored, old.Current().manifest.Version)
+	}
+	if changed, err := old.Publish(t.Context()); changed || err != nil {
+		t.Errorf("the old version publishes the same view again: %t %v", changed, err)
+	}
+	for _, path := range files {
+		for _, press := range []*Press{old, p} {
+			if _, err := press.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) == http.StatusGone {
+				t.Errorf("%s is withdrawn", path)
+			}
+		}
+	}
+}
+
+// Two configurations that publish in turns each continue their own documents, so
+// that an edit costs each of them the edit.
+func TestConfigurationsContinue(t *testing.T) {
+	dir, site := newArtifacts(), newMemSite(6)
+	one := pressIn(t, site, &headed{}, dir, &Options{Key: "one"})
+	two := pressIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
+	publish(t, one)
+	publish(t, two)
+	even := map[*Press]string{}
+	for _, p := range []*Press{one, two} {
+		even[p] = ask(t, p, "GET", "/even.txt").Header().Get("Last-Modified")
+	}
+	for i := range 3 {
+		site.set("/1", strings.Repeat("a text ", 3+i))
+		for _, p := range []*Press{one, two} {
+			publish(t, p)
+			if err := p.follow(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if p.Current().manifest.Key != p.key {
+				t.Errorf("%s serves the documents of %s", p.key, p.Current().manifest.Key)
+			}
+			if got := ask(t, p, "GET", "/even.txt").Header().Get("Last-Modified"); got != even[p] {
+				t.Errorf("a list that has not changed is of %s, and was of %s", got, even[p])
+			}
+		}
+	}
+}

@@ -19,7 +19,8 @@ const manifestFormat = 4
 // manifest is what the store keeps of an edition's large documents, as JSON.
 type manifest struct {
 	Format    int             `json:"format"`
-	Key       string          `json:"key"` // Options.Key of whoever built it
+	Key       string          `json:"key"`     // Options.Key of whoever built it
+	Version   string          `json:"version"` // Options.Version of whoever built it
 	Seq       uint64          `json:"seq"`
 	Cursor    millrace.Cursor `json:"cursor"` // of the log at seq
 	Documents []large         `json:"documents,omitempty"`
@@ -77,6 +78,10 @@ func (d *large) tree() *tree {
 	return &d.Chunks.Tree
 }
 
+// errForeign is the error of a manifest that another configuration made, or that
+// has another format.
+var errForeign = fmt.Errorf("made with another configuration: %w", millrace.ErrConflict)
+
 // readManifest decodes a manifest and checks that it can be served from. One
 // that was made under another key is given with the error.
 func readManifest(b []byte, key string) (*manifest, error) {
@@ -89,7 +94,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 		if m.Format != manifestFormat {
 			m = nil
 		}
-		return m, fmt.Errorf("manifest: %w: made by another version or configuration", millrace.ErrConflict)
+		return m, fmt.Errorf("manifest: %w", errForeign)
 	}
 	for _, f := range m.Shelf {
 		if sum, err := hex.DecodeString(f.Sum); err != nil || len(sum) != sha256.Size || f.Size < 0 || f.ETag == "" {

@@ -38,6 +38,10 @@ type Options struct {
 	// the names of the rooms, such as their options: a manifest that was made
 	// under another key is not served. "" is a key like any other.
 	Key string
+	// Version is that of the program, which decides about the bytes of documents as
+	// well. At start, the documents of another version are built again. While it
+	// runs, a process serves the editions that other versions publish.
+	Version string
 	// Grace is how long the artifacts of a superseded edition stay; 0 = 2 hours.
 	Grace time.Duration
 	// Progress receives the progress of bringing the publication up to the site,
@@ -97,14 +101,15 @@ func (ed *Edition) Room(path string) string {
 // Press publishes a site in every room. All methods are safe for concurrent
 // use.
 type Press struct {
-	from  Source
-	rooms []Room
-	key   string
-	grace time.Duration
-	view  func(millrace.View) millrace.View // as protocols get it
-	sign  Signer
-	now   func() time.Time
-	log   *slog.Logger
+	from    Source
+	rooms   []Room
+	key     string
+	version string
+	grace   time.Duration
+	view    func(millrace.View) millrace.View // as protocols get it
+	sign    Signer
+	now     func() time.Time
+	log     *slog.Logger
 
 	progress func(done, total int)
 	busy     func() bool
@@ -138,7 +143,7 @@ func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *
 	}
 	p := &Press{
 		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, view: o.Search,
-		key: o.Key, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
+		key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	p.publication.Store(&from.Publication)

@@ -35,18 +35,18 @@ func (p *Press) Refresh(ctx context.Context) error {
 }
 
 // follow makes the edition that another process has published the current one.
-// It ignores an edition of another version or configuration: the two would
-// replace each other's editions in turn. While it builds what is missing here,
-// another edition may be published: then it looks again at once, but not often.
+// It ignores an edition of another configuration, which has other documents. While
+// it builds what is missing here, another edition may be published: then it looks
+// again at once, but not often.
 func (p *Press) follow(ctx context.Context) error {
 	for range 3 {
-		_, prev, err := p.load(ctx)
+		_, _, err := p.load(ctx)
 		switch {
-		case errors.Is(err, millrace.ErrConflict) && prev != nil && !prev.foreign:
-			err = p.mend(ctx)
-		case errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrNotFound):
+		case err == nil, errors.Is(err, errForeign):
 			return nil
-		case err == nil:
+		case errors.Is(err, millrace.ErrConflict):
+			err = p.mend(ctx)
+		case errors.Is(err, millrace.ErrNotFound):
 			return nil
 		}
 		if err != nil {
@@ -60,8 +60,9 @@ func (p *Press) follow(ctx context.Context) error {
 // here. It also returns the edition's number and manifest, with an error as far
 // as the next edition can use them. ErrNotFound: this generation of the
 // publication has no edition; the manifest is that of the one that it was
-// forked from. ErrConflict: an artifact is missing, or another version or
-// configuration made the edition.
+// forked from. ErrConflict: an artifact is missing, or, at start, another version
+// made the edition. errForeign: another configuration did; the manifest is that of
+// the current edition if there is one.
 func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*p.publication.Load()).Published(ctx)
 	if millrace.ErrorCode(err) == "log-dropped" && p.from.Reopen != nil {
@@ -81,8 +82,15 @@ func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error
 	if ed := p.current.Load(); ed != nil && ed.stored == stored.Number && ed.View.Site().Epoch == view.Site().Epoch {
 		return stored.Number, ed.manifest, nil
 	}
-	if m, err = readManifest(stored.Manifest, p.key); err != nil {
-		p.log.Info("published edition is not reusable", "edition", stored.Number, "reason", err)
+	m, err = readManifest(stored.Manifest, p.key)
+	ed := p.current.Load()
+	switch {
+	case errors.Is(err, errForeign) && ed != nil && ed.View.Site().Epoch == view.Site().Epoch:
+		m = ed.manifest
+	case err == nil && m.Version != p.version && ed == nil:
+		err = fmt.Errorf("made by another version: %w", millrace.ErrConflict)
+	}
+	if err != nil { // a manifest that is damaged is no reason to stop
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
 	if err := m.beyond(ctx, p.artifacts, p.served(), p.exists(ctx)); err != nil {
@@ -92,9 +100,8 @@ func (p *Press) load(ctx context.Context) (number uint64, m *manifest, err error
 	return stored.Number, m, p.put(view, m, stored.Number, false)
 }
 
-// mend builds what is missing here of the published edition, and serves that
-// without publishing it. Where another version or configuration has published,
-// the two do not replace each other's editions in turn.
+// mend builds what is missing here of the published edition, or what this
+// version or configuration makes otherwise, and serves that without publishing it.
 func (p *Press) mend(ctx context.Context) error {
 	view, stored, err := (*p.publication.Load()).Published(ctx)
 	if err != nil {
