@@ -5,123 +5,123 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidwall/btree"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// log is the log of a site or of a generation of a publication. An entry is
-// never changed, only replaced.
+// log is the log of a site or of a generation of a publication: what it said
+// after each transaction.
 type log struct {
-	epoch          string
-	earlier        []millrace.Epoch
-	seq            uint64              // of the newest entry
-	time           time.Time           // of the newest entry
-	floor, horizon uint64              // views and cursors before them are refused
-	pages          map[string][]*entry // by identity, the oldest first; those of "" are of no page
+	epoch   string
+	earlier []millrace.Epoch
+	states  []*state // the oldest first; there is always one
+	horizon uint64   // cursors before it are refused, and states before it are gone
 }
 
-// entry is what the log says of a page from a sequence number on.
+// state is what a log says after a transaction. Once committed, it never changes.
+type state struct {
+	seq   uint64                     // of the newest entry
+	time  *time.Time                 // of the newest entry; it is set by commit
+	pages *btree.Map[string, *entry] // the newest entry of each page, by identity
+}
+
+// entry is what a log says of a page. It never changes.
 type entry struct {
 	record.Entry
 	url  string // identity
 	seq  uint64
-	time time.Time
-	tags map[string]tag // by protocol
+	time *time.Time
+	tags map[string]string // values by protocol
 }
 
-// tag is the value of a tag, and the first sequence number that has it, if that
-// is later than the entry's.
-type tag struct {
-	value string
-	since uint64
+func newLog() *log {
+	return &log{epoch: rand.Text(), states: []*state{{time: new(time.Time), pages: new(btree.Map[string, *entry])}}}
 }
 
-func newLog() *log { return &log{epoch: rand.Text(), pages: make(map[string][]*entry)} }
+// head returns the newest state.
+func (l *log) head() *state { return l.states[len(l.states)-1] }
 
-// at returns the entry of a page at a sequence number. A page without one has
-// the zero entry.
-func (l *log) at(url string, seq uint64) *entry {
-	for _, e := range slices.Backward(l.pages[url]) {
-		if e.seq <= seq {
-			return e
+// at returns the last state up to a sequence number.
+func (l *log) at(seq uint64) *state {
+	for _, s := range slices.Backward(l.states) {
+		if s.seq <= seq {
+			return s
 		}
 	}
-	return &entry{url: url}
-}
-
-// current returns the newest entry of a page.
-func (l *log) current(url string) *entry { return l.at(url, l.seq) }
-
-// stamp returns the time of a transaction. It is later than all before.
-func (l *log) stamp(now time.Time) time.Time {
-	if now = now.Truncate(time.Millisecond); !now.After(l.time) {
-		now = l.time.Add(time.Millisecond)
-	}
-	return now
-}
-
-// append adds an entry.
-func (l *log) append(url string, e record.Entry, at time.Time) *entry {
-	l.seq, l.time = l.seq+1, at
-	added := &entry{Entry: e, url: url, seq: l.seq, time: at}
-	l.pages[url] = append(l.pages[url], added)
-	return added
-}
-
-// replace replaces the newest entry of a page.
-func (l *log) replace(e *entry) {
-	h := l.pages[e.url]
-	h[len(h)-1] = e
+	return l.states[0]
 }
 
 // seqAt returns the last sequence number up to a limit that was committed at or
 // before a time.
 func (l *log) seqAt(limit uint64, t time.Time) (seq uint64) {
-	for _, h := range l.pages {
-		for _, e := range h {
-			if e.seq <= limit && !e.time.After(t) {
-				seq = max(seq, e.seq)
-			}
+	for _, s := range l.states {
+		if s.seq <= limit && !s.time.After(t) {
+			seq = s.seq
 		}
 	}
 	return seq
 }
 
-// compact drops what no view needs that is published or was the head since a
-// time, and no cursor from the log since another time. Tombstones stay longer.
-func (l *log) compact(published []uint64, head, logged, tombstones time.Time) {
-	l.floor = max(l.floor, slices.Min(append(published, l.seqAt(l.seq, head))))
-	l.horizon = max(l.horizon, min(l.floor, l.seqAt(l.seq, logged)))
-	for url, h := range l.pages {
-		var left []*entry
-		for i, e := range h {
-			needed := e.Present || e.seq >= l.horizon || e.time.After(tombstones)
-			if url != "" && i+1 < len(h) { // superseded
-				needed = h[i+1].seq > l.horizon
-			}
-			if needed {
-				left = append(left, e)
-			}
-		}
-		if l.pages[url] = left; len(left) == 0 {
-			delete(l.pages, url)
-		}
-	}
+// begin returns a copy of the newest state for a transaction.
+func (l *log) begin() *state {
+	last := l.head()
+	return &state{last.seq, new(time.Time), last.pages.Copy()}
 }
 
-// fork returns a log that continues l after a sequence number. at is the time of
-// its entry.
-func (l *log) fork(seq uint64, at time.Time) *log {
-	f := newLog()
-	f.earlier = append(slices.Clone(l.earlier), millrace.Epoch{Name: l.epoch, Last: seq})
-	f.seq, f.time, f.floor, f.horizon = seq, at, l.floor, l.horizon
-	for url, h := range l.pages {
-		for _, e := range h {
-			if e.seq <= seq {
-				f.pages[url] = append(f.pages[url], e)
-			}
+// commit makes the state of a transaction the newest one. The time of its entries
+// is later than all before.
+func (l *log) commit(s *state, now time.Time) {
+	last := l.head()
+	if s.seq == last.seq { // nothing but what no cursor tells
+		s.time = last.time
+		l.states = l.states[:len(l.states)-1]
+	} else if *s.time = now.Truncate(time.Millisecond); !s.time.After(*last.time) {
+		*s.time = last.time.Add(time.Millisecond)
+	}
+	l.states = append(l.states, s)
+}
+
+// entry returns the entry of a page. A page without one has the zero entry.
+func (s *state) entry(url string) *entry {
+	if e, ok := s.pages.Get(url); ok {
+		return e
+	}
+	return &entry{url: url}
+}
+
+// enter adds an entry of a page.
+func (s *state) enter(url string, e record.Entry, tags map[string]string) {
+	s.seq++
+	s.pages.Set(url, &entry{e, url, s.seq, s.time, tags})
+}
+
+// amend replaces the entry of a page, which keeps its sequence number.
+func (s *state) amend(old *entry, e record.Entry, tags map[string]string) {
+	s.pages.Set(old.url, &entry{e, old.url, old.seq, old.time, tags})
+}
+
+// compact drops what no cursor from the log since a time needs, nor any from
+// limit on. Tombstones stay longer.
+func (l *log) compact(limit uint64, logged, tombstones time.Time) {
+	l.horizon = max(l.horizon, min(limit, l.seqAt(l.head().seq, logged)))
+	next := l.begin()
+	for _, e := range next.pages.Values() {
+		if !e.Present && e.seq < l.horizon && !e.time.After(tombstones) {
+			next.pages.Delete(e.url)
 		}
 	}
+	l.commit(next, *l.head().time)
+	l.states = slices.DeleteFunc(l.states, func(s *state) bool { return s.seq < l.horizon })
+}
+
+// fork returns a log that continues l after a sequence number.
+func (l *log) fork(seq uint64) *log {
+	f := newLog()
+	f.earlier = append(slices.Clone(l.earlier), millrace.Epoch{Name: l.epoch, Last: seq})
+	f.horizon = l.horizon
+	f.states = slices.DeleteFunc(slices.Clone(l.states), func(s *state) bool { return s.seq > seq })
 	return f
 }
 

@@ -2,6 +2,9 @@
 // memory: the reference for other engines, and the store of most tests. It is
 // made to be read, not for large sites: a scan costs as much as the site has
 // pages.
+//
+// A transaction copies the newest state of a log, changes the copy and commits
+// it. The maps of states are trees that share what they have in common.
 package memory
 
 import (
@@ -9,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -26,31 +28,14 @@ type Store struct {
 
 	mu     sync.Mutex // of all below, and of what the sites have
 	sites  map[string]*siteData
-	state  map[[2]string][]byte
-	leases map[string]lease
+	values map[[2]string][]byte // of State
 }
 
-var (
-	_ store.Store = (*Store)(nil)
-	_ store.Usage = (*Store)(nil)
-)
+var _ store.Usage = (*Store)(nil)
 
 // New returns an empty store. nil options are the zero value.
 func New(o *store.Options) *Store {
-	s := &Store{
-		sites: make(map[string]*siteData), state: make(map[[2]string][]byte),
-		leases: make(map[string]lease),
-	}
-	if o != nil {
-		s.options = *o
-	}
-	if s.options.Logger == nil {
-		s.options.Logger = slog.New(slog.DiscardHandler)
-	}
-	if s.options.Now == nil {
-		s.options.Now = time.Now
-	}
-	return s
+	return &Store{options: record.Options(o), sites: make(map[string]*siteData), values: make(map[[2]string][]byte)}
 }
 
 // Close implements [store.Store]. It changes nothing.
@@ -87,13 +72,17 @@ func list[T any](ctx context.Context, s *Store, what string, f func() ([]T, erro
 	}
 }
 
-// change runs f, which may change the store if it returns nil.
-func (s *Store) change(ctx context.Context, what string, f func() error) error {
+// change runs f, which may change the store if it returns nil, if a lease holds.
+func (s *Store) change(ctx context.Context, l store.Lease, what string, f func() error) error {
 	_, err := get(ctx, s, what, func() (struct{}, error) {
 		if s.options.ReadOnly {
 			return struct{}{}, millrace.Coded("store-read-only", fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden))
 		}
-		return struct{}{}, f()
+		err := record.CheckLease(l, s.values[[2]string{record.LeaseNamespace, l.Name}], s.now())
+		if err == nil {
+			err = f()
+		}
+		return struct{}{}, err
 	})
 	return err
 }
@@ -102,7 +91,7 @@ func (s *Store) change(ctx context.Context, what string, f func() error) error {
 func (s *Store) Sites(ctx context.Context) iter.Seq2[string, error] {
 	return list(ctx, s, "list sites", func() ([]string, error) {
 		names := slices.Sorted(maps.Keys(s.sites))
-		return slices.DeleteFunc(names, func(name string) bool { return s.sites[name].log.seq == 0 }), nil
+		return slices.DeleteFunc(names, func(name string) bool { return s.sites[name].log.head().seq == 0 }), nil
 	})
 }
 
@@ -126,10 +115,7 @@ func (s *Store) Site(ctx context.Context, name, base string) (store.Site, error)
 			return nil, err
 		}
 		if d == nil {
-			d = &siteData{
-				name: name, log: newLog(), sources: make(map[string]*source), weights: make(map[string]millrace.Weight),
-				last: make(map[string]*generation), usage: newUsage(),
-			}
+			d = &siteData{name: name, log: newLog(), sources: make(map[string]*source), last: make(map[string]*generation), usage: newUsage()}
 			s.sites[name] = d
 		}
 		return &site{siteData: d, store: s, names: names}, nil
@@ -141,8 +127,8 @@ func (s *Store) Manifests(ctx context.Context) iter.Seq2[[]byte, error] {
 	return list(ctx, s, "list editions", func() (all [][]byte, _ error) {
 		for _, name := range slices.Sorted(maps.Keys(s.sites)) {
 			for _, g := range s.sites[name].generations {
-				if len(g.editions) > 0 {
-					all = append(all, g.edition().Manifest)
+				if e := g.edition(); e.Number > 0 {
+					all = append(all, e.Manifest)
 				}
 			}
 		}
@@ -150,10 +136,11 @@ func (s *Store) Manifests(ctx context.Context) iter.Seq2[[]byte, error] {
 	})
 }
 
-type state struct{ *Store }
-
 // State implements [store.Store].
-func (s *Store) State() store.State { return state{s} }
+func (s *Store) State() store.State { return values{s} }
+
+// Leases implements [store.Store].
+func (s *Store) Leases() store.Leases { return record.Leases{State: s.State(), Now: s.now} }
 
 // Keys implements [store.Store].
 func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.now} }
@@ -161,80 +148,23 @@ func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.
 // Costs implements [store.Store].
 func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.now} }
 
-func (s state) Value(ctx context.Context, namespace, key string) ([]byte, error) {
+type values struct{ *Store }
+
+func (s values) Value(ctx context.Context, namespace, key string) ([]byte, error) {
 	return get(ctx, s.Store, "state "+key+" of "+namespace, func() ([]byte, error) {
-		return bytes.Clone(s.state[[2]string{namespace, key}]), nil
+		return bytes.Clone(s.values[[2]string{namespace, key}]), nil
 	})
 }
 
-func (s state) Swap(ctx context.Context, namespace, key string, old, new []byte) error {
-	return s.change(ctx, "state "+key+" of "+namespace, func() error {
+func (s values) Swap(ctx context.Context, namespace, key string, old, new []byte) error {
+	return s.change(ctx, store.Lease{}, "state "+key+" of "+namespace, func() error {
 		k := [2]string{namespace, key}
-		switch {
-		case namespace == "" || key == "":
-			return millrace.Coded("state-name", fmt.Errorf("%w: the namespace or the key is empty", millrace.ErrInvalid))
-		case !bytes.Equal(s.state[k], old):
-			return fmt.Errorf("%w: it has another value", millrace.ErrConflict)
+		if err := record.CheckSwap(namespace, key, s.values[k], old); err != nil {
+			return err
 		}
-		if s.state[k] = bytes.Clone(new); len(new) == 0 {
-			delete(s.state, k)
+		if s.values[k] = bytes.Clone(new); len(new) == 0 {
+			delete(s.values, k)
 		}
 		return nil
 	})
-}
-
-// lease is a lease as the store keeps it, also when it has expired: the fence
-// rises with each holder.
-type lease struct {
-	store.Lease
-	duration time.Duration
-}
-
-// holds reports whether the lease has a holder. One that expires later than its
-// duration allows has none: the clock was set back.
-func (l lease) holds(now time.Time) bool {
-	return now.Before(l.Expires) && !l.Expires.After(now.Add(l.duration))
-}
-
-type leases struct{ *Store }
-
-// Leases implements [store.Store].
-func (s *Store) Leases() store.Leases { return leases{s} }
-
-func (s leases) Acquire(ctx context.Context, name, holder string, d time.Duration) (l store.Lease, err error) {
-	err = s.change(ctx, "lease "+name, func() error {
-		if name == "" || holder == "" || d <= 0 {
-			return millrace.Coded("bad-lease", fmt.Errorf("%w: the name or the holder is empty, or the duration is not positive", millrace.ErrInvalid))
-		}
-		is := s.leases[name]
-		l = is.Lease
-		if !is.holds(s.now()) {
-			l.Fence++
-		} else if l.Holder != holder {
-			return millrace.Coded("lease-held", fmt.Errorf("%w: %s has it", millrace.ErrConflict, l.Holder))
-		}
-		l.Name, l.Holder, l.Expires = name, holder, s.now().Add(d)
-		s.leases[name] = lease{l, d}
-		return nil
-	})
-	return l, err
-}
-
-func (s leases) Release(ctx context.Context, l store.Lease) error {
-	return s.change(ctx, "lease "+l.Name, func() error {
-		if is := s.leases[l.Name]; is.Holder == l.Holder && is.Fence == l.Fence {
-			is.Expires = time.Time{}
-			s.leases[l.Name] = is
-		}
-		return nil
-	})
-}
-
-// checkLease returns ErrConflict unless a lease is zero or its holder has it.
-func (s *Store) checkLease(l store.Lease) error {
-	is := s.leases[l.Name]
-	if l == (store.Lease{}) || is.Holder == l.Holder && is.Fence == l.Fence && is.holds(s.now()) {
-		return nil
-	}
-	return millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: it has expired or another holder has it", l.Name, millrace.ErrConflict))
 }

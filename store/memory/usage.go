@@ -16,17 +16,20 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// usage is what the store has of the requests to one site: every event. What
-// Tidy drops is left out when it is read.
+// usage is what the store has of the requests to one site.
 type usage struct {
-	events []event
-	whole  map[time.Time]bool // days without sums of hours
-	tidied map[time.Time]bool // days of which only the most asked is counted; true: they are over
+	events []store.Event
+	next   uint64                                // number of the newest event
+	sums   map[period]map[store.Sum]store.Counts // by what is counted
+	whole  map[time.Time]bool                    // days without sums of hours
+	asked  map[period]items
 }
 
-type event struct {
-	store.Event
-	dropped bool
+// period is an hour or a day of UTC, or what was asked for of a topic on a day.
+type period struct {
+	start time.Time
+	per   store.Period
+	of    store.Topic
 }
 
 const (
@@ -36,7 +39,9 @@ const (
 )
 
 func newUsage() *usage {
-	return &usage{whole: make(map[time.Time]bool), tidied: make(map[time.Time]bool)}
+	return &usage{
+		sums: make(map[period]map[store.Sum]store.Counts), whole: make(map[time.Time]bool), asked: make(map[period]items),
+	}
 }
 
 // usageOf returns the usage of a site.
@@ -49,15 +54,63 @@ func (s *Store) usageOf(site string) (*usage, error) {
 
 // Record implements [store.Usage].
 func (s *Store) Record(ctx context.Context, site string, events []store.Event) error {
-	return s.change(ctx, "record events", func() error {
+	return s.change(ctx, store.Lease{}, "record events", func() error {
 		u, err := s.usageOf(site)
 		for _, e := range events {
 			e = record.Event(e)
-			e.Number = uint64(len(u.events) + 1)
-			u.events = append(u.events, event{Event: e})
+			u.next++
+			e.Number = u.next
+			u.events = append(u.events, e)
+			start := e.Time.Truncate(day)
+			if u.sum(&e, period{start, store.Day, ""}); !u.whole[start] {
+				u.sum(&e, period{e.Time.Truncate(time.Hour), store.Hour, ""})
+			}
+			if of, item := record.Asked(&e); of != "" {
+				key := period{start, store.Day, of}
+				if u.asked[key] == nil {
+					u.asked[key] = make(items)
+				}
+				u.asked[key].add(item)
+			}
 		}
 		return err
 	})
+}
+
+// sum adds an event to the sums of a period.
+func (u *usage) sum(e *store.Event, p period) {
+	key := store.Sum{
+		Start: p.start, Per: p.per, Bot: e.Bot, Family: e.Family, Verdict: e.Verdict,
+		Protocol: e.Protocol, Endpoint: e.Endpoint, Outcome: store.OutcomeOf(e.Status),
+	}
+	sums := u.sums[p]
+	if sums == nil {
+		sums = make(map[store.Sum]store.Counts)
+		u.sums[p] = sums
+	}
+	if _, known := sums[key]; !known && len(sums) >= maxSums {
+		key.Bot, key.Family, key.Verdict = "other", "", store.Unverified
+	}
+	c := sums[key]
+	record.AddCounts(&c, record.Count(e))
+	sums[key] = c
+}
+
+// items are what was asked for, by name.
+type items map[string]store.TopItem
+
+func (m items) add(item store.TopItem) {
+	sum := m[item.Name]
+	record.AddItem(&sum, item)
+	m[item.Name] = sum
+}
+
+// most returns at most limit items, what was asked for most first.
+func (m items) most(limit int) []store.TopItem {
+	all := slices.SortedFunc(maps.Values(m), func(a, b store.TopItem) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), b.Last.Compare(a.Last), strings.Compare(a.Name, b.Name))
+	})
+	return all[:min(limit, len(all))]
 }
 
 // within reports whether a time is in a range whose bounds may be zero.
@@ -74,11 +127,11 @@ func (s *Store) Events(ctx context.Context, site string, q store.EventQuery) ite
 			if q.Newest {
 				after = q.After == 0 || e.Number < q.After
 			}
-			if after && !e.dropped && within(e.Time, q.From, q.To) &&
+			if after && within(e.Time, q.From, q.To) &&
 				(q.Bot == "" || q.Bot == e.Bot) && (q.Protocol == "" || q.Protocol == e.Protocol) &&
 				(q.Endpoint == "" || q.Endpoint == e.Endpoint) && (q.Path == "" || q.Path == e.Path) &&
 				(len(q.Outcomes) == 0 || slices.Contains(q.Outcomes, store.OutcomeOf(e.Status))) {
-				all = append(all, e.Event)
+				all = append(all, e)
 			}
 		}
 		if q.Newest {
@@ -93,36 +146,16 @@ func (s *Store) Events(ctx context.Context, site string, q store.EventQuery) ite
 
 // Sums implements [store.Usage].
 func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Seq2[store.Sum, error] {
-	return list(ctx, s, "sums of events", func() ([]store.Sum, error) {
-		if q.Per != 0 && q.Per != store.Day && q.Per != store.Hour {
+	return list(ctx, s, "sums of events", func() (all []store.Sum, _ error) {
+		per := cmp.Or(q.Per, store.Day)
+		if per != store.Day && per != store.Hour {
 			return nil, fmt.Errorf("%w: sums are of an hour or a day", millrace.ErrInvalid)
 		}
 		u, _ := s.usageOf(site)
-		sums := make(map[time.Time]map[store.Sum]store.Counts) // by Start, and by what else is not counted
-		for _, e := range u.events {
-			key := store.Sum{
-				Start: e.Time.Truncate(day), Per: store.Day, Bot: e.Bot, Family: e.Family, Verdict: e.Verdict,
-				Protocol: e.Protocol, Endpoint: e.Endpoint, Outcome: store.OutcomeOf(e.Status),
-			}
-			if q.Per == store.Hour && !u.whole[key.Start] {
-				key.Start, key.Per = e.Time.Truncate(time.Hour), store.Hour
-			}
-			of := sums[key.Start]
-			if of == nil {
-				of = make(map[store.Sum]store.Counts)
-				sums[key.Start] = of
-			}
-			if _, known := of[key]; !known && len(of) >= maxSums {
-				key.Bot, key.Family, key.Verdict = "other", "", store.Unverified
-			}
-			c := of[key]
-			record.AddCounts(&c, record.Count(&e.Event))
-			of[key] = c
-		}
-		var all []store.Sum
-		for start, of := range sums {
-			for sum, c := range of {
-				if sum.Counts = c; within(start, q.From, q.To) {
+		for p, sums := range u.sums {
+			if within(p.start, q.From, q.To) && (p.per == per || p.per == store.Day && u.whole[p.start]) {
+				for sum, c := range sums {
+					sum.Counts = c
 					all = append(all, sum)
 				}
 			}
@@ -135,27 +168,6 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 	})
 }
 
-// asked counts what was asked for, by name.
-type asked map[string]store.TopItem
-
-func (a asked) add(item store.TopItem) {
-	sum := a[item.Name]
-	record.Add(&item.Bytes, sum.Bytes)
-	item.Events, item.Empty = item.Events+sum.Events, item.Empty+sum.Empty
-	if sum.Last.After(item.Last) {
-		item.Last = sum.Last
-	}
-	a[item.Name] = item
-}
-
-// most returns at most limit items, what was asked for most first.
-func (a asked) most(limit int) []store.TopItem {
-	all := slices.SortedFunc(maps.Values(a), func(a, b store.TopItem) int {
-		return cmp.Or(cmp.Compare(b.Events, a.Events), b.Last.Compare(a.Last), strings.Compare(a.Name, b.Name))
-	})
-	return all[:min(limit, len(all))]
-}
-
 // Top implements [store.Usage].
 func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to time.Time, limit int) ([]store.TopItem, error) {
 	return get(ctx, s, "most asked "+string(of), func() ([]store.TopItem, error) {
@@ -163,32 +175,12 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 			return nil, fmt.Errorf("%w: no such topic", millrace.ErrInvalid)
 		}
 		u, _ := s.usageOf(site)
-		days, all := make(map[time.Time]asked), make(asked)
-		for _, e := range u.events {
-			start := e.Time.Truncate(day)
-			topic, name, empty := record.Asked(&e.Event)
-			if topic != of || !within(start, from, to) {
-				continue
-			}
-			item := store.TopItem{Name: name, Events: 1, Bytes: e.Bytes, Last: e.Time}
-			if empty {
-				item.Empty = 1
-			}
-			if u.tidied[start] {
-				item.Last = start
-			}
-			if days[start] == nil {
-				days[start] = make(asked)
-			}
-			days[start].add(item)
-		}
-		for start, items := range days {
-			kept := math.MaxInt
-			if _, ok := u.tidied[start]; ok {
-				kept = keptAsked
-			}
-			for _, item := range items.most(kept) {
-				all.add(item)
+		all := make(items)
+		for key, asked := range u.asked {
+			if key.of == of && within(key.start, from, to) {
+				for _, item := range asked {
+					all.add(item)
+				}
 			}
 		}
 		if limit <= 0 {
@@ -200,22 +192,33 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 
 // Tidy implements [store.Usage].
 func (s *Store) Tidy(ctx context.Context, site string, events, hours time.Time) error {
-	return s.change(ctx, "tidy events", func() error {
+	return s.change(ctx, store.Lease{}, "tidy events", func() error {
 		u, err := s.usageOf(site)
 		today := s.now().Truncate(day)
 		future := s.now().Add(day) // that no right clock gives to an event
 		gone := false              // the next event that is not of the future
-		for i := range slices.Backward(u.events) {
-			e := &u.events[i]
-			if !e.Time.After(future) && !e.dropped {
+		slices.Reverse(u.events)
+		u.events = slices.DeleteFunc(u.events, func(e store.Event) bool {
+			if !e.Time.After(future) {
 				gone = e.Time.Before(events)
 			}
-			e.dropped = e.dropped || gone
-			start := e.Time.Truncate(day)
-			if !start.Add(day).After(hours) || start.After(future) {
+			return gone
+		})
+		slices.Reverse(u.events)
+		for p := range u.sums {
+			if start := p.start.Truncate(day); p.per == store.Hour && (!start.Add(day).After(hours) || start.After(future)) {
 				u.whole[start] = true
+				delete(u.sums, p)
 			}
-			u.tidied[start] = u.tidied[start] || start.Before(today) || start.After(today.Add(day))
+		}
+		for key, asked := range u.asked {
+			u.asked[key] = make(items)
+			for _, item := range asked.most(keptAsked) {
+				if key.start.Before(today) || key.start.After(today.Add(day)) {
+					item.Last = key.start // the day is over
+				}
+				u.asked[key].add(item)
+			}
 		}
 		return err
 	})

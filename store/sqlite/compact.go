@@ -3,16 +3,12 @@ package sqlite
 import (
 	"context"
 	"time"
+
+	"github.com/millrace/millrace/store/internal/record"
 )
 
 // compactRows bounds one step of Compact, so that others can write in between.
 const compactRows = 500
-
-// How long generations that are not used stay.
-const (
-	dropAfter       = 400 * 24 * time.Hour // a publication; also tombstones of a site
-	dropForkedAfter = 24 * time.Hour       // a generation that another one was forked from
-)
 
 // Compact implements [store.Site].
 func (s *Site) Compact(ctx context.Context, keep, horizon time.Duration) error {
@@ -73,7 +69,7 @@ func (s *Site) markDropped(ctx context.Context) error {
 		now := s.store.now()
 		return t.exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = 1 AND opened < ?3 AND published <
 			(SELECT max(published) FROM publication AS other WHERE other.site = ?1 AND other.name = publication.name))`,
-			s.id, now.Add(-dropAfter).UnixMilli(), now.Add(-dropForkedAfter).UnixMilli())
+			s.id, now.Add(-record.DropAfter).UnixMilli(), now.Add(-record.DropForkedAfter).UnixMilli())
 	})
 }
 
@@ -205,7 +201,7 @@ func (w *work) dropSuperseded() (more bool, err error) {
 func (w *work) dropGone() (more bool, err error) {
 	before := w.logState.horizon
 	if w.id == w.site {
-		seq, err := w.seqAt(w, w.seq, w.now.Add(-dropAfter))
+		seq, err := w.seqAt(w, w.seq, w.now.Add(-record.DropAfter))
 		if err != nil {
 			return false, err
 		}

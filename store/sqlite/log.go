@@ -52,8 +52,14 @@ type work struct {
 func (l *log) change(ctx context.Context, lease store.Lease, f func(w *work) error) error {
 	return l.store.writer.do(ctx, func(t *tx) error {
 		now := l.store.now().UTC()
-		if err := checkLease(t, lease, now); err != nil {
-			return err
+		if lease != (store.Lease{}) {
+			var value []byte
+			if err := t.row(stateValue, []any{record.LeaseNamespace, lease.Name}, &value); err != nil && !absent(err) {
+				return err
+			}
+			if err := record.CheckLease(lease, value, now); err != nil {
+				return err
+			}
 		}
 		old, err := l.state(t)
 		if err != nil {
@@ -102,7 +108,6 @@ type row struct {
 	kind      int
 	body      int64
 	url       string
-	weight    millrace.Weight
 }
 
 // current returns the newest entry of a page without its blocks, the zero one if
@@ -110,7 +115,7 @@ type row struct {
 func (l *log) current(q querier, url string) (r row, err error) {
 	err = q.row(`SELECT id, kind, modified, body, section, revision, meta, hint, html_bytes, html_received FROM entry
 		WHERE log = ? AND url = ? AND until = 1099511627775`, []any{l.id, url},
-		&r.seq, &r.kind, &r.Modified, &r.body, &r.Section, &r.Revision, &r.Meta, &r.Hint, &r.weight.Bytes, &r.weight.Received)
+		&r.seq, &r.kind, &r.Modified, &r.body, &r.Section, &r.Revision, &r.Meta, &r.Hint, &r.Weight.Bytes, &r.Weight.Received)
 	if absent(err) {
 		return row{}, nil
 	}
@@ -145,13 +150,9 @@ func (w *work) enter(url string, old row, e *row) error {
 	case !old.Present:
 		e.kind = added
 	}
-	rank := int64(1) << 60 // undated: after everything
-	if e.Published != 0 {
-		rank = -e.Published
-	}
 	err := w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta, hint, html_bytes, html_received)
 		VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.entryID(w.seq), w.id, e.kind, old.seq, e.Modified, rank, e.body, e.Section, url, e.Revision, e.Meta, e.Hint, e.weight.Bytes, e.weight.Received)
+		w.entryID(w.seq), w.id, e.kind, old.seq, e.Modified, e.Rank(), e.body, e.Section, url, e.Revision, e.Meta, e.Hint, e.Weight.Bytes, e.Weight.Received)
 	if err != nil {
 		return err
 	}

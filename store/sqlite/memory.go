@@ -6,84 +6,74 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/internal/record"
 )
 
-// recollection is what one source is remembered by of one of its names.
-type recollection struct {
-	identity                   string // of the page
-	mute                       bool   // the page spoke for nothing
-	version, location, section string
-	original                   int64 // 0 = none
-}
-
-func (a *application) recall(name string) (r recollection, ok bool, err error) {
-	if a.source == 0 {
-		return r, false, nil
+// Remember implements [record.Transaction].
+func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, error)) error {
+	var original int64
+	old := record.Ref{KeepOriginal: true}
+	err := a.row("SELECT coalesce(identity, url), mute, version, location, section, original FROM memory WHERE source = ? AND url = ?",
+		[]any{a.source, name}, &old.Identity, &old.Alias, &old.Version, &old.Location, &old.Section, &original)
+	if err != nil && !absent(err) {
+		return err
 	}
-	err = a.row("SELECT coalesce(identity, url), mute, version, location, section, original FROM memory WHERE source = ? AND url = ?",
-		[]any{a.source, name}, &r.identity, &r.mute, &r.version, &r.location, &r.section, &r.original)
-	if absent(err) {
-		return r, false, nil
+	r, err := f(old)
+	switch {
+	case err != nil:
+		return err
+	case r.Identity == "" && old.Identity == "":
+		return nil
+	case r.Identity == "":
+		return a.exec("DELETE FROM memory WHERE source = ? AND url = ?", a.source, name)
 	}
-	return r, err == nil, err
-}
-
-func (a *application) remember(name string, old, r recollection, known bool) error {
-	if known && old == r {
+	before := original
+	if !r.KeepOriginal {
+		if original, err = a.keepOriginal(original, r.Original); err != nil {
+			return err
+		}
+	}
+	if r.Equal(&old) && original == before {
 		return nil
 	}
 	if err := a.register(); err != nil {
 		return err
 	}
 	var identity any
-	if r.identity != name {
-		identity = r.identity
+	if r.Identity != name {
+		identity = r.Identity
 	}
 	return a.exec(`INSERT INTO memory (source, url, identity, mute, version, location, section, original) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET identity = excluded.identity, mute = excluded.mute, version = excluded.version,
 		location = excluded.location, section = excluded.section, original = excluded.original`,
-		a.source, name, identity, r.mute, r.version, r.location, r.section, r.original)
+		a.source, name, identity, r.Alias, r.Version, r.Location, r.Section, original)
 }
 
-// claims gives the names that the source still has for a page. The plus keeps
-// SQLite from going through all names of the source.
-func (a *application) claims(url string) ([]string, error) {
-	return column[string](a, `SELECT url FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0
-		UNION ALL SELECT url FROM memory WHERE identity = ?2 AND +source = ?1 AND mute = 0`, a.source, url)
-}
-
-// askAgain makes the source be asked for the page by these names of it. What is
-// held may be what another name said that has gone.
-func (a *application) askAgain(names []string) error {
-	for _, name := range names {
-		if a.brought[name] {
-			continue
-		}
-		row, _, err := a.recall(name) // claims has found it
+// Names implements [record.Transaction]. The plus keeps SQLite from going
+// through all names of the source.
+func (a *application) Names(urls []string) (map[string][]string, error) {
+	all := make(map[string][]string)
+	for _, url := range urls {
+		names, err := column[string](a, `SELECT url FROM memory WHERE source = ?1 AND url = ?2 AND identity IS NULL AND mute = 0
+			UNION ALL SELECT url FROM memory WHERE identity = ?2 AND +source = ?1 AND mute = 0`, a.source, url)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		old := row
-		row.version = ""
-		if row.original, err = a.keepOriginal(old.original, nil); err != nil {
-			return err
-		}
-		if err := a.remember(name, old, row, true); err != nil {
-			return err
+		all[url] = names
+	}
+	return all, nil
+}
+
+// Forget implements [record.Transaction]. Originals are deleted by a trigger.
+func (a *application) Forget(urls []string) error {
+	for _, url := range urls {
+		for _, where := range []string{"url = ?2 AND identity IS NULL", "identity = ?2"} {
+			if err := a.exec("DELETE FROM memory WHERE "+where+" AND source IN (SELECT id FROM source WHERE site = ?1)", a.id, url); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// forgetPage takes a page out of the memory of every source, so that each of
-// them is asked again should it name the page again. What the page was made of
-// goes by a trigger.
-func (a *application) forgetPage(url string) error {
-	err := a.exec(`DELETE FROM memory WHERE url = ?2 AND identity IS NULL AND source IN (SELECT id FROM source WHERE site = ?1)`, a.id, url)
-	if err != nil {
-		return err
-	}
-	return a.exec(`DELETE FROM memory WHERE identity = ?2 AND source IN (SELECT id FROM source WHERE site = ?1)`, a.id, url)
 }
 
 // Cursor implements [millrace.Memory].

@@ -24,6 +24,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/zdict"
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
 )
 
 // settings are how a file is opened.
@@ -60,20 +61,11 @@ var (
 // written. With ReadOnly, ErrNotFound: there is no such file. nil options are
 // the zero value.
 func Open(ctx context.Context, path string, o *store.Options) (*Store, error) {
-	var set settings
-	if o != nil {
-		set.Options = *o
-	}
-	return openFile(ctx, path, set)
+	return openFile(ctx, path, settings{Options: record.Options(o)})
 }
 
 func openFile(ctx context.Context, path string, o settings) (*Store, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Options = record.Options(&o.Options)
 	o.wait = cmp.Or(o.wait, 5*time.Second)
 	o.maxPages = cmp.Or(o.maxPages, 4294967294) // SQLite's own limit
 	what := "store " + path

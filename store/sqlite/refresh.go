@@ -96,7 +96,7 @@ type item struct {
 	old  row
 	new  row
 	out  record.Outcome
-	tags []string // one per tagger; nil = as they were
+	tags map[string]string // values by protocol; nil = as they were
 }
 
 // write runs f in a transaction if the generation is still as it was read, and
@@ -294,25 +294,9 @@ func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
 		return nil, nil
 	}
 	if page != nil {
-		it.tags = r.tags(page)
+		it.tags = record.Tags(&r.config, page, r.store.log)
 	}
 	return it, nil
-}
-
-// tags computes the values of a page's tags.
-func (r *refresh) tags(page *millrace.Page) []string {
-	info := millrace.Site{Base: r.config.Base, Docs: r.config.Docs}
-	values := make([]string, len(r.config.Taggers))
-	for i, t := range r.config.Taggers {
-		value, err := t.Tag(info, page)
-		if err != nil {
-			// The page is right; this protocol alone does not have it.
-			r.store.log.Warn("no tag for a page", "protocol", t.Room, "url", page.URL, "err", err)
-			value = ""
-		}
-		values[i] = value
-	}
-	return values
 }
 
 // enter writes one page.
@@ -340,8 +324,8 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 		}
 		return r.ripple(w, it.new.url, seq)
 	}
-	for i, t := range r.config.Taggers {
-		row := tagRow{seq: seq, modified: modified, value: it.tags[i]}
+	for _, t := range r.config.Taggers {
+		row := tagRow{seq: seq, modified: modified, value: it.tags[t.Room]}
 		if row.value != "" {
 			var err error
 			if row.n, err = w.ordinal(t, it.new.url); err != nil {

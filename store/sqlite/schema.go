@@ -24,7 +24,7 @@ const logBits = 40
 
 // schemaVersion is the version of the tables. Until the first release, every
 // change of them is a new version, and files of another one are refused.
-const schemaVersion = 16
+const schemaVersion = 17
 
 // tables are the tables of a store.
 var tables = []string{
@@ -159,7 +159,7 @@ CREATE TABLE published (
 	manifest BLOB,
 	UNIQUE (log, number)
 );
-`, zdict.Schema, leaseTable, usageTables, stateTable,
+`, zdict.Schema, usageTables, stateTable,
 }
 
 // prepareFile makes an empty file a store and refuses what is not one of this

@@ -1,11 +1,8 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
 )
@@ -28,6 +25,9 @@ type stateValues struct{ store *Store }
 // State implements [store.Store].
 func (s *Store) State() store.State { return stateValues{s} }
 
+// Leases implements [store.Store].
+func (s *Store) Leases() store.Leases { return record.Leases{State: s.State(), Now: s.now} }
+
 // Keys implements [store.Store].
 func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.now} }
 
@@ -46,18 +46,15 @@ func (s stateValues) Value(ctx context.Context, namespace, key string) (value []
 // Swap implements [store.State].
 func (s stateValues) Swap(ctx context.Context, namespace, key string, old, new []byte) error {
 	what := "state " + key + " of " + namespace
-	if namespace == "" || key == "" {
-		return millrace.Coded("state-name", fmt.Errorf("%s: %w: the namespace or the key is empty", what, millrace.ErrInvalid))
-	}
 	return explain(what, s.store.writer.do(ctx, func(tx *tx) error {
 		var is []byte
 		if err := tx.row(stateValue, []any{namespace, key}, &is); err != nil && !absent(err) {
 			return err
 		}
-		switch {
-		case !bytes.Equal(is, old):
-			return fmt.Errorf("%w: it has another value", millrace.ErrConflict)
-		case len(new) == 0:
+		if err := record.CheckSwap(namespace, key, is, old); err != nil {
+			return err
+		}
+		if len(new) == 0 {
 			return tx.exec("DELETE FROM state WHERE namespace = ? AND key = ?", namespace, key)
 		}
 		return tx.exec("INSERT INTO state (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", namespace, key, new)

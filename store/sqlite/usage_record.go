@@ -27,7 +27,7 @@ type recording struct {
 	site  int64
 	today int64                              // days since 1970
 	sums  map[period]map[int64]*store.Counts // by kind
-	tops  map[topKey]*topCounts
+	tops  map[topKey]*store.TopItem
 	hours map[int64]*[2]int64 // lowest and highest number
 }
 
@@ -35,8 +35,6 @@ type recording struct {
 type period struct{ per, start int64 } // in hours
 
 type topKey struct{ topic, day, text int64 }
-
-type topCounts struct{ events, empty, bytes, last int64 }
 
 // Record implements [store.Usage].
 func (s *Store) Record(ctx context.Context, site string, events []store.Event) error {
@@ -55,7 +53,7 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 		}
 		r = &recording{
 			tx: t, texts: s.texts.Swap(nil), kinds: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),
-			sums: make(map[period]map[int64]*store.Counts), tops: make(map[topKey]*topCounts), hours: make(map[int64]*[2]int64),
+			sums: make(map[period]map[int64]*store.Counts), tops: make(map[topKey]*store.TopItem), hours: make(map[int64]*[2]int64),
 		}
 		if err := r.events(events, next); err != nil {
 			return err
@@ -319,24 +317,16 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 
 // top counts what an event asked for.
 func (r *recording) top(texts map[string]int64, ms int64, e *store.Event) {
-	of, name, empty := record.Asked(e)
+	of, item := record.Asked(e)
 	topic := int64(slices.Index(topics[:], of))
 	if topic < 1 {
 		return
 	}
-	day := floorDiv(ms, dayMillis)
-	key := topKey{topic, day, texts[name]}
-	c := r.tops[key]
-	if c == nil {
-		c = new(topCounts)
-		r.tops[key] = c
+	key := topKey{topic, floorDiv(ms, dayMillis), texts[item.Name]}
+	if r.tops[key] == nil {
+		r.tops[key] = new(store.TopItem)
 	}
-	c.events++
-	if empty {
-		c.empty++
-	}
-	record.Add(&c.bytes, e.Bytes)
-	c.last = max(c.last, ms-day*dayMillis)
+	record.AddItem(r.tops[key], item)
 }
 
 func (r *recording) keepTops() error {
@@ -346,7 +336,7 @@ func (r *recording) keepTops() error {
 	args := make([]any, 0, 8*len(keys))
 	for _, k := range keys {
 		c := r.tops[k]
-		args = append(args, r.site, k.topic, k.day, k.text, c.events, c.empty, c.bytes, c.last)
+		args = append(args, r.site, k.topic, k.day, k.text, c.Events, c.Empty, c.Bytes, c.Last.UnixMilli()-k.day*dayMillis)
 	}
 	return r.bulk("INSERT INTO usage_top VALUES ", addTops, 8, args)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"net/url"
-	"sort"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -69,43 +67,21 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	if err != nil {
 		return info, err
 	}
-	for name, n := range counts {
-		info.Pages += n
-		if name != "" && n > 0 {
-			info.Sections = append(info.Sections, millrace.Section{Name: name, Pages: n})
-		}
-	}
-	sort.Slice(info.Sections, func(i, j int) bool { return info.Sections[i].Name < info.Sections[j].Name })
 	if at != 0 {
 		info.Time = time.UnixMilli(at).UTC()
 	}
-	if u, err := url.Parse(l.names.Base); err == nil {
-		info.Title = u.Host
-	}
 	page, meta, err := l.home(q, seq)
-	if page == "" || err != nil {
-		return info, err
+	if err == nil {
+		err = record.Describe(&info, counts, page, meta)
 	}
-	home, err := record.Decode(meta, nil)
-	if err != nil {
-		return info, err
-	}
-	info.Home = page
-	if home.Title != "" {
-		info.Title = home.Title
-	}
-	info.Language = home.Language
-	return info, nil
+	return info, err
 }
-
-// maxRedirects is how many redirects in a row lead to a home page.
-const maxRedirects = 5
 
 // home finds the home page at a sequence number: that at "/", or the one that a
 // source has found where "/" redirects to. The identity "" means none.
 func (l *log) home(q querier, seq int64) (identity string, meta []byte, err error) {
 	identity = "/"
-	for range maxRedirects {
+	for range record.MaxRedirects {
 		err = q.row(`SELECT meta FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1`,
 			[]any{l.id, identity, seq, l.entryID(seq)}, &meta)
 		if !absent(err) {

@@ -43,6 +43,7 @@ func lifeCases() []testCase {
 			f.head()
 			f.pass(time.Hour)
 			old, _ := f.published(f.pub) // used just before the next one
+			before := f.everything(old, "/a")
 			f.publish(f.pub)
 			f.pass(time.Second)
 			f.compact(time.Minute, time.Minute)
@@ -60,7 +61,7 @@ func lifeCases() []testCase {
 			f.pass(time.Hour)
 			f.compact(time.Minute, 240*time.Hour)
 			for range 2 { // entries first lose what they say, then go
-				f.checkGone(old, "/a")
+				f.checkGone(old, "/a", before)
 				f.compact(time.Minute, time.Minute)
 			}
 			v, _ := f.published(f.pub)
@@ -81,8 +82,8 @@ func lifeCases() []testCase {
 			want(f, "pages", len(f.paths(old, millrace.Scan{Bodies: true})), 7)
 			f.pass(time.Hour)
 			f.compact(time.Minute, time.Minute)
-			if _, err := old.Page(f.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrConflict) {
-				f.Errorf("page of a view that is gone: %v", err)
+			if p, err := old.Page(f.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrConflict) && (err != nil || p.Blocks[1].Text != "Text of /a") {
+				f.Errorf("page of a view that is old: %v, %v", p, err)
 			}
 			want(f, "pages of the head", len(f.paths(f.siteHead(), millrace.Scan{Bodies: true})), 6)
 		}},
@@ -147,29 +148,50 @@ func lifeCases() []testCase {
 	}
 }
 
-// checkGone checks that a view that has been compacted away says so, rather
-// than that there is less than there was.
-func (f *fixture) checkGone(v millrace.View, path string) {
+// everything returns what each method of a view says, or ErrConflict in its place.
+func (f *fixture) everything(v millrace.View, path string) map[string]any {
 	f.Helper()
-	check := func(what string, err error) {
+	all := make(map[string]any)
+	add := func(what string, says any, err error) {
 		f.Helper()
-		if !errors.Is(err, millrace.ErrConflict) {
-			f.Errorf("%s of a view that is gone: %v", what, err)
+		if all[what] = says; errors.Is(err, millrace.ErrConflict) {
+			all[what] = millrace.ErrConflict
+		} else if err != nil {
+			f.Errorf("%s: %v", what, err)
 		}
 	}
-	_, err := v.Page(f.Context(), millrace.Ref{URL: path})
-	check("page", err)
-	_, err = v.Tag(f.Context(), "one", path)
-	check("tag", err)
-	for _, err = range v.Scan(f.Context(), millrace.Scan{}) {
+	p, err := v.Page(f.Context(), millrace.Ref{URL: path})
+	add("page", p, err)
+	tag, err := v.Tag(f.Context(), "one", path)
+	add("tag", tag, err)
+	var pages []*millrace.Page
+	for p, err = range v.Scan(f.Context(), millrace.Scan{Bodies: true}) {
+		pages = append(pages, p)
 	}
-	check("scan", err)
-	for _, err = range v.Tags(f.Context(), "one", "") {
+	add("scan", pages, err)
+	var tags []millrace.Tag
+	for tag, err = range v.Tags(f.Context(), "one", "") {
+		tags = append(tags, tag)
 	}
-	check("tags", err)
-	for _, err = range v.Changes(f.Context(), "") {
+	add("tags", tags, err)
+	var changes []millrace.Change
+	var c millrace.Change
+	for c, err = range v.Changes(f.Context(), "") {
+		changes = append(changes, c)
 	}
-	check("changes", err)
+	add("changes", changes, err)
+	return all
+}
+
+// checkGone checks that a view that Compact need not keep says so, rather than
+// that there is less than there was.
+func (f *fixture) checkGone(v millrace.View, path string, before map[string]any) {
+	f.Helper()
+	for what, says := range f.everything(v, path) {
+		if says != millrace.ErrConflict {
+			want(f, what+" of a view that is old", says, before[what])
+		}
+	}
 }
 
 // concurrency runs writers, readers, publishers and a compaction at once. Each

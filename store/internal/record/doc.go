@@ -1,5 +1,5 @@
 // Package record has what the engines of package store share: how a page is
-// encoded, and what becomes of a page in the log of a site and in that of a
-// publication, and the keys and costs as values of a [store.State]. It keeps
-// nothing itself.
+// encoded, what a batch of changes does to a site, what becomes of a page in the
+// log of a publication, and the keys, costs and leases as values of a
+// [store.State]. It keeps nothing itself.
 package record

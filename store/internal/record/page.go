@@ -23,6 +23,8 @@ type Entry struct {
 	Published int64 // Unix s, 0 = undated
 	// Hint is the date of a site's page whose source does not speak for one.
 	Hint int64
+	// Weight is that of a site's page that is present.
+	Weight millrace.Weight
 }
 
 // Page decodes what a site has of a page, with the date that its sources gave.
@@ -40,7 +42,7 @@ type Outcome uint8
 // The outcomes.
 const (
 	Same    Outcome = iota // nothing changes
-	Amended                // the entry stays, with another Meta or Hint that no view shows
+	Amended                // the entry stays, with another Meta, Hint or Weight that no view shows
 	Changed                // there is a new entry
 )
 
@@ -52,9 +54,17 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if err != nil {
 		return old, Same, err
 	}
-	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks)}
+	weight := in.Weight.Or(old.Weight)
+	stays := func(e Entry) (Entry, Outcome, error) {
+		if e.Weight == weight {
+			return e, Same, nil
+		}
+		e.Weight = weight
+		return e, Amended, nil
+	}
+	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), Weight: weight}
 	if old.Present && string(given.Meta) == string(old.Meta) && string(given.Blocks) == string(old.Blocks) {
-		return old, Same, nil // found without decoding what is stored
+		return stays(old) // found without decoding what is stored
 	}
 	if !old.Present {
 		if in.Known&(millrace.FieldTitle|millrace.FieldContent) == 0 {
@@ -81,9 +91,9 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	}
 	p, changed := millrace.Merge(before, in)
 	if !changed {
-		return old, Same, nil
+		return stays(old)
 	}
-	e := Entry{Present: true, Meta: EncodeMeta(p)}
+	e := Entry{Present: true, Meta: EncodeMeta(p), Weight: weight}
 	if e.Blocks, err = EncodeBlocks(p.Blocks); err != nil {
 		return old, Same, err
 	}

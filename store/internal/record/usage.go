@@ -75,21 +75,33 @@ func AddCounts(sum *store.Counts, c store.Counts) {
 // number.
 func Add(sum *int64, n int64) { *sum = min(*sum, math.MaxInt64-n) + n }
 
-// Asked returns what an event asked for, and whether it got nothing: see
-// [store.TopItem]. The topic "" is none.
-func Asked(e *store.Event) (of store.Topic, name string, empty bool) {
+// Asked returns what a stored event asked for: see [store.TopItem]. The topic ""
+// is none.
+func Asked(e *store.Event) (of store.Topic, item store.TopItem) {
 	outcome := store.OutcomeOf(e.Status)
-	answered := outcome == store.Sent || outcome == store.Unmodified
+	answered, empty := outcome == store.Sent || outcome == store.Unmodified, false
+	item = store.TopItem{Name: e.Path, Events: 1, Bytes: e.Bytes, Last: e.Time}
 	switch {
 	case outcome == store.Missing:
-		of, name = store.TopMissing, e.Path
+		of = store.TopMissing
 	case answered && e.Endpoint == store.EndpointFetch:
-		of, name, empty = store.TopPages, e.Path, outcome == store.Unmodified
+		of, empty = store.TopPages, outcome == store.Unmodified
 	case answered && e.Endpoint == store.EndpointSearch:
-		of, name, empty = store.TopQueries, e.Query, outcome == store.Sent && e.Results == 0
+		of, item.Name, empty = store.TopQueries, e.Query, outcome == store.Sent && e.Results == 0
 	}
-	if name == "" {
+	if empty {
+		item.Empty = 1
+	}
+	if item.Name == "" {
 		of = ""
 	}
-	return of, name, empty
+	return of, item
+}
+
+// AddItem adds an item to a sum of the same name.
+func AddItem(sum *store.TopItem, item store.TopItem) {
+	sum.Name, sum.Events, sum.Empty = item.Name, sum.Events+item.Events, sum.Empty+item.Empty
+	if Add(&sum.Bytes, item.Bytes); item.Last.After(sum.Last) {
+		sum.Last = item.Last
+	}
 }

@@ -1,0 +1,194 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// Ref is what a site remembers of one name that a source has for a page. The
+// zero Ref is nothing.
+type Ref struct {
+	Identity                   string // of the page
+	Alias                      bool   // the page came with an empty Known
+	Version, Location, Section string
+	Original                   []byte // of a Ref that is stored; see KeepOriginal
+	KeepOriginal               bool   // the original is what it was
+}
+
+// Equal reports whether two refs say the same. It does not compare originals.
+func (r *Ref) Equal(o *Ref) bool {
+	return r.Identity == o.Identity && r.Alias == o.Alias && r.Version == o.Version && r.Location == o.Location && r.Section == o.Section
+}
+
+// Transaction is a transaction of an engine on a site, for one source. What it
+// changes is undone if Apply returns an error.
+type Transaction interface {
+	// Remember replaces what the site remembers of a name of the source by what f
+	// returns. f gets a Ref with KeepOriginal.
+	Remember(name string, f func(old Ref) (Ref, error)) error
+	// Update replaces the newest entry of a page by what f returns, as the Outcome
+	// says.
+	Update(identity string, f func(old Entry) (Entry, Outcome, error)) error
+	// Names returns the names that the source has for pages, without aliases.
+	Names(identities []string) (map[string][]string, error)
+	// Forget forgets all names of pages, of every source.
+	Forget(identities []string) error
+	// SetCursor stores the cursor of the source.
+	SetCursor(c millrace.Cursor) error
+}
+
+// Apply applies a batch of changes to a site: see [store.Site]. The names are
+// those of the site's caller.
+func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names Names, now time.Time) (millrace.Tally, error) {
+	a := &application{Transaction: tx, names: names, now: now, orphans: make(map[string]int), brought: make(map[string]bool)}
+	for i := range batch {
+		err := ctx.Err()
+		if err == nil {
+			err = a.apply(&batch[i])
+		}
+		if err != nil {
+			return millrace.Tally{}, fmt.Errorf("%s: %w", batch[i].URL, err)
+		}
+	}
+	if err := a.settle(); err != nil {
+		return millrace.Tally{}, err
+	}
+	return a.tally, nil
+}
+
+// application is one batch that is applied.
+type application struct {
+	Transaction
+	names Names
+	now   time.Time
+	tally millrace.Tally
+	// orphans are pages that lost a name, with the number of Delete changes that
+	// took one. settle finds whether another one is left.
+	orphans map[string]int
+	order   []string
+	brought map[string]bool // names whose page is in the batch
+}
+
+func (a *application) apply(c *millrace.Change) error {
+	switch {
+	case c.Kind == millrace.Mark && c.Mark != nil:
+		return a.SetCursor(c.Mark.Cursor)
+	case c.Kind >= millrace.Mark || c.URL == "":
+		return fmt.Errorf("%w: a change of kind %d without a URL or a milestone", millrace.ErrInvalid, c.Kind)
+	}
+	a.tally.Unchanged++ // until something has changed
+	return a.Remember(c.URL, func(old Ref) (Ref, error) {
+		r, known := old, old.Identity != ""
+		if !known {
+			r.Identity = a.names.Identity(c.URL)
+		}
+		r.Version, r.Location, r.Section = c.Version, c.Location, c.Section
+		switch {
+		case c.Kind == millrace.Delete:
+			if !old.Alias {
+				a.orphan(r.Identity, 1)
+			}
+			return Ref{}, nil
+		case c.Page != nil:
+			err := a.put(c, &r)
+			if known && (old.Identity != r.Identity || r.Alias && !old.Alias) {
+				a.orphan(old.Identity, 0)
+			}
+			return r, err
+		case !known:
+			present := false
+			err := a.Update(r.Identity, func(e Entry) (Entry, Outcome, error) {
+				present = e.Present
+				return e, Same, nil
+			})
+			if !present {
+				return Ref{}, err // nothing to remember
+			}
+		}
+		r.KeepOriginal = r.Version != ""
+		return r, nil
+	})
+}
+
+// put takes a page in, and sets what to remember of its name.
+func (a *application) put(c *millrace.Change, r *Ref) error {
+	in := *c.Page
+	in.URL = a.names.Identity(cmp.Or(in.URL, c.URL))
+	a.brought[c.URL] = true
+	r.Identity, r.Alias, r.Version = in.URL, in.Known == 0, cmp.Or(in.Version, r.Version)
+	r.KeepOriginal = false
+	if len(in.Original) <= millrace.MaxOriginal {
+		r.Original = in.Original
+	}
+	if r.Alias {
+		return nil
+	}
+	return a.Update(in.URL, func(old Entry) (Entry, Outcome, error) {
+		e, out, err := Take(old, &in, c.Newer, a.names, a.now)
+		if out == Changed {
+			a.tally.Unchanged--
+			if old.Present {
+				a.tally.Updated++
+			} else {
+				a.tally.Added++
+			}
+		}
+		return e, out, err
+	})
+}
+
+func (a *application) orphan(identity string, deletes int) {
+	if _, ok := a.orphans[identity]; !ok {
+		a.order = append(a.order, identity)
+	}
+	a.orphans[identity] += deletes
+}
+
+// settle deletes the pages that the source has no name for any more.
+func (a *application) settle() error {
+	if len(a.order) == 0 {
+		return nil
+	}
+	left, err := a.Names(a.order)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, identity := range a.order {
+		for _, name := range left[identity] {
+			if a.brought[name] {
+				continue
+			}
+			// The content may be what the name said that is gone: fetch it again.
+			err := a.Remember(name, func(r Ref) (Ref, error) {
+				r.Version, r.KeepOriginal = "", false
+				return r, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if len(left[identity]) > 0 {
+			continue
+		}
+		err := a.Update(identity, func(old Entry) (Entry, Outcome, error) {
+			if !old.Present {
+				return old, Same, nil
+			}
+			gone = append(gone, identity)
+			a.tally.Deleted++
+			if a.orphans[identity] > 0 {
+				a.tally.Unchanged--
+			}
+			return Remove(old, a.now), Changed, nil
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", identity, err)
+		}
+	}
+	return a.Forget(gone)
+}

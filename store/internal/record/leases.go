@@ -1,0 +1,96 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/store"
+)
+
+// LeaseNamespace is the namespace of the leases in the State of a store.
+const LeaseNamespace = "leases"
+
+// Leases implements [store.Leases] in the State of a store: one value per lease.
+// It stays when the lease ends, so that the fence rises.
+type Leases struct {
+	State store.State
+	Now   func() time.Time
+}
+
+// lease is the value of a lease.
+type lease struct {
+	Holder   string
+	Fence    uint64
+	Expires  time.Time
+	Duration time.Duration
+}
+
+// holds reports whether a lease has a holder. One that expires later than its
+// duration from now has none: the clock was set back.
+func (l *lease) holds(now time.Time) bool {
+	return now.Before(l.Expires) && !l.Expires.After(now.Add(l.Duration))
+}
+
+func (s Leases) of(name string) state.JSON[lease] {
+	return state.JSON[lease]{State: s.State, Namespace: LeaseNamespace, Key: name, Strict: true}
+}
+
+// Acquire implements [store.Leases].
+func (s Leases) Acquire(ctx context.Context, name, holder string, d time.Duration) (l store.Lease, err error) {
+	if name == "" || holder == "" || d < time.Millisecond {
+		return l, millrace.Coded("bad-lease", fmt.Errorf("lease %s: %w: its name or its holder is empty, or it has no duration", name, millrace.ErrInvalid))
+	}
+	err = s.of(name).Update(ctx, func(is *lease) error {
+		now := s.Now().UTC()
+		if held := is.holds(now); held && is.Holder != holder {
+			l = store.Lease{Name: name, Holder: is.Holder, Fence: is.Fence, Expires: is.Expires}
+			return millrace.Coded("lease-held", fmt.Errorf("lease %s: %w: %s has it", name, millrace.ErrConflict, is.Holder))
+		} else if !held {
+			is.Fence++
+		}
+		is.Holder, is.Expires, is.Duration = holder, now.Add(d).Truncate(time.Millisecond), d
+		l = store.Lease{Name: name, Holder: holder, Fence: is.Fence, Expires: is.Expires}
+		return nil
+	})
+	return l, err
+}
+
+// Release implements [store.Leases].
+func (s Leases) Release(ctx context.Context, l store.Lease) error {
+	err := s.of(l.Name).Update(ctx, func(is *lease) error {
+		if is.Holder != l.Holder || is.Fence != l.Fence {
+			return errNotHeld
+		}
+		is.Expires = time.Time{}
+		return nil
+	})
+	if errors.Is(err, errNotHeld) {
+		err = nil
+	}
+	return err
+}
+
+var errNotHeld = errors.New("the lease has another holder")
+
+// CheckLease returns ErrConflict unless a lease is zero or its holder has it.
+// value is that of the lease's name.
+func CheckLease(l store.Lease, value []byte, now time.Time) error {
+	if l == (store.Lease{}) {
+		return nil
+	}
+	var is lease
+	if len(value) > 0 {
+		if err := json.Unmarshal(value, &is); err != nil {
+			return fmt.Errorf("lease %s: %w: %w", l.Name, millrace.ErrInvalid, err)
+		}
+	}
+	if is.Fence != l.Fence || is.Holder != l.Holder || !is.holds(now) {
+		return millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: it has expired or another process has it", l.Name, millrace.ErrConflict))
+	}
+	return nil
+}

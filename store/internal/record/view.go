@@ -1,0 +1,97 @@
+package record
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// How long Compact keeps what is not used.
+const (
+	DropAfter       = 400 * 24 * time.Hour // a publication; also tombstones of a site
+	DropForkedAfter = 24 * time.Hour       // a generation that another one was forked from
+)
+
+// Options returns options with their defaults. o may be nil.
+func Options(o *store.Options) store.Options {
+	if o == nil {
+		o = new(store.Options)
+	}
+	out := *o
+	if out.Logger == nil {
+		out.Logger = slog.New(slog.DiscardHandler)
+	}
+	if out.Now == nil {
+		out.Now = time.Now
+	}
+	return out
+}
+
+// CheckSwap returns the error of [store.State].Swap for a key that has the value
+// is.
+func CheckSwap(namespace, key string, is, old []byte) error {
+	if namespace == "" || key == "" {
+		return millrace.Coded("state-name", fmt.Errorf("%w: the namespace or the key is empty", millrace.ErrInvalid))
+	} else if !bytes.Equal(is, old) {
+		return fmt.Errorf("%w: it has another value", millrace.ErrConflict)
+	}
+	return nil
+}
+
+// Rank orders pages by the date when they were published: the newest first, those
+// without a date last.
+func (e *Entry) Rank() int64 {
+	if e.Published == 0 {
+		return 1 << 60
+	}
+	return -e.Published
+}
+
+// MaxRedirects is how many redirects in a row lead to a home page.
+const MaxRedirects = 5
+
+// Describe completes the description of a view: the number of its pages by
+// section, and what the home page says. home is its identity, "" if the view has
+// none; meta is that page as stored.
+func Describe(info *millrace.Site, pages map[string]int, home string, meta []byte) error {
+	for name, n := range pages {
+		if info.Pages += n; name != "" && n > 0 {
+			info.Sections = append(info.Sections, millrace.Section{Name: name, Pages: n})
+		}
+	}
+	slices.SortFunc(info.Sections, func(a, b millrace.Section) int { return strings.Compare(a.Name, b.Name) })
+	if u, err := url.Parse(info.Base); err == nil {
+		info.Title = u.Host
+	}
+	if home == "" {
+		return nil
+	}
+	p, err := Decode(meta, nil)
+	if err == nil {
+		info.Home, info.Title, info.Language = home, cmp.Or(p.Title, info.Title), p.Language
+	}
+	return err
+}
+
+// Tags returns the values of the tags of a page by protocol. A tagger that fails
+// is logged: the page has no tag of that protocol.
+func Tags(c *store.Config, p *millrace.Page, log *slog.Logger) map[string]string {
+	tags := make(map[string]string)
+	for _, t := range c.Taggers {
+		value, err := t.Tag(millrace.Site{Base: c.Base, Docs: c.Docs}, p)
+		if err != nil {
+			log.Warn("no tag for a page", "protocol", t.Room, "url", p.URL, "err", err)
+		} else if value != "" {
+			tags[t.Room] = value
+		}
+	}
+	return tags
+}
