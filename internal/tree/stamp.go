@@ -23,6 +23,12 @@ func StampOf(info fs.FileInfo, now time.Time) (Stamp, bool) {
 	return Stamp{info.Size(), info.ModTime().UnixNano(), changed.UnixNano(), inode}, now.Sub(changed) >= Racy
 }
 
+// Changed gives when a file's state last changed.
+func Changed(info fs.FileInfo) time.Time {
+	changed, _ := status(info)
+	return changed
+}
+
 // Version gives the validator of a file in a state, which starts with what
 // decides beside the file; "" if the file may still change without a trace.
 func Version(rules string, info fs.FileInfo, now time.Time) string {

@@ -8,9 +8,10 @@
 // docs/index.htm, "/docs/a.html" for docs/a.html. No pages, and why:
 //
 //   - names that start with a dot, except .well-known: silently left out;
-//   - names that start with an underscore, by which generators mark drafts
-//     and parts of pages, error pages such as 404.html and the stubs of search
-//     engines: reported;
+//   - directories whose names start with an underscore, and files with such a
+//     name that no other page links to: generators mark drafts and parts of pages
+//     so. A link from a file with such a name does not count. Reported;
+//   - error pages such as 404.html and the stubs of search engines: reported;
 //   - what is empty, too large, no regular file, a symbolic link that leads
 //     out of the folder, to nowhere or in a circle: reported.
 //
@@ -38,6 +39,10 @@
 // of the code that reads it: a walk over an unchanged folder opens no file. A
 // file changed within the last two seconds has no version yet, because it may
 // change again without a trace.
+//
+// Links to files whose names start with an underscore are looked for in pages
+// that have changed since the last walk, and in every page if such a file is new
+// or the link to it is gone. A folder without such files is not searched.
 //
 // A page's weight is the size of its file; how many bytes it would be over the
 // wire is its server's business, and not known.

@@ -55,6 +55,7 @@ type Folder struct {
 
 	correct atomic.Pointer[extract.Rules]
 	chosen  atomic.Pointer[[]millrace.Ref] // what the last walk gives to learn from; nil = there was none
+	linked  atomic.Pointer[linked]         // what the last walk found; nil = there was none
 	mu      sync.Mutex                     // of refresh
 	present atomic.Pointer[snapshot]
 }
@@ -105,8 +106,10 @@ func New(dir string, o *Options) (*Folder, error) {
 		return nil, fmt.Errorf("folder %s: %w", dir, tree.PathError(err))
 	}
 	w := f.walker(t.root)
-	for range tree.Pages(w.Walk(context.Background(), ".")) {
-		return f, nil
+	for e := range tree.Pages(w.Walk(context.Background(), ".")) {
+		if !underscored(e.File) {
+			return f, nil
+		}
 	}
 	t.root.Close()
 	if w.Failed != nil {
@@ -118,11 +121,12 @@ func New(dir string, o *Options) (*Folder, error) {
 // Close gives the open folder back. No other method may be called after it.
 func (f *Folder) Close() error { return f.present.Load().root.Close() }
 
-// Changes walks the whole folder, whatever since is, in the bytewise order of
-// the URLs, and holds the entries of one directory (and those above it) at a
-// time. It yields a Put without a page for every page and ends with one Mark,
-// which is Whole unless a directory could not be read. What is no page by its
-// name or kind is a [*millrace.SkipError]. A folder that is gone is
+// Changes walks the whole folder in the bytewise order of the URLs, and holds
+// the entries of one directory (and those above it) at a time. It yields a Put
+// without a page for every page and ends with one Mark, which is Whole unless a
+// directory could not be read. Pages whose names start with an underscore come
+// last; since says which pages were searched for links to them. What is no page
+// by its name or kind is a [*millrace.SkipError]. A folder that is gone is
 // [millrace.ErrUnavailable]: nothing is known of its pages.
 func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
@@ -136,29 +140,55 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 		}
 		w := f.walker(t.root)
 		sample := extract.Sample{Size: maxSample}
-		for e := range w.Walk(ctx, ".") {
-			if e.Err != nil {
-				if !yield(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: e.Err}) {
-					return
-				}
-				continue
-			}
-			ref := millrace.Ref{URL: e.URL, Version: t.version(e.Info, f.now())}
+		put := func(e tree.Entry) bool {
 			sample.Add(state(e, f.now()))
-			if !yield(millrace.Change{Kind: millrace.Put, Ref: ref}, nil) {
+			return yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: e.URL, Version: t.version(e.Info, f.now())}}, nil)
+		}
+		var private []tree.Entry
+		var newest time.Time // when the last page changed
+		for e := range w.Walk(ctx, ".") {
+			ok := true
+			switch {
+			case e.Err != nil:
+				ok = yield(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: e.Err})
+			case underscored(e.File):
+				private = append(private, e)
+			default:
+				if at := tree.Changed(e.Info); at.After(newest) {
+					newest = at
+				}
+				ok = put(e)
+			}
+			if !ok {
 				return
 			}
 		}
-		if err := ctx.Err(); err != nil {
+		found, err := f.findLinks(ctx, t, private, since, newest)
+		if err = cmp.Or(ctx.Err(), err); err != nil {
 			yield(millrace.Change{}, fmt.Errorf("folder %s: %w", f.dir, err))
 			return
 		}
+		f.linked.Store(found)
+		for _, e := range private {
+			ok := false
+			if found.From[e.File] != "" {
+				ok = put(e)
+			} else {
+				ok = yield(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: errPrivate, Absent: w.Failed == nil})
+			}
+			if !ok {
+				return
+			}
+		}
 		chosen := sample.Refs()
 		f.chosen.Store(&chosen)
-		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{
-			Cursor: "walked", // every walk is a whole one: there is no place to resume from
-			Whole:  w.Failed == nil,
-		}}, nil)
+		next := millrace.Cursor("walked") // every walk is a whole one: there is no place to resume from
+		if w.Failed != nil {
+			next = cmp.Or(since, next) // not all pages were searched
+		} else if len(private) > 0 {
+			next = found.cursor()
+		}
+		yield(millrace.Change{Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: next, Whole: w.Failed == nil}}, nil)
 	}
 }
 

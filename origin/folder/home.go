@@ -26,7 +26,7 @@ type probe struct {
 // only, never on the order in which pages are asked for.
 func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 	votes, best := map[string]int{}, ""
-	for e := range tree.Pages(f.walker(t.root).Walk(ctx, ".")) {
+	for e := range f.pages(ctx, t) {
 		s, sure := tree.StampOf(e.Info, f.now())
 		t.probes = append(t.probes, probe{e.File, s, sure})
 		data, _, err := f.read(t, e.File)

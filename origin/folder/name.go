@@ -16,9 +16,8 @@ import (
 
 // Why a name is no page's.
 var (
-	errPrivate = fmt.Errorf("%w: a name that starts with an underscore is a draft's or a part's", millrace.ErrInvalid)
-	errStatus  = fmt.Errorf("%w: the page of an HTTP error", millrace.ErrInvalid)
-	errStub    = fmt.Errorf("%w: the stub by which a search engine knows the owner", millrace.ErrInvalid)
+	errStatus = fmt.Errorf("%w: the page of an HTTP error", millrace.ErrInvalid)
+	errStub   = fmt.Errorf("%w: the stub by which a search engine knows the owner", millrace.ErrInvalid)
 )
 
 var stub = regexp.MustCompile(`^(google|yandex_)[0-9a-f]{12,20}\.html$`)
@@ -32,11 +31,9 @@ func isHTML(name string) bool {
 	return false
 }
 
-// fileReason says why an HTML file of this name is no page.
+// fileReason says why an HTML file of this name is no page, whoever links to it.
 func fileReason(name string) error {
 	switch stem := strings.TrimSuffix(name, path.Ext(name)); {
-	case strings.HasPrefix(name, "_"):
-		return errPrivate
 	case stem == "404", stem == "500", stem == "50x":
 		return errStatus
 	case stub.MatchString(name):

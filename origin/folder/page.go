@@ -31,7 +31,7 @@ func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 
 func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	t := f.present.Load()
-	file, ok := t.source(have.URL)
+	file, ok := f.source(t, have.URL)
 	if !ok {
 		return nil, fmt.Errorf("%w: no page has such a URL", millrace.ErrNotFound)
 	}
@@ -74,7 +74,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 }
 
 // source gives the file of a URL as the stream has it.
-func (t *snapshot) source(u string) (string, bool) {
+func (f *Folder) source(t *snapshot, u string) (string, bool) {
 	names, slash, ok := segments(u)
 	if !ok {
 		return "", false
@@ -97,6 +97,10 @@ func (t *snapshot) source(u string) (string, bool) {
 	file := path.Join(names...)
 	if slash {
 		file = t.index(file)
+	} else if underscored(file) {
+		if l := f.linked.Load(); l == nil || l.From[file] == "" {
+			return "", false
+		}
 	}
 	return file, file != ""
 }

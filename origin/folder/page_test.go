@@ -436,7 +436,7 @@ func FuzzIdentity(f *testing.F) {
 	f.Add("/b/", "https://other.example/b")
 	f.Add("/", "https://mill.example/p/index.html?x")
 	f.Fuzz(func(tt *testing.T, own, canonical string) {
-		file, ok := t.source(own)
+		file, ok := src.source(t, own)
 		if ok {
 			if c, err := canon.URL("https://mill.example" + own); err != nil || c != "https://mill.example"+own {
 				tt.Errorf("%q names %q and is not canonical", own, file)

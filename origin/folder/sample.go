@@ -30,9 +30,7 @@ func (f *Folder) Sample(ctx context.Context, n int) ([]millrace.Ref, error) {
 		}
 		return sample.Refs(), nil
 	}
-	t := f.present.Load()
-	w := f.walker(t.root)
-	for e := range tree.Pages(w.Walk(ctx, ".")) {
+	for e := range f.pages(ctx, f.present.Load()) {
 		sample.Add(state(e, f.now()))
 	}
 	if err := ctx.Err(); err != nil {
@@ -45,7 +43,7 @@ func (f *Folder) Sample(ctx context.Context, n int) ([]millrace.Ref, error) {
 // Errors are those of Page.
 func (f *Folder) Original(_ context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	t := f.present.Load()
-	file, ok := t.source(ref.URL)
+	file, ok := f.source(t, ref.URL)
 	if !ok {
 		return nil, nil, fmt.Errorf("original of %s: %w: no page has such a URL", ref.URL, millrace.ErrNotFound)
 	}

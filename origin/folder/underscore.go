@@ -1,0 +1,143 @@
+package folder
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/tree"
+)
+
+// errPrivate says why a file or a directory is left out.
+var errPrivate = fmt.Errorf("%w: its name starts with an underscore, as those of drafts and parts do, and no page links to it", millrace.ErrInvalid)
+
+// underscored reports whether the name of a file starts with an underscore.
+func underscored(file string) bool { return strings.HasPrefix(path.Base(file), "_") }
+
+// pages walks the pages of a snapshot without the files whose names start with
+// an underscore.
+func (f *Folder) pages(ctx context.Context, t *snapshot) iter.Seq[tree.Entry] {
+	return func(yield func(tree.Entry) bool) {
+		for e := range tree.Pages(f.walker(t.root).Walk(ctx, ".")) {
+			if !underscored(e.File) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// linked says which files whose names start with an underscore are linked to. It
+// is the cursor of a folder that has such files, so that the next walk reads only
+// pages that have changed.
+type linked struct {
+	Rules string    // of the snapshot
+	Since time.Time // pages that changed later have not been searched
+	// From has a page that links to the file, by file; "" if none does.
+	From map[string]string
+}
+
+func (l *linked) cursor() millrace.Cursor {
+	b, err := json.Marshal(l)
+	if err != nil {
+		panic("folder: strings do not encode: " + err.Error())
+	}
+	return millrace.Cursor(b)
+}
+
+// findLinks finds which of the files pages link to. since is the cursor of the
+// walk before, newest the time when the last page changed.
+func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry, since millrace.Cursor, newest time.Time) (*linked, error) {
+	var was linked
+	if json.Unmarshal([]byte(since), &was) != nil || was.Rules != t.rules {
+		was = linked{} // start over
+	}
+	is := &linked{Rules: t.rules, Since: newest, From: make(map[string]string)}
+	if sure := f.now().Add(-tree.Racy); newest.After(sure) {
+		is.Since = sure
+	}
+	left := make(map[string]bool) // files that no link is known to
+	if len(files) == 0 {
+		return is, nil
+	}
+	for _, e := range files {
+		is.From[e.File] = was.From[e.File]
+		info, err := t.root.Stat(is.From[e.File])
+		if is.From[e.File] == "" || err != nil || tree.Changed(info).After(was.Since) {
+			is.From[e.File], left[e.File] = "", true
+		}
+	}
+	if newest.After(was.Since) {
+		if err := f.search(ctx, t, was.Since, is.From, left); err != nil {
+			return nil, err
+		}
+	}
+	for file := range left {
+		// A file that is new, or whose link is gone, may have one in any page.
+		if page, known := was.From[file]; !was.Since.IsZero() && (page != "" || !known) {
+			return is, f.search(ctx, t, time.Time{}, is.From, left)
+		}
+	}
+	return is, nil
+}
+
+// search searches the pages that have changed since a time for links to files
+// that are left, until none is.
+func (f *Folder) search(ctx context.Context, t *snapshot, since time.Time, from map[string]string, left map[string]bool) error {
+	for e := range f.pages(ctx, t) {
+		if len(left) == 0 {
+			break
+		}
+		if !tree.Changed(e.Info).After(since) {
+			continue
+		}
+		data, _, err := f.read(t, e.File)
+		if err != nil || !mentions(data, left) {
+			continue // Page says what is wrong with it
+		}
+		res, err := extract.HTML(ctx, data, e.URL, &extract.Options{Base: t.base, MaxBytes: int(f.max)})
+		if err != nil {
+			continue
+		}
+		for _, l := range res.Links {
+			if p, ok := under(t.base, l.URL); ok && underscored(p) {
+				if file := t.target(p); left[file] {
+					from[file] = e.File
+					delete(left, file)
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// mentions reports whether a document may link to one of the files: it has a
+// name that starts like one of theirs.
+func mentions(doc []byte, files map[string]bool) bool {
+	names := make(map[string]bool)
+	for file := range files {
+		name := path.Base(file)
+		names[tree.Escape(strings.TrimSuffix(name, path.Ext(name)))] = true
+	}
+	for {
+		i := bytes.IndexByte(doc, '_')
+		if i < 0 {
+			return false
+		}
+		doc = doc[i:]
+		end := bytes.IndexAny(doc, ".\"'?#/<>& \n")
+		if end < 0 {
+			end = len(doc)
+		}
+		if names[string(doc[:end])] {
+			return true
+		}
+		doc = doc[1:]
+	}
+}
