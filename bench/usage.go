@@ -90,7 +90,7 @@ func (v *visitor) visit(ctx context.Context, st store.Usage, n int) (spent time.
 			return 0, err
 		}
 		if v.now.Sub(tidied) >= time.Hour && i < n-len(events)*10 {
-			if err := st.Tidy(ctx, benchSite, v.now.AddDate(0, 0, -visitDays), v.now.AddDate(0, 0, -visitDays)); err != nil {
+			if err := st.Tidy(ctx, store.Lease{}, benchSite, v.now.AddDate(0, 0, -visitDays), v.now.AddDate(0, 0, -visitDays)); err != nil {
 				return 0, err
 			}
 			tidied = v.now
@@ -154,7 +154,7 @@ func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 			return err
 		}
 		if hourly && v.now.Sub(tidied) >= time.Hour {
-			if err := st.(store.Usage).Tidy(ctx, benchSite, time.Time{}, time.Time{}); err != nil {
+			if err := st.(store.Usage).Tidy(ctx, store.Lease{}, benchSite, time.Time{}, time.Time{}); err != nil {
 				return err
 			}
 			tidied = v.now
@@ -200,7 +200,7 @@ func (b *bench) usageYear(ctx context.Context) error {
 			return err
 		}
 		if i%5 == 4 {
-			if err := st.(store.Usage).Tidy(ctx, benchSite, v.now.Add(-time.Hour), v.now.AddDate(0, 0, -30)); err != nil {
+			if err := st.(store.Usage).Tidy(ctx, store.Lease{}, benchSite, v.now.Add(-time.Hour), v.now.AddDate(0, 0, -30)); err != nil {
 				return err
 			}
 		}

@@ -89,9 +89,9 @@ type Site interface {
 	millrace.Memory
 	millrace.Originals
 
-	// Fenced returns the site with an Apply that returns ErrConflict, and
-	// changes nothing, when the lease has expired or another holder has it. The
-	// zero Lease is not checked.
+	// Fenced returns the site with an Apply and a Compact that return ErrConflict
+	// when the lease has expired or another holder has it. Apply then changes
+	// nothing, and Compact nothing from then on. The zero Lease is not checked.
 	Fenced(l Lease) Site
 
 	// Head returns the newest view of the site: all pages, as the sources gave

@@ -32,8 +32,9 @@ type Usage interface {
 	// before another. An event whose time is still to come, by the store's clock,
 	// goes with the next event whose time is not. Tidy works in small transactions,
 	// so that others can write in between. ErrNotFound: the store has no site of the
-	// name.
-	Tidy(ctx context.Context, site string, events, hours time.Time) error
+	// name. ErrConflict: the lease has expired or another holder has it. The zero
+	// Lease is not checked.
+	Tidy(ctx context.Context, l Lease, site string, events, hours time.Time) error
 }
 
 // MaxEventText is the most bytes that are kept of each text of an event.

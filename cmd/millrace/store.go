@@ -62,9 +62,9 @@ func (s visibleSite) Head(ctx context.Context) (millrace.View, error) {
 // compact compacts a site, unless another process is compacting it.
 func compact(ctx context.Context, st store.Store, name string, site store.Site) error {
 	held := false
-	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, _ store.Lease) error {
+	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, l store.Lease) error {
 		held = true
-		return site.Compact(ctx, keep, horizon)
+		return site.Fenced(l).Compact(ctx, keep, horizon)
 	})
 	if !held && errors.Is(err, millrace.ErrConflict) {
 		return nil

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/store"
 )
@@ -62,8 +64,17 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if to == e.at {
 		return false, err
 	}
-	// What was taken was taken, even if the process is to end.
-	if failed := e.place.Save(context.WithoutCancel(ctx), &exportPlace{to}); failed != nil {
+	// What was taken was taken, even if the process is to end. A process whose lease
+	// is over may come late: it must not take another one's place back.
+	failed := e.place.Update(context.WithoutCancel(ctx), func(p **exportPlace) error {
+		if *p == nil || (*p).Number != e.at {
+			return fmt.Errorf("place of the export: %w: another process has moved it", millrace.ErrConflict)
+		}
+		*p = &exportPlace{to}
+		return nil
+	})
+	if failed != nil {
+		e.begun = false // begin again where the other one is
 		return false, errors.Join(err, failed)
 	}
 	e.at = to

@@ -180,8 +180,8 @@ func (r *Recorder) tidying(ctx context.Context) {
 
 // tidy tidies up once, unless another process does.
 func (r *Recorder) tidy(ctx context.Context, now time.Time) error {
-	f := func(ctx context.Context, _ store.Lease) error {
-		return r.usage.Tidy(ctx, r.site, now.Add(-r.o.Keep), now.Add(-r.o.KeepHours))
+	f := func(ctx context.Context, l store.Lease) error {
+		return r.usage.Tidy(ctx, l, r.site, now.Add(-r.o.Keep), now.Add(-r.o.KeepHours))
 	}
 	if r.o.Leases == nil {
 		return f(ctx, store.Lease{})

@@ -153,7 +153,7 @@ func TestManyBots(t *testing.T) {
 	if r.Dropped() > 0 {
 		t.Fatalf("%d dropped", r.Dropped())
 	}
-	if err := st.Tidy(t.Context(), "site", now.Add(-time.Hour), now.Add(-time.Hour)); err != nil {
+	if err := st.Tidy(t.Context(), store.Lease{}, "site", now.Add(-time.Hour), now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	sums, events := 0, int64(0)
@@ -214,7 +214,7 @@ func TestClockSteps(t *testing.T) {
 		}
 	}
 	// The recorder goes on, and tidying by a right clock leaves what is of today.
-	if err := st.Tidy(t.Context(), "site", real.Add(-time.Hour), real.Add(-time.Hour)); err != nil {
+	if err := st.Tidy(t.Context(), store.Lease{}, "site", real.Add(-time.Hour), real.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	left := map[bool]int{}

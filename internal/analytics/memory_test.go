@@ -159,7 +159,7 @@ func exported(t *testing.T, s store.State, e *Exporter) uint64 {
 	return place.Number
 }
 
-func (m *memory) Tidy(_ context.Context, _ string, events, hours time.Time) error {
+func (m *memory) Tidy(_ context.Context, _ store.Lease, _ string, events, hours time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tidied = append(m.tidied, events, hours)

@@ -191,8 +191,8 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 }
 
 // Tidy implements [store.Usage].
-func (s *Store) Tidy(ctx context.Context, site string, events, hours time.Time) error {
-	return s.change(ctx, store.Lease{}, "tidy events", func() error {
+func (s *Store) Tidy(ctx context.Context, l store.Lease, site string, events, hours time.Time) error {
+	return s.change(ctx, l, "tidy events", func() error {
 		u, err := s.usageOf(site)
 		today := s.now().Truncate(day)
 		future := s.now().Add(day) // that no right clock gives to an event

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
 )
 
@@ -14,7 +15,7 @@ const compactRows = 500
 func (s *Site) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	err := s.compact(ctx, keep, max(keep, horizon))
 	if err == nil {
-		err = s.store.shrink(ctx)
+		err = s.store.shrink(ctx, s.lease)
 	}
 	return explain("compact "+s.what, err)
 }
@@ -65,8 +66,7 @@ func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
 // markDropped marks generations that were not opened for long. The generation
 // that published last stays until the publication goes.
 func (s *Site) markDropped(ctx context.Context) error {
-	return s.store.writer.do(ctx, func(t *tx) error {
-		now := s.store.now()
+	return s.store.change(ctx, s.lease, func(t *tx, now time.Time) error {
 		return t.exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = 1 AND opened < ?3 AND published <
 			(SELECT max(published) FROM publication AS other WHERE other.site = ?1 AND other.name = publication.name))`,
 			s.id, now.Add(-record.DropAfter).UnixMilli(), now.Add(-record.DropForkedAfter).UnixMilli())
@@ -222,10 +222,10 @@ func (w *work) dropMoments() (more bool, err error) {
 }
 
 // shrink gives free pages back to the file system, a few at a time.
-func (s *Store) shrink(ctx context.Context) error {
+func (s *Store) shrink(ctx context.Context, l store.Lease) error {
 	for {
 		var free int
-		err := s.writer.do(ctx, func(t *tx) error {
+		err := s.change(ctx, l, func(t *tx, _ time.Time) error {
 			if err := t.row("PRAGMA freelist_count", nil, &free); err != nil || free == 0 {
 				return err
 			}

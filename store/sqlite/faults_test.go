@@ -49,6 +49,27 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		return path
 	}
+	killed := func(name string, statements ...string) string { // what it wrote last is in the log beside it
+		from, to := filepath.Join(dir, name+"-running"), filepath.Join(dir, name)
+		db, err := sql.Open("sqlite", from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for _, s := range append([]string{"PRAGMA journal_mode = WAL"}, statements...) {
+			if _, err := db.Exec(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, end := range []string{"", "-wal"} {
+			data, err := os.ReadFile(from + end)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file(name+end, string(data))
+		}
+		return to
+	}
 	for _, c := range []struct {
 		name, path string
 		sentinel   error
@@ -64,10 +85,13 @@ func TestOpenRefuses(t *testing.T) {
 		{"older", altered("older", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA user_version = 6"), millrace.ErrInvalid, "store-older"},
 		{"older without a table", altered("bare", fmt.Sprintf("PRAGMA application_id = %d", applicationID)), millrace.ErrInvalid, "store-older"},
 		{"no-store", altered("else", "CREATE TABLE page (x)"), millrace.ErrInvalid, "no-store"},
+		{"newer, of a process that was killed", killed("newer-killed", fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA user_version = 99", "CREATE TABLE page (x)"), millrace.ErrInvalid, "store-newer"},
+		{"no-store, of a process that was killed", killed("else-killed", "CREATE TABLE page (x)"), millrace.ErrInvalid, "no-store"},
 		{"device", "/dev/null", millrace.ErrInvalid, "no-file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := os.ReadFile(c.path)
+			log, _ := os.ReadFile(c.path + "-wal")
 			s, err := Open(t.Context(), c.path, nil)
 			if err == nil {
 				s.Close()
@@ -78,6 +102,9 @@ func TestOpenRefuses(t *testing.T) {
 			}
 			if after, _ := os.ReadFile(c.path); !bytes.Equal(after, before) {
 				t.Error("the file was changed")
+			}
+			if after, _ := os.ReadFile(c.path + "-wal"); !bytes.Equal(after, log) {
+				t.Error("the log beside the file was changed")
 			}
 		})
 	}

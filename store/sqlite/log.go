@@ -47,20 +47,28 @@ type work struct {
 	sections map[string]int // by how much they have grown
 }
 
-// change runs f in a transaction and writes the log's row back if it moved. It
-// fails if the lease is not the newest one of its name or has expired.
-func (l *log) change(ctx context.Context, lease store.Lease, f func(w *work) error) error {
-	return l.store.writer.do(ctx, func(t *tx) error {
-		now := l.store.now().UTC()
-		if lease != (store.Lease{}) {
+// change runs f in a transaction. It returns ErrConflict unless the lease is
+// zero or its holder has it.
+func (s *Store) change(ctx context.Context, l store.Lease, f func(t *tx, now time.Time) error) error {
+	return s.writer.do(ctx, func(t *tx) error {
+		now := s.now().UTC()
+		if l != (store.Lease{}) {
 			var value []byte
-			if err := t.row(stateValue, []any{record.LeaseNamespace, lease.Name}, &value); err != nil && !absent(err) {
+			if err := t.row(stateValue, []any{record.LeaseNamespace, l.Name}, &value); err != nil && !absent(err) {
 				return err
 			}
-			if err := record.CheckLease(lease, value, now); err != nil {
+			if err := record.CheckLease(l, value, now); err != nil {
 				return err
 			}
 		}
+		return f(t, now)
+	})
+}
+
+// change runs f in a transaction and writes the log's row back if it moved. It
+// fails unless the lease holds.
+func (l *log) change(ctx context.Context, lease store.Lease, f func(w *work) error) error {
+	return l.store.change(ctx, lease, func(t *tx, now time.Time) error {
 		old, err := l.state(t)
 		if err != nil {
 			return err

@@ -85,6 +85,9 @@ func (s *Store) open(ctx context.Context, o settings) error {
 	if o.ReadOnly {
 		return s.openReader(ctx, wait)
 	}
+	if err := s.inspectFile(ctx, wait); err != nil {
+		return err
+	}
 	if err := private(s.path); err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func (s *Store) open(ctx context.Context, o settings) error {
 	}
 	version, err := fileVersion(ctx, s.writer.conn)
 	if err != nil {
-		return err // before anything in somebody else's file is changed
+		return err
 	}
 	if version == 0 {
 		// Only a file without a table and not yet in WAL mode takes it.
@@ -153,6 +156,31 @@ func (s *Store) openReader(ctx context.Context, wait string) error {
 		}
 	}
 	return nil
+}
+
+// inspectFile refuses a file that is not a store of this version, over a
+// connection that cannot change it: opening a file to write replays what a
+// process that was killed has left in its log. What SQLite cannot read so is left
+// to the writer.
+func (s *Store) inspectFile(ctx context.Context, wait string) error {
+	mode := "&mode=ro&immutable=1"
+	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
+		mode = "&mode=ro"
+	}
+	db, err := connect(s.path, 1, wait, "query_only(1)"+mode)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	c, err := db.Conn(ctx)
+	if err == nil {
+		defer c.Close()
+		_, err = fileVersion(ctx, c)
+	}
+	if _, ok := errors.AsType[*driver.Error](err); ok {
+		return nil
+	}
+	return err
 }
 
 // beside reports whether an error of SQLite says that it cannot keep its files

@@ -87,7 +87,7 @@ func TestUsageSize(t *testing.T) {
 		t.Errorf("%d bytes an event", size)
 	}
 	now = now.AddDate(0, 0, 2)
-	if err := s.Tidy(t.Context(), "main", now, now); err != nil {
+	if err := s.Tidy(t.Context(), store.Lease{}, "main", now, now); err != nil {
 		t.Fatal(err)
 	}
 	if left := pages(); left > recorded/2 {
@@ -113,7 +113,7 @@ func TestUsagePlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = now.Add(24 * time.Hour)
-		if err := s.Tidy(ctx, "main", now.Add(-36*time.Hour), now.Add(-36*time.Hour)); err != nil {
+		if err := s.Tidy(ctx, store.Lease{}, "main", now.Add(-36*time.Hour), now.Add(-36*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestUsageProcesses(t *testing.T) {
 					t.Error(err)
 				}
 				if i == 0 && n%10 == 9 {
-					if err := s.Tidy(t.Context(), "main", now, time.Time{}); err != nil {
+					if err := s.Tidy(t.Context(), store.Lease{}, "main", now, time.Time{}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -277,7 +277,7 @@ func TestUsageTexts(t *testing.T) {
 		}
 	}
 	record(s, "/a")
-	if err := other.Tidy(t.Context(), "main", later, later); err != nil {
+	if err := other.Tidy(t.Context(), store.Lease{}, "main", later, later); err != nil {
 		t.Fatal(err)
 	}
 	record(other, "/b")
@@ -329,7 +329,7 @@ func recordForever(path string) error {
 		}
 		fmt.Println(batch)
 		if batch%5 == 0 {
-			if err := s.Tidy(ctx, "main", time.Time{}, time.Time{}); err != nil {
+			if err := s.Tidy(ctx, store.Lease{}, "main", time.Time{}, time.Time{}); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"time"
+
+	"github.com/millrace/millrace/store"
 )
 
 const (
@@ -18,11 +20,21 @@ const (
 )
 
 // Tidy implements [store.Usage].
-func (s *Store) Tidy(ctx context.Context, site string, events, hours time.Time) error {
-	return explain("tidy events of "+site, s.tidy(ctx, site, millis(events, minTime), millis(hours, minTime)))
+func (s *Store) Tidy(ctx context.Context, l store.Lease, site string, events, hours time.Time) error {
+	return explain("tidy events of "+site, tidying{s, l}.tidy(ctx, site, millis(events, minTime), millis(hours, minTime)))
 }
 
-func (s *Store) tidy(ctx context.Context, site string, events, hours int64) error {
+// tidying is one Tidy.
+type tidying struct {
+	*Store
+	lease store.Lease
+}
+
+func (s tidying) do(ctx context.Context, f func(t *tx) error) error {
+	return s.change(ctx, s.lease, func(t *tx, _ time.Time) error { return f(t) })
+}
+
+func (s tidying) tidy(ctx context.Context, site string, events, hours int64) error {
 	id, _, err := usageSite(readQuerier{ctx, s.read}, site)
 	if err != nil {
 		return err
@@ -45,7 +57,7 @@ func (s *Store) tidy(ctx context.Context, site string, events, hours int64) erro
 
 // dropEvents drops the events before a time, in Unix ms. An event after future
 // goes with the next event that is not.
-func (s *Store) dropEvents(ctx context.Context, site, before, future int64) error {
+func (s tidying) dropEvents(ctx context.Context, site, before, future int64) error {
 	r := readQuerier{ctx, s.read}
 	low, high, err := numbers(r, site, minTime, before)
 	if err != nil {
@@ -82,7 +94,7 @@ func (s *Store) dropEvents(ctx context.Context, site, before, future int64) erro
 				return err
 			})
 		if err == nil && len(runs) > 0 {
-			err = s.writer.do(ctx, func(t *tx) error {
+			err = s.do(ctx, func(t *tx) error {
 				for _, run := range runs {
 					if err := t.exec("DELETE FROM usage_event WHERE id BETWEEN ? AND ?", run[0], run[1]); err != nil {
 						return err
@@ -98,7 +110,7 @@ func (s *Store) dropEvents(ctx context.Context, site, before, future int64) erro
 			break
 		}
 	}
-	return s.writer.do(ctx, func(t *tx) error {
+	return s.do(ctx, func(t *tx) error {
 		return t.exec("DELETE FROM usage_hour WHERE site = ?1 AND last < coalesce((SELECT min(id) FROM usage_event WHERE id BETWEEN ?2 AND ?3), ?3) & ?4",
 			site, site<<logBits, site<<logBits|forever, forever)
 	})
@@ -106,11 +118,11 @@ func (s *Store) dropEvents(ctx context.Context, site, before, future int64) erro
 
 // dropHours drops the sums of the hours of days that end before a time, in Unix
 // ms, and of days after future.
-func (s *Store) dropHours(ctx context.Context, site, before, future int64) error {
+func (s tidying) dropHours(ctx context.Context, site, before, future int64) error {
 	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
 		site, floorDiv(before, dayMillis), floorDiv(future, dayMillis))
 	for _, day := range days {
-		err := s.writer.do(ctx, func(t *tx) error {
+		err := s.do(ctx, func(t *tx) error {
 			if err := t.exec("UPDATE usage_day SET hours = 0 WHERE site = ? AND day = ?", site, day); err != nil {
 				return err
 			}
@@ -133,7 +145,7 @@ const (
 
 // cutTops keeps of each day what was asked for most. The texts of a day that is
 // over are kept for good from then on.
-func (s *Store) cutTops(ctx context.Context, site, today int64) error {
+func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)
 	if err != nil {
 		return err
@@ -144,11 +156,11 @@ func (s *Store) cutTops(ctx context.Context, site, today int64) error {
 			most, after = keptTops, []string{keepTexts, keepDays, markCut}
 		}
 		for topic := 1; topic < len(topics); topic++ {
-			if err := s.writer.do(ctx, func(t *tx) error { return t.exec(cutTop, site, topic, day, most) }); err != nil {
+			if err := s.do(ctx, func(t *tx) error { return t.exec(cutTop, site, topic, day, most) }); err != nil {
 				return err
 			}
 		}
-		err := s.writer.do(ctx, func(t *tx) error {
+		err := s.do(ctx, func(t *tx) error {
 			for _, q := range after {
 				if err := t.exec(q, site, day); err != nil {
 					return err
@@ -164,9 +176,9 @@ func (s *Store) cutTops(ctx context.Context, site, today int64) error {
 }
 
 // dropTexts drops texts that only events before a day have: these are gone.
-func (s *Store) dropTexts(ctx context.Context, site, day int64) error {
+func (s tidying) dropTexts(ctx context.Context, site, day int64) error {
 	for n := int64(tidyRows); n == tidyRows; {
-		err := s.writer.do(ctx, func(t *tx) (err error) {
+		err := s.do(ctx, func(t *tx) (err error) {
 			n, err = t.count("DELETE FROM usage_text WHERE id IN (SELECT id FROM usage_text WHERE site = ? AND used < ? LIMIT ?)", site, day, tidyRows)
 			if err != nil || n == 0 {
 				return err
@@ -182,11 +194,11 @@ func (s *Store) dropTexts(ctx context.Context, site, day int64) error {
 
 // shrinkIfWorth gives free pages back to the file system when they are a
 // quarter of the file, and more than some.
-func (s *Store) shrinkIfWorth(ctx context.Context) error {
+func (s tidying) shrinkIfWorth(ctx context.Context) error {
 	var free, pages int
 	err := s.read.row(ctx, "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count", nil, &free, &pages)
 	if err != nil || free < 4096 || free < pages/4 {
 		return err
 	}
-	return s.shrink(ctx)
+	return s.shrink(ctx, s.lease)
 }

@@ -111,6 +111,9 @@ func leaseCases() []testCase {
 			f.puts("/a")
 			f.publish(f.pub)
 			f.puts("/b")
+			if f.usage != nil {
+				f.record(siteName, fetched(f.clock(), "/a", 200))
+			}
 			stale := f.acquire("a", "one")
 			sink := f.site.Fenced(stale)
 			refused := func(what string, l store.Lease, sink store.Site) {
@@ -121,7 +124,14 @@ func leaseCases() []testCase {
 					put(article("/x", "x")), gone("/a"), {Kind: millrace.Mark, Mark: &millrace.Milestone{Cursor: "x"}},
 				})
 				_, errPublish := f.pub.Publish(t.Context(), l, e.Number, head.Seq, []byte("stale"))
-				for method, err := range map[string]error{"apply": err, "refresh": f.pub.Refresh(t.Context(), l, nil), "publish": errPublish} {
+				errs := map[string]error{
+					"apply": err, "refresh": f.pub.Refresh(t.Context(), l, nil), "publish": errPublish, "compact": sink.Compact(t.Context(), 0, 0),
+				}
+				if f.usage != nil {
+					errs["tidy"] = f.usage.Tidy(t.Context(), l, siteName, f.clock().Add(time.Hour), f.clock())
+					want(f, what+": events", len(f.events(siteName, store.EventQuery{})), 1)
+				}
+				for method, err := range errs {
 					if !errors.Is(err, millrace.ErrConflict) {
 						t.Errorf("%s: %s: %v", what, method, err)
 					}

@@ -65,7 +65,7 @@ func (f *fixture) top(of store.Topic, from, to time.Time, limit int) []store.Top
 
 func (f *fixture) tidy(events, hours time.Time) {
 	f.Helper()
-	if err := f.usage.Tidy(f.Context(), siteName, events, hours); err != nil {
+	if err := f.usage.Tidy(f.Context(), store.Lease{}, siteName, events, hours); err != nil {
 		f.Fatalf("tidy: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func usageCases() []testCase {
 		{"a site that is not there takes nothing", func(_ *testing.T, f *fixture) {
 			for what, err := range map[string]error{
 				"record": f.usage.Record(f.Context(), "absent", []store.Event{fetched(noon(1), "/", 200)}),
-				"tidy":   f.usage.Tidy(f.Context(), "absent", noon(1), noon(1)),
+				"tidy":   f.usage.Tidy(f.Context(), store.Lease{}, "absent", noon(1), noon(1)),
 			} {
 				if !errors.Is(err, millrace.ErrNotFound) {
 					f.Errorf("%s: %v", what, err)
@@ -297,7 +297,7 @@ func usageCases() []testCase {
 			}
 			wg.Go(func() {
 				for range batches {
-					if err := f.usage.Tidy(t.Context(), siteName, time.Time{}, time.Time{}); err != nil {
+					if err := f.usage.Tidy(t.Context(), store.Lease{}, siteName, time.Time{}, time.Time{}); err != nil {
 						t.Error(err)
 					}
 				}
