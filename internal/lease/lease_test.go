@@ -191,3 +191,42 @@ func TestCanceledHolder(t *testing.T) {
 		}
 	})
 }
+
+// A clock that is set back, or forward, ends a lease: f is canceled before
+// another holder's work can meet its own.
+func TestClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var offset atomic.Int64
+			st := memory.New(&store.Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
+			site, err := st.Site(t.Context(), "https://mill.example/", "https://mill.example/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var first store.Lease
+			err = lease.Hold(t.Context(), st.Leases(), "job", func(ctx context.Context, l store.Lease) error {
+				first = l
+				offset.Store(int64(by))
+				start := time.Now()
+				<-ctx.Done()
+				if took := time.Since(start); took > time.Minute {
+					t.Errorf("canceled after %v", took)
+				}
+				if _, err := site.Fenced(l).Apply(t.Context(), "me", nil); !errors.Is(err, millrace.ErrConflict) {
+					t.Errorf("apply under a lease that is lost: %v", err)
+				}
+				return ctx.Err()
+			})
+			wantCode(t, "the first holder", err, "lease-lost")
+			err = lease.Hold(t.Context(), st.Leases(), "job", func(_ context.Context, l store.Lease) error {
+				if l.Fence <= first.Fence {
+					t.Errorf("lease %+v after %+v", l, first)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("the next holder: %v", err)
+			}
+		})
+	}
+}
