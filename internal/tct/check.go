@@ -18,23 +18,15 @@ type Checker struct {
 }
 
 // SiteRule is a rule's function over what the rules share.
-type SiteRule func(ctx context.Context, s *SiteContext, fail check.Fail) error
+type SiteRule = check.Look[*SiteContext]
 
 // Rule returns a rule of the draft.
 func (c *Checker) Rule(section, word string, level check.Level, sentence string, f SiteRule) check.Rule {
-	return check.Rule{
-		ID: c.Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
-		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
-			s, err := check.Memo(ctx, t, c.Name+" site", func(ctx context.Context) (*SiteContext, error) {
-				s := &SiteContext{Target: t, c: c}
-				return s, s.run(ctx)
-			})
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, fail)
-		},
-	}
+	shared := check.Shared[*SiteContext]{Name: c.Name, Survey: func(ctx context.Context, t *check.Target) (*SiteContext, error) {
+		s := &SiteContext{Target: t, c: c}
+		return s, s.run(ctx)
+	}}
+	return shared.Rule(section+"/"+word, level, section, sentence, f)
 }
 
 // OnLists runs f on every list.
@@ -60,19 +52,5 @@ func OnPages(f func(p *SeenPage, fail check.Fail) bool) SiteRule {
 // AskPages is [OnPages] for rules that send requests. A failed request for one page
 // stops none of the others.
 func AskPages(f func(ctx context.Context, s *SiteContext, p *SeenPage, fail check.Fail) (bool, error)) SiteRule {
-	return func(ctx context.Context, s *SiteContext, fail check.Fail) error {
-		applied := false
-		var first error
-		for _, p := range s.Pages {
-			ok, err := f(ctx, s, p, fail)
-			applied = applied || ok
-			if first == nil {
-				first = err
-			}
-		}
-		if first == nil && !applied {
-			return check.ErrNotApplicable
-		}
-		return first
-	}
+	return check.Each(func(s *SiteContext) []*SeenPage { return s.Pages }, f)
 }

@@ -3,7 +3,6 @@ package tct
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -16,11 +15,6 @@ const OtherTag = `"sha256-000000000000000000000000000000000000000000000000000000
 // Opaque gives the ETag of a response without W/ and quotes.
 func Opaque(r *check.Response) string {
 	return strings.Trim(strings.TrimPrefix(r.Header.Get("ETag"), "W/"), `"`)
-}
-
-// Status gives the status of a response, such as "404 Not Found".
-func Status(r *check.Response) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 
 // ask requests a page's M-URL with fields, which are names and values.
@@ -58,7 +52,7 @@ func CheckNotModified(ctx context.Context, s *SiteContext, p *SeenPage, fail che
 		return false, nil // the page, or its tag, has changed since
 	}
 	if resp.Status != http.StatusNotModified {
-		fail(p.MURL, Status(resp)+` to If-None-Match: "`+p.Tag+`"`, "304 Not Modified")
+		fail(p.MURL, resp.Said()+` to If-None-Match: "`+p.Tag+`"`, "304 Not Modified")
 	}
 	return true, nil
 }
@@ -88,7 +82,7 @@ func (s *SiteContext) matches(ctx context.Context, p *SeenPage, value string, fa
 		return false, err
 	}
 	if resp.Status != http.StatusNotModified {
-		fail(p.MURL, Status(resp)+" to If-None-Match: "+value, "304 Not Modified")
+		fail(p.MURL, resp.Said()+" to If-None-Match: "+value, "304 Not Modified")
 	}
 	return true, nil
 }
@@ -103,7 +97,7 @@ func CheckOtherTag(ctx context.Context, s *SiteContext, p *SeenPage, fail check.
 		return false, err
 	}
 	if resp.Status != http.StatusOK || resp.BodyErr != nil || json.Valid(p.Body) && !json.Valid(trimBOM(resp.Body)) {
-		fail(p.MURL, Status(resp)+" to If-None-Match: "+OtherTag, "200 OK and the JSON")
+		fail(p.MURL, resp.Said()+" to If-None-Match: "+OtherTag, "200 OK and the JSON")
 	}
 	return true, nil
 }
@@ -125,7 +119,7 @@ func CheckPrecedence(ctx context.Context, s *SiteContext, p *SeenPage, fail chec
 		return false, err
 	}
 	if resp.Status != http.StatusOK {
-		fail(p.MURL, Status(resp)+" to another tag with If-Modified-Since: "+since, "200 OK: the tag decides")
+		fail(p.MURL, resp.Said()+" to another tag with If-Modified-Since: "+since, "200 OK: the tag decides")
 		return true, nil
 	}
 	const long = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -134,7 +128,7 @@ func CheckPrecedence(ctx context.Context, s *SiteContext, p *SeenPage, fail chec
 		return false, err
 	}
 	if resp.Status != http.StatusNotModified {
-		fail(p.MURL, Status(resp)+" to the present tag with If-Modified-Since: "+long, "304 Not Modified: the tag decides")
+		fail(p.MURL, resp.Said()+" to the present tag with If-Modified-Since: "+long, "304 Not Modified: the tag decides")
 	}
 	return true, nil
 }

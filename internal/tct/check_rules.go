@@ -32,7 +32,7 @@ func CheckProfile(p *SeenPage, fail check.Fail) bool {
 }
 
 func checkProfile(u string, fields map[string]json.RawMessage, fail check.Fail) {
-	if s, ok := JSONText(fields["profile"]); !ok || s == "" {
+	if s, ok := check.JSONText(fields["profile"]); !ok || s == "" {
 		fail(u, "profile: "+Shown(fields["profile"]), `a string, such as "tct-1"`)
 	}
 }
@@ -77,13 +77,13 @@ func CheckMURL(_ context.Context, s *SiteContext, fail check.Fail) error {
 		const want = "200 and the JSON of an item of the list"
 		switch {
 		case p.Item == nil, p.OK():
-		case unsure(p.Err):
+		case check.Unsure(p.Err):
 			return p.Err
 		case p.Err != nil:
 			fail(p.MURL, p.Err.Error(), want)
 		case p.Resp.Status == http.StatusUnauthorized: // CheckLeak
 		case p.Resp.Status != http.StatusOK:
-			fail(p.MURL, Status(p.Resp), want)
+			fail(p.MURL, p.Resp.Said(), want)
 		default:
 			fail(p.MURL, p.Resp.BodyErr.Error(), want)
 		}
@@ -97,7 +97,7 @@ func CheckLeak(p *SeenPage, fail check.Fail) bool {
 		return false
 	}
 	if p.Resp.Status == http.StatusUnauthorized {
-		fail(p.MURL, "an item of the list that answers "+Status(p.Resp), "no item, or an M-URL that everybody may have")
+		fail(p.MURL, "an item of the list that answers "+p.Resp.Said(), "no item, or an M-URL that everybody may have")
 	}
 	return true
 }
@@ -131,7 +131,7 @@ func (s *SiteContext) presentItem(ctx context.Context, mURL string) (*SeenItem, 
 				return nil, err
 			}
 			items := JSONArray(JSONObject(resp.Body)["items"])
-			if !Readable(resp) || items == nil {
+			if !resp.OK() || items == nil {
 				return nil, errors.New("the list cannot be read again")
 			}
 			for _, raw := range items {
@@ -164,7 +164,7 @@ func (p *SeenPage) canonicalLink() string {
 
 // FieldURL returns canonical_url in canonical form, "" if it is no URL.
 func (p *SeenPage) FieldURL() string {
-	s, _ := JSONText(p.Fields["canonical_url"])
+	s, _ := check.JSONText(p.Fields["canonical_url"])
 	u, err := canon.URL(s)
 	if err != nil {
 		return ""
@@ -226,7 +226,7 @@ func CheckString(name string) func(p *SeenPage, fail check.Fail) bool {
 		if p.Fields == nil {
 			return false
 		}
-		if _, ok := JSONText(p.Fields[name]); !ok {
+		if _, ok := check.JSONText(p.Fields[name]); !ok {
 			fail(p.MURL, name+": "+Shown(p.Fields[name]), "a string")
 		}
 		return true

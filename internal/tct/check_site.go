@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -99,7 +98,7 @@ func (s *SiteContext) run(ctx context.Context) error {
 // AddHosts adds the hosts of URLs to those of the site.
 func (s *SiteContext) AddHosts(urls ...string) {
 	for _, u := range urls {
-		s.hosts = append(s.hosts, HostOf(u))
+		s.hosts = append(s.hosts, check.HostOf(u))
 	}
 }
 
@@ -110,12 +109,12 @@ func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func
 		l := &SeenList{URL: u, Resp: resp, c: s.c}
 		why := "something else"
 		switch {
-		case unsure(err), ctx.Err() != nil:
+		case check.Unsure(err), ctx.Err() != nil:
 			return err
 		case err != nil:
 			why = err.Error()
 		case resp.Status != http.StatusOK:
-			why = Status(resp)
+			why = resp.Said()
 		case resp.BodyErr != nil:
 			why = resp.BodyErr.Error()
 		default:
@@ -124,7 +123,7 @@ func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func
 				break
 			}
 			l.Items = JSONArray(l.Fields["items"])
-			profile, _ := JSONText(l.Fields["profile"])
+			profile, _ := check.JSONText(l.Fields["profile"])
 			if draft := otherDraft(profile, string(l.Fields["version"])); draft != "" {
 				s.draft, why = draft, "a list of "+draft
 			} else if meant(l) {
@@ -140,7 +139,7 @@ func (s *SiteContext) AddLists(ctx context.Context, targets []string, meant func
 // LooksLikeList reports whether a document where the draft wants a list is one,
 // however broken.
 func LooksLikeList(l *SeenList) bool {
-	profile, _ := JSONText(l.Fields["profile"])
+	profile, _ := check.JSONText(l.Fields["profile"])
 	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")
 }
 
@@ -152,9 +151,9 @@ func (c *Checker) item(raw json.RawMessage) *SeenItem {
 	if json.Unmarshal(raw, &it.Fields) != nil {
 		return it
 	}
-	it.CURL, _ = JSONText(it.Fields["cUrl"])
-	it.MURL, _ = JSONText(it.Fields["mUrl"])
-	it.Tag, _ = JSONText(it.Fields[c.TagMember])
+	it.CURL, _ = check.JSONText(it.Fields["cUrl"])
+	it.MURL, _ = check.JSONText(it.Fields["mUrl"])
+	it.Tag, _ = check.JSONText(it.Fields[c.TagMember])
 	return it
 }
 
@@ -235,15 +234,15 @@ func (p *SeenPage) fetch(ctx context.Context, t *check.Target) {
 	}
 	p.Tag, p.Body = Opaque(p.Resp), trimBOM(p.Resp.Body)
 	p.Fields = JSONObject(p.Body)
-	p.Hash, _ = JSONText(p.Fields["hash"])
+	p.Hash, _ = check.JSONText(p.Fields["hash"])
 }
 
 // OK reports whether there is a 200 with a body.
-func (p *SeenPage) OK() bool { return p.Err == nil && Readable(p.Resp) }
+func (p *SeenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
 
 // Near reports whether a URL is on a host of the site. The checker asks no other,
 // whatever a list says.
-func (s *SiteContext) Near(u string) bool { return slices.Contains(s.hosts, HostOf(u)) }
+func (s *SiteContext) Near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
 
 // Page returns the response of the page's C-URL, nil if it is on another host.
 func (s *SiteContext) Page(ctx context.Context, p *SeenPage) (*check.Response, error) {
@@ -252,12 +251,6 @@ func (s *SiteContext) Page(ctx context.Context, p *SeenPage) (*check.Response, e
 	}
 	return s.Target.Get(ctx, p.CURL)
 }
-
-// Readable reports whether a response is a 200 with a readable body.
-func Readable(r *check.Response) bool { return r.Status == http.StatusOK && r.BodyErr == nil }
-
-// unsure reports whether an error says nothing about the site's documents.
-func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
 
 // SaysHTML reports whether a response says that it is HTML.
 func SaysHTML(r *check.Response) bool {
@@ -278,25 +271,7 @@ func ResponseLinks(r *check.Response, inHTML bool) []weblink.Link {
 	return out
 }
 
-// HostOf returns the host of a URL in lower case, "" for what is no URL.
-func HostOf(u string) string {
-	p, err := url.Parse(u)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(p.Hostname())
-}
-
 func trimBOM(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\uFEFF")) }
-
-// JSONText returns a JSON string, false for anything else.
-func JSONText(raw json.RawMessage) (string, bool) {
-	var s *string
-	if json.Unmarshal(raw, &s) != nil || s == nil {
-		return "", false
-	}
-	return *s, true
-}
 
 // JSONObject returns the members of a body that is one JSON object, nil for
 // anything else.

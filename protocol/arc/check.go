@@ -88,19 +88,14 @@ func Rules() []check.Rule {
 }
 
 // look is a rule's function over what the rules share.
-type look func(ctx context.Context, s *survey, fail check.Fail) error
+type look = check.Look[*survey]
 
 func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	return check.Rule{
-		ID: Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
-		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
-			s, err := surveyed(ctx, t)
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, fail)
-		},
-	}
+	shared := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
+		s := &survey{t: t}
+		return s, s.run(ctx)
+	}}
+	return shared.Rule(section+"/"+word, level, section, sentence, f)
 }
 
 // onList runs f on the list.
@@ -154,19 +149,10 @@ func inPublic(f look) look {
 // onPages runs f on every sampled page; f reports whether the rule is about it.
 // A page that could not be looked at stops none of the others.
 func onPages(f func(p *seenPage, fail check.Fail) bool) look {
-	return func(_ context.Context, s *survey, fail check.Fail) error {
-		applied := false
-		var first error
-		for _, p := range s.pages {
-			if unsure(p.err) {
-				first = p.err
-			} else if f(p, fail) {
-				applied = true
-			}
+	return check.Each(func(s *survey) []*seenPage { return s.pages }, func(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (bool, error) {
+		if check.Unsure(p.err) {
+			return false, p.err
 		}
-		if first == nil && !applied {
-			return check.ErrNotApplicable
-		}
-		return first
-	}
+		return f(p, fail), nil
+	})
 }

@@ -19,7 +19,7 @@ func (s *survey) newest(ctx context.Context) (*seenList, string, error) {
 	}
 	u := deltaURL(s.list.url, day)
 	resp, err := s.t.Get(ctx, u)
-	if unsure(err) || ctx.Err() != nil {
+	if check.Unsure(err) || ctx.Err() != nil {
 		return nil, u, err
 	}
 	var l *seenList

@@ -35,21 +35,21 @@ func checkContentType(_ context.Context, s *survey, fail check.Fail) error {
 
 func checkVersionMember(l *seenList, fail check.Fail) {
 	raw := l.fields["arc_sitemap_version"]
-	if v, ok := jsonText(raw); string(raw) != "null" && (!ok || strings.SplitN(v, ".", 2)[0] != majorVersion) {
+	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || strings.SplitN(v, ".", 2)[0] != majorVersion) {
 		fail(l.url, "arc_sitemap_version: "+shown(raw), `"`+version+`"`)
 	}
 }
 
 func checkSite(l *seenList, fail check.Fail) {
 	raw := l.fields["site"]
-	if v, ok := jsonText(raw); string(raw) != "null" && (!ok || !isURI(v)) {
+	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || !isURI(v)) {
 		fail(l.url, "site: "+shown(raw), "an absolute URI")
 	}
 }
 
 func checkGenerated(l *seenList, fail check.Fail) {
 	raw := l.fields["generated_at"]
-	if v, ok := jsonText(raw); string(raw) != "null" && (!ok || !isDateTime(v)) {
+	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || !isDateTime(v)) {
 		fail(l.url, "generated_at: "+shown(raw), "a date-time, such as 2025-11-09T08:00:00Z")
 	}
 }
@@ -118,7 +118,7 @@ func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 
 func isText(is func(string) bool) func(raw json.RawMessage) bool {
 	return func(raw json.RawMessage) bool {
-		s, ok := jsonText(raw)
+		s, ok := check.JSONText(raw)
 		return ok && (is == nil || is(s))
 	}
 }
@@ -151,7 +151,7 @@ func checkHas(name string, about func(*seenEntry) bool) func(e *seenEntry) (got,
 }
 
 func checkPast(_ context.Context, s *survey, fail check.Fail) error {
-	generated, _ := jsonText(s.list.fields["generated_at"])
+	generated, _ := check.JSONText(s.list.fields["generated_at"])
 	made := parseTime(generated)
 	if made.IsZero() {
 		return check.ErrNotApplicable
@@ -299,7 +299,7 @@ func checkPII(e *seenEntry) (got, want string, about bool) {
 
 func checkRate(l *seenList, fail check.Fail) {
 	raw := l.fields["crawl_rate"]
-	if s, ok := jsonText(raw); string(raw) != "null" && !ok {
+	if s, ok := check.JSONText(raw); string(raw) != "null" && !ok {
 		fail(l.url, "crawl_rate: "+shown(raw), `a rate, such as "1/s"`)
 	} else if _, is := parseRate(s); ok && !is {
 		fail(l.url, "crawl_rate: "+shown(raw), `a rate, such as "1/s"`)
@@ -308,14 +308,14 @@ func checkRate(l *seenList, fail check.Fail) {
 
 func checkContact(l *seenList, fail check.Fail) {
 	raw := l.fields["ai-crawl-contact"]
-	if s, ok := jsonText(raw); string(raw) != "null" && (!ok || strings.TrimSpace(s) == "") {
+	if s, ok := check.JSONText(raw); string(raw) != "null" && (!ok || strings.TrimSpace(s) == "") {
 		fail(l.url, "ai-crawl-contact: "+shown(raw), "whom to ask")
 	}
 }
 
 // generated gives the day of a list, false if that is not known.
 func (l *seenList) generated() (time.Time, bool) {
-	s, _ := jsonText(l.fields["generated_at"])
+	s, _ := check.JSONText(l.fields["generated_at"])
 	t := parseTime(s)
 	return t, !t.IsZero()
 }

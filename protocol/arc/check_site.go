@@ -161,7 +161,7 @@ func checkIfNoneMatch(ctx context.Context, s *survey, l *seenList, fail check.Fa
 		return check.ErrNotApplicable // the list, or its tag, has changed since
 	}
 	if resp.Status != http.StatusNotModified {
-		fail(l.url, status(resp)+" to If-None-Match: "+tag, "304 Not Modified")
+		fail(l.url, resp.Said()+" to If-None-Match: "+tag, "304 Not Modified")
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func checkIfModifiedSince(ctx context.Context, s *survey, l *seenList, fail chec
 		return err
 	}
 	if resp.Status != http.StatusNotModified {
-		fail(l.url, status(resp)+" to If-Modified-Since: "+date, "304 Not Modified")
+		fail(l.url, resp.Said()+" to If-Modified-Since: "+date, "304 Not Modified")
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func checkModified(ctx context.Context, s *survey, l *seenList, fail check.Fail)
 		return err
 	}
 	if resp.Status != http.StatusOK || resp.BodyErr != nil || len(resp.Body) == 0 {
-		fail(l.url, status(resp)+" to If-None-Match: "+other, "200 OK and the list")
+		fail(l.url, resp.Said()+" to If-None-Match: "+other, "200 OK and the list")
 	}
 	return nil
 }

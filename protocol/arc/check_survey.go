@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -61,20 +60,13 @@ type seenPage struct {
 	err  error // of the request
 }
 
-func surveyed(ctx context.Context, t *check.Target) (*survey, error) {
-	return check.Memo(ctx, t, Name+" survey", func(ctx context.Context) (*survey, error) {
-		s := &survey{t: t}
-		return s, s.run(ctx)
-	})
-}
-
 func (s *survey) run(ctx context.Context) error {
 	home, err := s.t.Get(ctx, s.t.Root())
 	if err != nil {
 		return err
 	}
 	s.home = home
-	s.hosts = []string{hostOf(s.t.Root()), hostOf(home.URL)} // a host that the site redirects to is the site's
+	s.hosts = []string{check.HostOf(s.t.Root()), check.HostOf(home.URL)} // a host that the site redirects to is the site's
 	if err := s.readRobots(ctx); err != nil {
 		return err
 	}
@@ -114,7 +106,7 @@ func (s *survey) at(name string) string { return strings.TrimSuffix(s.t.Root(), 
 
 func (s *survey) readRobots(ctx context.Context) error {
 	resp, err := s.t.Get(ctx, s.at("/robots.txt"))
-	if unsure(err) || ctx.Err() != nil {
+	if check.Unsure(err) || ctx.Err() != nil {
 		return err
 	}
 	base, bad := url.Parse(s.t.Root())
@@ -131,9 +123,7 @@ func (s *survey) readRobots(ctx context.Context) error {
 }
 
 // readable reports whether an answer is a 200 with something else than HTML.
-func readable(r *check.Response) bool {
-	return r.Status == http.StatusOK && r.BodyErr == nil && !weblink.IsHTML(r.Header)
-}
+func readable(r *check.Response) bool { return r.OK() && !weblink.IsHTML(r.Header) }
 
 func (s *survey) readHome() {
 	base, err := url.Parse(s.home.URL)
@@ -156,7 +146,7 @@ var broken = regexp.MustCompile(`arc_sitemap_version|"ai_[a-z]+"`)
 // not, it says why.
 func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, error) {
 	resp, err := s.t.Get(ctx, u)
-	if unsure(err) || ctx.Err() != nil {
+	if check.Unsure(err) || ctx.Err() != nil {
 		return nil, "", err
 	}
 	why := "something else"
@@ -164,7 +154,7 @@ func (s *survey) seeList(ctx context.Context, u string) (*seenList, string, erro
 	case err != nil:
 		why = err.Error()
 	case resp.Status != http.StatusOK:
-		why = status(resp)
+		why = resp.Said()
 	case resp.BodyErr != nil:
 		why = resp.BodyErr.Error()
 	case weblink.IsHTML(resp.Header):
@@ -209,7 +199,7 @@ func readList(u string, resp *check.Response) *seenList {
 			l.strange = append(l.strange, e.at+": "+short(string(raw)))
 			continue
 		}
-		if s, ok := jsonText(e.fields["url"]); ok && isURI(s) {
+		if s, ok := check.JSONText(e.fields["url"]); ok && isURI(s) {
 			e.url, _ = canon.URL(s)
 		}
 		l.entries = append(l.entries, e)
@@ -247,16 +237,16 @@ func (s *survey) allows(u string) bool {
 
 // near reports whether a URL is on a host of the site. Others never hear of
 // the checker, whatever a list says.
-func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }
+func (s *survey) near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
 
 // open reports whether a page may be indexed, as far as the list says.
 func (e *seenEntry) open() bool {
-	robots, _ := jsonText(e.fields["robots_directive"])
+	robots, _ := check.JSONText(e.fields["robots_directive"])
 	return string(e.fields["ai_indexable"]) == "true" && restriction(robots) == ""
 }
 
 func (e *seenEntry) text(name string) string {
-	s, _ := jsonText(e.fields[name])
+	s, _ := check.JSONText(e.fields[name])
 	return s
 }
 
@@ -271,30 +261,6 @@ func (e *seenEntry) snapshot() node {
 // ok reports whether there is a 200 with a body to look at.
 func (p *seenPage) ok() bool {
 	return p.err == nil && p.resp.Status == http.StatusOK && p.resp.BodyErr == nil
-}
-
-// unsure reports whether an error says nothing about the site's documents.
-func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
-
-func hostOf(u string) string {
-	p, err := url.Parse(u)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(p.Hostname())
-}
-
-// jsonText gives a JSON string, false for anything else.
-func jsonText(raw json.RawMessage) (string, bool) {
-	var s *string
-	if json.Unmarshal(raw, &s) != nil || s == nil {
-		return "", false
-	}
-	return *s, true
-}
-
-func status(r *check.Response) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 
 // shown gives a JSON value for a finding.

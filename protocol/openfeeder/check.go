@@ -130,17 +130,12 @@ func Rules() []check.Rule {
 }
 
 // look is a rule's function over what the rules share.
-type look func(ctx context.Context, s *survey, fail check.Fail) error
+type look = check.Look[*survey]
 
 func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	return check.Rule{
-		ID: Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
-		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
-			s, err := surveyed(ctx, t)
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, fail)
-		},
-	}
+	shared := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
+		s := &survey{t: t}
+		return s, s.run(ctx)
+	}}
+	return shared.Rule(section+"/"+word, level, section, sentence, f)
 }

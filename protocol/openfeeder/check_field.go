@@ -162,7 +162,7 @@ func errorField(k kind, path ...string) look {
 		if a.body == nil {
 			a.body = object{}
 		}
-		k.judge(a.url, a.body, fail, status(a.resp)+" with ", path...)
+		k.judge(a.url, a.body, fail, a.resp.Said()+" with ", path...)
 		return nil
 	}
 }

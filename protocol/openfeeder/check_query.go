@@ -81,7 +81,7 @@ func status2(a *said) string {
 	if a.err != nil {
 		return a.err.Error()
 	}
-	return status(a.resp)
+	return a.resp.Said()
 }
 
 func checkLimit(ctx context.Context, s *survey, fail check.Fail) error {

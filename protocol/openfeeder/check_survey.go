@@ -75,13 +75,9 @@ func (a *said) got() string {
 	case a.resp.BodyErr != nil:
 		return a.resp.BodyErr.Error()
 	case a.body == nil:
-		return status(a.resp) + " without a JSON object"
+		return a.resp.Said() + " without a JSON object"
 	}
-	return status(a.resp) + " " + string(a.resp.Body[:min(len(a.resp.Body), 100)])
-}
-
-func status(r *check.Response) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
+	return a.resp.Said() + " " + string(a.resp.Body[:min(len(a.resp.Body), 100)])
 }
 
 // survey is what the rules share of a site.
@@ -99,13 +95,6 @@ type survey struct {
 	sync *said
 	word string // of the title of a page: a question that has an answer; "" = there is none
 	day  time.Time
-}
-
-func surveyed(ctx context.Context, t *check.Target) (*survey, error) {
-	return check.Memo(ctx, t, Name+" survey", func(ctx context.Context) (*survey, error) {
-		s := &survey{t: t}
-		return s, s.run(ctx)
-	})
 }
 
 // get asks for a document; an error that says nothing of the site is given

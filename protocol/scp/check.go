@@ -59,18 +59,10 @@ func Rules() []check.Rule { return rules(nil) }
 // rules are the rules under limits of the files, nil for the specification's.
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
-	rule := func(id string, level check.Level, section, sentence string, f look) check.Rule {
-		return check.Rule{
-			ID: Name + "/" + id, Level: level, Section: section, Sentence: sentence,
-			Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
-				s, err := surveyed(ctx, t, o.resolve())
-				if err != nil {
-					return err
-				}
-				return f(ctx, s, fail)
-			},
-		}
-	}
+	rule := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
+		s := &survey{t: t, limits: o.resolve()}
+		return s, s.run(ctx)
+	}}.Rule
 	line := func(id string, section, sentence string) check.Rule {
 		return rule(id, must, section, sentence, onContent(id))
 	}
@@ -209,4 +201,4 @@ func rules(o *OpenOptions) []check.Rule {
 }
 
 // look is a rule's function over what the rules share.
-type look func(ctx context.Context, s *survey, fail check.Fail) error
+type look = check.Look[*survey]

@@ -38,7 +38,7 @@ func (s *survey) unchanged(ctx context.Context, f *seenFile, fail check.Fail, fi
 		for i := 0; i < len(fields); i += 2 {
 			said += " " + fields[i] + ": " + fields[i+1]
 		}
-		fail(f.ref.url, status(resp)+" to"+said, "304 Not Modified")
+		fail(f.ref.url, resp.Said()+" to"+said, "304 Not Modified")
 	}
 	return true, nil
 }
@@ -141,7 +141,7 @@ func checkChanged(ctx context.Context, s *survey, f *seenFile, fail check.Fail) 
 			return false, err
 		}
 		if resp.Status != http.StatusOK {
-			fail(f.ref.url, status(resp)+" to "+c.name+": "+c.value, "200 OK and the file")
+			fail(f.ref.url, resp.Said()+" to "+c.name+": "+c.value, "200 OK and the file")
 		}
 	}
 	return some, nil
@@ -167,7 +167,7 @@ func checkPrecedence(ctx context.Context, s *survey, f *seenFile, fail check.Fai
 		return false, err
 	}
 	if resp.Status != http.StatusOK {
-		fail(f.ref.url, status(resp)+" to another tag with If-Modified-Since: "+modified, "200 OK: the tag decides")
+		fail(f.ref.url, resp.Said()+" to another tag with If-Modified-Since: "+modified, "200 OK: the tag decides")
 	}
 	return true, nil
 }

@@ -129,10 +129,10 @@ type bench struct {
 
 // unsure gives why a file could not be looked into, if it is no fault of its.
 func (f *seenFile) unsure() error {
-	if err := f.err; unsure(err) {
+	if err := f.err; check.Unsure(err) {
 		return err
 	}
-	if f.err == nil && unsure(f.resp.CutErr) {
+	if f.err == nil && check.Unsure(f.resp.CutErr) {
 		return f.resp.CutErr
 	}
 	return nil

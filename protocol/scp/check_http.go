@@ -1,7 +1,6 @@
 package scp
 
 import (
-	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -22,22 +21,12 @@ func onFiles(f func(s *survey, c *seenFile, fail check.Fail) bool) look {
 // askFiles is onFiles for rules that send requests. A file that could not be
 // looked at stops none of the others.
 func askFiles(f func(ctx context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error)) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
-		some := false
-		var first error
-		for _, c := range s.files {
-			if !c.ok() {
-				first = cmp.Or(first, c.unsure())
-				continue
-			}
-			ok, err := f(ctx, s, c, fail)
-			some, first = some || ok, cmp.Or(first, err)
+	return check.Each(func(s *survey) []*seenFile { return s.files }, func(ctx context.Context, s *survey, c *seenFile, fail check.Fail) (bool, error) {
+		if !c.ok() {
+			return false, c.unsure()
 		}
-		if first == nil && !some {
-			return check.ErrNotApplicable
-		}
-		return first
-	}
+		return f(ctx, s, c, fail)
+	})
 }
 
 func checkContentType(_ *survey, c *seenFile, fail check.Fail) bool {

@@ -23,7 +23,7 @@ func checkThere(ctx context.Context, s *survey, fail check.Fail) error {
 		case f.err != nil:
 			got = f.err.Error()
 		case f.resp.Status != http.StatusOK:
-			got = status(f.resp)
+			got = f.resp.Said()
 		case f.resp.CutErr != nil:
 			got = "a body that breaks off: " + f.resp.CutErr.Error()
 		default:

@@ -65,7 +65,7 @@ func checkAccess(ctx context.Context, s *survey, fail check.Fail) error {
 				continue
 			}
 			resp, err := s.t.Get(ctx, u)
-			if unsure(err) || ctx.Err() != nil {
+			if check.Unsure(err) || ctx.Err() != nil {
 				return err
 			}
 			if err != nil {
@@ -73,7 +73,7 @@ func checkAccess(ctx context.Context, s *survey, fail check.Fail) error {
 			}
 			some = true
 			if resp.Status == http.StatusUnauthorized {
-				fail(u, "it is in "+f.ref.url+", and answers "+status(resp), "pages that anybody may have")
+				fail(u, "it is in "+f.ref.url+", and answers "+resp.Said(), "pages that anybody may have")
 			}
 		}
 		break

@@ -55,13 +55,6 @@ func (r *reference) group() string {
 	return fmt.Sprint(r.section, r.delta, r.since.UnixNano(), r.generated.UnixNano())
 }
 
-func surveyed(ctx context.Context, t *check.Target, limits *OpenOptions) (*survey, error) {
-	return check.Memo(ctx, t, Name+" survey", func(ctx context.Context) (*survey, error) {
-		s := &survey{t: t, limits: limits}
-		return s, s.run(ctx)
-	})
-}
-
 func (s *survey) run(ctx context.Context) error {
 	var err error
 	if s.here, err = s.t.Get(ctx, s.t.Site()); err != nil {
@@ -95,7 +88,7 @@ func (s *survey) discover(ctx context.Context) error {
 				todo = append(todo, candidate{url: u})
 			}
 		}
-	} else if unsure(err) {
+	} else if check.Unsure(err) {
 		return err
 	}
 	for _, c := range todo {
@@ -111,7 +104,7 @@ func (s *survey) discover(ctx context.Context) error {
 		asked[c.url] = true
 		resp, err := s.t.Get(ctx, c.url)
 		switch {
-		case unsure(err), ctx.Err() != nil:
+		case check.Unsure(err), ctx.Err() != nil:
 			return err
 		case err != nil:
 			why = cmp.Or(why, err.Error())
@@ -262,9 +255,6 @@ func (s *survey) still(ctx context.Context, r *reference) (bool, error) {
 	}), nil
 }
 
-// unsure reports whether an error says nothing about the site's documents.
-func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
-
 // near reports whether a URL is on a host of the site.
 func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }
 
@@ -278,8 +268,4 @@ func suffixOf(u string) (coding string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-func status(r *check.Response) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }

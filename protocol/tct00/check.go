@@ -117,6 +117,6 @@ func homeOf(ctx context.Context, s *tct.SiteContext) (*check.Response, error) {
 
 // isOwn reports whether the hash of a document has this draft's form.
 func isOwn(p *tct.SeenPage) bool {
-	content, _ := tct.JSONText(p.Fields["content"])
+	content, _ := check.JSONText(p.Fields["content"])
 	return isDigits(p.Hash) || isHash(p.Hash) && tct.IsFingerprint(content, p.Hash)
 }

@@ -20,7 +20,7 @@ func checkTag(p *tct.SeenPage, fail check.Fail) bool {
 
 // wantedTag gives the tag that the page should have, as far as it is known.
 func wantedTag(p *tct.SeenPage) string {
-	if content, ok := tct.JSONText(p.Fields["content"]); ok {
+	if content, ok := check.JSONText(p.Fields["content"]); ok {
 		return tct.HashPrefix + tct.Fingerprint(content)
 	}
 	return tct.HashPrefix + "…"
@@ -76,7 +76,7 @@ func checkHashEqualsTag(p *tct.SeenPage, fail check.Fail) bool {
 	}
 	if !strings.EqualFold(tct.HashPrefix+digits(p), p.Tag) {
 		want := "one value for both"
-		switch content, _ := tct.JSONText(p.Fields["content"]); {
+		switch content, _ := check.JSONText(p.Fields["content"]); {
 		case tct.IsFingerprint(content, p.Hash):
 			want += ": the hash is the right one"
 		case tct.IsFingerprint(content, p.Tag):
@@ -91,7 +91,7 @@ func checkHashEqualsTag(p *tct.SeenPage, fail check.Fail) bool {
 // example hides two slips that others may have repeated: it lowers no more
 // than ASCII in some languages, and replaces only the first quotation marks.
 func checkFingerprint(p *tct.SeenPage, fail check.Fail) bool {
-	content, ok := tct.JSONText(p.Fields["content"])
+	content, ok := check.JSONText(p.Fields["content"])
 	if !ok || !isDigits(digits(p)) && !isHash(p.Tag) {
 		return false
 	}

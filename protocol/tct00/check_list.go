@@ -36,7 +36,7 @@ func isTimestamp(s string) bool {
 func checkModified(l *tct.SeenList, fail check.Fail) {
 	l.Each(func(i int, it *tct.SeenItem) {
 		raw, there := it.Fields["modified"]
-		if s, ok := tct.JSONText(raw); there && (!ok || !isTimestamp(s)) {
+		if s, ok := check.JSONText(raw); there && (!ok || !isTimestamp(s)) {
 			fail(l.URL, fmt.Sprintf("items/%d/modified: %s", i, raw), "a timestamp, such as 2025-10-01T12:34:56Z")
 		}
 	})

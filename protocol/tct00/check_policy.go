@@ -93,14 +93,14 @@ var policyTypes = map[string]func(raw json.RawMessage) string{
 }
 
 func isText(raw json.RawMessage) string {
-	if _, ok := tct.JSONText(raw); !ok {
+	if _, ok := check.JSONText(raw); !ok {
 		return "a string"
 	}
 	return ""
 }
 
 func isMoment(raw json.RawMessage) string {
-	if s, ok := tct.JSONText(raw); !ok || !isTimestamp(s) {
+	if s, ok := check.JSONText(raw); !ok || !isTimestamp(s) {
 		return "a timestamp, such as 2025-10-01T00:00:00Z"
 	}
 	return ""
@@ -139,7 +139,7 @@ func checkPolicySchema(ctx context.Context, s *tct.SiteContext, fail check.Fail)
 			return err
 		}
 	}
-	if resp == nil || !tct.Readable(resp) {
+	if resp == nil || !resp.OK() {
 		return check.ErrNotApplicable
 	}
 	members := tct.JSONObject(resp.Body)
@@ -147,7 +147,7 @@ func checkPolicySchema(ctx context.Context, s *tct.SiteContext, fail check.Fail)
 		fail(resp.URL, tct.Short(string(resp.Body)), "one JSON object")
 		return nil
 	}
-	if profile, ok := tct.JSONText(members["profile"]); !ok || profile == "" {
+	if profile, ok := check.JSONText(members["profile"]); !ok || profile == "" {
 		fail(resp.URL, "profile: "+tct.Shown(members["profile"]), `a string, such as "`+policyProfile+`"`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(policyTypes)) {

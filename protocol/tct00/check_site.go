@@ -76,7 +76,7 @@ func manifestOf(ctx context.Context, s *tct.SiteContext) (patterns []*regexp.Reg
 		return nil, false, err
 	}
 	m := tct.JSONObject(resp.Body)
-	if !tct.Readable(resp) || m == nil {
+	if !resp.OK() || m == nil {
 		return nil, false, nil
 	}
 	list := tct.JSONArray(m["patterns"])
@@ -208,7 +208,7 @@ func checkNoArchives(ctx context.Context, s *tct.SiteContext, fail check.Fail) e
 			return err
 		}
 		if resp.Status != http.StatusNotFound && resp.Status != http.StatusGone {
-			fail(murl, tct.Status(resp)+" for an archive", "404")
+			fail(murl, resp.Said()+" for an archive", "404")
 		}
 	}
 	if len(asked) == 0 {

@@ -33,7 +33,7 @@ func again(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage) (*check.Res
 // the first answer, and stays that way.
 func moves(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage) (bool, error) {
 	second, err := again(ctx, s, p)
-	if err != nil || !tct.Readable(second) || bytes.Equal(second.Body, p.Resp.Body) {
+	if err != nil || !second.OK() || bytes.Equal(second.Body, p.Resp.Body) {
 		return false, err
 	}
 	third, err := check.Memo(ctx, s.Target, Name+" third "+p.MURL, func(ctx context.Context) (*check.Response, error) {
@@ -59,7 +59,7 @@ func checkNoRandomness(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage,
 		return false, err
 	}
 	second, err := again(ctx, s, p)
-	if err != nil || !tct.Readable(second) {
+	if err != nil || !second.OK() {
 		return false, err
 	}
 	if !bytes.Equal(second.Body, p.Resp.Body) && !sameTag(second, p.Resp) {
@@ -74,7 +74,7 @@ func checkDeterministic(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage
 		return false, err
 	}
 	second, err := again(ctx, s, p)
-	if err != nil || !tct.Readable(second) || !bytes.Equal(second.Body, p.Resp.Body) {
+	if err != nil || !second.OK() || !bytes.Equal(second.Body, p.Resp.Body) {
 		return false, err // no-randomness
 	}
 	for _, v := range []variant{otherWords, otherCoding} {
@@ -82,7 +82,7 @@ func checkDeterministic(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage
 		if err != nil {
 			return false, err
 		}
-		if tct.Readable(resp) && !bytes.Equal(resp.Body, p.Resp.Body) && !sameTag(resp, p.Resp) {
+		if resp.OK() && !bytes.Equal(resp.Body, p.Resp.Body) && !sameTag(resp, p.Resp) {
 			got, want := difference(resp.Body, p.Resp.Body)
 			fail(p.MURL, got+" with "+v.name, want)
 		}
@@ -107,7 +107,7 @@ func checkSameTagSameBody(ctx context.Context, s *tct.SiteContext, p *tct.SeenPa
 		all = append(all, resp)
 	}
 	for _, resp := range all {
-		if tct.Readable(resp) && sameTag(resp, p.Resp) && !bytes.Equal(resp.Body, p.Resp.Body) {
+		if resp.OK() && sameTag(resp, p.Resp) && !bytes.Equal(resp.Body, p.Resp.Body) {
 			got, want := difference(resp.Body, p.Resp.Body)
 			fail(p.MURL, got+" under the same tag "+p.Tag, want+", or another tag")
 			break
@@ -129,7 +129,7 @@ func checkTagPerRequest(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage
 		return false, err
 	}
 	for _, resp := range []*check.Response{second, worded} {
-		if tct.Readable(resp) && bytes.Equal(resp.Body, p.Resp.Body) && tct.Opaque(resp) != p.Tag {
+		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && tct.Opaque(resp) != p.Tag {
 			fail(p.MURL, "ETag: "+resp.Header.Get("ETag")+", then, for the same body", "ETag: "+p.Resp.Header.Get("ETag"))
 			break
 		}
@@ -150,7 +150,7 @@ func checkTagIntact(ctx context.Context, s *tct.SiteContext, fail check.Fail) er
 			return err
 		}
 		some = true
-		if got := resp.Header.Get("ETag"); tct.Readable(resp) && bytes.Equal(resp.Body, p.Resp.Body) && got != p.Resp.Header.Get("ETag") {
+		if got := resp.Header.Get("ETag"); resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && got != p.Resp.Header.Get("ETag") {
 			fail(p.MURL, "ETag: "+got+" with "+otherCoding.name, "ETag: "+p.Resp.Header.Get("ETag"))
 		}
 	}
@@ -164,7 +164,7 @@ func checkTagIntact(ctx context.Context, s *tct.SiteContext, fail check.Fail) er
 			return err
 		}
 		some = true
-		if got := resp.Header.Get("ETag"); tct.Readable(resp) && !strings.HasPrefix(got, `"`) {
+		if got := resp.Header.Get("ETag"); resp.OK() && !strings.HasPrefix(got, `"`) {
 			fail(l.URL, "ETag: "+got+" with "+otherCoding.name, "a strong ETag")
 		}
 	}

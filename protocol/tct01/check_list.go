@@ -15,7 +15,7 @@ import (
 func checkIndexLink(_ context.Context, s *tct.SiteContext, fail check.Fail) error {
 	switch {
 	case s.Root.Status < 200 || s.Root.Status > 299:
-		return fmt.Errorf("the root answers %s: %w", tct.Status(s.Root), check.ErrNotApplicable)
+		return fmt.Errorf("the root answers %s: %w", s.Root.Said(), check.ErrNotApplicable)
 	case len(indexLinks(s)) == 0:
 		want := `Link: </llm-pages.json>; rel="index"; type="application/json"`
 		if len(s.Lists) > 0 {
@@ -52,7 +52,7 @@ func checkListVary(l *tct.SeenList, fail check.Fail)         { variesByCoding(l.
 func checkHTTPS(_ context.Context, s *tct.SiteContext, fail check.Fail) error {
 	some := false
 	one := func(u string, r *check.Response) {
-		if loopback(tct.HostOf(u)) {
+		if loopback(check.HostOf(u)) {
 			return
 		}
 		some = true

@@ -99,7 +99,7 @@ func checkObject(p *tct.SeenPage, fail check.Fail) bool {
 // its text; so a tag counts as markup only if the C-URL does not show it to
 // its readers.
 func checkPlainText(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail check.Fail) (bool, error) {
-	content, ok := tct.JSONText(p.Fields["content"])
+	content, ok := check.JSONText(p.Fields["content"])
 	if !ok {
 		return false, nil
 	}
@@ -165,7 +165,7 @@ func checkAccess(ctx context.Context, s *tct.SiteContext, p *tct.SeenPage, fail 
 		return false, err
 	}
 	if page.Status == http.StatusUnauthorized && p.Resp.Status == http.StatusOK {
-		fail(p.MURL, "200, while "+p.CURL+" answers "+tct.Status(page), tct.Status(page))
+		fail(p.MURL, "200, while "+p.CURL+" answers "+page.Said(), page.Said())
 	}
 	return true, nil
 }

@@ -102,39 +102,20 @@ func Rules() []check.Rule {
 }
 
 // look is a rule's function over what the rules share.
-type look func(ctx context.Context, s *survey, fail check.Fail) error
+type look = check.Look[*survey]
 
 func rule(section, word string, level check.Level, sentence string, f look) check.Rule {
-	return check.Rule{
-		ID: Name + "/" + section + "/" + word, Level: level, Section: section, Sentence: sentence,
-		Check: func(ctx context.Context, t *check.Target, fail check.Fail) error {
-			s, err := surveyed(ctx, t)
-			if err != nil {
-				return err
-			}
-			return f(ctx, s, fail)
-		},
-	}
+	shared := check.Shared[*survey]{Name: Name, Survey: func(ctx context.Context, t *check.Target) (*survey, error) {
+		s := &survey{t: t}
+		return s, s.run(ctx)
+	}}
+	return shared.Rule(section+"/"+word, level, section, sentence, f)
 }
 
 // askPages runs f on every page of the sample; f reports whether the rule is
 // about it. A page that could not be looked at stops none of the others.
 func askPages(f func(ctx context.Context, s *survey, p *seenPage, fail check.Fail) (bool, error)) look {
-	return func(ctx context.Context, s *survey, fail check.Fail) error {
-		applied := false
-		var first error
-		for _, p := range s.pages {
-			ok, err := f(ctx, s, p, fail)
-			applied = applied || ok
-			if first == nil {
-				first = err
-			}
-		}
-		if first == nil && !applied {
-			return check.ErrNotApplicable
-		}
-		return first
-	}
+	return check.Each(func(s *survey) []*seenPage { return s.pages }, f)
 }
 
 // applies runs f if there is something that it is about.

@@ -93,6 +93,6 @@ func checkCatalogHead(ctx context.Context, s *survey, fail check.Fail) error {
 			return nil
 		}
 	}
-	fail(resp.URL, "HEAD: "+status(resp)+" without such a link", `Link with rel="api-catalog" or rel="item"`)
+	fail(resp.URL, "HEAD: "+resp.Said()+" without such a link", `Link with rel="api-catalog" or rel="item"`)
 	return nil
 }

@@ -73,12 +73,12 @@ func checkLLMsLinks(ctx context.Context, s *survey, fail check.Fail) error {
 		}
 		resp, err := s.t.Get(ctx, u)
 		switch {
-		case unsure(err), ctx.Err() != nil:
+		case check.Unsure(err), ctx.Err() != nil:
 			return err
 		case err != nil:
 			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s: %v", l.Line, u, err), "a document")
 		case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
-			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s answers %s", l.Line, u, status(resp)), "a document")
+			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s answers %s", l.Line, u, resp.Said()), "a document")
 		}
 	}
 	return nil

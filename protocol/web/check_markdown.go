@@ -5,7 +5,6 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -149,7 +148,7 @@ func checkNotModified(ctx context.Context, s *survey, p *seenPage, fail check.Fa
 			return true, err
 		}
 		if again.Status != http.StatusNotModified && again.Header.Get("ETag") == tag {
-			fail(r.URL, status(again), "304 for If-None-Match: "+tag)
+			fail(r.URL, again.Said(), "304 for If-None-Match: "+tag)
 		}
 	}
 	return applies, nil
@@ -223,9 +222,4 @@ func checkOtherTag(_ context.Context, _ *survey, p *seenPage, fail check.Fail) (
 		fail(p.url, "ETag "+own+" on both", "a tag for each form")
 	}
 	return true, nil
-}
-
-// status gives the status of a response in words.
-func status(r *check.Response) string {
-	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + http.StatusText(r.Status))
 }

@@ -191,7 +191,7 @@ func checkSitemapHost(m *seenSitemap, fail check.Fail) {
 func checkPagesThere(_ context.Context, s *survey, fail check.Fail) error {
 	return applies(len(s.sitemaps) > 0, func() {
 		for _, r := range s.failed {
-			fail(r.URL, status(r), "200 OK, or no entry in a sitemap")
+			fail(r.URL, r.Said(), "200 OK, or no entry in a sitemap")
 		}
 	})
 }
@@ -210,7 +210,7 @@ func checkSitemapsThere(_ context.Context, s *survey, fail check.Fail) error {
 		case needsKey(n.resp) != nil:
 			closed = needsKey(n.resp)
 		case n.resp.Status != http.StatusOK:
-			fail(n.by, n.url+" answers "+status(n.resp), "a sitemap")
+			fail(n.by, n.url+" answers "+n.resp.Said(), "a sitemap")
 		}
 	}
 	if !applies {

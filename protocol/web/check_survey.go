@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -59,19 +58,12 @@ type seenPage struct {
 	accept http.Header     // with which it was asked
 }
 
-func surveyed(ctx context.Context, t *check.Target) (*survey, error) {
-	return check.Memo(ctx, t, Name+" survey", func(ctx context.Context) (*survey, error) {
-		s := &survey{t: t}
-		return s, s.run(ctx)
-	})
-}
-
 func (s *survey) run(ctx context.Context) error {
 	var err error
 	if s.root, err = s.t.Get(ctx, s.t.Root()); err != nil {
 		return err
 	}
-	s.hosts = []string{hostOf(s.t.Root()), hostOf(s.root.URL), hostOf(s.t.Site())}
+	s.hosts = []string{check.HostOf(s.t.Root()), check.HostOf(s.root.URL), check.HostOf(s.t.Site())}
 	for _, see := range []func(context.Context) error{s.seeLLMs, s.seeRobots, s.seeSitemaps, s.seeFeeds, s.seeCatalog, s.seePages} {
 		if err := see(ctx); err != nil {
 			return err
@@ -92,7 +84,7 @@ func (s *survey) at(name string) string { return s.t.Root() + name }
 func (s *survey) document(ctx context.Context, u string) (*check.Response, error) {
 	resp, err := s.t.Get(ctx, u)
 	switch {
-	case unsure(err), ctx.Err() != nil:
+	case check.Unsure(err), ctx.Err() != nil:
 		return nil, err
 	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, weblink.IsHTML(resp.Header), !s.near(resp.URL):
 		return nil, nil //nolint:nilnil,nilerr // it is not there
@@ -111,7 +103,7 @@ func (s *survey) seeLLMs(ctx context.Context) error {
 func (s *survey) seeRobots(ctx context.Context) error {
 	resp, err := s.t.Get(ctx, s.at(pathRobots))
 	switch {
-	case unsure(err), ctx.Err() != nil:
+	case check.Unsure(err), ctx.Err() != nil:
 		return err
 	case err == nil && resp.Status >= 500:
 		s.noRobots = resp
@@ -145,7 +137,7 @@ func (s *survey) seeSitemaps(ctx context.Context) error {
 			continue
 		}
 		resp, err := s.t.Get(ctx, n.url)
-		if unsure(err) || ctx.Err() != nil {
+		if check.Unsure(err) || ctx.Err() != nil {
 			return err
 		}
 		n.resp, n.err = resp, err
@@ -232,7 +224,7 @@ func (s *survey) seePages(ctx context.Context) error {
 func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, error) {
 	resp, err := s.t.Do(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html"}})
 	switch {
-	case unsure(err), ctx.Err() != nil:
+	case check.Unsure(err), ctx.Err() != nil:
 		return nil, err
 	case err == nil && (resp.Status >= 500 || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone):
 		s.failed = append(s.failed, resp)
@@ -267,16 +259,13 @@ func (s *survey) seePage(ctx context.Context, u string, try bool) (*seenPage, er
 	}
 	own, err := s.t.Do(ctx, http.MethodGet, p.url, p.accept)
 	switch {
-	case unsure(err), ctx.Err() != nil:
+	case check.Unsure(err), ctx.Err() != nil:
 		return nil, err
 	case err == nil && own.Status == http.StatusOK && own.BodyErr == nil && isMarkdownType(own.Header.Get("Content-Type")):
 		p.own = own
 	}
 	return p, nil
 }
-
-// unsure reports whether an error says nothing about the site's documents.
-func unsure(err error) bool { return errors.Is(err, check.ErrLimit) || errors.Is(err, check.ErrBusy) }
 
 // needsKey returns the error of an answer that asks for a key, which says nothing
 // about the document; nil for other answers.
@@ -289,7 +278,7 @@ func needsKey(r *check.Response) error {
 
 // near reports whether a URL is on a host of the site. Others never hear of the
 // checker, whatever a list says.
-func (s *survey) near(u string) bool { return slices.Contains(s.hosts, hostOf(u)) }
+func (s *survey) near(u string) bool { return slices.Contains(s.hosts, check.HostOf(u)) }
 
 // responseLinks gives the links of a response: of its Link fields, and of its
 // HTML.
@@ -303,14 +292,6 @@ func responseLinks(r *check.Response) []weblink.Link {
 		out = append(out, weblink.HTML(bytes.NewReader(r.Body), base).Links...)
 	}
 	return out
-}
-
-func hostOf(u string) string {
-	p, err := url.Parse(u)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(p.Hostname())
 }
 
 // looksHTML reports whether a body is a page, whatever it is called.

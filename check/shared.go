@@ -1,0 +1,84 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Look is the check of a rule over what the rules of a suite share.
+type Look[S any] func(ctx context.Context, s S, fail Fail) error
+
+// Shared makes the rules of one protocol, which share what Survey returns. Survey
+// is called once for a target.
+type Shared[S any] struct {
+	Name   string // of the protocol
+	Survey func(ctx context.Context, t *Target) (S, error)
+}
+
+// Rule returns a rule; id is its ID without the protocol.
+func (r Shared[S]) Rule(id string, level Level, section, sentence string, f Look[S]) Rule {
+	return Rule{
+		ID: r.Name + "/" + id, Level: level, Section: section, Sentence: sentence,
+		Check: func(ctx context.Context, t *Target, fail Fail) error {
+			s, err := Memo(ctx, t, r.Name+" survey", func(ctx context.Context) (S, error) { return r.Survey(ctx, t) })
+			if err != nil {
+				return err
+			}
+			return f(ctx, s, fail)
+		},
+	}
+}
+
+// Each runs f on every element of a list; f reports whether the rule is about it.
+// An error of one element stops none of the others.
+func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail Fail) (bool, error)) Look[S] {
+	return func(ctx context.Context, s S, fail Fail) error {
+		applied := false
+		var first error
+		for _, e := range list(s) {
+			ok, err := f(ctx, s, e, fail)
+			applied = applied || ok
+			if first == nil {
+				first = err
+			}
+		}
+		if first == nil && !applied {
+			return ErrNotApplicable
+		}
+		return first
+	}
+}
+
+// Unsure reports whether an error says nothing about the site's documents.
+func Unsure(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, ErrBusy) }
+
+// OK reports whether the response is a 200 with a readable body.
+func (r *Response) OK() bool { return r.Status == http.StatusOK && r.BodyErr == nil }
+
+// Said returns the status with its name, such as "404 Not Found".
+func (r *Response) Said() string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
+}
+
+// HostOf returns the host of a URL in lower case, "" for what is no URL.
+func HostOf(u string) string {
+	p, err := url.Parse(u)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(p.Hostname())
+}
+
+// JSONText returns a JSON string, false for anything else.
+func JSONText(raw json.RawMessage) (string, bool) {
+	var s *string
+	if json.Unmarshal(raw, &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
+}
