@@ -1,6 +1,7 @@
 package tct
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
@@ -21,10 +21,8 @@ const DiscoveryAge = 24 * time.Hour
 // use.
 type Reader struct {
 	Options        protocol.ReaderOptions
-	Head           bool             // ask with HEAD before a GET of a changed document
-	Now            func() time.Time // the clock
-	Endpoint, Root string           // canonical URLs of the endpoint, and of the root of its origin
-	Err            error            // of the endpoint
+	Endpoint, Root string // canonical URLs of the endpoint, and of the root of its origin
+	Err            error  // of the endpoint
 
 	d      *Draft
 	client *http.Client
@@ -32,40 +30,25 @@ type Reader struct {
 }
 
 // NewReader reads the site at an endpoint, any URL of it. If client is nil, it is
-// the guarded default; if now is nil, [time.Now].
-func (d *Draft) NewReader(client *http.Client, endpoint string, o protocol.ReaderOptions, now func() time.Time) *Reader {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
+// the guarded default; nil options are the zero value.
+func (d *Draft) NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *Reader {
+	r := &Reader{d: d}
+	if o != nil {
+		r.Options = *o
 	}
-	r := &Reader{Options: o, Now: now, d: d, client: fetch.WithKeys(client, o.Key)}
-	if r.Options.MaxList == 0 {
-		r.Options.MaxList = 100 << 20
-	}
-	if r.Options.Note == nil {
-		r.Options.Note = func(protocol.Note) {}
-	}
-	if r.Now == nil {
-		r.Now = time.Now
-	}
-	if r.Endpoint, r.Err = canon.URL(endpoint); r.Err != nil {
-		r.Err = fmt.Errorf("%s: %w: %w", d.Name, r.Err, millrace.ErrInvalid)
-	}
-	r.Root = canon.Origin(r.Endpoint) + "/"
+	r.client, r.Endpoint, r.Root, r.Err = r.Options.Start(d.Name, client, endpoint)
+	r.Options.MaxList = cmp.Or(r.Options.MaxList, 100<<20)
 	return r
 }
 
 // Get sends a GET with fields that are not "", and returns the response. Its URL is
 // that after redirects.
 func (r *Reader) Get(ctx context.Context, target string, fields map[string]string) (*http.Response, error) {
-	return r.send(ctx, http.MethodGet, target, fields)
-}
-
-func (r *Reader) send(ctx context.Context, method, target string, fields map[string]string) (*http.Response, error) {
 	u, err := url.Parse(target)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
 	}
-	req := &http.Request{Method: method, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	for k, v := range fields {
 		if v != "" {
 			req.Header.Set(k, v)

@@ -116,21 +116,7 @@ func (r *Reader) Alternates(ctx context.Context, page string) (targets []string,
 // is the validator of the stored document, "" if there is no stored document.
 func (r *Reader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
 	fields := map[string]string{"Accept": MediaType, "If-None-Match": version}
-	if r.Head && version != "" && r.unmodified(ctx, murl, fields) {
-		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
-	}
 	return r.fetch(ctx, murl, fields, curls)
-}
-
-// unmodified asks by HEAD. Only a clear answer counts.
-func (r *Reader) unmodified(ctx context.Context, murl string, fields map[string]string) bool {
-	resp, err := r.send(ctx, http.MethodHead, murl, fields)
-	if err != nil {
-		return false
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusNotModified ||
-		resp.StatusCode == http.StatusOK && millrace.SameVersion(resp.Header.Get("ETag"), fields["If-None-Match"])
 }
 
 // fetch gets a document with the given fields of a request. One that does not

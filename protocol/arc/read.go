@@ -30,7 +30,6 @@ type ReaderOptions struct {
 	// Horizon is how many days the deltas may stand in for the list, and for
 	// how many days in a row; 0 = 30.
 	Horizon int
-	Now     func() time.Time // nil = time.Now
 }
 
 // discoveryAge is how long it is remembered where the list is, and what the
@@ -62,27 +61,18 @@ type Reader struct {
 // other origins, and those that the list, the page or robots.txt close to
 // agents, are skipped.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) *Reader {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
-	}
-	r := &Reader{plain: client}
+	r := &Reader{}
 	if o != nil {
 		r.o = *o
 	}
-	r.client = fetch.WithKeys(client, r.o.Key)
+	r.client, endpoint, r.root, r.err = r.o.Start(Name, client, endpoint)
+	r.plain = client
+	if client == nil {
+		r.plain = r.client
+	}
 	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20)
 	r.o.Deltas = cmp.Or(r.o.Deltas, 64<<10)
 	r.o.Horizon = cmp.Or(r.o.Horizon, 30)
-	if r.o.Note == nil {
-		r.o.Note = func(protocol.Note) {}
-	}
-	if r.o.Now == nil {
-		r.o.Now = time.Now
-	}
-	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
-		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
-	}
-	r.root = canon.Origin(endpoint) + "/"
 	path, _, _ := strings.Cut(endpoint, "?")
 	r.folder = path[:strings.LastIndexByte(path, '/')+1]
 	return r

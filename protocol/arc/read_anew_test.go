@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -78,7 +79,7 @@ func TestReadBackup(t *testing.T) {
 	read := func(since millrace.Cursor) (m *millrace.Milestone) {
 		t.Helper()
 		asked = nil
-		src := NewReader(&http.Client{Transport: protocoltest.Answer(h)}, livedBase, &ReaderOptions{Deltas: 1, Now: func() time.Time { return now }})
+		src := NewReader(&http.Client{Transport: protocoltest.Answer(h)}, livedBase, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return now }}, Deltas: 1})
 		for c, err := range src.Changes(t.Context(), since) {
 			if err != nil {
 				t.Fatal(err)

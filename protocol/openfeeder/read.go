@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 )
@@ -25,7 +24,6 @@ type ReaderOptions struct {
 	// again, of a site that does not tell of deletions, or has never told of
 	// one; 0 = 10.
 	Compare int
-	Now     func() time.Time // nil = time.Now
 }
 
 // discoveryAge is how long the feed of a site is remembered.
@@ -75,25 +73,12 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.
 }
 
 func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
-	}
 	r := &reader{}
 	if o != nil {
 		r.o = *o
 	}
-	r.client = fetch.WithKeys(client, r.o.Key)
-	if r.o.Note == nil {
-		r.o.Note = func(protocol.Note) {}
-	}
-	if r.o.Now == nil {
-		r.o.Now = time.Now
-	}
+	r.client, _, r.root, r.err = r.o.Start(Name, client, endpoint)
 	r.o.Compare = cmp.Or(r.o.Compare, 10)
-	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
-		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
-	}
-	r.root = canon.Origin(endpoint) + "/"
 	return r
 }
 

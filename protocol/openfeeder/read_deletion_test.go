@@ -111,7 +111,7 @@ func TestDeletionsByToken(t *testing.T) {
 		"/openfeeder": reply("one", `},"added":[],"updated":[],`+tombstones(strange+"/a")),
 	}, header: map[string]http.Header{"/openfeeder": {}}}
 	now := time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC)
-	src := s.reader(&ReaderOptions{Now: func() time.Time { return now }})
+	src := s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return now }}})
 	ask := func(since millrace.Cursor, from time.Time, want, asked string) millrace.Cursor {
 		t.Helper()
 		s.asked = nil
@@ -167,7 +167,7 @@ func TestDeletionsProperty(t *testing.T) {
 			for range 5 {
 				h.edit(rng)
 			}
-			src := NewReader(&http.Client{Transport: h}, base, &ReaderOptions{Now: h.clock})
+			src := NewReader(&http.Client{Transport: h}, base, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: h.clock}})
 			held := map[string]bool{}
 			var cursor millrace.Cursor
 			var snapshot map[string]string // which the roll has published some time ago

@@ -364,7 +364,9 @@ func TestCross(t *testing.T) {
 	p := Protocol()
 	p.Rules = func() []check.Rule { return rules(&OpenOptions{MaxLine: testLine}) }
 	p.NewReader = func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-		return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o, Now: now})
+		own := &ReaderOptions{ReaderOptions: *o}
+		own.Now = now
+		return NewReader(client, endpoint, own)
 	}
 	protocoltest.Crossing{Protocol: p, Good: func() http.Handler { return good().handler() }, Faults: faults, Hosts: []string{"cdn.example", "x.test"}, Now: now}.Run(t)
 }

@@ -136,7 +136,7 @@ func TestMarkTime(t *testing.T) {
 	snapshot := h.collection("all.scp", day(5, 0), time.Time{}, "/a 1", "/b 1")
 	delta := h.collection("all-delta.scp", day(7, 0), day(4, 0), "/a 6")
 	h.offers(snapshot, delta)
-	src := NewReader(&http.Client{}, h.url, &ReaderOptions{Now: func() time.Time { return day(20, 12) }})
+	src := NewReader(&http.Client{}, h.url, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return day(20, 12) }}})
 	var cursor millrace.Cursor
 	read := func(want time.Time) {
 		t.Helper()

@@ -79,8 +79,10 @@ func (p *published) readOf(t *testing.T, h http.Handler) (pages map[string]*mill
 	srv := httptest.NewServer(h)
 	defer srv.Close()
 	src := NewReader(&http.Client{Transport: leadsTo(srv.Listener.Addr().String())}, "https://x.test/", &ReaderOptions{
-		ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { notes = append(notes, n.Rule+": "+n.Text) }},
-		Now:           func() time.Time { return p.now },
+		ReaderOptions: protocol.ReaderOptions{
+			Note: func(n protocol.Note) { notes = append(notes, n.Rule+": "+n.Text) },
+			Now:  func() time.Time { return p.now },
+		},
 	})
 	pages = map[string]*millrace.Page{}
 	for c, err := range src.Changes(t.Context(), "") {

@@ -68,7 +68,7 @@ func TestNoChecksum(t *testing.T) {
 
 	client := clientOf(atPress{p, t})
 	n := 0
-	for c, err := range NewReader(client, "https://x.test/", &ReaderOptions{Now: func() time.Time { return p.now }}).Changes(t.Context(), "") {
+	for c, err := range NewReader(client, "https://x.test/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return p.now }}}).Changes(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 )
@@ -32,7 +30,6 @@ type ReaderOptions struct {
 	// Deltas is how many deltas are applied before a new snapshot is read for
 	// what has gone, unless somebody else tells of that; 0 = 7.
 	Deltas int
-	Now    func() time.Time // nil = time.Now
 }
 
 const (
@@ -62,26 +59,12 @@ func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.
 }
 
 func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
-	}
-	r := &reader{client: client}
+	r := &reader{}
 	if o != nil {
 		r.o = *o
 	}
-	r.client = fetch.WithKeys(r.client, r.o.Key)
-	if r.o.Note == nil {
-		r.o.Note = func(protocol.Note) {}
-	}
-	if r.o.Now == nil {
-		r.o.Now = time.Now
-	}
+	r.client, _, r.root, r.err = r.o.Start(Name, client, endpoint)
 	r.o.Quota, r.o.Deltas = cmp.Or(r.o.Quota, defaultQuota), cmp.Or(r.o.Deltas, defaultDeltas)
-	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
-		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
-	} else if u, err := url.Parse(endpoint); err == nil {
-		r.root = u.Scheme + "://" + u.Host + "/"
-	}
 	return r
 }
 

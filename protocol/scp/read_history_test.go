@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/testkit"
+	"github.com/millrace/millrace/protocol"
 )
 
 // pressed is the network in front of a press.
@@ -80,7 +81,7 @@ func history(t *testing.T, seed uint64) {
 			continue // the reader sleeps
 		}
 		p.asked = nil
-		src := NewReader(&http.Client{Transport: p}, "https://x.test/", &ReaderOptions{Now: func() time.Time { return p.now }})
+		src := NewReader(&http.Client{Transport: p}, "https://x.test/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return p.now }}})
 		named := map[string]bool{}
 		for c, err := range src.Changes(t.Context(), cursor) {
 			if err != nil {

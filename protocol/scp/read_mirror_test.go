@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store/memory"
 )
 
@@ -24,7 +25,7 @@ func TestReadIntoStore(t *testing.T) {
 	}
 	sync := func(want millrace.Tally) {
 		t.Helper()
-		o := &ReaderOptions{Now: func() time.Time { return day(20, 12) }}
+		o := &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return day(20, 12) }}}
 		rep, err := mirror.Sync(t.Context(), "x scp", NewReader(&http.Client{}, h.url, o), site, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +68,7 @@ func TestReadInFlatMemory(t *testing.T) {
 	h.offers(h.element("all.scp.gz", day(2, 0), time.Time{}, n))
 	b.Reset()
 	t.Setenv("TMPDIR", t.TempDir())
-	src := NewReader(&http.Client{}, h.url, &ReaderOptions{Now: func() time.Time { return day(20, 12) }})
+	src := NewReader(&http.Client{}, h.url, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return day(20, 12) }}})
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)

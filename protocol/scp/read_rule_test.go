@@ -29,8 +29,10 @@ func TestReadNamesRules(t *testing.T) {
 		}
 		var rules []string
 		src := NewReader(clientOf(h), goodSite, &ReaderOptions{
-			ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { rules = append(rules, strings.TrimPrefix(n.Rule, Name+"/")) }},
-			Now:           func() time.Time { return checkedAt },
+			ReaderOptions: protocol.ReaderOptions{
+				Note: func(n protocol.Note) { rules = append(rules, strings.TrimPrefix(n.Rule, Name+"/")) },
+				Now:  func() time.Time { return checkedAt },
+			},
 		})
 		for _, err := range src.Changes(t.Context(), "") {
 			var skip *millrace.SkipError

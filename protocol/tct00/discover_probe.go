@@ -10,11 +10,7 @@ import (
 
 // probe finds the list as a reader does, and probes it and a few documents.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	to := &ReaderOptions{}
-	if o != nil {
-		to.ReaderOptions = *o
-	}
-	r := newReader(client, endpoint, to)
+	r := newReader(client, endpoint, o)
 	if r.Err != nil {
 		return nil, r.Err
 	}

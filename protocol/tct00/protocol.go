@@ -59,10 +59,7 @@ func Protocol() protocol.Protocol {
 		Rules:        Rules,
 		Look:         probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			if o == nil {
-				o = new(protocol.ReaderOptions)
-			}
-			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o})
+			return NewReader(client, endpoint, o)
 		},
 	}
 }

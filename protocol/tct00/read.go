@@ -18,12 +18,6 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// ReaderOptions configure a reader. The zero value works.
-type ReaderOptions struct {
-	protocol.ReaderOptions
-	Now func() time.Time // nil = time.Now
-}
-
 // Reader is the source that a site in TCT draft-00 is. Policy gives what the site's
 // policy descriptor says (7). It is safe for concurrent use.
 type Reader interface {
@@ -42,15 +36,12 @@ type reader struct {
 // at the root of the endpoint's origin, then in the folder of the endpoint.
 // Page needs no list: without a Location it finds the page's document by the
 // page's own links.
-func NewReader(client *http.Client, endpoint string, o *ReaderOptions) Reader {
+func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) Reader {
 	return newReader(client, endpoint, o)
 }
 
-func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	if o == nil {
-		o = new(ReaderOptions)
-	}
-	return &reader{Reader: draft.NewReader(client, endpoint, o.ReaderOptions, o.Now)}
+func newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *reader {
+	return &reader{Reader: draft.NewReader(client, endpoint, o)}
 }
 
 // cursor is where the stream of a site stands: which state of the list has
@@ -90,7 +81,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 			return fmt.Errorf("%s: the cursor is not one of %s: %w", Name, r.Root, millrace.ErrConflict)
 		}
 	}
-	now := r.Now().UTC().Truncate(time.Second)
+	now := r.Options.Now().UTC().Truncate(time.Second)
 	is := was
 	if age := now.Sub(was.Found); since == "" || age < 0 || age >= tct.DiscoveryAge {
 		is.Found = now

@@ -60,7 +60,7 @@ func TestListInFlatMemory(t *testing.T) {
 	}))
 	defer srv.Close()
 	client := fetch.New(&fetch.Options{AllowPrivate: true, MaxBody: 1 << 20}).HTTP()
-	src := NewReader(client, srv.URL, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{MaxList: 1 << 30}})
+	src := NewReader(client, srv.URL, &protocol.ReaderOptions{MaxList: 1 << 30})
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -105,7 +105,7 @@ func TestHugeList(t *testing.T) {
 		"ours":   fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(),
 		"theirs": srv.Client(),
 	} {
-		puts, skips, marks, err := collect(t, NewReader(client, srv.URL, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{MaxList: 3 << 20}}))
+		puts, skips, marks, err := collect(t, NewReader(client, srv.URL, &protocol.ReaderOptions{MaxList: 3 << 20}))
 		if !errors.Is(err, millrace.ErrTooLarge) || len(puts)+len(skips)+marks > 0 {
 			t.Errorf("%s: %d puts, %v", name, len(puts), err)
 		}

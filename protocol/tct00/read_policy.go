@@ -58,7 +58,7 @@ func (r *reader) Policy(ctx context.Context) (*millrace.Policy, error) {
 func (r *reader) remembered() terms {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if age := r.Now().Sub(r.terms.read); age < 0 || age >= tct.DiscoveryAge {
+	if age := r.Options.Now().Sub(r.terms.read); age < 0 || age >= tct.DiscoveryAge {
 		return terms{}
 	}
 	return r.terms
@@ -67,7 +67,7 @@ func (r *reader) remembered() terms {
 func (r *reader) remember(p *millrace.Policy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.terms = terms{read: r.Now(), policy: p}
+	r.terms = terms{read: r.Options.Now(), policy: p}
 }
 
 // policyAt reads a policy descriptor. HTML in its place is none.

@@ -81,7 +81,7 @@ func TestReaderTerms(t *testing.T) {
 			told, notes := "", 0
 			client := fetch.New(&fetch.Options{AllowPrivate: true})
 			defer client.CloseIdleConnections()
-			r := NewReader(client.HTTP(), srv.URL, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{
+			r := NewReader(client.HTTP(), srv.URL, &protocol.ReaderOptions{
 				Note: func(protocol.Note) { notes++ },
 				Policy: func(terms protocol.Terms) error {
 					told += strings.TrimPrefix(terms.URL, srv.URL)
@@ -93,7 +93,7 @@ func TestReaderTerms(t *testing.T) {
 					}
 					return nil
 				},
-			}})
+			})
 			var ended error
 			marks := 0
 			for ch, err := range r.Changes(t.Context(), "") {

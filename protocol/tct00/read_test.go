@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -34,7 +35,7 @@ func TestConversations(t *testing.T) {
 type conversation struct {
 	*protocoltest.Conversation
 	now    time.Time
-	o      ReaderOptions
+	o      protocol.ReaderOptions
 	held   map[string]millrace.Ref
 	cursor millrace.Cursor
 }

@@ -16,11 +16,7 @@ const maxProbed = 4
 // probe finds the lists as a reader does, and probes them and a few documents.
 // What is announced as a list and is no list is skipped.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	to := &ReaderOptions{}
-	if o != nil {
-		to.ReaderOptions = *o
-	}
-	r := newReader(client, endpoint, to)
+	r := newReader(client, endpoint, o)
 	if r.Err != nil {
 		return nil, r.Err
 	}

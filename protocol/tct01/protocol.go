@@ -1,9 +1,6 @@
 package tct01
 
 import (
-	"net/http"
-
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/tct"
 	"github.com/millrace/millrace/protocol"
 )
@@ -53,11 +50,6 @@ func Protocol() protocol.Protocol {
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         probe,
-		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			if o == nil {
-				o = new(protocol.ReaderOptions)
-			}
-			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o})
-		},
+		NewReader:    NewReader,
 	}
 }

@@ -19,15 +19,6 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// ReaderOptions configure a reader. The zero value works.
-type ReaderOptions struct {
-	protocol.ReaderOptions
-	// Head asks with HEAD before it gets a document that is held in another
-	// state (1.8.3): worth its request for servers that ignore If-None-Match.
-	Head bool
-	Now  func() time.Time // nil = time.Now
-}
-
 // reader is the source that a site in TCT draft-01 is.
 type reader struct{ *tct.Reader }
 
@@ -35,17 +26,12 @@ type reader struct{ *tct.Reader }
 // guarded default, nil options are the zero value. Changes starts from the
 // root of the endpoint's origin. Page needs no list: without a Location it
 // finds the page's document by the page's own links.
-func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
 
-func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	if o == nil {
-		o = new(ReaderOptions)
-	}
-	r := &reader{draft.NewReader(client, endpoint, o.ReaderOptions, o.Now)}
-	r.Head = o.Head
-	return r
+func newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *reader {
+	return &reader{draft.NewReader(client, endpoint, o)}
 }
 
 // cursor is where the stream of a site stands: what was found by discovery
@@ -103,7 +89,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield func(
 	}
 	var files []*tct.ListFile
 	defer func() { closeAll(files) }()
-	now := r.Now().UTC().Truncate(time.Second)
+	now := r.Options.Now().UTC().Truncate(time.Second)
 	is := was
 	age := now.Sub(was.Found)
 	remembered, whole := since != "" && age >= 0 && age < tct.DiscoveryAge, false

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -19,7 +20,6 @@ import (
 //	page URL       ask for a page as the stream or the last answer named it
 //	single URL     ask for a page without a list
 //	clock 25h      let time pass
-//	head           ask by HEAD from now on
 func TestConversations(t *testing.T) {
 	protocoltest.Conversations(t, *update, func(t *testing.T, s *protocoltest.Conversation) {
 		c := &conversation{Conversation: s, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}
@@ -31,7 +31,7 @@ func TestConversations(t *testing.T) {
 type conversation struct {
 	*protocoltest.Conversation
 	now    time.Time
-	o      ReaderOptions
+	o      protocol.ReaderOptions
 	held   map[string]millrace.Ref
 	cursor millrace.Cursor
 }
@@ -59,9 +59,6 @@ func (c *conversation) run(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.now = c.now.Add(d)
-		case "head":
-			c.o.Head = true
-			src = open()
 		default:
 			t.Fatalf("script: %s", line)
 		}

@@ -35,11 +35,7 @@ const (
 // appraise finds sitemaps, feed and Markdown as a reader does, and looks at how
 // the lists begin, and at a few pages.
 func appraise(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
-	to := &ReaderOptions{}
-	if o != nil {
-		to.ReaderOptions = *o
-	}
-	l := &looked{run: &run{reader: newReader(client, endpoint, to)}}
+	l := &looked{run: &run{reader: newReader(client, endpoint, o)}}
 	if l.err != nil {
 		return nil, l.err
 	}

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"net/http"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
 )
@@ -29,11 +27,6 @@ func Protocol() protocol.Protocol {
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Look:         appraise,
-		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			if o == nil {
-				o = new(protocol.ReaderOptions)
-			}
-			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: *o})
-		},
+		NewReader:    NewReader,
 	}
 }

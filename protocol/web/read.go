@@ -22,12 +22,6 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// ReaderOptions configure a reader. The zero value works.
-type ReaderOptions struct {
-	protocol.ReaderOptions
-	Now func() time.Time // nil = time.Now
-}
-
 // discoveryAge is how long it is remembered what a site has, and how long a
 // feed may stand in for its sitemaps.
 const discoveryAge = 24 * time.Hour
@@ -37,7 +31,7 @@ type reader struct {
 	client *http.Client
 	root   string // of the endpoint's origin
 	err    error  // of the endpoint
-	o      ReaderOptions
+	o      protocol.ReaderOptions
 	listed recent.Values // states of pages, as lists say
 	hinted recent.Values // twins of pages, as a feed says
 
@@ -57,30 +51,17 @@ type reader struct {
 // they are, where their names lead to, or at the pages' own URLs for those who
 // ask for Markdown. A site without twins, or without sitemaps, is ErrNotFound.
 // Page needs neither.
-func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
+func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
 
-func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
-	if client == nil {
-		client = fetch.New(nil).HTTP()
-	}
+func newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *reader {
 	r := &reader{}
 	if o != nil {
 		r.o = *o
 	}
-	r.client = fetch.WithKeys(client, r.o.Key)
+	r.client, _, r.root, r.err = r.o.Start(Name, client, endpoint)
 	r.o.MaxList = cmp.Or(r.o.MaxList, maxList)
-	if r.o.Note == nil {
-		r.o.Note = func(protocol.Note) {}
-	}
-	if r.o.Now == nil {
-		r.o.Now = time.Now
-	}
-	if endpoint, r.err = canon.URL(endpoint); r.err != nil {
-		r.err = fmt.Errorf("%s: %w: %w", Name, r.err, millrace.ErrInvalid)
-	}
-	r.root = canon.Origin(endpoint) + "/"
 	return r
 }
 

@@ -182,9 +182,9 @@ type copied struct {
 }
 
 func (c *copied) reader() *reader {
-	return newReader(&http.Client{Transport: protocoltest.Answer(c.site)}, goodSite, &ReaderOptions{
-		ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { c.notes = append(c.notes, n.Rule+" "+n.Text) }},
-		Now:           func() time.Time { return c.now },
+	return newReader(&http.Client{Transport: protocoltest.Answer(c.site)}, goodSite, &protocol.ReaderOptions{
+		Note: func(n protocol.Note) { c.notes = append(c.notes, n.Rule+" "+n.Text) },
+		Now:  func() time.Time { return c.now },
 	})
 }
 

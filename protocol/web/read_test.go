@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol"
 )
 
 // Sites name the Markdown of their pages in different ways, and some do not say
@@ -378,7 +379,7 @@ func TestReadTimes(t *testing.T) {
 		{"2026-03-01T10:00:00.5Z", "2026-03-01T10:00:00Z", "2026-03-02T00:00:00Z", true},
 		{"", "", "2026-03-02T00:00:00Z", false},
 	} {
-		r := newReader(nil, goodSite, &ReaderOptions{Now: func() time.Time { return feedTime(c.now) }})
+		r := newReader(nil, goodSite, &protocol.ReaderOptions{Now: func() time.Time { return feedTime(c.now) }})
 		want := ""
 		if c.want {
 			want = c.state
