@@ -7,7 +7,6 @@
 //   - [Normalize]: the text profile of TCT draft-01, section 1.6.4.
 //     [NormalizeLower]: that of draft-00, section 4.1.
 //   - [AppendString] and [AppendNumber]: values of our own documents in the
-//     canonical form of RFC 8785 (JCS). [JCS]: the canonical form of a
-//     stranger's document.
+//     canonical form of RFC 8785 (JCS).
 //   - [SHA256Hex] and [Digest]: fingerprints.
 package canon

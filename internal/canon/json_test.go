@@ -3,9 +3,6 @@ package canon
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,23 +12,6 @@ import (
 
 	"github.com/gowebpki/jcs"
 )
-
-// The vector: 116 bytes, its hash as published.
-const (
-	vectorJSON = `{"canonical_url":"https://example.com/hello-world/","content":"Hello World","profile":"tct-1","title":"Hello World"}`
-	vectorHash = "af976cac6d5c89428a724e456311081ddbf3bab73cc4de7c85119b185ffbdab8"
-)
-
-func TestVector(t *testing.T) {
-	mixed := `{ "title":"Hello World" , "profile":"tct-1","content":"Hello World","canonical_url":"https:\/\/example.com\/hello-world\/"}`
-	got, err := JCS([]byte(mixed))
-	if string(got) != vectorJSON || len(got) != 116 {
-		t.Errorf("JCS gives %s, %v", got, err)
-	}
-	if h := SHA256Hex(got); h != vectorHash {
-		t.Errorf("hash %s, want %s", h, vectorHash)
-	}
-}
 
 // same fails unless the library leaves doc as it is.
 func same(t *testing.T, doc []byte) {
@@ -116,105 +96,6 @@ func TestCompareNames(t *testing.T) {
 	}
 }
 
-func TestJCS(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{" {\n} ", `{}`},
-		{`null`, `null`},
-		{`-0`, `0`},
-		{`[-0.0,1E3,1e-7,333333333.33333329,4.50,2e-3,1e30]`, `[0,1000,1e-7,333333333.3333333,4.5,0.002,1e+30]`},
-		{`9007199254740993`, `9007199254740992`},
-		{
-			`{"\ufb33":1,"\ud83d\ude00":2,"\u20ac":3,"\r":4,"1":5,"\u0080":6,"ö":7}`,
-			"{\"\\r\":4,\"1\":5,\"\u0080\":6,\"ö\":7,\"€\":3,\"\U0001F600\":2,\"\ufb33\":1}",
-		},
-		{`"\u2028\u2029\/\u003c\u000f\u0041"`, "\"\u2028\u2029/<\\u000fA\""},
-		{`[{"b":[],"a":{}}]`, `[{"a":{},"b":[]}]`},
-	} {
-		if got, err := JCS([]byte(c.in)); string(got) != c.want {
-			t.Errorf("JCS(%s) = %s, %v; want %s", c.in, got, err, c.want)
-		}
-	}
-}
-
-func TestJCSRefuses(t *testing.T) {
-	deep := strings.Repeat("[", MaxDepth)
-	if _, err := JCS([]byte(deep + strings.Repeat("]", MaxDepth))); err != nil {
-		t.Errorf("depth %d: %v", MaxDepth, err)
-	}
-	for _, c := range []struct {
-		in     string
-		offset int64
-		says   string
-	}{
-		{"", 0, "json-syntax"},
-		{"  ", 1, "json-syntax"},
-		{`{"a":01}`, 6, "json-syntax"},
-		{`01`, 1, "json-syntax"},
-		{`+1`, 0, "json-syntax"},
-		{`.5`, 0, "json-syntax"},
-		{`1.`, 1, "json-syntax"},
-		{`0x10`, 1, "json-syntax"},
-		{`NaN`, 0, "json-syntax"},
-		{`[1,]`, 3, "json-syntax"},
-		{`{"a":1,}`, 7, "json-syntax"},
-		{`{a:1}`, 1, "json-syntax"},
-		{`'a'`, 0, "json-syntax"},
-		{`[1] 2`, 4, "json-syntax"},
-		{`{}{}`, 2, "json-syntax"},
-		{"\"a\nb\"", 2, "json-syntax"},
-		{`"\x"`, 2, "json-syntax"},
-		{`"abc`, 3, "json-syntax"},
-		{"/* */1", 0, "json-syntax"},
-		{"\ufeff{}", 0, "json-bom"},
-		{"{\"a\":\"\xff\"}", 6, "utf-8"},
-		{"\"\ufffd\xed\xa0\x80\"", 4, "utf-8"},
-		{deep + "[", MaxDepth, "json-depth"},
-		{`1E400`, -1, "json-syntax"},
-		{`{"a":1,"a":2}`, -1, "json-syntax"},
-		{`{"a":1,"\u0061":2}`, -1, "json-syntax"},
-		{`"\ud800"`, 1, "json-surrogate"},
-		{`"\ud83d\ude00\\\udc00\ud800"`, 15, "json-surrogate"},
-		{`{"\ud83dx":1}`, 2, "json-surrogate"},
-		{`"\ud83d\n"`, 1, "json-surrogate"},
-		{`"\ud83d\ud83d"`, 1, "json-surrogate"},
-	} {
-		got, err := JCS([]byte(c.in))
-		s, ok := errors.AsType[*SyntaxError](err)
-		if !ok {
-			t.Errorf("JCS(%q) = %s, %v; want a SyntaxError", c.in, got, err)
-			continue
-		}
-		if s.Offset != c.offset || s.ErrorCode() != c.says {
-			t.Errorf("JCS(%.40q): %q at %d (want %d): code %q, want %q", c.in, err, s.Offset, c.offset, s.ErrorCode(), c.says)
-		}
-	}
-}
-
-func FuzzJCS(f *testing.F) {
-	for _, s := range []string{
-		vectorJSON, `[-0,1E400,1e-7]`, `{"\ufb33":1,"\ud83d\ude00":2}`, `"\ud800"`, `{"a":1,"a":2}`, "\"\u2028\"", `01`, "\xff", "[[[]]] x",
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		out, err := JCS(data)
-		if err != nil {
-			return
-		}
-		if again, err := JCS(out); !bytes.Equal(again, out) {
-			t.Fatalf("%q: %q, and again %q, %v", data, out, again, err)
-		}
-		// Our writer, fed with what the standard library reads, gives the same.
-		var v any
-		if err := json.Unmarshal(data, &v); err != nil {
-			t.Fatalf("%q: %v", data, err)
-		}
-		if ours := appendAny(nil, v); !bytes.Equal(ours, out) {
-			t.Fatalf("%q\nours    %q\nlibrary %q", data, ours, out)
-		}
-	})
-}
-
 func FuzzAppendString(f *testing.F) {
 	for _, s := range []string{"", "plain", "a\"b\\c\n\x00\x1f", "é\u2028\U0001F600", "\xff\xed\xa0\x80"} {
 		f.Add(s)
@@ -227,36 +108,6 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatalf("%q reads back as %q, %v", s, back, err)
 		}
 	})
-}
-
-// appendAny writes a decoded value with the writer under test, members in their
-// order.
-func appendAny(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case string:
-		return AppendString(dst, v)
-	case float64:
-		return AppendNumber(dst, v)
-	case []any:
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendAny(dst, e)
-		}
-		return append(dst, ']')
-	case map[string]any:
-		dst = append(dst, '{')
-		for i, name := range slices.SortedFunc(maps.Keys(v), CompareNames) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendAny(append(AppendString(dst, name), ':'), v[name])
-		}
-		return append(dst, '}')
-	}
-	return fmt.Append(dst, map[any]string{nil: "null", true: "true", false: "false"}[v])
 }
 
 func TestHashes(t *testing.T) {
@@ -296,15 +147,5 @@ func BenchmarkAppendString(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkJCS(b *testing.B) {
-	doc := []byte(`[` + strings.Repeat(vectorJSON+",", 100) + vectorJSON + `]`)
-	b.SetBytes(int64(len(doc)))
-	for b.Loop() {
-		if _, err := JCS(doc); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

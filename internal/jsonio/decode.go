@@ -1,6 +1,8 @@
 package jsonio
 
 import (
+	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,3 +52,24 @@ func unmarshal(base place, data []byte, depth int, v any) error {
 
 // validated is for values that the decoder has been through already.
 var validated = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// Canonical returns the canonical form (RFC 8785) of one JSON value. It refuses
+// what has none, or more than one reading: what [Unmarshal] refuses, and numbers
+// outside IEEE 754 doubles. The limits are those of Unmarshal.
+func Canonical(data []byte, limits *Limits) (Raw, error) {
+	var v Raw
+	if err := Unmarshal(data, limits, &v); err != nil {
+		return nil, err
+	}
+	if err := v.Canonicalize(); err != nil {
+		return nil, decodeError(place{line: 1}, data, err)
+	}
+	// A number that is too large becomes the largest.
+	if bytes.Contains(v, []byte("1.7976931348623157e+308")) {
+		var numbers any
+		if err := stdjson.Unmarshal(data, &numbers); err != nil {
+			return nil, formatError(place{line: 1}, "json-syntax", "", err)
+		}
+	}
+	return v, nil
+}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 )
 
 // Fault is where a snapshot has not the shape of one.
@@ -28,9 +28,9 @@ const maxFaults = 100
 // Validate says where JSON is no snapshot, in the order of its members' names.
 // Members that the shape does not know are allowed, but no null.
 func Validate(data []byte) []Fault {
-	clean, err := canon.JCS(data)
+	clean, err := jsonio.Canonical(data, &limits)
 	if err != nil {
-		return []Fault{{Message: err.Error()}}
+		return []Fault{{Message: "JSON " + err.Error()}}
 	}
 	var v any
 	if err := json.Unmarshal(clean, &v); err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 )
 
 // Snapshot is what the attributes of a page say, in the shape that the ARC
@@ -109,6 +109,9 @@ var reserved = map[string]bool{
 // MaxJSON is the most bytes that a snapshot has as JSON.
 const MaxJSON = 1 << 20
 
+// limits bound what is made canonical.
+var limits = jsonio.Limits{Size: 64 << 20, Depth: 256}
+
 // JSON gives the canonical form of a snapshot (RFC 8785). Beyond [MaxJSON] the
 // error is [millrace.ErrTooLarge].
 func (s *Snapshot) JSON() (json.RawMessage, error) {
@@ -126,7 +129,7 @@ func (s *Snapshot) JSON() (json.RawMessage, error) {
 	}
 	data, err := json.Marshal(root)
 	if err == nil {
-		data, err = canon.JCS(data)
+		data, err = jsonio.Canonical(data, &limits)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w: %w", millrace.ErrInvalid, err)

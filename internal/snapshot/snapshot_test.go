@@ -16,7 +16,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
-	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				indented.WriteByte('\n')
-				again, err := canon.JCS(raw)
+				again, err := jsonio.Canonical(raw, nil)
 				if err != nil || !bytes.Equal(again, raw) {
 					t.Errorf("the snapshot is not canonical (%v): %s", err, raw)
 				}
@@ -249,8 +249,8 @@ func TestValidate(t *testing.T) {
 		`{"page":"x","ai_tags":"a"}`:                          "/ai_tags: it is a string, not an array of strings",
 		`{"page":"x","ai_context":["a",1]}`:                   "/ai_context/1: it is a number, not a string",
 		`[]`:                                                  ": a snapshot is an object, not an array",
-		`{"page":"x",}`:                                       ": JSON at byte 12: invalid character '}' looking for beginning of object key string",
-		`{"page":"x","page":"y"}`:                             ": JSON: Duplicate key: \"page\"",
+		`{"page":"x",}`:                                       `: JSON at line 1, byte 12: invalid character '}' at start of string (expecting '"')`,
+		`{"page":"x","page":"y"}`:                             ": JSON at line 1, byte 12 (/page): the name is there twice",
 	} {
 		got := ""
 		if f := Validate([]byte(source)); len(f) > 0 {

@@ -35,8 +35,8 @@ func (d *Document) Extended() bool {
 		len(d.StructuredData) > 0
 }
 
-// limits bound a document; its depth is what has an RFC 8785 form.
-var limits = jsonio.Limits{Size: 32 << 20, Depth: canon.MaxDepth}
+// Limits bound a document.
+var Limits = jsonio.Limits{Size: 32 << 20, Depth: 256}
 
 // errRequired is a required member that a document lacks.
 var errRequired = errors.New("the member is required")
@@ -60,7 +60,7 @@ func decode(body []byte) (d *Document, hash string, err error) {
 		Author         jsonio.Raw `json:"author"`
 		StructuredData jsonio.Raw `json:"structured_data"`
 	}
-	if err := jsonio.Unmarshal(body, &limits, &w); err != nil {
+	if err := jsonio.Unmarshal(body, &Limits, &w); err != nil {
 		return nil, "", err
 	}
 	if err := checkDraft(rawString(w.Profile), ""); err != nil {
@@ -90,7 +90,7 @@ func decode(body []byte) (d *Document, hash string, err error) {
 // rawString gives the value of a JSON string, "" for anything else.
 func rawString(raw jsonio.Raw) string {
 	var s string
-	if jsonio.Unmarshal(raw, &limits, &s) != nil {
+	if jsonio.Unmarshal(raw, &Limits, &s) != nil {
 		return ""
 	}
 	return s
@@ -100,7 +100,7 @@ func rawString(raw jsonio.Raw) string {
 // in its place, each in RFC 8785 form; whatever else there is is dropped.
 func rawObjects(raw jsonio.Raw) []json.RawMessage {
 	list := []jsonio.Raw{raw}
-	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &limits, &list) != nil {
+	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &Limits, &list) != nil {
 		return nil
 	}
 	var out []json.RawMessage
@@ -115,34 +115,11 @@ func rawObjects(raw jsonio.Raw) []json.RawMessage {
 // canonicalObject gives a JSON object in RFC 8785 form, nil if raw is none or
 // has none where it is going to stand: in an array in an object.
 func canonicalObject(raw []byte) json.RawMessage {
-	wrapped := make([]byte, 0, len(raw)+4)
-	wrapped = append(append(append(wrapped, "[["...), raw...), "]]"...)
-	c, err := canon.JCS(wrapped)
-	if err != nil || len(c) < 6 || c[2] != '{' || endOfObject(c[2:]) != len(c)-4 {
+	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: Limits.Size, Depth: Limits.Depth - 2})
+	if err != nil || c.Kind() != '{' {
 		return nil
 	}
-	return c[2 : len(c)-2 : len(c)-2]
-}
-
-// endOfObject gives the length of the JSON object that valid JSON starts with.
-func endOfObject(b []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{':
-			depth++
-		case c == '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(b)
+	return json.RawMessage(c)
 }
 
 // Member appends a member of an object, with a string as its value.

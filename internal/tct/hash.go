@@ -65,7 +65,7 @@ func IsHashOf(body []byte, hash string) bool {
 		}
 	}
 	var members map[string]jsonio.Raw
-	if jsonio.Unmarshal(body, &limits, &members) != nil {
+	if jsonio.Unmarshal(body, &Limits, &members) != nil {
 		return false
 	}
 	delete(members, "hash")
@@ -73,7 +73,7 @@ func IsHashOf(body []byte, hash string) bool {
 	if err != nil {
 		return false
 	}
-	c, err := canon.JCS(rest)
+	c, err := jsonio.Canonical(rest, &Limits)
 	return err == nil && canon.SHA256Hex(c) == want
 }
 

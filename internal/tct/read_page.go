@@ -147,7 +147,7 @@ func (r *Reader) fetch(ctx context.Context, murl string, fields map[string]strin
 		r.Note(r.d.Rules.NotModified, murl, "the whole document for a validator that still holds")
 		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
 	}
-	body, err := fetch.ReadBody(resp, limits.Size)
+	body, err := fetch.ReadBody(resp, Limits.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: document: %w", r.d.Name, err)
 	}

@@ -214,15 +214,11 @@ func takePriority(v jsonio.Raw, into **float64) error {
 // canonicalObject gives a JSON object in RFC 8785 form, nil if raw is none or
 // nests too deep.
 func canonicalObject(raw []byte) json.RawMessage {
-	var v jsonio.Raw
-	if jsonio.Unmarshal(raw, &jsonio.Limits{Size: maxEntry, Depth: maxDepth}, &v) != nil || v.Kind() != '{' {
+	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: maxEntry, Depth: maxDepth})
+	if err != nil || c.Kind() != '{' {
 		return nil
 	}
-	c, err := canon.JCS(v)
-	if err != nil {
-		return nil
-	}
-	return c
+	return json.RawMessage(c)
 }
 
 // isURI asserts the format "uri" (E.9): an absolute URI of RFC 3986, of which

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/tct"
 )
 
@@ -89,7 +90,7 @@ type forms struct {
 }
 
 func formsOf(p *tct.SeenPage) (f forms) {
-	f.jcs, f.jcsErr = canon.JCS(p.Body)
+	f.jcs, f.jcsErr = jsonio.Canonical(p.Body, &tct.Limits)
 	if p.Fields == nil {
 		return f
 	}
@@ -97,8 +98,8 @@ func formsOf(p *tct.SeenPage) (f forms) {
 		rest := maps.Clone(p.Fields)
 		delete(rest, "hash")
 		if b, err := json.Marshal(rest); err == nil {
-			if b, err = canon.JCS(b); err == nil {
-				f.sumJCS = tct.HashPrefix + canon.SHA256Hex(b)
+			if c, err := jsonio.Canonical(b, &tct.Limits); err == nil {
+				f.sumJCS = tct.HashPrefix + canon.SHA256Hex(c)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/tct"
 )
 
@@ -84,7 +85,7 @@ func encodePage(m map[string]any) (body []byte, hash string) {
 func canonical(v any) []byte {
 	b, err := json.Marshal(v)
 	if err == nil {
-		b, err = canon.JCS(b)
+		b, err = jsonio.Canonical(b, nil)
 	}
 	if err != nil {
 		panic(err)

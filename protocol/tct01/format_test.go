@@ -15,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/jsonio"
 	"github.com/millrace/millrace/internal/tct"
 )
 
@@ -87,7 +88,7 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		body, hash := encode(d)
-		c, err := canon.JCS(body)
+		c, err := jsonio.Canonical(body, nil)
 		if err != nil || !bytes.Equal(c, body) {
 			t.Fatalf("%q is not canonical: %q %v", body, c, err)
 		}
