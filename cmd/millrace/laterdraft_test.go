@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gowebpki/jcs"
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/jsonio"
 )
 
 // laterDraft serves a site of two pages of HTML in draft-02 or draft-03 of TCT as
@@ -25,7 +25,7 @@ func laterDraft(t *testing.T, draft string) string {
 		send := func(doc map[string]any, typ, link string) {
 			body, err := json.Marshal(doc)
 			if err == nil {
-				body, err = jsonio.Canonical(body, nil)
+				body, err = jcs.Transform(body)
 			}
 			if err != nil {
 				t.Error(err)

@@ -49,16 +49,6 @@ var classOf = func() map[string]Class {
 	return m
 }()
 
-// Attributes gives the names of all attributes, with the prefix, by class.
-func Attributes() (names []string) {
-	for _, c := range classes {
-		for _, n := range c.names {
-			names = append(names, Prefix+n)
-		}
-	}
-	return names
-}
-
 // attributes are those of one element, by their names without the prefix.
 type attributes map[string]string
 

@@ -32,30 +32,6 @@ const (
 	OutputShape      Rule = "shape"             // the snapshot is none
 )
 
-// Rules gives all rules with what they ask for, in the order of the constants.
-func Rules() []struct {
-	Rule Rule
-	Asks string
-} {
-	return []struct {
-		Rule Rule
-		Asks string
-	}{
-		{OnePage, "a document has one data-ai-page element at most"},
-		{GroupInSection, "a data-ai-group is in a data-ai-section"},
-		{SubgroupInGroup, "a data-ai-subgroup is in a data-ai-group"},
-		{Depth, "containers nest at most 3 deep below the page"},
-		{AttributeName, "an attribute is one of the 32 that there are"},
-		{EmptyValue, "an attribute has a value"},
-		{InputField, "an input has a data-ai-field"},
-		{FieldLabel, "a field has a label"},
-		{Unresolved, "link, ref and depends lead to a name or an id of the page, or to an address"},
-		{SensitiveContext, "an input for a password, an e-mail address, a telephone number, or the like, has a data-ai-context"},
-		{EventAction, "an element with data-ai-event has a data-ai-action"},
-		{OutputShape, "the snapshot of the page has the shape of one"},
-	}
-}
-
 // Finding is one thing that is wrong.
 type Finding struct {
 	Rule    Rule   `json:"rule"`

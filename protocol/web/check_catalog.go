@@ -48,7 +48,7 @@ func checkCatalogLinks(c *seenCatalog, fail check.Fail) {
 	for i, set := range c.sets {
 		for rel, raw := range set {
 			if rel == "anchor" {
-				if _, ok := text(set, rel); !ok {
+				if _, ok := check.JSONText(set[rel]); !ok {
 					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/anchor: %s", i, shown(raw)), "a string")
 				}
 				continue

@@ -41,15 +41,6 @@ func checkJSONFeedObject(j *seenJSONFeed, fail check.Fail) {
 	}
 }
 
-// text gives a member that is a string.
-func text(fields map[string]json.RawMessage, name string) (string, bool) {
-	var s *string
-	if json.Unmarshal(fields[name], &s) != nil || s == nil {
-		return "", false
-	}
-	return *s, true
-}
-
 func shown(raw json.RawMessage) string {
 	if raw == nil {
 		return "nothing"
@@ -61,7 +52,7 @@ func checkJSONFeedVersion(j *seenJSONFeed, fail check.Fail) {
 	if j.fields == nil {
 		return
 	}
-	switch v, _ := text(j.fields, "version"); v {
+	switch v, _ := check.JSONText(j.fields["version"]); v {
 	case "https://jsonfeed.org/version/1", "https://jsonfeed.org/version/1.1":
 	default:
 		fail(j.resp.URL, "version: "+shown(j.fields["version"]), "https://jsonfeed.org/version/1.1")
@@ -72,7 +63,7 @@ func checkJSONFeedTitle(j *seenJSONFeed, fail check.Fail) {
 	if j.fields == nil {
 		return
 	}
-	if _, ok := text(j.fields, "title"); !ok {
+	if _, ok := check.JSONText(j.fields["title"]); !ok {
 		fail(j.resp.URL, "title: "+shown(j.fields["title"]), "a string")
 	}
 }
@@ -93,7 +84,7 @@ func checkJSONFeedURL(j *seenJSONFeed, fail check.Fail) {
 	if j.fields == nil {
 		return
 	}
-	at, ok := text(j.fields, "feed_url")
+	at, ok := check.JSONText(j.fields["feed_url"])
 	got, err := canon.URL(at)
 	if want, bad := canon.URL(j.resp.URL); !ok || err != nil || bad == nil && got != want {
 		fail(j.resp.URL, "feed_url: "+shown(j.fields["feed_url"]), j.resp.URL)
@@ -103,7 +94,7 @@ func checkJSONFeedURL(j *seenJSONFeed, fail check.Fail) {
 func checkJSONItemID(j *seenJSONFeed, fail check.Fail) {
 	seen := map[string]bool{}
 	for i, it := range j.items {
-		id, ok := text(it, "id")
+		id, ok := check.JSONText(it["id"])
 		switch {
 		case !ok || id == "":
 			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, shown(it["id"])), "a string")
@@ -116,8 +107,8 @@ func checkJSONItemID(j *seenJSONFeed, fail check.Fail) {
 
 func checkJSONItemContent(j *seenJSONFeed, fail check.Fail) {
 	for i, it := range j.items {
-		_, html := text(it, "content_html")
-		if _, plain := text(it, "content_text"); !html && !plain {
+		_, html := check.JSONText(it["content_html"])
+		if _, plain := check.JSONText(it["content_text"]); !html && !plain {
 			fail(j.resp.URL, fmt.Sprintf("/items/%d: neither content_html nor content_text", i), "one of them")
 		}
 	}
@@ -129,7 +120,7 @@ func checkJSONItemDate(j *seenJSONFeed, fail check.Fail) {
 			if it[name] == nil {
 				continue
 			}
-			if s, ok := text(it, name); !ok || !isDate(s) {
+			if s, ok := check.JSONText(it[name]); !ok || !isDate(s) {
 				fail(j.resp.URL, fmt.Sprintf("/items/%d/%s: %s", i, name, shown(it[name])), "a time such as 2026-01-02T03:04:05Z")
 			}
 		}
