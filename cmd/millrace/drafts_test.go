@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gowebpki/jcs"
+
 	"github.com/millrace/millrace/internal/canon"
 )
 

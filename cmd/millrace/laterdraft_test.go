@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gowebpki/jcs"
+
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 )
