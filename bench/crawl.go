@@ -99,6 +99,16 @@ func (b *bench) beside(ctx context.Context, site peerTask, name string, reach fl
 	if second.Added+second.Updated+second.Deleted > 0 {
 		return fmt.Errorf("nothing changed, and the second crawl found %+v", second)
 	}
+	serving, err := b.startServer(ctx, store)
+	if err != nil {
+		return err
+	}
+	serving.stop()
+	alone := time.Duration(found.Ours.Each * float64(first.Added) * 1e9)
+	b.add(row{
+		what: "the same, followed by serve until its first edition", limit: short(alone).String() + " of processor time (pull alone)",
+		ours: short(alone + serving.spent).String(), ratio: fmt.Sprintf("%.2f", (alone+serving.spent).Seconds()/alone.Seconds()),
+	})
 	each := float64(second.BytesReceived) / float64(first.Added)
 	b.add(row{
 		what:  fmt.Sprintf("second crawl of it: %d requests for %d pages", second.Requests, first.Added),

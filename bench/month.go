@@ -79,6 +79,7 @@ func (b *bench) month(ctx context.Context, short bool) (err error) {
 	}
 	defer func() { _ = m.wires.listener.Close() }()
 	m.base = "http://" + m.wires.listener.Addr().String() + "/"
+	m.html.base = m.base
 	address, stop, err := serveHTML(ctx, m.html)
 	if err != nil {
 		return err
@@ -104,14 +105,18 @@ func (b *bench) month(ctx context.Context, short bool) (err error) {
 
 // chooseWays names all that is compared.
 func (m *month) chooseWays() {
-	for _, conditional := range []bool{false, true} {
-		c := &pageCrawler{base: m.base, conditional: conditional}
-		name := "HTML, every page anew"
-		if conditional {
-			name = "HTML, conditional requests"
-		}
+	for _, peer := range []struct {
+		name    string
+		crawler pageCrawler
+	}{
+		{"HTML, every page anew", pageCrawler{}},
+		{"HTML, conditional requests", pageCrawler{conditional: true}},
+		{"HTML, what a sitemap.xml says is new", pageCrawler{conditional: true, sitemap: true}},
+	} {
+		c := &peer.crawler
+		c.base = m.base
 		m.ways = append(m.ways, &monthWay{
-			name: name, lean: true,
+			name: peer.name, lean: true,
 			sync: func(ctx context.Context, _ time.Time) error { return c.round(ctx) },
 			check: func(context.Context, *monthState) (int, []string, error) {
 				wrong, left := c.compare(m.html)
@@ -165,7 +170,7 @@ func (m *month) day(ctx context.Context, day int, at time.Time, look bool) error
 	if err := m.site.write(was); err != nil {
 		return err
 	}
-	if err := m.html.take(m.site.shown); err != nil {
+	if err := m.html.take(m.site.shown, m.site.pages, was); err != nil {
 		return err
 	}
 	p, err := m.publish(ctx, at)

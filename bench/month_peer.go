@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
@@ -21,8 +23,11 @@ import (
 // pageServer is a web server of the month's folder as one would wish for it: brotli,
 // strong validators, and no header field that is not needed.
 type pageServer struct {
+	base  string // URL of the site
 	mu    sync.RWMutex
-	pages map[string]*servedPage // by path
+	pages map[string]*servedPage       // by path, with the sitemap
+	words map[[sha256.Size]byte]string // by HTML: the page without its template
+	dates map[string]string            // of the sitemap, by path: when the page's own words last changed
 }
 
 type servedPage struct {
@@ -30,14 +35,36 @@ type servedPage struct {
 	tag         string
 }
 
-// take makes the server show what is in the folder.
-func (s *pageServer) take(shown map[string]string) error {
+// sitemapPath is one that only the crawler of the sitemap knows: for all others
+// the site has none.
+const sitemapPath = "/pages-sitemap.xml"
+
+// take makes the server show what is in the folder. Its sitemap is as good as one
+// can be: it names every page, and a page's date changes when its own words do,
+// and never for a template.
+func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
+	if s.words == nil {
+		s.words, s.dates = map[[sha256.Size]byte]string{}, map[string]string{}
+	}
+	was := map[string]string{}
+	for path, p := range s.pages {
+		was[path] = s.words[sha256.Sum256(p.html)]
+	}
+	shown = maps.Clone(shown)
+	var sitemap strings.Builder
+	sitemap.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
+	for _, name := range slices.Sorted(maps.Keys(shown)) {
+		path := pathOf(name)
+		s.words[sha256.Sum256([]byte(shown[name]))] = words[name]
+		if was[path] != words[name] {
+			s.dates[path] = at.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(&sitemap, "<url><loc>%s</loc><lastmod>%s</lastmod></url>\n", strings.TrimSuffix(s.base, "/")+path, s.dates[path])
+	}
+	shown[sitemapPath[1:]] = sitemap.String() + "</urlset>\n"
 	next := make(map[string]*servedPage, len(shown))
 	for name, html := range shown {
-		path := "/" + name
-		if name == "index.html" {
-			path = "/"
-		}
+		path := pathOf(name)
 		if old := s.pages[path]; old != nil && string(old.html) == html {
 			next[path] = old
 			continue
@@ -53,6 +80,14 @@ func (s *pageServer) take(shown map[string]string) error {
 	s.pages = next
 	s.mu.Unlock()
 	return nil
+}
+
+// pathOf gives the path of a file's page.
+func pathOf(name string) string {
+	if name == "index.html" {
+		return "/"
+	}
+	return "/" + name
 }
 
 // compressed gives the bytes in brotli as its library makes it by default.
@@ -102,14 +137,17 @@ func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type pageCrawler struct {
 	base        string
 	conditional bool
+	sitemap     bool                    // only what the sitemap says is new, and no links
 	pages       map[string]*crawledPage // by path
 	gone        map[string]bool
+	dates       map[string]string // of the sitemap, by path
 }
 
 type crawledPage struct {
 	tag   string
 	sum   [sha256.Size]byte // of the HTML
 	links []string          // paths
+	text  string            // of the sitemap
 }
 
 var href = regexp.MustCompile(`href="([^"#?:]+\.html)["#]`)
@@ -121,9 +159,12 @@ func (c *pageCrawler) round(ctx context.Context) error {
 	if c.pages == nil {
 		c.pages, c.gone = map[string]*crawledPage{"/": {}}, map[string]bool{}
 	}
-	var todo []string
-	for path := range c.pages {
-		todo = append(todo, path)
+	todo := slices.Collect(maps.Keys(c.pages))
+	if c.sitemap {
+		var err error
+		if todo, err = c.listed(ctx, client); err != nil {
+			return err
+		}
 	}
 	slices.Sort(todo)
 	asked := make(map[string]bool)
@@ -166,13 +207,37 @@ func (c *pageCrawler) round(ctx context.Context) error {
 		}
 		todo = todo[:0]
 		for path := range found {
-			if !asked[path] && !c.gone[path] {
+			if !asked[path] && !c.gone[path] && !c.sitemap {
 				todo = append(todo, path)
 			}
 		}
 		slices.Sort(todo)
 	}
 	return nil
+}
+
+var listedPage = regexp.MustCompile(`<loc>([^<]+)</loc><lastmod>([^<]+)</lastmod>`)
+
+// listed asks for the sitemap, forgets the pages that it does not name, and gives
+// those whose date is another one than last time.
+func (c *pageCrawler) listed(ctx context.Context, client *http.Client) (todo []string, err error) {
+	p, err := c.get(ctx, client, sitemapPath, c.pages[sitemapPath])
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, errors.New("the sitemap is gone")
+	}
+	dates := map[string]string{}
+	for _, m := range listedPage.FindAllStringSubmatch(p.text, -1) {
+		path := "/" + strings.TrimPrefix(m[1], c.base)
+		if dates[path] = m[2]; c.dates[path] != m[2] {
+			todo = append(todo, path)
+		}
+	}
+	maps.DeleteFunc(c.pages, func(path string, _ *crawledPage) bool { return dates[path] == "" })
+	c.dates, c.pages[sitemapPath] = dates, p
+	return todo, nil
 }
 
 func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string, held *crawledPage) (*crawledPage, error) {
@@ -208,6 +273,9 @@ func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string,
 		return nil, err
 	}
 	p := &crawledPage{tag: resp.Header.Get("Etag"), sum: sha256.Sum256(html)}
+	if path == sitemapPath {
+		p.text = string(html)
+	}
 	for _, m := range href.FindAllStringSubmatch(string(html), -1) {
 		if m[1] == "index.html" {
 			m[1] = ""
@@ -217,11 +285,11 @@ func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string,
 	return p, nil
 }
 
-// compare counts the pages that are not as the server has them, and lists those
-// that it has not any more.
+// compare counts the pages whose own words are not as the server has them, and
+// lists those that it has not any more.
 func (c *pageCrawler) compare(s *pageServer) (wrong int, left []string) {
 	for path, p := range s.pages {
-		if held := c.pages[path]; held == nil || held.sum != sha256.Sum256(p.html) {
+		if held := c.pages[path]; path != sitemapPath && (held == nil || s.words[held.sum] != s.words[sha256.Sum256(p.html)]) {
 			wrong++
 		}
 	}

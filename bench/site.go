@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -90,7 +91,8 @@ func (b *bench) startServer(ctx context.Context, source string, args ...string) 
 	ctx, cancel := context.WithCancel(ctx)
 	c := exec.CommandContext(ctx, b.binary, append([]string{"serve", source, "--listen", "127.0.0.1:0", "--quiet"}, args...)...)
 	c.Env = []string{"HOME=" + b.dir, "PATH=/usr/bin:/bin"}
-	c.WaitDelay = 5 * time.Second
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 10 * time.Second
 	stderr, err := c.StderrPipe()
 	if err != nil {
 		cancel()

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A series of edits is one a second.
+const seriesEdits = 60
+
+// lags are how long edits took to be visible in every protocol.
+type lags struct {
+	edits  int
+	all    []time.Duration // sorted
+	latest map[string]int  // how often a document was the last to have an edit
+}
+
+func (l *lags) at(part float64) time.Duration { return l.all[int(part*float64(len(l.all)-1)+0.5)] }
+
+// last names the document that was most often the last.
+func (l *lags) last() (name string) {
+	for n, times := range l.latest {
+		if name == "" || times > l.latest[name] {
+			name = n
+		}
+	}
+	return name
+}
+
+// seriesEdit is one edit of a series.
+type seriesEdit struct {
+	page      int
+	said      string
+	committed time.Time
+	before    map[string]string    // its entries by kind of document
+	seen      map[string]time.Time // by kind of document
+}
+
+// series is a run of edits, one a second, that is watched in every protocol.
+type series struct {
+	*editing
+	mu    sync.Mutex
+	edits []*seriesEdit
+	kinds map[string][]*watched // lists
+	errs  []error
+}
+
+var (
+	shardLink = regexp.MustCompile(`<([^>]+)>; rel="index"`)
+	llmsLink  = regexp.MustCompile(`\((http[^)\s]*llms[^)\s/]*\.txt)\)`)
+	mapLink   = regexp.MustCompile(`<loc>([^<]*sitemap[^<]*\.xml)</loc>`)
+)
+
+// everySecond edits a page a second, and waits until every protocol has all
+// edits. Lists are asked for ten times a second, with their ETag, and the entry
+// of the page is compared with that from before; at more than 100,000 pages those
+// that are one document for the whole site are left out, since reading them takes
+// longer than a second.
+func (e *editing) everySecond(ctx context.Context) (*lags, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if _, err := quiet(ctx, e.pid); err != nil {
+		return nil, err
+	}
+	s := &series{editing: e}
+	if err := s.find(ctx); err != nil {
+		return nil, err
+	}
+	var asking, pages sync.WaitGroup
+	for kind, docs := range s.kinds {
+		for _, d := range docs {
+			asking.Go(func() { s.watch(ctx, kind, d) })
+		}
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for range seriesEdits {
+		<-tick.C
+		page, edited, said := e.next()
+		x := &seriesEdit{page: page, said: said, seen: map[string]time.Time{}}
+		x.before = s.entries(page)
+		if err := e.commit(ctx, edited); err != nil {
+			return nil, err
+		}
+		x.committed = time.Now()
+		s.mu.Lock()
+		s.edits = append(s.edits, x)
+		s.mu.Unlock()
+		for kind, of := range s.documents(page) {
+			text := said
+			if kind == "OpenFeeder's index" {
+				text = edited.Title
+			}
+			pages.Go(func() {
+				err := visible(ctx, e.url+of, text)
+				s.note(x, kind, time.Now(), err)
+			})
+		}
+	}
+	for range 60 {
+		if s.missing() == "" {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	cancel()
+	pages.Wait()
+	asking.Wait()
+	if missing := s.missing(); missing != "" {
+		return nil, errors.Join(append(s.errs, fmt.Errorf("a minute after the last edit: %s", missing))...)
+	}
+	return s.lags(), errors.Join(s.errs...)
+}
+
+// find gets every list once.
+func (s *series) find(ctx context.Context) error {
+	header, _, err := fetch(ctx, s.url)
+	if err != nil {
+		return err
+	}
+	s.kinds = map[string][]*watched{}
+	for _, m := range shardLink.FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
+		s.kinds["draft-01's list"] = append(s.kinds["draft-01's list"], &watched{url: s.url + strings.TrimPrefix(m[1], "/")})
+	}
+	_, body, err := fetch(ctx, s.url+"openfeeder")
+	if err != nil {
+		return err
+	}
+	var index struct {
+		Token string `json:"sync_token"`
+	}
+	if err := json.Unmarshal(body, &index); err != nil {
+		return err
+	}
+	for kind, path := range map[string]string{
+		"OpenFeeder's since": "openfeeder?since=" + url.QueryEscape(index.Token), "feed.atom": "feed.atom", "feed.json": "feed.json",
+	} {
+		s.kinds[kind] = []*watched{{url: s.url + path}}
+	}
+	if s.pages <= 100_000 {
+		s.kinds["draft-00's list"] = []*watched{{url: s.url + "llm-sitemap.json"}}
+		s.kinds["ARC's list"] = []*watched{{url: s.url + "arc-sitemap.json"}}
+	}
+	sitemaps := "sitemap.xml"
+	if s.pages >= 50_000 {
+		sitemaps = "sitemap-index.xml"
+	}
+	for _, l := range []struct {
+		kind, path string
+		link       *regexp.Regexp
+	}{{"llms.txt", "llms.txt", llmsLink}, {"sitemap.xml", sitemaps, mapLink}} {
+		if s.kinds[l.kind], err = follow(ctx, s.url+l.path, l.link); err != nil {
+			return err
+		}
+	}
+	for _, docs := range s.kinds {
+		for _, d := range docs {
+			if _, err := d.ask(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// follow gives all documents that links lead to from a first one.
+func follow(ctx context.Context, first string, link *regexp.Regexp) (docs []*watched, err error) {
+	for todo := []string{first}; len(todo) > 0; todo = todo[1:] {
+		if slices.ContainsFunc(docs, func(d *watched) bool { return d.url == todo[0] }) {
+			continue
+		}
+		d := &watched{url: todo[0]}
+		if _, err := d.ask(ctx); err != nil {
+			return nil, err
+		}
+		docs = append(docs, d)
+		for _, m := range link.FindAllStringSubmatch(d.body, -1) {
+			todo = append(todo, m[1])
+		}
+	}
+	return docs, nil
+}
+
+// entry gives what a list has about a page, "" if nothing.
+func entry(body string, page int) string {
+	at := strings.Index(body, fmt.Sprintf("/p/%d/", page))
+	if at < 0 {
+		return ""
+	}
+	from := max(strings.LastIndexByte(body[:at], '\n'), strings.LastIndexByte(body[:at], '{'), 0)
+	to := min(at+2000, len(body))
+	for _, end := range []string{"}", "</url>", "</entry>", "\n- "} {
+		if i := strings.Index(body[at:to], end); i >= 0 {
+			to = at + i
+		}
+	}
+	return body[from:to]
+}
+
+// entries gives what all lists have about a page.
+func (s *series) entries(page int) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string]string{}
+	for kind, docs := range s.kinds {
+		for _, d := range docs {
+			if e := entry(d.body, page); e != "" {
+				found[kind] = e
+			}
+		}
+	}
+	return found
+}
+
+// watch asks for a list until the context ends.
+func (s *series) watch(ctx context.Context, kind string, d *watched) {
+	next := watched{url: d.url, tag: d.tag}
+	for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		changed, err := next.ask(ctx)
+		if err != nil || !changed {
+			s.note(nil, "", time.Time{}, err)
+			continue
+		}
+		s.mu.Lock()
+		d.body = next.body
+		var found []*seriesEdit
+		for _, x := range s.edits {
+			if _, seen := x.seen[kind]; seen {
+				continue
+			}
+			if e := entry(d.body, x.page); e != "" && e != x.before[kind] {
+				found = append(found, x)
+			}
+		}
+		s.mu.Unlock()
+		for _, x := range found {
+			s.note(x, kind, next.at, nil)
+		}
+	}
+}
+
+// note enters that an edit was seen, or an error that is not of the end.
+func (s *series) note(x *seriesEdit, kind string, at time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		s.errs = append(s.errs, err)
+	case err == nil && x != nil:
+		x.seen[kind] = at
+	}
+}
+
+// documents gives the paths of the documents that are looked at for one page, by
+// kind.
+func (s *series) documents(page int) map[string]string {
+	return map[string]string{
+		"M-URL": fmt.Sprintf("p/%d/llm.json", page), "M-URL of draft-00": fmt.Sprintf("p/%d/llm/", page), "Markdown": fmt.Sprintf("p/%d/index.md", page),
+		"OpenFeeder's page": fmt.Sprintf("openfeeder?url=%%2Fp%%2F%d%%2F", page),
+		// In the order of dates, ten pages each.
+		"OpenFeeder's index": fmt.Sprintf("openfeeder?page=%d", (s.pages-1-page)/10+1),
+	}
+}
+
+// missing says where an edit is not visible, "" if nowhere.
+func (s *series) missing() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, x := range s.edits {
+		for _, kind := range slices.Concat(slices.Collect(maps.Keys(s.kinds)), slices.Collect(maps.Keys(s.documents(x.page)))) {
+			if _, seen := x.seen[kind]; !seen {
+				return fmt.Sprintf("edit %d, of page %d, is not visible in %s", i+1, x.page, kind)
+			}
+		}
+	}
+	return ""
+}
+
+func (s *series) lags() *lags {
+	l := &lags{edits: len(s.edits), latest: map[string]int{}}
+	for _, x := range s.edits {
+		last := ""
+		for kind, at := range x.seen {
+			if last == "" || at.After(x.seen[last]) {
+				last = kind
+			}
+		}
+		l.latest[last]++
+		l.all = append(l.all, x.seen[last].Sub(x.committed))
+	}
+	slices.Sort(l.all)
+	return l
+}
