@@ -53,6 +53,10 @@ func (b *bench) edits(ctx context.Context, large bool) error {
 		if err != nil {
 			return err
 		}
+		share, err := b.deferred(ctx, l.pages, cost.spent)
+		if err != nil {
+			return err
+		}
 		site := fmt.Sprintf("one edit of %d pages: ", l.pages)
 		b.add(row{
 			what: site + "processor time until it is visible", limit: l.processor.String(), ours: short(cost.spent).String(),
@@ -63,10 +67,9 @@ func (b *bench) edits(ctx context.Context, large bool) error {
 			ours:  fmt.Sprintf("%s (page documents and lists %s, store and index %s)", megabytes(cost.written), megabytes(cost.artifacts), megabytes(cost.written-cost.artifacts)),
 			ratio: fmt.Sprintf("%.2f", float64(cost.written)/float64(l.written)), reach: "at most 1", good: cost.written <= l.written,
 		})
-		share := cost.deferred.Seconds() / 60
 		b.add(row{
-			what: site + "deferred work, share of a processor with an edit a minute", limit: "10 %",
-			ours:  fmt.Sprintf("%.1f %% (%s and %s an edit)", 100*share, short(cost.deferred), megabytes(cost.deferredWritten)),
+			what:  fmt.Sprintf("work besides, share of a processor over %s with an edit a minute, of %d pages", deferring, l.pages),
+			limit: "10 %", ours: fmt.Sprintf("%.1f %% (after a single edit, until it is idle: %s, %s)", 100*share, short(cost.deferred), megabytes(cost.deferredWritten)),
 			ratio: fmt.Sprintf("%.2f", share/0.1), reach: "at most 1", good: share <= 0.1,
 		})
 		b.add(row{
@@ -242,6 +245,45 @@ func bytesWritten(pid int) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("/proc/%d/io has no wchar", pid)
+}
+
+// How long deferred work is measured, and how many times as fast the server's
+// clock is. On two processors, shares up to a fifth show.
+const (
+	deferring = 10 * time.Minute
+	speed     = 10
+)
+
+// deferred gives the share of a processor that a server uses over a time, with an
+// edit a minute, besides making the edits visible.
+func (b *bench) deferred(ctx context.Context, pages int, visible time.Duration) (share float64, err error) {
+	binary, err := b.buildClocked(ctx)
+	if err != nil {
+		return 0, err
+	}
+	fast := *b
+	fast.binary, fast.env = binary, []string{speedName + "=" + strconv.Itoa(speed)}
+	e, err := fast.startEditing(ctx, pages)
+	if err != nil {
+		return 0, err
+	}
+	defer e.close()
+	e.count = 1000 // pages that no other edit has had
+	before, err := quiet(ctx, e.pid)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for edits := range int(deferring / time.Minute) {
+		time.Sleep(time.Until(began.Add(time.Duration(edits) * time.Minute / speed)))
+		_, edited, _ := e.next()
+		if err := e.commit(ctx, edited); err != nil {
+			return 0, err
+		}
+	}
+	time.Sleep(time.Until(began.Add(deferring / speed)))
+	after, err := processorOf(e.pid)
+	return ((after - before).Seconds() - visible.Seconds()*float64(deferring/time.Minute)) / deferring.Seconds(), err
 }
 
 // publications compares the work of an edit with one server over a store, and

@@ -86,10 +86,11 @@ type row struct {
 
 // bench is one run of the command.
 type bench struct {
-	dir     string // temporary
-	binary  string // of millrace
-	turns   int    // of each side of a duel
-	scripts int    // that were written for wrk
+	dir     string   // temporary
+	binary  string   // of millrace
+	env     []string // of its servers, besides what all have
+	turns   int      // of each side of a duel
+	scripts int      // that were written for wrk
 	manual  string
 	results []row
 }

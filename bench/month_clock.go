@@ -18,49 +18,79 @@ import (
 	"time"
 )
 
-// clockName is the environment variable that says by how many seconds a
-// command of [bench.buildClocked] is ahead.
-const clockName = "MILLRACE_BENCH_CLOCK"
+// Environment variables of a command of [bench.buildClocked]: by how many seconds
+// it is ahead, and how many times as fast its clock is.
+const (
+	clockName = "MILLRACE_BENCH_CLOCK"
+	speedName = "MILLRACE_BENCH_SPEED"
+)
 
-// buildClocked builds millrace as it is, but for what time it is: time.Now of
-// the standard library adds the seconds that the environment names. Nothing
-// else will do: the command reads the clock of the kernel, past any library
-// that could be put in between, and a month does not pass in a benchmark.
-// Timers, timeouts and all that is measured by the monotonic clock stay real.
+// clockPatches are what makes the clock of package time another one: in a file,
+// so many times, one line by another.
+var clockPatches = []struct {
+	file     string
+	times    int
+	old, new string
+}{
+	{"time.go", 1, "	sec, nsec, mono := runtimeNow()\n", "	sec, nsec, mono := runtimeNow()\n	sec += ahead\n"},
+	{"time.go", 1, "	mono -= startNano\n", "	mono -= startNano\n	sec, nsec, mono = faster(sec, nsec, mono)\n"},
+	{"time.go", 2, "runtimeNano()-startNano", "(runtimeNano()-startNano)*speed"},
+	{"sleep.go", 1, "runtimeNano() + int64(d)\n", "runtimeNano() + int64(d)/speed\n"},
+	{"tick.go", 2, "when(d), int64(d)", "when(d), max(int64(d)/speed, 1)"},
+}
+
+const clockAdded = `package time
+
+import "syscall"
+
+func fromEnv(name string) (n int64) {
+	s, _ := syscall.Getenv(name)
+	for _, c := range s {
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}
+
+var ahead, speed = fromEnv("` + clockName + `"), max(fromEnv("` + speedName + `"), 1)
+
+func faster(sec int64, nsec int32, mono int64) (int64, int32, int64) {
+	more := int64(nsec) + mono*(speed-1)
+	return sec + more/1e9, int32(more % 1e9), mono * speed
+}
+`
+
+// buildClocked builds millrace as it is, but for what time it is: package time of
+// the standard library adds the seconds that the environment names, and lets time
+// pass faster. Nothing else will do: the command reads the clock of the kernel, past
+// any library that could be put in between, and a month does not pass in a benchmark.
+// Deadlines of connections stay real.
 func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", fmt.Errorf("go env GOROOT: %w", err)
 	}
-	name := filepath.Join(string(bytes.TrimSpace(root)), "src", "time", "time.go")
-	source, err := os.ReadFile(name)
-	if err != nil {
-		return "", err
+	dir := filepath.Join(string(bytes.TrimSpace(root)), "src", "time")
+	sources := map[string]string{"ahead.go": clockAdded}
+	for _, p := range clockPatches {
+		if sources[p.file] == "" {
+			source, err := os.ReadFile(filepath.Join(dir, p.file))
+			if err != nil {
+				return "", err
+			}
+			sources[p.file] = string(source)
+		}
+		if n := strings.Count(sources[p.file], p.old); n != p.times {
+			return "", fmt.Errorf("%s of package time has %q %d times, not %d", p.file, p.old, n, p.times)
+		}
+		sources[p.file] = strings.ReplaceAll(sources[p.file], p.old, p.new)
 	}
-	const now = "	sec, nsec, mono := runtimeNow()\n"
-	if n := bytes.Count(source, []byte(now)); n != 1 {
-		return "", fmt.Errorf("%s reads the clock in %d places of a form that is known, not in one", name, n)
-	}
-	source = bytes.Replace(source, []byte(now), []byte(now+"	sec += ahead\n"), 1)
-	const added = `package time
-
-import "syscall"
-
-var ahead = func() (n int64) {
-	s, _ := syscall.Getenv("` + clockName + `")
-	for _, c := range s {
-		n = n*10 + int64(c-'0')
-	}
-	return n
-}()
-`
 	replace := map[string]string{}
-	for at, content := range map[string][]byte{name: source, filepath.Join(filepath.Dir(name), "ahead.go"): []byte(added)} {
-		file := filepath.Join(b.dir, filepath.Base(at))
-		if err := os.WriteFile(file, content, 0o600); err != nil {
+	for name, source := range sources {
+		file := filepath.Join(b.dir, name)
+		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 			return "", err
 		}
-		replace[at] = file
+		replace[filepath.Join(dir, name)] = file
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {

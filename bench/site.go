@@ -86,11 +86,11 @@ type server struct {
 
 var readyLine = regexp.MustCompile(`^ready (http://\S+/)$`)
 
-// start runs `millrace serve` of a source until stop is called.
+// startServer runs `millrace serve` of a source until stop is called.
 func (b *bench) startServer(ctx context.Context, source string, args ...string) (*server, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := exec.CommandContext(ctx, b.binary, append([]string{"serve", source, "--listen", "127.0.0.1:0", "--quiet"}, args...)...)
-	c.Env = []string{"HOME=" + b.dir, "PATH=/usr/bin:/bin"}
+	c.Env = append([]string{"HOME=" + b.dir, "PATH=/usr/bin:/bin"}, b.env...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	stderr, err := c.StderrPipe()
