@@ -71,7 +71,7 @@ type entry struct {
 type standing struct {
 	number uint64
 	write  func(context.Context, io.Writer) error
-	state  string // see Press.Page
+	state  string // see Press.Page and Press.Keep
 }
 
 // rep is a representation: the bytes of a document in one coding. They are in

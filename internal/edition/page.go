@@ -61,3 +61,30 @@ func (p *Press) page(k key, state string, document func() (*millrace.Document, e
 	}
 	return p.cache.put(e, old), nil
 }
+
+// Keep stores a body in the response cache under a name, in place of the one that
+// was there. state says what the body was made of. The caller must not change body.
+func (p *Press) Keep(name, variant, state string, body []byte) {
+	if int64(len(body)) > p.cache.limit/4 {
+		return
+	}
+	k := key{path: name, raw: " body", query: variant}
+	e := &entry{key: k.clone(), shape: new(shape)}
+	e.standing.Store(&standing{state: state})
+	if body != nil {
+		e.reps[identity].Store(&rep{body: body, size: int64(len(body))})
+	}
+	p.cache.put(e, p.cache.get(k))
+}
+
+// Kept returns what [Press.Keep] has stored last, as far as the cache still has it.
+func (p *Press) Kept(name, variant string) (state string, body []byte) {
+	e := p.cache.get(key{path: name, raw: " body", query: variant})
+	if e == nil {
+		return "", nil
+	}
+	if r := e.reps[identity].Load(); r != nil {
+		body = r.body
+	}
+	return e.standing.Load().state, body
+}

@@ -24,7 +24,7 @@ type linked struct {
 	without func(h http.Header)
 	adds    *additions // nil: find was not called
 	in      *injector
-	again   *recoding // nil = what is inserted into is never compressed
+	again   *recoding // of a page of the site's server; nil = none
 	wrote   bool
 }
 
@@ -111,9 +111,13 @@ func (lw *linked) change(h http.Header, status int) {
 		opaque := strings.TrimSuffix(strings.TrimPrefix(tag, "W/"), `"`)
 		h["Etag"] = []string{"W/" + opaque + lw.adds.mark + `"`}
 	}
-	for _, name := range [...]string{"Content-Length", "Accept-Ranges", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
+	for _, name := range [...]string{"Accept-Ranges", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
 		delete(h, name)
 	}
+	if lw.again != nil && lw.again.whole {
+		return
+	}
+	delete(h, "Content-Length")
 	if status != http.StatusOK || lw.head {
 		return
 	}

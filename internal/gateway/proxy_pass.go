@@ -78,7 +78,7 @@ func (p *Proxy) modify(resp *http.Response) error {
 	if p.failing.Load() && p.failing.CompareAndSwap(true, false) {
 		p.log.Info("the site's own server answers", "origin", p.target.Host)
 	}
-	uncompress(resp)
+	insert(resp)
 	for _, name := range []string{"Location", "Content-Location"} {
 		if at := resp.Header[name]; len(at) == 1 {
 			if public, ok := p.public(at[0], resp.Request); ok {

@@ -1,56 +1,76 @@
 package gateway
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/millrace/millrace"
 )
 
-// recoding is a page into which elements are inserted although it comes
-// compressed: it is decoded, and compressed again, while it streams through. A
-// site that compresses its pages so goes on doing it.
+// recoding is a page of the site's server that gets elements. One that is short is
+// made whole before it is sent, and if it comes compressed, the result is kept in
+// the response cache. Others stream: they are decoded and compressed again piece by
+// piece.
 type recoding struct {
-	all   *recodings
-	coded bool // the page has come so
+	g     *Gateway
+	adds  *additions
+	name  string // of the page in the response cache
+	keep  bool   // the request allows that its answer is stored
+	coded bool   // the page has come compressed
+	whole bool   // the body has its elements, and the coding that it came in
 	out   *gzip.Writer
 }
 
-// recodings bounds how many pages are recoded at once, since each takes some
-// memory. Others are asked for as they are.
+// recodings bounds the memory of the pages that are recoded at once. Others are
+// requested without coding, or stream.
 type recodings struct {
-	open    atomic.Int64
-	writers sync.Pool
+	open    atomic.Int64 // pages that may come compressed
+	held    atomic.Int64 // bytes of the pages that were made whole
+	writers sync.Pool    // for pages that are not kept
+	best    sync.Pool    // for those that are
 	readers sync.Pool
+	buffers sync.Pool
 }
 
-const maxRecodings = 32
+const (
+	maxRecodings = 32
+	maxWhole     = 1 << 20  // bytes of a page that is made whole, as it comes
+	maxDecoded   = 8 << 20  // bytes of it without coding
+	maxHeld      = 64 << 20 // bytes of all of them
+	keptLevel    = 6        // of gzip
+)
 
 type recodingKey struct{}
 
-// recode asks for a page in a form that elements can be inserted into. whole is
+// recode requests a page in a form that elements can be inserted into. whole is
 // the request that goes to the site's server, whose header r shares. Call done
 // at the end.
 func (g *Gateway) recode(lw *linked, r, whole *http.Request) (_ *http.Request, done func()) {
-	accepted := r.Header["Accept-Encoding"]
-	if accepted == nil || lw.look().mark == "" {
-		return whole, func() {}
-	}
-	r.Header["Accept-Encoding"] = uncoded
-	if !acceptsGzip(accepted) {
-		return whole, func() {}
-	}
-	done = func() { g.recodings.open.Add(-1) }
-	if g.recodings.open.Add(1) > maxRecodings {
+	done = func() {}
+	if lw.look().mark == "" {
 		return whole, done
 	}
-	r.Header["Accept-Encoding"] = gzipped
-	lw.again = &recoding{all: &g.recodings}
+	if accepted := r.Header["Accept-Encoding"]; accepted != nil {
+		r.Header["Accept-Encoding"] = uncoded
+		if acceptsGzip(accepted) {
+			done = func() { g.recodings.open.Add(-1) }
+			if g.recodings.open.Add(1) <= maxRecodings {
+				r.Header["Accept-Encoding"] = gzipped
+			}
+		}
+	}
+	lw.again = &recoding{g: g, adds: lw.adds, name: whole.Host + whole.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
 	return whole.WithContext(context.WithValue(whole.Context(), recodingKey{}, lw.again)), done
 }
 
@@ -78,19 +98,191 @@ func acceptsGzip(fields []string) bool {
 	return any
 }
 
-// uncompress has an answer of the site's server decoded if elements are to be
-// inserted into it.
-func uncompress(resp *http.Response) {
+// insert inserts elements into a page of the site's server, or decodes it if that
+// has to be done while it streams.
+func insert(resp *http.Response) {
 	again, _ := resp.Request.Context().Value(recodingKey{}).(*recoding)
-	if again == nil || resp.StatusCode != http.StatusOK || !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") ||
-		!isHTML(resp.Header.Get("Content-Type")) || !mayTransform(resp.Header) {
+	h := resp.Header
+	if again == nil || resp.StatusCode != http.StatusOK || !isHTML(h.Get("Content-Type")) || !mayTransform(h) {
 		return
 	}
-	again.coded = true
-	delete(resp.Header, "Content-Encoding")
-	if resp.Request.Method != http.MethodHead {
-		delete(resp.Header, "Content-Length")
-		resp.Body = &decoded{from: resp.Body, all: again.all}
+	switch strings.ToLower(h.Get("Content-Encoding")) {
+	case "":
+	case "gzip", "x-gzip":
+		again.coded = true
+		delete(h, "Content-Encoding")
+	default:
+		return
+	}
+	switch {
+	case resp.Request.Method == http.MethodHead:
+	case again.complete(resp):
+		again.whole = true
+	case again.coded:
+		delete(h, "Content-Length")
+		resp.Body = &decoded{from: resp.Body, all: &again.g.recodings}
+	}
+}
+
+// complete makes a page whole, if its length is known, or if the last page with its
+// validator was whole. It reports false for others, whose body stays as it was.
+func (a *recoding) complete(resp *http.Response) bool {
+	all, h, from := &a.g.recodings, resp.Header, resp.Body
+	keep := a.coded && a.keep && storable(h)
+	validator := h.Get("Etag") + h.Get("Last-Modified") + " "
+	var state string
+	var body []byte
+	if keep {
+		state, body = a.g.press.Kept(a.name, a.adds.mark)
+	}
+	size := resp.ContentLength
+	if size < 0 {
+		if !keep || validator == " " {
+			return false
+		}
+		if !strings.HasPrefix(state, validator) {
+			a.g.press.Keep(a.name, a.adds.mark, validator, nil)
+			return false
+		}
+		size = maxWhole
+	}
+	held := 2 * size
+	if all.held.Add(held) > maxHeld || size > maxWhole {
+		all.held.Add(-held)
+		return false
+	}
+	in, out := all.buffer(), all.buffer()
+	resp.Body = &buffered{out, from, func() { all.held.Add(-held); all.free(in); all.free(out) }}
+	_, err := in.ReadFrom(io.LimitReader(from, maxWhole+1))
+	if err != nil || in.Len() > maxWhole { // the rest, or what is wrong with it, streams
+		resp.Body.(*buffered).Reader = io.MultiReader(in, failing{err}, from)
+		return false
+	}
+	if keep {
+		validator += a.g.recodings.sum(in.Bytes())
+	}
+	if body != nil && state == validator {
+		out.Write(body)
+	} else if err := a.make(out, in.Bytes(), keep); err != nil {
+		resp.Body.(*buffered).Reader = in
+		return false
+	} else if keep {
+		a.g.press.Keep(a.name, a.adds.mark, validator, bytes.Clone(out.Bytes()))
+	}
+	resp.ContentLength = int64(out.Len())
+	h["Content-Length"] = []string{strconv.Itoa(out.Len())}
+	return true
+}
+
+// storable reports whether a response may be stored for other clients (RFC 9111,
+// section 3), and depends on nothing but its URL and the coding.
+func storable(h http.Header) bool {
+	if h["Set-Cookie"] != nil {
+		return false
+	}
+	control := strings.ToLower(strings.Join(h["Cache-Control"], ","))
+	if strings.Contains(control, "no-store") || strings.Contains(control, "private") {
+		return false
+	}
+	for _, value := range h["Vary"] {
+		for field := range strings.SplitSeq(value, ",") {
+			switch strings.ToLower(strings.TrimSpace(field)) {
+			case "", "accept-encoding", "accept":
+			default:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// make writes a page with its elements, in the coding that it has come in.
+func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
+	all := &a.g.recodings
+	in := &injector{w: out, insert: a.adds.elements}
+	if !a.coded {
+		_, _ = in.Write(page) // a buffer takes everything
+		return in.Close()
+	}
+	z := all.writer(best)
+	z.Reset(out)
+	in.w = z
+	from := &decoded{from: io.NopCloser(bytes.NewReader(page)), all: all}
+	n, err := io.Copy(in, io.LimitReader(from, maxDecoded+1))
+	if n > maxDecoded {
+		err = millrace.ErrTooLarge
+	}
+	err = errors.Join(err, in.Close(), z.Close(), from.Close())
+	if err != nil {
+		out.Reset()
+	}
+	all.put(z, best)
+	return err
+}
+
+// buffered is the body of a page that was read before it is sent.
+type buffered struct {
+	io.Reader
+	from  io.Closer
+	leave func() // nil = closed
+}
+
+// Close frees the memory.
+func (b *buffered) Close() error {
+	if b.leave != nil {
+		b.Reader = failing{http.ErrBodyReadAfterClose}
+		b.leave()
+		b.leave = nil
+	}
+	return b.from.Close()
+}
+
+// failing ends a body with an error; nil = it goes on with the next one.
+type failing struct{ err error }
+
+// Read returns the error.
+func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
+
+// seeds make sums that nobody can foresee.
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+// sum tells pages apart, as long as this process lives.
+func (*recodings) sum(page []byte) string {
+	return strconv.FormatUint(maphash.Bytes(seeds[0], page), 36) + "-" + strconv.FormatUint(maphash.Bytes(seeds[1], page), 36) + "-" + strconv.Itoa(len(page))
+}
+
+// writer returns an encoder: the best one for pages that are kept, else a fast one.
+func (all *recodings) writer(best bool) *gzip.Writer {
+	pool, level := &all.writers, gzip.BestSpeed
+	if best {
+		pool, level = &all.best, keptLevel
+	}
+	if z, _ := pool.Get().(*gzip.Writer); z != nil {
+		return z
+	}
+	z, _ := gzip.NewWriterLevel(nil, level) // both levels exist
+	return z
+}
+
+func (all *recodings) put(z *gzip.Writer, best bool) {
+	if best {
+		all.best.Put(z)
+		return
+	}
+	all.writers.Put(z)
+}
+
+func (all *recodings) buffer() *bytes.Buffer {
+	if b, _ := all.buffers.Get().(*bytes.Buffer); b != nil {
+		return b
+	}
+	return new(bytes.Buffer)
+}
+
+func (all *recodings) free(b *bytes.Buffer) {
+	if b.Cap() <= largeBuffer*2 {
+		b.Reset()
+		all.buffers.Put(b)
 	}
 }
 
@@ -128,15 +320,11 @@ func (d *decoded) Close() error {
 // encode compresses a page again, from the header on.
 func (lw *linked) encode(h http.Header) {
 	h["Content-Encoding"] = gzipped
-	delete(h, "Content-Length")
 	addVary(h, "Accept-Encoding")
 	if lw.in == nil {
-		return // of a HEAD
+		return // it is a HEAD, or whole
 	}
-	z, _ := lw.again.all.writers.Get().(*gzip.Writer)
-	if z == nil {
-		z, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // that level there is
-	}
+	z := lw.again.g.recodings.writer(false)
 	z.Reset(lw.to)
 	lw.again.out, lw.in.w = z, z
 }
@@ -163,7 +351,7 @@ func (lw *linked) close() error {
 	err := lw.in.Close()
 	if lw.again != nil && lw.again.out != nil {
 		err = errors.Join(err, lw.again.out.Close())
-		lw.again.all.writers.Put(lw.again.out)
+		lw.again.g.recodings.put(lw.again.out, false)
 		lw.again.out = nil
 	}
 	return err

@@ -29,6 +29,7 @@ func TestRecode(t *testing.T) {
 		case "fixed":
 			h.Set("Cache-Control", "no-transform")
 		case "slow":
+			h.Set("Etag", `"v2-gzip"`)
 			_, _ = io.WriteString(z, html[:1000])
 			_ = z.Flush()
 			_ = http.NewResponseController(w).Flush()

@@ -1,0 +1,253 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/protocol/protocoltest"
+	"github.com/millrace/millrace/protocol/tct01"
+)
+
+// inGzip returns a page in gzip.
+func inGzip(page string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, page)
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// scripted is a site's server with one page, as html has it at the moment.
+type scripted struct {
+	html    atomic.Pointer[string]
+	header  http.Header
+	chunked bool // the length is not said
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body := []byte(*s.html.Load())
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	for name, values := range s.header {
+		h[name] = values
+	}
+	if r.Header.Get("Accept-Encoding") == "gzip" {
+		h.Set("Content-Encoding", "gzip")
+		body = inGzip(string(body))
+	}
+	if !s.chunked {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	_, _ = w.Write(body)
+	if s.chunked {
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+const pageElement = `<link rel="alternate" type="application/json" href="https://x.test/a/llm.json"/>` + "\n"
+
+// numbered is a page of which each version has the same length, coded as well.
+func numbered(n int) string {
+	return fmt.Sprintf("<html><head><title>%04d</title></head><body>%s</body></html>", n, strings.Repeat("<p>the page</p>", 500))
+}
+
+func linkedPage(html string) string {
+	return strings.Replace(html, "</head>", pageElement+"</head>", 1)
+}
+
+// Whatever the site's server says of its validators, clients get its current bytes,
+// in both codings and by both methods.
+func TestKeptPagesAreCurrent(t *testing.T) {
+	for name, s := range map[string]*scripted{
+		"truthful or not": {header: http.Header{"Etag": {`"always"`}}},
+		"by date":         {header: http.Header{"Last-Modified": {"Fri, 02 Jan 2026 03:04:05 GMT"}}},
+		"no validator":    {},
+		"no length":       {header: http.Header{"Etag": {`"always"`}}, chunked: true},
+		"nothing":         {chunked: true},
+		"private":         {header: http.Header{"Cache-Control": {"private"}}},
+	} {
+		html := numbered(0)
+		s.html.Store(&html)
+		b := inFront(t, s, ProxyOptions{}, setup{}, nil)
+		rnd := rand.New(rand.NewPCG(1, 2))
+		for range 60 {
+			if rnd.IntN(3) == 0 {
+				html = numbered(rnd.IntN(4))
+				s.html.Store(&html)
+			}
+			want := linkedPage(html)
+			if rnd.IntN(2) == 0 {
+				resp, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip")
+				if got = decodedIn(t, "gzip", []byte(got)); got != want || resp.Header.Get("Content-Encoding") != "gzip" || resp.Header.Get("Vary") != "Accept-Encoding" {
+					t.Fatalf("%s: %v %.80q, want %.80q", name, resp.Header, got, want)
+				}
+				continue
+			}
+			resp, got := send(t, "GET", b.url+"/a/", "")
+			if got != want || !s.chunked && resp.ContentLength != int64(len(want)) || resp.Header.Get("Content-Encoding") != "" {
+				t.Fatalf("%s: %v %.80q, want %.80q", name, resp.Header, got, want)
+			}
+		}
+	}
+}
+
+// Only what any client may have is kept, and only as long as the page has the links.
+func TestKeptPages(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		header  http.Header
+		request []string
+		kept    bool
+	}{
+		{"a validator", http.Header{"Etag": {`"v1"`}}, nil, true},
+		{"no validator", nil, nil, true},
+		{"a cookie of the client's", nil, []string{"Cookie", "a=b"}, true},
+		{"Vary: Accept-Encoding", http.Header{"Vary": {"accept-encoding, Accept"}}, nil, true},
+		{"Vary: Cookie", http.Header{"Vary": {"Accept-Encoding, Cookie"}}, nil, false},
+		{"Vary: *", http.Header{"Vary": {"*"}}, nil, false},
+		{"private", http.Header{"Cache-Control": {"max-age=60, Private"}}, nil, false},
+		{"no-store", http.Header{"Cache-Control": {"no-cache", "no-store"}}, nil, false},
+		{"Set-Cookie", http.Header{"Set-Cookie": {"a=b"}}, nil, false},
+		{"Authorization", nil, []string{"Authorization", "Basic eDp5"}, false},
+		{"no-transform", http.Header{"Cache-Control": {"no-transform"}}, nil, false},
+	} {
+		s := &scripted{header: c.header}
+		html := numbered(1)
+		s.html.Store(&html)
+		b := inFront(t, s, ProxyOptions{}, setup{}, nil)
+		for range 2 {
+			if resp, got := send(t, "GET", b.url+"/a/", "", append(c.request, "Accept-Encoding", "gzip")...); resp.StatusCode != 200 || !strings.Contains(decodedIn(t, "gzip", []byte(got)), "<title>0001") {
+				t.Errorf("%s: %v", c.name, resp.Header)
+			}
+		}
+		mark := b.g.additions(b.g.press.Current(), b.g.homeOf(b.g.press.Current(), nil), request(t, "/a/")).mark
+		host := strings.TrimPrefix(b.url, "http://")
+		if _, body := b.g.press.Kept(host+"/a/", mark); (body != nil) != c.kept {
+			t.Errorf("%s: %d bytes are kept, want %t", c.name, len(body), c.kept)
+		}
+		if held := b.g.recodings.held.Load(); held != 0 {
+			t.Errorf("%s: %d bytes are still counted", c.name, held)
+		}
+	}
+}
+
+func request(t *testing.T, path string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A page that breaks off, or that is too large, is passed on as it comes.
+func TestKeptPagesThatAreNotWhole(t *testing.T) {
+	big := "<html><head></head><body>" + strings.Repeat("x", 2*maxWhole)
+	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html")
+		switch body := inGzip(numbered(1)); r.Header.Get("X-Case") {
+		case "cut":
+			h.Set("Content-Encoding", "gzip")
+			h.Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = w.Write(body[:len(body)/2])
+		case "damaged":
+			body[len(body)/2] ^= 0xff
+			h.Set("Content-Encoding", "gzip")
+			h.Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = w.Write(body)
+		case "cut, not coded":
+			h.Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, numbered(1)[:500])
+		case "large":
+			h.Set("Content-Length", strconv.Itoa(len(big)))
+			_, _ = io.WriteString(w, big)
+		case "bomb":
+			body = inGzip("<html><head></head><body>" + strings.Repeat("x", 2*maxDecoded))
+			h.Set("Content-Encoding", "gzip")
+			h.Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = w.Write(body)
+		}
+	}), ProxyOptions{}, setup{}, nil)
+	for name, want := range map[string]int{"cut": -1, "damaged": -1, "cut, not coded": -1, "large": len(linkedPage(big)), "bomb": 2*maxDecoded + len(linkedPage("<html><head></head><body>"))} {
+		r := request(t, b.url+"/a/")
+		r.Header.Set("X-Case", name)
+		r.Header.Set("Accept-Encoding", "gzip")
+		var n int
+		resp, err := plainClient(t).Do(r)
+		if err == nil {
+			var body []byte
+			body, err = io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if n = len(body); resp.Header.Get("Content-Encoding") == "gzip" && err == nil {
+				var z *gzip.Reader
+				if z, err = gzip.NewReader(bytes.NewReader(body)); err == nil {
+					body, err = io.ReadAll(z)
+					n = len(body)
+				}
+			}
+		}
+		if (err != nil) != (want < 0) || err == nil && n != want {
+			t.Errorf("%s: %d bytes, %v, want %d", name, n, err, want)
+		}
+	}
+	if held := b.g.recodings.held.Load(); held != 0 {
+		t.Errorf("%d bytes are still counted", held)
+	}
+}
+
+// Nothing of a page that was hidden comes from the cache: not its documents, and
+// not its links in the HTML.
+func TestHiddenIsNotCached(t *testing.T) {
+	s := &scripted{header: http.Header{"Etag": {`"v1"`}}}
+	html := numbered(1)
+	s.html.Store(&html)
+	site := new(oneView)
+	front := inFront(t, s, ProxyOptions{}, setup{site: site}, nil)
+	folderSite := new(oneView)
+	folder := setup{site: folderSite, files: inMemory("index.html", htmlPage, "a/index.html", htmlPage)}.gateway(t)
+	show := func(path string, fields ...string) string {
+		_, a := send(t, "GET", front.url+path, "", fields...)
+		if strings.HasPrefix(a, "\x1f\x8b") {
+			a = decodedIn(t, "gzip", []byte(a))
+		}
+		return a + ask(folder, "GET", path, fields...).Body.String()
+	}
+	for range 3 {
+		if got := show("/a/") + show("/a/", "Accept-Encoding", "gzip"); !strings.Contains(got, "/a/llm.json") {
+			t.Fatalf("no links: %q", got)
+		}
+		if got := show("/a/llm.json"); strings.Count(got, "All about A") < 2 {
+			t.Fatalf("no document: %q", got)
+		}
+	}
+	for g, v := range map[*Gateway]*oneView{front.g: site, folder: folderSite} {
+		room := tct01.Protocol()
+		v.mu.Lock()
+		v.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", Epoch: "e", Seq: 2, Time: past}, []*millrace.Page{page("/", "Home")}, room.Tagger)
+		v.mu.Unlock()
+		if _, err := g.press.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		for _, coding := range []string{"identity", "gzip"} {
+			if got := show("/a/", "Accept-Encoding", coding); strings.Contains(got, "/a/llm.json") {
+				t.Errorf("%s: a hidden page has links: %q", coding, got)
+			}
+			if got := show("/a/llm.json", "Accept-Encoding", coding); strings.Contains(got, "All about A") {
+				t.Errorf("%s: the document of a hidden page: %q", coding, got)
+			}
+		}
+	}
+}
