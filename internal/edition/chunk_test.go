@@ -85,7 +85,7 @@ func TestChunks(t *testing.T) {
 	for i := range 4000 {
 		l[fmt.Sprintf("/%04d/", i)] = strings.Repeat("gate ", rng.IntN(100))
 	}
-	p := &Press{artifacts: artifacts.New(nil)}
+	p := &Press{artifacts: artifacts.New(nil), cache: newCache(1 << 20)}
 	store := &counting{Store: p.artifacts}
 	now, err := cut(t.Context(), store, l.parts(), nil, nil)
 	if err != nil {
@@ -235,4 +235,48 @@ func FuzzNode(f *testing.F) {
 			t.Errorf("%d children are %d bytes of %d", len(below), len(encodeNode(below)), len(raw))
 		}
 	})
+}
+
+// opens counts what is read of a store.
+type opens struct {
+	artifact.Store
+	n int
+}
+
+func (o *opens) Open(ctx context.Context, name string, from, n int64) (io.ReadCloser, error) {
+	o.n++
+	return o.Store.Open(ctx, name, from, n)
+}
+
+// A short document is read once, in each coding; a range of it is cut from what was
+// read. Of another document nothing is taken.
+func TestShortDocumentsAreKept(t *testing.T) {
+	store := &opens{Store: artifacts.New(nil)}
+	p := &Press{artifacts: store, cache: newCache(1 << 20)}
+	for _, l := range []lines{{"/a/": "one", "/b/": "two"}, {"/a/": "one", "/b/": "three"}} {
+		c, err := cut(t.Context(), store, l.parts(), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, coding := range []coding{identity, gzipCoding} {
+			b, err := c.in(coding, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want bytes.Buffer
+			if err := b.collect(t.Context(), &want, 0, b.length()); err != nil {
+				t.Fatal(err)
+			}
+			store.n = 0
+			for i := range int64(3) {
+				var got bytes.Buffer
+				if err := b.write(t.Context(), &got, i, b.length()-i); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()[i:]) {
+					t.Errorf("%v: %q, want %q", err, got.Bytes(), want.Bytes()[i:])
+				}
+			}
+			if store.n != 1 {
+				t.Errorf("%d artifacts were opened", store.n)
+			}
+		}
+	}
 }

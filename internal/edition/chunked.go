@@ -88,6 +88,8 @@ var (
 type bodies struct {
 	*chunked
 	loss
+	cache      *Press
+	name       string // in the response cache
 	store      artifact.Store
 	coded      bool // gzip, else identity
 	head, tail []byte
@@ -99,7 +101,7 @@ type bodies struct {
 
 // in returns the bytes of the document in gzip or identity.
 func (c *chunked) in(coding coding, p *Press) (*bodies, error) {
-	b := &bodies{chunked: c, loss: loss{press: &p.damaged}, store: p.artifacts, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
+	b := &bodies{chunked: c, cache: p, name: c.etag(), loss: loss{press: &p.damaged}, store: p.artifacts, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
 	if !b.coded {
 		return b, nil
 	}
@@ -181,8 +183,34 @@ func (b *bodies) known() string {
 	return b.sum
 }
 
-// write writes n bytes that begin at an offset.
+// keptSize is the number of bytes up to which a document is kept in the response
+// cache.
+const keptSize = 256 << 10
+
+// write writes n bytes that begin at an offset. Those of a short document come from
+// the response cache.
 func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
+	size := b.length()
+	if size > keptSize {
+		return b.collect(ctx, w, from, n)
+	}
+	variant := strconv.FormatBool(b.coded)
+	_, body := b.cache.Kept(b.name, variant)
+	if body == nil {
+		var all bytes.Buffer
+		all.Grow(int(size))
+		if err := b.collect(ctx, &all, 0, size); err != nil {
+			return err
+		}
+		body = all.Bytes()
+		b.cache.Keep(b.name, variant, "", body)
+	}
+	_, err := w.Write(body[from : from+n])
+	return err
+}
+
+// collect writes n bytes that begin at an offset from the chunks.
+func (b *bodies) collect(ctx context.Context, w io.Writer, from, n int64) error {
 	out := &window{w: w, skip: from, left: n}
 	if _, err := out.Write(b.head); err != nil {
 		return err
