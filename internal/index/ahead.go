@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"runtime"
 	"slices"
@@ -19,6 +18,7 @@ type item struct {
 	gone         bool
 	page         *millrace.Page // nil = it is fetched if its version differs
 	list         []leaf
+	texts        []byte // of the passages, as they are stored
 	err          error
 	once         sync.Once
 	weight       int // in units of aheadUnit
@@ -33,7 +33,6 @@ type leaf struct {
 	ready bool
 	entry search.Entry
 	print int64
-	data  []byte
 }
 
 // cut divides the page.
@@ -47,6 +46,7 @@ func (it *item) cut() {
 		l := &it.list[i]
 		l.Passage = p
 		l.hash = hashOf(it.text(l), p.Type)
+		it.texts = appendText(it.texts, &p)
 	}
 }
 
@@ -56,11 +56,8 @@ func (it *item) text(l *leaf) search.Text {
 }
 
 // analyse makes what is written of a passage.
-func (l *leaf) analyse(x *search.Indexer, t search.Text) (err error) {
-	l.entry, l.print = x.Entry(t), int64(search.Fingerprint(t.Text))
-	l.data, err = json.Marshal(passageText{l.Type, l.Headings, l.Inside, l.Text})
-	l.ready = err == nil
-	return err
+func (l *leaf) analyse(x *search.Indexer, t search.Text) {
+	l.entry, l.print, l.ready = x.Entry(t), int64(search.Fingerprint(t.Text)), true
 }
 
 // whole cuts the page and analyses all of it, once.
@@ -69,9 +66,7 @@ func (it *item) whole(x *search.Indexer) {
 		it.cut()
 		for i := range it.list {
 			l := &it.list[i]
-			if it.err == nil {
-				it.err = l.analyse(x, it.text(l))
-			}
+			l.analyse(x, it.text(l))
 			l.Passage = chunk.Passage{ID: l.ID}
 		}
 		it.page.Blocks = nil
@@ -134,7 +129,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 			if !yield(it, it.err) {
 				return
 			}
-			it.page, it.list = nil, nil // it may still be among the jobs
+			it.page, it.list, it.texts = nil, nil, nil // it may still be among the jobs
 			for range it.weight {
 				<-units
 			}

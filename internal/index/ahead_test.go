@@ -20,7 +20,7 @@ func (f *fixture) rowsOf() (rows []string) {
 	err := f.index.read(f.Context(), func(c *conn) error {
 		for _, query := range []string{
 			"SELECT p.id || ' ' || s.url || ' ' || p.ord || ' ' || p.chunk || ' ' || p.length || ' ' || p.print || ' ' || hex(p.profile) FROM passage p, page s ON s.id = p.page ORDER BY p.id",
-			"SELECT id || ' ' || data FROM passage_text ORDER BY id",
+			"SELECT id || ' ' || hex(data) FROM texts ORDER BY id",
 			"SELECT term || ' ' || n FROM term ORDER BY term",
 		} {
 			err := c.rows(query, nil, func(scan scanner) error {

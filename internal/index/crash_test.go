@@ -174,7 +174,7 @@ func verify(t *testing.T, dir string) {
 			return err
 		}
 		var passages, length, orphans int64
-		err := w.row(`SELECT count(*), sum(length), (SELECT count(*) FROM passage_text WHERE id NOT IN (SELECT id FROM passage))
+		err := w.row(`SELECT count(*), sum(length), (SELECT count(*) FROM texts WHERE id NOT IN (SELECT id FROM page))
 			+ (SELECT count(*) FROM vector WHERE id & 4294967295 NOT IN (SELECT id FROM passage)) FROM passage`, nil, &passages, &length, &orphans)
 		if err != nil {
 			return err
@@ -182,26 +182,25 @@ func verify(t *testing.T, dir string) {
 		if passages != s.passages || length != s.length || orphans != 0 {
 			t.Errorf("%d passages of %d words are counted as %d of %d, %d rows are of no passage", passages, length, s.passages, s.length, orphans)
 		}
-		var ids []int64
-		err = w.rows("SELECT id FROM passage", nil, func(scan scanner) error {
-			var id int64
-			err := scan(&id)
-			ids = append(ids, id)
-			return err
-		})
 		counts := make(map[string]int)
 		x := search.NewIndexer()
-		for _, id := range ids {
-			text, err := w.text(id)
+		for after := int64(0); ; {
+			list, err := f.index.textsAfter(w.conn, after)
 			if err != nil {
 				return err
 			}
-			x.Entry(text)
-			for term := range x.Terms() {
-				counts[term]++
+			if len(list) == 0 {
+				break
+			}
+			for _, text := range list {
+				x.Entry(text.Text)
+				for term := range x.Terms() {
+					counts[term]++
+				}
+				after = text.id
 			}
 		}
-		return errors.Join(err, w.rows("SELECT term, n FROM term", nil, func(scan scanner) error {
+		return errors.Join(w.rows("SELECT term, n FROM term", nil, func(scan scanner) error {
 			var term string
 			var n int
 			err := scan(&term, &n)

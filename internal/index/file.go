@@ -16,13 +16,14 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/search"
+	"github.com/millrace/millrace/internal/zdict"
 )
 
 // applicationID marks a file as an index ("milx").
 const applicationID = 0x6D696C78
 
 // format changes with the tables and with what they keep of a passage.
-const format = 1000*1 + search.Format
+const format = 1000*2 + search.Format
 
 var schema = []string{
 	`CREATE TABLE state (
@@ -59,7 +60,8 @@ var schema = []string{
 		profile BLOB NOT NULL
 	)`,
 	"CREATE INDEX passage_page ON passage (page)",
-	"CREATE TABLE passage_text (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+	"CREATE TABLE texts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // of the passages of a page, a frame of zdict
+	zdict.Schema,
 	"CREATE VIRTUAL TABLE words USING fts5(title, headings, body, content = '', contentless_delete = 1, tokenize = 'ascii')",
 	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // how many passages have it
 	`CREATE TABLE model (
@@ -74,8 +76,12 @@ var schema = []string{
 	fmt.Sprintf("PRAGMA user_version = %d", format),
 }
 
-// errFormat reports that a file is not an index of this format.
-var errFormat = errors.New("a file of another format")
+// The errors of a file that is not an index of this format, and of one whose
+// texts cannot be decoded.
+var (
+	errFormat  = errors.New("a file of another format")
+	errDamaged = errors.New("a text is damaged")
+)
 
 // open opens the file, and makes it again if it has to be.
 func (x *Index) open(ctx context.Context) error {
@@ -245,6 +251,9 @@ func (x *Index) change(ctx context.Context, do func(w *work) error) error {
 			return err
 		}
 		w := &work{c, s, x}
+		if err := x.coder.Begin(c.row); err != nil {
+			return err
+		}
 		if err := do(w); err != nil || w.state == s {
 			return err
 		}
@@ -281,7 +290,7 @@ func code(err error) int {
 
 // damaged reports whether the file has to be made again.
 func damaged(err error) bool {
-	return errors.Is(err, errFormat) || code(err) == sqlite3.SQLITE_CORRUPT || code(err) == sqlite3.SQLITE_NOTADB
+	return errors.Is(err, errFormat) || errors.Is(err, errDamaged) || code(err) == sqlite3.SQLITE_CORRUPT || code(err) == sqlite3.SQLITE_NOTADB
 }
 
 // readOnly reports whether the file or its folder cannot be written.

@@ -2,11 +2,9 @@ package index
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/search"
@@ -129,34 +127,38 @@ type indexedText struct {
 	search.Text
 }
 
-// texts reads the passages after one, in the order of their ids.
-func (c *conn) texts(after int64) (list []indexedText, err error) {
-	size := 0
-	err = c.rows(`SELECT p.id, s.title, s.language, t.data FROM passage p CROSS JOIN page s ON s.id = p.page CROSS JOIN passage_text t ON t.id = p.id
+// textsAfter reads the passages after one, in the order of their ids.
+func (x *Index) textsAfter(c *conn, after int64) (list []indexedText, err error) {
+	var pages []int64
+	var ords []int
+	err = c.rows(`SELECT p.id, s.title, s.language, p.page, p.ord FROM passage p CROSS JOIN page s ON s.id = p.page
 		WHERE p.id > ? ORDER BY p.id LIMIT ?`, []any{after, fitBatch}, func(scan scanner) error {
 		var t indexedText
-		var data []byte
-		if err := scan(&t.id, &t.Title, &t.Language, &data); err != nil {
-			return err
-		}
-		var p passageText
-		if err := json.Unmarshal(data, &p); err != nil {
-			return err
-		}
-		t.Headings, t.Text.Text = slices.Concat(p.Headings, p.Inside), p.Text
-		list = append(list, t)
-		if size += len(data); size > 2<<20 {
-			return errEnough
-		}
-		return nil
+		var page int64
+		var ord int
+		err := scan(&t.id, &t.Title, &t.Language, &page, &ord)
+		list, pages, ords = append(list, t), append(pages, page), append(ords, ord)
+		return err
 	})
+	var all texts
+	for i := range list {
+		if err == nil && all.page != pages[i] {
+			all, err = x.textsOf(c, pages[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err = all.fill(&list[i].Text, ords[i]); err != nil {
+			return nil, err
+		}
+	}
 	return list, err
 }
 
 // next reads the next passages in a transaction of its own.
 func (f *fitting) next(ctx context.Context, after int64) (list []indexedText, err error) {
 	err = f.read(ctx, func(c *conn) (err error) {
-		list, err = c.texts(after)
+		list, err = f.textsAfter(c, after)
 		return err
 	})
 	return list, err
@@ -217,7 +219,7 @@ func (f *fitting) place(ctx context.Context, progress func(done, total int)) err
 			if len(list) == 0 {
 				// Unless something has come since; from here on what comes is
 				// given its vector then.
-				some, err := w.texts(f.after)
+				some, err := f.textsAfter(w.conn, f.after)
 				if finished = len(some) == 0; finished {
 					w.model = max(w.model, f.id) // another process may have been faster
 				}

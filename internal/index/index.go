@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/zdict"
 )
 
 // Options configure an [Index]. The zero value works.
@@ -37,6 +38,7 @@ type Index struct {
 	log      *slog.Logger
 	embedder Embedder
 	fill     int
+	coder    zdict.Coder
 
 	mu      sync.RWMutex // held for writing while the file is opened or closed
 	db      *sql.DB      // nil = closed

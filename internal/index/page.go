@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,14 +15,6 @@ import (
 
 // kept is a passage that the index has of a page.
 type kept struct{ id, hash, ord, length int64 }
-
-// passageText is what a hit shows of a passage.
-type passageText struct {
-	Type     string   `json:"type"`
-	Headings []string `json:"headings,omitempty"`
-	Inside   []string `json:"inside,omitempty"`
-	Text     string   `json:"text"`
-}
 
 // take brings the index in line with a page. Passages that stay as they were
 // keep their rows, so that the work grows with what has changed.
@@ -68,27 +59,28 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 	if err != nil {
 		return err
 	}
-	keep := make([]bool, len(it.list))
+	keep, same := make([]bool, len(it.list)), len(it.list) == len(before)
 	for i := range it.list {
 		l := &it.list[i]
 		old, ok := before[l.ID]
 		if keep[i] = ok && old.hash == l.hash; !keep[i] {
+			same = false
 			continue
 		}
 		delete(before, l.ID)
 		if old.ord != int64(i) {
+			same = false
 			if _, err := w.exec("UPDATE passage SET ord = ? WHERE id = ?", i, old.id); err != nil {
 				return err
 			}
 		}
 	}
-	if err := u.drop(w, before); err != nil { // with the title that they have
+	if err := u.drop(w, page, before); err != nil { // with the title that they have
 		return err
 	}
 	switch {
 	case len(it.list) == 0:
-		_, err = w.exec("DELETE FROM page WHERE id = ?", page)
-		return err
+		return w.run([]any{page}, "DELETE FROM page WHERE id = ?", "DELETE FROM texts WHERE id = ?")
 	case page != 0:
 		_, err = w.exec("UPDATE page SET title = ?, language = ?, version = ? WHERE id = ?", it.page.Title, it.page.Language, it.page.Version, page)
 	default:
@@ -96,6 +88,9 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 		w.next++
 		_, err = w.exec("INSERT INTO page (id, url, title, language, version) VALUES (?, ?, ?, ?, ?)",
 			page, it.url, it.page.Title, it.page.Language, it.page.Version)
+	}
+	if err == nil && !same {
+		err = w.setTexts(page, it.texts)
 	}
 	for i := range it.list {
 		if err == nil && !keep[i] {
@@ -126,11 +121,10 @@ func (u *update) remove(w *work, page int64) error {
 	if err != nil {
 		return err
 	}
-	if err := u.drop(w, all); err != nil {
+	if err := u.drop(w, page, all); err != nil {
 		return err
 	}
-	_, err = w.exec("DELETE FROM page WHERE id = ?", page)
-	return err
+	return w.run([]any{page}, "DELETE FROM page WHERE id = ?", "DELETE FROM texts WHERE id = ?")
 }
 
 // removeBetween removes the pages whose URLs are between two others.
@@ -166,16 +160,11 @@ func hashOf(t search.Text, kind string) int64 {
 // the last entry are counted here.
 func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	if !l.ready {
-		if err := l.analyse(u.entries, it.text(l)); err != nil {
-			return err
-		}
+		l.analyse(u.entries, it.text(l))
 	}
 	e, id := &l.entry, w.next
 	_, err := w.exec("INSERT INTO passage (id, page, ord, length, print, hash, chunk, profile) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		id, page, ord, e.Length, l.print, l.hash, l.ID, []byte(e.Profile))
-	if err == nil {
-		_, err = w.exec("INSERT INTO passage_text (id, data) VALUES (?, ?)", id, l.data)
-	}
 	if err == nil {
 		_, err = w.exec("INSERT INTO words (rowid, title, headings, body) VALUES (?, ?, ?, ?)", id, e.Title, e.Headings, e.Text)
 	}
@@ -193,19 +182,29 @@ func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	return w.fold(u.entries, id, it.text(l))
 }
 
-// drop removes passages.
-func (u *update) drop(w *work, passages map[string]kept) error {
+// drop removes passages of a page.
+func (u *update) drop(w *work, page int64, passages map[string]kept) error {
+	if len(passages) == 0 {
+		return nil
+	}
+	var t search.Text
+	if err := w.row("SELECT title, language FROM page WHERE id = ?", []any{page}, &t.Title, &t.Language); err != nil {
+		return err
+	}
+	all, err := u.textsOf(w.conn, page)
+	if err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(passages)) {
 		k := passages[name]
-		t, err := w.text(k.id)
-		if err != nil {
+		if err := all.fill(&t, int(k.ord)); err != nil {
 			return err
 		}
 		u.entries.Entry(t)
 		for term := range u.entries.Terms() {
 			u.counts[term]--
 		}
-		err = w.run([]any{k.id}, "DELETE FROM passage WHERE id = ?", "DELETE FROM passage_text WHERE id = ?",
+		err = w.run([]any{k.id}, "DELETE FROM passage WHERE id = ?",
 			"DELETE FROM words WHERE rowid = ?", "DELETE FROM vector WHERE id IN (SELECT id << 32 | ? FROM model)")
 		if err != nil {
 			return err
@@ -220,21 +219,6 @@ func (w *work) tally(n, length int64) {
 	w.passages += n
 	w.length += length
 	w.moved++
-}
-
-// text reads back what is searched of a passage.
-func (w *work) text(id int64) (search.Text, error) {
-	var data []byte
-	var t search.Text
-	err := w.row(`SELECT t.data, s.title, s.language FROM passage p, passage_text t, page s WHERE p.id = ? AND t.id = p.id AND s.id = p.page`,
-		[]any{id}, &data, &t.Title, &t.Language)
-	if err != nil {
-		return t, err
-	}
-	var p passageText
-	err = json.Unmarshal(data, &p)
-	t.Headings, t.Text = slices.Concat(p.Headings, p.Inside), p.Text
-	return t, err
 }
 
 // recount writes down by how much the terms have grown.

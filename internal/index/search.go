@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -85,6 +84,7 @@ type searching struct {
 	question   question
 	statistics search.Statistics
 	shown      map[int64]bool // pages that were looked up in the view
+	texts      texts          // of the last hit's page
 }
 
 var _ search.Index = (*searching)(nil)
@@ -179,14 +179,20 @@ func (x *searching) Shown(ctx context.Context, page int64) (bool, error) {
 
 // Hit implements [search.Index].
 func (x *searching) Hit(id int64, h *millrace.Hit) (language string, err error) {
-	var data []byte
-	err = x.row(`SELECT s.url, s.title, s.language, p.chunk, t.data FROM passage p, page s, passage_text t
-		WHERE p.id = ? AND s.id = p.page AND t.id = p.id`, []any{id}, &h.URL, &h.Title, &language, &h.Chunk, &data)
+	var page int64
+	var ord int
+	err = x.row("SELECT s.id, s.url, s.title, s.language, p.chunk, p.ord FROM passage p, page s WHERE p.id = ? AND s.id = p.page",
+		[]any{id}, &page, &h.URL, &h.Title, &language, &h.Chunk, &ord)
 	if err != nil {
 		return "", err
 	}
-	var t passageText
-	if err := json.Unmarshal(data, &t); err != nil {
+	if x.texts.page != page {
+		if x.texts, err = x.index.textsOf(x.conn, page); err != nil {
+			return "", err
+		}
+	}
+	t, err := x.texts.at(ord)
+	if err != nil {
 		return "", err
 	}
 	h.URL = canon.Absolute(x.site.Base, h.URL)
