@@ -21,9 +21,9 @@ func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	}
 }
 
-// The statements of a scan: what comes after a place, in each order. They
-// end in the same arguments: the view's sequence number twice, as an until and
-// as an id, the section, and the number of rows.
+// The statements of a scan: what comes after a place, in each order. They begin
+// with the argument of rowColumns and end in the same ones: the view's sequence
+// number twice, as an until and as an id, the section, and the number of rows.
 const (
 	scanByURL = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_url
 		WHERE log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY url LIMIT ?`
@@ -51,7 +51,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		last.url = v.log.names.Identity(s.After)
 		if s.Order != millrace.ByURL {
 			var err error
-			if last, err = v.entry(ctx, last.url); err != nil {
+			if last, err = v.entry(ctx, last.url, false); err != nil {
 				return fmt.Errorf("resume after %s: %w", s.After, err)
 			}
 		}
@@ -64,11 +64,11 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		var args []any
 		switch s.Order {
 		case millrace.ByURL:
-			args = []any{v.log.id, last.url}
+			args = []any{s.Bodies, v.log.id, last.url}
 		case millrace.ByPublished:
-			args = []any{v.log.id, last.rank, last.url}
+			args = []any{s.Bodies, v.log.id, last.rank, last.url}
 		case millrace.BySeq:
-			args = []any{v.log.entryID(0), v.log.entryID(last.seq)}
+			args = []any{s.Bodies, v.log.entryID(0), v.log.entryID(last.seq)}
 		}
 		args = append(args, v.seq, v.log.entryID(v.seq), s.Section, n)
 		rows := make([]row, 0, n)
@@ -83,7 +83,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 					return v.gone()
 				}
 				rows = append(rows, r)
-				if size += len(r.Meta); size > chunkBytes {
+				if size += len(r.Meta) + len(r.Blocks); size > chunkBytes {
 					return errEnough
 				}
 				return nil

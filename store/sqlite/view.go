@@ -106,20 +106,22 @@ func (v *view) Site() millrace.Site {
 	return info
 }
 
-const rowColumns = "id, rank, modified, body, url, revision, meta"
+// rowColumns begin with an argument: whether the frame of the blocks is read too.
+const rowColumns = "(SELECT data FROM body WHERE body.id = entry.body AND ?), id, rank, modified, body, url, revision, meta"
 
 func (r *row) scan(scan scanner) error {
 	r.Present = true
-	err := scan(&r.seq, &r.rank, &r.Modified, &r.body, &r.url, &r.Revision, &r.Meta)
+	err := scan(&r.Blocks, &r.seq, &r.rank, &r.Modified, &r.body, &r.url, &r.Revision, &r.Meta)
 	r.seq &= forever
 	return err
 }
 
-// entry finds the entry of a page that the view shows.
-func (v *view) entry(ctx context.Context, identity string) (r row, err error) {
+// entry finds the entry of a page that the view shows, with the frame of its
+// blocks if bodies is set.
+func (v *view) entry(ctx context.Context, identity string, bodies bool) (r row, err error) {
 	q := "SELECT " + rowColumns + " FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
 	err = r.scan(func(dest ...any) error {
-		return v.log.store.read.row(ctx, q, []any{v.log.id, identity, v.seq, v.log.entryID(v.seq)}, dest...)
+		return v.log.store.read.row(ctx, q, []any{bodies, v.log.id, identity, v.seq, v.log.entryID(v.seq)}, dest...)
 	})
 	if absent(err) || err == nil && identity == "" {
 		if err := v.whole(ctx); err != nil {
@@ -149,13 +151,13 @@ func (v *view) whole(ctx context.Context) error {
 	return err
 }
 
-// page makes the page of an entry.
-func (v *view) page(ctx context.Context, r row, bodies bool) (*millrace.Page, error) {
+// page makes the page of an entry that was read with bodies as it is here.
+func (v *view) page(ctx context.Context, r row, bodies bool) (_ *millrace.Page, err error) {
 	if bodies && r.body != 0 {
-		var err error
-		if r.Blocks, err = v.log.store.body(readQuerier{ctx, v.log.store.read}, r.body); absent(err) {
+		if r.Blocks == nil {
 			return nil, v.gone()
-		} else if err != nil {
+		}
+		if r.Blocks, err = v.log.store.decode(readQuerier{ctx, v.log.store.read}, r.Blocks); err != nil {
 			return nil, err
 		}
 	}
@@ -164,9 +166,14 @@ func (v *view) page(ctx context.Context, r row, bodies bool) (*millrace.Page, er
 
 // Page implements [millrace.Source].
 func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	r, err := v.entry(ctx, v.log.names.Identity(have.URL))
-	if err == nil && have.Version != "" && have.Version == hex.EncodeToString(r.Revision) {
-		err = millrace.ErrUnmodified
+	identity := v.log.names.Identity(have.URL)
+	r, err := v.entry(ctx, identity, have.Version == "")
+	if err == nil && have.Version != "" {
+		if have.Version == hex.EncodeToString(r.Revision) {
+			err = millrace.ErrUnmodified
+		} else {
+			r, err = v.entry(ctx, identity, true)
+		}
 	}
 	var p *millrace.Page
 	if err == nil {
