@@ -40,17 +40,18 @@ type View interface {
 
 // Site describes the state of a site that a [View] stands at.
 type Site struct {
-	Base     string    // of the C-URLs: absolute, ends with "/"
-	Docs     string    // of the machine documents: absolute, ends with "/"
-	Home     string    // identity of the home page: "/", or the page that "/" redirects to; "" = none is visible
-	Title    string    // of the home page, else the host
-	Language string    // of the home page, else ""
-	Epoch    string    // random, of the log that the view is of
-	Earlier  []Epoch   // of logs that this one continues, the oldest first
-	Seq      uint64    // the sequence number
-	Time     time.Time // when the newest log entry was committed, strictly rising with Seq
-	Pages    int       // how many pages are visible
-	Sections []Section // by name
+	Base     string         // of the C-URLs: absolute, ends with "/"
+	Docs     string         // of the machine documents: absolute, ends with "/"
+	Home     string         // identity of the home page: "/", or the page that "/" redirects to; "" = none is visible
+	Title    string         // of the home page, else the host
+	Language string         // of the home page, else ""
+	Epoch    string         // random, of the log that the view is of
+	Earlier  []Epoch        // of logs that this one continues, the oldest first
+	Seq      uint64         // the sequence number
+	Time     time.Time      // when the newest log entry was committed, strictly rising with Seq
+	Pages    int            // how many pages are visible
+	Sections []Section      // by name
+	Tagged   map[string]int // how many pages have a tag, by protocol
 }
 
 // Epoch is a log that another one continues after a sequence number.

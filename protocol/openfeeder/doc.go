@@ -132,8 +132,6 @@
 //     RESYNC_REQUIRED, and SLOW_CONSUMER in events. 403 is AUTH_REQUIRED, 405
 //     and 413 are INVALID_PARAM.
 //   - limit and page are never an error. What is no number is the default.
-//   - total_pages of an index is exact up to 20,000 pages. Larger sites count
-//     archives in, so that the last pages of their index may be empty.
 //   - A url that differs from a page's by the slash at the end of the path
 //     finds it; the document says its URL.
 package openfeeder

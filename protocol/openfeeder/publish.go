@@ -101,13 +101,8 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 		if !yield(d, nil) {
 			return
 		}
-		n, err := p.orders.of(v).count(ctx, v)
-		if err != nil {
-			yield(nil, fmt.Errorf("%s: all documents: %w", Name, err))
-			return
-		}
 		q := query{limit: defaultLimit, page: 1}
-		for ; q.page <= pagesOf(n, q.limit); q.page++ {
+		for ; q.page <= pagesOf(v.Site().Tagged[Name], q.limit); q.page++ {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
 				return

@@ -14,20 +14,14 @@ import (
 func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("index", edition(site), site.Base, fmt.Sprint(q.page, q.limit)))
-	d.Names = int64(min(max(site.Pages-(q.page-1)*q.limit, 0), q.limit))
+	d.Names = int64(min(max(site.Tagged[Name]-(q.page-1)*q.limit, 0), q.limit))
 	modified(d.Header, site.Time)
 	d.Write = func(ctx context.Context, w io.Writer) error {
-		x := &index{Page: q.page, SyncToken: tokenAt(site, site.Seq, asOf(site))}
-		o := p.orders.of(v)
-		n, err := o.count(ctx, v)
-		if err == nil {
-			x.TotalPages = pagesOf(n, q.limit)
-			err = p.window(ctx, v, o, q, x)
-		}
-		if err != nil {
+		x := &index{Page: q.page, TotalPages: pagesOf(site.Tagged[Name], q.limit), SyncToken: tokenAt(site, site.Seq, asOf(site))}
+		if err := p.window(ctx, v, p.orders.of(v), q, x); err != nil {
 			return fmt.Errorf("%s: index: %w", Name, err)
 		}
-		_, err = w.Write(x.encode())
+		_, err := w.Write(x.encode())
 		return err
 	}
 	return d
@@ -53,11 +47,6 @@ func (p *publisher) window(ctx context.Context, v millrace.View, o *order, q que
 	return nil
 }
 
-// exact is up to how many pages the pages of an index are counted. Larger sites
-// count archives in, which have no document, so that the last pages of their
-// index may be empty.
-const exact = 20_000
-
 // stride is how many pages lie between two places of an order that are
 // remembered; keptOrders, of how many views; keptPlaces, how many of each.
 const (
@@ -80,7 +69,6 @@ type order struct {
 
 	mu    sync.Mutex
 	after []string // page stride*i comes after the page with this URL; the first is ""
-	total int      // that are published; -1 = not counted
 }
 
 // of gives the order of a view.
@@ -93,37 +81,12 @@ func (os *orders) of(v millrace.View) *order {
 			return o
 		}
 	}
-	o := &order{edition: name, after: []string{""}, total: -1}
+	o := &order{edition: name, after: []string{""}}
 	if len(os.last) == keptOrders {
 		os.last = os.last[1:]
 	}
 	os.last = append(os.last, o)
 	return o
-}
-
-// count gives the number of pages that have documents, or of all that a large
-// site shows.
-func (o *order) count(ctx context.Context, v millrace.View) (int, error) {
-	if n := v.Site().Pages; n > exact {
-		return n, nil
-	}
-	o.mu.Lock()
-	n := o.total
-	o.mu.Unlock()
-	if n >= 0 {
-		return n, nil
-	}
-	n = 0
-	for _, err := range v.Tags(ctx, Name, "") {
-		if err != nil {
-			return 0, err
-		}
-		n++
-	}
-	o.mu.Lock()
-	o.total = n
-	o.mu.Unlock()
-	return n, nil
 }
 
 // pages yields so many published pages from a number on, without their blocks.

@@ -114,14 +114,7 @@ func (p *publisher) staticPage(v millrace.View, t millrace.Tag) *millrace.Docume
 
 func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		published := 0
-		for _, err := range v.Tags(ctx, Name, "") {
-			if err != nil {
-				yield(nil, fmt.Errorf("%s: all documents: %w", Name, err))
-				return
-			}
-			published++
-		}
+		published := v.Site().Tagged[Name]
 		limit := cmp.Or(p.o.ListItems, staticItems)
 		files := pagesOf(published, limit)
 		for i := range files {

@@ -344,10 +344,47 @@ func TestIndexPages(t *testing.T) {
 	}
 }
 
-// counting counts the pages that scans yield.
+// The last page of the index of a large site is right: archives do not count.
+// The pages are not counted for it.
+func TestIndexOfLargeSite(t *testing.T) {
+	const size, limit = 25_000, 50
+	pages := make([]*millrace.Page, size)
+	for i := range pages {
+		pages[i] = &millrace.Page{URL: fmt.Sprintf("/p/%05d", i), Title: "Page", Summary: "Yes.", Known: millrace.AllFields}
+		if i%10 == 9 {
+			pages[i].Kind = millrace.Archive
+		}
+	}
+	v := &counting{View: view(pages)}
+	pub := NewPublisher(nil)
+	const listed = size * 9 / 10
+	for page, items := range map[int]int{listed / limit: limit, listed/limit + 1: 0} {
+		d, err := get(t, pub, v, fmt.Sprintf("/openfeeder?page=%d&limit=%d", page, limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := decodeIndex([]byte(body(t, d)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.TotalPages != listed/limit || len(x.Items) != items || d.Names != int64(items) {
+			t.Errorf("page %d of %d has %d items (Names %d), want %d of %d", page, x.TotalPages, len(x.Items), d.Names, items, listed/limit)
+		}
+	}
+	if v.tags > 0 {
+		t.Errorf("%d lists of all tags were read", v.tags)
+	}
+}
+
+// counting counts the pages that scans yield, and the lists of tags.
 type counting struct {
 	*protocoltest.View
-	pages int
+	pages, tags int
+}
+
+func (c *counting) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.Tag, error] {
+	c.tags++
+	return c.View.Tags(ctx, room, after)
 }
 
 func (c *counting) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {

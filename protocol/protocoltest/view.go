@@ -43,6 +43,7 @@ type entry struct {
 // one that a tagger refuses.
 func NewView(site millrace.Site, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
 	v := &View{site: site, pages: map[string]*millrace.Page{}, tags: map[string]map[string]millrace.Tag{}}
+	v.site.Tagged = map[string]int{}
 	v.site.Docs = cmp.Or(site.Docs, site.Base)
 	v.site.Epoch = cmp.Or(site.Epoch, "epoch")
 	v.site.Seq = cmp.Or(site.Seq, 1)
@@ -115,6 +116,7 @@ func (v *View) tag(t millrace.Tagger) {
 		tags[id] = millrace.Tag{URL: p.URL, Value: value, N: n, Modified: p.Modified}
 	}
 	v.tags[t.Room] = tags
+	v.site.Tagged[t.Room] = len(tags)
 }
 
 // Site describes the view.

@@ -30,6 +30,14 @@ func (v *view) describe(docs string) error {
 	pages := make(map[string]int)
 	for _, e := range v.entries("", byURL) {
 		pages[e.Section]++
+		for room := range e.tags {
+			if v.of != nil && v.of.taggers[room].Tag != nil {
+				if v.info.Tagged == nil {
+					v.info.Tagged = make(map[string]int)
+				}
+				v.info.Tagged[room]++
+			}
+		}
 	}
 	// The home page is "/", or the page that a source has found where "/" redirects to.
 	home := v.entry("/")

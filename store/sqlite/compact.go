@@ -92,7 +92,7 @@ func (w *work) dropLog() (more bool, err error) {
 		return true, err
 	}
 	for _, q := range []string{
-		"DELETE FROM section WHERE log = ?", "DELETE FROM moment WHERE log = ?", "DELETE FROM published WHERE log = ?", "DELETE FROM publication WHERE id = ?", "DELETE FROM log WHERE id = ?",
+		"DELETE FROM section WHERE log = ?", "DELETE FROM tagged WHERE log = ?", "DELETE FROM moment WHERE log = ?", "DELETE FROM published WHERE log = ?", "DELETE FROM publication WHERE id = ?", "DELETE FROM log WHERE id = ?",
 	} {
 		if err := w.exec(q, w.id); err != nil {
 			return false, err

@@ -86,12 +86,16 @@ func (r *refresh) copyTags(w *work, g *generation, room, url string) error {
 			return nil
 		}
 	}
-	err := w.exec("INSERT INTO moment (log, seq, time) SELECT ?, seq, time FROM moment WHERE log = ? AND seq <= ?", w.id, g.parent, g.fork)
+	err := w.exec("INSERT INTO moment (log, seq, time, tags) SELECT ?, seq, time, tags FROM moment WHERE log = ? AND seq <= ?", w.id, g.parent, g.fork)
 	if err != nil {
 		return err
 	}
 	err = w.exec(`INSERT INTO section (log, name, pages) SELECT ?1, section, count(*) FROM entry INDEXED BY entry_url
 		WHERE log = ?1 AND until = 1099511627775 AND kind < 3 GROUP BY section`, w.id)
+	if err != nil {
+		return err
+	}
+	err = w.exec("INSERT INTO tagged (log, room, pages) SELECT log, room, count(*) FROM tag WHERE log = ? AND until = 1099511627775 GROUP BY room", w.id)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ type work struct {
 	logState
 	now      time.Time
 	sections map[string]int // by how much they have grown
+	tagged   map[string]int // likewise, the pages that have a tag of a room
 }
 
 // change runs f in a transaction. It returns ErrConflict unless the lease is
@@ -73,7 +74,7 @@ func (l *log) change(ctx context.Context, lease store.Lease, f func(w *work) err
 		if err != nil {
 			return err
 		}
-		w := &work{tx: t, log: l, logState: old, now: now, sections: make(map[string]int)}
+		w := &work{tx: t, log: l, logState: old, now: now, sections: make(map[string]int), tagged: make(map[string]int)}
 		if err := f(w); err != nil {
 			return err
 		}

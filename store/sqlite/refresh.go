@@ -126,6 +126,9 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 				}
 			}
 		}
+		if err := w.countTags(r.complete); err != nil {
+			return err
+		}
 		return w.exec("UPDATE publication SET stage = ?, after = ?, place = ?, head = ? WHERE id = ?", g.stage, g.after, g.place, g.head, g.id)
 	})
 }

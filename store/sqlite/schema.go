@@ -24,7 +24,7 @@ const logBits = 40
 
 // schemaVersion is the version of the tables. Until the first release, every
 // change of them is a new version, and files of another one are refused.
-const schemaVersion = 17
+const schemaVersion = 18
 
 // tables are the tables of a store.
 var tables = []string{
@@ -46,6 +46,7 @@ CREATE TABLE moment ( -- when the entries of a log up to seq became visible
 	log  INTEGER NOT NULL,
 	seq  INTEGER NOT NULL,
 	time INTEGER NOT NULL, -- Unix ms
+	tags TEXT NOT NULL DEFAULT '{}', -- pages that have a tag, by room, as JSON
 	PRIMARY KEY (log, seq)
 ) WITHOUT ROWID;
 CREATE INDEX moment_time ON moment (log, time);
@@ -80,6 +81,13 @@ CREATE TABLE section ( -- pages present at the newest entry
 	name  TEXT NOT NULL,
 	pages INTEGER NOT NULL,
 	PRIMARY KEY (log, name)
+) WITHOUT ROWID;
+
+CREATE TABLE tagged ( -- pages that have a tag, as far as the Refresh that is under way has come
+	log   INTEGER NOT NULL,
+	room  TEXT NOT NULL,
+	pages INTEGER NOT NULL,
+	PRIMARY KEY (log, room)
 ) WITHOUT ROWID;
 
 CREATE TABLE body (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- a frame of zdict

@@ -32,8 +32,12 @@ func (w *work) setTag(room, url string, t tagRow) error {
 	case ok && old.value == t.value && old.n == t.n && old.modified == t.modified:
 		return nil
 	case old.seq >= t.seq && t.value == "":
+		w.tagged[room]--
 		return w.exec("DELETE FROM tag WHERE log = ? AND room = ? AND url = ? AND seq = ?", w.id, room, url, old.seq)
 	case old.seq >= t.seq:
+		if !ok {
+			w.tagged[room]++
+		}
 		return w.exec("UPDATE tag SET until = 1099511627775, n = ?, modified = ?, value = ? WHERE log = ? AND room = ? AND url = ? AND seq = ?",
 			t.n, t.modified, t.value, w.id, room, url, old.seq)
 	case ok:
@@ -44,6 +48,7 @@ func (w *work) setTag(room, url string, t tagRow) error {
 			return err
 		}
 	}
+	w.tagged[room]++
 	return w.exec("INSERT INTO tag (log, room, url, seq, until, n, modified, named, value) VALUES (?, ?, ?, ?, 1099511627775, ?, ?, ?, ?)",
 		w.id, room, url, t.seq, t.n, t.modified, old.named, t.value)
 }
@@ -51,8 +56,29 @@ func (w *work) setTag(room, url string, t tagRow) error {
 // endTag ends the tag of a page, which the published view has shown if it had
 // begun by then. Publish notes it for views that are published later.
 func (w *work) endTag(room, url string, seq int64) error {
-	return w.exec(`UPDATE tag SET until = ?1, named = named OR seq <= coalesce((SELECT seq FROM published WHERE log = ?2 ORDER BY number DESC LIMIT 1), 0)
+	n, err := w.count(`UPDATE tag SET until = ?1, named = named OR seq <= coalesce((SELECT seq FROM published WHERE log = ?2 ORDER BY number DESC LIMIT 1), 0)
 		WHERE log = ?2 AND room = ?3 AND url = ?4 AND until = 1099511627775`, seq, w.id, room, url)
+	w.tagged[room] -= int(n)
+	return err
+}
+
+// countTags adds to the numbers of pages that have a tag. With complete, those
+// are the numbers of the newest moment.
+func (w *work) countTags(complete bool) error {
+	for room, n := range w.tagged {
+		if n == 0 {
+			continue
+		}
+		err := w.exec("INSERT INTO tagged (log, room, pages) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages", w.id, room, n)
+		if err != nil {
+			return err
+		}
+	}
+	if !complete {
+		return nil
+	}
+	return w.exec(`UPDATE moment SET tags = (SELECT json_group_object(room, pages) FROM tagged WHERE log = ?1)
+		WHERE log = ?1 AND seq = (SELECT max(seq) FROM moment WHERE log = ?1)`, w.id)
 }
 
 // ordinal gives the N of a page's tag.

@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -50,15 +52,24 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 			return err
 		}
 	}
-	at := st.time
-	err := q.rows("SELECT name, pages FROM section WHERE log = ?", []any{l.id}, add(1))
-	if err == nil && seq < st.seq {
-		at = 0
-		err = q.row("SELECT time FROM moment WHERE log = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", []any{l.id, seq}, &at)
-		if err == nil || absent(err) {
-			err = q.rows(`SELECT section, count(*) FROM entry WHERE id > ? AND id <= ? AND kind < 3 AND until > ? GROUP BY section`,
-				[]any{l.entryID(seq), l.entryID(st.seq), st.seq}, add(-1))
-		}
+	var at int64
+	var tags []byte
+	err := q.row("SELECT time, tags FROM moment WHERE log = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", []any{l.id, seq}, &at, &tags)
+	if err == nil {
+		err = json.Unmarshal(tags, &info.Tagged)
+	}
+	if err == nil || absent(err) {
+		err = q.rows("SELECT name, pages FROM section WHERE log = ?", []any{l.id}, add(1))
+	}
+	maps.DeleteFunc(info.Tagged, func(room string, n int) bool { return n == 0 || !l.rooms[room] })
+	if len(info.Tagged) == 0 {
+		info.Tagged = nil
+	}
+	if seq == st.seq {
+		at = st.time
+	} else if err == nil {
+		err = q.rows(`SELECT section, count(*) FROM entry WHERE id > ? AND id <= ? AND kind < 3 AND until > ? GROUP BY section`,
+			[]any{l.entryID(seq), l.entryID(st.seq), st.seq}, add(-1))
 		if err == nil {
 			err = q.rows(`SELECT section, count(*) FROM entry WHERE log = ? AND until < 1099511627775 AND until > ? AND until <= ?
 				AND id <= ? AND kind < 3 GROUP BY section`, []any{l.id, seq, st.seq, l.entryID(seq)}, add(1))

@@ -350,6 +350,7 @@ func (g *generations) check(what string) {
 		w, e := g.published(p)
 		want(g.fixture, what+": edition", []any{e, w.Site().Seq}, []any{p.edition, p.seq})
 		g.compare(what+": edition", w, p.looks[p.seq], make(map[string]time.Time))
+		want(g.fixture, what+": tagged pages of the edition", w.Site().Tagged["one"], len(p.looks[p.seq]))
 		if g.rng.IntN(3) == 0 {
 			g.follow(what+": client", g.clients[g.configs[p.config].Base], w, p.looks[p.seq], p)
 		}

@@ -283,6 +283,7 @@ func (f *fixture) compareTags(what string, v millrace.View, exp look, modified m
 		want(f, what+": date of the tag", f.tag(v, "one", id).Modified, modified[id])
 	}
 	want(f, what+": tags", f.tags(v, "one", ""), tags)
+	want(f, what+": tagged", v.Site().Tagged["one"], len(tags))
 }
 
 // followAll follows from earlier views to a later one, and adds it to them.
