@@ -16,8 +16,18 @@ type Stored struct {
 	store.Site
 	Store *memory.Store
 	Pub   store.Publication
+}
 
-	refreshing sync.Mutex
+// queued is a publication of which one Refresh runs at a time.
+type queued struct {
+	store.Publication
+	mu sync.Mutex
+}
+
+func (q *queued) Refresh(ctx context.Context, l store.Lease, progress func(done, total int)) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.Publication.Refresh(ctx, l, progress)
 }
 
 // Apply applies changes, and brings the publication up to the site.
@@ -26,8 +36,6 @@ func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change
 	if err != nil {
 		return tally, err
 	}
-	s.refreshing.Lock()
-	defer s.refreshing.Unlock()
 	return tally, s.Pub.Refresh(ctx, store.Lease{}, nil)
 }
 
@@ -40,8 +48,10 @@ func Open(t testing.TB, c store.Config, now func() time.Time) *Stored {
 	if s.Site, err = s.Store.Site(t.Context(), "site", c.Base); err != nil {
 		t.Fatal(err)
 	}
-	if s.Pub, err = s.Publication(t.Context(), c); err != nil {
+	pub, err := s.Publication(t.Context(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.Pub = &queued{Publication: pub}
 	return s
 }
