@@ -41,7 +41,7 @@ func following(ctx context.Context, p *process, x *index.Index, title string, pr
 
 // fitting learns from the search index how the words of the site are used, or
 // asks an embedder, so that searches find by meaning. Until it is done, and when
-// it fails, searches compare words.
+// it fails, searches compare words. It does nothing as long as nobody searches.
 func fitting(ctx context.Context, p *process, x *index.Index, press *edition.Press) error {
 	select {
 	case <-ctx.Done():
@@ -52,7 +52,7 @@ func fitting(ctx context.Context, p *process, x *index.Index, press *edition.Pre
 	failing := false
 	for {
 		wait := refit
-		if v := press.Current().View; v.Site().Seq != seq {
+		if v := press.Current().View; x.Wanted() && v.Site().Seq != seq {
 			start := time.Now()
 			err := x.Update(ctx, v, nil) // after the one under way
 			if err == nil {

@@ -37,6 +37,10 @@ func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	return nil
 }
 
+// Wanted reports whether Fit is worth its cost, which is that of the index itself:
+// the index has been searched since it was opened, or it has an embedder.
+func (x *Index) Wanted() bool { return x.used.Load() || x.embedder != nil }
+
 func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 	f := &fitting{Index: x}
 	err := x.read(ctx, func(c *conn) (err error) {

@@ -47,6 +47,7 @@ type Index struct {
 	idle    chan *conn    // that read
 	opened  atomic.Int32  // of these, idle or not
 	broken  atomic.Bool   // a search has found the file damaged
+	used    atomic.Bool   // Search was called
 
 	updating chan struct{} // holds a token during an update
 	searches

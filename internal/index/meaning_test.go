@@ -54,7 +54,9 @@ func learning(t *testing.T, f *fixture) {
 	f.apply(batch...)
 	f.update()
 	q := millrace.Query{Text: "axle hub crank shaft rim", Limit: 1000, PerPage: 1}
+	want(f, "fit is wanted before a search", f.index.Wanted(), false)
 	plain := f.ask(f.head(), q)
+	want(f, "fit is wanted after it", f.index.Wanted(), true)
 	done := 0
 	fit := func() {
 		t.Helper()

@@ -34,6 +34,7 @@ var errBuilding = fmt.Errorf("%w: the index is still being built", millrace.ErrU
 // has, and has in the version that is indexed. If the index is behind the view,
 // Found.Note says so. ErrUnavailable: the index is still being built.
 func (x *Index) Search(ctx context.Context, v millrace.View, q millrace.Query) (*millrace.Found, error) {
+	x.used.Store(true)
 	found, err := x.search(ctx, v, q)
 	if damaged(err) {
 		x.broken.Store(true) // the next Update makes it again
