@@ -18,18 +18,26 @@ type Filer interface {
 	// clock may show in the files. again says when they have to be made anew
 	// though no page has changed; the zero time is never.
 	Files(ctx context.Context, v View, now time.Time, s Shelf) (again time.Time, err error)
+	// Deferred makes the files of a view that take too long for an edition, such as
+	// those of the whole site. They are published with a later edition, maybe of a
+	// later view: its Files gets them as held. Nothing else that is done with s has
+	// an effect.
+	Deferred(ctx context.Context, v View, now time.Time, s Shelf) error
 }
 
 // Shelf is where a room puts the files of one edition. It is not safe for
 // concurrent use.
 type Shelf interface {
-	// Held gives the files that the room had in the edition before, as far as
-	// they are there, in the order in which they were put.
+	// Held gives the files that the room had in the edition before, and the deferred
+	// ones since then, as far as they are there, in the order in which they were put.
 	Held() []File
 	// Keep puts a held file again.
 	Keep(f File)
 	// Withdraw takes a held file away for good: until a time, its path is 410 Gone.
 	Withdraw(f File, until time.Time)
+	// Withdrawn gives the notes of the files that were withdrawn and whose time is not
+	// over.
+	Withdrawn() []json.RawMessage
 	// Draft starts the bytes of new files.
 	Draft() (Draft, error)
 	// Put builds a large document, whose bytes may depend on the files.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,9 @@ func (s *zstdShelf) Keep(millrace.File) {}
 // Withdraw implements [millrace.Shelf].
 func (s *zstdShelf) Withdraw(millrace.File, time.Time) {}
 
+// Withdrawn implements [millrace.Shelf].
+func (s *zstdShelf) Withdrawn() []json.RawMessage { return nil }
+
 // Put implements [millrace.Shelf].
 func (s *zstdShelf) Put(ctx context.Context, d *millrace.Document) error {
 	return d.Write(ctx, io.Discard)
@@ -172,7 +176,7 @@ func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) 
 	if !ok {
 		return "", errNoFiler
 	}
-	if _, err := p.Files(ctx, v, scpTime, s); err != nil {
+	if err := p.Deferred(ctx, v, scpTime, s); err != nil {
 		return "", err
 	}
 	if len(s.files) != 1 {

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -85,6 +86,9 @@ func (s *sheaf) Keep(millrace.File) {}
 // Withdraw implements [millrace.Shelf].
 func (s *sheaf) Withdraw(millrace.File, time.Time) {}
 
+// Withdrawn implements [millrace.Shelf].
+func (s *sheaf) Withdrawn() []json.RawMessage { return nil }
+
 // Draft implements [millrace.Shelf].
 func (s *sheaf) Draft() (millrace.Draft, error) { return &draft{sheaf: s}, nil }
 
@@ -141,7 +145,7 @@ func (l *limited) Write(b []byte) (int, error) {
 
 // filer is a room that makes files.
 type filer interface {
-	Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (again time.Time, err error)
+	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) error
 }
 
 // documents gives the paths of the documents of the page alone that a room
@@ -165,7 +169,7 @@ func (a *alone) documents(ctx context.Context, room millrace.Publisher, now time
 	}
 	if f, ok := room.(filer); ok {
 		s := new(sheaf)
-		if _, err := f.Files(ctx, a, now, s); err != nil {
+		if err := f.Deferred(ctx, a, now, s); err != nil {
 			return nil, nil, err
 		}
 		if s.path != "" {

@@ -50,6 +50,9 @@ func (d *large) beyond(ctx context.Context, store artifact.Store, other *large, 
 			}
 			return f(b.chunk(), b.Coded)
 		})
+		if err == nil && d.Brotli != nil && (other == nil || other.Brotli == nil || *other.Brotli != *d.Brotli) {
+			err = f(d.Brotli.name(), d.Brotli.Size)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.Path, err)
 		}

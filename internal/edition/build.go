@@ -12,9 +12,10 @@ import (
 )
 
 // build makes every large document and file of a view, from prev where that is
-// still right. prev may be nil, or foreign: then all are made, and a document that
-// another configuration has changed is later than it was.
-func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (*manifest, error) {
+// still right, and with what was made in the background. prev may be nil, or
+// foreign: then all are made, and a document that another configuration has changed
+// is later than it was.
+func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
 	m := &manifest{Format: manifestFormat, Key: p.key, Version: p.version, Seq: view.Site().Seq}
 	all, err := p.largeDocuments(ctx, view)
 	if err != nil {
@@ -26,7 +27,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 		return nil, err
 	}
 	for i, d := range docs {
-		next, err := p.chunk(ctx, d, prev, since[i], view)
+		next, err := p.chunk(ctx, d, prev, since[i], view, made)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +36,7 @@ func (p *Press) build(ctx context.Context, view millrace.View, prev *manifest) (
 	if err := m.name(all); err != nil {
 		return nil, err
 	}
-	return m, p.files(ctx, view, prev, m)
+	return m, p.files(ctx, view, prev, m, made)
 }
 
 // later gives t, or the next whole second after another time if t is not in a
@@ -77,7 +78,7 @@ func (p *Press) largeDocuments(ctx context.Context, view millrace.View) ([]roomD
 }
 
 // chunk makes a document from its earlier form.
-func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since changes, view millrace.View) (large, error) {
+func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
 	next := large{Room: d.room, Path: d.Path, OneTag: d.OneTag, Public: d.Public, Names: d.Names, Header: d.Header}
 	old := prev.document(d.Path)
 	if old != nil && old.Room != d.room {
@@ -89,18 +90,24 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 		if reuse && old != nil {
 			earlier = &old.Chunks
 		}
-		made, err := cut(ctx, p.artifacts, parts, earlier, changed)
+		chunks, err := cut(ctx, p.artifacts, parts, earlier, changed)
 		if err != nil {
 			return fmt.Errorf("building %s: %w", d.Path, err)
 		}
-		next.Chunks, next.ETag, next.Modified = *made, etag, view.Site().Time
+		next.Chunks, next.ETag, next.Modified = *chunks, etag, view.Site().Time
 		if etag == "" {
-			next.ETag = made.etag()
+			next.ETag = chunks.etag()
+		}
+		if c, ok := made.brotli[next.ETag]; ok {
+			next.Brotli = &c
 		}
 		switch {
 		case old == nil:
 		case old.ETag == next.ETag:
 			next.Modified = old.Modified
+			if reuse && next.Brotli == nil {
+				next.Brotli = old.Brotli
+			}
 		default: // Last-Modified has whole seconds, and some clients go by it alone.
 			next.Modified = later(next.Modified, old.Modified)
 		}
@@ -110,6 +117,7 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 		return next, err
 	}
 	keyed := next
+	keyed.Brotli = nil
 	var last *large
 	if old != nil {
 		last = old.Keyed

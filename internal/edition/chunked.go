@@ -12,7 +12,6 @@ import (
 	"hash/crc32"
 	"io"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/flate"
@@ -95,13 +94,15 @@ type bodies struct {
 	head, tail []byte
 	between    []byte
 
-	mu  sync.Mutex
-	sum string // Content-Digest, "" = not known yet
+	sum    atomic.Pointer[string] // Content-Digest; nil = not known yet
+	ask    func()                 // of the press
+	wanted atomic.Bool            // a response would have had the digest
+	brotli atomic.Bool            // a request would have taken brotli; of identity alone
 }
 
 // in returns the bytes of the document in gzip or identity.
 func (c *chunked) in(coding coding, p *Press) (*bodies, error) {
-	b := &bodies{chunked: c, cache: p, name: c.etag(), loss: loss{press: &p.damaged}, store: p.artifacts, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
+	b := &bodies{chunked: c, cache: p, name: c.etag(), loss: loss{press: &p.damaged}, store: p.artifacts, ask: p.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
 	if !b.coded {
 		return b, nil
 	}
@@ -135,52 +136,39 @@ func (b *bodies) of(x *branch) int64 {
 // digestAtOnce is the number of bytes up to which a response waits for its digest.
 const digestAtOnce = 1 << 20
 
-// digest returns the Content-Digest. The first call for a long document returns
-// "", and the document is read in the background.
+// digest implements [content]. That of a long document is deferred work.
 func (b *bodies) digest(ctx context.Context) (string, error) {
-	if err := b.err(); err != nil {
-		return "", err
+	switch sum := b.known(); {
+	case b.err() != nil:
+		return "", b.err()
+	case sum != "":
+		return sum, nil
+	case b.length() <= digestAtOnce:
+		return b.read(ctx)
 	}
-	if b.length() <= digestAtOnce {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		err := b.read(ctx)
-		return b.sum, err
+	if !b.wanted.Swap(true) {
+		b.ask()
 	}
-	if !b.mu.TryLock() {
-		return "", nil
-	}
-	if b.sum != "" {
-		defer b.mu.Unlock()
-		return b.sum, nil
-	}
-	go func() {
-		defer b.mu.Unlock()
-		_ = b.read(context.WithoutCancel(ctx)) // an error is that of the response, too
-	}()
 	return "", nil
 }
 
-// read computes the digest if it is not known.
-func (b *bodies) read(ctx context.Context) error {
-	if b.sum != "" {
-		return nil
+// read computes the digest.
+func (b *bodies) read(ctx context.Context) (string, error) {
+	h := sha256.New()
+	if err := b.write(ctx, h, 0, b.length()); err != nil {
+		return "", err
 	}
-	sum := sha256.New()
-	if err := b.write(ctx, sum, 0, b.length()); err != nil {
-		return err
-	}
-	b.sum = "sha-256=:" + base64.StdEncoding.EncodeToString(sum.Sum(nil)) + ":"
-	return nil
+	sum := "sha-256=:" + base64.StdEncoding.EncodeToString(h.Sum(nil)) + ":"
+	b.sum.Store(&sum)
+	return sum, nil
 }
 
-// known returns the digest if it is known without reading the document.
+// known implements [content].
 func (b *bodies) known() string {
-	if !b.mu.TryLock() {
-		return ""
+	if sum := b.sum.Load(); sum != nil {
+		return *sum
 	}
-	defer b.mu.Unlock()
-	return b.sum
+	return ""
 }
 
 // keptSize is the number of bytes up to which a document is kept in the response

@@ -25,9 +25,8 @@ type manifest struct {
 	Cursor    millrace.Cursor `json:"cursor"` // of the log at seq
 	Documents []large         `json:"documents,omitempty"`
 	Shelf     []shelved       `json:"shelf,omitempty"`
-	// Gone are the paths of files that were withdrawn, and until when they answer
-	// 410.
-	Gone map[string]time.Time `json:"gone,omitempty"`
+	// Gone are the files that were withdrawn, by their paths.
+	Gone map[string]withdrawn `json:"gone,omitempty"`
 	// Again is when the files are to be made anew though no page has changed;
 	// zero = never.
 	Again time.Time `json:"again,omitzero"`
@@ -50,6 +49,7 @@ type large struct {
 	Header   http.Header `json:"header"`
 	Modified time.Time   `json:"modified"` // of Last-Modified
 	Chunks   chunked     `json:"chunks"`
+	Brotli   *coded      `json:"br,omitempty"` // nil = not offered
 	// Keyed is the form for requests with a key, if it is another.
 	Keyed *large `json:"keyed,omitempty"`
 }
@@ -131,6 +131,14 @@ func (d *large) entry(p *Press, guarded bool, now time.Time) (key, *entry, error
 		}
 		e.offer |= 1 << c
 		e.reps[c].Store(r)
+	}
+	if d.Brotli != nil {
+		r, err := d.Brotli.rep(brotliCoding, p, d.Chunks.size())
+		if err != nil {
+			return key{}, nil, err
+		}
+		e.offer |= 1 << brotliCoding
+		e.reps[brotliCoding].Store(r)
 	}
 	return e.key, e, nil
 }

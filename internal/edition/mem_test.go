@@ -35,6 +35,7 @@ type memSite struct {
 	published uint64
 	number    uint64 // of the newest edition
 	epoch     string // "" = mem
+	name      string // "" = mem
 	forked    bool   // from a generation that published it
 	manifest  []byte
 	casHook   func() error      // called before a compare-and-swap
@@ -109,7 +110,7 @@ func (s *memSite) Head(context.Context) (millrace.View, error) {
 	return s.view(seq), nil
 }
 
-func (s *memSite) Name() string { return "mem" }
+func (s *memSite) Name() string { return cmp.Or(s.name, "mem") }
 
 func (s *memSite) Refresh(_ context.Context, _ store.Lease, progress func(done, total int)) error {
 	if progress != nil {
@@ -278,6 +279,10 @@ func (m *memRoom) All(_ context.Context, view millrace.View) iter.Seq2[*millrace
 			}
 		}
 	}
+}
+
+func (m *memRoom) Deferred(context.Context, millrace.View, time.Time, millrace.Shelf) error {
+	return nil
 }
 
 func (m *memRoom) Announce(millrace.View) millrace.Notice { return millrace.Notice{} }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,7 +127,10 @@ type Press struct {
 	ready   chan struct{}
 	moved   atomic.Pointer[chan struct{}] // closed with the next edition
 
+	asked     chan struct{}   // for deferred work
 	lag       atomic.Int64    // see Lag, in nanoseconds
+	deferring sync.Mutex      // guards done; held briefly
+	done      done            // deferred work that is not published yet
 	building  sync.Mutex      // held while current changes; guards the fields below
 	doubted   bool            // an artifact of current may be missing
 	kept      time.Time       // when it was last checked that the store names current
@@ -144,7 +148,7 @@ func NewPress(from Source, rooms []Room, artifacts artifact.Store, o *Options) *
 	p := &Press{
 		artifacts: artifacts, from: from, rooms: rooms, progress: o.Progress, busy: o.Busy, view: o.Search,
 		key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
-		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), ready: make(chan struct{}),
+		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	p.publication.Store(&from.Publication)
 	moved := make(chan struct{})
@@ -176,6 +180,22 @@ func (p *Press) Ready() <-chan struct{} { return p.ready }
 // Lag returns how long the oldest change of the last publication of this process
 // took from its commit to being visible; 0 = there was no publication yet.
 func (p *Press) Lag() time.Duration { return time.Duration(p.lag.Load()) }
+
+// Damaged returns the paths of the documents and files that answer 503 because an
+// artifact of them is missing or damaged, until they are made again.
+func (p *Press) Damaged() (paths []string) {
+	if ed := p.current.Load(); ed != nil {
+		for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
+			for k, e := range entries {
+				if e.err() != nil {
+					paths = append(paths, k.target())
+				}
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
 
 // Moved is closed when there is another edition than the current one. Whoever
 // waits asks for it before it looks at the current one.

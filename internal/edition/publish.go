@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -108,11 +109,20 @@ func (p *Press) mend(ctx context.Context) error {
 		return fmt.Errorf("published edition: %w", err)
 	}
 	prev, _ := readManifest(stored.Manifest, p.key)
-	next, err := p.build(ctx, view, prev)
+	made := p.made()
+	mine := made
+	if ed := p.current.Load(); ed != nil && ed.mended {
+		mine.files = slices.Concat(ed.manifest.Shelf, made.files)
+	}
+	next, err := p.build(ctx, view, prev, mine)
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
 	}
-	return p.put(view, next, stored.Number, true)
+	if err := p.put(view, next, stored.Number, true); err != nil {
+		return err
+	}
+	p.published(made)
+	return nil
 }
 
 // holder is [lease.Hold] or [lease.Wait].
@@ -128,11 +138,20 @@ func (p *Press) hold(ctx context.Context, by holder, f func(ctx context.Context,
 	return held, err
 }
 
-// Publish makes the site's newest state the current edition, and reports
-// whether that changed anything. It waits for another process that builds an
-// edition of the publication.
+// Publish makes the site's newest state the current edition, with its deferred
+// files, and reports whether that changed anything. It waits for another process
+// that builds an edition of the publication.
 func (p *Press) Publish(ctx context.Context) (changed bool, err error) {
-	changed, _, err = p.publish(ctx, lease.Wait)
+	if changed, _, err = p.publish(ctx, lease.Wait); err != nil {
+		return changed, err
+	}
+	if err := p.deferFiles(ctx, lease.Wait); err != nil {
+		return changed, fmt.Errorf("publish: %w", err)
+	}
+	if made := p.made(); !made.empty() {
+		changed = true
+		_, _, err = p.publish(ctx, lease.Wait)
+	}
 	return changed, err
 }
 
@@ -196,7 +215,11 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 		return false, err
 	}
 	p.doubted = p.damaged.Swap(false) || p.doubted
-	if complete && !p.doubted && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
+	made := p.made()
+	if ed := p.current.Load(); complete && ed.mended && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
+		return true, p.mend(ctx) // the edition is that of another process
+	}
+	if complete && !p.doubted && made.empty() && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
 		p.seen = at
 		return false, nil
 	}
@@ -204,7 +227,7 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	var next *manifest
 	var stored store.Edition
 	for range 3 {
-		if next, err = p.build(ctx, head, prev); err != nil {
+		if next, err = p.build(ctx, head, prev, made); err != nil {
 			return false, err
 		}
 		if stored, err = p.swap(ctx, l, old, next); !errors.Is(err, errCollected) {
@@ -218,6 +241,7 @@ func (p *Press) advance(ctx context.Context, l store.Lease) (bool, error) {
 	if err := p.put(head, next, stored.Number, false); err != nil {
 		return false, err
 	}
+	p.published(made)
 	p.seen, p.doubted = at, false
 	if !oldest.IsZero() {
 		p.lag.Store(int64(max(p.now().Sub(oldest), 0)))

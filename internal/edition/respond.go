@@ -75,6 +75,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		return err
 	}
 	c := negotiate(r.Header["Accept-Encoding"], e.offer)
+	e.want(r.Header["Accept-Encoding"])
 	switch status, with := e.condition(r.Header, c); status {
 	case http.StatusNotModified:
 		h := w.Header()

@@ -32,6 +32,12 @@ const (
 // or twice the processor time of the first if that is longer. While another process has the lease of the publication, it
 // follows the editions of that one. It returns when the context ends.
 func (p *Press) Run(ctx context.Context) {
+	deferred := make(chan struct{})
+	go func() {
+		defer close(deferred)
+		p.runDeferred(ctx)
+	}()
+	defer func() { <-deferred }()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	changed := p.changed // nil while it rests

@@ -8,11 +8,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,15 +41,12 @@ const foreignGone = 31 * 24 * time.Hour
 
 // files lets the rooms make their files, and completes m with them. Rooms with
 // other options have other files: those of a foreign prev are withdrawn.
-func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest) error {
-	now := p.now().UTC()
-	if site := view.Site(); now.Before(site.Time) {
-		now = site.Time // the clock was set back: changes are not later than files
-	}
+func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
+	now := p.time(view)
 	if prev != nil {
-		for path, until := range prev.Gone {
-			if now.Before(until) {
-				m.withdraw(path, until)
+		for path, gone := range prev.Gone {
+			if now.Before(gone.Until) {
+				m.withdraw(path, gone)
 			}
 		}
 	}
@@ -56,7 +55,7 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 		if !ok {
 			continue
 		}
-		s := &shelf{press: p, room: room.Name, held: p.held(ctx, prev, room.Name), view: view, prev: prev, m: m}
+		s := &shelf{press: p, room: room.Name, held: p.held(ctx, prev, p.served(), made, room.Name), view: view, prev: prev, m: m}
 		again, err := filer.Files(ctx, view, now, s)
 		if err != nil {
 			return fmt.Errorf("files of %s: %w", room.Name, err)
@@ -75,11 +74,20 @@ func (p *Press) files(ctx context.Context, view millrace.View, prev, m *manifest
 	if prev != nil && prev.foreign {
 		for _, path := range prev.shelfPaths() {
 			if !seen[path] {
-				m.withdraw(path, now.Add(foreignGone))
+				m.withdraw(path, withdrawn{Until: now.Add(foreignGone)})
 			}
 		}
 	}
 	return nil
+}
+
+// time returns when an edition of a view is made.
+func (p *Press) time(view millrace.View) time.Time {
+	now := p.now().UTC()
+	if site := view.Site(); now.Before(site.Time) {
+		now = site.Time // the clock was set back: changes are not later than files
+	}
+	return now
 }
 
 // plainSizes gives how large files are without coding, by their validators,
@@ -132,16 +140,13 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 	if err != nil {
 		return key{}, nil, err
 	}
-	sum, err := hex.DecodeString(f.Sum)
+	r, err := (&coded{f.Size, f.Sum}).rep(identity, p, plain)
 	if err != nil {
 		return key{}, nil, err
 	}
 	e.about(&millrace.Document{Names: f.Names}, f.Room)
 	e.key, e.large = keyOf(u), true
-	e.reps[identity].Store(&rep{
-		coding: identity, content: &blob{loss: loss{press: &p.damaged}, store: p.artifacts, name: f.name(), size: f.Size, sum: sum},
-		size: f.Size, plain: plain, length: [1]string{strconv.FormatInt(f.Size, 10)},
-	})
+	e.reps[identity].Store(r)
 	return e.key, e, nil
 }
 
@@ -188,24 +193,30 @@ type shelf struct {
 	press   *Press
 	room    string
 	held    []millrace.File
+	made    []shelved // those of m that are new
 	view    millrace.View
 	prev, m *manifest
 }
 
-// held returns the files of a room in a manifest, as far as they are there.
-func (p *Press) held(ctx context.Context, prev *manifest, room string) (out []millrace.File) {
-	if prev == nil || prev.foreign {
-		return nil
+// held returns the files of a room in a manifest, and the deferred ones that are not
+// published yet, as far as they are there. Those of there are.
+func (p *Press) held(ctx context.Context, prev, there *manifest, made done, room string) (out []millrace.File) {
+	var have []shelved
+	if prev != nil && !prev.foreign {
+		have = prev.Shelf
 	}
 	served := make(map[string]bool)
-	if m := p.served(); m != nil {
-		for i := range m.Shelf {
-			served[m.Shelf[i].name()] = true
+	if there != nil {
+		for i := range there.Shelf {
+			served[there.Shelf[i].name()] = true
 		}
 	}
 	exists := p.exists(ctx)
-	for i := range prev.Shelf {
-		if f := &prev.Shelf[i]; f.Room == room && (served[f.name()] || exists(f.name(), f.Size) == nil) {
+	have = slices.Concat(have, made.files)
+	seen := make(map[string]bool)
+	for i := range have {
+		if f := &have[i]; f.Room == room && !seen[f.Path] && (served[f.name()] || exists(f.name(), f.Size) == nil) {
+			seen[f.Path] = true
 			out = append(out, f.File)
 		}
 	}
@@ -219,14 +230,34 @@ func (s *shelf) Held() []millrace.File { return s.held }
 func (s *shelf) Keep(f millrace.File) { s.m.Shelf = append(s.m.Shelf, shelved{s.room, f}) }
 
 // Withdraw implements [millrace.Shelf].
-func (s *shelf) Withdraw(f millrace.File, until time.Time) { s.m.withdraw(f.Path, until) }
+func (s *shelf) Withdraw(f millrace.File, until time.Time) {
+	s.m.withdraw(f.Path, withdrawn{until, s.room, f.Note})
+}
 
-// withdraw makes a path answer 410 until a time.
-func (m *manifest) withdraw(path string, until time.Time) {
-	if m.Gone == nil {
-		m.Gone = make(map[string]time.Time)
+// Withdrawn implements [millrace.Shelf].
+func (s *shelf) Withdrawn() (notes []json.RawMessage) {
+	if s.prev != nil {
+		for _, gone := range s.prev.Gone {
+			if gone.Room == s.room && len(gone.Note) > 0 {
+				notes = append(notes, gone.Note)
+			}
+		}
 	}
-	m.Gone[path] = until
+	return notes
+}
+
+// withdrawn is a file whose path answers 410 until a time.
+type withdrawn struct {
+	Until time.Time       `json:"until"`
+	Room  string          `json:"room,omitempty"`
+	Note  json.RawMessage `json:"note,omitempty"`
+}
+
+func (m *manifest) withdraw(path string, gone withdrawn) {
+	if m.Gone == nil {
+		m.Gone = make(map[string]withdrawn)
+	}
+	m.Gone[path] = gone
 }
 
 // errGone is the answer to a request for a file that was withdrawn.
@@ -239,7 +270,7 @@ func (s *shelf) Put(ctx context.Context, d *millrace.Document) error {
 	if err != nil {
 		return err
 	}
-	next, err := s.press.chunk(ctx, doc, s.prev, since[0], s.view)
+	next, err := s.press.chunk(ctx, doc, s.prev, since[0], s.view, s.press.made())
 	s.m.Documents = append(s.m.Documents, next)
 	return err
 }
@@ -267,56 +298,79 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.File, coding
 		return nil, err
 	}
 	var out []millrace.File
-	for _, c := range codings {
-		made := f
-		if err := d.code(ctx, head, c, &made); err != nil {
-			return nil, fmt.Errorf("coding a file as %q: %w", c, err)
+	for _, token := range codings {
+		c, ok := codingOf(cmp.Or(token, "identity"))
+		if !ok {
+			return nil, fmt.Errorf("%w: there is no coding %q", millrace.ErrInvalid, token)
 		}
+		body, err := d.body.Reader()
+		if err != nil {
+			return nil, err
+		}
+		coded, err := d.shelf.press.code(ctx, c, func(w io.Writer) error {
+			_, err := io.CopyBuffer(w, io.MultiReader(bytes.NewReader(head), body), make([]byte, 256<<10))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		made := f
+		made.Coding, made.Size, made.Sum = token, coded.Size, coded.Sum
 		made.ETag = cmp.Or(f.ETag, "sha256:"+made.Sum)
-		made.Path = name(c, made.Sum)
+		made.Path = name(token, made.Sum)
+		d.shelf.made = append(d.shelf.made, shelved{d.shelf.room, made})
 		d.shelf.m.Shelf = append(d.shelf.m.Shelf, shelved{d.shelf.room, made})
 		out = append(out, made)
 	}
 	return out, nil
 }
 
-// code stores the bytes of one coding, and completes the file with them.
-func (d *draft) code(ctx context.Context, head []byte, name string, f *millrace.File) error {
-	c := identity
-	if name != "" {
-		var ok bool
-		if c, ok = codingOf(name); !ok {
-			return fmt.Errorf("%w: there is no such coding", millrace.ErrInvalid)
-		}
-	}
-	body, err := d.body.Reader()
-	if err != nil {
-		return err
-	}
-	var coded spool.Spool
-	defer coded.Close()
-	sum := sha256.New()
-	buf := bufio.NewWriterSize(io.MultiWriter(&coded, sum), 256<<10)
-	enc, err := stream(c, buf)
-	if err != nil {
-		return err
-	}
-	if _, err := io.CopyBuffer(&stoppable{ctx, enc}, io.MultiReader(bytes.NewReader(head), body), make([]byte, 256<<10)); err != nil {
-		return err
-	}
-	if err := errors.Join(enc.Close(), buf.Flush()); err != nil {
-		return err
-	}
-	f.Coding, f.Size, f.Sum = name, coded.Size(), hex.EncodeToString(sum.Sum(nil))
-	r, err := coded.Reader()
-	if err != nil {
-		return err
-	}
-	return d.shelf.press.artifacts.Put(ctx, (&shelved{File: *f}).name(), r)
-}
-
 // Discard implements [millrace.Draft].
 func (d *draft) Discard() { d.body.Close() }
+
+// coded is bytes in a coding that are one artifact.
+type coded struct {
+	Size int64  `json:"size"`
+	Sum  string `json:"sha256"` // lower-case hex
+}
+
+func (c *coded) name() string { return c.Sum + fileSuffix }
+
+// code stores what write writes in a coding.
+func (p *Press) code(ctx context.Context, c coding, write func(w io.Writer) error) (coded, error) {
+	var body spool.Spool
+	defer body.Close()
+	sum := sha256.New()
+	buf := bufio.NewWriterSize(io.MultiWriter(&body, sum), 256<<10)
+	enc, err := stream(c, buf)
+	if err == nil {
+		err = write(&stoppable{ctx, enc})
+	}
+	if err == nil {
+		err = errors.Join(enc.Close(), buf.Flush())
+	}
+	if err != nil {
+		return coded{}, fmt.Errorf("coding as %s: %w", codingTable[c].name, err)
+	}
+	out := coded{body.Size(), hex.EncodeToString(sum.Sum(nil))}
+	r, err := body.Reader()
+	if err != nil {
+		return coded{}, err
+	}
+	return out, p.artifacts.Put(ctx, out.name(), r)
+}
+
+// rep makes the bytes ready to be answered with.
+func (c *coded) rep(of coding, p *Press, plain int64) (*rep, error) {
+	sum, err := hex.DecodeString(c.Sum)
+	if err != nil {
+		return nil, err
+	}
+	return &rep{
+		coding: of, content: &blob{loss: loss{press: &p.damaged}, store: p.artifacts, name: c.name(), size: c.Size, sum: sum},
+		size: c.Size, plain: plain, length: [1]string{strconv.FormatInt(c.Size, 10)},
+	}, nil
+}
 
 // stoppable ends a long coding soon after its context is cancelled.
 type stoppable struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 )
 
@@ -80,6 +81,39 @@ func TestReady(t *testing.T) {
 		if w := ask(setup{unready: true}.gateway(t), "GET", target); w.Code != 503 {
 			t.Errorf("mirror: %s: %d", target, w.Code)
 		}
+	}
+}
+
+// A document with a missing artifact is unavailable until it is made again; all
+// others are not.
+func TestMissingArtifact(t *testing.T) {
+	artifacts := artifactmemory.New(nil)
+	g := setup{files: site(), artifacts: artifacts}.gateway(t)
+	for info, err := range artifacts.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := artifacts.Delete(t.Context(), info.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := ask(g, "GET", "/llm-pages.json"); w.Code != 503 || w.Header().Get("Retry-After") == "" || w.Header().Get("ETag") != "" {
+		t.Errorf("the list: %d %v", w.Code, w.Header())
+	}
+	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 {
+		t.Errorf("a page's document: %d", w.Code)
+	}
+	if w := ask(g, "GET", "/readyz"); w.Code != 200 || !strings.Contains(w.Body.String(), "damaged, and made again: /llm-pages.json\n") {
+		t.Errorf("ready: %d %s", w.Code, w.Body)
+	}
+	if _, err := g.press.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(g, "GET", "/llm-pages.json"); w.Code != 200 {
+		t.Errorf("the list, made again: %d", w.Code)
+	}
+	if w := ask(g, "GET", "/readyz"); w.Body.String() != "ready\n" {
+		t.Errorf("ready: %s", w.Body)
 	}
 }
 

@@ -18,7 +18,7 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 // route is the whole surface:
 //
 //	/healthz     200 while the process lives, with a JSON object
-//	/readyz      200 once a complete edition is published, 503 before
+//	/readyz      200 once a complete edition is published, 503 before; names damaged documents
 //	/metrics     what Prometheus asks for, for those who may
 //	DASHBOARD/…  the owner's, who logs in there, if there is one
 //	             in front of a site, 421 for a host that it does not go by
@@ -59,6 +59,11 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		said := "ready\n"
 		if g.press != nil && g.press.Lag() > 0 {
 			said += fmt.Sprintf("the last change was visible after %.1f s\n", g.press.Lag().Seconds())
+		}
+		if g.press != nil {
+			for _, path := range g.press.Damaged() {
+				said += "damaged, and made again: " + path + "\n"
+			}
 		}
 		plain(w, r, http.StatusOK, said)
 		return

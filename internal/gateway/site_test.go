@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/protocol/protocoltest"
@@ -107,6 +108,7 @@ type setup struct {
 	guarded    bool           // tct-01 is
 	site       *oneView       // filled; nil = a new one
 	unready    bool           // nothing is published
+	artifacts  artifact.Store // nil = in memory
 	cache      int64          // Options.CacheBytes of the edition
 	o          Options        // Base, Docs, Origin and Log are filled
 	log        *bytes.Buffer  // nil = none
@@ -145,7 +147,10 @@ func (s setup) gateway(t testing.TB) *Gateway {
 		s.site = new(oneView)
 	}
 	s.site.view = view
-	press := edition.NewPress(s.site.source(), rooms, artifactmemory.New(nil), eo)
+	if s.artifacts == nil {
+		s.artifacts = artifactmemory.New(nil)
+	}
+	press := edition.NewPress(s.site.source(), rooms, s.artifacts, eo)
 	if !s.unready {
 		if _, err := press.Publish(t.Context()); err != nil {
 			t.Fatal(err)

@@ -220,6 +220,11 @@ func (f watchedFiler) Files(ctx context.Context, v millrace.View, now time.Time,
 	return f.filer.Files(ctx, v, now, watchedShelf{s, &f.w.oracle})
 }
 
+// Deferred makes the deferred files of a view.
+func (f watchedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) error {
+	return f.filer.Deferred(ctx, v, now, watchedShelf{s, &f.w.oracle})
+}
+
 type watchedShelf struct {
 	millrace.Shelf
 	o *oracle

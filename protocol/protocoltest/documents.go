@@ -132,12 +132,9 @@ func (s *site) files(t *testing.T, twin *View) {
 	}
 	made := func(v *View, before *Shelf) *Shelf {
 		t.Helper()
-		shelf := &Shelf{}
-		if before != nil {
-			shelf.Before, shelf.Bodies = before.Files, before.Bodies
-		}
 		filer, _ := s.p.NewPublisher(s.o).(millrace.Filer)
-		if _, err := filer.Files(t.Context(), v, v.Site().Time, shelf); err != nil {
+		shelf, err := fill(t.Context(), filer, v, v.Site().Time, before)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return shelf

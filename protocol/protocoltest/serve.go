@@ -86,15 +86,12 @@ func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*m
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	shelf := &Shelf{}
-	if last := s.shelf; last != nil {
-		shelf.Before, shelf.Bodies = last.Files, maps.Clone(last.Bodies)
-	}
 	now := s.Now
 	if now.IsZero() {
 		now = v.Site().Time
 	}
-	if _, err := filer.Files(ctx, v, now, shelf); err != nil {
+	shelf, err := fill(ctx, filer, v, now, s.shelf)
+	if err != nil {
 		return nil, err
 	}
 	for _, d := range shelf.Docs {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -21,9 +23,27 @@ import (
 type Shelf struct {
 	Before []millrace.File // what the edition before had
 	Files  []millrace.File
+	Made   []millrace.File   // those of Files that are new
 	Bodies map[string][]byte // by path, as they are sent
 	Docs   []*millrace.Document
 	Gone   []millrace.File // that were withdrawn
+}
+
+// fill returns the files of a view, with the deferred ones. last may be nil.
+func fill(ctx context.Context, filer millrace.Filer, v millrace.View, now time.Time, last *Shelf) (*Shelf, error) {
+	deferred := new(Shelf)
+	if last != nil {
+		deferred.Before, deferred.Bodies, deferred.Gone = last.Files, maps.Clone(last.Bodies), last.Gone
+	}
+	if err := filer.Deferred(ctx, v, now, deferred); err != nil {
+		return nil, err
+	}
+	shelf := &Shelf{Before: slices.Concat(deferred.Before, deferred.Made), Bodies: deferred.Bodies}
+	if last != nil {
+		shelf.Gone = slices.Clone(last.Gone)
+	}
+	_, err := filer.Files(ctx, v, now, shelf)
+	return shelf, err
 }
 
 // Held implements [millrace.Shelf].
@@ -34,6 +54,14 @@ func (s *Shelf) Keep(f millrace.File) { s.Files = append(s.Files, f) }
 
 // Withdraw implements [millrace.Shelf].
 func (s *Shelf) Withdraw(f millrace.File, _ time.Time) { s.Gone = append(s.Gone, f) }
+
+// Withdrawn implements [millrace.Shelf].
+func (s *Shelf) Withdrawn() (notes []json.RawMessage) {
+	for _, f := range s.Gone {
+		notes = append(notes, f.Note)
+	}
+	return notes
+}
 
 // Put implements [millrace.Shelf].
 func (s *Shelf) Put(ctx context.Context, d *millrace.Document) error {
@@ -119,7 +147,7 @@ func (d *draft) Finish(_ context.Context, head []byte, f millrace.File, codings 
 			d.shelf.Bodies = map[string][]byte{}
 		}
 		d.shelf.Bodies[made.Path] = b.Bytes()
-		d.shelf.Files = append(d.shelf.Files, made)
+		d.shelf.Files, d.shelf.Made = append(d.shelf.Files, made), append(d.shelf.Made, made)
 		out = append(out, made)
 	}
 	return out, nil

@@ -65,13 +65,12 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 	}
 }
 
-// Files makes what is as large as the site or a part of it, from what the
-// edition before had: snapshots of the sections that have changed, the delta of
-// the present period, the last delta of the period before, and the sitemap that
-// names them. What has been replaced stays for as long as the sitemap has said,
-// within bounds, unless a page of it is gone. Of a site whose pages are on
-// another origin than the documents there is nothing: see the package's
-// deviations.
+// Files makes the delta of the present period, the last delta of the period before,
+// snapshots of sections that have none, and the sitemap that names them and the
+// newest snapshot of each section. What has
+// been replaced stays for as long as the sitemap has said, within bounds, unless a
+// page of it is gone. Of a site whose pages are on another origin than the documents
+// there is nothing: see the package's deviations.
 func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil
@@ -83,8 +82,14 @@ func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s
 	if err := pl.look(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: what has changed: %w", Name, err)
 	}
-	if err := pl.snapshots(ctx); err != nil {
+	// A sitemap without the snapshot of a section would read as a smaller site.
+	if err := pl.snapshots(ctx, func(s *section) bool { return s.snapshot == nil }); err != nil {
 		return time.Time{}, fmt.Errorf("%s: snapshots: %w", Name, err)
+	}
+	for _, s := range pl.sections {
+		if err := pl.list(s, s.snapshot); err != nil {
+			return time.Time{}, fmt.Errorf("%s: snapshots: %w", Name, err)
+		}
 	}
 	if err := pl.deltas(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: deltas: %w", Name, err)
@@ -93,5 +98,23 @@ func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s
 	if err := pl.sitemap(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
-	return pl.again, nil
+	return pl.period.end, nil
+}
+
+// Deferred makes the snapshots of the sections that have changed.
+func (p *publisher) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) error {
+	if foreign(v.Site()) {
+		return nil
+	}
+	pl, err := p.plan(ctx, v, now, s)
+	if err == nil {
+		err = pl.look(ctx)
+	}
+	if err == nil {
+		err = pl.snapshots(ctx, func(s *section) bool { return s.touched })
+	}
+	if err != nil {
+		return fmt.Errorf("%s: snapshots: %w", Name, err)
+	}
+	return nil
 }

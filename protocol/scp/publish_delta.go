@@ -220,7 +220,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 			continue
 		}
 		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()})
-		if newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
+		if s.snapshot != nil && newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
 			at = s.snapshot.Generated.Add(time.Second) // it says more than the snapshot of the same second
 		}
 		open[s], err = pl.start(&note{

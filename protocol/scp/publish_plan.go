@@ -33,7 +33,6 @@ type note struct {
 	Pages     int       `json:"pages"`
 	At        moment    `json:"at"`      // of the view whose state it is
 	Made      time.Time `json:"made"`    // of the edition that made it
-	Cost      int64     `json:"cost"`    // milliseconds that it took, with all that was made together
 	Expires   time.Time `json:"expires"` // as the sitemap has said last
 	Retired   time.Time `json:"retired,omitzero"`
 	// Clean is when every page of it was still there; zero = At.
@@ -73,7 +72,6 @@ type plan struct {
 	latest   map[string]time.Time // when the newest of a section and period was generated
 	used     map[*group]bool
 	period   period // the present one
-	again    time.Time
 }
 
 func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.Shelf) (*plan, error) {
@@ -96,7 +94,6 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		pl.key += " bare"
 	}
 	pl.period = periodOf(frequency, now)
-	pl.again = pl.period.end
 	byID := map[string]*group{}
 	for _, f := range s.Held() {
 		var n note
@@ -108,11 +105,15 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 			g = &group{note: n}
 			byID[n.ID] = g
 			pl.held = append(pl.held, g)
-			if at := n.place(); n.Generated.After(pl.latest[at]) {
-				pl.latest[at] = n.Generated
-			}
+			pl.follows(&n)
 		}
 		g.files = append(g.files, f)
+	}
+	for _, raw := range s.Withdrawn() {
+		var n note
+		if err := json.Unmarshal(raw, &n); err == nil {
+			pl.follows(&n)
+		}
 	}
 	if err := pl.purge(ctx); err != nil {
 		return nil, err
@@ -127,6 +128,13 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		}
 	}
 	return pl, nil
+}
+
+// follows makes later collections of the same place newer than one.
+func (pl *plan) follows(n *note) {
+	if at := n.place(); n.Generated.After(pl.latest[at]) {
+		pl.latest[at] = n.Generated
+	}
 }
 
 func (pl *plan) section(name string) *section {

@@ -2,6 +2,7 @@ package scp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"hash/fnv"
 	"slices"
@@ -74,7 +75,11 @@ func (pl *plan) purge(ctx context.Context) error {
 
 // withdraw takes the files of a collection away.
 func (pl *plan) withdraw(g *group) bool {
+	bare := g.note
+	bare.Holds = nil
+	raw, _ := json.Marshal(bare) // without it, only the order of collections is not known
 	for _, f := range g.files {
+		f.Note = raw
 		pl.shelf.Withdraw(f, g.Expires)
 	}
 	return true

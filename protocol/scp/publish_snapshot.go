@@ -9,42 +9,24 @@ import (
 	"hash"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/millrace/millrace"
 )
 
-const (
-	contentType = "application/scp"
-	// A snapshot that took so long is made again after twenty times as long.
-	cheap = 250 * time.Millisecond
-	rest  = 20
-)
+const contentType = "application/scp"
 
-// snapshots lists one snapshot of each section. Those that are not the state of
-// the view are made anew, in one pass over the site, unless the last pass took
-// so long that it is too early: then the deltas say what has changed.
-func (pl *plan) snapshots(ctx context.Context) error {
-	var todo []*section
-	for _, s := range pl.sections {
-		if s.touched {
-			todo = append(todo, s)
-		}
-	}
-	if due := pl.due(todo); due.After(pl.now) {
-		if due.Before(pl.again) {
-			pl.again = due
-		}
-		todo = nil
-	}
-	start := time.Now()
+// snapshots makes those of some sections, in one pass over the site.
+func (pl *plan) snapshots(ctx context.Context, which func(*section) bool) error {
 	var made []*collection
 	defer func() {
 		for _, c := range made {
 			c.draft.Discard()
 		}
 	}()
-	for _, s := range todo {
+	for _, s := range pl.sections {
+		if !which(s) {
+			continue
+		}
 		at := pl.generated(s.newest.Time, &note{Section: s.name})
 		c, err := pl.start(&note{
 			ID: s.name + "-snapshot-" + stamp(at), Section: s.name, Generated: at, At: moment{pl.site.Seq, pl.site.Time},
@@ -55,38 +37,18 @@ func (pl *plan) snapshots(ctx context.Context) error {
 		made = append(made, c)
 		s.snapshot = &c.group
 	}
-	if len(made) > 0 {
-		if err := pl.pages(ctx, made); err != nil {
-			return err
-		}
+	if len(made) == 0 {
+		return nil
+	}
+	if err := pl.pages(ctx, made); err != nil {
+		return err
 	}
 	for _, c := range made {
-		c.Cost = time.Since(start).Milliseconds()
 		if err := pl.finish(ctx, c); err != nil {
 			return err
 		}
 	}
-	for _, s := range pl.sections {
-		if err := pl.list(s, s.snapshot); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-// due gives when the snapshots of sections may be made again.
-func (pl *plan) due(sections []*section) time.Time {
-	var due time.Time
-	for _, s := range sections {
-		if s.snapshot == nil {
-			return time.Time{}
-		}
-		cost := time.Duration(s.snapshot.Cost) * time.Millisecond
-		if at := s.snapshot.Made.Add(rest * cost); cost > cheap && at.After(due) {
-			due = at
-		}
-	}
-	return due
 }
 
 // pages writes the pages of the view to the snapshots that they belong to.

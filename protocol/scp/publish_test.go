@@ -232,6 +232,9 @@ func TestPublishAgain(t *testing.T) {
 	if err := p.press.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := p.press.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if got := p.get(t, "/sitemap.xml"); got != text {
 		t.Errorf("another process says\n%s\nnot\n%s", got, text)
 	}

@@ -1,0 +1,251 @@
+package edition
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// hooked is a store of artifacts that calls a function before each call. An error of
+// the function is that of the call.
+type hooked struct {
+	artifact.Store
+	before func() error // may be nil
+}
+
+func (h *hooked) call() error {
+	if h.before == nil {
+		return nil
+	}
+	return h.before()
+}
+
+func (h *hooked) Put(ctx context.Context, name string, r io.Reader) error {
+	if err := h.call(); err != nil {
+		return err
+	}
+	return h.Store.Put(ctx, name, r)
+}
+
+func (h *hooked) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if err := h.call(); err != nil {
+		return nil, err
+	}
+	return h.Store.Open(ctx, name, offset, length)
+}
+
+func (h *hooked) Stat(ctx context.Context, name string) (artifact.Info, error) {
+	if err := h.call(); err != nil {
+		return artifact.Info{}, err
+	}
+	return h.Store.Stat(ctx, name)
+}
+
+func (h *hooked) Delete(ctx context.Context, name string) error {
+	if err := h.call(); err != nil {
+		return err
+	}
+	return h.Store.Delete(ctx, name)
+}
+
+// wholePress publishes a list of chunks and files.
+func wholePress(site *memSite, artifacts artifact.Store) *Press {
+	rooms := []Room{{Name: "list", Publisher: listRoom{}}, {Name: "files", Publisher: &filingRoom{}}}
+	return NewPress(site.source(), rooms, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+}
+
+// consistent checks that a press serves its list, and its files.
+func consistent(t *testing.T, p *Press, want ...string) {
+	t.Helper()
+	if w := ask(t, p, "GET", "/list.txt"); w.Code != http.StatusOK || !slices.Contains(want, w.Body.String()) {
+		t.Errorf("the list: %d, %d bytes", w.Code, w.Body.Len())
+	}
+	for _, path := range p.Current().Files() {
+		if w := ask(t, p, "GET", path); w.Code != http.StatusOK || w.Body.Len() == 0 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+// A publication whose n-th call of the store fails, once or from then on, leaves the
+// edition before or the next one, for every n, also for a process that starts
+// then. The next publication has everything.
+func TestArtifactsFail(t *testing.T) {
+	full := millrace.Coded("disk-full", millrace.ErrUnavailable)
+	for once, step := range map[bool]int{true: 1, false: 5} {
+		for n := 0; ; n += step {
+			site, artifacts := tall(), &hooked{Store: newArtifacts()}
+			p := wholePress(site, artifacts)
+			publish(t, p)
+			before := listOf(t, site)
+			site.set("/x", strings.Repeat("another text ", 4000))
+			after := listOf(t, site)
+			calls := 0
+			artifacts.before = func() error {
+				if calls++; calls == n+1 || calls > n && !once {
+					return full
+				}
+				return nil
+			}
+			_, err := p.Publish(t.Context())
+			artifacts.before = nil
+			if err == nil {
+				consistent(t, p, after)
+			}
+			consistent(t, p, before, after)
+			again := wholePress(site, artifacts)
+			if err := again.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			consistent(t, again, before, after)
+			for _, p := range []*Press{p, again} {
+				publish(t, p)
+				consistent(t, p, after)
+			}
+			if calls <= n {
+				if n < 10 {
+					t.Errorf("%d calls", calls)
+				}
+				break
+			}
+		}
+	}
+}
+
+// A site whose every page changes in one batch is published as from nothing.
+func TestEveryPageChanges(t *testing.T) {
+	site := tall()
+	p := newTestPress(t, site, listRoom{}, nil)
+	publish(t, p)
+	for url := range site.view(uint64(len(site.states) - 1)).m {
+		site.set(url, strings.Repeat("other words for all of them ", 40+len(url)))
+	}
+	publish(t, p)
+	fresh := newTestPress(t, site, listRoom{}, nil)
+	if err := fresh.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, want := ask(t, p, "GET", "/list.txt"), ask(t, fresh, "GET", "/list.txt")
+	if got.Body.String() != listOf(t, site) || got.Header().Get("ETag") != want.Header().Get("ETag") {
+		t.Errorf("%d bytes with %s, want %d with %s", got.Body.Len(), got.Header().Get("ETag"), want.Body.Len(), want.Header().Get("ETag"))
+	}
+}
+
+// slowClient reads a response slowly.
+type slowClient struct {
+	*httptest.ResponseRecorder
+	rest time.Duration // for each write
+}
+
+func (c *slowClient) Write(b []byte) (int, error) {
+	time.Sleep(c.rest)
+	return c.ResponseRecorder.Write(b)
+}
+
+// A client that reads a list for an hour while all of it changes gets what it
+// began with: collection does not take its chunks.
+func TestSlowClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newMemSite(0)
+		for i := range 40 { // more than the response cache takes
+			site.set("/"+strings.Repeat("x", i+1), strings.Repeat("the water comes down to the wheel ", 400))
+		}
+		p := newTestPress(t, site, listRoom{}, nil)
+		publish(t, p)
+		want := listOf(t, site)
+		var all sync.WaitGroup
+		all.Go(func() {
+			begun := time.Now()
+			w := &slowClient{httptest.NewRecorder(), 12 * time.Minute}
+			_, err := p.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil))
+			if err != nil || w.Body.String() != want {
+				t.Errorf("%d of %d bytes: %v", w.Body.Len(), len(want), err)
+			}
+			if took := time.Since(begun); took < time.Hour {
+				t.Errorf("it took %v", took)
+			}
+		})
+		for i := range 14 {
+			time.Sleep(5 * time.Minute)
+			for url := range site.view(uint64(len(site.states) - 1)).m {
+				site.set(url, strings.Repeat("other words for all of them ", 400+len(url)+i))
+			}
+			publish(t, p)
+			p.collected = time.Time{}
+			if err := p.collect(t.Context(), nil, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all.Wait()
+	})
+}
+
+// An edition that is made while another publication deletes artifacts, at any moment
+// of that, names none that is deleted, though all of them are old and nothing named
+// them before.
+func TestCollectWhileBuilding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := 0; ; n++ {
+			st, artifacts := memory.New(nil), newArtifacts()
+			site, err := st.Site(t.Context(), "site", "https://x.test/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := func(name string, artifacts artifact.Store) (*memSite, *Press) {
+				pub, err := site.Publication(t.Context(), store.Config{Base: "https://x.test/" + name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := tall()
+				s.st, s.durable, s.name = st, pub, name
+				return s, pressIn(t, s, listRoom{}, artifacts, nil)
+			}
+			collector := &hooked{Store: artifacts}
+			first, one := open("one/", collector)
+			publish(t, one)
+			for url := range first.view(uint64(len(first.states) - 1)).m {
+				first.set(url, "")
+			}
+			first.set("/1", "nothing that it had is left")
+			publish(t, one)
+			time.Sleep(2 * grace)
+			second, two := open("two/", artifacts)
+			var builder sync.WaitGroup
+			calls := 0
+			collector.before = func() error {
+				if calls++; calls == n+1 {
+					builder.Go(func() { publish(t, two) })
+					synctest.Wait() // it has made its artifacts, and waits for the lease
+				}
+				return nil
+			}
+			one.collected = time.Time{}
+			if err := one.collect(t.Context(), nil, time.Now()); err != nil {
+				t.Error(err)
+			}
+			builder.Wait()
+			if calls <= n {
+				if n < 3 {
+					t.Errorf("%d calls", calls)
+				}
+				break
+			}
+			if w := ask(t, two, "GET", "/list.txt"); w.Code != http.StatusOK || w.Body.String() != listOf(t, second) {
+				t.Errorf("at call %d: %d, %d bytes", n, w.Code, w.Body.Len())
+			}
+		}
+	})
+}

@@ -1,0 +1,224 @@
+package edition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/andybalholm/brotli"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lease"
+)
+
+// deferringRoom is a memRoom with a deferred file that names the pages of a view.
+type deferringRoom struct {
+	memRoom
+	begun chan struct{} // if not nil, gets a value when a file is begun, and
+	end   chan struct{} // the file waits for one
+}
+
+func (r *deferringRoom) Files(ctx context.Context, _ millrace.View, _ time.Time, s millrace.Shelf) (time.Time, error) {
+	index := ""
+	if held := s.Held(); len(held) > 0 {
+		last := held[len(held)-1]
+		s.Keep(last)
+		index = last.Path
+	}
+	return time.Time{}, s.Put(ctx, &millrace.Document{
+		Path: "/index.txt", Header: http.Header{"Content-Type": {"text/plain"}},
+		Parts: millrace.Whole(index, func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, index)
+			return err
+		}),
+	})
+}
+
+func (r *deferringRoom) Deferred(ctx context.Context, view millrace.View, _ time.Time, s millrace.Shelf) error {
+	path := fmt.Sprint("/files/", view.Site().Seq)
+	for _, f := range s.Held() {
+		if f.Path == path {
+			return nil
+		}
+	}
+	d, err := s.Draft()
+	if err != nil {
+		return err
+	}
+	defer d.Discard()
+	if r.begun != nil {
+		r.begun <- struct{}{}
+		<-r.end
+	}
+	_, err = d.Finish(ctx, []byte(path), millrace.File{ETag: "x"}, []string{""}, func(_, _ string) string { return path })
+	return err
+}
+
+// A deferred file holds up no publication, and is published once it is made.
+func TestDeferredFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site, room := newMemSite(4), &deferringRoom{begun: make(chan struct{}), end: make(chan struct{})}
+		p := newTestPress(t, site, room, nil)
+		run(t, p)
+		<-room.begun // for the first edition
+		site.set("/1", "changed")
+		time.Sleep(5 * time.Second)
+		if w := ask(t, p, "GET", "/odd.txt"); !strings.Contains(w.Body.String(), "changed") {
+			t.Error("a publication waits for a deferred file")
+		}
+		if w := ask(t, p, "GET", "/index.txt"); w.Body.Len() > 0 {
+			t.Errorf("named before it is made: %s", w.Body)
+		}
+		room.end <- struct{}{}
+		<-room.begun // for the second
+		time.Sleep(5 * time.Second)
+		if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" || ask(t, p, "GET", "/files/4").Body.String() != "/files/4" {
+			t.Errorf("not published: %s", w.Body)
+		}
+		room.end <- struct{}{}
+		time.Sleep(5 * time.Second)
+		if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/5" {
+			t.Errorf("not replaced: %s", w.Body)
+		}
+	})
+}
+
+// Publish returns with the deferred files.
+func TestPublishDeferred(t *testing.T) {
+	site := newMemSite(4)
+	p := newTestPress(t, site, &deferringRoom{}, nil)
+	publish(t, p)
+	if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" {
+		t.Errorf("%q", w.Body)
+	}
+	if changed, err := p.Publish(t.Context()); changed || err != nil {
+		t.Errorf("nothing to publish: %t %v", changed, err)
+	}
+}
+
+// A deferred file that was made before its edition could be published is
+// published with the next.
+func TestDeferredBeforeFailure(t *testing.T) {
+	site := newMemSite(4)
+	p := newTestPress(t, site, &deferringRoom{}, nil)
+	if _, _, err := p.publish(t.Context(), lease.Wait); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.deferFiles(t.Context(), lease.Hold); err != nil {
+		t.Fatal(err)
+	}
+	site.casHook = func() error { return errNoLuck }
+	if _, _, err := p.publish(t.Context(), lease.Wait); !errors.Is(err, errNoLuck) {
+		t.Fatal(err)
+	}
+	site.casHook = nil
+	if _, _, err := p.publish(t.Context(), lease.Wait); err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" {
+		t.Errorf("%q", w.Body)
+	}
+}
+
+// A chunked document is offered in brotli once it was asked for in it, until it
+// changes; other processes offer it, too.
+func TestDeferredBrotli(t *testing.T) {
+	site, artifacts := tall(), newArtifacts()
+	p := pressIn(t, site, listRoom{}, artifacts, nil)
+	publish(t, p)
+	coding := func(p *Press) string {
+		t.Helper()
+		w := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
+		got := w.Header().Get("Content-Encoding")
+		if got == "br" {
+			body, err := io.ReadAll(brotli.NewReader(w.Body))
+			if err != nil || string(body) != listOf(t, site) {
+				t.Errorf("%d bytes of brotli: %v", len(body), err)
+			}
+		}
+		return got
+	}
+	work := func() {
+		t.Helper()
+		if err := p.deferBrotli(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		publish(t, p)
+	}
+	ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip")
+	work()
+	if got := coding(p); got != "gzip" {
+		t.Errorf("before it was asked for: %q", got)
+	}
+	work()
+	other := pressIn(t, site, listRoom{}, artifacts, nil)
+	if err := other.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := coding(p), coding(other); a != "br" || b != "br" {
+		t.Errorf("after: %q, and %q of another process", a, b)
+	}
+	p.collected = time.Time{}
+	if err := p.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
+		t.Fatal(err)
+	}
+	if got := coding(p); got != "br" {
+		t.Errorf("after collection: %q", got)
+	}
+	site.set("/x", "another text")
+	publish(t, p)
+	if got := coding(p); got != "gzip" {
+		t.Errorf("of another document: %q", got)
+	}
+}
+
+// Deferred work uses a tenth of a processor at most.
+func TestDeferredPace(t *testing.T) {
+	var jobs []time.Time
+	synctest.Test(t, func(t *testing.T) {
+		site := newMemSite(4)
+		p := newTestPress(t, site, &pacedRoom{jobs: &jobs}, nil)
+		run(t, p)
+		for range 12 {
+			time.Sleep(time.Second)
+			site.set("/1", fmt.Sprint(time.Now()))
+		}
+	})
+	if len(jobs) < 2 {
+		t.Fatalf("%d jobs", len(jobs))
+	}
+	for i := 1; i < len(jobs); i++ {
+		if rest := jobs[i].Sub(jobs[i-1]); rest < restPerWork*pacedWork {
+			t.Errorf("%v between two jobs of %v", rest, pacedWork)
+		}
+	}
+}
+
+// pacedRoom has deferred work of some processor time.
+type pacedRoom struct {
+	memRoom
+	jobs *[]time.Time
+}
+
+const pacedWork = 30 * time.Millisecond
+
+func (r *pacedRoom) Files(context.Context, millrace.View, time.Time, millrace.Shelf) (time.Time, error) {
+	return time.Time{}, nil
+}
+
+func (r *pacedRoom) Deferred(context.Context, millrace.View, time.Time, millrace.Shelf) error {
+	*r.jobs = append(*r.jobs, time.Now())
+	for spent := time.Duration(0); spent < pacedWork; {
+		spent += processorTime(func() {
+			for range 1 << 20 {
+			}
+		})
+	}
+	return nil
+}
