@@ -30,7 +30,8 @@ type publisher struct {
 	rate   string // crawl_rate
 	o      protocol.PublisherOptions
 	paths  []priority
-	most   int              // changes of a day that has a delta
+	most   int // changes of a day that has a delta
+	counts dayChanges
 	now    func() time.Time // which days there have been: no document says it
 }
 
@@ -76,7 +77,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		docs := p.lists(v)
-		days, err := changedDays(ctx, v)
+		days, err := p.counts.of(ctx, v, p.most)
 		if err != nil {
 			yield(nil, fmt.Errorf("%s: deltas: %w", Name, err))
 			return

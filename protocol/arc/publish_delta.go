@@ -3,11 +3,13 @@ package arc
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"io"
 	"iter"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -29,7 +31,7 @@ const (
 type day struct {
 	start  time.Time
 	since  uint64 // the last sequence number before it
-	n      int    // of changes that no other has followed
+	n      int    // of changes that no other has followed; more than a delta may have if there are too many
 	newest time.Time
 	pages  *dayPages // those of the day that was read last
 }
@@ -41,18 +43,41 @@ type dayPages struct {
 	urls []string
 }
 
-// changedDays gives the days that have deltas, in order: up to that of the
-// newest change, and as far back as the log reaches, which is not before its
-// first entry: what the site was then nobody knows, and whoever has read it then
-// reads the list. It takes one pass over what has changed since.
-func changedDays(ctx context.Context, v millrace.View) ([]*day, error) {
+// dayChanges remembers what the days of a log have, so that an edition reads only the
+// days of which a page has changed since the last one. It is safe for concurrent
+// use.
+type dayChanges struct {
+	mu    sync.Mutex
+	epoch string
+	seq   uint64 // of the view that it is right for
+	days  map[time.Time]*counted
+}
+
+// counted is what a day has.
+type counted struct {
+	n      int // one more than it may be if there are too many
+	newest time.Time
+	pages  []uint64 // hashes of the URLs, sorted; nil if there are too many
+	until  uint64   // up to this sequence number there are too many
+}
+
+// of returns the days that have deltas, in order: up to that of the newest
+// change, and as far back as the log reaches, which is not before its first entry:
+// no log says what the site was before, and a client that read it then reads the
+// list. most is how many changes a delta may have.
+func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day, error) {
 	site := v.Site()
 	if site.Time.IsZero() {
 		return nil, nil
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.follow(ctx, v, most); err != nil {
+		return nil, err
+	}
 	last := site.Time.UTC().Truncate(dayLength)
 	for start := last.Add(-(horizon - 1) * dayLength); !start.After(last); start = start.Add(dayLength) {
-		days, err := daysSince(ctx, v, start, last)
+		days, err := h.since(ctx, v, start, last, most)
 		if err == nil || !errors.Is(err, millrace.ErrConflict) {
 			return days, err
 		}
@@ -60,7 +85,48 @@ func changedDays(ctx context.Context, v millrace.View) ([]*day, error) {
 	return nil, nil // the log begins today
 }
 
-func daysSince(ctx context.Context, v millrace.View, start, last time.Time) ([]*day, error) {
+// follow forgets the days that another view has otherwise.
+func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) error {
+	site := v.Site()
+	from := h.seq
+	fresh := h.days == nil || h.epoch != site.Epoch || site.Seq < h.seq
+	h.epoch, h.seq = site.Epoch, site.Seq
+	today := site.Time.UTC().Truncate(dayLength)
+	n := 0
+	if !fresh {
+		for c, err := range v.Changes(ctx, site.At(from)) {
+			if errors.Is(err, millrace.ErrConflict) || n > most {
+				fresh = true
+				break
+			} else if err != nil {
+				h.days = nil
+				return err
+			}
+			n++
+			sum := hashOf(c.URL)
+			for at, d := range h.days {
+				if _, has := slices.BinarySearch(d.pages, sum); has || d.pages != nil && at.Equal(c.Time.UTC().Truncate(dayLength)) {
+					delete(h.days, at)
+				}
+			}
+		}
+	}
+	if fresh {
+		h.days = make(map[time.Time]*counted)
+	}
+	for at, d := range h.days {
+		if d.pages == nil && site.Seq > d.until || today.Sub(at) >= horizon*dayLength {
+			delete(h.days, at)
+		}
+	}
+	return nil
+}
+
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(url string) uint64 { return maphash.String(hashSeed, url) }
+
+func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last time.Time, most int) ([]*day, error) {
 	site := v.Site()
 	var days []*day
 	pages := new(dayPages)
@@ -70,26 +136,57 @@ func daysSince(ctx context.Context, v millrace.View, start, last time.Time) ([]*
 			return nil, err
 		}
 		if since == 0 {
-			days, start = nil, at
+			days = nil
 		}
 		days = append(days, &day{start: at, since: since, newest: at, pages: pages})
 	}
-	for c, err := range v.Changes(ctx, site.At(days[0].since)) {
+	for _, err := range v.Changes(ctx, site.At(days[0].since)) {
 		if err != nil {
-			return nil, err
+			return nil, err // the log does not reach so far
 		}
-		i := int(c.Time.Sub(start) / dayLength)
-		if c.Kind == millrace.Mark || i < 0 || i >= len(days) {
-			continue
+		break
+	}
+	for _, d := range days {
+		is := h.days[d.start]
+		if is == nil {
+			var err error
+			if is, err = count(ctx, v, d, most); err != nil {
+				return nil, err
+			}
+			h.days[d.start] = is
 		}
-		d := days[i]
-		d.n++
-		if c.Time.After(d.newest) {
-			d.newest = c.Time
+		if d.n = is.n; is.newest.After(d.newest) {
+			d.newest = is.newest
 		}
 	}
 	days[len(days)-1].newest = site.Time // what has changed the list has changed its newest delta
 	return days, nil
+}
+
+// count reads what a day has. Of a day with too many changes it reads twice as many
+// as there may be: each later change takes one away at most.
+func count(ctx context.Context, v millrace.View, d *day, most int) (*counted, error) {
+	site := v.Site()
+	is := &counted{pages: []uint64{}}
+	for c, err := range v.Changes(ctx, site.At(d.since)) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength || is.n > 2*most {
+			break // the log is in order
+		}
+		is.n++
+		is.pages = append(is.pages, hashOf(c.URL))
+		if c.Time.After(is.newest) {
+			is.newest = c.Time
+		}
+	}
+	if is.n > most {
+		is.until = site.Seq + uint64(is.n-most-1) //nolint:gosec // not negative
+		is.n, is.pages = most+1, nil
+	}
+	slices.Sort(is.pages)
+	return is, nil
 }
 
 // delta returns the delta of a day (E.8). Its entries are in the order of
