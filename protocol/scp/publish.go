@@ -65,8 +65,12 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 	}
 }
 
+// atOnce is the number of pages up to which the snapshots of a site are made with
+// each edition. They cost some milliseconds.
+const atOnce = 500
+
 // Files makes the delta of the present period, the last delta of the period before,
-// snapshots of sections that have none, and the sitemap that names them and the
+// snapshots of sections that have none, or of a small site, and the sitemap that names them and the
 // newest snapshot of each section. What has
 // been replaced stays for as long as the sitemap has said, within bounds, unless a
 // page of it is gone. Of a site whose pages are on another origin than the documents
@@ -82,8 +86,10 @@ func (p *publisher) Files(ctx context.Context, v millrace.View, now time.Time, s
 	if err := pl.look(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: what has changed: %w", Name, err)
 	}
-	// A sitemap without the snapshot of a section would read as a smaller site.
-	if err := pl.snapshots(ctx, func(s *section) bool { return s.snapshot == nil }); err != nil {
+	// A sitemap without the snapshot of a section would read as a smaller site. Clients
+	// that learn of a change by other documents find it in the snapshots of a small site.
+	small := pl.sections[0].pages <= atOnce
+	if err := pl.snapshots(ctx, func(s *section) bool { return s.snapshot == nil || small && s.touched }); err != nil {
 		return time.Time{}, fmt.Errorf("%s: snapshots: %w", Name, err)
 	}
 	for _, s := range pl.sections {
