@@ -64,12 +64,13 @@ func (d *large) beyond(ctx context.Context, store artifact.Store, other *large, 
 }
 
 // exists returns a function that returns an error if an artifact is absent or has
-// another size.
+// another size. It deletes one that has another size, which Put would keep.
 func (p *Press) exists(ctx context.Context) func(name string, size int64) error {
 	return func(name string, size int64) error {
 		info, err := p.artifacts.Stat(ctx, name)
 		if err == nil && size >= 0 && info.Size != size {
 			err = fmt.Errorf("%s has %d bytes, not %d: %w", name, info.Size, size, millrace.ErrInvalid)
+			err = errors.Join(err, p.artifacts.Delete(ctx, name))
 		}
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
@@ -374,7 +375,7 @@ func decodeNode(raw []byte) ([]branch, error) {
 	return out, nil
 }
 
-// children reads a node.
+// children reads a node. It deletes one that is damaged.
 func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, error) {
 	r, err := store.Open(ctx, b.node(), 0, -1)
 	if err != nil {
@@ -386,7 +387,8 @@ func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, e
 		return nil, err
 	}
 	if sha256.Sum256(raw) != b.Sum {
-		return nil, fmt.Errorf("%s: %w: it is damaged", b.node(), millrace.ErrInvalid)
+		err := fmt.Errorf("%s: %w: it is damaged", b.node(), millrace.ErrInvalid)
+		return nil, errors.Join(err, store.Delete(ctx, b.node())) // else Put would keep it
 	}
 	return decodeNode(raw)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -100,6 +101,13 @@ var losses = map[string]func(t *testing.T, p *Press, name string){
 			t.Fatal(err)
 		}
 	},
+	"cut": func(t *testing.T, p *Press, name string) {
+		t.Helper()
+		err := p.artifacts.Delete(t.Context(), name)
+		if err := errors.Join(err, p.artifacts.Put(t.Context(), name, strings.NewReader("half"))); err != nil {
+			t.Fatal(err)
+		}
+	},
 }
 
 // A chunk that is missing or damaged is no answer, and is made again.
@@ -153,6 +161,47 @@ func TestChunkLostAtStart(t *testing.T) {
 	}
 	if got := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity"); got.Body.String() != listOf(t, site) {
 		t.Errorf("%d bytes", got.Body.Len())
+	}
+}
+
+// Whichever artifact is missing or damaged, the next edition is published, by a
+// process that runs and by one that starts.
+func TestPublishAfterLoss(t *testing.T) {
+	for name, lose := range losses {
+		for _, suffix := range []string{chunkSuffix, nodeSuffix, fileSuffix} {
+			for _, starts := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, " ", suffix, " ", starts), func(t *testing.T) {
+					site, dir := tall(), newArtifacts()
+					p := wholePress(site, dir)
+					publish(t, p)
+					i := slices.IndexFunc(stored(t, p), func(n string) bool { return strings.HasSuffix(n, suffix) })
+					if i < 0 {
+						t.Fatalf("no artifact %s", suffix)
+					}
+					lose(t, p, stored(t, p)[i])
+					if starts {
+						p = wholePress(site, dir)
+						if err := p.Refresh(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for _, path := range append(p.Current().Files(), p.Current().Large()...) {
+						if starts && name != "damaged" { // which only a request finds
+							break
+						}
+						_, _ = p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+					}
+					publish(t, p)
+					consistent(t, p, listOf(t, site))
+					if got := p.Damaged(); len(got) > 0 {
+						t.Errorf("damaged: %q", got)
+					}
+					site.set("/x", "another text")
+					publish(t, p)
+					consistent(t, p, listOf(t, site))
+				})
+			}
+		}
 	}
 }
 
