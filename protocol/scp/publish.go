@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -27,6 +28,9 @@ type publisher struct {
 	frequency string   // "" = as often as the site changes
 	bare      bool     // without checksum
 	filesURL  string   // absolute, without "/" at its end; "" = the documents' base
+
+	mu   sync.Mutex
+	last division // of the view that was divided last; guarded by mu
 }
 
 var _ millrace.Filer = (*publisher)(nil)

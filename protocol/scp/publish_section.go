@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
 )
 
 // every is the section of all pages.
@@ -33,12 +34,33 @@ type section struct {
 	listed   []*group
 }
 
-// sections divides a site: by its first path segments, or by prefixes that were
-// configured. byKey finds the section of a page; all pages are also in the
-// first section of the list, which is "all".
-func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
+// division holds the pages of the sections of a view, by key.
+type division struct {
+	site   millrace.Site
+	total  int
+	counts map[string]int // not to be changed
+}
+
+// division returns the division of a view. It reads all tags unless the same pages
+// have one as in the view before.
+func (p *publisher) division(ctx context.Context, v millrace.View) (division, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, same, err := protocol.SameTags(ctx, v, Name, p.last.site)
+	next := division{site: v.Site(), total: p.last.total, counts: p.last.counts}
+	if err == nil && !same {
+		next.total, next.counts, err = p.count(ctx, v)
+	}
+	if err == nil {
+		p.last = next
+	}
+	return next, err
+}
+
+// count counts the pages of a view, and of each section by key.
+func (p *publisher) count(ctx context.Context, v millrace.View) (total int, counts map[string]int, err error) {
 	base := v.Site().Base
-	counts, total := map[string]int{}, 0
+	counts = map[string]int{}
 	run, n := "", 0
 	end := func() {
 		if _, known := counts[run]; run != "" && (known || n >= minSection && len(counts) < maxCounted) {
@@ -48,7 +70,7 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 	}
 	for t, err := range v.Tags(ctx, Name, "") {
 		if err != nil {
-			return nil, nil, err
+			return 0, nil, err
 		}
 		total++
 		key := p.key(canon.Relative(base, t.URL))
@@ -59,6 +81,18 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 		n++
 	}
 	end()
+	return total, counts, nil
+}
+
+// divide divides a site into sections: by its first path segments, or by prefixes
+// that were configured. byKey finds the section of a page; all pages are also in
+// the first section of the list, which is "all".
+func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
+	d, err := p.division(ctx, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	counts := d.counts
 	keys := make([]string, 0, len(counts))
 	for k := range counts {
 		keys = append(keys, k)
@@ -71,7 +105,7 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 	})
 	keys = keys[:min(len(keys), maxSections)]
 	slices.Sort(keys)
-	list = []*section{{name: every, pages: total}}
+	list = []*section{{name: every, pages: d.total}}
 	byKey = map[string]*section{}
 	taken := map[string]bool{every: true}
 	for _, k := range keys {

@@ -78,10 +78,10 @@ func (p *publisher) tag(ctx context.Context, v millrace.View, identity string) (
 	return &t, nil
 }
 
-// tags yields the tags of all pages that have Markdown.
-func tags(ctx context.Context, v millrace.View) iter.Seq2[millrace.Tag, error] {
+// tags yields the tags of the pages after one that have Markdown.
+func tags(ctx context.Context, v millrace.View, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
-		for t, err := range v.Tags(ctx, Name, "") {
+		for t, err := range v.Tags(ctx, Name, after) {
 			if err != nil {
 				yield(t, fmt.Errorf("%s: the pages: %w", Name, err))
 				return
@@ -124,7 +124,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 				return
 			}
 		}
-		for t, err := range tags(ctx, v) {
+		for t, err := range tags(ctx, v, "") {
 			if err != nil {
 				yield(nil, err)
 				return

@@ -3,15 +3,17 @@ package web
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/subtle"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/protocol"
 )
 
 const (
@@ -34,7 +36,7 @@ const (
 // new page changes the files of the folders that it is in, and no others.
 type plan struct {
 	root *index
-	dirs map[string]*index // by path, those that cover it
+	dirs map[string]bool // folders with a file of their own
 }
 
 // index is a file of llms.txt.
@@ -50,13 +52,35 @@ type index struct {
 type piece struct {
 	after, first, last string // identities; the pages after after up to last
 	pages, cost        int
-	sum                [sha256.Size]byte // of the pages and their tags
+	costs              uint64            // XOR of hashes of each page and its cost
+	sum                [sha256.Size]byte // XOR of hashes of each page and its tag
 	list               *index
 }
 
-// sumOf returns the hash of what follows what has a hash.
-func sumOf(before [sha256.Size]byte, next []byte) [sha256.Size]byte {
-	return sha256.Sum256(append(before[:], next...))
+// seed is that of piece.costs, which no file depends on.
+var seed = maphash.MakeSeed()
+
+// pieceOf returns the piece of one page.
+func pieceOf(site millrace.Site, t millrace.Tag) piece {
+	identity := canon.Relative(site.Base, t.URL)
+	name := documentName(identity, t.N)
+	_, cost := told(t.Value)
+	cost += len(strings.TrimSuffix(site.Docs, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
+	return piece{
+		first: identity, last: identity, pages: 1, cost: cost,
+		costs: maphash.String(seed, identity+"\n"+strconv.Itoa(cost)),
+		sum:   sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N)),
+	}
+}
+
+// join adds the pages of the next piece to a piece. The sums do not depend on the
+// order of joins, so that a piece has the same ones when it is read again.
+func (p *piece) join(next *piece) {
+	p.last = next.last
+	p.pages += next.pages
+	p.cost += next.cost
+	p.costs ^= next.costs
+	subtle.XORBytes(p.sum[:], p.sum[:], next.sum[:])
 }
 
 // folder is a part of a site while its pages come.
@@ -70,38 +94,34 @@ type folder struct {
 // of the pieces alone.
 func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 	site := v.Site()
-	docs := len(strings.TrimSuffix(site.Docs, "/"))
-	pl := &plan{dirs: map[string]*index{}}
+	pl := &plan{dirs: map[string]bool{}}
 	stack := []*folder{{dir: "/"}}
-	total, pages, last, sum := 0, 0, "", [sha256.Size]byte{}
-	for t, err := range tags(ctx, v) {
+	var all piece
+	headings := 0
+	for t, err := range tags(ctx, v, "") {
 		if err != nil {
 			return nil, err
 		}
-		identity := canon.Relative(site.Base, t.URL)
-		dir := folderOf(identity)
+		page := pieceOf(site, t)
+		page.after = all.last
+		dir := folderOf(page.last)
 		for !strings.HasPrefix(dir, stack[len(stack)-1].dir) {
 			stack = pl.close(stack)
 		}
 		for top := stack[len(stack)-1]; top.dir != dir; top = stack[len(stack)-1] {
 			next, _, _ := strings.Cut(dir[len(top.dir):], "/")
 			stack = append(stack, &folder{dir: top.dir + next + "/"})
-			total += headSpace
+			headings += headSpace
 		}
-		name := documentName(identity, t.N)
-		_, cost := told(t.Value)
-		cost += docs + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
-		page := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N))
-		sum = sumOf(sum, page[:])
-		stack[len(stack)-1].add(piece{after: last, first: identity, last: identity, pages: 1, cost: cost, sum: page})
-		total, pages, last = total+cost, pages+1, identity
+		stack[len(stack)-1].add(page)
+		all.join(&page)
 	}
 	for len(stack) > 1 {
 		stack = pl.close(stack)
 	}
-	if total <= maxLines {
-		pl.dirs = map[string]*index{}
-		stack[0].pieces = []piece{{last: last, pages: pages, cost: total, sum: sum}}
+	if all.cost+headings <= maxLines {
+		pl.dirs = map[string]bool{}
+		stack[0].pieces = []piece{all}
 	}
 	pl.root = pl.list(stack[0])
 	return pl, nil
@@ -127,7 +147,7 @@ func (f *folder) add(p piece) {
 	if n := len(f.pieces); n > 0 && p.list == nil {
 		last := &f.pieces[n-1]
 		if last.list == nil && last.last == p.after && last.cost+p.cost <= maxPiece {
-			last.last, last.pages, last.cost, last.sum = p.last, last.pages+p.pages, last.cost+p.cost, sumOf(last.sum, p.sum[:])
+			last.join(&p)
 			return
 		}
 	}
@@ -151,10 +171,13 @@ func (pl *plan) close(stack []*folder) []*folder {
 	return stack[:len(stack)-1]
 }
 
+// fileOf returns the path of the file of a folder.
+func fileOf(dir string) string { return dir + "llms.txt" }
+
 // list makes the file of a folder, with its parts.
 func (pl *plan) list(f *folder) *index {
-	l := &index{path: f.dir + "llms.txt", dir: f.dir}
-	pl.dirs[f.dir] = l
+	l := &index{path: fileOf(f.dir), dir: f.dir}
+	pl.dirs[f.dir] = true
 	l.fill(f.dir+"llms", f.pieces)
 	return l
 }
@@ -208,41 +231,94 @@ func (pl *plan) files() []*index {
 // folder that has one.
 func (pl *plan) covering(identity string) string {
 	for dir := folderOf(identity); dir != ""; {
-		if l := pl.dirs[dir]; l != nil {
-			return l.path
+		if pl.dirs[dir] {
+			return fileOf(dir)
 		}
 		dir = dir[:strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/')+1]
 	}
 	return listPath
 }
 
+// edited returns the file for a later view, with the pieces read again that hold
+// changed pages. It returns nil if a page has another cost, because the bounds of
+// the pieces depend on it. l stays as it is.
+func (l *index) edited(ctx context.Context, v millrace.View, changed []string) (_ *index, err error) {
+	next := *l
+	next.parts, next.pieces = slices.Clone(l.parts), slices.Clone(l.pieces)
+	for i, part := range l.parts {
+		if next.parts[i], err = part.edited(ctx, v, changed); next.parts[i] == nil {
+			return nil, err
+		}
+	}
+	for i := range next.pieces {
+		p := &next.pieces[i]
+		at, _ := slices.BinarySearch(changed, p.after+"\x00") // the first one after it
+		if at == len(changed) || changed[at] > p.last {
+			continue
+		}
+		if p.list != nil {
+			if p.list, err = p.list.edited(ctx, v, changed); p.list == nil {
+				return nil, err
+			}
+		} else if same, err := p.read(ctx, v); !same {
+			return nil, err
+		}
+	}
+	return &next, nil
+}
+
+// read reads the pages of a piece again. It reports whether each has the same cost
+// as before.
+func (p *piece) read(ctx context.Context, v millrace.View) (bool, error) {
+	site := v.Site()
+	var again piece
+	for t, err := range tags(ctx, v, p.after) {
+		if err != nil {
+			return false, err
+		}
+		page := pieceOf(site, t)
+		if page.last > p.last {
+			break
+		}
+		again.join(&page)
+	}
+	p.sum = again.sum
+	return again.pages == p.pages && again.costs == p.costs, nil
+}
+
 // plans keeps the plan of the view that was asked for last: it is made with the
 // edition, and read with every page.
 type plans struct {
 	mu   sync.Mutex
-	key  planKey
+	site millrace.Site
 	last *plan
 }
 
-type planKey struct {
-	base, docs, epoch string
-	seq               uint64
-	time              time.Time
-	pages             int
-}
-
 func (m *plans) of(ctx context.Context, v millrace.View) (*plan, error) {
-	site := v.Site()
-	key := planKey{site.Base, site.Docs, site.Epoch, site.Seq, site.Time, site.Pages}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.last != nil && m.key == key {
+	changed, same, err := protocol.SameTags(ctx, v, Name, m.site)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the pages: %w", Name, err)
+	}
+	if same && len(changed) == 0 {
 		return m.last, nil
 	}
-	pl, err := planOf(ctx, v)
-	if err != nil {
-		return nil, err
+	var pl *plan
+	if same {
+		root, err := m.last.root.edited(ctx, v, changed)
+		if err != nil {
+			return nil, err
+		}
+		if root != nil {
+			pl = &plan{root, m.last.dirs}
+		}
 	}
-	m.key, m.last = key, pl
+	if pl == nil {
+		if pl, err = planOf(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	m.site, m.last = v.Site(), pl
 	return pl, nil
 }

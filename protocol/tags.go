@@ -1,0 +1,52 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
+)
+
+// maxChanged is the most changes that [SameTags] reads.
+const maxChanged = 1000
+
+// SameTags reports whether v has tags of a protocol for the same pages as an
+// earlier view of the same log. last is the earlier view's description. If it
+// reports true, changed lists the identities of the pages that changed in between,
+// sorted: only their tags can differ, and no tag differs in N. If it reports false,
+// the pages may differ. It also reports false if last is newer or of another log,
+// if the log no longer reaches back to it, or if more than 1,000 pages changed.
+func SameTags(ctx context.Context, v millrace.View, name string, last millrace.Site) (changed []string, same bool, err error) {
+	site := v.Site()
+	// A log that continues another one can have other tags without a change.
+	if site.Epoch != last.Epoch || site.Base != last.Base || site.Docs != last.Docs || site.Tagged[name] != last.Tagged[name] || site.Seq < last.Seq {
+		return nil, false, nil
+	}
+	if site.Seq == last.Seq {
+		return nil, site.Time.Equal(last.Time) && site.Pages == last.Pages, nil
+	}
+	// If each changed page has a tag, every page that had one still has. No other page
+	// has one then, because their number is the same.
+	for c, err := range v.Changes(ctx, site.At(last.Seq)) {
+		if err == nil && c.Kind == millrace.Mark {
+			continue
+		}
+		if len(changed) == maxChanged {
+			return nil, false, nil
+		}
+		if err == nil {
+			_, err = v.Tag(ctx, name, c.URL) // a deleted page has none
+		}
+		if errors.Is(err, millrace.ErrConflict) || errors.Is(err, millrace.ErrNotFound) {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		changed = append(changed, canon.Relative(site.Base, c.URL))
+	}
+	slices.Sort(changed)
+	return changed, true, nil
+}
