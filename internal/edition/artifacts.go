@@ -41,6 +41,19 @@ func (m *manifest) beyond(ctx context.Context, store artifact.Store, other *mani
 	return nil
 }
 
+// found is like beyond, but it leaves out documents of which a node is missing or
+// damaged: all of their artifacts are made again.
+func (m *manifest) found(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
+	for i := range m.Documents {
+		part := manifest{Documents: m.Documents[i : i+1]}
+		err := part.beyond(ctx, store, other, f)
+		if err != nil && !unreadable(err) {
+			return err
+		}
+	}
+	return (&manifest{Shelf: m.Shelf}).beyond(ctx, store, other, f)
+}
+
 // beyond calls f for every artifact of the document that another does not have.
 func (d *large) beyond(ctx context.Context, store artifact.Store, other *large, f func(name string, size int64) error) error {
 	for ; d != nil; d = d.Keyed {
@@ -61,6 +74,12 @@ func (d *large) beyond(ctx context.Context, store artifact.Store, other *large, 
 		}
 	}
 	return nil
+}
+
+// unreadable reports whether an error is that of an artifact that is missing or
+// damaged.
+func unreadable(err error) bool {
+	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrInvalid)
 }
 
 // exists returns a function that returns an error if an artifact is absent or has
@@ -126,7 +145,7 @@ func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) e
 			}
 			if err == nil && m.Format == manifestFormat {
 				m.index()
-				err = m.beyond(ctx, p.artifacts, ed.manifest, need)
+				err = m.found(ctx, p.artifacts, ed.manifest, need)
 			}
 			if err != nil {
 				return err

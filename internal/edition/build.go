@@ -91,6 +91,9 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 			earlier = &old.Chunks
 		}
 		chunks, err := cut(ctx, p.artifacts, parts, earlier, changed)
+		if earlier != nil && unreadable(err) { // nobody has asked for the document since
+			chunks, err = cut(ctx, p.artifacts, parts, nil, nil)
+		}
 		if err != nil {
 			return fmt.Errorf("building %s: %w", d.Path, err)
 		}
@@ -98,7 +101,7 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 		if etag == "" {
 			next.ETag = chunks.etag()
 		}
-		if c, ok := made.brotli[next.ETag]; ok {
+		if c, ok := made.brotli[next.ETag]; ok && p.exists(ctx)(c.name(), c.Size) == nil {
 			next.Brotli = &c
 		}
 		switch {

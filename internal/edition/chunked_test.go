@@ -205,6 +205,29 @@ func TestPublishAfterLoss(t *testing.T) {
 	}
 }
 
+// A node that is missing or damaged, and that no request has found, stops neither the
+// next edition nor collection.
+func TestPublishAfterLostNode(t *testing.T) {
+	for name, lose := range losses {
+		t.Run(name, func(t *testing.T) {
+			site, dir := tall(), newArtifacts()
+			p := wholePress(site, dir)
+			publish(t, p)
+			last := stored(t, p)
+			lose(t, p, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])
+			other := NewPress(site.source(), []Room{{Name: "other", Publisher: &filingRoom{}}}, dir, nil)
+			publish(t, other)
+			other.collected = time.Time{}
+			if err := other.collect(t.Context(), nil, time.Now().Add(grace+time.Minute)); err != nil {
+				t.Errorf("collection: %v", err)
+			}
+			site.set("/x", "another text")
+			publish(t, p)
+			consistent(t, p, listOf(t, site))
+		})
+	}
+}
+
 // Collection deletes what no edition of the store needs, after its grace, and
 // never what a builder has found or made meanwhile.
 func TestCollectChunks(t *testing.T) {

@@ -178,6 +178,27 @@ func TestDeferredBrotli(t *testing.T) {
 	}
 }
 
+// Brotli that is lost before it is published stops no publication.
+func TestDeferredBrotliLost(t *testing.T) {
+	site := tall()
+	p := newTestPress(t, site, listRoom{}, nil)
+	publish(t, p)
+	ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
+	if err := p.deferBrotli(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.made().brotli {
+		losses["missing"](t, p, c.name())
+	}
+	publish(t, p)
+	if w := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br"); w.Header().Get("Content-Encoding") != "gzip" {
+		t.Errorf("%s", w.Header())
+	}
+	if made := p.made(); !made.empty() {
+		t.Error("it is still to be published")
+	}
+}
+
 // Deferred work uses a tenth of a processor at most.
 func TestDeferredPace(t *testing.T) {
 	var jobs []time.Time
