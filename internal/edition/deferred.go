@@ -2,7 +2,6 @@ package edition
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"maps"
@@ -109,11 +108,12 @@ func (p *Press) deferFiles(ctx context.Context, by holder) error {
 	if ed == nil {
 		return nil
 	}
-	name := (*p.publication.Load()).Name() + " deferred"
-	if ed.mended {
-		name += rand.Text()
+	if ed.mended { // the files are of this process alone
+		by = func(ctx context.Context, _ store.Leases, _ string, f func(ctx context.Context, l store.Lease) error) error {
+			return f(ctx, store.Lease{})
+		}
 	}
-	return by(ctx, p.from.Store.Leases(), name, func(ctx context.Context, _ store.Lease) error {
+	return by(ctx, p.from.Store.Leases(), (*p.publication.Load()).Name()+" deferred", func(ctx context.Context, _ store.Lease) error {
 		for _, room := range p.rooms {
 			filer, ok := room.Publisher.(millrace.Filer)
 			if !ok {
