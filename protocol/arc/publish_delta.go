@@ -3,7 +3,6 @@ package arc
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"io"
 	"iter"
 	"slices"
@@ -33,33 +32,29 @@ type day struct {
 	since  uint64 // the last sequence number before it
 	n      int    // of changes that no other has followed; more than a delta may have if there are too many
 	newest time.Time
-	pages  *dayPages // those of the day that was read last
-}
-
-// dayPages are the pages that changed last on a day, in the order of identities:
-// both forms of a delta read them.
-type dayPages struct {
-	of   *day
-	urls []string
+	pages  []string // that changed last on the day, in the order of identities; nil if there are too many
 }
 
 // dayChanges remembers what the days of a log have, so that an edition reads only the
-// days of which a page has changed since the last one. It is safe for concurrent
-// use.
+// changes since the last one, and the days that a page has left. It is safe for
+// concurrent use.
 type dayChanges struct {
 	mu    sync.Mutex
 	epoch string
 	seq   uint64 // of the view that it is right for
-	days  map[time.Time]*counted
+	days  map[time.Time]counted
 }
 
 // counted is what a day has.
 type counted struct {
 	n      int // one more than it may be if there are too many
 	newest time.Time
-	pages  []uint64 // hashes of the URLs, sorted; nil if there are too many
+	pages  []string // see day
 	until  uint64   // up to this sequence number there are too many
 }
+
+// maxHeld bounds the pages that are remembered of all days.
+const maxHeld = 200_000
 
 // of returns the days that have deltas, in order: up to that of the newest
 // change, and as far back as the log reaches, which is not before its first entry:
@@ -85,13 +80,12 @@ func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day,
 	return nil, nil // the log begins today
 }
 
-// follow forgets the days that another view has otherwise.
+// follow brings what is remembered up to a view.
 func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) error {
 	site := v.Site()
 	from := h.seq
 	fresh := h.days == nil || h.epoch != site.Epoch || site.Seq < h.seq
 	h.epoch, h.seq = site.Epoch, site.Seq
-	today := site.Time.UTC().Truncate(dayLength)
 	n := 0
 	if !fresh {
 		for c, err := range v.Changes(ctx, site.At(from)) {
@@ -102,34 +96,58 @@ func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) erro
 				h.days = nil
 				return err
 			}
-			n++
-			sum := hashOf(c.URL)
-			for at, d := range h.days {
-				if _, has := slices.BinarySearch(d.pages, sum); has || d.pages != nil && at.Equal(c.Time.UTC().Truncate(dayLength)) {
-					delete(h.days, at)
-				}
+			if c.Kind == millrace.Mark {
+				continue
 			}
+			n++
+			h.add(site.Base, c)
 		}
 	}
-	if fresh {
-		h.days = make(map[time.Time]*counted)
-	}
+	held := 0
 	for at, d := range h.days {
-		if d.pages == nil && site.Seq > d.until || today.Sub(at) >= horizon*dayLength {
+		held += len(d.pages)
+		if d.pages == nil && site.Seq > d.until || site.Time.Sub(at) >= (horizon+1)*dayLength {
 			delete(h.days, at)
 		}
+	}
+	if fresh || held > maxHeld {
+		h.days = make(map[time.Time]counted)
 	}
 	return nil
 }
 
-var hashSeed = maphash.MakeSeed()
+// add adds a change to its day, and forgets the day that its page has left.
+func (h *dayChanges) add(base string, c millrace.Change) {
+	today := c.Time.UTC().Truncate(dayLength)
+	for at, d := range h.days {
+		if d.pages == nil {
+			continue
+		}
+		i, has := slices.BinarySearchFunc(d.pages, c.URL, byIdentity(base))
+		switch {
+		case !at.Equal(today) && has:
+			delete(h.days, at)
+		case at.Equal(today):
+			if !has {
+				d.pages = slices.Insert(slices.Clone(d.pages), i, c.URL)
+				d.n++
+			}
+			if c.Time.After(d.newest) {
+				d.newest = c.Time
+			}
+			h.days[at] = d
+		}
+	}
+}
 
-func hashOf(url string) uint64 { return maphash.String(hashSeed, url) }
+// byIdentity compares URLs by the identities of their pages.
+func byIdentity(base string) func(a, b string) int {
+	return func(a, b string) int { return strings.Compare(canon.Relative(base, a), canon.Relative(base, b)) }
+}
 
 func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last time.Time, most int) ([]*day, error) {
 	site := v.Site()
 	var days []*day
-	pages := new(dayPages)
 	for at := start; !at.After(last); at = at.Add(dayLength) {
 		since, err := v.SeqAt(ctx, at.Add(-time.Nanosecond))
 		if err != nil {
@@ -138,7 +156,7 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 		if since == 0 {
 			days = nil
 		}
-		days = append(days, &day{start: at, since: since, newest: at, pages: pages})
+		days = append(days, &day{start: at, since: since, newest: at})
 	}
 	for _, err := range v.Changes(ctx, site.At(days[0].since)) {
 		if err != nil {
@@ -147,15 +165,15 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 		break
 	}
 	for _, d := range days {
-		is := h.days[d.start]
-		if is == nil {
+		is, ok := h.days[d.start]
+		if !ok || is.pages != nil && is.n > most {
 			var err error
 			if is, err = count(ctx, v, d, most); err != nil {
 				return nil, err
 			}
 			h.days[d.start] = is
 		}
-		if d.n = is.n; is.newest.After(d.newest) {
+		if d.n, d.pages = is.n, is.pages; is.newest.After(d.newest) {
 			d.newest = is.newest
 		}
 	}
@@ -165,18 +183,18 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 
 // count reads what a day has. Of a day with too many changes it reads twice as many
 // as there may be: each later change takes one away at most.
-func count(ctx context.Context, v millrace.View, d *day, most int) (*counted, error) {
+func count(ctx context.Context, v millrace.View, d *day, most int) (is counted, err error) {
 	site := v.Site()
-	is := &counted{pages: []uint64{}}
+	is.pages = []string{}
 	for c, err := range v.Changes(ctx, site.At(d.since)) {
 		if err != nil {
-			return nil, err
+			return is, err
 		}
 		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength || is.n > 2*most {
 			break // the log is in order
 		}
 		is.n++
-		is.pages = append(is.pages, hashOf(c.URL))
+		is.pages = append(is.pages, c.URL)
 		if c.Time.After(is.newest) {
 			is.newest = c.Time
 		}
@@ -185,7 +203,7 @@ func count(ctx context.Context, v millrace.View, d *day, most int) (*counted, er
 		is.until = site.Seq + uint64(is.n-most-1) //nolint:gosec // not negative
 		is.n, is.pages = most+1, nil
 	}
-	slices.Sort(is.pages)
+	slices.SortFunc(is.pages, byIdentity(site.Base))
 	return is, nil
 }
 
@@ -215,13 +233,9 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 	named := p.named(site)
 	return func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 		return func(yield func(millrace.Part, error) bool) {
-			urls, err := d.urls(ctx, v, key)
-			if err != nil {
-				yield(millrace.Part{}, err)
-				return
-			}
 			var buf []byte
-			for _, u := range urls {
+			first := sort.Search(len(d.pages), func(i int) bool { return canon.Relative(site.Base, d.pages[i]) > key })
+			for _, u := range d.pages[first:] {
 				e := &entry{URL: u, Robots: "noindex"}
 				t, err := v.Tag(ctx, Name, u)
 				if _, ok := named[u]; ok { // as the list has it: who holds the page has to let go of it
@@ -243,34 +257,6 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 			}
 		}
 	}
-}
-
-// urls returns the pages that changed last on the day, with an identity after the
-// given one, in the order of identities.
-func (d *day) urls(ctx context.Context, v millrace.View, after string) ([]string, error) {
-	site := v.Site()
-	rest := func() []string {
-		i := sort.Search(len(d.pages.urls), func(i int) bool { return canon.Relative(site.Base, d.pages.urls[i]) > after })
-		return d.pages.urls[i:]
-	}
-	if d.pages.of == d {
-		return rest(), nil
-	}
-	var urls []string
-	for c, err := range v.Changes(ctx, site.At(d.since)) {
-		if err != nil {
-			return nil, err
-		}
-		if c.Kind == millrace.Mark || c.Time.Sub(d.start) >= dayLength {
-			break // the log is in order
-		}
-		urls = append(urls, c.URL)
-	}
-	slices.SortFunc(urls, func(a, b string) int {
-		return strings.Compare(canon.Relative(site.Base, a), canon.Relative(site.Base, b))
-	})
-	d.pages.of, d.pages.urls = d, urls
-	return rest(), nil
 }
 
 // quietDay gives the delta of a day on which nothing was changed last, up to
