@@ -41,22 +41,6 @@ type division struct {
 	counts map[string]int // not to be changed
 }
 
-// division returns the division of a view. It reads all tags unless the same pages
-// have one as in the view before.
-func (p *publisher) division(ctx context.Context, v millrace.View) (division, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, same, err := protocol.SameTags(ctx, v, Name, p.last.site)
-	next := division{site: v.Site(), total: p.last.total, counts: p.last.counts}
-	if err == nil && !same {
-		next.total, next.counts, err = p.count(ctx, v)
-	}
-	if err == nil {
-		p.last = next
-	}
-	return next, err
-}
-
 // count counts the pages of a view, and of each section by key.
 func (p *publisher) count(ctx context.Context, v millrace.View) (total int, counts map[string]int, err error) {
 	base := v.Site().Base
@@ -86,13 +70,20 @@ func (p *publisher) count(ctx context.Context, v millrace.View) (total int, coun
 
 // divide divides a site into sections: by its first path segments, or by prefixes
 // that were configured. byKey finds the section of a page; all pages are also in
-// the first section of the list, which is "all".
+// the first section of the list, which is "all". It reads all tags unless the same
+// pages have one as in the view before.
 func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
-	d, err := p.division(ctx, v)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, same, err := protocol.SameTags(ctx, v, Name, p.last.site)
+	total, counts := p.last.total, p.last.counts
+	if err == nil && !same {
+		total, counts, err = p.count(ctx, v)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	counts := d.counts
+	p.last = division{v.Site(), total, counts}
 	keys := make([]string, 0, len(counts))
 	for k := range counts {
 		keys = append(keys, k)
@@ -105,7 +96,7 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 	})
 	keys = keys[:min(len(keys), maxSections)]
 	slices.Sort(keys)
-	list = []*section{{name: every, pages: d.total}}
+	list = []*section{{name: every, pages: total}}
 	byKey = map[string]*section{}
 	taken := map[string]bool{every: true}
 	for _, k := range keys {

@@ -171,12 +171,9 @@ func (pl *plan) close(stack []*folder) []*folder {
 	return stack[:len(stack)-1]
 }
 
-// fileOf returns the path of the file of a folder.
-func fileOf(dir string) string { return dir + "llms.txt" }
-
 // list makes the file of a folder, with its parts.
 func (pl *plan) list(f *folder) *index {
-	l := &index{path: fileOf(f.dir), dir: f.dir}
+	l := &index{path: f.dir + "llms.txt", dir: f.dir}
 	pl.dirs[f.dir] = true
 	l.fill(f.dir+"llms", f.pieces)
 	return l
@@ -232,7 +229,7 @@ func (pl *plan) files() []*index {
 func (pl *plan) covering(identity string) string {
 	for dir := folderOf(identity); dir != ""; {
 		if pl.dirs[dir] {
-			return fileOf(dir)
+			return dir + "llms.txt"
 		}
 		dir = dir[:strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/')+1]
 	}
@@ -304,20 +301,16 @@ func (m *plans) of(ctx context.Context, v millrace.View) (*plan, error) {
 	if same && len(changed) == 0 {
 		return m.last, nil
 	}
-	var pl *plan
+	pl := new(plan)
 	if same {
-		root, err := m.last.root.edited(ctx, v, changed)
-		if err != nil {
-			return nil, err
-		}
-		if root != nil {
-			pl = &plan{root, m.last.dirs}
-		}
+		pl.dirs = m.last.dirs
+		pl.root, err = m.last.root.edited(ctx, v, changed)
 	}
-	if pl == nil {
-		if pl, err = planOf(ctx, v); err != nil {
-			return nil, err
-		}
+	if err == nil && pl.root == nil {
+		pl, err = planOf(ctx, v)
+	}
+	if err != nil {
+		return nil, err
 	}
 	m.site, m.last = v.Site(), pl
 	return pl, nil
