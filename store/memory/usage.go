@@ -39,9 +39,7 @@ const (
 )
 
 func newUsage() *usage {
-	return &usage{
-		sums: make(map[period]map[store.Sum]store.Counts), whole: make(map[time.Time]bool), asked: make(map[period]items),
-	}
+	return &usage{sums: make(map[period]map[store.Sum]store.Counts), whole: make(map[time.Time]bool), asked: make(map[period]items)}
 }
 
 // usageOf returns the usage of a site.

@@ -27,15 +27,12 @@ type view struct {
 // describe sets the description of the view.
 func (v *view) describe(docs string) error {
 	v.info = millrace.Site{Base: v.names.Base, Docs: docs, Epoch: v.log.epoch, Earlier: v.log.earlier, Seq: v.seq, Time: *v.time}
-	pages := make(map[string]int)
+	pages, tagged := make(map[string]int), make(map[string]int)
 	for _, e := range v.entries("", byURL) {
 		pages[e.Section]++
 		for room := range e.tags {
 			if v.of != nil && v.of.taggers[room].Tag != nil {
-				if v.info.Tagged == nil {
-					v.info.Tagged = make(map[string]int)
-				}
-				v.info.Tagged[room]++
+				tagged[room]++
 			}
 		}
 	}
@@ -55,7 +52,7 @@ func (v *view) describe(docs string) error {
 	if !home.Present {
 		home = new(entry)
 	}
-	return record.Describe(&v.info, pages, home.url, home.Meta)
+	return record.Describe(&v.info, pages, tagged, home.url, home.Meta)
 }
 
 func (v *view) Site() millrace.Site {
@@ -79,7 +76,12 @@ func byURL(a, b *entry) int { return strings.Compare(a.url, b.url) }
 
 func bySeq(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }
 
-func byPublished(a, b *entry) int { return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), byURL(a, b)) }
+// orders compare the entries of a scan.
+var orders = map[millrace.Order]func(a, b *entry) int{
+	millrace.ByURL:       byURL,
+	millrace.ByPublished: func(a, b *entry) int { return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), byURL(a, b)) },
+	millrace.BySeq:       func(a, b *entry) int { return bySeq(b, a) },
+}
 
 // Scan implements [millrace.View]. ErrNotFound: the view has no page with the
 // URL After, and the order is not by URL.
@@ -103,14 +105,8 @@ func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 }
 
 func (v *view) scan(s millrace.Scan) ([]*entry, error) {
-	order := byURL
-	switch s.Order {
-	case millrace.ByURL:
-	case millrace.ByPublished:
-		order = byPublished
-	case millrace.BySeq:
-		order = func(a, b *entry) int { return bySeq(b, a) }
-	default:
+	order := orders[s.Order]
+	if order == nil {
 		return nil, fmt.Errorf("%w: order %d", millrace.ErrInvalid, s.Order)
 	}
 	all := v.entries(s.Section, order)

@@ -54,17 +54,15 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	}
 	var at int64
 	var tags []byte
+	var tagged map[string]int
 	err := q.row("SELECT time, tags FROM moment WHERE log = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", []any{l.id, seq}, &at, &tags)
 	if err == nil {
-		err = json.Unmarshal(tags, &info.Tagged)
+		err = json.Unmarshal(tags, &tagged)
 	}
 	if err == nil || absent(err) {
 		err = q.rows("SELECT name, pages FROM section WHERE log = ?", []any{l.id}, add(1))
 	}
-	maps.DeleteFunc(info.Tagged, func(room string, n int) bool { return n == 0 || !l.rooms[room] })
-	if len(info.Tagged) == 0 {
-		info.Tagged = nil
-	}
+	maps.DeleteFunc(tagged, func(room string, _ int) bool { return !l.rooms[room] })
 	if seq == st.seq {
 		at = st.time
 	} else if err == nil {
@@ -83,7 +81,7 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	}
 	page, meta, err := l.home(q, seq)
 	if err == nil {
-		err = record.Describe(&info, counts, page, meta)
+		err = record.Describe(&info, counts, tagged, page, meta)
 	}
 	return info, err
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -59,9 +60,12 @@ func (e *Entry) Rank() int64 {
 const MaxRedirects = 5
 
 // Describe completes the description of a view: the number of its pages by
-// section, and what the home page says. home is its identity, "" if the view has
-// none; meta is that page as stored.
-func Describe(info *millrace.Site, pages map[string]int, home string, meta []byte) error {
+// section and by protocol, and what the home page says. home is its identity, "" if
+// the view has none; meta is that page as stored.
+func Describe(info *millrace.Site, pages, tagged map[string]int, home string, meta []byte) error {
+	if maps.DeleteFunc(tagged, func(_ string, n int) bool { return n == 0 }); len(tagged) > 0 {
+		info.Tagged = tagged
+	}
 	for name, n := range pages {
 		if info.Pages += n; name != "" && n > 0 {
 			info.Sections = append(info.Sections, millrace.Section{Name: name, Pages: n})
