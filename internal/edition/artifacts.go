@@ -131,7 +131,7 @@ func (p *Press) collect(ctx context.Context, retired *manifest, now time.Time) e
 	p.collected = now
 	return lease.Wait(ctx, p.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
 		needed := make(map[string]bool)
-		need := func(name string, _ int64) error {
+		need := func(name string, _ int64) error { //nolint:unparam // as beyond calls it
 			needed[name] = true
 			return nil
 		}

@@ -144,11 +144,11 @@ const maxPrepared = 4 << 20
 func (s *static) page(w *response, r *http.Request, adds *additions) (bool, error) {
 	file, redirect, err := s.files.Lookup(r.URL.EscapedPath())
 	if err != nil || redirect != "" || !isPage(file) {
-		return false, nil
+		return false, nil //nolint:nilerr // the file server answers
 	}
 	info, err := fs.Stat(s.files, file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPrepared {
-		return false, nil
+		return false, nil //nolint:nilerr // the file server answers
 	}
 	state := filetree.Version(adds.sum, info, time.Now())
 	return true, w.g.press.Page(w, r, w, "/"+file, adds.mark, state, func() (*millrace.Document, error) {

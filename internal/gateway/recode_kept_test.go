@@ -126,7 +126,7 @@ func TestKeptPages(t *testing.T) {
 		s.html.Store(&html)
 		b := inFront(t, s, ProxyOptions{}, setup{}, nil)
 		for range 2 {
-			if resp, got := send(t, "GET", b.url+"/a/", "", append(c.request, "Accept-Encoding", "gzip")...); resp.StatusCode != 200 || !strings.Contains(decodedIn(t, "gzip", []byte(got)), "<title>0001") {
+			if resp, got := send(t, "GET", b.url+"/a/", "", append(c.request, "Accept-Encoding", "gzip")...); resp.StatusCode != http.StatusOK || !strings.Contains(decodedIn(t, "gzip", []byte(got)), "<title>0001") {
 				t.Errorf("%s: %v", c.name, resp.Header)
 			}
 		}

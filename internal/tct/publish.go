@@ -56,7 +56,7 @@ func (d *Draft) All(
 			return
 		}
 		if over != nil {
-			docs = append(docs, d.overviewDocument(site, over))
+			docs = append(docs, d.overviewDocument(over))
 		}
 		for _, doc := range append(docs, once...) {
 			if !yield(doc, nil) {
@@ -125,7 +125,7 @@ func (d *Draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 
 // overviewDocument returns the M-URL of an overview. It is a large document,
 // because it changes with many pages.
-func (d *Draft) overviewDocument(site millrace.Site, o *Overview) *millrace.Document {
+func (d *Draft) overviewDocument(o *Overview) *millrace.Document {
 	var body bytes.Buffer
 	err := d.write(&body, &o.Document, o.CanonicalURL, o.tag)
 	// The validators of draft-00 do not stand for all bytes.

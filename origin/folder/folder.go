@@ -170,7 +170,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 		}
 		f.linked.Store(found)
 		for _, e := range private {
-			ok := false
+			var ok bool
 			if found.From[e.File] != "" {
 				ok = put(e)
 			} else {

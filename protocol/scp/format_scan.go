@@ -71,7 +71,7 @@ func (p *parser) has(prefix, name string) {
 }
 
 // odd notes what breaks a rule, while the page is taken.
-func (p *parser) odd(at int, rule, section, reason string) {
+func (p *parser) odd(at int, rule, section, reason string) { //nolint:unparam // as issues have it
 	if p.report != nil && len(p.report.odd) < maxIssues {
 		p.report.odd = append(p.report.odd, issue{at: at, rule: rule, section: section, reason: reason})
 	}

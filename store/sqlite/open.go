@@ -171,7 +171,7 @@ func (s *Store) inspectFile(ctx context.Context, wait string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	c, err := db.Conn(ctx)
 	if err == nil {
 		defer c.Close()

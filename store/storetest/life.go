@@ -188,7 +188,7 @@ func (f *fixture) everything(v millrace.View, path string) map[string]any {
 func (f *fixture) checkGone(v millrace.View, path string, before map[string]any) {
 	f.Helper()
 	for what, says := range f.everything(v, path) {
-		if says != millrace.ErrConflict {
+		if says != millrace.ErrConflict { //nolint:errorlint // everything returns it as it is
 			want(f, what+" of a view that is old", says, before[what])
 		}
 	}
