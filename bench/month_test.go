@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 func TestJunction(t *testing.T) {
@@ -192,7 +194,7 @@ func TestSitemapCrawler(t *testing.T) {
 
 func TestPlainTableInC(t *testing.T) {
 	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("needs Debian's sqlite3")
+		testkit.Missing(t, "sqlite3")
 	}
 	p, err := newPlain(t.Context(), filepath.Join(t.TempDir(), "plain.db"))
 	if err != nil {
