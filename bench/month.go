@@ -109,7 +109,7 @@ func (m *month) chooseWays() {
 		name    string
 		crawler pageCrawler
 	}{
-		{"HTML, every page anew", pageCrawler{}},
+		{"HTML, every page again", pageCrawler{}},
 		{"HTML, conditional requests", pageCrawler{conditional: true}},
 		{"HTML, what a sitemap.xml says is new", pageCrawler{conditional: true, sitemap: true}},
 	} {

@@ -41,7 +41,7 @@ func following(ctx context.Context, p *process, x *index.Index, title string, pr
 
 // fitting learns from the search index how the words of the site are used, or
 // asks an embedder, so that searches find by meaning. Until it is done, and when
-// it fails, searches compare words. It does nothing as long as nobody searches.
+// it fails, searches compare words. It does nothing before the first search.
 func fitting(ctx context.Context, p *process, x *index.Index, press *edition.Press) error {
 	select {
 	case <-ctx.Done():

@@ -91,7 +91,7 @@ func (p *Press) chunk(ctx context.Context, d roomDocument, prev *manifest, since
 			earlier = &old.Chunks
 		}
 		chunks, err := cut(ctx, p.artifacts, parts, earlier, changed)
-		if earlier != nil && unreadable(err) { // nobody has asked for the document since
+		if earlier != nil && unreadable(err) { // no request has met the loss
 			chunks, err = cut(ctx, p.artifacts, parts, nil, nil)
 		}
 		if err != nil {

@@ -19,8 +19,8 @@ const manifestFormat = 4
 // manifest is what the store keeps of an edition's large documents, as JSON.
 type manifest struct {
 	Format    int             `json:"format"`
-	Key       string          `json:"key"`     // Options.Key of whoever built it
-	Version   string          `json:"version"` // Options.Version of whoever built it
+	Key       string          `json:"key"`     // Options.Key of the process that built it
+	Version   string          `json:"version"` // Options.Version of that process
 	Seq       uint64          `json:"seq"`
 	Cursor    millrace.Cursor `json:"cursor"` // of the log at seq
 	Documents []large         `json:"documents,omitempty"`

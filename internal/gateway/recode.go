@@ -243,7 +243,7 @@ type failing struct{ err error }
 // Read returns the error.
 func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
-// seeds make sums that nobody can foresee.
+// seeds make sums unpredictable to clients.
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // sum tells pages apart, as long as this process lives.

@@ -1,4 +1,4 @@
-// Package jsonio reads JSON from sources that nobody trusts.
+// Package jsonio reads JSON from untrusted sources.
 //
 //   - [Decode] and [Unmarshal] read a small document whole.
 //   - [Reader] walks a document of any size in flat memory, as a list of a

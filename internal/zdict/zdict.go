@@ -56,7 +56,7 @@ const (
 // are few of them: at 64 records, 512, 4096.
 func (c *Coder) due(n int64) bool { return n >= max(64, 8*c.made) }
 
-// Begin takes the newest dictionary of the file into use, whoever made it. Each
+// Begin takes the newest dictionary of the file into use, also of another process. Each
 // transaction that encodes begins with it.
 func (c *Coder) Begin(row Row) error {
 	var id uint32

@@ -65,7 +65,7 @@ func record(i int) []byte {
 }
 
 // Two processes write to a file in turn. Dictionaries are made at growing
-// distances, and whoever opens the file reads all frames.
+// distances, and each process reads all frames.
 func TestCoder(t *testing.T) {
 	f := newFile()
 	writers := make([]Coder, 2)

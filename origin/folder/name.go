@@ -31,7 +31,7 @@ func isHTML(name string) bool {
 	return false
 }
 
-// fileReason says why an HTML file of this name is no page, whoever links to it.
+// fileReason says why an HTML file of this name is no page, even if another page links to it.
 func fileReason(name string) error {
 	switch stem := strings.TrimSuffix(name, path.Ext(name)); {
 	case stem == "404", stem == "500", stem == "50x":

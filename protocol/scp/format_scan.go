@@ -28,7 +28,7 @@ type parser struct {
 	fatal  issue
 	skip   issue
 	within blockType   // the type of the block that is read; "type": it has none; "": it is no block
-	report *lineReport // of the checker; nil = nobody checks
+	report *lineReport // of the checker; nil = not a check
 
 	limits *OpenOptions
 	values int       // since the clock was last looked at

@@ -7,7 +7,7 @@
 // a page when e.seq <= P < e.until. Blocks are rows of body, one for each
 // content, which all logs of a site share: JSON, compressed by package zdict. The
 // sites of a file share its dictionaries. A transaction of Apply codes with the
-// newest one, whoever made it.
+// newest one, also of another process.
 //
 // Tags are versioned in the same way and are read by one point lookup. The row
 // of a generation says how far of the site's log it has come; Refresh computes
