@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -131,18 +130,12 @@ func (s *series) find(ctx context.Context) error {
 	for _, m := range shardLink.FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
 		s.kinds["draft-01's list"] = append(s.kinds["draft-01's list"], &watched{url: s.url + strings.TrimPrefix(m[1], "/")})
 	}
-	_, body, err := fetch(ctx, s.url+"openfeeder")
+	token, err := syncToken(ctx, s.url)
 	if err != nil {
 		return err
 	}
-	var index struct {
-		Token string `json:"sync_token"`
-	}
-	if err := json.Unmarshal(body, &index); err != nil {
-		return err
-	}
 	for kind, path := range map[string]string{
-		"OpenFeeder's since": "openfeeder?since=" + url.QueryEscape(index.Token), "feed.atom": "feed.atom", "feed.json": "feed.json",
+		"OpenFeeder's since": "openfeeder?since=" + url.QueryEscape(token), "feed.atom": "feed.atom", "feed.json": "feed.json",
 	} {
 		s.kinds[kind] = []*watched{{url: s.url + path}}
 	}

@@ -113,14 +113,8 @@ func (b *bench) feederSince(ctx context.Context, n int) error {
 	}
 	defer f.stop()
 	s := f.server
-	_, body, err := fetch(ctx, s.url+"openfeeder")
+	token, err := syncToken(ctx, s.url)
 	if err != nil {
-		return err
-	}
-	var index struct {
-		Token string `json:"sync_token"`
-	}
-	if err := json.Unmarshal(body, &index); err != nil {
 		return err
 	}
 	page, _, err := b.warm(ctx, s, []string{"openfeeder?url=" + url.QueryEscape("/p/7/")}, http.Header{}, http.StatusNotModified)
@@ -137,7 +131,7 @@ func (b *bench) feederSince(ctx context.Context, n int) error {
 		{"with nothing new, asked with its ETag", http.StatusNotModified, false, 0.5},
 		{"with nothing new, each request another one that is in no cache", http.StatusOK, true, 0},
 	} {
-		since, sample, err := b.warm(ctx, s, []string{"openfeeder?since=" + url.QueryEscape(index.Token)}, http.Header{}, kind.status)
+		since, sample, err := b.warm(ctx, s, []string{"openfeeder?since=" + url.QueryEscape(token)}, http.Header{}, kind.status)
 		if err != nil {
 			return err
 		}
@@ -152,4 +146,17 @@ func (b *bench) feederSince(ctx context.Context, n int) error {
 		b.add(found.row(fmt.Sprintf("OpenFeeder ?since= %s, %d pages, wrk -t1 -c16", kind.what, n), "requests", "304 of a page there", kind.reach))
 	}
 	return nil
+}
+
+// syncToken returns the sync token of what a server with a base URL publishes.
+func syncToken(ctx context.Context, base string) (string, error) {
+	_, body, err := fetch(ctx, base+"openfeeder")
+	if err != nil {
+		return "", err
+	}
+	var index struct {
+		Token string `json:"sync_token"`
+	}
+	err = json.Unmarshal(body, &index)
+	return index.Token, err
 }

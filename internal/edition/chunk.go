@@ -72,14 +72,6 @@ type tree struct {
 func (b *branch) chunk() string { return hex.EncodeToString(b.Sum[:]) + chunkSuffix }
 func (b *branch) node() string  { return hex.EncodeToString(b.Sum[:]) + nodeSuffix }
 
-// name returns the name of the artifact of a branch at a height.
-func (b *branch) name(height int) string {
-	if height == 0 {
-		return b.chunk()
-	}
-	return b.node()
-}
-
 // hashOf returns the hash of a key, by whose zero bits chunks and nodes begin.
 func hashOf(key string) uint64 {
 	h := fnv.New64a()

@@ -280,3 +280,11 @@ func TestShortDocumentsAreKept(t *testing.T) {
 		}
 	}
 }
+
+// name returns the name of the artifact of a branch at a height.
+func (b *branch) name(height int) string {
+	if height == 0 {
+		return b.chunk()
+	}
+	return b.node()
+}
