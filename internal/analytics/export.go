@@ -72,8 +72,9 @@ type Exporter struct {
 	doubts map[uint64]int // how often the receiver has failed at one, while it took others
 	stuck  bool           // it has taken nothing, the last time
 
-	mu  sync.Mutex
-	lag Lag
+	mu    sync.Mutex
+	lag   Lag
+	moves int // of the place, guarded by mu: what behind has read before one is out of date
 }
 
 // exportPlace is how far an exporter has come.
@@ -230,6 +231,16 @@ func (e *Exporter) look(ctx context.Context) {
 // behind finds out how far the exporter is behind. What cannot be found out is
 // worth a try.
 func (e *Exporter) behind(ctx context.Context) bool {
+	e.mu.Lock()
+	moves := e.moves
+	e.mu.Unlock()
+	note := func(events uint64, since time.Time) {
+		e.note(func(l *Lag) {
+			if e.moves == moves {
+				l.Events, l.Since = events, since
+			}
+		})
+	}
 	place, err := e.place.Load(ctx)
 	if err != nil {
 		return true
@@ -241,7 +252,7 @@ func (e *Exporter) behind(ctx context.Context) bool {
 	head, err := e.newest(ctx)
 	if err != nil || head <= at {
 		if err == nil {
-			e.note(func(l *Lag) { l.Events, l.Since = 0, time.Time{} })
+			note(0, time.Time{})
 		}
 		return err != nil
 	}
@@ -252,7 +263,7 @@ func (e *Exporter) behind(ctx context.Context) bool {
 		}
 		since = first.Time
 	}
-	e.note(func(l *Lag) { l.Events, l.Since = head-at, since })
+	note(head-at, since)
 	return true
 }
 

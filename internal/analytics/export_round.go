@@ -79,6 +79,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	}
 	e.at = to
 	e.note(func(l *Lag) {
+		e.moves++
 		if l.Events = max(head, to) - to; l.Events == 0 {
 			l.Since = time.Time{}
 		}

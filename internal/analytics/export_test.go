@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -403,6 +404,31 @@ func TestExportLost(t *testing.T) {
 		all, _ := n.told()
 		if l := e.Lag(); l.Lost != 50 || l.Sent != 40 || l.Events != 0 || !slices.Equal(all, append(numbers(1, 10), numbers(61, 100)...)) {
 			t.Errorf("%+v: told %q", l, all)
+		}
+	})
+}
+
+// slowLook answers late where the exporter looks how far it is behind.
+type slowLook struct{ *memory }
+
+func (s *slowLook) Events(ctx context.Context, site string, q store.EventQuery) iter.Seq2[store.Event, error] {
+	if q.Limit == 1 && !q.Newest && q.From.IsZero() {
+		time.Sleep(10 * time.Second)
+	}
+	return s.memory.Events(ctx, site, q)
+}
+
+// What was behind before a round is not shown after it.
+func TestExportLateLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, n := new(memory), new(network)
+		visits(m, 10)
+		run(t, exporting(t, n, Webhook, m, nil), time.Minute)
+		visits(m, 90)
+		e := exporting(t, n, Webhook, &slowLook{m}, nil)
+		run(t, e, time.Minute)
+		if l := e.Lag(); l.Sent != 90 || l.Events != 0 {
+			t.Errorf("%+v", l)
 		}
 	})
 }
