@@ -235,11 +235,6 @@ func (p *Press) put(view millrace.View, m *manifest, stored uint64, mended bool)
 		}
 		ed.large[k] = e
 	}
-	for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
-		for _, e := range entries {
-			e.signer = p.sign
-		}
-	}
 	for _, room := range p.rooms {
 		ed.Notices = append(ed.Notices, room.Publisher.Announce(view))
 	}

@@ -145,7 +145,7 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 		return key{}, nil, err
 	}
 	e.about(&millrace.Document{Names: f.Names}, f.Room)
-	e.key, e.large = keyOf(u), true
+	e.key, e.large, e.signer = keyOf(u), true, p.sign
 	e.reps[identity].Store(r)
 	return e.key, e, nil
 }

@@ -82,6 +82,33 @@ func TestSigned(t *testing.T) {
 	}
 }
 
+// An edition takes over the documents that are the same, while clients ask for them.
+func TestSignedWhileEditionsChange(t *testing.T) {
+	site := newMemSite(4)
+	p := newTestPress(t, site, &memRoom{}, &Options{Signer: &notary{again: time.Hour}})
+	publish(t, p)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	edited := make(chan struct{})
+	defer close(edited)
+	wg.Go(func() {
+		for {
+			select {
+			case <-edited:
+				return
+			default:
+			}
+			if h := ask(t, p, "GET", "/even.txt").Header(); h.Get("Signature") == "" {
+				t.Errorf("not signed: %v", h)
+			}
+		}
+	})
+	for i := range 20 {
+		site.set("/1", fmt.Sprint("edit ", i))
+		publish(t, p)
+	}
+}
+
 // What has had its time is signed anew, and what cannot be signed is not sent.
 func TestSignedAgain(t *testing.T) {
 	n := &notary{again: -time.Second}
