@@ -21,16 +21,26 @@ import (
 // recoding is a page of the site's server that gets elements. One that is short is
 // made whole before it is sent, and if it comes compressed, the result is kept in
 // the response cache. Others stream: they are decoded and compressed again piece by
-// piece.
+// piece. A page that may not be kept is requested without coding the next time, from
+// a server by plain HTTP: that one is near, so that to decode takes longer than to
+// read more bytes.
 type recoding struct {
 	g     *Gateway
 	adds  *additions
 	name  string // of the page in the response cache
 	keep  bool   // the request allows that its answer is stored
-	coded bool   // the page has come compressed
-	whole bool   // the body has its elements, and the coding that it came in
+	state string // what the response cache has
+	kept  []byte
+	bare  bool // the page was requested without coding to be compressed here
+	zip   bool // the page has come compressed
+	coded bool // the client gets the page compressed
+	whole bool // the body has its elements, and is in the coding that the client gets
 	out   *gzip.Writer
 }
+
+// bareState is the state in the response cache of a page to request without
+// coding. No validator equals it: each ends with a space or a sum.
+const bareState = "identity"
 
 // recodings bounds the memory of the pages that are recoded at once. Others are
 // requested without coding, or stream.
@@ -61,17 +71,23 @@ func (g *Gateway) recode(lw *linked, r, whole *http.Request) (_ *http.Request, d
 	if lw.look().mark == "" {
 		return whole, done
 	}
+	a := &recoding{g: g, adds: lw.adds, name: whole.Host + whole.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
 	if accepted := r.Header["Accept-Encoding"]; accepted != nil {
 		r.Header["Accept-Encoding"] = uncoded
 		if acceptsGzip(accepted) {
 			done = func() { g.recodings.open.Add(-1) }
 			if g.recodings.open.Add(1) <= maxRecodings {
-				r.Header["Accept-Encoding"] = gzipped
+				if a.keep {
+					a.state, a.kept = g.press.Kept(a.name, a.adds.mark)
+				}
+				if a.bare = a.state == bareState; !a.bare {
+					r.Header["Accept-Encoding"] = gzipped
+				}
 			}
 		}
 	}
-	lw.again = &recoding{g: g, adds: lw.adds, name: whole.Host + whole.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
-	return whole.WithContext(context.WithValue(whole.Context(), recodingKey{}, lw.again)), done
+	lw.again = a
+	return whole.WithContext(context.WithValue(whole.Context(), recodingKey{}, a)), done
 }
 
 var (
@@ -101,26 +117,35 @@ func acceptsGzip(fields []string) bool {
 // insert inserts elements into a page of the site's server, or decodes it if that
 // has to be done while it streams.
 func insert(resp *http.Response) {
-	again, _ := resp.Request.Context().Value(recodingKey{}).(*recoding)
-	h := resp.Header
-	if again == nil || resp.StatusCode != http.StatusOK || !isHTML(h.Get("Content-Type")) || !mayTransform(h) {
+	a, _ := resp.Request.Context().Value(recodingKey{}).(*recoding)
+	if a == nil || resp.StatusCode != http.StatusOK {
 		return
 	}
-	switch strings.ToLower(h.Get("Content-Encoding")) {
-	case "":
-	case "gzip", "x-gzip":
-		again.coded = true
-		delete(h, "Content-Encoding")
-	default:
+	h := resp.Header
+	coding := strings.ToLower(h.Get("Content-Encoding"))
+	a.zip = coding == "gzip" || coding == "x-gzip"
+	page := (a.zip || coding == "") && isHTML(h.Get("Content-Type")) && mayTransform(h)
+	a.coded = page && (a.zip || a.bare)
+	if bare := a.coded && !storable(h) && a.g.front.target.Scheme == "http"; a.keep && a.kept == nil && bare != a.bare {
+		state := ""
+		if bare {
+			state = bareState
+		}
+		a.g.press.Keep(a.name, a.adds.mark, state, nil)
+	}
+	if !page {
 		return
+	}
+	if a.zip {
+		delete(h, "Content-Encoding")
 	}
 	switch {
 	case resp.Request.Method == http.MethodHead:
-	case again.complete(resp):
-		again.whole = true
-	case again.coded:
+	case a.complete(resp):
+		a.whole = true
+	case a.zip:
 		delete(h, "Content-Length")
-		resp.Body = &decoded{from: resp.Body, all: &again.g.recodings}
+		resp.Body = &decoded{from: resp.Body, all: &a.g.recodings}
 	}
 }
 
@@ -128,19 +153,14 @@ func insert(resp *http.Response) {
 // validator was whole. It reports false for others, whose body stays as it was.
 func (a *recoding) complete(resp *http.Response) bool {
 	all, h, from := &a.g.recodings, resp.Header, resp.Body
-	keep := a.coded && a.keep && storable(h)
+	keep := a.zip && a.keep && storable(h)
 	validator := h.Get("Etag") + h.Get("Last-Modified") + " "
-	var state string
-	var body []byte
-	if keep {
-		state, body = a.g.press.Kept(a.name, a.adds.mark)
-	}
 	size := resp.ContentLength
 	if size < 0 {
 		if !keep || validator == " " {
 			return false
 		}
-		if !strings.HasPrefix(state, validator) {
+		if !strings.HasPrefix(a.state, validator) {
 			a.g.press.Keep(a.name, a.adds.mark, validator, nil)
 			return false
 		}
@@ -161,8 +181,8 @@ func (a *recoding) complete(resp *http.Response) bool {
 	if keep {
 		validator += a.g.recodings.sum(in.Bytes())
 	}
-	if body != nil && state == validator {
-		out.Write(body)
+	if a.kept != nil && a.state == validator {
+		out.Write(a.kept)
 	} else if err := a.make(out, in.Bytes(), keep); err != nil {
 		resp.Body.(*buffered).Reader = in
 		return false
@@ -196,7 +216,7 @@ func storable(h http.Header) bool {
 	return true
 }
 
-// make writes a page with its elements, in the coding that it has come in.
+// make writes a page with its elements, in the coding that the client gets.
 func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 	all := &a.g.recodings
 	in := &injector{w: out, insert: a.adds.elements}
@@ -207,13 +227,18 @@ func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 	z := all.writer(best)
 	z.Reset(out)
 	in.w = z
-	from := &decoded{from: io.NopCloser(bytes.NewReader(page)), all: all}
-	n, err := io.Copy(in, io.LimitReader(from, maxDecoded+1))
-	if n > maxDecoded {
-		err = millrace.ErrTooLarge
+	var err error
+	if a.zip {
+		var n int64
+		from := &decoded{from: io.NopCloser(bytes.NewReader(page)), all: all}
+		if n, err = io.Copy(in, io.LimitReader(from, maxDecoded+1)); n > maxDecoded {
+			err = millrace.ErrTooLarge
+		}
+		err = errors.Join(err, from.Close())
+	} else {
+		_, err = in.Write(page)
 	}
-	err = errors.Join(err, in.Close(), z.Close(), from.Close())
-	if err != nil {
+	if err = errors.Join(err, in.Close(), z.Close()); err != nil {
 		out.Reset()
 	}
 	all.put(z, best)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -137,6 +138,83 @@ func TestKeptPages(t *testing.T) {
 		}
 		if held := b.g.recodings.held.Load(); held != 0 {
 			t.Errorf("%s: %d bytes are still counted", c.name, held)
+		}
+	}
+}
+
+// A page that may not be kept is requested without coding from then on, as long as
+// it gets elements, and is compressed for the client all the same.
+func TestRecodeOfBarePages(t *testing.T) {
+	private := http.Header{"Cache-Control": {"private"}, "Etag": {`"v1"`}}
+	open := http.Header{"Etag": {`"v1"`}}
+	cookie := http.Header{"Etag": {`"v1"`}, "Set-Cookie": {"a=b"}}
+	fixed := http.Header{"Cache-Control": {"private, no-transform"}}
+	plain := http.Header{"Cache-Control": {"private"}, "Content-Type": {"text/plain"}}
+	for _, c := range []struct {
+		name     string
+		header   []http.Header // of one answer after the other
+		asked    string        // the codings of their requests
+		stubborn bool
+		request  []string
+	}{
+		{"private", []http.Header{private, private, private}, "gzip identity identity", false, nil},
+		{"private, always in gzip", []http.Header{private, private, private}, "gzip identity identity", true, nil},
+		{"it may be kept again", []http.Header{private, open, open, open}, "gzip identity gzip gzip", false, nil},
+		{"to some clients only", []http.Header{open, open, cookie, open, cookie}, "gzip gzip gzip gzip gzip", false, nil},
+		{"it may not be changed again", []http.Header{private, fixed, fixed, fixed}, "gzip identity gzip gzip", false, nil},
+		{"it is HTML no more", []http.Header{private, plain, plain}, "gzip identity gzip", false, nil},
+		{"it may be kept", []http.Header{open, open}, "gzip gzip", false, nil},
+		{"Authorization", []http.Header{private, private}, "gzip gzip", false, []string{"Authorization", "Basic eDp5"}},
+		{"HEAD", []http.Header{private, private, private}, "gzip identity identity", false, []string{"X-Method", "HEAD"}},
+		{"no gzip", []http.Header{private, private}, "identity identity", false, []string{"Accept-Encoding", "br"}},
+	} {
+		for _, chunked := range []bool{false, true} {
+			s := &scripted{chunked: chunked}
+			html := numbered(1)
+			s.html.Store(&html)
+			var asked string
+			b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/a/" { // it is not what the test requests
+					http.NotFound(w, r)
+					return
+				}
+				if asked = r.Header.Get("Accept-Encoding"); c.stubborn {
+					r.Header.Set("Accept-Encoding", "gzip")
+				}
+				s.ServeHTTP(w, r)
+			}), ProxyOptions{}, setup{}, nil)
+			fields := c.request
+			if !slices.Contains(fields, "Accept-Encoding") {
+				fields = append([]string{"Accept-Encoding", "gzip"}, fields...)
+			}
+			method := "GET"
+			if slices.Contains(fields, "HEAD") {
+				method = "HEAD"
+			}
+			for i, want := range strings.Fields(c.asked) {
+				s.header = c.header[i]
+				resp, got := send(t, method, b.url+"/a/", "", fields...)
+				if asked != want {
+					t.Errorf("%s, chunked %t, request %d: %s is asked for, want %s", c.name, chunked, i, asked, want)
+				}
+				coding := resp.Header.Get("Content-Encoding")
+				inserted := resp.Header.Get("Content-Type") != "text/plain" && !strings.Contains(resp.Header.Get("Cache-Control"), "no-transform")
+				if inserted && (coding == "gzip") != slices.Contains(fields, "gzip") || inserted && coding == "gzip" && resp.Header.Get("Vary") != "Accept-Encoding" {
+					t.Errorf("%s, chunked %t, request %d: %v", c.name, chunked, i, resp.Header)
+				}
+				if tag := c.header[i].Get("Etag"); inserted && tag != "" && !strings.HasPrefix(resp.Header.Get("Etag"), `W/"v1~`) {
+					t.Errorf("%s, chunked %t, request %d: ETag %s", c.name, chunked, i, resp.Header.Get("Etag"))
+				}
+				if coding == "gzip" && method == "GET" {
+					got = decodedIn(t, "gzip", []byte(got))
+				}
+				if page := linkedPage(html); method == "GET" && inserted && got != page || method == "HEAD" && got != "" {
+					t.Errorf("%s, chunked %t, request %d: %.80q", c.name, chunked, i, got)
+				}
+			}
+			if held := b.g.recodings.held.Load(); held != 0 {
+				t.Errorf("%s: %d bytes are still counted", c.name, held)
+			}
 		}
 	}
 }
