@@ -5,7 +5,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
-	"hash/maphash"
+	"hash/fnv"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,22 +22,26 @@ const (
 
 	// Bytes, which are no fewer than characters: readers take 50,000 of these.
 	maxFile   = 50_000
-	maxLines  = 45_000 // of a file, the rest is for what stands around them
-	ownFile   = 25_000 // what is below a path has a file of its own from there on
-	maxPiece  = 12_000
-	lineSpace = 300 // at most, of a line beside its URL
-	headSpace = 80  // of a heading
+	maxLines  = 45_000 // of a file, the rest is for what stands around them; what may have more below a path has a file of its own
+	maxPiece  = 24_000 // room
+	lineSpace = 300    // at most, of a line beside its URL
+	headSpace = 80     // of a heading
+
+	pieceBits = 6 // zero bits of the hash of an identity that begins a piece
+	fileBits  = 7 // and one that begins a file, if the one before is at least half full
 
 	maxParts   = 150 // that one file names
 	maxFolders = 8   // that have a part of their own, inside each other
 )
 
-// plan says which files llms.txt is, and what is in each. It follows from the
-// names of the pages alone, and a part of it from those below its path, so that a
-// new page changes the files of the folders that it is in, and no others.
+// plan says which files llms.txt is, and what is in each. Folders and pieces follow
+// from the names of the pages, so that an edit keeps them. Which pieces are in one
+// file follows from the length of their lines, too. Pieces and files begin where the
+// hash of an identity says so, so that most changes move the bounds of few.
 type plan struct {
 	root *index
 	dirs map[string]bool // folders with a file of their own
+	cost int             // of all lines and headings
 }
 
 // index is a file of llms.txt.
@@ -51,25 +56,32 @@ type index struct {
 // piece is a run of pages that follow one another, or a list for some of them.
 type piece struct {
 	after, first, last string // identities; the pages after after up to last
-	pages, cost        int
-	costs              uint64            // XOR of hashes of each page and its cost
+	pages              int
+	cost               int               // bytes of its lines
+	room               int               // bytes that the lines of such names can have at most
 	sum                [sha256.Size]byte // XOR of hashes of each page and its tag
 	list               *index
 }
 
-// seed is that of piece.costs, which no file depends on.
-var seed = maphash.MakeSeed()
+// begins reports whether the hash of the identity of the first page has so many zero
+// bits.
+func (p *piece) begins(bits int) bool {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, p.first)
+	x := h.Sum64()
+	x ^= x >> 32
+	return (x^x>>16)&(1<<bits-1) == 0
+}
 
 // pieceOf returns the piece of one page.
 func pieceOf(site millrace.Site, t millrace.Tag) piece {
 	identity := canon.Relative(site.Base, t.URL)
 	name := documentName(identity, t.N)
 	_, cost := told(t.Value)
-	cost += len(strings.TrimSuffix(site.Docs, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
+	target := len(strings.TrimSuffix(site.Docs, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // which are escaped
 	return piece{
-		first: identity, last: identity, pages: 1, cost: cost,
-		costs: maphash.String(seed, identity+"\n"+strconv.Itoa(cost)),
-		sum:   sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N)),
+		first: identity, last: identity, pages: 1, cost: cost + target, room: lineSpace + target,
+		sum: sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N)),
 	}
 }
 
@@ -79,7 +91,7 @@ func (p *piece) join(next *piece) {
 	p.last = next.last
 	p.pages += next.pages
 	p.cost += next.cost
-	p.costs ^= next.costs
+	p.room += next.room
 	subtle.XORBytes(p.sum[:], p.sum[:], next.sum[:])
 }
 
@@ -87,7 +99,7 @@ func (p *piece) join(next *piece) {
 type folder struct {
 	dir    string
 	pieces []piece
-	cost   int
+	room   int
 }
 
 // planOf makes the plan of a view in one pass over its tags. It holds the bounds
@@ -119,13 +131,16 @@ func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 	for len(stack) > 1 {
 		stack = pl.close(stack)
 	}
-	if all.cost+headings <= maxLines {
+	if pl.cost = all.cost + headings; pl.small() {
 		pl.dirs = map[string]bool{}
 		stack[0].pieces = []piece{all}
 	}
 	pl.root = pl.list(stack[0])
 	return pl, nil
 }
+
+// small reports whether one file has the lines of all pages.
+func (pl *plan) small() bool { return pl.cost <= maxLines }
 
 // folderOf gives the folder of a page, not deeper than maxFolders.
 func folderOf(identity string) string {
@@ -143,10 +158,10 @@ func folderOf(identity string) string {
 
 // add adds what follows at once on what a folder has.
 func (f *folder) add(p piece) {
-	f.cost += p.cost
-	if n := len(f.pieces); n > 0 && p.list == nil {
+	f.room += p.room
+	if n := len(f.pieces); n > 0 && p.list == nil && !p.begins(pieceBits) {
 		last := &f.pieces[n-1]
-		if last.list == nil && last.last == p.after && last.cost+p.cost <= maxPiece {
+		if last.list == nil && last.last == p.after && last.room+p.room <= maxPiece {
 			last.join(&p)
 			return
 		}
@@ -158,51 +173,51 @@ func (f *folder) add(p piece) {
 // folder that it is in.
 func (pl *plan) close(stack []*folder) []*folder {
 	f, outer := stack[len(stack)-1], stack[len(stack)-2]
-	if f.cost > ownFile {
+	if f.room > maxLines {
 		l := pl.list(f)
-		first := f.pieces[0]
-		outer.add(piece{after: first.after, first: first.first, last: f.pieces[len(f.pieces)-1].last, pages: l.pages, cost: lineSpace + 2*len(f.dir), list: l})
+		first, line := f.pieces[0], lineSpace+2*len(f.dir)
+		outer.add(piece{after: first.after, first: first.first, last: f.pieces[len(f.pieces)-1].last, pages: l.pages, cost: line, room: line, list: l})
 		return stack[:len(stack)-1]
 	}
 	for _, p := range f.pieces {
 		outer.add(p)
 	}
-	outer.cost += headSpace
+	outer.room += headSpace
 	return stack[:len(stack)-1]
 }
 
 // list makes the file of a folder, with its parts.
 func (pl *plan) list(f *folder) *index {
-	l := &index{path: f.dir + "llms.txt", dir: f.dir}
 	pl.dirs[f.dir] = true
-	l.fill(f.dir+"llms", f.pieces)
-	return l
+	return newIndex(f.dir+"llms", f.dir, f.pieces)
 }
 
-// fill puts pieces into a file, or into parts of it if they are too many.
-func (l *index) fill(name string, pieces []piece) {
+// newIndex returns the file of pieces, or one that names parts of it if they are too
+// many. name is its path without ".txt".
+func newIndex(name, dir string, pieces []piece) *index {
+	l := &index{path: name + ".txt", dir: dir}
 	var leaves [][]piece
 	cost := maxLines
-	for _, p := range pieces {
+	for i := range pieces {
+		p := &pieces[i]
 		l.pages += p.pages
 		// The folders that a piece goes through have headings.
-		if next := p.cost + headSpace; cost+next > maxLines {
+		next := p.cost + headSpace
+		if cost+next > maxLines || cost >= maxLines/2 && p.begins(fileBits) {
 			leaves, cost = append(leaves, nil), 0
 		}
-		cost += p.cost + headSpace
-		leaves[len(leaves)-1] = append(leaves[len(leaves)-1], p)
+		cost += next
+		leaves[len(leaves)-1] = append(leaves[len(leaves)-1], *p)
 	}
 	if len(leaves) < 2 {
 		l.pieces = pieces
-		return
+		return l
 	}
 	per := (len(leaves) + maxParts - 1) / maxParts
 	for group := range slices.Chunk(leaves, per) {
-		part := name + "-" + strconv.Itoa(len(l.parts)+1)
-		next := &index{path: part + ".txt", dir: l.dir}
-		next.fill(part, slices.Concat(group...))
-		l.parts = append(l.parts, next)
+		l.parts = append(l.parts, newIndex(name+"-"+strconv.Itoa(len(l.parts)+1), dir, slices.Concat(group...)))
 	}
+	return l
 }
 
 // files gives the files, the first one first.
@@ -236,42 +251,57 @@ func (pl *plan) covering(identity string) string {
 	return listPath
 }
 
-// edited returns the file for a later view, with the pieces read again that hold
-// changed pages. It returns nil if a page has another cost, because the bounds of
-// the pieces depend on it. l stays as it is.
-func (l *index) edited(ctx context.Context, v millrace.View, changed []string) (_ *index, err error) {
-	next := *l
-	next.parts, next.pieces = slices.Clone(l.parts), slices.Clone(l.pieces)
-	for i, part := range l.parts {
-		if next.parts[i], err = part.edited(ctx, v, changed); next.parts[i] == nil {
-			return nil, err
-		}
+// edited returns the plan for a later view of the same pages, with the pieces read
+// again that hold changed ones. pl stays as it is.
+func (pl *plan) edited(ctx context.Context, v millrace.View, changed []string) (*plan, error) {
+	next := &plan{dirs: pl.dirs, cost: pl.cost}
+	var err error
+	if next.root, err = pl.root.edited(ctx, v, changed, &next.cost); err == nil && next.small() != pl.small() {
+		return planOf(ctx, v)
 	}
-	for i := range next.pieces {
-		p := &next.pieces[i]
+	return next, err
+}
+
+// edited is [plan.edited] of a file. It adds to cost what the lines have become
+// longer.
+func (l *index) edited(ctx context.Context, v millrace.View, changed []string, cost *int) (_ *index, err error) {
+	pieces := l.all()
+	for i := range pieces {
+		p := &pieces[i]
 		at, _ := slices.BinarySearch(changed, p.after+"\x00") // the first one after it
 		if at == len(changed) || changed[at] > p.last {
 			continue
 		}
+		*cost -= p.cost
 		if p.list != nil {
-			if p.list, err = p.list.edited(ctx, v, changed); p.list == nil {
-				return nil, err
-			}
-		} else if same, err := p.read(ctx, v); !same {
+			p.list, err = p.list.edited(ctx, v, changed, cost)
+		} else {
+			err = p.read(ctx, v)
+		}
+		if err != nil {
 			return nil, err
 		}
+		*cost += p.cost
 	}
-	return &next, nil
+	return newIndex(strings.TrimSuffix(l.path, ".txt"), l.dir, pieces), nil
 }
 
-// read reads the pages of a piece again. It reports whether each has the same cost
-// as before.
-func (p *piece) read(ctx context.Context, v millrace.View) (bool, error) {
+// all returns a copy of the pieces of a file and its parts.
+func (l *index) all() []piece {
+	out := slices.Clone(l.pieces)
+	for _, part := range l.parts {
+		out = append(out, part.all()...)
+	}
+	return out
+}
+
+// read reads the pages of a piece again.
+func (p *piece) read(ctx context.Context, v millrace.View) error {
 	site := v.Site()
-	var again piece
+	again := piece{after: p.after, first: p.first}
 	for t, err := range tags(ctx, v, p.after) {
 		if err != nil {
-			return false, err
+			return err
 		}
 		page := pieceOf(site, t)
 		if page.last > p.last {
@@ -279,8 +309,8 @@ func (p *piece) read(ctx context.Context, v millrace.View) (bool, error) {
 		}
 		again.join(&page)
 	}
-	p.sum = again.sum
-	return again.pages == p.pages && again.costs == p.costs, nil
+	*p = again
+	return nil
 }
 
 // plans keeps the plan of the view that was asked for last: it is made with the
@@ -301,12 +331,10 @@ func (m *plans) of(ctx context.Context, v millrace.View) (*plan, error) {
 	if same && len(changed) == 0 {
 		return m.last, nil
 	}
-	pl := new(plan)
+	var pl *plan
 	if same {
-		pl.dirs = m.last.dirs
-		pl.root, err = m.last.root.edited(ctx, v, changed)
-	}
-	if err == nil && pl.root == nil {
+		pl, err = m.last.edited(ctx, v, changed)
+	} else {
 		pl, err = planOf(ctx, v)
 	}
 	if err != nil {
