@@ -114,13 +114,13 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 		if p.full && !yield(p.fullDocument(v), nil) {
 			return
 		}
-		docs, err := p.all(ctx, v)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, d := range append(p.large(v), docs...) {
+		for _, d := range p.large(v) {
 			if !yield(d, nil) {
+				return
+			}
+		}
+		for d, err := range p.all(ctx, v) {
+			if !yield(d, err) || err != nil {
 				return
 			}
 		}

@@ -267,24 +267,6 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 	}, nil
 }
 
-// feeds gives every document of every feed.
-func (d *once) feeds(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
-	var out []*millrace.Document
-	for _, form := range feedForms {
-		for n := 1; n <= maxFeeds; n++ {
-			doc, err := d.feed(ctx, v, form.path(n))
-			if errors.Is(err, millrace.ErrNotFound) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, doc)
-		}
-	}
-	return out, nil
-}
-
 // announceFeeds leads to the feeds from the home page, where readers look for
 // them.
 func announceFeeds(site millrace.Site, n *millrace.Notice) {

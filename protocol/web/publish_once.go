@@ -2,7 +2,9 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/millrace/millrace"
@@ -48,16 +50,28 @@ func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrac
 	return doc, nil
 }
 
-// all gives everything that find does.
-func (d *once) all(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
-	docs, err := d.feeds(ctx, v)
-	if err != nil {
-		return nil, fmt.Errorf("%s: feeds: %w", Name, err)
+// all yields everything that find returns, each made when it is asked for.
+func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		for _, form := range feedForms {
+			for n := 1; n <= maxFeeds; n++ {
+				doc, err := d.feed(ctx, v, form.path(n))
+				if errors.Is(err, millrace.ErrNotFound) {
+					break
+				}
+				if err != nil {
+					yield(nil, fmt.Errorf("%s: feeds: %w", Name, err))
+					return
+				}
+				if !yield(doc, nil) {
+					return
+				}
+			}
+		}
+		if doc := d.licenseDocument(v.Site()); doc != nil {
+			yield(doc, nil)
+		}
 	}
-	if doc := d.licenseDocument(v.Site()); doc != nil {
-		docs = append(docs, doc)
-	}
-	return docs, nil
 }
 
 // announce says where it all is.
