@@ -56,8 +56,9 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 			}
 		}
 	}
-	for left := s.Limit; ; {
-		n := chunk
+	left := s.Limit
+	for batch := firstChunk; ; batch = min(2*batch, chunk) {
+		n := batch
 		if s.Limit > 0 {
 			n = min(n, left)
 		}
@@ -118,11 +119,11 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 			return
 		}
 		last := v.log.names.Identity(after)
-		for {
-			tags := make([]millrace.Tag, 0, chunk)
+		for n := firstChunk; ; n = min(2*n, chunk) {
+			tags := make([]millrace.Tag, 0, n)
 			err := v.log.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag
 				WHERE log = ? AND room = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
-				[]any{v.log.id, room, last, v.seq, v.seq, chunk}, func(scan scanner) error {
+				[]any{v.log.id, room, last, v.seq, v.seq, n}, func(scan scanner) error {
 					var t millrace.Tag
 					var modified int64
 					err := scan(&t.URL, &t.N, &modified, &t.Value)
@@ -141,7 +142,7 @@ func (v *view) Tags(ctx context.Context, room, after string) iter.Seq2[millrace.
 					return
 				}
 			}
-			if len(tags) < chunk {
+			if len(tags) < n {
 				if err := v.whole(ctx); err != nil {
 					yield(millrace.Tag{}, explain("tags of room "+room, err))
 				}
@@ -227,11 +228,12 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	if since > v.seq {
 		return false, fmt.Errorf("%w: cursor %q is ahead of this view: start over", millrace.ErrConflict, c)
 	}
-	for last := since; ; {
+	last := since
+	for n := firstChunk; ; n = min(2*n, chunk) {
 		// Read before the rows: what Compact takes while they are read shows.
 		rows, err := v.logRows(ctx, "SELECT "+logColumns+` FROM entry
 			WHERE id > ? AND id <= ? AND until > ? AND kind < 4 ORDER BY id LIMIT ?`,
-			v.log.entryID(last), v.log.entryID(v.seq), v.seq, chunk)
+			v.log.entryID(last), v.log.entryID(v.seq), v.seq, n)
 		if err != nil {
 			return false, err
 		}
@@ -254,7 +256,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 				return false, nil
 			}
 		}
-		if len(rows) < chunk {
+		if len(rows) < n {
 			return true, nil
 		}
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// chunk is how many rows are read at once; chunkBytes is where it stops
-// earlier.
+// firstChunk is how many rows are read at once at first, since many callers want few,
+// and chunk at most; chunkBytes is where it stops earlier.
 const (
+	firstChunk = 32
 	chunk      = 256
 	chunkBytes = 1 << 20
 )
