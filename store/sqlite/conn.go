@@ -27,6 +27,8 @@ type writer struct {
 	most  time.Duration // to hold the lock without a pause
 	held  time.Duration // so far
 	ended time.Time     // the last transaction
+
+	idle *time.Timer // calls rest
 }
 
 // poll is how often SQLite looks whether another process still writes.
@@ -99,23 +101,27 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 	return err
 }
 
-// rest gives back the memory of the writer's cache: most of the time nobody
-// writes. That it cannot be given back just now is no failure.
-func (w *writer) rest(ctx context.Context) {
-	if w.db == nil {
-		return
-	}
+// restAfter is the time after a publication in which another one uses what the
+// writer's cache has.
+const restAfter = 5 * time.Second
+
+// rest releases the memory of the writer's cache, which is idle most of the time,
+// unless a transaction is under way.
+func (w *writer) rest() {
 	select {
 	case w.turn <- struct{}{}:
-		_ = w.pragma(ctx, "shrink_memory")
+		_ = w.pragma(context.Background(), "shrink_memory")
 		<-w.turn
-	default: // somebody writes again
+	default:
 	}
 }
 
 func (w *writer) close() error {
 	if w.db == nil {
 		return nil // the store is open for reading only
+	}
+	if w.idle != nil {
+		w.idle.Stop()
 	}
 	w.turn <- struct{}{} // whoever writes may end
 	defer func() { <-w.turn }()

@@ -123,6 +123,7 @@ func (s *Store) open(ctx context.Context, o settings) error {
 	if err := s.writer.conn.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch); err != nil {
 		return err
 	}
+	s.writer.idle = time.AfterFunc(restAfter, s.writer.rest)
 	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-4000)")
 	if err != nil {
 		return err

@@ -270,7 +270,7 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 	if err != nil {
 		return store.Edition{}, explain("publish sequence number "+strconv.FormatUint(seq, 10)+" of "+p.what, err)
 	}
-	p.store.writer.rest(ctx)
+	p.store.writer.idle.Reset(restAfter)
 	return e, nil
 }
 
