@@ -107,7 +107,8 @@ func (x *Index) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.writer, err = connect(ctx, x.db, "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -8000",
+	// Only a file without a table that is not yet in WAL mode takes the first one.
+	x.writer, err = connect(ctx, x.db, "auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -8000",
 		"journal_size_limit = 67108864", "wal_autocheckpoint = 8000")
 	if err == nil {
 		err = x.writer.within(ctx, "BEGIN IMMEDIATE", func() error { return x.writer.prepare(x.fill) })

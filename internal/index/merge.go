@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // FTS5 writes the words of each transaction as a segment, and looks for a word
@@ -76,6 +77,28 @@ func (x *Index) merge(ctx context.Context, steps int) error {
 		err := x.change(ctx, func(w *work) (err error) {
 			more, err = w.mergeWords(mergePages)
 			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shrinkPages is how many pages of 4 kB one transaction gives back.
+const shrinkPages = 1000
+
+// shrink gives free pages back to the file system once they are more than a
+// sixteenth of the file. Fewer are there for the next merging.
+func (x *Index) shrink(ctx context.Context) error {
+	for more := true; more; {
+		err := x.change(ctx, func(w *work) error {
+			var free, all int
+			err := w.row("SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count", nil, &free, &all)
+			if more = err == nil && free > all/16; !more {
+				return err
+			}
+			return w.rows(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", shrinkPages), nil, func(scanner) error { return nil })
 		})
 		if err != nil {
 			return err

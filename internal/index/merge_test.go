@@ -73,3 +73,38 @@ func TestFillSegments(t *testing.T) {
 		t.Errorf("%d segments of an index that was filled", n)
 	}
 }
+
+// The file shrinks with the site.
+func TestShrink(t *testing.T) {
+	f := newFixture(t)
+	const pages = 120
+	var all, most []millrace.Change
+	for i := range pages {
+		p := prose(fmt.Sprintf("/p%03d", i), i, 1000)
+		all = append(all, put(p))
+		if i > 0 {
+			most = append(most, gone(fmt.Sprintf("/p%03d", i)))
+		}
+	}
+	size := func() (all, free int) {
+		t.Helper()
+		err := f.index.read(t.Context(), func(c *conn) error {
+			return c.row("SELECT page_count, freelist_count FROM pragma_page_count, pragma_freelist_count", nil, &all, &free)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all, free
+	}
+	f.apply(all...)
+	f.update()
+	full, free := size()
+	if free > full/16 {
+		t.Errorf("%d of %d pages are free in an index that was filled", free, full)
+	}
+	f.apply(most...)
+	f.update()
+	if left, free := size(); left > full/2 || free > left/16 {
+		t.Errorf("%d pages, %d of them free, after most of %d went", left, free, full)
+	}
+}

@@ -47,7 +47,9 @@ func (x *Index) Update(ctx context.Context, v millrace.View, progress func(done,
 	}
 	if err == nil && u.taken > 0 {
 		// The more has come, the more there is to merge.
-		err = x.merge(ctx, u.taken)
+		if err = x.merge(ctx, u.taken); err == nil {
+			err = x.shrink(ctx)
+		}
 	}
 	x.rest()
 	if err != nil {
