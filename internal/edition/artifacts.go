@@ -33,7 +33,7 @@ func (m *manifest) beyond(ctx context.Context, store artifact.Store, other *mani
 	}
 	for i := range m.Shelf {
 		if name := m.Shelf[i].name(); !have[name] {
-			if err := f(name, m.Shelf[i].Size); err != nil {
+			if err := f(name, m.Shelf[i].stored().Size); err != nil {
 				return err
 			}
 		}

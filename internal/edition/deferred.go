@@ -140,7 +140,7 @@ func (p *Press) deferBrotli(ctx context.Context) error {
 		if b.coded || !b.brotli.Load() || e.offer.has(brotliCoding) {
 			continue
 		}
-		c, err := p.code(ctx, brotliCoding, func(w io.Writer) error { return b.write(ctx, w, 0, b.length()) })
+		c, err := p.code(ctx, brotliCoding, true, func(w io.Writer) error { return b.write(ctx, w, 0, b.length()) })
 		if err != nil {
 			return err
 		}

@@ -18,19 +18,32 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
 	"github.com/millrace/millrace/internal/spool"
 )
 
-// shelved is one file of an edition.
+// shelved is one file of an edition. A file without coding that exists in gzip, too,
+// has no artifact of its own.
 type shelved struct {
 	Room string `json:"room"`
 	millrace.File
+	Gzip *coded `json:"gzip,omitempty"` // that the file is decoded from; nil = its bytes are stored
+}
+
+// stored returns the artifact.
+func (f *shelved) stored() *coded {
+	if f.Gzip != nil {
+		return f.Gzip
+	}
+	return &coded{f.Size, f.Sum}
 }
 
 // name returns the name of the artifact.
-func (f *shelved) name() string { return f.Sum + fileSuffix }
+func (f *shelved) name() string { return f.stored().name() }
 
 // fileSuffix tells the files of shelves from those of documents.
 const fileSuffix = "-file"
@@ -144,6 +157,10 @@ func (f *shelved) entry(p *Press, plain int64, now time.Time) (key, *entry, erro
 	if err != nil {
 		return key{}, nil, err
 	}
+	if f.Gzip != nil {
+		b := r.content.(*blob)
+		b.name, b.gzip = f.name(), true
+	}
 	e.about(&millrace.Document{Names: f.Names}, f.Room)
 	e.key, e.large, e.signer = keyOf(u), true, p.sign
 	e.reps[identity].Store(r)
@@ -155,6 +172,7 @@ type blob struct {
 	loss
 	store artifact.Store
 	name  string
+	gzip  bool // the artifact is coded, the bytes are not
 	size  int64
 	sum   []byte // SHA-256
 }
@@ -165,21 +183,28 @@ func (b *blob) digest(context.Context) (string, error) { return b.known(), b.err
 
 // write implements [content]. It verifies the bytes of the whole file.
 func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
-	r, err := b.store.Open(ctx, b.name, from, n)
+	out, sum := &window{w: w, left: n}, sha256.New()
+	stored := n
+	if b.gzip {
+		out.skip, from, stored = from, 0, -1
+	}
+	r, err := b.store.Open(ctx, b.name, from, stored)
 	if err != nil {
 		return b.lost(ctx, b.name, err)
 	}
 	defer r.Close()
-	out, sum := &window{w: w, left: n}, sha256.New()
 	in := io.Reader(r)
+	if b.gzip {
+		in = io.LimitReader(&unzipped{r: r}, out.skip+n)
+	}
 	if n == b.size {
-		in = io.TeeReader(r, sum)
+		in = io.TeeReader(in, sum)
 	}
 	_, err = io.Copy(out, in)
 	switch {
 	case out.err != nil:
 		return out.err
-	case err == nil && (out.left > 0 || n == b.size && !bytes.Equal(sum.Sum(nil), b.sum)):
+	case errors.Is(err, errCoded), err == nil && (out.left > 0 || n == b.size && !bytes.Equal(sum.Sum(nil), b.sum)):
 		err = fmt.Errorf("its bytes are others: %w", errors.Join(millrace.ErrInvalid, b.store.Delete(ctx, b.name)))
 	}
 	if err != nil {
@@ -188,11 +213,36 @@ func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
 	return nil
 }
 
+// unzipped reads what r has in gzip.
+type unzipped struct {
+	r io.Reader
+	z *gzip.Reader
+}
+
+// errCoded is the error of bytes that are not gzip.
+var errCoded = errors.New("damaged gzip")
+
+func (d *unzipped) Read(b []byte) (n int, err error) {
+	if d.z == nil {
+		d.z, err = gzip.NewReader(d.r)
+	}
+	if err == nil {
+		n, err = d.z.Read(b)
+	} else if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	var corrupt flate.CorruptInputError
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt) {
+		err = fmt.Errorf("%w: %w", errCoded, err)
+	}
+	return n, err
+}
+
 // shelf is a [millrace.Shelf] of a press.
 type shelf struct {
 	press   *Press
 	room    string
-	held    []millrace.File
+	held    []shelved
 	made    []shelved // those of m that are new
 	view    millrace.View
 	prev, m *manifest
@@ -200,7 +250,7 @@ type shelf struct {
 
 // held returns the files of a room in a manifest, and the deferred ones that are not
 // published yet, as far as they are there. Those of there are.
-func (p *Press) held(ctx context.Context, prev, there *manifest, made done, room string) (out []millrace.File) {
+func (p *Press) held(ctx context.Context, prev, there *manifest, made done, room string) (out []shelved) {
 	var have []shelved
 	if prev != nil && !prev.foreign {
 		have = prev.Shelf
@@ -215,19 +265,30 @@ func (p *Press) held(ctx context.Context, prev, there *manifest, made done, room
 	have = slices.Concat(have, made.files)
 	seen := make(map[string]bool)
 	for i := range have {
-		if f := &have[i]; f.Room == room && !seen[f.Path] && (served[f.name()] || exists(f.name(), f.Size) == nil) {
+		if f := &have[i]; f.Room == room && !seen[f.Path] && (served[f.name()] || exists(f.name(), f.stored().Size) == nil) {
 			seen[f.Path] = true
-			out = append(out, f.File)
+			out = append(out, *f)
 		}
 	}
 	return out
 }
 
 // Held implements [millrace.Shelf].
-func (s *shelf) Held() []millrace.File { return s.held }
+func (s *shelf) Held() (files []millrace.File) {
+	for i := range s.held {
+		files = append(files, s.held[i].File)
+	}
+	return files
+}
 
 // Keep implements [millrace.Shelf].
-func (s *shelf) Keep(f millrace.File) { s.m.Shelf = append(s.m.Shelf, shelved{s.room, f}) }
+func (s *shelf) Keep(f millrace.File) {
+	next := shelved{Room: s.room, File: f}
+	if i := slices.IndexFunc(s.held, func(was shelved) bool { return was.Path == f.Path }); i >= 0 {
+		next.Gzip = s.held[i].Gzip
+	}
+	s.m.Shelf = append(s.m.Shelf, next)
+}
 
 // Withdraw implements [millrace.Shelf].
 func (s *shelf) Withdraw(f millrace.File, until time.Time) {
@@ -298,6 +359,7 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.File, coding
 		return nil, err
 	}
 	var out []millrace.File
+	var inGzip *coded
 	for _, token := range codings {
 		c, ok := codingOf(cmp.Or(token, "identity"))
 		if !ok {
@@ -307,20 +369,26 @@ func (d *draft) Finish(ctx context.Context, head []byte, f millrace.File, coding
 		if err != nil {
 			return nil, err
 		}
-		coded, err := d.shelf.press.code(ctx, c, func(w io.Writer) error {
+		made := shelved{Room: d.shelf.room, File: f}
+		if c == identity {
+			made.Gzip = inGzip
+		}
+		stored, err := d.shelf.press.code(ctx, c, made.Gzip == nil, func(w io.Writer) error {
 			_, err := io.CopyBuffer(w, io.MultiReader(bytes.NewReader(head), body), make([]byte, 256<<10))
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		made := f
-		made.Coding, made.Size, made.Sum = token, coded.Size, coded.Sum
+		if c == gzipCoding {
+			inGzip = &stored
+		}
+		made.Coding, made.Size, made.Sum = token, stored.Size, stored.Sum
 		made.ETag = cmp.Or(f.ETag, "sha256:"+made.Sum)
 		made.Path = name(token, made.Sum)
-		d.shelf.made = append(d.shelf.made, shelved{d.shelf.room, made})
-		d.shelf.m.Shelf = append(d.shelf.m.Shelf, shelved{d.shelf.room, made})
-		out = append(out, made)
+		d.shelf.made = append(d.shelf.made, made)
+		d.shelf.m.Shelf = append(d.shelf.m.Shelf, made)
+		out = append(out, made.File)
 	}
 	return out, nil
 }
@@ -336,12 +404,17 @@ type coded struct {
 
 func (c *coded) name() string { return c.Sum + fileSuffix }
 
-// code stores what write writes in a coding.
-func (p *Press) code(ctx context.Context, c coding, write func(w io.Writer) error) (coded, error) {
+// code stores what write writes in a coding, if keep, and returns its size and hash.
+func (p *Press) code(ctx context.Context, c coding, keep bool, write func(w io.Writer) error) (coded, error) {
 	var body spool.Spool
 	defer body.Close()
 	sum := sha256.New()
-	buf := bufio.NewWriterSize(io.MultiWriter(&body, sum), 256<<10)
+	var size length
+	to := io.MultiWriter(sum, &size)
+	if keep {
+		to = io.MultiWriter(sum, &size, &body)
+	}
+	buf := bufio.NewWriterSize(to, 256<<10)
 	enc, err := stream(c, buf)
 	if err == nil {
 		err = write(&stoppable{ctx, enc})
@@ -352,7 +425,10 @@ func (p *Press) code(ctx context.Context, c coding, write func(w io.Writer) erro
 	if err != nil {
 		return coded{}, fmt.Errorf("coding as %s: %w", codingTable[c].name, err)
 	}
-	out := coded{body.Size(), hex.EncodeToString(sum.Sum(nil))}
+	out := coded{int64(size), hex.EncodeToString(sum.Sum(nil))}
+	if !keep {
+		return out, nil
+	}
 	r, err := body.Reader()
 	if err != nil {
 		return coded{}, err
@@ -370,6 +446,14 @@ func (c *coded) rep(of coding, p *Press, plain int64) (*rep, error) {
 		coding: of, content: &blob{loss: loss{press: &p.damaged}, store: p.artifacts, name: c.name(), size: c.Size, sum: sum},
 		size: c.Size, plain: plain, length: [1]string{strconv.FormatInt(c.Size, 10)},
 	}, nil
+}
+
+// length counts the bytes that are written to it.
+type length int64
+
+func (n *length) Write(b []byte) (int, error) {
+	*n += length(len(b))
+	return len(b), nil
 }
 
 // stoppable ends a long coding soon after its context is cancelled.

@@ -140,14 +140,24 @@ func TestShelf(t *testing.T) {
 		}
 	}
 
+	size := plain.Body.Len()
+	for _, span := range [][2]int{{0, 0}, {2, 5}, {7, size - 1}, {size - 3, size + 9}, {0, size - 1}} {
+		w := ask(t, p, "GET", first[2], "Range", fmt.Sprintf("bytes=%d-%d", span[0], span[1]))
+		if w.Code != 206 || w.Body.String() != plain.Body.String()[span[0]:min(span[1]+1, size)] {
+			t.Errorf("range %d of the plain file: %d %q", span, w.Code, w.Body)
+		}
+	}
+
 	// A change makes new files; the old ones stay as long as the room keeps them.
 	site.set("/1", "a longer text than before")
 	publish(t, p)
 	if got := listed(t, p); len(got) != 6 || !slices.Equal(got[:3], first) || room.made != 2 {
 		t.Errorf("files after a change: %q, made %d times", got, room.made)
 	}
-	if w := ask(t, p, "GET", first[0]); w.Code != 200 {
-		t.Errorf("a file that was kept: %d", w.Code)
+	for i, coding := range []string{"zstd", "gzip", ""} {
+		if w := ask(t, p, "GET", first[i]); w.Code != 200 || decoded(t, coding, w.Body.Bytes()) != plain.Body.String() {
+			t.Errorf("a file that was kept: %d", w.Code)
+		}
 	}
 	if changed, err := p.Publish(t.Context()); changed || err != nil {
 		t.Errorf("nothing to publish: %t %v", changed, err)
@@ -178,7 +188,7 @@ func TestShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := slices.DeleteFunc(stored(t, p), func(name string) bool { return !strings.HasSuffix(name, fileSuffix) })
-	if len(files) != 3 {
+	if len(files) != 2 { // what has no coding is made of the file in gzip
 		t.Errorf("artifacts: %q", files)
 	}
 	if err := twin.follow(t.Context()); err != nil {
@@ -210,6 +220,35 @@ func TestFileLost(t *testing.T) {
 			w := ask(t, p, "GET", path)
 			if w.Code != http.StatusOK || !strings.HasPrefix(decoded(t, "zstd", w.Body.Bytes()), "pages: 0020") {
 				t.Errorf("made again: %d", w.Code)
+			}
+		})
+	}
+}
+
+// A file without coding is lost with the one in gzip.
+func TestFileLostInGzip(t *testing.T) {
+	for name, lose := range losses {
+		t.Run(name, func(t *testing.T) {
+			p := newTestPress(t, newMemSite(20), &filingRoom{}, nil)
+			publish(t, p)
+			paths := listed(t, p)
+			plain := ask(t, p, "GET", paths[2]).Body.String()
+			lose(t, p, p.Current().manifest.Shelf[1].name())
+			for _, fields := range [][]string{nil, nil, {"Range", "bytes=40-41"}} {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, paths[2], nil)
+				if fields != nil {
+					r.Header.Set(fields[0], fields[1])
+				}
+				_, err := p.Serve(httptest.NewRecorder(), r)
+				if status := millrace.Status(err); err == nil || status != http.StatusServiceUnavailable && !errors.Is(err, ErrBroken) {
+					t.Errorf("%q: an answer without a file: %v", fields, err)
+				}
+			}
+			publish(t, p)
+			for i, coding := range []string{"zstd", "gzip", ""} {
+				if w := ask(t, p, "GET", paths[i]); w.Code != http.StatusOK || decoded(t, coding, w.Body.Bytes()) != plain {
+					t.Errorf("made again: %d %s", w.Code, coding)
+				}
 			}
 		})
 	}
