@@ -34,6 +34,17 @@ func (p *Press) Page(w http.ResponseWriter, r *http.Request, gate Gate, name, va
 	return err
 }
 
+// Prepared is [Press.Page] for a page that the cache has in this state. It reports
+// false, with nothing answered, if it does not.
+func (p *Press) Prepared(w http.ResponseWriter, r *http.Request, gate Gate, name, variant, state string) (bool, error) {
+	e := p.cache.get(key{path: name, raw: " page", query: variant})
+	if e == nil || state == "" || e.standing.Load().state != state {
+		return false, nil
+	}
+	err := e.respond(w, r, &p.enc, p.cache, gate)
+	return !errors.Is(err, ErrChanged), err
+}
+
 // page returns the entry of a page of the site itself.
 func (p *Press) page(k key, state string, document func() (*millrace.Document, error)) (*entry, error) {
 	old := p.cache.get(k)

@@ -71,11 +71,40 @@ func (w *response) Write(b []byte) (int, error) {
 	write := w.ResponseWriter.Write
 	if w.paced {
 		write = w.send
+	} else if len(b) > collected && w.whole(b) {
+		write = w.once
 	}
 	n, err := write(b)
 	w.bytes += int64(n)
 	w.out(err)
 	return n, err
+}
+
+// collected is how much of a body net/http collects before it writes the header.
+const collected = 2 << 10
+
+// whole reports whether b is the whole body.
+func (w *response) whole(b []byte) bool {
+	size := w.Header()["Content-Length"]
+	if len(size) != 1 {
+		return false
+	}
+	n, err := strconv.Atoi(size[0])
+	return err == nil && n == len(b)
+}
+
+// once writes the header and the whole body with one call of the system.
+func (w *response) once(b []byte) (int, error) {
+	conn := connOf(w.r.Context())
+	if conn == nil {
+		return w.ResponseWriter.Write(b)
+	}
+	conn.hold()
+	n, err := w.ResponseWriter.Write(b)
+	if err == nil {
+		err = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+	return n, errors.Join(err, conn.release())
 }
 
 // out notes an answer that does not go out to its end. Who listens ends it so.

@@ -27,6 +27,9 @@ type Files interface {
 	// Lookup gives the file for a path, percent-encoded and relative to the
 	// site's base, or the path to go to instead. ErrNotFound: there is none.
 	Lookup(urlPath string) (file, redirect string, err error)
+	// Peek gives the state of a file by its name, also of one that a link leads
+	// to which nothing may be served from: it is there to be compared.
+	Peek(name string) (fs.FileInfo, error)
 }
 
 // NewFiles serves files with ranges, conditions and redirects, and the site's
@@ -142,7 +145,15 @@ const maxPrepared = 4 << 20
 // page answers a request for an HTML file with its links from the response cache.
 // It reports false, with nothing answered, for anything else.
 func (s *static) page(w *response, r *http.Request, adds *additions) (bool, error) {
-	file, redirect, err := s.files.Lookup(r.URL.EscapedPath())
+	at := r.URL.EscapedPath()
+	if file := preferred(at); file != "" {
+		if info, err := s.files.Peek(file); err == nil {
+			if done, err := w.g.press.Prepared(w, r, w, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
+				return true, err
+			}
+		}
+	}
+	file, redirect, err := s.files.Lookup(at)
 	if err != nil || redirect != "" || !isPage(file) {
 		return false, nil //nolint:nilerr // the file server answers
 	}
@@ -176,6 +187,20 @@ func (s *static) page(w *response, r *http.Request, adds *additions) (bool, erro
 			return in.Close()
 		}}, nil
 	})
+}
+
+// preferred returns the file that Lookup gives for a path whenever it is there, ""
+// if that depends on other files.
+func preferred(urlPath string) string {
+	name := strings.TrimPrefix(urlPath, "/")
+	switch base := path.Base(name); {
+	case strings.Contains(urlPath, "%"): // a file's name is not its path
+	case strings.HasSuffix(urlPath, "/"):
+		return name + "index.html"
+	case isPage(base) && base != "index.html" && base != "index.htm":
+		return name
+	}
+	return ""
 }
 
 // read returns the bytes of a page, and when it was modified.

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -93,6 +95,73 @@ func TestHold(t *testing.T) {
 	write("k")
 	if err := c.release(); !errors.Is(err, errFull) {
 		t.Errorf("what is held and does not go: %v", err)
+	}
+}
+
+// collecting is a server that sends what it has collected when it is flushed.
+type collecting struct {
+	*httptest.ResponseRecorder
+	c     *counted
+	early bool // something was sent before
+}
+
+func (w *collecting) Write(b []byte) (int, error) {
+	_, err := w.c.Write(b[:len(b)/2])
+	w.Body.Write(b[len(b)/2:])
+	return len(b), err
+}
+
+func (w *collecting) FlushError() error {
+	w.early = w.c.held == nil
+	_, err := w.c.Write(w.Body.Bytes())
+	return err
+}
+
+// A body goes out with its header and at once, if it is whole.
+func TestWholeBody(t *testing.T) {
+	body := bytes.Repeat([]byte("b"), mostHeld)
+	half := string(body[len(body)/2:])
+	for size, want := range map[string][]string{"": {half}, "4095": {half}, "4096": {half, half}} {
+		conn := &written{room: 1 << 20}
+		c := &counted{Conn: conn, l: new(limited)}
+		to := &collecting{ResponseRecorder: httptest.NewRecorder(), c: c}
+		if size != "" {
+			to.Header().Set("Content-Length", size)
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		w := &response{ResponseWriter: to, r: r.WithContext(withConn(r.Context(), c))}
+		if n, err := w.Write(body); n != len(body) || err != nil || to.early || c.holding || c.held != nil {
+			t.Errorf("%s: %d, %v", size, n, err)
+		}
+		if d := cmp.Diff(want, conn.writes); d != "" {
+			t.Errorf("Content-Length %q (-want +got):\n%s", size, d)
+		}
+	}
+}
+
+// Pages of any size come as they are, one after the other over one connection.
+func TestWholeBodies(t *testing.T) {
+	files := site()
+	var sizes []int
+	for n := 1000; n < 9000; n += 97 {
+		sizes = append(sizes, n)
+		files.MapFS[fmt.Sprintf("%d.html", n)] = &fstest.MapFile{Data: bytes.Repeat([]byte("x"), n), ModTime: past}
+	}
+	g := setup{files: files}.gateway(t)
+	address, _ := serve(t, g)
+	client := plainClient(t)
+	for _, n := range sizes {
+		for range 2 {
+			resp, err := client.Get(fmt.Sprintf("http://%s/%d.html", address, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || len(body) != n || resp.ContentLength != int64(n) {
+				t.Errorf("%d bytes: %d, %d, %v", n, len(body), resp.ContentLength, err)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -140,5 +141,94 @@ func TestPreparedChanges(t *testing.T) {
 	}
 	if w := ask(g, "GET", "/b.html"); w.Code != http.StatusNotFound {
 		t.Errorf("a page that was removed: %d", w.Code)
+	}
+}
+
+// settled is a folder of which no file has changed for a while, and which counts its
+// lookups.
+type settled struct {
+	*folder.Folder
+	lookups int
+}
+
+type settledInfo struct{ fs.FileInfo }
+
+func (settledInfo) Sys() any { return nil }
+
+func (f *settled) Lookup(path string) (file, redirect string, err error) {
+	f.lookups++
+	return f.Folder.Lookup(path)
+}
+
+func (f *settled) Stat(name string) (fs.FileInfo, error) {
+	info, err := f.Folder.Stat(name)
+	return settledInfo{info}, err
+}
+
+func (f *settled) Peek(name string) (fs.FileInfo, error) {
+	info, err := f.Folder.Peek(name)
+	return settledInfo{info}, err
+}
+
+// A page that is ready in the cache is the one that the folder has at the path,
+// whatever other files there are, and is looked up no more.
+func TestPreparedPaths(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"index.html", "a.html", "a/index.html", "b.html", "c/index.htm", "d/index.html", "d/index.htm", "100%.html", "100%25.html"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, "<p>"+name, past)
+	}
+	opened, err := folder.New(dir, &folder.Options{Base: "https://x.test/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	f := &settled{Folder: opened}
+	g := setup{files: f}.gateway(t)
+	pages := []struct {
+		path, file string
+		lookups    int // of the second request
+	}{
+		{"/", "index.html", 0},
+		{"/a/", "a/index.html", 0},
+		{"/a.html", "a.html", 0},
+		{"/b.html", "b.html", 0},
+		{"/b", "b.html", 1},
+		{"/b/", "b.html", 1},
+		{"/c/", "c/index.htm", 1},
+		{"/d/", "d/index.html", 0},
+		{"/d/index.htm", "d/index.htm", 1},
+		{"/100%25.html", "100%.html", 1},
+		{"/100%2525.html", "100%25.html", 1},
+	}
+	for again := range 2 {
+		for _, p := range pages {
+			f.lookups = 0
+			if w := ask(g, "GET", p.path); w.Code != http.StatusOK || !strings.HasSuffix(w.Body.String(), "<p>"+p.file) {
+				t.Errorf("%s: %d %q instead of %s", p.path, w.Code, w.Body, p.file)
+			}
+			if again == 1 && f.lookups != p.lookups {
+				t.Errorf("%s was looked up %d times", p.path, f.lookups)
+			}
+		}
+	}
+	for path, want := range map[string]int{"/index.html": 301, "/a": 301, "/a/index.html": 301, "/none/": 404, "/../index.html": 404} {
+		if w := ask(g, "GET", path); w.Code != want {
+			t.Errorf("%s: %d instead of %d", path, w.Code, want)
+		}
+	}
+	outside := filepath.Join(t.TempDir(), "b.html")
+	write(t, outside, "<p>b.html", past.Add(time.Hour))
+	if err := os.Remove(filepath.Join(dir, "b.html")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "b.html")); err != nil {
+		return // this system has no links for everybody
+	}
+	if w := ask(g, "GET", "/b.html"); w.Code != http.StatusNotFound {
+		t.Errorf("a link out of the folder: %d %q", w.Code, w.Body)
 	}
 }

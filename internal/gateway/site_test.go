@@ -72,6 +72,8 @@ func (s *oneView) Publish(_ context.Context, _ store.Lease, _, _ uint64, manifes
 // tree is a folder in memory.
 type tree struct{ fstest.MapFS }
 
+func (f tree) Peek(name string) (fs.FileInfo, error) { return fs.Stat(f, name) }
+
 func (f tree) Lookup(p string) (file, redirect string, err error) {
 	p, _, _ = strings.Cut(p, "?")
 	name := strings.Trim(p, "/")

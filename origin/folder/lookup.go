@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -113,6 +114,16 @@ func (f *Folder) Stat(name string) (fs.FileInfo, error) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
 	}
 	return f.present.Load().root.Stat(name)
+}
+
+// Peek returns the state of a file by its name under the folder, with one call of
+// the system. It follows links out of the folder: use it to find out whether a file
+// is still as [Folder.Stat] found it, never to serve one.
+func (f *Folder) Peek(name string) (fs.FileInfo, error) {
+	if err := named(name); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return os.Stat(filepath.Join(f.dir, filepath.FromSlash(name)))
 }
 
 // named returns an error for a name that is not valid, or hidden.
