@@ -39,7 +39,7 @@ const shards = 8
 // a clock of their own with a smaller bound: they are many small objects, which
 // cost the collector more than their bytes, and a 304 of a page that nobody asks
 // for twice must not fill the cache with them. A hit takes a read lock and writes
-// at most one flag.
+// at most one flag. Small bodies share blocks of memory.
 type cache struct {
 	seed   maphash.Seed
 	limit  int64 // of one shard
@@ -54,7 +54,9 @@ type shard struct {
 	m      map[key]*entry
 	bare   clock // entries without a body
 	bodies clock // entries with one
-	_      [24]byte
+
+	block   int    // bytes of a block
+	current *block // that takes bodies; nil = none yet
 }
 
 // bareShare is the part of the limit that entries without a body may take.
@@ -100,6 +102,7 @@ func newCache(limit int64) *cache {
 	c := &cache{seed: maphash.MakeSeed(), limit: limit / shards}
 	for i := range c.shards {
 		c.shards[i].m = make(map[key]*entry)
+		c.shards[i].block = int(min(maxBlock, c.limit/blockShare))
 	}
 	return c
 }
@@ -143,9 +146,10 @@ func (c *cache) put(e, old *entry) *entry {
 		s.drop(there)
 	}
 	e.cost = e.weight()
-	for i := range e.reps {
-		if r := e.reps[i].Load(); r != nil {
+	for at := range codings {
+		if r := e.reps[at].Load(); r != nil {
 			e.cost += r.weight()
+			s.place(e, at, r)
 		}
 	}
 	e.used.Store(true)
@@ -182,7 +186,7 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 	e.cost += r.weight()
 	s.bodies.add(e)
 	e.used.Store(true)
-	e.reps[at].Store(r)
+	s.place(e, at, r)
 	s.shrink(c.limit)
 }
 
@@ -204,6 +208,7 @@ func (s *shard) shrink(limit int64) {
 // strip takes an entry's bodies away.
 func (s *shard) strip(e *entry) {
 	e.clock.remove(e)
+	s.release(e)
 	for i := range e.reps {
 		e.reps[i].Store(nil)
 	}
@@ -214,6 +219,7 @@ func (s *shard) strip(e *entry) {
 func (s *shard) drop(e *entry) {
 	delete(s.m, e.key)
 	e.clock.remove(e)
+	s.release(e)
 	e.cost = 0
 }
 
@@ -222,7 +228,7 @@ func (c *cache) clear() {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		s.m, s.bare, s.bodies = make(map[key]*entry), clock{}, clock{}
+		s.m, s.bare, s.bodies, s.current = make(map[key]*entry), clock{}, clock{}, nil
 		s.mu.Unlock()
 	}
 }
@@ -243,7 +249,7 @@ func (c *cache) bytes() int64 {
 // closure, the places in map and ring.
 const (
 	entryWeight = 740
-	repWeight   = 248
+	repWeight   = 264
 	fieldWeight = 64
 )
 

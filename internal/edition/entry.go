@@ -87,6 +87,11 @@ type rep struct {
 	made    int64     // Unix seconds; 0 for content
 	age     atomic.Pointer[age]
 	signed  atomic.Pointer[signed] // nil = not yet
+
+	block *block // that body lies in; nil = body has an allocation of its own
+	of    *entry // that has it in the cache, for block; guarded by the cache
+	place int32  // of it in block
+	at    coding // where of has it
 }
 
 func newRep(c coding, body []byte, plain int) *rep {
@@ -337,9 +342,12 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 		return nil, false, fmt.Errorf("rendering %s: %w", e.key.path, err)
 	}
 	r := newRep(real, coded, len(body))
-	e.lent[c] = weak.Make(r)
 	if k != nil {
 		k.keep(e, c, r)
+		if kept := e.reps[c].Load(); kept != nil {
+			r = kept // what others get, with the signature of this response
+		}
 	}
+	e.lent[c] = weak.Make(r)
 	return r, true, nil
 }
