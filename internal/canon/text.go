@@ -31,24 +31,34 @@ func Normalize(s string) string {
 // space, none at the ends; U+201C and U+201D as ", U+2018 and U+2019 as '. A
 // byte that is not UTF-8 counts as U+FFFD.
 func NormalizeLower(s string) string {
-	if strings.ContainsAny(s, "\u0130\u03a3") { // İ becomes two characters; Σ depends on what follows
+	if strings.Contains(s, "\u0130") || strings.Contains(s, "\u03a3") { // İ becomes two characters; Σ depends on what follows
 		s = cases.Lower(language.Und).String(ValidUTF8(s))
 	}
 	b := make([]byte, 0, len(s)+len(s)/16)
 	space := false
 	for i := 0; i < len(s); {
-		r, n := rune(s[i]), 1
-		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(s[i:])
+		if c := s[i]; c < utf8.RuneSelf {
+			i++
+			switch {
+			case c == ' ' || '\t' <= c && c <= '\r':
+				space = true
+				continue
+			case 'A' <= c && c <= 'Z':
+				c += 'a' - 'A'
+			}
+			if space && len(b) > 0 {
+				b = append(b, ' ')
+			}
+			space = false
+			b = append(b, c)
+			continue
 		}
+		r, n := utf8.DecodeRuneInString(s[i:])
 		i += n
 		switch {
 		case unicode.IsSpace(r):
 			space = true
 			continue
-		case 'A' <= r && r <= 'Z':
-			r += 'a' - 'A'
-		case r < utf8.RuneSelf:
 		case r == 0x201C || r == 0x201D:
 			r = '"'
 		case r == 0x2018 || r == 0x2019:
