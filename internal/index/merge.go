@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // FTS5 writes the words of each transaction as a segment, and looks for a word
@@ -89,15 +90,18 @@ func (x *Index) merge(ctx context.Context, steps int) error {
 const shrinkPages = 1000
 
 // shrink gives free pages back to the file system once they are more than a
-// sixteenth of the file. Fewer are there for the next merging.
+// sixteenth of the file. Fewer are there for the next merging. A file that was not
+// made with auto_vacuum keeps its pages.
 func (x *Index) shrink(ctx context.Context) error {
+	before := math.MaxInt
 	for more := true; more; {
 		err := x.change(ctx, func(w *work) error {
 			var free, all int
 			err := w.row("SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count", nil, &free, &all)
-			if more = err == nil && free > all/16; !more {
+			if more = err == nil && free > all/16 && free < before; !more {
 				return err
 			}
+			before = free
 			return w.rows(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", shrinkPages), nil, func(scanner) error { return nil })
 		})
 		if err != nil {

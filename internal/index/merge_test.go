@@ -107,4 +107,18 @@ func TestShrink(t *testing.T) {
 	if left, free := size(); left > full/2 || free > left/16 {
 		t.Errorf("%d pages, %d of them free, after most of %d went", left, free, full)
 	}
+
+	// An index that was made without auto_vacuum goes on.
+	for _, q := range []string{"PRAGMA auto_vacuum = NONE", "VACUUM"} {
+		if _, err := f.index.writer.exec(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.apply(all...)
+	f.update()
+	f.apply(most...)
+	f.update()
+	if left, free := size(); free < left/2 {
+		t.Errorf("%d pages, %d of them free, without auto_vacuum", left, free)
+	}
 }
