@@ -39,17 +39,14 @@ func (s *shard) place(e *entry, at coding, r *rep) {
 	e.reps[at].Store(in)
 }
 
-// release gives the memory of an entry's representations back.
-func (s *shard) release(e *entry) {
-	for at := range e.reps {
-		r := e.reps[at].Load()
-		if r == nil || r.of != e {
-			continue
-		}
-		r.of, r.block.reps[r.place] = nil, nil
-		r.block.live -= len(r.body)
-		s.compact(r.block)
+// release gives the memory of a representation back, which may be nil.
+func (s *shard) release(r *rep) {
+	if r == nil || r.of == nil {
+		return
 	}
+	r.of, r.block.reps[r.place] = nil, nil
+	r.block.live -= len(r.body)
+	s.compact(r.block)
 }
 
 // compact moves what is in a block to another one, if a quarter of the block or

@@ -17,6 +17,11 @@ func TestBlocks(t *testing.T) {
 		e    *entry
 		body []byte
 	}
+	release := func(e *entry) {
+		for at := range codings {
+			s.release(e.reps[at].Load())
+		}
+	}
 	var all []kept
 	for i := range 20_000 {
 		e := &entry{key: key{path: "/" + strconv.Itoa(i)}}
@@ -27,7 +32,7 @@ func TestBlocks(t *testing.T) {
 		all = append(all, kept{e, body})
 		if len(all) > 100 { // some old ones, and some new ones
 			n := rnd.IntN(len(all))
-			s.release(all[n].e)
+			release(all[n].e)
 			all[n] = all[len(all)-1]
 			all = all[:len(all)-1]
 		}
@@ -51,7 +56,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("%d bytes in %d blocks, %d counted", size, len(blocks), live)
 	}
 	for _, k := range all {
-		s.release(k.e)
+		release(k.e)
 	}
 	for b := range blocks {
 		if b.live != 0 && b.reps != nil {

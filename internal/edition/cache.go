@@ -34,8 +34,8 @@ const maxKey = 2048
 const shards = 8
 
 // cache keeps entries and their bodies, bounded in bytes. Who is dropped is
-// decided by the clock algorithm: an entry that was used since the hand passed
-// is spared once, then loses its bodies, then goes. Entries without a body have
+// decided by the clock algorithm: what was used since the hand passed is spared
+// once. An entry loses the bodies that were not, then goes. Entries without a body have
 // a clock of their own with a smaller bound: they are many small objects, which
 // cost the collector more than their bytes, and a 304 of a page that nobody asks
 // for twice must not fill the cache with them. A hit takes a read lock and writes
@@ -85,14 +85,16 @@ func (c *clock) remove(e *entry) {
 	e.clock = nil
 }
 
-// next moves the hand to an entry that was not used since it passed.
-func (c *clock) next() *entry {
+// next moves the hand to an entry that was not used since it passed, or has a body
+// that was not. It returns the codings of the others.
+func (c *clock) next() (*entry, codingSet) {
 	for {
 		if c.hand >= len(c.ring) {
 			c.hand = 0
 		}
-		if e := c.ring[c.hand]; !e.used.Swap(false) {
-			return e
+		e := c.ring[c.hand]
+		if used := codingSet(e.used.Swap(0)); used == 0 || e.bodies()&^used != 0 {
+			return e, used
 		}
 		c.hand++
 	}
@@ -122,10 +124,29 @@ func (c *cache) get(k key) *entry {
 	s.mu.RLock()
 	e := s.m[k]
 	s.mu.RUnlock()
-	if e != nil && !e.used.Load() {
-		e.used.Store(true)
+	if e != nil {
+		e.touch(touched)
 	}
 	return e
+}
+
+// touched is in entry.used as well as the codings of the bodies that were used.
+const touched codingSet = 1 << codings
+
+func (e *entry) touch(what codingSet) {
+	if uint32(what)&^e.used.Load() != 0 {
+		e.used.Or(uint32(what))
+	}
+}
+
+// bodies returns the codings in which the entry has a body.
+func (e *entry) bodies() (has codingSet) {
+	for at := range codings {
+		if e.reps[at].Load() != nil {
+			has |= 1 << at
+		}
+	}
+	return has
 }
 
 // put adds an entry in the place of old, which may be nil. When somebody else
@@ -152,7 +173,7 @@ func (c *cache) put(e, old *entry) *entry {
 			s.place(e, at, r)
 		}
 	}
-	e.used.Store(true)
+	e.touch(touched | e.bodies())
 	s.m[e.key] = e
 	if e.cost > e.weight() {
 		s.bodies.add(e)
@@ -185,7 +206,7 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 	e.clock.remove(e)
 	e.cost += r.weight()
 	s.bodies.add(e)
-	e.used.Store(true)
+	e.touch(touched | 1<<at)
 	s.place(e, at, r)
 	s.shrink(c.limit)
 }
@@ -196,7 +217,8 @@ func (s *shard) shrink(limit int64) {
 		over := s.bare.bytes+s.bodies.bytes > limit
 		switch {
 		case s.bare.bytes > limit/bareShare, over && len(s.bodies.ring) == 0 && len(s.bare.ring) > 0:
-			s.drop(s.bare.next())
+			e, _ := s.bare.next()
+			s.drop(e)
 		case over && len(s.bodies.ring) > 0:
 			s.strip(s.bodies.next())
 		default:
@@ -205,21 +227,31 @@ func (s *shard) shrink(limit int64) {
 	}
 }
 
-// strip takes an entry's bodies away.
-func (s *shard) strip(e *entry) {
-	e.clock.remove(e)
-	s.release(e)
-	for i := range e.reps {
-		e.reps[i].Store(nil)
+// strip takes the bodies of the entry at the hand away, but for those in some
+// codings. If one is left, the hand moves on, and spares the entry.
+func (s *shard) strip(e *entry, but codingSet) {
+	for at := range codings {
+		if r := e.reps[at].Load(); r != nil && !but.has(at) {
+			e.cost -= r.weight()
+			s.bodies.bytes -= r.weight()
+			s.release(r)
+			e.reps[at].Store(nil)
+		}
 	}
-	e.cost = e.weight()
+	if e.bodies() != 0 {
+		s.bodies.hand++
+		return
+	}
+	s.bodies.remove(e)
 	s.bare.add(e)
 }
 
 func (s *shard) drop(e *entry) {
 	delete(s.m, e.key)
 	e.clock.remove(e)
-	s.release(e)
+	for at := range codings {
+		s.release(e.reps[at].Load())
+	}
 	e.cost = 0
 }
 

@@ -219,3 +219,35 @@ func TestHammer(t *testing.T) {
 		}
 	}
 }
+
+// Bodies in codings that are not asked for any more go first.
+func TestCacheCodings(t *testing.T) {
+	c := newCache(shards << 20)
+	add := func(i int, sizes map[coding]int) *entry {
+		e := &entry{key: key{path: "/" + strconv.Itoa(i)}}
+		for at, n := range sizes {
+			e.reps[at].Store(newRep(at, make([]byte, n), n))
+		}
+		return c.put(e, nil)
+	}
+	var old []*entry
+	for i := range 1000 {
+		e := add(i, map[coding]int{identity: 3000, gzipCoding: 1000})
+		e.used.Store(uint32(touched | 1<<gzipCoding))
+		old = append(old, e)
+	}
+	for i := range 1000 {
+		add(1000+i, map[coding]int{identity: 3000})
+	}
+	var has [codings]int
+	for _, e := range old {
+		for at := range codings {
+			if e.reps[at].Load() != nil {
+				has[at]++
+			}
+		}
+	}
+	if has[identity] > 750 || has[gzipCoding] < 999 {
+		t.Errorf("%d of 1000 bodies that were not used and %d of those that were are left", has[identity], has[gzipCoding])
+	}
+}

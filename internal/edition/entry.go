@@ -60,10 +60,10 @@ type entry struct {
 	standing atomic.Pointer[standing]
 	reps     [codings]atomic.Pointer[rep]
 
-	used  atomic.Bool // since the cache looked last
-	cost  int64       // in bytes; guarded by the cache
-	clock *clock      // of the cache that it is in; guarded by the cache
-	place int         // in the clock's ring; guarded by the cache
+	used  atomic.Uint32 // a codingSet of the bodies used since the cache looked last, and touched
+	cost  int64         // in bytes; guarded by the cache
+	clock *clock        // of the cache that it is in; guarded by the cache
+	place int           // in the clock's ring; guarded by the cache
 }
 
 // standing says in which edition an entry was found last, and how it is
@@ -307,6 +307,7 @@ type keeper interface {
 // that one fails, the next tries.
 func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (rp *rep, fresh bool, err error) {
 	if r := e.reps[c].Load(); r != nil {
+		e.touch(1 << c)
 		return r, false, nil
 	}
 	e.mu.Lock()

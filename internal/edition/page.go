@@ -95,6 +95,7 @@ func (p *Press) Kept(name, variant string) (state string, body []byte) {
 		return "", nil
 	}
 	if r := e.reps[identity].Load(); r != nil {
+		e.touch(1 << identity)
 		body = r.body
 	}
 	return e.standing.Load().state, body
