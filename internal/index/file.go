@@ -215,7 +215,7 @@ func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	case c = <-x.idle:
 	default:
 		if int(x.opened.Add(1)) <= cap(x.idle) {
-			if c, err = connect(ctx, x.db, "query_only = 1", "cache_size = -4000"); err != nil {
+			if c, err = connect(ctx, x.db, "query_only = 1", "cache_size = -2000"); err != nil {
 				x.opened.Add(-1)
 				return err
 			}

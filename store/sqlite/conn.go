@@ -103,7 +103,7 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 
 // restAfter is the time after a publication in which another one uses what the
 // writer's cache has.
-const restAfter = 5 * time.Second
+const restAfter = 2 * time.Second
 
 // rest releases the memory of the writer's cache, which is idle most of the time,
 // unless a transaction is under way.

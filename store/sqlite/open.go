@@ -34,7 +34,7 @@ type settings struct {
 	maxPages int           // of the file, 0 = no limit: how tests fill a disk
 }
 
-// readers is the most connections that read, each with a cache of 4 MB.
+// readers is the most connections that read, each with a cache of 2 MB.
 const readers = 4
 
 // Store is one file that keeps sites. Its methods are safe for concurrent use.
@@ -124,7 +124,7 @@ func (s *Store) open(ctx context.Context, o settings) error {
 		return err
 	}
 	s.writer.idle = time.AfterFunc(restAfter, s.writer.rest)
-	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-4000)")
+	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-2000)")
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *Store) openReader(ctx context.Context, wait string) error {
 		modes = []string{"&mode=ro"}
 	}
 	for i, mode := range modes {
-		db, err := connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-4000)"+mode)
+		db, err := connect(s.path, min(runtime.NumCPU(), readers), wait, "query_only(1)", "cache_size(-2000)"+mode)
 		if err != nil {
 			return err
 		}
