@@ -93,7 +93,8 @@ func (w *response) whole(b []byte) bool {
 	return err == nil && n == len(b)
 }
 
-// once writes the header and the whole body with one call of the system.
+// once writes the header and the whole body with one call of the system. A rest
+// that net/http has collected takes what is held with it when the request ends.
 func (w *response) once(b []byte) (int, error) {
 	conn := connOf(w.r.Context())
 	if conn == nil {
@@ -101,10 +102,8 @@ func (w *response) once(b []byte) (int, error) {
 	}
 	conn.hold()
 	n, err := w.ResponseWriter.Write(b)
-	if err == nil {
-		err = http.NewResponseController(w.ResponseWriter).Flush()
-	}
-	return n, errors.Join(err, conn.release())
+	conn.holding = false
+	return n, err
 }
 
 // out notes an answer that does not go out to its end. Who listens ends it so.
