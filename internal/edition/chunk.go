@@ -101,7 +101,7 @@ type grower struct {
 	coded bytes.Buffer
 	out   []branch
 
-	have map[sum]branch // chunks of the earlier tree
+	have map[sum]branch // of the earlier tree
 }
 
 func newGrower(ctx context.Context, store artifact.Store, between []byte) *grower {
@@ -113,13 +113,16 @@ func newGrower(ctx context.Context, store artifact.Store, between []byte) *growe
 func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, error) {
 	var have []branch
 	if old != nil {
-		var err error
-		if have, err = leaves(g.ctx, g.store, old); err != nil {
+		g.have = make(map[sum]branch)
+		err := old.walk(g.ctx, g.store, func(b *branch, height int) error {
+			g.have[b.Sum] = *b
+			if height == 0 {
+				have = append(have, *b)
+			}
+			return nil
+		})
+		if err != nil {
 			return nil, err
-		}
-		g.have = make(map[sum]branch, len(have))
-		for i := range have {
-			g.have[have[i].Sum] = have[i]
 		}
 		slices.Sort(changed)
 		changed = slices.Compact(changed)
@@ -128,7 +131,7 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 		if err := g.write(p, "", nil, nil); err != nil {
 			return nil, err
 		}
-		return g.plant(old)
+		return g.plant()
 	}
 	at := 0
 	for len(changed) > 0 {
@@ -148,7 +151,7 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 		at = len(have) - len(rest)
 	}
 	g.out = append(g.out, have[at:]...)
-	return g.plant(old)
+	return g.plant()
 }
 
 // write writes the parts after a key into chunks. It ends where a chunk begins
@@ -244,18 +247,8 @@ func (g *grower) deflate(body []byte) ([]byte, error) {
 	return g.coded.Bytes(), nil
 }
 
-// plant stores the nodes above the chunks, but those that an earlier tree has.
-func (g *grower) plant(old *tree) (*tree, error) {
-	have := make(map[sum]bool) // nodes of the earlier tree
-	if old != nil {
-		err := old.walk(g.ctx, g.store, func(b *branch, height int) error {
-			have[b.Sum] = have[b.Sum] || height > 0
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
+// plant stores the nodes above the chunks, but those that the earlier tree has.
+func (g *grower) plant() (*tree, error) {
 	t, level := new(tree), g.out
 	for ; len(level) > 1; t.Height++ {
 		var above []branch
@@ -267,7 +260,7 @@ func (g *grower) plant(old *tree) (*tree, error) {
 			raw := encodeNode(level[from:i])
 			b := g.join(level[from:i])
 			b.Sum = sha256.Sum256(raw)
-			if !have[b.Sum] {
+			if _, ok := g.have[b.Sum]; !ok {
 				if err := g.store.Put(g.ctx, b.node(), bytes.NewReader(raw)); err != nil {
 					return nil, err
 				}
@@ -455,18 +448,6 @@ func (t *tree) beyond(ctx context.Context, store artifact.Store, other *tree, f 
 			return err
 		}
 	}
-}
-
-// leaves returns the chunks of a tree.
-func leaves(ctx context.Context, store artifact.Store, t *tree) ([]branch, error) {
-	var out []branch
-	err := t.walk(ctx, store, func(b *branch, height int) error {
-		if height == 0 {
-			out = append(out, *b)
-		}
-		return nil
-	})
-	return out, err
 }
 
 // combineCRC returns the checksum of two sequences of bytes that follow each
